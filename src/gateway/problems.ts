@@ -1,0 +1,75 @@
+/**
+ * Every answer that the gateway gives by itself, as problem+json (contract section 7). A refusal is a value that
+ * a stage returns; nothing here is thrown.
+ */
+
+/** Status and title of each code that the gateway uses. */
+const PROBLEMS = {
+  BadRequest: { status: 400, title: 'Bad Request' },
+  Unauthenticated: { status: 401, title: 'Unauthenticated' },
+  Forbidden: { status: 403, title: 'Forbidden' },
+  ResourceNotFound: { status: 404, title: 'Resource Not Found' },
+  MethodNotAllowed: { status: 405, title: 'Method Not Allowed' },
+  PayloadTooLarge: { status: 413, title: 'Payload Too Large' },
+  ValidationError: { status: 422, title: 'Validation Error' },
+  RateLimitExceeded: { status: 429, title: 'Rate Limit Exceeded' },
+  ServiceUnavailable: { status: 503, title: 'Service Unavailable' },
+} as const;
+
+export type ProblemCode = keyof typeof PROBLEMS;
+
+/** Names one offending parameter or body field of a 422. */
+export interface FieldError {
+  readonly field: string;
+  readonly message: string;
+}
+
+interface RefusalParts {
+  readonly extensions?: Readonly<Record<string, string | number>>;
+  readonly errors?: readonly FieldError[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A request that ends here. Stages return it in place of their value; `instanceof` tells the two apart. */
+export class Refusal {
+  readonly code: ProblemCode;
+  readonly detail: string;
+  readonly extensions: Readonly<Record<string, string | number>>;
+  readonly errors: readonly FieldError[] | undefined;
+  /** Response headers that belong to this refusal, such as `Retry-After` or `WWW-Authenticate`. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
+
+  constructor(code: ProblemCode, detail: string, parts: RefusalParts = {}) {
+    this.code = code;
+    this.detail = detail;
+    this.extensions = parts.extensions ?? {};
+    this.errors = parts.errors;
+    this.headers = parts.headers;
+  }
+
+  get status(): number {
+    return PROBLEMS[this.code].status;
+  }
+}
+
+/**
+ * The problem body, as JSON text: exactly the members of contract section 7, `errors` on validation errors only.
+ * `type` is `<baseUrl>/errors/<code in kebab-case>`.
+ */
+export function problemBody(refusal: Refusal, requestId: string, baseUrl: string): string {
+  const { status, title } = PROBLEMS[refusal.code];
+  return JSON.stringify({
+    type: `${baseUrl}/errors/${slugOf(refusal.code)}`,
+    title,
+    status,
+    detail: refusal.detail,
+    code: refusal.code,
+    requestId,
+    extensions: refusal.extensions,
+    errors: refusal.errors,
+  });
+}
+
+function slugOf(code: ProblemCode): string {
+  return code.replaceAll(/(?<!^)[A-Z]/g, (letter) => `-${letter}`).toLowerCase();
+}
