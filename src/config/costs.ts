@@ -1,0 +1,55 @@
+import type { BucketName, Limits } from './limits.ts';
+import { formatPath, type Problem } from './problem.ts';
+
+/** What the check needs to know of an operation. */
+export interface PricedOperation {
+  readonly id: string;
+  readonly kind: 'read' | 'write';
+  readonly cost: number;
+  readonly personOnly: boolean;
+}
+
+/**
+ * The buckets that could never admit some operation because its cost exceeds their limit, each named with the dearest
+ * such operation. Both `accounts` and `organizations` overrides are looked through, ended ones included.
+ */
+export function checkCosts(
+  operations: readonly PricedOperation[],
+  limits: Limits,
+  source: string,
+): readonly Problem[] {
+  const dearest = dearestByBucket(operations);
+  const problems: Problem[] = [];
+  const compare = (bucket: string, limit: number | 'none', path: readonly string[]) => {
+    const operation = dearest.get(bucket as BucketName);
+    if (operation === undefined || limit === 'none' || operation.cost <= limit) return;
+    problems.push({
+      source,
+      path: formatPath(path),
+      message: `the limit ${limit} is below the cost ${operation.cost} of operation ${operation.id}, which could never pass`,
+      hint: `raise the limit to at least ${operation.cost}`,
+    });
+  };
+  for (const [bucket, { limit }] of Object.entries(limits.defaults))
+    compare(bucket, limit, ['defaults', bucket]);
+  for (const section of ['accounts', 'organizations'] as const) {
+    for (const [id, overrides] of limits[section]) {
+      for (const [bucket, override] of Object.entries(overrides)) {
+        compare(bucket, override.limit, [section, id, bucket]);
+      }
+    }
+  }
+  return problems;
+}
+
+function dearestByBucket(operations: readonly PricedOperation[]): ReadonlyMap<BucketName, PricedOperation> {
+  const dearest = new Map<BucketName, PricedOperation>();
+  for (const operation of operations) {
+    const scopes = operation.personOnly ? (['person'] as const) : (['account', 'organization'] as const);
+    for (const scope of scopes) {
+      const bucket: BucketName = `${scope}-${operation.kind}`;
+      if (operation.cost > (dearest.get(bucket)?.cost ?? 0)) dearest.set(bucket, operation);
+    }
+  }
+  return dearest;
+}

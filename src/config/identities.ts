@@ -1,0 +1,102 @@
+import type { Static } from 'typebox';
+import type { Principal } from '../gateway/types.ts';
+import type { identitiesSchema } from './identities-file.ts';
+import type { Finding } from './reader/check.ts';
+import { nearest } from './reader/words.ts';
+
+/** identities.yaml as the gateway uses it: everything that is named in it is known. */
+export interface Identities {
+  /** By token, or by `sha256:` and the lower-case hex digest of a token. */
+  readonly tokens: ReadonlyMap<string, Principal>;
+  /** All Accounts that exist, by id. */
+  readonly accounts: ReadonlyMap<string, Account>;
+}
+
+export interface Account {
+  readonly organization?: string;
+}
+
+type File = Static<typeof identitiesSchema>;
+
+/** The identities of a file that has the right form, and what does not fit together in it. */
+export function toIdentities(file: File): { identities: Identities; findings: readonly Finding[] } {
+  const findings: Finding[] = [];
+  const principals = new Map<string, Principal>();
+  for (const [id, entry] of Object.entries(file.principals)) {
+    const principal = toPrincipal(id, entry, file, findings);
+    if (principal !== undefined) principals.set(id, principal);
+  }
+  const tokens = new Map<string, Principal>();
+  for (const [token, id] of Object.entries(file.tokens)) {
+    if (!Object.hasOwn(file.principals, id))
+      findings.push(unknown('principal', id, ['tokens', token], file.principals));
+    if (token.startsWith('sha256:') && !/^sha256:[0-9a-f]{64}$/i.test(token)) {
+      findings.push({ path: ['tokens', token], message: 'must be sha256: and 64 hexadecimal digits' });
+    }
+    const principal = principals.get(id);
+    if (principal !== undefined) tokens.set(normalised(token), principal);
+  }
+  return { identities: { tokens, accounts: new Map(Object.entries(file.accounts)) }, findings };
+}
+
+function normalised(token: string): string {
+  return token.startsWith('sha256:') ? token.toLowerCase() : token;
+}
+
+function toPrincipal(
+  id: string,
+  entry: File['principals'][string],
+  file: File,
+  findings: Finding[],
+): Principal | undefined {
+  const path = ['principals', id];
+  const { type, account, organization, actsFor } = entry;
+  for (const [index, other] of actsFor.entries()) {
+    if (!Object.hasOwn(file.accounts, other)) {
+      findings.push(unknown('Account', other, [...path, 'actsFor', String(index)], file.accounts));
+    }
+  }
+  if (account !== undefined && !Object.hasOwn(file.accounts, account)) {
+    findings.push(unknown('Account', account, [...path, 'account'], file.accounts));
+  }
+  const wrong = ownershipProblem(entry);
+  if (wrong !== undefined) findings.push({ path, message: wrong });
+  if (account !== undefined) {
+    const owned = { id, account, actsFor: new Set(actsFor) };
+    return type === 'Person' ? { ...owned, type } : { ...owned, type };
+  }
+  return organization === undefined ? undefined : { id, type: 'ServiceAccount', organization };
+}
+
+function ownershipProblem({
+  type,
+  account,
+  organization,
+  actsFor,
+}: File['principals'][string]): string | undefined {
+  if (type === 'Person') {
+    if (organization !== undefined) return 'a Person has an account, not an organization';
+    return account === undefined ? 'a Person needs an account, its Principal Account' : undefined;
+  }
+  if ((account === undefined) === (organization === undefined)) {
+    return 'a ServiceAccount has either an account or an organization, exactly one of them';
+  }
+  if (organization !== undefined && actsFor.length > 0) {
+    return 'a ServiceAccount of an organization acts for all Accounts of it: it takes no actsFor';
+  }
+  return undefined;
+}
+
+function unknown(
+  noun: string,
+  id: string,
+  path: readonly string[],
+  known: Readonly<Record<string, unknown>>,
+): Finding {
+  const suggestion = nearest(id, Object.keys(known));
+  const hint =
+    suggestion === undefined
+      ? `add it to ${noun === 'Account' ? 'accounts' : 'principals'}`
+      : `did you mean "${suggestion}"?`;
+  return { path, message: `${noun} "${id}" is unknown`, hint };
+}

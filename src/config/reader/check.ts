@@ -1,0 +1,132 @@
+import { Value } from 'typebox/value';
+import { isMapping, kindOf, type SchemaNode } from './schema-node.ts';
+import { described, expected, listed, nearest } from './words.ts';
+
+/** A problem before it is known which file or variable the value came from. */
+export interface Finding {
+  readonly path: readonly string[];
+  readonly message: string;
+  readonly hint?: string;
+}
+
+/**
+ * Fills in the defaults and finds everything that does not fit. Where there are findings the value is not to be used.
+ *
+ * TypeBox's own error list is not enough here: it reports every variant of a union, and it cannot suggest a key.
+ * A union of mappings is judged by the variant that its `kind` names alone.
+ */
+export function check(schema: SchemaNode, value: unknown): { value: unknown; findings: readonly Finding[] } {
+  const findings: Finding[] = [];
+  return { value: read(schema, value, [], findings), findings };
+}
+
+function read(schema: SchemaNode, given: unknown, path: readonly string[], findings: Finding[]): unknown {
+  const value = given ?? schema.default;
+  if (schema.anyOf !== undefined) return readUnion(schema, schema.anyOf, value, path, findings);
+  if (schema.properties !== undefined) return readObject(schema, value, path, findings);
+  if (schema.patternProperties !== undefined) return readRecord(schema, value, path, findings);
+  if (schema.type === 'array') return readArray(schema, value, path, findings);
+  if (!Value.Check(schema, value)) findings.push(misfit(schema, value, path));
+  return value;
+}
+
+function misfit(schema: SchemaNode, value: unknown, path: readonly string[]): Finding {
+  if (value === undefined || value === null) {
+    return { path, message: 'is missing', hint: `expected ${expected(schema)}` };
+  }
+  return { path, message: `must be ${expected(schema)}, is ${described(value, schema)}` };
+}
+
+function readObject(
+  schema: SchemaNode,
+  value: unknown,
+  path: readonly string[],
+  findings: Finding[],
+): unknown {
+  if (!isMapping(value)) {
+    findings.push(misfit(schema, value, path));
+    return value;
+  }
+  const properties = schema.properties ?? {};
+  const known = Object.keys(properties);
+  for (const key of Object.keys(value)) {
+    if (!known.includes(key)) findings.push(unknownKey(key, known, path));
+  }
+  const result: Record<string, unknown> = {};
+  for (const [key, property] of Object.entries(properties)) {
+    const given = Object.hasOwn(value, key) ? value[key] : undefined;
+    const absent = given === undefined || given === null;
+    if (absent && property.default === undefined && !schema.required?.includes(key)) continue;
+    result[key] = read(property, given, [...path, key], findings);
+  }
+  return result;
+}
+
+function unknownKey(key: string, known: readonly string[], path: readonly string[]): Finding {
+  const suggestion = nearest(key, known);
+  const hint = suggestion === undefined ? `known are ${known.join(', ')}` : `did you mean "${suggestion}"?`;
+  return { path: [...path, key], message: `unknown key "${key}"`, hint };
+}
+
+function readRecord(
+  schema: SchemaNode,
+  value: unknown,
+  path: readonly string[],
+  findings: Finding[],
+): unknown {
+  if (!isMapping(value)) {
+    findings.push(misfit(schema, value, path));
+    return value;
+  }
+  const item = Object.values(schema.patternProperties ?? {})[0] ?? {};
+  const entries = Object.entries(value).map(([key, one]) => {
+    if (key === '') findings.push({ path: [...path, key], message: 'a key must not be empty' });
+    return [key, read(item, one, [...path, key], findings)];
+  });
+  return Object.fromEntries(entries);
+}
+
+function readArray(
+  schema: SchemaNode,
+  value: unknown,
+  path: readonly string[],
+  findings: Finding[],
+): unknown {
+  if (!Array.isArray(value)) {
+    findings.push(misfit(schema, value, path));
+    return value;
+  }
+  const { items = {}, ...list } = schema;
+  if (!Value.Check(list, value)) findings.push(misfit(schema, value, path));
+  return value.map((one, index) => read(items, one, [...path, String(index)], findings));
+}
+
+function readUnion(
+  schema: SchemaNode,
+  variants: readonly SchemaNode[],
+  value: unknown,
+  path: readonly string[],
+  findings: Finding[],
+): unknown {
+  const mappings = variants.filter((variant) => variant.properties !== undefined);
+  if (!isMapping(value) || mappings.length === 0) {
+    const fits = variants.some((variant) => variant.properties === undefined && Value.Check(variant, value));
+    if (!fits) findings.push(misfit(schema, value, path));
+    return value;
+  }
+  const named = mappings.filter((variant) => kindOf(variant) !== undefined);
+  const chosen = named.length === 0 ? mappings[0] : named.find((variant) => kindOf(variant) === value.kind);
+  if (chosen !== undefined) return readObject(chosen, value, path, findings);
+  const kinds = named.map((variant) => kindOf(variant) ?? '');
+  const allowed = listed(kinds);
+  const suggestion = typeof value.kind === 'string' ? nearest(value.kind, kinds) : undefined;
+  findings.push({
+    path: [...path, 'kind'],
+    message:
+      value.kind === undefined
+        ? `is missing: name one of ${allowed}`
+        : `must be ${allowed}, is ${described(value.kind, {})}`,
+    ...(suggestion === undefined ? {} : { hint: `did you mean "${suggestion}"?` }),
+  });
+  return value;
+}

@@ -1,0 +1,124 @@
+import { formatPath } from '../problem.ts';
+import type { Finding } from './check.ts';
+import { isMapping, kindOf, type SchemaNode } from './schema-node.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The settings with the environment laid over them. */
+export interface Overlaid {
+  readonly value: unknown;
+  /** Which variable gave the value at a path (as `formatPath` writes it). */
+  readonly variables: ReadonlyMap<string, string>;
+  readonly findings: readonly Finding[];
+}
+
+interface Overlay {
+  readonly env: Environment;
+  readonly variables: Map<string, string>;
+  readonly findings: Finding[];
+}
+
+/**
+ * Lays environment variables over the settings of a file. Every plain setting and every list of plain values has one:
+ * `WEIR_` and the words of its path, unless its schema names another. An empty variable counts as not set.
+ * A text that is no number where one is expected stays a text, for `check` to refuse.
+ */
+export function overlayEnvironment(schema: SchemaNode, value: unknown, env: Environment): Overlaid {
+  const overlay: Overlay = { env, variables: new Map(), findings: [] };
+  return { ...overlay, value: lay(schema, value, [], overlay) };
+}
+
+/** `listen.keepAliveMs` -> `WEIR_LISTEN_KEEP_ALIVE_MS` */
+export function variableName(schema: SchemaNode, path: readonly string[]): string | undefined {
+  const isPlain = schema.type !== 'object' && schema.properties === undefined && schema.const === undefined;
+  if (!isPlain || path.length === 0 || (schema.type === 'array' && schema.items?.type === 'object'))
+    return undefined;
+  const words = path.join('_').replace(/([a-z0-9])([A-Z])/g, '$1_$2');
+  return schema.env ?? `WEIR_${words.toUpperCase()}`;
+}
+
+function lay(schema: SchemaNode, value: unknown, path: readonly string[], overlay: Overlay): unknown {
+  if (schema.anyOf?.some((variant) => kindOf(variant) !== undefined)) {
+    return layUnion(schema, schema.anyOf, value, path, overlay);
+  }
+  if (schema.properties !== undefined) return layObject(schema.properties, value, path, overlay);
+  const name = variableName(schema, path);
+  const text = name === undefined ? undefined : overlay.env[name];
+  if (name === undefined || text === undefined || text === '') return value;
+  overlay.variables.set(formatPath(path), name);
+  return converted(schema, text);
+}
+
+function layObject(
+  properties: Readonly<Record<string, SchemaNode>>,
+  value: unknown,
+  path: readonly string[],
+  overlay: Overlay,
+): unknown {
+  const given = value ?? {};
+  if (!isMapping(given)) return value;
+  const result: Record<string, unknown> = { ...given };
+  for (const [key, property] of Object.entries(properties)) {
+    const one = lay(property, given[key], [...path, key], overlay);
+    if (one !== undefined) result[key] = one;
+  }
+  return value === undefined && Object.keys(result).length === 0 ? undefined : result;
+}
+
+function layUnion(
+  schema: SchemaNode,
+  variants: readonly SchemaNode[],
+  value: unknown,
+  path: readonly string[],
+  overlay: Overlay,
+): unknown {
+  const given = value ?? schema.default;
+  if (!isMapping(given)) return value;
+  const kind = selectedKind(schema, variants, given, path, overlay);
+  const chosen = variants.find((variant) => kindOf(variant) !== undefined && kindOf(variant) === kind);
+  if (chosen === undefined) return { ...given, kind };
+  return layObject(chosen.properties ?? {}, { ...given, kind }, path, overlay);
+}
+
+/** A variable that belongs to one variant alone, such as `WEIR_REDIS_URL`, stands in for naming that variant. */
+function selectedKind(
+  schema: SchemaNode,
+  variants: readonly SchemaNode[],
+  given: Readonly<Record<string, unknown>>,
+  path: readonly string[],
+  overlay: Overlay,
+): unknown {
+  const defaultKind = isMapping(schema.default) ? schema.default.kind : undefined;
+  const kindVariable = variableName({ type: 'string' }, [...path, 'kind']);
+  const named = (kindVariable === undefined ? undefined : overlay.env[kindVariable]) || given.kind;
+  if (kindVariable !== undefined && named !== given.kind) {
+    overlay.variables.set(formatPath([...path, 'kind']), kindVariable);
+  }
+  for (const variant of variants) {
+    for (const [key, property] of Object.entries(variant.properties ?? {})) {
+      const name = property.envSelects ? variableName(property, [...path, key]) : undefined;
+      if (name === undefined || !overlay.env[name] || named === kindOf(variant)) continue;
+      if (named === undefined || named === defaultKind) return kindOf(variant);
+      overlay.findings.push({
+        path: [...path, 'kind'],
+        message: `is ${String(named)}, but ${name} is set`,
+        hint: `unset ${name}, or choose kind ${kindOf(variant)}`,
+      });
+    }
+  }
+  return named;
+}
+
+function converted(schema: SchemaNode, text: string): unknown {
+  switch (schema.type) {
+    case 'integer':
+    case 'number':
+      return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
+    case 'boolean':
+      return text === 'true' ? true : text === 'false' ? false : text;
+    case 'array':
+      return text.split(',').map((one) => converted(schema.items ?? {}, one.trim()));
+    default:
+      return text;
+  }
+}

@@ -1,0 +1,90 @@
+import { dirname, resolve } from 'node:path';
+import type { Static, TSchema } from 'typebox';
+import { ConfigError, formatPath, type Problem } from '../problem.ts';
+import { check, type Finding } from './check.ts';
+import { type Environment, overlayEnvironment } from './environment.ts';
+import { asNode, isMapping, type SchemaNode } from './schema-node.ts';
+import { readYaml, type YamlText } from './yaml-text.ts';
+
+/** A configuration text with defaults filled in, and a way to place problems found later in it. */
+export interface Parsed<T> {
+  readonly value: T;
+  /** Places what a check across settings has found. */
+  place(finding: Finding): Problem;
+}
+
+/**
+ * Reads a configuration text by its schema; environment variables are laid over it where `env` is given.
+ * Throws a ConfigError with all problems at once.
+ */
+export function parse<S extends TSchema>(
+  schema: S,
+  text: string,
+  source: string,
+  env: Environment = {},
+): Parsed<Static<S>> {
+  const yaml = readYaml(text, source);
+  if (!('lineOf' in yaml)) throw new ConfigError([yaml]);
+  const overlaid = overlayEnvironment(asNode(schema), yaml.value, env);
+  const { value, findings } = check(asNode(schema), overlaid.value ?? {});
+  const place = placer(asNode(schema), source, yaml, overlaid.variables);
+  const problems = [...overlaid.findings, ...findings].map(place);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return { value: value as Static<S>, place };
+}
+
+function placer(
+  schema: SchemaNode,
+  source: string,
+  yaml: YamlText,
+  variables: ReadonlyMap<string, string>,
+): (finding: Finding) => Problem {
+  return ({ path, message, hint }) => {
+    const written = formatPath(masked(schema, path));
+    const variable = variables.get(formatPath(path));
+    const hints = hint === undefined ? {} : { hint };
+    if (variable !== undefined)
+      return { source: variable, path: written, message, ...serviceLink(message), ...hints };
+    const line = yaml.lineOf(path);
+    return { source, ...(line === undefined ? {} : { line }), path: written, message, ...hints };
+  };
+}
+
+/** Kubernetes describes a Service named `weir` in variables such as WEIR_PORT=tcp://10.0.0.1:80. */
+function serviceLink(message: string): { hint?: string } {
+  if (!/"tcp:\/\/[^"]*"$/.test(message)) return {};
+  return { hint: 'Kubernetes set this for a Service named weir; set enableServiceLinks: false in the pod' };
+}
+
+/** Tokens are keys of a mapping: a message shows only how such a key begins. */
+function masked(schema: SchemaNode, path: readonly string[]): readonly string[] {
+  let node: SchemaNode | undefined = schema;
+  return path.map((word) => {
+    const parent: SchemaNode | undefined = node;
+    node = parent?.properties?.[word] ?? Object.values(parent?.patternProperties ?? {})[0];
+    return parent?.secret ? maskedToken(word) : word;
+  });
+}
+
+/** The beginning of a token: enough to find it in its file, too little to use it. */
+export function maskedToken(token: string): string {
+  const shown = token.startsWith('sha256:') ? 13 : Math.min(4, Math.floor(token.length / 3));
+  return `${token.slice(0, shown)}...`;
+}
+
+/** The settings with every relative file path made absolute from the folder of the file that named it. */
+export function resolveFiles<T>(schema: TSchema, value: T, source: string): T {
+  const folder = dirname(resolve(source));
+  return resolved(asNode(schema), value, folder) as T;
+}
+
+function resolved(schema: SchemaNode, value: unknown, folder: string): unknown {
+  if (typeof value === 'string') return schema.file ? resolve(folder, value) : value;
+  if (Array.isArray(value)) return value.map((one) => resolved(schema.items ?? {}, one, folder));
+  if (!isMapping(value)) return value;
+  const variant = schema.anyOf?.find((one) => one.properties?.kind?.const === value.kind) ?? schema;
+  const entries = Object.entries(value).map(([key, one]) => {
+    return [key, resolved(variant.properties?.[key] ?? {}, one, folder)];
+  });
+  return Object.fromEntries(entries);
+}

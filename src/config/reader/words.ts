@@ -1,0 +1,76 @@
+import { isMapping, kindOf, type SchemaNode } from './schema-node.ts';
+
+/** What a setting takes, in words: `a whole number from 0 to 65535`. */
+export function expected(schema: SchemaNode): string {
+  if (schema.expects !== undefined) return schema.expects;
+  if (schema.const !== undefined) return String(schema.const);
+  if (schema.anyOf !== undefined) return listed(schema.anyOf.map((one) => kindOf(one) ?? expected(one)));
+  switch (schema.type) {
+    case 'integer':
+      return `a whole number${range(schema)}`;
+    case 'number':
+      return `a number${range(schema)}`;
+    case 'boolean':
+      return 'true or false';
+    case 'string':
+      return schema.minLength === undefined ? 'text' : 'text that is not empty';
+    case 'array':
+      return schema.items === undefined ? 'a list' : `a list of: ${expected(schema.items)}`;
+    default:
+      return 'a mapping';
+  }
+}
+
+function range({ minimum, maximum }: SchemaNode): string {
+  if (minimum !== undefined && maximum !== undefined) return ` from ${minimum} to ${maximum}`;
+  if (minimum !== undefined) return ` of at least ${minimum}`;
+  return maximum === undefined ? '' : ` of at most ${maximum}`;
+}
+
+/** `a, b or c` */
+export function listed(words: readonly string[]): string {
+  const unique = [...new Set(words)];
+  const last = unique.pop() ?? '';
+  return unique.length === 0 ? last : `${unique.join(', ')} or ${last}`;
+}
+
+/** A value as a message may quote it: short, and for a secret not at all. */
+export function described(value: unknown, schema: SchemaNode): string {
+  if (value === null || value === undefined) return 'nothing';
+  if (value === '') return 'empty';
+  if (Array.isArray(value)) return 'a list';
+  if (isMapping(value)) return 'a mapping';
+  if (schema.secret) return 'a value of another form';
+  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}
+
+/** The known word that `word` most likely misspells; undefined where none is near. */
+export function nearest(word: string, known: readonly string[]): string | undefined {
+  const most = Math.max(1, Math.floor(word.length / 3));
+  let best: { word: string; distance: number } | undefined;
+  for (const candidate of known) {
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
+    if (distance <= most && (best === undefined || distance < best.distance))
+      best = { word: candidate, distance };
+  }
+  return best?.word;
+}
+
+/** Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment). */
+function editDistance(a: string, b: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const substitution = (last[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const swap = swapped ? (beforeLast[j - 2] ?? 0) + 1 : substitution;
+      row.push(Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, substitution, swap));
+    }
+    beforeLast = last;
+    last = row;
+  }
+  return last[b.length] ?? 0;
+}

@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest';
+import { toIdentities } from '../../../src/config/identities.ts';
+import { identitiesSchema } from '../../../src/config/identities-file.ts';
+import { formatProblem } from '../../../src/config/problem.ts';
+import { parse } from '../../../src/config/reader/parse.ts';
+
+function read(text: string) {
+  const parsed = parse(identitiesSchema, text, 'identities.yaml');
+  const { identities, findings } = toIdentities(parsed.value);
+  return { identities, problems: findings.map(parsed.place).map(formatProblem) };
+}
+
+const digest = 'a'.repeat(64);
+
+describe('identities.yaml', () => {
+  test('gives the principal of each token', () => {
+    const { identities, problems } = read(`
+tokens: { demo-person: person_1, "sha256:${digest.toUpperCase()}": svc_1, third: svc_org }
+principals:
+  person_1: { type: Person, account: acct_1, actsFor: [acct_2] }
+  svc_1: { type: ServiceAccount, account: acct_1 }
+  svc_org: { type: ServiceAccount, organization: org_1 }
+accounts: { acct_1: { organization: org_1 }, acct_2: { organization: org_1 }, acct_3: {} }`);
+    expect(problems).toEqual([]);
+    expect(identities.tokens.get('demo-person')).toEqual({
+      id: 'person_1',
+      type: 'Person',
+      account: 'acct_1',
+      actsFor: new Set(['acct_2']),
+    });
+    expect(identities.tokens.get(`sha256:${digest}`)?.id).toBe('svc_1');
+    expect(identities.tokens.get('third')).toEqual({
+      id: 'svc_org',
+      type: 'ServiceAccount',
+      organization: 'org_1',
+    });
+    expect(identities.accounts.get('acct_1')).toEqual({ organization: 'org_1' });
+    expect(identities.accounts.get('acct_3')).toEqual({});
+  });
+
+  test('an identifier of the object prototype is nobody', () => {
+    const { identities } = read('');
+    expect(identities.tokens.get('constructor')).toBeUndefined();
+    expect(identities.accounts.get('toString')).toBeUndefined();
+  });
+
+  test('everything that does not fit together is told at once, and no token is shown whole', () => {
+    const { problems } = read(`tokens:
+  very-secret-token: persn_1
+  sha256:abc: person_1
+  third-secret: toString
+principals:
+  person_1: { type: Person, account: acct_9, actsFor: [acct_1, acct_8] }
+  person_2: { type: Person, organization: org_1 }
+  svc_1: { type: ServiceAccount }
+  svc_2: { type: ServiceAccount, account: acct_1, organization: org_1 }
+  svc_3: { type: ServiceAccount, organization: org_1, actsFor: [acct_1] }
+accounts: { acct_1: {} }
+`);
+    expect(problems.toSorted()).toEqual([
+      'identities.yaml:10: principals.svc_3: a ServiceAccount of an organization acts for all Accounts of it: it takes no actsFor',
+      'identities.yaml:2: tokens["very..."]: principal "persn_1" is unknown: did you mean "person_1"?',
+      'identities.yaml:3: tokens["sha256:abc..."]: must be sha256: and 64 hexadecimal digits',
+      'identities.yaml:4: tokens["thir..."]: principal "toString" is unknown: add it to principals',
+      'identities.yaml:6: principals.person_1.account: Account "acct_9" is unknown: did you mean "acct_1"?',
+      'identities.yaml:6: principals.person_1.actsFor.1: Account "acct_8" is unknown: did you mean "acct_1"?',
+      'identities.yaml:7: principals.person_2: a Person has an account, not an organization',
+      'identities.yaml:8: principals.svc_1: a ServiceAccount has either an account or an organization, exactly one of them',
+      'identities.yaml:9: principals.svc_2: a ServiceAccount has either an account or an organization, exactly one of them',
+    ]);
+  });
+});

@@ -1,0 +1,158 @@
+import { describe, expect, test } from 'vitest';
+import { checkCosts } from '../../../src/config/costs.ts';
+import { limitInForce, toLimits } from '../../../src/config/limits.ts';
+import { limitsSchema } from '../../../src/config/limits-file.ts';
+import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
+import { parse } from '../../../src/config/reader/parse.ts';
+
+function read(text: string) {
+  const parsed = parse(limitsSchema, text, 'limits.yaml');
+  const { limits, findings } = toLimits(parsed.value);
+  return { limits, problems: findings.map(parsed.place).map(formatProblem) };
+}
+
+function problemsOf(text: string): readonly string[] {
+  try {
+    return read(text).problems;
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems.map(formatProblem);
+    throw error;
+  }
+}
+
+const limitsOf = (text: string) => read(text).limits;
+const nowMs = Date.parse('2026-11-20T12:00:00Z');
+
+describe('limits.yaml', () => {
+  test("an empty file gives the contract's defaults", () => {
+    const limits = limitsOf('');
+    const inForce = (bucket: Parameters<typeof limitInForce>[1]) =>
+      limitInForce(limits, bucket, 'x', nowMs)?.limit;
+    expect(limits.windowSeconds).toBe(1);
+    expect([inForce('account-read'), inForce('account-write')]).toEqual([500, 250]);
+    expect([inForce('organization-read'), inForce('organization-write')]).toEqual([2000, 1000]);
+    expect([inForce('person-read'), inForce('person-write')]).toEqual([500, 250]);
+  });
+
+  test('an override changes the buckets that it names, of the one that it names', () => {
+    const limits = limitsOf('accounts: { big: { account-read: 5000 } }');
+    expect(limitInForce(limits, 'account-read', 'big', nowMs)).toEqual({ limit: 5000, shadow: false });
+    expect(limitInForce(limits, 'account-write', 'big', nowMs)?.limit).toBe(250);
+    expect(limitInForce(limits, 'account-read', 'other', nowMs)?.limit).toBe(500);
+  });
+
+  test('an Organization may have no limit, by override and by default', () => {
+    const limits = limitsOf(`
+defaults: { organization-write: none }
+organizations: { free: { organization-read: none }, held: { organization-write: 7 } }`);
+    expect(limitInForce(limits, 'organization-read', 'free', nowMs)).toBeUndefined();
+    expect(limitInForce(limits, 'organization-write', 'any', nowMs)).toBeUndefined();
+    expect(limitInForce(limits, 'organization-write', 'held', nowMs)?.limit).toBe(7);
+  });
+
+  test('an id of the object prototype has no overrides', () => {
+    expect(limitInForce(limitsOf(''), 'account-read', 'constructor', nowMs)?.limit).toBe(500);
+    expect(
+      limitInForce(limitsOf('accounts: {"__proto__": {account-read: 3}}'), 'account-read', '__proto__', nowMs)
+        ?.limit,
+    ).toBe(3);
+  });
+
+  test.each([
+    ['2026-11-20', '2026-11-20T23:59:59.999Z', '2026-11-21T00:00:00.000Z'],
+    ['2026-11-20T18:00:00Z', '2026-11-20T17:59:59.999Z', '2026-11-20T18:00:00.000Z'],
+    ['2026-11-20T18:00:00+02:00', '2026-11-20T15:59:59.999Z', '2026-11-20T16:00:00.000Z'],
+    ['2026-11-20T18:00', '2026-11-20T17:59:59.999Z', '2026-11-20T18:00:00.000Z'],
+  ])('an override until %s holds to the last moment and not beyond', (until, last, over) => {
+    const limits = limitsOf(
+      `organizations: { o: { organization-read: 9000, organization-write: none, until: ${until} } }`,
+    );
+    expect(limitInForce(limits, 'organization-read', 'o', Date.parse(last))?.limit).toBe(9000);
+    expect(limitInForce(limits, 'organization-write', 'o', Date.parse(last))).toBeUndefined();
+    expect(limitInForce(limits, 'organization-read', 'o', Date.parse(over))?.limit).toBe(2000);
+    expect(limitInForce(limits, 'organization-write', 'o', Date.parse(over))?.limit).toBe(1000);
+  });
+
+  test('a bucket can be a shadow, and can end before its override does', () => {
+    const limits = limitsOf(`
+defaults: { person-read: { limit: 5, shadow: true } }
+accounts:
+  a:
+    account-read: { limit: 10, shadow: true, until: "2026-11-19" }
+    account-write: { limit: 20, shadow: true }
+    until: "2026-11-30"`);
+    expect(limitInForce(limits, 'person-read', 'p', nowMs)).toEqual({ limit: 5, shadow: true });
+    expect(limitInForce(limits, 'account-read', 'a', nowMs)).toEqual({ limit: 500, shadow: false });
+    expect(limitInForce(limits, 'account-write', 'a', nowMs)).toMatchObject({ limit: 20, shadow: true });
+  });
+
+  test('all problems are told at once', () => {
+    expect(
+      problemsOf(`windowSeconds: 0
+defaults: { account-read: none, acount-write: 1, person-write: 1.5 }
+accounts:
+  a: { organization-read: 5 }
+  b: { account-read: 0 }
+  c: { account-read: { limit: 5, shadw: true } }
+  d: { account-read: { shadow: true } }
+organizations: { o: { organization-read: nne } }
+`),
+    ).toEqual([
+      'limits.yaml:1: windowSeconds: must be a whole number from 1 to 86400, is 0',
+      'limits.yaml:2: defaults.acount-write: unknown key "acount-write": did you mean "account-write"?',
+      'limits.yaml:2: defaults.account-read: must be a whole number from 1 to 1000000000, or { limit, shadow }, is "none"',
+      'limits.yaml:2: defaults.person-write: must be a whole number from 1 to 1000000000, or { limit, shadow }, is 1.5',
+      'limits.yaml:4: accounts.a.organization-read: unknown key "organization-read": known are account-read, account-write, until',
+      'limits.yaml:5: accounts.b.account-read: must be a whole number from 1 to 1000000000, or { limit, shadow, until }, is 0',
+      'limits.yaml:6: accounts.c.account-read.shadw: unknown key "shadw": did you mean "shadow"?',
+      'limits.yaml:7: accounts.d.account-read.limit: is missing: expected a whole number from 1 to 1000000000',
+      'limits.yaml:8: organizations.o.organization-read: must be a whole number from 1 to 1000000000, none, or { limit, shadow, until }, is "nne"',
+    ]);
+  });
+
+  test('a day that no calendar has is refused', () => {
+    expect(problemsOf('accounts:\n  a: { account-read: 5, until: 2026-02-30 }')).toEqual([
+      'limits.yaml:2: accounts.a.until: "2026-02-30" is no date of the calendar',
+    ]);
+    expect(problemsOf('accounts: { a: { account-read: 5, until: friday } }')[0]).toContain(
+      'such as "2030-01-31"',
+    );
+  });
+
+  test('a key that stands twice is refused with its line', () => {
+    expect(problemsOf('accounts:\n  a: { account-read: 1 }\n  a: { account-read: 2 }')).toEqual([
+      'limits.yaml:3: is not valid YAML: duplicated mapping key',
+    ]);
+  });
+});
+
+describe('a cost above a limit', () => {
+  const operations = [
+    { id: 'createSession', kind: 'write', cost: 10, personOnly: false },
+    { id: 'submitTaxForm', kind: 'write', cost: 5, personOnly: false },
+    { id: 'listFactors', kind: 'read', cost: 3, personOnly: true },
+  ] as const;
+  const problems = (text: string) => checkCosts(operations, limitsOf(text), 'limits.yaml').map(formatProblem);
+
+  test('is refused with the operation and the bucket, in defaults and in overrides', () => {
+    expect(
+      problems(`
+defaults: { account-write: 9, person-read: 2 }
+accounts: { a: { account-write: 10 }, b: { account-write: 4 } }
+organizations: { o: { organization-write: 1, organization-read: 1 } }`),
+    ).toEqual([
+      'limits.yaml: defaults.account-write: the limit 9 is below the cost 10 of operation createSession, which could never pass: raise the limit to at least 10',
+      'limits.yaml: defaults.person-read: the limit 2 is below the cost 3 of operation listFactors, which could never pass: raise the limit to at least 3',
+      expect.stringContaining('accounts.b.account-write: the limit 4 is below the cost 10'),
+      expect.stringContaining('organizations.o.organization-write: the limit 1 is below the cost 10'),
+    ]);
+  });
+
+  test('does not concern buckets that the operation is not charged to', () => {
+    expect(
+      problems(
+        'defaults: { account-read: 1, person-write: 1, organization-read: 1, organization-write: none }',
+      ),
+    ).toEqual([]);
+  });
+});

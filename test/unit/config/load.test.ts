@@ -1,0 +1,47 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { loadIdentities, loadLimits, loadSettings } from '../../../src/config/load.ts';
+import { ConfigError } from '../../../src/config/problem.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'weir-config-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+describe('loading', () => {
+  test('files are found from the folder of weir.yaml, absolute ones as they are', () => {
+    const path = join(folder, 'weir.yaml');
+    writeFileSync(path, 'limits: { file: sub/l.yaml }\noperations: { openapi: /abs/o.yaml }\n');
+    const settings = loadSettings(path, { WEIR_IDENTITY_FILE: 'i.yaml' });
+    expect(settings.limits.file).toBe(join(folder, 'sub/l.yaml'));
+    expect(settings.operations.openapi).toBe('/abs/o.yaml');
+    expect(settings.identity).toEqual({ kind: 'static', file: join(folder, 'i.yaml') });
+  });
+
+  test('a missing file is one clear sentence that names it', () => {
+    const path = join(folder, 'no.yaml');
+    expect(() => loadSettings(path, {})).toThrow(
+      new ConfigError([
+        { source: path, path: '', message: 'there is no such file', hint: 'name another with --config' },
+      ]),
+    );
+    expect(() => loadLimits(path)).toThrow(
+      `${path}: there is no such file: the setting limits.file names it`,
+    );
+    mkdirSync(path);
+    expect(() => loadIdentities(path)).toThrow('is a folder, not a file');
+  });
+
+  test('problems of form and problems of sense both carry their file and line', () => {
+    const path = join(folder, 'l.yaml');
+    writeFileSync(path, 'accounts:\n  a: { account-read: 5, until: "2026-02-30" }\n');
+    expect(() => loadLimits(path)).toThrow(
+      `${path}:2: accounts.a.until: "2026-02-30" is no date of the calendar`,
+    );
+    writeFileSync(path, 'accounts:\n  a: { account-read: many }\n');
+    expect(() => loadLimits(path)).toThrow(`${path}:2: accounts.a.account-read: must be a whole number`);
+  });
+});

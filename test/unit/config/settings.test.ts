@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest';
+import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
+import type { Environment } from '../../../src/config/reader/environment.ts';
+import { parse } from '../../../src/config/reader/parse.ts';
+import { settingsSchema } from '../../../src/config/settings.ts';
+
+const read = (text: string, env: Environment = {}) => parse(settingsSchema, text, 'weir.yaml', env).value;
+
+function problemsOf(text: string, env: Environment = {}): string[] {
+  try {
+    read(text, env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems.map(formatProblem);
+    throw error;
+  }
+  return [];
+}
+
+describe('the settings of weir.yaml', () => {
+  test('an empty file gives every default', () => {
+    expect(read('')).toEqual({
+      baseUrl: 'http://localhost:8080',
+      listen: { host: '0.0.0.0', port: 8080 },
+      admin: { host: '127.0.0.1', port: 9090 },
+      upstream: { url: 'http://127.0.0.1:3000' },
+      store: { kind: 'memory', keyPrefix: 'weir', deadlineMs: 25, onStoreFailure: 'serve' },
+      identity: { kind: 'static', file: 'identities.yaml' },
+      operations: { openapi: 'openapi.yaml', unlisted: 'charge' },
+      limits: { file: 'limits.yaml' },
+      log: { level: 'info', access: true },
+    });
+  });
+
+  test('a section without content is the section with its defaults', () => {
+    expect(read('listen:\nstore:\n')).toEqual(read(''));
+  });
+
+  test('all problems are told at once, each with its line, its path and a hint', () => {
+    const text = `listen:
+  prot: 1
+  port: "80"
+store: { kind: rediss }
+identity: { kind: static, fle: x }
+admin: 3
+operations: { unlisted: chrge }
+baseUrl: ftp://x
+`;
+    expect(problemsOf(text)).toEqual([
+      'weir.yaml:8: baseUrl: must be an http:// or https:// URL, is "ftp://x"',
+      'weir.yaml:2: listen.prot: unknown key "prot": did you mean "port"?',
+      'weir.yaml:3: listen.port: must be a whole number from 0 to 65535, is "80"',
+      'weir.yaml:6: admin: must be a mapping, is 3',
+      'weir.yaml:4: store.kind: must be memory, redis, cluster or sentinel, is "rediss": did you mean "redis"?',
+      'weir.yaml:5: identity.fle: unknown key "fle": did you mean "file"?',
+      'weir.yaml:7: operations.unlisted: must be charge or reject, is "chrge"',
+    ]);
+  });
+
+  test('a union is judged by the variant that its kind names alone', () => {
+    expect(problemsOf('store: { kind: sentinel, sentinels: ["redis://a"], nodes: [] }')).toEqual([
+      expect.stringContaining('store.nodes: unknown key "nodes"'),
+      'weir.yaml:1: store.name: is missing: expected text that is not empty',
+    ]);
+  });
+
+  test('a store without a kind is asked for one', () => {
+    expect(problemsOf('store: { deadlineMs: 5 }')).toEqual([
+      'weir.yaml:1: store.kind: is missing: name one of memory, redis, cluster or sentinel',
+    ]);
+  });
+
+  test('a password is never shown', () => {
+    const [problem, ...others] = problemsOf(
+      'store: { kind: redis, url: "http://user:hunter2@x", password: 12 }',
+    );
+    expect([problem, ...others]).toHaveLength(2);
+    expect(`${problem}${others}`).not.toMatch(/hunter2|12,/);
+  });
+
+  test('keys of the object prototype are unknown keys like any other', () => {
+    expect(problemsOf('{"__proto__": {"port": 1}, "constructor": 1}')).toHaveLength(2);
+  });
+});
+
+describe('environment variables', () => {
+  test('override what the file says', () => {
+    const settings = read('listen: { port: 1 }', {
+      WEIR_PORT: '0',
+      WEIR_HOST: '127.0.0.1',
+      WEIR_ADMIN_PORT: '9',
+      WEIR_ADMIN_HOST: '::1',
+      WEIR_UPSTREAM_URL: 'https://up',
+      WEIR_BASE_URL: 'https://api',
+      WEIR_LOG_LEVEL: 'debug',
+      WEIR_LOG_ACCESS: 'false',
+      WEIR_STORE_DEADLINE_MS: '50',
+    });
+    expect(settings).toMatchObject({
+      baseUrl: 'https://api',
+      listen: { port: 0, host: '127.0.0.1' },
+      admin: { port: 9, host: '::1' },
+      upstream: { url: 'https://up' },
+      store: { kind: 'memory', deadlineMs: 50 },
+      log: { level: 'debug', access: false },
+    });
+  });
+
+  test('an empty variable counts as not set', () => {
+    expect(read('listen: { port: 1 }', { WEIR_PORT: '' }).listen.port).toBe(1);
+  });
+
+  test('a value that does not fit is a problem that names the variable', () => {
+    expect(problemsOf('', { WEIR_PORT: 'abc' })).toEqual([
+      'WEIR_PORT: listen.port: must be a whole number from 0 to 65535, is "abc"',
+    ]);
+  });
+
+  test('what Kubernetes sets for a Service named weir is explained', () => {
+    expect(problemsOf('', { WEIR_PORT: 'tcp://10.0.0.1:80' })).toEqual([
+      expect.stringContaining('enableServiceLinks: false'),
+    ]);
+  });
+
+  test('WEIR_REDIS_URL turns a memory store into a Redis store and keeps the rest of it', () => {
+    const env = { WEIR_REDIS_URL: 'redis://r:6379', WEIR_STORE_PASSWORD: 'secret' };
+    expect(read('store: { kind: memory, keyPrefix: mine }', env).store).toEqual({
+      kind: 'redis',
+      url: 'redis://r:6379',
+      password: 'secret',
+      keyPrefix: 'mine',
+      deadlineMs: 25,
+      onStoreFailure: 'serve',
+    });
+    expect(read('', env).store.kind).toBe('redis');
+    expect(read('store: { kind: redis, url: "redis://other" }', env).store).toMatchObject({
+      url: 'redis://r:6379',
+    });
+  });
+
+  test('WEIR_REDIS_URL beside a cluster is a contradiction, not a silent choice', () => {
+    expect(
+      problemsOf('store: { kind: cluster, nodes: ["redis://a"] }', { WEIR_REDIS_URL: 'redis://r' }),
+    ).toEqual([
+      'weir.yaml:1: store.kind: is cluster, but WEIR_REDIS_URL is set: unset WEIR_REDIS_URL, or choose kind redis',
+    ]);
+  });
+
+  test('a whole store can come from the environment', () => {
+    const env = { WEIR_STORE_KIND: 'cluster', WEIR_STORE_NODES: 'redis://a:1, redis://b:2' };
+    expect(read('', env).store).toMatchObject({ kind: 'cluster', nodes: ['redis://a:1', 'redis://b:2'] });
+    expect(problemsOf('', { WEIR_STORE_KIND: 'clutser' })).toEqual([
+      'WEIR_STORE_KIND: store.kind: must be memory, redis, cluster or sentinel, is "clutser": did you mean "cluster"?',
+    ]);
+  });
+});
