@@ -1,0 +1,57 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { bucketKey } from '../../../src/store/keys.ts';
+
+const anyId = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 40 }),
+  fc.string({ unit: fc.constantFrom('{', '}', ':', '%', '#', 'a', '\ud800', 'é', '\0'), maxLength: 200 }),
+);
+
+test('a plain id stands in its key as it is', () => {
+  expect(bucketKey('weir', 'org_1', 'account-read', 'acct_1')).toBe('weir:1:{org_1}:account-read:acct_1');
+});
+
+test('no id can move a key to another slot: what Redis hashes is the escaped tag alone', () => {
+  fc.assert(
+    fc.property(anyId, anyId, anyId, (tag, id, otherId) => {
+      const hashed = hashTag(bucketKey('weir', tag, 'account-read', id));
+      expect(hashed).not.toBe('');
+      expect(hashTag(bucketKey('weir', tag, 'organization-read', otherId))).toBe(hashed);
+    }),
+  );
+});
+
+test('two ids never share a key', () => {
+  fc.assert(
+    fc.property(anyId, anyId, anyId, anyId, (tagA, idA, tagB, idB) => {
+      const isSame = tagA === tagB && idA === idB;
+      const areKeysSame =
+        bucketKey('weir', tagA, 'account-read', idA) === bucketKey('weir', tagB, 'account-read', idB);
+      expect(areKeysSame).toBe(isSame);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test.each([
+  ['', '%'],
+  ['%', '%25'],
+  ['a{b}:c', 'a%7Bb%7D%3Ac'],
+  ['zoë', 'zo%C3%AB'],
+  ['\ud800', '%uD800'],
+  ['�', '%EF%BF%BD'],
+])('%j is written as %s', (id, escaped) => {
+  expect(bucketKey('weir', 't', 'b', id)).toBe(`weir:1:{t}:b:${escaped}`);
+});
+
+test('a key stays short for an id of 10 kB, and different long ids keep different keys', () => {
+  const long = 'x'.repeat(10_000);
+  expect(bucketKey('weir', long, 'account-read', long).length).toBeLessThan(200);
+  expect(bucketKey('weir', 't', 'b', `${long}1`)).not.toBe(bucketKey('weir', 't', 'b', `${long}2`));
+});
+
+/** What Redis Cluster hashes: between the first `{` and the next `}`. */
+function hashTag(key: string): string {
+  const start = key.indexOf('{');
+  return key.slice(start + 1, key.indexOf('}', start));
+}
