@@ -30,8 +30,18 @@ export interface Operation {
 
 /** Who sent the request, proven by its token. */
 export type Principal =
-  | { readonly id: string; readonly type: 'Person'; readonly account: string; readonly actsFor: ReadonlySet<string> }
-  | { readonly id: string; readonly type: 'ServiceAccount'; readonly account: string; readonly actsFor: ReadonlySet<string> }
+  | {
+      readonly id: string;
+      readonly type: 'Person';
+      readonly account: string;
+      readonly actsFor: ReadonlySet<string>;
+    }
+  | {
+      readonly id: string;
+      readonly type: 'ServiceAccount';
+      readonly account: string;
+      readonly actsFor: ReadonlySet<string>;
+    }
   | { readonly id: string; readonly type: 'ServiceAccount'; readonly organization: string };
 
 /** The principal and the target Account that it may act for. */
