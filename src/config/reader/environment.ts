@@ -88,25 +88,34 @@ function selectedKind(
   path: readonly string[],
   overlay: Overlay,
 ): unknown {
+  const kindPath = [...path, 'kind'];
+  const named = lay({ type: 'string' }, given.kind, kindPath, overlay);
   const defaultKind = isMapping(schema.default) ? schema.default.kind : undefined;
-  const kindVariable = variableName({ type: 'string' }, [...path, 'kind']);
-  const named = (kindVariable === undefined ? undefined : overlay.env[kindVariable]) || given.kind;
-  if (kindVariable !== undefined && named !== given.kind) {
-    overlay.variables.set(formatPath([...path, 'kind']), kindVariable);
-  }
-  for (const variant of variants) {
+  const selecting = selectingVariable(variants, named, path, overlay.env);
+  if (selecting === undefined) return named;
+  if (named === undefined || named === defaultKind) return selecting.kind;
+  overlay.findings.push({
+    path: kindPath,
+    message: `is ${String(named)}, but ${selecting.variable} is set`,
+    hint: `unset ${selecting.variable}, or choose kind ${selecting.kind}`,
+  });
+  return named;
+}
+
+/** A variable that is set and that selects another variant than the one named. */
+function selectingVariable(
+  variants: readonly SchemaNode[],
+  named: unknown,
+  path: readonly string[],
+  env: Environment,
+): { kind: string | undefined; variable: string } | undefined {
+  for (const variant of variants.filter((one) => kindOf(one) !== named)) {
     for (const [key, property] of Object.entries(variant.properties ?? {})) {
-      const name = property.envSelects ? variableName(property, [...path, key]) : undefined;
-      if (name === undefined || !overlay.env[name] || named === kindOf(variant)) continue;
-      if (named === undefined || named === defaultKind) return kindOf(variant);
-      overlay.findings.push({
-        path: [...path, 'kind'],
-        message: `is ${String(named)}, but ${name} is set`,
-        hint: `unset ${name}, or choose kind ${kindOf(variant)}`,
-      });
+      const variable = property.envSelects ? variableName(property, [...path, key]) : undefined;
+      if (variable !== undefined && env[variable]) return { kind: kindOf(variant), variable };
     }
   }
-  return named;
+  return undefined;
 }
 
 function converted(schema: SchemaNode, text: string): unknown {

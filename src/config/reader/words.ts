@@ -47,7 +47,7 @@ export function described(value: unknown, schema: SchemaNode): string {
 
 /** The known word that `word` most likely misspells; undefined where none is near. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
-  const most = Math.max(1, Math.floor(word.length / 3));
+  const most = word.length < 3 ? 1 : Math.max(2, Math.floor(word.length / 3));
   let best: { word: string; distance: number } | undefined;
   for (const candidate of known) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
@@ -57,20 +57,20 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return best?.word;
 }
 
-/** Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment). */
+/** Insertions, deletions and substitutions (Levenshtein), a row of the table at a time. */
 function editDistance(a: string, b: string): number {
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const substitution = (last[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      const swap = swapped ? (beforeLast[j - 2] ?? 0) + 1 : substitution;
-      row.push(Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, substitution, swap));
+  let above = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (const letter of a) {
+    const row = [(above[0] ?? 0) + 1];
+    for (let column = 1; column < above.length; column++) {
+      const substituted = cell(above, column - 1) + (b[column - 1] === letter ? 0 : 1);
+      row.push(Math.min(cell(above, column) + 1, cell(row, column - 1) + 1, substituted));
     }
-    beforeLast = last;
-    last = row;
+    above = row;
   }
-  return last[b.length] ?? 0;
+  return cell(above, b.length);
+}
+
+function cell(row: readonly number[], column: number): number {
+  return row[column] ?? 0;
 }
