@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import { PlatformError } from './problems.ts';
+
+/** Who acts and for which Account, as the gateway in front has established it. */
+export interface ActingCaller {
+  readonly accountId: string;
+  readonly organizationId: string | undefined;
+  readonly principalId: string;
+}
+
+/** A validated request: its members fit the operation's schemas in openapi.yaml. */
+export interface Call {
+  readonly operationId: string;
+  readonly caller: ActingCaller;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string | number | undefined>>;
+  readonly body: unknown;
+  readonly idempotencyKey: string | undefined;
+}
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** The gateway's request id where there is one, else a new one. */
+export function requestIdOf(request: { headers: Readonly<Record<string, unknown>> }): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+}
+
+/** Reads the request; 401 when it did not come through the gateway, which alone says who acts. */
+export function toCall(request: FastifyRequest, operationId: string): Call {
+  const accountId = headerOf(request, 'x-account-id');
+  if (accountId === undefined) {
+    throw new PlatformError(
+      401,
+      'Unauthenticated',
+      'X-Account-Id is missing: call the platform through the gateway.',
+    );
+  }
+  return {
+    operationId,
+    caller: {
+      accountId,
+      organizationId: headerOf(request, 'x-organization-id'),
+      principalId: headerOf(request, 'x-principal-id') ?? accountId,
+    },
+    params: request.params as Call['params'],
+    query: request.query as Call['query'],
+    body: request.body ?? undefined,
+    idempotencyKey: headerOf(request, 'idempotency-key'),
+  };
+}
+
+function headerOf(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}

@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+
+type Json = { readonly [key: string]: unknown };
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
+
+/** One operation of openapi.yaml with its schemas in the form that Fastify compiles. */
+export interface ContractOperation {
+  readonly operationId: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** In Fastify's notation: `/v3/payments/payables/:payableId/open`. */
+  readonly url: string;
+  readonly schema: {
+    readonly params?: Json;
+    readonly querystring: Json;
+    readonly headers?: Json;
+    readonly body?: Json;
+  };
+}
+
+/** Reads openapi.yaml, which ships beside this code; the gateway prices and validates with the same file. */
+export function loadContract(): ContractOperation[] {
+  const document = parse(readFileSync(new URL('../openapi.yaml', import.meta.url), 'utf8')) as Json;
+  return Object.entries(document.paths as Json).flatMap(([path, item]) =>
+    METHODS.flatMap((method) => {
+      const operation = (item as Json)[method] as Json | undefined;
+      if (!operation) return [];
+      const parameters = [...listOf((item as Json).parameters), ...listOf(operation.parameters)];
+      const schema = toSchema(
+        parameters.map((parameter) => resolve(document, parameter) as Json),
+        resolve(document, operation.requestBody ?? {}) as Json,
+      );
+      return {
+        operationId: String(operation.operationId),
+        method: method.toUpperCase() as ContractOperation['method'],
+        url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
+        schema,
+      };
+    }),
+  );
+}
+
+function toSchema(parameters: readonly Json[], requestBody: Json): ContractOperation['schema'] {
+  const content = requestBody.content as { 'application/json'?: { schema?: Json } } | undefined;
+  const body = content?.['application/json']?.schema;
+  const inside = (place: string) => parameters.filter((parameter) => parameter.in === place);
+  return {
+    params: objectSchema(inside('path'), false),
+    // Contract section 4.1 rule 2: unknown query parameters are rejected, not ignored.
+    querystring: objectSchema(inside('query'), false),
+    headers: objectSchema(
+      inside('header').map((parameter) => ({ ...parameter, name: String(parameter.name).toLowerCase() })),
+      true,
+    ),
+    ...(body && { body: requestBody.required === true ? body : { ...body, type: ['object', 'null'] } }),
+  };
+}
+
+function objectSchema(parameters: readonly Json[], isOpen: boolean): Json {
+  return {
+    type: 'object',
+    additionalProperties: isOpen,
+    properties: Object.fromEntries(parameters.map((parameter) => [parameter.name, parameter.schema])),
+    required: parameters.filter((parameter) => parameter.required === true).map(({ name }) => name),
+  };
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** The value with every `#/…` reference replaced by what it points at. */
+function resolve(document: Json, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((entry) => resolve(document, entry));
+  if (typeof value !== 'object' || value === null) return value;
+  const reference = (value as Json).$ref;
+  if (typeof reference === 'string') {
+    const path = reference.slice('#/'.length).split('/');
+    const target = path.reduce<unknown>((node, key) => (node as Json | undefined)?.[key], document);
+    if (target === undefined) throw new Error(`openapi.yaml: ${reference} points at nothing.`);
+    return resolve(document, target);
+  }
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, resolve(document, entry)]));
+}

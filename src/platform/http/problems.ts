@@ -1,0 +1,49 @@
+/** One entry of `errors[]`: `field` names the offending parameter or member (contract section 7). */
+export interface FieldError {
+  readonly field: string;
+  readonly message: string;
+}
+
+/** A refusal that becomes a problem+json answer. Throw it anywhere below a handler. */
+export class PlatformError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly errors: readonly FieldError[];
+
+  constructor(status: number, code: string, detail: string, errors: readonly FieldError[] = []) {
+    super(detail);
+    this.name = 'PlatformError';
+    this.status = status;
+    this.code = code;
+    this.errors = errors;
+  }
+}
+
+/** 422 naming one field. */
+export function invalid(field: string, message: string): PlatformError {
+  return new PlatformError(422, 'ValidationError', `${field} ${message}`, [{ field, message }]);
+}
+
+/** 404 for a resource that does not exist, or that the acting Account may not see: the two look the same. */
+export function notFound(what: string, id: string): PlatformError {
+  return new PlatformError(404, 'ResourceNotFound', `There is no ${what} "${id}".`);
+}
+
+/** The body of contract section 7, with exactly its members; `errors` only where fields are at fault. */
+export function problemBody(
+  error: PlatformError,
+  baseUrl: string,
+  requestId: string,
+): Record<string, unknown> {
+  const title = error.code.replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ');
+  return {
+    type: `${baseUrl}/errors/${title.replaceAll(' ', '-').toLowerCase()}`,
+    title,
+    status: error.status,
+    detail: error.message,
+    code: error.code,
+    requestId,
+    extensions: {},
+    ...(error.errors.length > 0 && { errors: error.errors }),
+  };
+}

@@ -1,0 +1,53 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type FieldError, PlatformError, problemBody } from './problems.ts';
+
+interface Violation {
+  readonly keyword: string;
+  readonly instancePath: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly message?: string;
+}
+
+/** Every refusal and every failure leaves as problem+json; a failure's own words stay in the log. */
+export function answerProblems(app: FastifyInstance, baseUrl: string): void {
+  const send = (request: FastifyRequest, reply: FastifyReply, error: PlatformError) =>
+    reply
+      .code(error.status)
+      .type('application/problem+json')
+      .send(JSON.stringify(problemBody(error, baseUrl, request.id)));
+  app.setNotFoundHandler((request, reply) => {
+    const path = request.url.split('?')[0];
+    const detail = `Nothing is served at ${request.method} ${path}.`;
+    return send(request, reply, new PlatformError(404, 'ResourceNotFound', detail));
+  });
+  app.setErrorHandler((error: Error, request, reply) => {
+    const refusal = toRefusal(error);
+    if (refusal.status >= 500) request.log.error({ err: error }, 'a request failed');
+    return send(request, reply, refusal);
+  });
+}
+
+function toRefusal(error: Error): PlatformError {
+  if (error instanceof PlatformError) return error;
+  const { validation, statusCode = 500 } = error as {
+    validation?: readonly Violation[];
+    statusCode?: number;
+  };
+  if (validation) {
+    const errors = validation.map(toFieldError);
+    const detail = errors.map(({ field, message }) => `${field} ${message}`).join('; ');
+    return new PlatformError(422, 'ValidationError', detail, errors);
+  }
+  if (statusCode === 413) return new PlatformError(413, 'PayloadTooLarge', 'The request body is too large.');
+  if (statusCode < 500) return new PlatformError(400, 'BadRequest', error.message);
+  return new PlatformError(503, 'ServiceUnavailable', 'The service has a problem. Try again later.');
+}
+
+function toFieldError({ keyword, instancePath, params, message }: Violation): FieldError {
+  const path = instancePath.split('/').slice(1);
+  const member = params.additionalProperty ?? params.missingProperty;
+  if (typeof member === 'string') path.push(member);
+  const field = path.map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~')).join('.') || 'body';
+  if (keyword === 'additionalProperties') return { field, message: 'is not supported here' };
+  return { field, message: message ?? 'is not valid' };
+}

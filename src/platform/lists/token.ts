@@ -1,0 +1,45 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+
+/** Seals sort keys into opaque page tokens that a client can neither read nor forge. */
+export interface TokenSealer {
+  /** A token for the list, filter and sort that `query` spells out; `after` is the sort key of the last row seen. */
+  seal(after: readonly string[], query: string): string;
+  /** The sort key; undefined when the token is forged, has expired or belongs to another query. */
+  open(token: string, query: string): readonly string[] | undefined;
+}
+
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+
+/**
+ * AES-256-GCM with the query as additional data: a token that meets another filter or sort does not open
+ * (contract section 4.1 rule 6), and neither does one past its lifetime (rule 7). `key` is 32 bytes.
+ */
+export function createTokenSealer(key: Buffer, lifetimeSeconds: number, nowMs: () => number): TokenSealer {
+  return {
+    seal(after, query) {
+      const iv = randomBytes(IV_BYTES);
+      const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(digest(query));
+      const text = cipher.update(JSON.stringify([nowMs() + lifetimeSeconds * 1000, after]), 'utf8');
+      return Buffer.concat([iv, text, cipher.final(), cipher.getAuthTag()]).toString('base64url');
+    },
+    open(token, query) {
+      const sealed = Buffer.from(token, 'base64url');
+      if (sealed.length <= IV_BYTES + TAG_BYTES) return undefined;
+      const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, IV_BYTES))
+        .setAAD(digest(query))
+        .setAuthTag(sealed.subarray(-TAG_BYTES));
+      try {
+        const text = decipher.update(sealed.subarray(IV_BYTES, -TAG_BYTES));
+        const [expiresAtMs, after] = JSON.parse(Buffer.concat([text, decipher.final()]).toString('utf8'));
+        return expiresAtMs > nowMs() ? after : undefined;
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}
+
+function digest(query: string): Buffer {
+  return createHash('sha256').update(query).digest();
+}
