@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 import type { Principal } from '../gateway/types.ts';
-import type { identitiesSchema } from './identities-file.ts';
+import type { identitiesSchema } from './identities-schema.ts';
 import type { Finding } from './reader/check.ts';
 import { nearest } from './reader/words.ts';
 

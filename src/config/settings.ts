@@ -64,6 +64,11 @@ export const settingsSchema = Type.Object(
         file: true,
         expects: 'the path of a file',
       }),
+      overrides: Type.Array(Type.String({ minLength: 1, file: true, expects: 'a path' }), {
+        description:
+          'Further files of `accounts` and `organizations`, or folders of such files; reloaded while running.',
+        default: [],
+      }),
     }),
     log: section('What is written to standard output, one JSON object a line.', {
       level: Type.Union(

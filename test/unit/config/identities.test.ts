@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { toIdentities } from '../../../src/config/identities.ts';
-import { identitiesSchema } from '../../../src/config/identities-file.ts';
+import { identitiesSchema } from '../../../src/config/identities-schema.ts';
 import { formatProblem } from '../../../src/config/problem.ts';
 import { parse } from '../../../src/config/reader/parse.ts';
 

@@ -1,26 +1,21 @@
 import { describe, expect, test } from 'vitest';
 import { checkCosts } from '../../../src/config/costs.ts';
-import { limitInForce, toLimits } from '../../../src/config/limits.ts';
-import { limitsSchema } from '../../../src/config/limits-file.ts';
+import { limitInForce } from '../../../src/config/limits.ts';
+import { parseLimits } from '../../../src/config/limits-parse.ts';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
-import { parse } from '../../../src/config/reader/parse.ts';
 
-function read(text: string) {
-  const parsed = parse(limitsSchema, text, 'limits.yaml');
-  const { limits, findings } = toLimits(parsed.value);
-  return { limits, problems: findings.map(parsed.place).map(formatProblem) };
-}
+const limitsOf = (text: string) => parseLimits(text, 'limits.yaml');
 
 function problemsOf(text: string): readonly string[] {
   try {
-    return read(text).problems;
+    limitsOf(text);
   } catch (error) {
     if (error instanceof ConfigError) return error.problems.map(formatProblem);
     throw error;
   }
+  return [];
 }
 
-const limitsOf = (text: string) => read(text).limits;
 const nowMs = Date.parse('2026-11-20T12:00:00Z');
 
 describe('limits.yaml', () => {

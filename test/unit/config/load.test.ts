@@ -28,9 +28,7 @@ describe('loading', () => {
         { source: path, path: '', message: 'there is no such file', hint: 'name another with --config' },
       ]),
     );
-    expect(() => loadLimits(path)).toThrow(
-      `${path}: there is no such file: the setting limits.file names it`,
-    );
+    expect(() => loadLimits(path)).toThrow(`${path}: there is no such file: the setting limits names it`);
     mkdirSync(path);
     expect(() => loadIdentities(path)).toThrow('is a folder, not a file');
   });

@@ -26,7 +26,7 @@ describe('the settings of weir.yaml', () => {
       store: { kind: 'memory', keyPrefix: 'weir', deadlineMs: 25, onStoreFailure: 'serve' },
       identity: { kind: 'static', file: 'identities.yaml' },
       operations: { openapi: 'openapi.yaml', unlisted: 'charge' },
-      limits: { file: 'limits.yaml' },
+      limits: { file: 'limits.yaml', overrides: [] },
       log: { level: 'info', access: true },
     });
   });

@@ -1,0 +1,81 @@
+import type { Static } from 'typebox';
+import type { BucketName, Limits, Override, OverrideMaps, Overrides } from './limits.ts';
+import { limitsSchema, overridesSchema } from './limits-schema.ts';
+import { ConfigError } from './problem.ts';
+import type { Finding } from './reader/check.ts';
+import { parse } from './reader/parse.ts';
+import { endOf } from './reader/until.ts';
+
+/** limits.yaml as the gateway uses it. Throws a ConfigError that carries every problem. */
+export function parseLimits(text: string, file: string): Limits {
+  const parsed = parse(limitsSchema, text, file);
+  const { limits, findings } = toLimits(parsed.value);
+  if (findings.length > 0) throw new ConfigError(findings.map(parsed.place));
+  return limits;
+}
+
+/** One file of overrides. Throws a ConfigError that carries every problem. */
+export function parseOverrides(text: string, file: string): OverrideMaps {
+  const parsed = parse(overridesSchema, text, file);
+  const { overrides, findings } = toOverrides(parsed.value);
+  if (findings.length > 0) throw new ConfigError(findings.map(parsed.place));
+  return overrides;
+}
+
+function toLimits(file: Static<typeof limitsSchema>): {
+  limits: Limits;
+  findings: readonly Finding[];
+} {
+  const { overrides, findings } = toOverrides(file);
+  const defaults = Object.entries(file.defaults).map(([bucket, value]) => [bucket, toOverride(value)]);
+  const limits: Limits = {
+    windowSeconds: file.windowSeconds,
+    defaults: Object.fromEntries(defaults) as Record<BucketName, Override>,
+    ...overrides,
+  };
+  return { limits, findings };
+}
+
+function toOverrides(file: Static<typeof overridesSchema>): {
+  overrides: OverrideMaps;
+  findings: readonly Finding[];
+} {
+  const findings: Finding[] = [];
+  const read = (section: 'accounts' | 'organizations') =>
+    new Map(
+      Object.entries(file[section]).map(([id, entry]) => [
+        id,
+        entryOverrides(entry, [section, id], findings),
+      ]),
+    );
+  return { overrides: { accounts: read('accounts'), organizations: read('organizations') }, findings };
+}
+
+type RawLimit = number | 'none' | { limit: number; shadow: boolean; until?: string };
+
+type RawEntry = Readonly<Partial<Record<BucketName, RawLimit>>> & { readonly until?: string };
+
+function entryOverrides(entry: RawEntry, path: readonly string[], findings: Finding[]): Overrides {
+  const { until, ...buckets } = entry;
+  const untilMs = endMs(until, [...path, 'until'], findings);
+  const overrides = Object.entries(buckets).map(([bucket, value]) => {
+    const own =
+      typeof value === 'object' ? endMs(value.until, [...path, bucket, 'until'], findings) : undefined;
+    return [bucket, toOverride(value, own ?? untilMs)];
+  });
+  return Object.fromEntries(overrides);
+}
+
+function endMs(until: string | undefined, path: readonly string[], findings: Finding[]): number | undefined {
+  if (until === undefined) return undefined;
+  const ms = endOf(until);
+  if (ms === undefined) findings.push({ path, message: `"${until}" is no date of the calendar` });
+  return ms;
+}
+
+function toOverride(value: RawLimit, untilMs?: number): Override {
+  const end = untilMs === undefined ? {} : { untilMs };
+  if (value === 'none') return { limit: 'none', ...end };
+  if (typeof value === 'number') return { limit: value, shadow: false, ...end };
+  return { limit: value.limit, shadow: value.shadow, ...end };
+}

@@ -1,0 +1,87 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { limitInForce } from '../../../src/config/limits.ts';
+import { LimitsFiles } from '../../../src/config/limits-files.ts';
+import { loadLimits } from '../../../src/config/load.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'weir-limits-'));
+  mkdirSync(join(folder, 'more'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
+const main = () => join(folder, 'limits.yaml');
+const more = () => join(folder, 'more');
+
+describe('files of overrides', () => {
+  test('add to the limits file, from single files and from every YAML and JSON file of a folder', () => {
+    write(
+      'limits.yaml',
+      'windowSeconds: 2\ndefaults: { account-read: 7 }\naccounts: { a: { account-read: 1 } }',
+    );
+    write('single.yaml', 'accounts: { b: { account-read: 2 } }');
+    write('more/1.yml', 'accounts: { c: { account-read: 3 } }');
+    write('more/2.json', '{"organizations": {"o": {"organization-read": "none"}}}');
+    write('more/notes.txt', 'not: [read');
+    write('more/..hidden.yaml', 'not: [read');
+    const limits = loadLimits(main(), [join(folder, 'single.yaml'), more()]);
+    const accountRead = (id: string) => limitInForce(limits, 'account-read', id, 0)?.limit;
+    expect(['a', 'b', 'c', 'd'].map(accountRead)).toEqual([1, 2, 3, 7]);
+    expect(limitInForce(limits, 'organization-read', 'o', 0)).toBeUndefined();
+    expect(limits.windowSeconds).toBe(2);
+  });
+
+  test('set no defaults', () => {
+    write('limits.yaml', '');
+    write('more/1.yaml', 'windowSeconds: 2');
+    expect(() => loadLimits(main(), [more()])).toThrow(
+      `${join(more(), '1.yaml')}:1: windowSeconds: unknown key`,
+    );
+  });
+
+  test('may not set the same Account twice, whichever would win', () => {
+    write('limits.yaml', 'accounts: { a: { account-read: 1 } }');
+    write('more/1.yaml', 'accounts: { b: { account-read: 1 } }');
+    write('more/2.yaml', 'accounts: { a: { account-read: 2 }, b: { account-read: 2 } }');
+    const second = join(more(), '2.yaml');
+    expect(() => loadLimits(main(), [more()])).toThrow(
+      `${second}: accounts.a: is set in ${main()} already: keep one of them\n${second}: accounts.b: is set in ${join(more(), '1.yaml')} already`,
+    );
+  });
+
+  test('the problems of all files are told at once', () => {
+    write('limits.yaml', 'windowSeconds: 0');
+    write('more/1.yaml', 'acounts: {}');
+    expect(() => loadLimits(main(), [more(), join(folder, 'gone.yaml')])).toThrow(
+      /windowSeconds: .*\n.*did you mean "accounts"\?\n.*gone\.yaml: there is no such file/,
+    );
+  });
+
+  test('are read again by a reload: changed, added and removed ones', async () => {
+    write('limits.yaml', 'accounts: { a: { account-read: 1 } }');
+    write('more/1.yaml', 'accounts: { b: { account-read: 2 } }');
+    const files = new LimitsFiles(main(), [more()]);
+    files.load();
+    rmSync(join(more(), '1.yaml'));
+    write('more/2.yaml', 'accounts: { a: { account-read: 9 } }');
+    write('limits.yaml', '');
+    const limits = await files.reload();
+    expect(files.files()).toEqual([main(), join(more(), '2.yaml')]);
+    expect([...limits.accounts.keys()]).toEqual(['a']);
+    expect(limitInForce(limits, 'account-read', 'a', 0)?.limit).toBe(9);
+  });
+
+  test('that have not changed give the very limits that are in force', async () => {
+    write('limits.yaml', '');
+    write('more/1.yaml', 'accounts: { b: { account-read: 2 } }');
+    const files = new LimitsFiles(main(), [more()]);
+    const limits = files.load();
+    expect(await files.reload()).toBe(limits);
+    write('more/1.yaml', 'accounts: { b: { account-read: 3 } }');
+    expect(await files.reload()).not.toBe(limits);
+  });
+});

@@ -1,0 +1,170 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
+import { type Watch, watchFiles } from '../../../src/config/watch.ts';
+
+let folder: string;
+let watch: Watch | undefined;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'weir-watch-'));
+});
+afterEach(() => {
+  watch?.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** Watches one file whose text is the value; a text that says `bad` is refused. */
+function watchText(file: string, intervalMs = 3_600_000) {
+  const told: string[] = [];
+  watch = watchFiles<string>({
+    current: readFileSync(file, 'utf8'),
+    files: () => [file],
+    load() {
+      const text = readFileSync(file, 'utf8');
+      if (text.includes('bad')) throw new ConfigError([{ source: 'f', path: '', message: text }]);
+      return text;
+    },
+    onLoad: (text) => told.push(`loaded ${text}`),
+    onProblems: (problems) => told.push(`refused ${problems.map(formatProblem)}`),
+    intervalMs,
+  });
+  const current = watch;
+  return {
+    told,
+    /** Two looks: the one that sees a change and the one that takes it. */
+    async look() {
+      await current.look();
+      await current.look();
+    },
+  };
+}
+
+/** Lays out a mounted ConfigMap as the kubelet does; `swap` replaces its content at once. */
+function mountConfigMap(name: string, text: string) {
+  let version = 0;
+  const swap = (content: string) => {
+    const data = `..2026_${version++}`;
+    mkdirSync(join(folder, data));
+    writeFileSync(join(folder, data, name), content);
+    symlinkSync(data, join(folder, '..data_tmp'));
+    renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
+    if (version > 1) rmSync(join(folder, `..2026_${version - 2}`), { recursive: true });
+  };
+  swap(text);
+  symlinkSync(join('..data', name), join(folder, name));
+  return { file: join(folder, name), swap };
+}
+
+describe('a watched file', () => {
+  test('is read again after a change, once', async () => {
+    const file = join(folder, 'f');
+    writeFileSync(file, 'one');
+    const { told, look } = watchText(file);
+    await look();
+    writeFileSync(file, 'two');
+    await look();
+    await look();
+    expect(told).toEqual(['loaded two']);
+  });
+
+  test('that changed before the first look is read as well', async () => {
+    const file = join(folder, 'f');
+    writeFileSync(file, 'one');
+    const { told, look } = watchText(file);
+    writeFileSync(file, 'two');
+    await look();
+    expect(told).toEqual(['loaded two']);
+  });
+
+  test('that was only touched is not told of', async () => {
+    const file = join(folder, 'f');
+    writeFileSync(file, 'one');
+    const { told, look } = watchText(file);
+    await look();
+    utimesSync(file, 5, 5);
+    await look();
+    expect(told).toEqual([]);
+  });
+
+  test('is left alone while it is still being written', async () => {
+    const file = join(folder, 'f');
+    writeFileSync(file, 'one');
+    const { told } = watchText(file);
+    await watch?.look();
+    writeFileSync(file, 'tw');
+    await watch?.look();
+    writeFileSync(file, 'two!');
+    await watch?.look();
+    expect(told).toEqual([]);
+    await watch?.look();
+    expect(told).toEqual(['loaded two!']);
+  });
+
+  test('is followed through the swap of a ConfigMap', async () => {
+    const { file, swap } = mountConfigMap('limits.yaml', 'one');
+    const { told, look } = watchText(file);
+    await look();
+    swap('two');
+    await look();
+    swap('six');
+    await look();
+    expect(told).toEqual(['loaded two', 'loaded six']);
+  });
+
+  test('that cannot be used is told of once, and its repair is taken, even back to what it was', async () => {
+    const file = join(folder, 'f');
+    writeFileSync(file, 'one');
+    const { told, look } = watchText(file);
+    await look();
+    writeFileSync(file, 'bad');
+    await look();
+    await look();
+    writeFileSync(file, 'one');
+    await look();
+    expect(told).toEqual(['refused f: bad', 'loaded one']);
+  });
+
+  test('that disappears is told of, and taken again when it is back', async () => {
+    const file = join(folder, 'f');
+    writeFileSync(file, 'one');
+    const { told, look } = watchText(file);
+    await look();
+    unlinkSync(file);
+    await look();
+    writeFileSync(file, 'back');
+    await look();
+    expect(told).toEqual([
+      expect.stringMatching(/^refused configuration: could not be read again: .*ENOENT/),
+      'loaded back',
+    ]);
+  });
+
+  test('is noticed by the clock, without anyone looking', async () => {
+    const { file, swap } = mountConfigMap('limits.yaml', 'one');
+    const { told } = watchText(file, 5);
+    swap('two');
+    await vi.waitFor(() => expect(told).toEqual(['loaded two']));
+  });
+
+  test('is not looked at any more after close', async () => {
+    const file = join(folder, 'f');
+    writeFileSync(file, 'one');
+    const { told, look } = watchText(file);
+    watch?.close();
+    writeFileSync(file, 'two');
+    await look();
+    expect(told).toEqual([]);
+  });
+});
