@@ -1,0 +1,55 @@
+import { identitiesSchema } from '../identities-schema.ts';
+import { limitsSchema } from '../limits-schema.ts';
+import { asNode } from '../reader/schema-node.ts';
+import { settingsSchema } from '../settings.ts';
+import { type Row, rowsOf } from './rows.ts';
+
+/** A table for each pair of markers `<!-- name:begin -->` and `<!-- name:end -->` that a document may have. */
+const TABLES: Readonly<Record<string, () => string>> = {
+  settings: () => compactTable(rowsOf(asNode(settingsSchema))),
+  limits: () => compactTable(rowsOf(asNode(limitsSchema)).map((row) => ({ ...row, variable: undefined }))),
+  'settings-full': () => fullTable(rowsOf(asNode(settingsSchema)), true),
+  'limits-full': () => fullTable(rowsOf(asNode(limitsSchema)), false),
+  'identities-full': () => fullTable(rowsOf(asNode(identitiesSchema)), false),
+};
+
+/** The document with the tables between its markers made anew from the schemas. */
+export function withTables(document: string): string {
+  let result = document;
+  for (const [name, table] of Object.entries(TABLES)) {
+    const between = new RegExp(`(<!-- ${name}:begin -->\n)[^]*?(<!-- ${name}:end -->)`, 'g');
+    result = result.replace(between, (_, begin: string, end: string) => `${begin}${table()}\n${end}`);
+  }
+  return result;
+}
+
+function compactTable(rows: readonly Row[]): string {
+  const hasVariables = rows.some((row) => row.variable !== undefined);
+  const cells = rows.map((row) => {
+    const start = [`\`${row.path}\``, codeOf(row.fallback)];
+    return hasVariables ? [...start, codeOf(row.variable)] : start;
+  });
+  return table(hasVariables ? ['Setting', 'Default', 'Variable'] : ['Setting', 'Default'], cells);
+}
+
+function fullTable(rows: readonly Row[], hasVariables: boolean): string {
+  const head = ['Setting', 'Takes', 'Default', ...(hasVariables ? ['Variable'] : []), 'Meaning'];
+  const cells = rows.map((row) => [
+    `\`${row.path}\``,
+    row.takes,
+    codeOf(row.fallback),
+    ...(hasVariables ? [codeOf(row.variable)] : []),
+    row.kinds === undefined ? row.description : `${row.description} (${row.kinds.join(', ')})`,
+  ]);
+  return table(head, cells);
+}
+
+function codeOf(text: string | undefined): string {
+  return text === undefined || text === '' ? '' : `\`${text}\``;
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}

@@ -1,0 +1,79 @@
+import { variableName } from '../reader/environment.ts';
+import { isMapping, kindOf, type SchemaNode } from '../reader/schema-node.ts';
+import { expected, listed } from '../reader/words.ts';
+
+/** One setting, as the reference shows it. */
+export interface Row {
+  /** `store.url`; an id that the user chooses stands in angle brackets. */
+  readonly path: string;
+  readonly takes: string;
+  /** As written in YAML; undefined where the setting has none. */
+  readonly fallback: string | undefined;
+  readonly variable: string | undefined;
+  readonly description: string;
+  /** The kinds of a union that have this setting; undefined where all have it. */
+  readonly kinds: readonly string[] | undefined;
+}
+
+/** Every setting of a schema, in the order of the schema. */
+export function rowsOf(schema: SchemaNode, path: readonly string[] = []): readonly Row[] {
+  if (schema.anyOf?.some((variant) => kindOf(variant) !== undefined))
+    return unionRows(schema, schema.anyOf, path);
+  if (schema.properties !== undefined) {
+    return Object.entries(schema.properties).flatMap(([key, one]) => rowsOf(one, [...path, key]));
+  }
+  if (schema.patternProperties !== undefined) {
+    return Object.values(schema.patternProperties).flatMap((one) => recordRows(schema, one, path));
+  }
+  return [row(schema, path)];
+}
+
+function recordRows(schema: SchemaNode, item: SchemaNode, path: readonly string[]): readonly Row[] {
+  const id = [...path, schema.secret ? '<token>' : '<id>'];
+  return item.properties === undefined
+    ? [{ ...row(item, id), description: schema.description ?? '' }]
+    : rowsOf(item, id);
+}
+
+function unionRows(
+  schema: SchemaNode,
+  variants: readonly SchemaNode[],
+  path: readonly string[],
+): readonly Row[] {
+  const kinds = variants.map((variant) => kindOf(variant) ?? '');
+  const fallback = isMapping(schema.default) ? schema.default.kind : undefined;
+  const kind = {
+    type: 'string',
+    default: fallback,
+    expects: listed(kinds),
+    description: variants
+      .map((variant) => `\`${kindOf(variant)}\`: ${variant.properties?.kind?.description}`)
+      .join(' '),
+  };
+  const byPath = new Map<string, { row: Row; kinds: string[] }>();
+  for (const variant of variants) {
+    for (const [key, property] of Object.entries(variant.properties ?? {})) {
+      if (key === 'kind') continue;
+      for (const one of rowsOf(property, [...path, key])) {
+        const same = byPath.get(one.path) ?? { row: one, kinds: [] };
+        same.kinds.push(kindOf(variant) ?? '');
+        byPath.set(one.path, same);
+      }
+    }
+  }
+  const rows = [...byPath.values()].map((one) =>
+    one.kinds.length === variants.length ? one.row : { ...one.row, kinds: one.kinds },
+  );
+  return [row(kind, [...path, 'kind']), ...rows];
+}
+
+function row(schema: SchemaNode, path: readonly string[]): Row {
+  return {
+    path: path.join('.'),
+    takes: expected(schema),
+    fallback: schema.default === undefined ? undefined : JSON.stringify(schema.default).replaceAll('"', ''),
+    variable: variableName(schema, path),
+    description: schema.description ?? '',
+    kinds: undefined,
+  };
+}
