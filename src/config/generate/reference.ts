@@ -17,7 +17,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
 export function withTables(document: string): string {
   let result = document;
   for (const [name, table] of Object.entries(TABLES)) {
-    const between = new RegExp(`(<!-- ${name}:begin -->\n)[^]*?(<!-- ${name}:end -->)`, 'g');
+    const between = new RegExp(`(<!-- ${name}:begin -->\n)[\\s\\S]*?(<!-- ${name}:end -->)`, 'g');
     result = result.replace(between, (_, begin: string, end: string) => `${begin}${table()}\n${end}`);
   }
   return result;

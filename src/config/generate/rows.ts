@@ -40,31 +40,29 @@ function unionRows(
   variants: readonly SchemaNode[],
   path: readonly string[],
 ): readonly Row[] {
-  const kinds = variants.map((variant) => kindOf(variant) ?? '');
-  const fallback = isMapping(schema.default) ? schema.default.kind : undefined;
   const kind = {
     type: 'string',
-    default: fallback,
-    expects: listed(kinds),
-    description: variants
-      .map((variant) => `\`${kindOf(variant)}\`: ${variant.properties?.kind?.description}`)
-      .join(' '),
+    default: isMapping(schema.default) ? schema.default.kind : undefined,
+    expects: listed(variants.map((variant) => kindOf(variant) ?? '')),
+    description: variants.map(kindMeaning).join(' '),
   };
   const byPath = new Map<string, { row: Row; kinds: string[] }>();
   for (const variant of variants) {
-    for (const [key, property] of Object.entries(variant.properties ?? {})) {
-      if (key === 'kind') continue;
-      for (const one of rowsOf(property, [...path, key])) {
-        const same = byPath.get(one.path) ?? { row: one, kinds: [] };
-        same.kinds.push(kindOf(variant) ?? '');
-        byPath.set(one.path, same);
-      }
+    const { kind: _, ...settings } = variant.properties ?? {};
+    for (const one of rowsOf({ properties: settings }, path)) {
+      const same = byPath.get(one.path) ?? { row: one, kinds: [] };
+      same.kinds.push(kindOf(variant) ?? '');
+      byPath.set(one.path, same);
     }
   }
   const rows = [...byPath.values()].map((one) =>
     one.kinds.length === variants.length ? one.row : { ...one.row, kinds: one.kinds },
   );
   return [row(kind, [...path, 'kind']), ...rows];
+}
+
+function kindMeaning(variant: SchemaNode): string {
+  return `\`${kindOf(variant)}\`: ${variant.properties?.kind?.description}`;
 }
 
 function row(schema: SchemaNode, path: readonly string[]): Row {
