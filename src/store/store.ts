@@ -49,5 +49,35 @@ export type Decision =
   | { readonly outcome: 'denied'; readonly buckets: readonly BucketState[] }
   | { readonly outcome: 'uncounted'; readonly reason: UncountedReason };
 
-/** Why no answer came from the store; the `reason` label of `weir_degraded_total`. */
-export type UncountedReason = 'deadline' | 'disconnected' | 'error' | 'closed';
+/** Why a charge was not counted; the `reason` label of `weir_degraded_total`. */
+export type UncountedReason =
+  /** The store did not answer in time. */
+  | 'deadline'
+  /** No connection to the store. */
+  | 'disconnected'
+  /** The store refuses the gateway's user, password or certificate, or denies it a command. */
+  | 'auth'
+  /** The store is full of connections. */
+  | 'maxclients'
+  /** Redis is reading its data from disk. */
+  | 'loading'
+  /** Redis is a replica, or has too few of them to write. */
+  | 'readonly'
+  /** Redis has no memory left to write. */
+  | 'oom'
+  /** Redis is held up by a script or function. */
+  | 'busy'
+  /** Redis refuses writes because it cannot persist them. */
+  | 'misconf'
+  /** Some of the Cluster's slots are served by nobody. */
+  | 'clusterdown'
+  /** The Cluster is moving this slot just now. */
+  | 'redirected'
+  /** A key of the charge holds something that is no bucket. */
+  | 'wrongtype'
+  /** The charge cannot be decided: a number out of range, a bucket twice, buckets of different Cluster slots. */
+  | 'invalid'
+  /** Any other error of the store. */
+  | 'error'
+  /** This store object has been closed. */
+  | 'closed';

@@ -1,0 +1,36 @@
+import type { Charge, Decision, UncountedReason } from '../store.ts';
+
+/** Charges that share one script call, and the promises that wait for its answer. Settled once. */
+export class Batch {
+  readonly kind: 'charge' | 'peek' | 'probe';
+  readonly charges: Charge[] = [];
+  readonly #resolves: ((decision: Decision) => void)[] = [];
+  #isSettled = false;
+
+  constructor(kind: 'charge' | 'peek' | 'probe' = 'charge') {
+    this.kind = kind;
+  }
+
+  get isSettled(): boolean {
+    return this.#isSettled;
+  }
+
+  add(charge: Charge): Promise<Decision> {
+    this.charges.push(charge);
+    return new Promise((resolve) => this.#resolves.push(resolve));
+  }
+
+  /** `decisions` in the order of the charges. */
+  settle(decisions: readonly Decision[]): void {
+    this.#isSettled = true;
+    for (const [index, resolve] of this.#resolves.entries()) {
+      resolve(decisions[index] ?? { outcome: 'uncounted', reason: 'error' });
+    }
+  }
+
+  giveUp(reason: UncountedReason): void {
+    const decision: Decision = { outcome: 'uncounted', reason };
+    this.#isSettled = true;
+    for (const resolve of this.#resolves) resolve(decision);
+  }
+}

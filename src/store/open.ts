@@ -1,0 +1,25 @@
+import { Denials } from './denials.ts';
+import { MemoryStore } from './memory.ts';
+import { type StoreObserver, silentObserver } from './observer.ts';
+import { RedisStore } from './redis.ts';
+import { type ClusterSettings, openClusterLink } from './redis-cluster.ts';
+import { type LinkEvents, openLink, type SentinelSettings, type SingleSettings } from './redis-link.ts';
+import type { Store } from './store.ts';
+
+/** The `store` section of weir.yaml, as far as it concerns a store. */
+export type StoreSettings = { readonly kind: 'memory' } | SingleSettings | SentinelSettings | ClusterSettings;
+
+/**
+ * The store that the settings ask for. It returns at once: a Redis that cannot be reached is no error but a store that
+ * answers `uncounted`, and that counts as soon as it can.
+ */
+export function openStore(settings: StoreSettings, observer: StoreObserver = silentObserver): Store {
+  if (settings.kind === 'memory') return new MemoryStore();
+  const open = (events: LinkEvents) =>
+    settings.kind === 'cluster'
+      ? openClusterLink(settings, observer, events)
+      : openLink(settings, observer, events);
+  const store = new RedisStore(open, settings.deadlineMs, observer, () => denials.forget());
+  const denials = new Denials(store, observer);
+  return denials;
+}

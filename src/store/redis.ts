@@ -1,0 +1,185 @@
+import { Batch } from './calls/batch.ts';
+import { Breaker } from './calls/breaker.ts';
+import { Deadline } from './calls/deadline.ts';
+import { Turn } from './calls/turn.ts';
+import type { StoreObserver } from './observer.ts';
+import { reasonOf } from './redis-failures.ts';
+import type { LinkEvents, RedisLink } from './redis-link.ts';
+import { defineScripts, runCharge, runPeek } from './redis-scripts.ts';
+import { isSound } from './soundness.ts';
+import type { Charge, Decision, Store, UncountedReason } from './store.ts';
+
+/** More probes than a window can hold. */
+const PROBE_LIMIT = 1_000_000;
+
+/** A server of the link: its breaker, and a key of its own that a probe may write. */
+interface Route {
+  readonly breaker: Breaker;
+  readonly probeKey: string;
+}
+
+/** A batch whose answer is awaited. */
+interface Call {
+  readonly batch: Batch;
+  readonly route: Route;
+}
+
+/**
+ * Counts in Redis by the scripts of `lua/`. Charges of one turn share a call; a call has a deadline; failures open a
+ * breaker per server. Starts whether Redis is there or not, and counts as soon as it is.
+ */
+export class RedisStore implements Store {
+  readonly #link: RedisLink;
+  readonly #observer: StoreObserver;
+  readonly #deadline: Deadline<Call>;
+  readonly #turn: Turn;
+  readonly #routes = new Map<string, Route>();
+  #isClosed = false;
+
+  /** `connectionLost` is told whenever a connection to Redis ends. */
+  constructor(
+    openLink: (events: LinkEvents) => RedisLink,
+    deadlineMs: number,
+    observer: StoreObserver,
+    connectionLost: () => void,
+  ) {
+    this.#observer = observer;
+    this.#deadline = new Deadline(
+      deadlineMs,
+      ({ batch }) => batch.isSettled,
+      ({ batch, route }) => this.#failed(batch, route, 'deadline'),
+    );
+    const ready = () => {
+      for (const { breaker } of this.#routes.values()) breaker.probeSoon();
+    };
+    this.#link = openLink({ ready, lost: connectionLost });
+    defineScripts(this.#link.client);
+    this.#turn = new Turn(this.#link.groupOf, (batch, group) => this.#send(batch, group));
+  }
+
+  charge(charge: Charge): Promise<Decision> {
+    if (!this.#isDecidable(charge)) return Promise.resolve(this.#refusal(charge, 'invalid'));
+    return this.#turn.add(charge);
+  }
+
+  async peek(charge: Charge): Promise<Decision> {
+    if (!this.#isDecidable(charge)) return this.#refusal(charge, 'invalid');
+    const batch = new Batch('peek');
+    const decision = batch.add(charge);
+    this.#send(batch, this.#link.groupOf(firstKey(charge)));
+    return decision;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#turn.flush();
+    for (const { batch } of this.#deadline.pending()) this.#giveUp(batch, 'closed');
+    this.#deadline.close();
+    for (const { breaker } of this.#routes.values()) breaker.close();
+    this.#link.close();
+  }
+
+  #isDecidable(charge: Charge): boolean {
+    if (!isSound(charge)) return false;
+    const { groupOf } = this.#link;
+    const { buckets } = charge;
+    return buckets.length === 1 || buckets.every(({ key }) => groupOf(key) === groupOf(firstKey(charge)));
+  }
+
+  #refusal(charge: Charge, reason: UncountedReason): Decision {
+    this.#observer.uncounted(reason, charge.cost);
+    return { outcome: 'uncounted', reason };
+  }
+
+  #send(batch: Batch, group: number): void {
+    const route = this.#route(group, batch);
+    const refusal = this.#isClosed ? 'closed' : (this.#link.problemOf(group) ?? route.breaker.refusal);
+    if (refusal === undefined) void this.#call(batch, route);
+    else this.#giveUp(batch, refusal);
+  }
+
+  /** Settles the batch whatever happens. Resolves to whether Redis answered, well and in time. */
+  async #call(batch: Batch, route: Route): Promise<boolean> {
+    const startMs = performance.now();
+    this.#deadline.watch({ batch, route });
+    try {
+      const decisions = await this.#run(batch);
+      if (batch.isSettled) return this.#answeredLate(batch, decisions);
+      route.breaker.succeeded();
+      this.#observer.called(decisions.length, (performance.now() - startMs) * 1000);
+      this.#settle(batch, decisions);
+      return true;
+    } catch (error) {
+      if (!batch.isSettled)
+        this.#failed(batch, route, reasonOf(error instanceof Error ? error.message : String(error)));
+      return false;
+    }
+  }
+
+  async #run({ kind, charges }: Batch): Promise<readonly Decision[]> {
+    const { client } = this.#link;
+    if (kind === 'peek') return Promise.all(charges.map((charge) => runPeek(client, charge)));
+    return runCharge(client, charges);
+  }
+
+  #settle(batch: Batch, decisions: readonly Decision[]): void {
+    for (const [index, decision] of decisions.entries()) {
+      if (decision.outcome !== 'uncounted' || batch.kind !== 'charge') continue;
+      this.#observer.uncounted(decision.reason, batch.charges[index]?.cost ?? 0);
+    }
+    batch.settle(decisions);
+  }
+
+  #answeredLate(batch: Batch, decisions: readonly Decision[]): false {
+    let points = 0;
+    for (const [index, decision] of decisions.entries()) {
+      if (decision.outcome === 'admitted') points += batch.charges[index]?.cost ?? 0;
+    }
+    if (batch.kind === 'charge' && points > 0) this.#observer.answeredLate(points);
+    return false;
+  }
+
+  /** One call failed. When that opens the route's breaker, nobody waits any longer for the calls beside it. */
+  #failed(batch: Batch, route: Route, reason: UncountedReason): void {
+    this.#giveUp(batch, reason);
+    if (reason === 'wrongtype' || reason === 'invalid') return; // One bucket's trouble, not the store's.
+    route.breaker.failed(reason);
+    const cause = route.breaker.refusal;
+    if (cause === undefined) return;
+    for (const call of this.#deadline.pending()) if (call.route === route) this.#giveUp(call.batch, cause);
+  }
+
+  #giveUp(batch: Batch, reason: UncountedReason): void {
+    if (batch.kind === 'charge') for (const { cost } of batch.charges) this.#observer.uncounted(reason, cost);
+    batch.giveUp(reason);
+  }
+
+  #route(group: number, batch: Batch): Route {
+    const name = this.#link.routeOf(group);
+    const known = this.#routes.get(name);
+    if (known !== undefined) return known;
+    const [charge] = batch.charges;
+    const probeKey = `${charge === undefined ? '' : firstKey(charge)}:probe`;
+    const breaker = new Breaker({
+      probe: () => this.#probe(route, group),
+      changed: (state) => this.#observer.breakerChanged(name, state),
+    });
+    const route: Route = { breaker, probeKey };
+    this.#routes.set(name, route);
+    return route;
+  }
+
+  /** A charge like any other, of a bucket that is nobody's: it finds a Redis that reads but cannot write, too. */
+  async #probe(route: Route, group: number): Promise<boolean> {
+    if (this.#isClosed || this.#link.problemOf(group) !== undefined) return false;
+    const batch = new Batch('probe');
+    const bucket = { key: route.probeKey, limit: PROBE_LIMIT };
+    const decision = batch.add({ buckets: [bucket], cost: 1, windowSeconds: 1 });
+    void this.#call(batch, route);
+    return (await decision).outcome === 'admitted';
+  }
+}
+
+function firstKey(charge: Charge): string {
+  return charge.buckets[0]?.key ?? '';
+}
