@@ -1,9 +1,6 @@
 /** What crosses from one stage of the gateway to the next. */
-import type { BucketState, UncountedReason } from '../store/store.ts';
+import type { UncountedReason } from '../store/store.ts';
 import type { Refusal } from './problems.ts';
-
-/** The seven methods that the gateway serves; everything else is 405. */
-export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
 
 /** Contract section 8.1: reads and writes have buckets of their own; OPTIONS has none. */
 export type OperationKind = 'read' | 'write';
@@ -15,7 +12,7 @@ export interface Target {
   readonly search: string;
 }
 
-/** A priced operation, as the OpenAPI document has it; or the stand-in for one that it does not list. */
+/** A priced operation as the OpenAPI document has it, or the stand-in for one that it does not list. */
 export interface Operation {
   /** `operationId`, or `METHOD path` where the document names none. */
   readonly id: string;
@@ -29,39 +26,70 @@ export interface Operation {
 }
 
 /** Who sent the request, proven by its token. */
-export type Principal =
-  | {
-      readonly id: string;
-      readonly type: 'Person';
-      readonly account: string;
-      readonly actsFor: ReadonlySet<string>;
-    }
-  | {
-      readonly id: string;
-      readonly type: 'ServiceAccount';
-      readonly account: string;
-      readonly actsFor: ReadonlySet<string>;
-    }
-  | { readonly id: string; readonly type: 'ServiceAccount'; readonly organization: string };
+export type Principal = Person | AccountService | OrganizationService;
 
-/** The principal and the target Account that it may act for. */
+export interface Person {
+  readonly id: string;
+  readonly type: 'Person';
+  /** The Principal Account: charged when no target Account is named. */
+  readonly account: string;
+  /** Further Accounts that this principal may name in `X-Service-Account`. */
+  readonly actsFor: ReadonlySet<string>;
+}
+
+/** A ServiceAccount owned by an Account. */
+export interface AccountService {
+  readonly id: string;
+  readonly type: 'ServiceAccount';
+  readonly account: string;
+  readonly actsFor: ReadonlySet<string>;
+}
+
+/** A ServiceAccount owned by an Organization: it has no Account of its own and must name one. */
+export interface OrganizationService {
+  readonly id: string;
+  readonly type: 'ServiceAccount';
+  readonly account?: undefined;
+  readonly organization: string;
+}
+
+/** The principal, and the target Account that it was found to be allowed to act for. */
 export interface Caller {
   readonly principal: Principal;
   readonly account: string;
   /** The Organization of the target Account, where it has one. */
   readonly organization: string | undefined;
-}
-
-/** One bucket with its limit in force, under the name that the RateLimit headers show. */
-export interface NamedLimit {
-  readonly name: string;
-  readonly limit: number;
+  /**
+   * The hash tag of all keys that this request charges: an Organization, or an Account that has none. For a
+   * Person-only operation it is the Principal Account's, so that a Person has one bucket whomever it acts for.
+   */
+  readonly shard: string;
 }
 
 /** What a charge came to, and what the response headers have to say of it. */
 export type Charged =
   | { readonly outcome: 'admitted'; readonly policy: string; readonly rateLimit: string }
-  | { readonly outcome: 'uncounted'; readonly policy: string; readonly reason: UncountedReason }
-  | { readonly outcome: 'denied'; readonly refusal: Refusal };
+  | {
+      readonly outcome: 'denied';
+      readonly policy: string;
+      readonly rateLimit: string;
+      /** The bucket that needs the longest wait. */
+      readonly bucket: string;
+      readonly refusal: Refusal;
+    }
+  | { readonly outcome: 'uncounted'; readonly policy: string; readonly reason: UncountedReason };
 
-export type { BucketState };
+/** What the gateway knows of one request; each stage adds its part, the log line and the metrics read it. */
+export interface Exchange {
+  readonly requestId: string;
+  readonly method: string;
+  readonly startedMs: number;
+  target?: Target;
+  operation?: Operation;
+  caller?: Caller;
+  charged?: Charged;
+  refusal?: Refusal;
+  chargeMs?: number;
+  upstreamStatus?: number;
+  upstreamMs?: number;
+}

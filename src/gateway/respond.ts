@@ -1,0 +1,32 @@
+import type { ServerResponse } from 'node:http';
+import { problemBody, type Refusal } from './problems.ts';
+import type { Exchange } from './types.ts';
+
+/**
+ * The fields that the gateway adds to every response: the request id, and what the charge came to. A request that
+ * was never charged has no RateLimit fields; one that could not be counted says so (contract 8.1).
+ */
+export function gatewayFields({ requestId, charged }: Exchange): string[] {
+  const fields = ['X-Request-Id', requestId];
+  if (charged === undefined) return fields;
+  fields.push('RateLimit-Policy', charged.policy);
+  if (charged.outcome === 'uncounted') fields.push('Service-RateLimit-Mode', 'degraded');
+  else fields.push('RateLimit', charged.rateLimit);
+  return fields;
+}
+
+/** Answers with a problem body and ends the response. */
+export function respond(
+  response: ServerResponse,
+  exchange: Exchange,
+  refusal: Refusal,
+  baseUrl: string,
+): void {
+  exchange.refusal = refusal;
+  const body = problemBody(refusal, exchange.requestId, baseUrl);
+  const fields = gatewayFields(exchange);
+  for (const name in refusal.headers) fields.push(name, refusal.headers[name] ?? '');
+  fields.push('Content-Type', 'application/problem+json', 'Content-Length', `${Buffer.byteLength(body)}`);
+  response.writeHead(refusal.status, fields);
+  response.end(body);
+}

@@ -1,0 +1,24 @@
+import type { Logger } from 'pino';
+
+/** Shapes remembered; past that a new shape is counted by the metric alone. */
+const MAX_SHAPES = 1_000;
+
+/** Log one line for each new shape of path that the price list does not know, so that a forgotten price is noticed. */
+export function createUnlistedLog(log: Logger): (method: string, path: string) => void {
+  const seen = new Set<string>();
+  return (method, path) => {
+    const shape = `${method} ${shapeOf(path)}`;
+    if (seen.has(shape) || seen.size >= MAX_SHAPES) return;
+    seen.add(shape);
+    log.warn({ shape }, 'unlisted operation: no price in the OpenAPI document');
+  };
+}
+
+/** `/v3/things/th_81f2/open` -> `/v3/things/{}/open`: a segment with a digit in it is taken for an id. */
+function shapeOf(path: string): string {
+  return path
+    .split('/')
+    .slice(0, 12)
+    .map((segment) => (/^v\d+$/.test(segment) || !/\d/.test(segment) ? segment.slice(0, 40) : '{}'))
+    .join('/');
+}
