@@ -1,0 +1,12 @@
+import { readConfiguration } from './configuration.ts';
+
+/** `weir check`: reads everything that `start` would read; a problem anywhere is thrown with all the others. */
+export function check({ config }: { config: string }): void {
+  const { operations, limits, identities } = readConfiguration(config, process.env);
+  const dear = operations.filter(({ cost }) => cost > 1).length;
+  process.stdout.write(
+    `${config} is sound: ${operations.length} operations (${dear} cost more than 1 point), ` +
+      `limits for ${limits.accounts.size} accounts and ${limits.organizations.size} organizations of their own, ` +
+      `${identities.tokens.size} tokens.\n`,
+  );
+}

@@ -1,0 +1,55 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { readConfiguration } from './configuration.ts';
+import { closeOnSignal, runGateway } from './run.ts';
+
+const CONFIG = fileURLToPath(new URL('../demo/weir.yaml', import.meta.url));
+
+/** `weir demo`: the gateway in this process, the platform in another, everything embedded. */
+export async function demo(): Promise<void> {
+  const configuration = readConfiguration(CONFIG, process.env);
+  const platform = await startPlatformProcess(new URL(configuration.settings.upstream.url));
+  try {
+    const gateway = await runGateway(configuration);
+    closeOnSignal(async () => {
+      await gateway.close();
+      platform.kill('SIGTERM');
+    });
+    process.stdout.write(whatToTry(gateway.url, gateway.adminUrl));
+  } catch (error) {
+    platform.kill('SIGTERM');
+    throw error;
+  }
+}
+
+async function startPlatformProcess({ hostname, port }: URL): Promise<ChildProcess> {
+  const program = process.argv[1] ?? '';
+  const command = [...process.execArgv, program, 'platform', '--host', hostname, '--port', port || '80'];
+  const child = spawn(process.execPath, command, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const ended = once(child, 'exit').then(() => {
+    throw new Error('The platform did not start: its own message stands above.');
+  });
+  await Promise.race([once(child, 'message'), ended]);
+  child.on('exit', () => process.exit(1));
+  child.disconnect();
+  return child;
+}
+
+function whatToTry(url: string, adminUrl: string): string {
+  return `
+Try it:
+
+  # a read: 1 point of acct_1 and of its organization, see the RateLimit headers
+  curl -i -H 'Authorization: Bearer demo-person' ${url}/v3/payments/payees
+
+  # a write for another Account that this Person may act for
+  curl -i -X POST -H 'Authorization: Bearer demo-person' -H 'X-Service-Account: acct_2' ${url}/v3/payments/payables/payable_1/open
+
+  # two sessions of 10 points for an Account with 10 a second: the second answer is a 429
+  curl -i -X POST -H 'Authorization: Bearer demo-small' '${url}/v3/platform/{sessions,sessions}'
+
+Metrics: ${adminUrl}/metrics. Ctrl-C stops everything.
+
+`;
+}

@@ -1,0 +1,15 @@
+import { ConfigError } from '../config/problem.ts';
+
+/** A failed command as sentences for a person: no stack for what a person can mend. */
+export function failureText(error: unknown): string {
+  if (error instanceof ConfigError) return error.message;
+  if (!(error instanceof Error)) return String(error);
+  const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
+  if (code === 'EADDRINUSE') {
+    return `Port ${port} on ${address} is in use: stop what listens there, or choose another port.`;
+  }
+  if (code === 'EACCES' && port !== undefined)
+    return `Port ${port} on ${address} may not be opened by this user.`;
+  if (code === 'EADDRNOTAVAIL') return `This machine has no address ${address}.`;
+  return error.stack ?? error.message;
+}

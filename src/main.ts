@@ -1,0 +1,46 @@
+#!/usr/bin/env node
+/** The `weir` command. */
+import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import { check } from './commands/check.ts';
+import { demo } from './commands/demo.ts';
+import { failureText } from './commands/failure.ts';
+import { platform } from './commands/platform.ts';
+import { start } from './commands/start.ts';
+
+const { version, description } = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+) as { version: string; description: string };
+
+const program = new Command('weir')
+  .description(description)
+  .version(version)
+  .showHelpAfterError('(weir --help lists the commands)');
+program
+  .command('start')
+  .description('run the gateway')
+  .requiredOption('-c, --config <file>', 'process settings, such as weir.yaml')
+  .action(start);
+program
+  .command('check')
+  .description('read every configuration file and print all problems; exit 1 when there are any')
+  .requiredOption('-c, --config <file>', 'process settings, such as weir.yaml')
+  .action(check);
+program
+  .command('demo')
+  .description('run the gateway in front of the platform, with everything embedded')
+  .action(demo);
+program
+  .command('platform')
+  .description('run the platform that the demo puts behind the gateway')
+  .option('--host <address>', 'address to listen on', '127.0.0.1')
+  .option('--port <number>', 'port to listen on; 0 takes a free one', '3000')
+  .action(platform);
+for (const command of program.commands) command.version(version);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.stderr.write(`${failureText(error)}\n`);
+  process.exitCode = 1;
+}
