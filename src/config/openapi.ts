@@ -1,6 +1,7 @@
 import type { PricedOperation } from './costs.ts';
-import { readText } from './load.ts';
+
 import { ConfigError, formatPath, type Problem } from './problem.ts';
+import { readText } from './reader/read-text.ts';
 import { readYaml } from './reader/yaml-text.ts';
 
 /** One operation of an OpenAPI document with its price. */
