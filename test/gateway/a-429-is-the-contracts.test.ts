@@ -31,8 +31,14 @@ describe('a 429', () => {
   it('has header fields that are structured field lists', () => {
     const names = (list: Item[]) => list.map(([name]) => name);
     const policy = parseList(refused.headers.get('RateLimit-Policy') ?? '') as Item[];
-    expect(names(policy)).toEqual(['account-read', 'account-write', 'organization-read', 'organization-write']);
-    for (const [, parameters] of policy) expect(Object.fromEntries(parameters)).toEqual({ q: expect.any(Number), w: 60 });
+    expect(names(policy)).toEqual([
+      'account-read',
+      'account-write',
+      'organization-read',
+      'organization-write',
+    ]);
+    for (const [, parameters] of policy)
+      expect(Object.fromEntries(parameters)).toEqual({ q: expect.any(Number), w: 60 });
     const rateLimit = parseList(refused.headers.get('RateLimit') ?? '') as Item[];
     expect(names(rateLimit)).toEqual(['account-write', 'organization-write']);
     expect(rateLimit.map(([, parameters]) => parameters.get('r'))).toEqual([6, 16]);

@@ -15,11 +15,29 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
   it.each([
     ['no token', '/v3/things', { token: null }, 401, 'Unauthenticated'],
     ['an unknown token', '/v3/things', { token: 'made-up' }, 401, 'Unauthenticated'],
-    ['credentials of another scheme', '/v3/things', { token: null, headers: { Authorization: 'Basic eA==' } }, 401, 'Unauthenticated'],
+    [
+      'credentials of another scheme',
+      '/v3/things',
+      { token: null, headers: { Authorization: 'Basic eA==' } },
+      401,
+      'Unauthenticated',
+    ],
     ['a foreign Account', '/v3/things', { token: 'person', account: 'acct_4' }, 403, 'Forbidden'],
     ['an unknown Account', '/v3/things', { token: 'person', account: 'nobody' }, 403, 'Forbidden'],
-    ['a service of an Organization that names no Account', '/v3/things', { token: 'organization' }, 403, 'Forbidden'],
-    ['a service that calls a Person-only operation', '/v3/mfa-factors', { token: 'service' }, 403, 'Forbidden'],
+    [
+      'a service of an Organization that names no Account',
+      '/v3/things',
+      { token: 'organization' },
+      403,
+      'Forbidden',
+    ],
+    [
+      'a service that calls a Person-only operation',
+      '/v3/mfa-factors',
+      { token: 'service' },
+      403,
+      'Forbidden',
+    ],
     ['an operation that is not listed', '/v3/nothing', { token: 'service' }, 404, 'ResourceNotFound'],
     ['a path that could be read in two ways', '/v3//things', { token: 'service' }, 400, 'BadRequest'],
   ])('%s is refused and spends nothing', async (_, path, options, status, code) => {

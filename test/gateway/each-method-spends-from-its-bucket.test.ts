@@ -42,7 +42,9 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
 
   it('an Account without an Organization has two buckets, and no Organization in its headers', async () => {
     const answer = await gateway.send('GET', '/v3/things', { token: 'lonely' });
-    expect(answer.headers.get('RateLimit-Policy')).toBe('"account-read";q=20;w=60, "account-write";q=20;w=60');
+    expect(answer.headers.get('RateLimit-Policy')).toBe(
+      '"account-read";q=20;w=60, "account-write";q=20;w=60',
+    );
     expect(remainingOf(answer)).toEqual({ 'account-read': 19 });
   });
 

@@ -20,8 +20,11 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
       limits: { accounts: { acct_3: { 'account-read': 25 } } },
     });
     const answers = [];
-    for (let count = 0; count < 26; count++) answers.push(await gateway.send('GET', '/v3/things', { token: 'lonely' }));
-    expect(answers[0]?.headers.get('RateLimit-Policy')).toBe('"account-read";q=25;w=60, "account-write";q=20;w=60');
+    for (let count = 0; count < 26; count++)
+      answers.push(await gateway.send('GET', '/v3/things', { token: 'lonely' }));
+    expect(answers[0]?.headers.get('RateLimit-Policy')).toBe(
+      '"account-read";q=25;w=60, "account-write";q=20;w=60',
+    );
     expect(answers.map((answer) => answer.status)).toEqual([...Array(25).fill(200), 429]);
   });
 
@@ -31,7 +34,9 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
       limits: { organizations: { org_1: { 'organization-read': 'none', 'organization-write': 'none' } } },
     });
     const answer = await gateway.send('GET', '/v3/things');
-    expect(answer.headers.get('RateLimit-Policy')).toBe('"account-read";q=20;w=60, "account-write";q=20;w=60');
+    expect(answer.headers.get('RateLimit-Policy')).toBe(
+      '"account-read";q=20;w=60, "account-write";q=20;w=60',
+    );
     expect(answer.headers.get('RateLimit')).toBe('"account-read";r=19;t=60');
   });
 });

@@ -28,7 +28,11 @@ describe('the gateway speaks for itself in both directions', () => {
       'Idempotency-Key': 'key-7',
       'X-Custom': 'kept',
     };
-    const answer = await gateway.send('GET', '/v3/things?page%5Bsize%5D=5', { token: 'person', account: 'acct_2', headers });
+    const answer = await gateway.send('GET', '/v3/things?page%5Bsize%5D=5', {
+      token: 'person',
+      account: 'acct_2',
+      headers,
+    });
     const seen = gateway.upstream.seen.at(-1);
     expect(seen?.url).toBe('/v3/things?page%5Bsize%5D=5');
     expect(seen?.headers).toMatchObject({
@@ -48,7 +52,10 @@ describe('the gateway speaks for itself in both directions', () => {
   });
 
   it("drops an upstream's rate limit fields and keeps the rest", async () => {
-    const answer = await gateway.send('GET', '/v3/things', { token: 'lonely', headers: { 'X-Request-Id': 'sane-1' } });
+    const answer = await gateway.send('GET', '/v3/things', {
+      token: 'lonely',
+      headers: { 'X-Request-Id': 'sane-1' },
+    });
     expect(answer.headers.get('RateLimit')).toMatch(/^"account-read";r=19;t=60$/);
     expect(answer.headers.get('RateLimit-Policy')).not.toContain('forged');
     expect(answer.headers.get('Service-RateLimit-Mode')).toBeNull();

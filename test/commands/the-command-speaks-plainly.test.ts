@@ -1,0 +1,72 @@
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { writeConfiguration } from '../fixtures/configuration.ts';
+import { startUpstream } from '../fixtures/upstream.ts';
+import { runWeir } from '../fixtures/weir-process.ts';
+
+const UPSTREAM = 'http://127.0.0.1:1';
+
+describe('weir', () => {
+  it.each([[], ['start'], ['check'], ['demo'], ['platform']])(
+    '--help and --version work: %s',
+    async (...command) => {
+      const help = await runWeir([...command, '--help']);
+      expect([help.code, help.stderr]).toEqual([0, '']);
+      expect(help.stdout).toContain(`Usage: ${['weir', ...command].join(' ')}`);
+      const version = await runWeir([...command, '--version']);
+      expect(version).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
+    },
+  );
+
+  it('check is silent about nothing: every problem of every file, and exit 1', async () => {
+    const file = await writeConfiguration({
+      upstreamUrl: UPSTREAM,
+      settings: { operations: { openapi: 'none.yaml' } },
+    });
+    await writeFile(join(dirname(file), 'limits.yaml'), 'windowSeconds: 0\ndefaults: { account-reed: 5 }\n');
+    const { code, stderr } = await runWeir(['check', '--config', file]);
+    expect(code).toBe(1);
+    expect(stderr).toContain('windowSeconds');
+    expect(stderr).toContain('account-reed');
+    expect(stderr).toContain('none.yaml');
+    expect(stderr).not.toContain('    at ');
+  });
+
+  it('check names an operation that costs more than a bucket holds', async () => {
+    const limits = { accounts: { acct_3: { 'account-read': 9 } } };
+    const file = await writeConfiguration({ upstreamUrl: UPSTREAM, limits });
+    const { code, stderr } = await runWeir(['check', '--config', file]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/acct_3\.account-read.*9.*dearRead/s);
+  });
+
+  it('check of sound files says so, and exits 0', async () => {
+    const file = await writeConfiguration({ upstreamUrl: UPSTREAM });
+    const { code, stdout } = await runWeir(['check', '--config', file]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('is sound')]);
+  });
+
+  it('a missing file is one sentence', async () => {
+    const { code, stderr } = await runWeir(['start', '--config', 'no-such.yaml']);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^no-such\.yaml: there is no such file.*\n$/);
+  });
+
+  it('a busy port is one sentence, and nothing stays behind', async () => {
+    const squatter = createServer().listen(0, '127.0.0.1');
+    await once(squatter, 'listening');
+    const { port } = squatter.address() as { port: number };
+    const upstream = await startUpstream();
+    const file = await writeConfiguration({ upstreamUrl: upstream.url });
+    const { code, stderr } = await runWeir(['start', '--config', file], { WEIR_PORT: String(port) });
+    expect(code).toBe(1);
+    expect(stderr).toBe(
+      `Port ${port} on 127.0.0.1 is in use: stop what listens there, or choose another port.\n`,
+    );
+    squatter.close();
+    await upstream.close();
+  });
+});

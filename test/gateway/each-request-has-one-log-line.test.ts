@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { sendTo } from '../fixtures/gateway.ts';
+import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
+import { startWeir, type WeirProcess } from '../fixtures/weir-process.ts';
+
+let upstream: TestUpstream;
+let weir: WeirProcess;
+beforeAll(async () => {
+  upstream = await startUpstream();
+  weir = await startWeir({ upstreamUrl: upstream.url });
+});
+afterAll(async () => {
+  await weir.close();
+  await upstream.close();
+});
+
+async function lineOf(requestId: string): Promise<Record<string, unknown>> {
+  const find = () => weir.lines.filter((line) => line.includes(requestId));
+  await expect.poll(find).toHaveLength(1);
+  return JSON.parse(find()[0] ?? '{}') as Record<string, unknown>;
+}
+
+it('an admitted request tells who was charged what, and how long each part took', async () => {
+  const headers = { 'X-Request-Id': 'admitted-1', Cookie: 'secret-cookie' };
+  await sendTo(weir.url, 'POST', '/v3/dear?token=secret-query', {
+    token: 'person',
+    account: 'acct_2',
+    headers,
+  });
+  expect(await lineOf('admitted-1')).toMatchObject({
+    requestId: 'admitted-1',
+    method: 'POST',
+    path: '/v3/dear',
+    operation: 'dearWrite',
+    account: 'acct_2',
+    organization: 'org_1',
+    principal: 'person_1',
+    cost: 7,
+    outcome: 'admitted',
+    status: 200,
+    upstreamStatus: 200,
+    chargeMs: expect.any(Number),
+    upstreamMs: expect.any(Number),
+    totalMs: expect.any(Number),
+  });
+});
+
+it('a refused request tells why', async () => {
+  const headers = { 'X-Request-Id': 'refused-1' };
+  await sendTo(weir.url, 'GET', '/v3/things', { token: 'made-up-token', headers });
+  expect(await lineOf('refused-1')).toMatchObject({
+    outcome: 'refused',
+    reason: 'Unauthenticated',
+    status: 401,
+  });
+});
+
+it('no token, cookie or query is ever written', async () => {
+  await lineOf('admitted-1');
+  await lineOf('refused-1');
+  expect(weir.lines.join('\n')).not.toMatch(/secret|Bearer|made-up-token/);
+});
+
+it('a new shape of unlisted path is loud once', async () => {
+  for (const id of ['a1', 'b2', 'c3']) await sendTo(weir.url, 'GET', `/v3/unknown/${id}`);
+  await sendTo(weir.url, 'GET', '/v3/things', { headers: { 'X-Request-Id': 'after-unlisted' } });
+  await lineOf('after-unlisted');
+  const shapes = weir.lines.filter((line) => line.includes('unlisted operation'));
+  expect(shapes.map((line) => (JSON.parse(line) as { shape: string }).shape)).toEqual(['GET /v3/unknown/{}']);
+  const metrics = await (await fetch(`${weir.adminUrl}/metrics`)).text();
+  expect(metrics).toContain('weir_unlisted_operations_total{method="GET"} 3');
+});
