@@ -1,4 +1,5 @@
 /** Puts a configured gateway together and opens its two ports: what `start` and `demo` share. */
+import { setTimeout } from 'node:timers/promises';
 import { pino } from 'pino';
 import { createMetrics } from '../admin/metrics.ts';
 import { createAdminServer } from '../admin/server.ts';
@@ -7,6 +8,7 @@ import { createGateway } from '../gateway/gateway.ts';
 import { PriceList } from '../gateway/operations.ts';
 import { StaticIdentities } from '../identity/static.ts';
 import { openStore } from '../store/open.ts';
+import type { Store } from '../store/store.ts';
 import type { Configuration } from './configuration.ts';
 
 export interface RunningGateway {
@@ -44,6 +46,7 @@ export async function runGateway(configuration: Configuration): Promise<RunningG
     await store.close();
   };
   try {
+    await untilAnswering(store, settings.store.keyPrefix);
     const url = await gateway.listen(settings.listen);
     const adminUrl = await admin.listen(settings.admin);
     log.info(
@@ -54,6 +57,19 @@ export async function runGateway(configuration: Configuration): Promise<RunningG
   } catch (error) {
     await close();
     throw error;
+  }
+}
+
+/** Longest wait for the store's first answer: a replica that starts should not serve its first requests degraded. */
+const STORE_WAIT_MS = 1_000;
+const STORE_LOOK_MS = 10;
+
+/** Waits until the store answers, for a moment at most: a dead store must not keep the gateway from starting. */
+async function untilAnswering(store: Store, keyPrefix: string): Promise<void> {
+  const look = { buckets: [{ key: `${keyPrefix}:1:start`, limit: 1 }], cost: 1, windowSeconds: 1 };
+  const giveUpMs = performance.now() + STORE_WAIT_MS;
+  while ((await store.peek(look)).outcome === 'uncounted' && performance.now() < giveUpMs) {
+    await setTimeout(STORE_LOOK_MS);
   }
 }
 
