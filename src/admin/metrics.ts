@@ -54,14 +54,14 @@ export function createMetrics(): Metrics {
     text: () => registry.metrics(),
     unlistedOperation: (method) => unlisted.inc({ method }),
     requestFinished(exchange, _status, totalMs) {
-      const { operation, charged, chargeMs, upstreamMs } = exchange;
+      const { operation, charged, refusal, chargeMs, upstreamMs } = exchange;
       const kind = operation?.kind ?? 'none';
       requests.inc({ kind, bucket: bucketOf(exchange), outcome: outcomeOf(exchange) });
       total.observe(totalMs / 1000);
       if (chargeMs !== undefined) charge.observe(chargeMs / 1000);
       if (upstreamMs !== undefined) upstream.observe(upstreamMs / 1000);
       if (charged?.outcome === 'admitted') points.inc({ kind }, operation?.cost);
-      if (charged?.outcome === 'uncounted') degraded.inc({ reason: charged.reason });
+      if (charged?.outcome === 'uncounted' && refusal === undefined) degraded.inc({ reason: charged.reason });
     },
   };
 }

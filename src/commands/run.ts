@@ -33,6 +33,7 @@ export async function runGateway(configuration: Configuration): Promise<RunningG
     directory: known,
     buckets: new Buckets(settings.store.keyPrefix, limits),
     store,
+    onStoreFailure: settings.store.onStoreFailure,
     observer: metrics,
     log,
     accessLog: settings.log.access,

@@ -30,6 +30,8 @@ export interface GatewayParts {
   readonly directory: Directory;
   readonly buckets: Buckets;
   readonly store: Store;
+  /** What to do with a request that the store could not count. */
+  readonly onStoreFailure: 'serve' | 'reject';
   readonly observer: GatewayObserver;
   readonly log: Logger;
   /** Whether each request gets its line in the log. */
@@ -128,6 +130,9 @@ async function admit(
   const charged = await charge(parts.store, parts.buckets, caller, operation);
   exchange.chargeMs = performance.now() - askedMs;
   exchange.charged = charged;
+  if (charged.outcome === 'uncounted' && parts.onStoreFailure === 'reject') {
+    return new Refusal('ServiceUnavailable', 'The request could not be counted.');
+  }
   return charged.outcome === 'denied' ? charged.refusal : undefined;
 }
 

@@ -6,12 +6,13 @@ import type { Exchange } from './types.ts';
  * The fields that the gateway adds to every response: the request id, and what the charge came to. A request that
  * was never charged has no RateLimit fields; one that could not be counted says so (contract 8.1).
  */
-export function gatewayFields({ requestId, charged }: Exchange): string[] {
+export function gatewayFields({ requestId, charged, refusal }: Exchange): string[] {
   const fields = ['X-Request-Id', requestId];
   if (charged === undefined) return fields;
   fields.push('RateLimit-Policy', charged.policy);
-  if (charged.outcome === 'uncounted') fields.push('Service-RateLimit-Mode', 'degraded');
-  else fields.push('RateLimit', charged.rateLimit);
+  if (charged.outcome !== 'uncounted') fields.push('RateLimit', charged.rateLimit);
+  // "Served anyway" is what the word means: a refused request is not degraded.
+  else if (refusal === undefined) fields.push('Service-RateLimit-Mode', 'degraded');
   return fields;
 }
 
