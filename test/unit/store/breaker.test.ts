@@ -1,0 +1,61 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Breaker } from '../../../src/store/calls/breaker.ts';
+import type { BreakerState } from '../../../src/store/observer.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function breakerOver(store: { isBack: boolean }) {
+  const states: BreakerState[] = [];
+  let probes = 0;
+  const breaker = new Breaker({
+    probe: async () => {
+      probes += 1;
+      return store.isBack;
+    },
+    changed: (state) => states.push(state),
+  });
+  return { breaker, states, probes: () => probes };
+}
+
+test('three failures in a row open it, and it tells their reason', () => {
+  const { breaker } = breakerOver({ isBack: false });
+  breaker.failed('deadline');
+  breaker.failed('deadline');
+  breaker.succeeded();
+  breaker.failed('oom');
+  breaker.failed('oom');
+  expect(breaker.refusal).toBeUndefined();
+  breaker.failed('oom');
+  expect(breaker.refusal).toBe('oom');
+});
+
+test('it probes by itself, ever more rarely, and closes on the first good answer', async () => {
+  const store = { isBack: false };
+  const { breaker, states, probes } = breakerOver(store);
+  for (let failure = 0; failure < 3; failure++) breaker.failed('deadline');
+  await vi.advanceTimersByTimeAsync(70);
+  expect(probes()).toBe(1);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(probes()).toBeLessThan(90);
+  expect(breaker.refusal).toBe('deadline');
+  store.isBack = true;
+  await vi.advanceTimersByTimeAsync(1300);
+  expect(breaker.refusal).toBeUndefined();
+  expect(states.slice(0, 4)).toEqual(['open', 'half-open', 'open', 'half-open']);
+  expect(states.at(-1)).toBe('closed');
+});
+
+test('a new connection is probed at once', async () => {
+  const store = { isBack: false };
+  const { breaker } = breakerOver(store);
+  for (let failure = 0; failure < 3; failure++) breaker.failed('deadline');
+  store.isBack = true;
+  breaker.probeSoon();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(breaker.refusal).toBeUndefined();
+});
