@@ -40,6 +40,7 @@ export function commonOptions(settings: RemoteSettings): ConnectOptions {
     // Redis that is loading says so to each command, which tells more than a connection that is never ready.
     enableReadyCheck: false,
     connectionName: 'weir',
+    disableClientInfo: true,
   };
 }
 

@@ -1,0 +1,51 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { silentObserver } from '../../src/store/observer.ts';
+import type { StoreSettings } from '../../src/store/open.ts';
+import { openClusterLink } from '../../src/store/redis-cluster.ts';
+import { openLink } from '../../src/store/redis-link.ts';
+import { defineScripts, type RedisClient, runCharge, runPeek } from '../../src/store/redis-scripts.ts';
+import { isSound } from '../../src/store/soundness.ts';
+import type { Decision } from '../../src/store/store.ts';
+import type { ClockedStore } from './conformance.ts';
+
+export type RemoteStoreSettings = Exclude<StoreSettings, { kind: 'memory' }>;
+
+const INVALID: Decision = { outcome: 'uncounted', reason: 'invalid' };
+
+/** The scripts in a Redis of any topology, told their time by the test instead of by Redis. */
+export async function openClockedRedis(
+  settings: RemoteStoreSettings,
+): Promise<{ store: ClockedStore; close(): void }> {
+  const events = { ready() {}, lost() {} };
+  const { client, close } =
+    settings.kind === 'cluster'
+      ? openClusterLink(settings, silentObserver, events)
+      : openLink(settings, silentObserver, events);
+  defineScripts(client);
+  await untilAnswering(client);
+  const store: ClockedStore = {
+    async charge(charge, nowUs) {
+      if (!isSound(charge)) return INVALID;
+      const [decision = INVALID] = await runCharge(client, [charge], nowUs);
+      return decision;
+    },
+    async peek(charge, nowUs) {
+      return isSound(charge) ? runPeek(client, charge, nowUs) : INVALID;
+    },
+  };
+  return { store, close };
+}
+
+async function untilAnswering(client: RedisClient): Promise<void> {
+  const charge = { buckets: [{ key: 'weir-test-ready', limit: 1 }], cost: 1, windowSeconds: 1 };
+  const giveUpMs = performance.now() + 20_000;
+  for (;;) {
+    try {
+      await runPeek(client, charge);
+      return;
+    } catch (error) {
+      if (performance.now() > giveUpMs) throw error;
+      await pause(10);
+    }
+  }
+}
