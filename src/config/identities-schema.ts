@@ -32,7 +32,15 @@ export const identitiesSchema = Type.Object(
     accounts: Type.Record(
       Type.String(),
       Type.Object(
-        { organization: Type.Optional(id('The Organization that it belongs to.')) },
+        {
+          organization: Type.Optional(id('The Organization that it belongs to.')),
+          organizationLimit: Type.Optional(
+            Type.Boolean({
+              description:
+                "Whether it is charged to its Organization's buckets as well; it is unless this is false.",
+            }),
+          ),
+        },
         { additionalProperties: false },
       ),
       { description: 'Accounts by id.', default: {} },

@@ -12,8 +12,11 @@ export interface Identities {
   readonly accounts: ReadonlyMap<string, Account>;
 }
 
+/** What is known of an Account. */
 export interface Account {
   readonly organization?: string;
+  /** False where the limits of its Organization do not apply to it. */
+  readonly organizationLimit?: boolean;
 }
 
 type File = Static<typeof identitiesSchema>;

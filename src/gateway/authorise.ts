@@ -1,13 +1,26 @@
-import type { Directory } from '../identity/identity.ts';
+import type { Account } from '../config/identities.ts';
+import type { Answer, Directory } from '../identity/identity.ts';
 import { Refusal } from './problems.ts';
 import type { Caller, Operation, Principal } from './types.ts';
 
+const PERSON_ONLY = new Refusal('Forbidden', 'Only a Person may call this operation.');
+const NO_ACCOUNT = new Refusal(
+  'Forbidden',
+  'A service account of an Organization must name an Account in X-Service-Account.',
+);
 /** One answer for foreign and unknown Accounts, so that nobody can find out which Accounts exist. */
-const FOREIGN_ACCOUNT = 'The caller may not act for the Account that X-Service-Account names.';
+const FOREIGN_ACCOUNT = new Refusal('Forbidden', 'The caller may not act for this Account.');
+const UNAVAILABLE = new Refusal(
+  'ServiceUnavailable',
+  'The target Account cannot be looked up at the moment.',
+);
+
+type Authorised = Caller | Refusal;
 
 /**
  * The Account that this request acts on, once it is certain that the principal may act for it. Nothing is charged
- * before: otherwise anyone could drain a stranger's buckets (contract section 5).
+ * before: otherwise anyone could drain a stranger's buckets (contract section 5). At once where the directory knows
+ * the Account already; it is asked only for Accounts that the principal may name.
  *
  * @param named the `X-Service-Account` header, undefined when absent
  */
@@ -16,25 +29,49 @@ export function authorise(
   principal: Principal,
   operation: Pick<Operation, 'personOnly'>,
   named: string | undefined,
-): Caller | Refusal {
-  if (operation.personOnly && principal.type !== 'Person') {
-    return new Refusal('Forbidden', 'Only a Person may call this operation.');
-  }
+): Authorised | Promise<Authorised> {
+  if (operation.personOnly && principal.type !== 'Person') return PERSON_ONLY;
   const account = named ?? principal.account;
-  if (account === undefined) {
-    return new Refusal(
-      'Forbidden',
-      'A service account of an Organization must name an Account in X-Service-Account.',
-    );
+  if (account === undefined) return NO_ACCOUNT;
+  if (principal.account !== undefined && account !== principal.account && !principal.actsFor.has(account)) {
+    return FOREIGN_ACCOUNT;
   }
-  if (!mayActFor(directory, principal, account)) return new Refusal('Forbidden', FOREIGN_ACCOUNT);
-
-  const organization = directory.organizationOf(account);
+  const found = directory.find(account, principal);
   const home = operation.personOnly ? (principal.account ?? account) : account;
-  return { principal, account, organization, shard: directory.organizationOf(home) ?? home };
+  if (home !== account) return authoriseFromHome(directory, principal, account, found, home);
+  if (found instanceof Promise)
+    return found.then((known) => callerOf(principal, account, known, home, known));
+  return callerOf(principal, account, found, home, found);
 }
 
-function mayActFor(directory: Directory, principal: Principal, account: string): boolean {
-  if (principal.account !== undefined) return account === principal.account || principal.actsFor.has(account);
-  return directory.hasAccount(account) && directory.organizationOf(account) === principal.organization;
+/** A Person-only operation for another Account is counted where the Person's own Account is. */
+async function authoriseFromHome(
+  directory: Directory,
+  principal: Principal,
+  account: string,
+  found: Answer<Account> | Promise<Answer<Account>>,
+  home: string,
+): Promise<Authorised> {
+  const [known, knownHome] = await Promise.all([found, directory.find(home, principal)]);
+  return callerOf(principal, account, known, home, knownHome);
+}
+
+function callerOf(
+  principal: Principal,
+  account: string,
+  found: Answer<Account>,
+  home: string,
+  foundHome: Answer<Account>,
+): Authorised {
+  if (found === 'unavailable' || foundHome === 'unavailable') return UNAVAILABLE;
+  if (found === undefined || foundHome === undefined) return FOREIGN_ACCOUNT;
+  const { organization } = found;
+  if (principal.account === undefined && organization !== principal.organization) return FOREIGN_ACCOUNT;
+  return {
+    principal,
+    account,
+    organization,
+    hasOrganizationLimit: organization !== undefined && found.organizationLimit !== false,
+    shard: foundHome.organization ?? home,
+  };
 }

@@ -57,8 +57,8 @@ export class Buckets {
   planFor(caller: Caller, kind: OperationKind, personOnly: boolean): Plan {
     const nowMs = Date.now();
     const cacheKey = personOnly
-      ? `person\n${caller.principal.id}`
-      : `${caller.organization ?? ''}\n${caller.account}`;
+      ? `person\n${caller.shard}\n${caller.principal.id}`
+      : `${caller.hasOrganizationLimit ? 'both' : 'account'}\n${caller.shard}\n${caller.account}`;
     let plans = this.#plans.get(cacheKey);
     if (plans === undefined || plans.validUntilMs <= nowMs) {
       plans = this.#plansOf(caller, personOnly, nowMs);
@@ -74,13 +74,13 @@ export class Buckets {
   }
 
   #accountBuckets(
-    { account, organization, shard }: Caller,
+    { account, organization, hasOrganizationLimit, shard }: Caller,
     kind: OperationKind,
     nowMs: number,
   ): NamedBucket[] {
     const ofAccount = `account-${kind}` as const;
     const buckets = this.#bucket(ofAccount, ofAccount, shard, account, nowMs);
-    if (organization === undefined) return buckets;
+    if (organization === undefined || !hasOrganizationLimit) return buckets;
     const ofOrganization = `organization-${kind}` as const;
     return [...buckets, ...this.#bucket(ofOrganization, ofOrganization, shard, organization, nowMs)];
   }

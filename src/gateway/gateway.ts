@@ -115,10 +115,12 @@ async function admit(
   if (operation instanceof Refusal) return operation;
   exchange.operation = operation;
 
-  const principal = await identify(parts.identities, request.headers.authorization);
+  const identified = identify(parts.identities, request);
+  const principal = identified instanceof Promise ? await identified : identified;
   if (principal instanceof Refusal) return principal;
 
-  const caller = authorise(parts.directory, principal, operation, serviceAccount(request));
+  const authorised = authorise(parts.directory, principal, operation, serviceAccount(request));
+  const caller = authorised instanceof Promise ? await authorised : authorised;
   if (caller instanceof Refusal) return caller;
   exchange.caller = caller;
   if (!operation.listed) {

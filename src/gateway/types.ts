@@ -1,4 +1,5 @@
 /** What crosses from one stage of the gateway to the next. */
+import type { Account } from '../config/identities.ts';
 import type { UncountedReason } from '../store/store.ts';
 import type { Refusal } from './problems.ts';
 
@@ -28,8 +29,13 @@ export interface Operation {
 /** Who sent the request, proven by its token. */
 export type Principal = Person | AccountService | OrganizationService;
 
-export interface Person {
+interface Claimant {
   readonly id: string;
+  /** What its token says of Accounts: all that a directory of claims knows. */
+  readonly claimedAccounts?: ReadonlyMap<string, Account>;
+}
+
+export interface Person extends Claimant {
   readonly type: 'Person';
   /** The Principal Account: charged when no target Account is named. */
   readonly account: string;
@@ -38,16 +44,14 @@ export interface Person {
 }
 
 /** A ServiceAccount owned by an Account. */
-export interface AccountService {
-  readonly id: string;
+export interface AccountService extends Claimant {
   readonly type: 'ServiceAccount';
   readonly account: string;
   readonly actsFor: ReadonlySet<string>;
 }
 
 /** A ServiceAccount owned by an Organization: it has no Account of its own and must name one. */
-export interface OrganizationService {
-  readonly id: string;
+export interface OrganizationService extends Claimant {
   readonly type: 'ServiceAccount';
   readonly account?: undefined;
   readonly organization: string;
@@ -59,6 +63,8 @@ export interface Caller {
   readonly account: string;
   /** The Organization of the target Account, where it has one. */
   readonly organization: string | undefined;
+  /** Whether the request is charged to that Organization as well. */
+  readonly hasOrganizationLimit: boolean;
   /**
    * The hash tag of all keys that this request charges: an Organization, or an Account that has none. For a
    * Person-only operation it is the Principal Account's, so that a Person has one bucket whomever it acts for.

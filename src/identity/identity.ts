@@ -1,13 +1,21 @@
+/** What the gateway asks of whoever knows callers and Accounts. */
+import type { Account } from '../config/identities.ts';
 import type { Principal } from '../gateway/types.ts';
+
+/** What was asked for, undefined when there is no such thing, 'unavailable' when nobody can tell just now. */
+export type Answer<T> = T | undefined | 'unavailable';
+
+/** An answer at once where it is known already, else later. It never rejects. */
+export type Lookup<T> = Answer<T> | Promise<Answer<T>>;
 
 /** Proves who sent a token. */
 export interface IdentitySource {
   /** The principal of a bearer token; undefined when the token is not valid. */
-  principalOf(token: string): Principal | undefined | Promise<Principal | undefined>;
+  principalOf(token: string): Lookup<Principal>;
 }
 
 /** What is known of Accounts: which exist, and to which Organization each belongs. */
 export interface Directory {
-  hasAccount(account: string): boolean;
-  organizationOf(account: string): string | undefined;
+  /** `principal` is who asks: some directories know no more than what its token says. */
+  find(account: string, principal: Principal): Lookup<Account>;
 }
