@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { readConfiguration } from './configuration.ts';
+import { CommandError } from './failure.ts';
 import { closeOnSignal, runGateway } from './run.ts';
 
 const CONFIG = fileURLToPath(new URL('../demo/weir.yaml', import.meta.url));
@@ -28,7 +29,7 @@ async function startPlatformProcess({ hostname, port }: URL): Promise<ChildProce
   const command = [...process.execArgv, program, 'platform', '--host', hostname, '--port', port || '80'];
   const child = spawn(process.execPath, command, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   const ended = once(child, 'exit').then(() => {
-    throw new Error('The platform did not start: its own message stands above.');
+    throw new CommandError('The demo needs its platform, which did not start: its own words stand above.');
   });
   await Promise.race([once(child, 'message'), ended]);
   child.on('exit', () => process.exit(1));
@@ -44,7 +45,7 @@ Try it:
   curl -i -H 'Authorization: Bearer demo-person' ${url}/v3/payments/payees
 
   # a write for another Account that this Person may act for
-  curl -i -X POST -H 'Authorization: Bearer demo-person' -H 'X-Service-Account: acct_2' ${url}/v3/payments/payables/payable_1/open
+  curl -i -X POST -H 'Authorization: Bearer demo-person' -H 'X-Service-Account: acct_2' ${url}/v3/payments/payables/payable_2001/open
 
   # two sessions of 10 points for an Account with 10 a second: the second answer is a 429
   curl -i -X POST -H 'Authorization: Bearer demo-small' '${url}/v3/platform/{sessions,sessions}'

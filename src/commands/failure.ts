@@ -1,8 +1,13 @@
 import { ConfigError } from '../config/problem.ts';
 
+/** A command that cannot go on, in a sentence for the person who gave it. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+}
+
 /** A failed command as sentences for a person: no stack for what a person can mend. */
 export function failureText(error: unknown): string {
-  if (error instanceof ConfigError) return error.message;
+  if (error instanceof ConfigError || error instanceof CommandError) return error.message;
   if (!(error instanceof Error)) return String(error);
   const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
   if (code === 'EADDRINUSE') {

@@ -1,0 +1,60 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterEach, expect, it } from 'vitest';
+import { freePort } from '../fixtures/free-port.ts';
+import { startUpstream } from '../fixtures/upstream.ts';
+import { runWeir } from '../fixtures/weir-process.ts';
+
+const WEIR = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+const run = promisify(execFile);
+
+let demo: ChildProcess | undefined;
+afterEach(async () => {
+  if (demo === undefined || demo.exitCode !== null) return;
+  const ended = once(demo, 'exit');
+  demo.kill('SIGTERM');
+  await ended;
+});
+
+async function startDemo(): Promise<string> {
+  const env = {
+    PATH: process.env.PATH,
+    WEIR_PORT: '0',
+    WEIR_ADMIN_PORT: '0',
+    WEIR_UPSTREAM_URL: `http://127.0.0.1:${await freePort()}`,
+  };
+  const child = spawn(process.execPath, [WEIR, 'demo'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  demo = child;
+  let output = '';
+  child.stdout.on('data', (chunk) => {
+    output += chunk;
+  });
+  await expect.poll(() => output, { timeout: 15_000 }).toContain('Ctrl-C');
+  return output;
+}
+
+it('prints three curl lines that work, the last of which shows a 429', async () => {
+  const lines = (await startDemo()).split('\n').filter((line) => line.trim().startsWith('curl '));
+  const answers: string[] = [];
+  for (const line of lines) answers.push((await run('sh', ['-c', `${line} -s`])).stdout);
+  const statuses = answers.map((answer) =>
+    [...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status),
+  );
+  expect(statuses).toEqual([['200'], [expect.stringMatching(/^20[02]$/)], ['201', '429']]);
+  for (const answer of answers) expect(answer).toMatch(/^RateLimit: "account-(read|write)";r=\d+;t=1/m);
+});
+
+it('a busy port is told in words, and nothing stays behind', async () => {
+  const squatter = await startUpstream();
+  const { code, stderr } = await runWeir(['demo'], {
+    WEIR_PORT: '0',
+    WEIR_ADMIN_PORT: '0',
+    WEIR_UPSTREAM_URL: squatter.url,
+  });
+  expect(code).toBe(1);
+  expect(stderr).toContain(`Port ${new URL(squatter.url).port} on 127.0.0.1 is in use`);
+  expect(stderr).not.toContain('    at ');
+  await squatter.close();
+});
