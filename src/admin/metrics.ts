@@ -1,12 +1,13 @@
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { GatewayObserver } from '../gateway/gateway.ts';
 import type { Exchange } from '../gateway/types.ts';
+import type { StoreObserver } from '../store/observer.ts';
 
 /** Seconds; from a charge answered from memory to a request near its time-out. */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** Everything that `/metrics` shows. No label ever holds an account, a token or a path. */
-export interface Metrics extends GatewayObserver {
+export interface Metrics extends GatewayObserver, StoreObserver {
   /** The Prometheus text format. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -50,6 +51,7 @@ export function createMetrics(): Metrics {
   );
 
   return {
+    ...storeMetrics(registry),
     contentType: registry.contentType,
     text: () => registry.metrics(),
     unlistedOperation: (method) => unlisted.inc({ method }),
@@ -63,6 +65,61 @@ export function createMetrics(): Metrics {
       if (charged?.outcome === 'admitted') points.inc({ kind }, operation?.cost);
       if (charged?.outcome === 'uncounted' && refusal === undefined) degraded.inc({ reason: charged.reason });
     },
+  };
+}
+
+const BREAKER_STATES = { closed: 0, 'half-open': 1, open: 2 };
+
+function storeMetrics(registry: Registry): StoreObserver {
+  const registers = [registry];
+  const counter = (name: string, help: string, labelNames: string[] = []) =>
+    new Counter({ name, help, labelNames, registers });
+  const uncounted = counter(
+    'weir_points_uncounted_total',
+    'Points of requests that were not counted, by reason.',
+    ['reason'],
+  );
+  const late = counter(
+    'weir_points_late_total',
+    'Points that the store counted after their requests had gone on uncounted.',
+  );
+  const remembered = counter(
+    'weir_denials_remembered_total',
+    'Denials answered from memory, without a store call.',
+  );
+  const failures = counter(
+    'weir_store_connection_failures_total',
+    'Failed connections to the store, by reason.',
+    ['reason'],
+  );
+  const duration = new Histogram({
+    name: 'weir_store_call_duration_seconds',
+    help: 'Time that a call to the store took, of those answered in time.',
+    buckets: SECONDS,
+    registers,
+  });
+  const decisions = new Histogram({
+    name: 'weir_store_call_decisions',
+    help: 'Decisions that shared a call to the store.',
+    buckets: [1, 2, 4, 8, 16, 32, 64],
+    registers,
+  });
+  const breaker = new Gauge({
+    name: 'weir_store_breaker_state',
+    help: 'Circuit breaker of the store, or of each Cluster master: 0 closed, 1 half-open, 2 open.',
+    labelNames: ['route'],
+    registers,
+  });
+  return {
+    uncounted: (reason, points) => uncounted.inc({ reason }, points),
+    answeredLate: (points) => late.inc(points),
+    deniedFromMemory: () => remembered.inc(),
+    called(count, roundTripUs) {
+      decisions.observe(count);
+      duration.observe(roundTripUs / 1_000_000);
+    },
+    breakerChanged: (route, state) => breaker.set({ route }, BREAKER_STATES[state]),
+    connectionFailed: (reason) => failures.inc({ reason }),
   };
 }
 

@@ -10,6 +10,7 @@ import { StaticIdentities } from '../identity/static.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import type { Configuration } from './configuration.ts';
+import { observeStore } from './store-log.ts';
 
 export interface RunningGateway {
   /** Where clients connect, such as `http://127.0.0.1:8080`. */
@@ -23,7 +24,7 @@ export async function runGateway(configuration: Configuration): Promise<RunningG
   const { settings, limits, identities, operations } = configuration;
   const log = pino({ level: settings.log.level });
   const metrics = createMetrics();
-  const store = openStore(settings.store);
+  const store = openStore(settings.store, observeStore(metrics, log));
   const known = new StaticIdentities(identities);
   const gateway = await createGateway({
     baseUrl: settings.baseUrl,
