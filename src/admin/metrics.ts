@@ -35,6 +35,12 @@ export function createMetrics(): Metrics {
     labelNames: ['reason'],
     registers,
   });
+  const shadowDenied = new Counter({
+    name: 'weir_shadow_denied_total',
+    help: 'Requests admitted that a limit tried out as a shadow would have refused, by its bucket.',
+    labelNames: ['bucket'],
+    registers,
+  });
   const unlisted = new Counter({
     name: 'weir_unlisted_operations_total',
     help: 'Requests that no operation of the OpenAPI document matches, by method.',
@@ -62,7 +68,10 @@ export function createMetrics(): Metrics {
       total.observe(totalMs / 1000);
       if (chargeMs !== undefined) charge.observe(chargeMs / 1000);
       if (upstreamMs !== undefined) upstream.observe(upstreamMs / 1000);
-      if (charged?.outcome === 'admitted') points.inc({ kind }, operation?.cost);
+      if (charged?.outcome === 'admitted') {
+        points.inc({ kind }, operation?.cost);
+        for (const bucket of charged.shadowDenied ?? []) shadowDenied.inc({ bucket });
+      }
       if (charged?.outcome === 'uncounted' && refusal === undefined) degraded.inc({ reason: charged.reason });
     },
   };

@@ -9,8 +9,11 @@ import type { Exchange } from './types.ts';
 export function gatewayFields({ requestId, charged, refusal }: Exchange): string[] {
   const fields = ['X-Request-Id', requestId];
   if (charged === undefined) return fields;
-  fields.push('RateLimit-Policy', charged.policy);
-  if (charged.outcome !== 'uncounted') fields.push('RateLimit', charged.rateLimit);
+  // Both are empty where every limit is a shadow; a field without a member is not sent (RFC 9651 section 3.1).
+  if (charged.policy !== '') fields.push('RateLimit-Policy', charged.policy);
+  if (charged.outcome !== 'uncounted') {
+    if (charged.rateLimit !== '') fields.push('RateLimit', charged.rateLimit);
+  }
   // "Served anyway" is what the word means: a refused request is not degraded.
   else if (refusal === undefined) fields.push('Service-RateLimit-Mode', 'degraded');
   return fields;

@@ -51,34 +51,24 @@ function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** One level of a schema, without words and vendor extensions, and closed where it lists its keys. */
+const KEPT = ['type', '$ref', 'required', 'enum', 'pattern', 'minimum', 'maximum', 'minLength', 'maxLength'];
+
+/** A schema without words and vendor extensions, and closed where it lists its keys. */
 function strict(schema: Json): Json {
   if (!isObject(schema)) return schema;
   if (schema.format === 'int-or-string' || schema['x-kubernetes-int-or-string'] === true) {
     return { type: ['string', 'integer'] };
   }
   const result: Record<string, Json> = {};
-  for (const [key, value] of Object.entries(schema)) {
-    if (key === 'properties' || key === 'definitions') result[key] = mapValues(value as JsonObject, strict);
-    else if (key === 'items' || key === 'additionalProperties') result[key] = strict(value);
-    else if (
-      [
-        'type',
-        '$ref',
-        'required',
-        'enum',
-        'pattern',
-        'minimum',
-        'maximum',
-        'minLength',
-        'maxLength',
-      ].includes(key)
-    ) {
-      result[key] = value;
-    }
+  for (const key of KEPT) if (schema[key] !== undefined) result[key] = schema[key];
+  for (const key of ['items', 'additionalProperties']) {
+    if (schema[key] !== undefined) result[key] = strict(schema[key]);
   }
-  const isOpen = schema['x-kubernetes-preserve-unknown-fields'] === true;
-  if (result.properties !== undefined && !isOpen) result.additionalProperties ??= false;
+  if (isObject(schema.properties)) {
+    result.properties = mapValues(schema.properties, strict);
+    const isOpen = schema['x-kubernetes-preserve-unknown-fields'] === true;
+    if (!isOpen) result.additionalProperties ??= false;
+  }
   return result;
 }
 

@@ -29,9 +29,9 @@ describe('files of overrides', () => {
     write('more/notes.txt', 'not: [read');
     write('more/..hidden.yaml', 'not: [read');
     const limits = loadLimits(main(), [join(folder, 'single.yaml'), more()]);
-    const accountRead = (id: string) => limitInForce(limits, 'account-read', id, 0)?.limit;
+    const accountRead = (id: string) => limitInForce(limits, 'account-read', id, 0).limit;
     expect(['a', 'b', 'c', 'd'].map(accountRead)).toEqual([1, 2, 3, 7]);
-    expect(limitInForce(limits, 'organization-read', 'o', 0)).toBeUndefined();
+    expect(limitInForce(limits, 'organization-read', 'o', 0).limit).toBeUndefined();
     expect(limits.windowSeconds).toBe(2);
   });
 
@@ -72,7 +72,7 @@ describe('files of overrides', () => {
     const limits = await files.reload();
     expect(files.files()).toEqual([main(), join(more(), '2.yaml')]);
     expect([...limits.accounts.keys()]).toEqual(['a']);
-    expect(limitInForce(limits, 'account-read', 'a', 0)?.limit).toBe(9);
+    expect(limitInForce(limits, 'account-read', 'a', 0).limit).toBe(9);
   });
 
   test('that have not changed give the very limits that are in force', async () => {
