@@ -1,8 +1,8 @@
 import { checkCosts } from '../config/costs.ts';
 import type { Identities } from '../config/identities.ts';
 import type { Limits } from '../config/limits.ts';
-import { loadIdentities, loadLimits, loadSettings } from '../config/load.ts';
-import { type ListedOperation, loadOperations } from '../config/openapi.ts';
+import { type ConfigurationFiles, configurationFiles, loadSettings } from '../config/load.ts';
+import type { ListedOperation } from '../config/openapi.ts';
 import { ConfigError, type Problem } from '../config/problem.ts';
 import type { Settings } from '../config/settings.ts';
 
@@ -12,6 +12,8 @@ export interface Configuration {
   readonly limits: Limits;
   readonly identities: Identities;
   readonly operations: readonly ListedOperation[];
+  /** Where limits, identities and operations came from. */
+  readonly files: ConfigurationFiles;
 }
 
 /**
@@ -31,14 +33,15 @@ export function readConfiguration(file: string, env: NodeJS.ProcessEnv): Configu
       return undefined;
     }
   };
-  const limits = collect(() => loadLimits(settings.limits.file));
-  const identities = collect(() => loadIdentities(settings.identity.file));
-  const operations = collect(() => loadOperations(settings.operations.openapi));
+  const files = configurationFiles(settings);
+  const limits = collect(() => files.limits.load());
+  const identities = collect(() => files.identities.read());
+  const operations = collect(() => files.operations.read());
   if (limits !== undefined && operations !== undefined) {
     problems.push(...checkCosts(operations, limits, settings.limits.file));
   }
   if (limits === undefined || identities === undefined || operations === undefined || problems.length > 0) {
     throw new ConfigError(problems);
   }
-  return { settings, limits, identities, operations };
+  return { settings, limits, identities, operations, files };
 }

@@ -10,6 +10,7 @@ import { StaticIdentities } from '../identity/static.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import type { Configuration } from './configuration.ts';
+import { followFiles, type Reloadable } from './reload.ts';
 import { observeStore } from './store-log.ts';
 
 export interface RunningGateway {
@@ -26,13 +27,15 @@ export async function runGateway(configuration: Configuration): Promise<RunningG
   const metrics = createMetrics();
   const store = openStore(settings.store, observeStore(metrics, log));
   const known = new StaticIdentities(identities);
+  const prices = new PriceList(operations, settings.operations.unlisted);
+  const buckets = new Buckets(settings.store.keyPrefix, limits);
   const gateway = await createGateway({
     baseUrl: settings.baseUrl,
     upstreamUrl: settings.upstream.url,
-    prices: new PriceList(operations, settings.operations.unlisted),
+    prices,
     identities: known,
     directory: known,
-    buckets: new Buckets(settings.store.keyPrefix, limits),
+    buckets,
     store,
     onStoreFailure: settings.store.onStoreFailure,
     observer: metrics,
@@ -41,8 +44,15 @@ export async function runGateway(configuration: Configuration): Promise<RunningG
   });
   let isReady = true;
   const admin = createAdminServer(metrics, { isReady: () => isReady });
+  const reloadable: Reloadable = {
+    limits: (changed) => buckets.replaceLimits(changed),
+    operations: (changed) => prices.replaceOperations(changed),
+    identities: (changed) => known.replace(changed),
+  };
+  const following = followFiles(configuration, reloadable, metrics, log);
   const close = async (): Promise<void> => {
     isReady = false;
+    following.close();
     await gateway.close();
     await admin.close();
     await store.close();

@@ -1,11 +1,9 @@
-import { type Identities, toIdentities } from './identities.ts';
-import { identitiesSchema } from './identities-schema.ts';
-import type { Limits } from './limits.ts';
+import { type Identities, parseIdentities } from './identities.ts';
 import { LimitsFiles } from './limits-files.ts';
-import { ConfigError } from './problem.ts';
-import type { Finding } from './reader/check.ts';
+import { type ListedOperation, parseOperations } from './openapi.ts';
 import type { Environment } from './reader/environment.ts';
-import { type Parsed, parse, resolveFiles } from './reader/parse.ts';
+import { parse, resolveFiles } from './reader/parse.ts';
+import { ParsedFile } from './reader/parsed-file.ts';
 import { readText } from './reader/read-text.ts';
 import { type Settings, settingsSchema } from './settings.ts';
 
@@ -15,19 +13,21 @@ export function loadSettings(path: string, env: Environment): Settings {
   return resolveFiles(settingsSchema, value, path);
 }
 
-/** The limits and the files that override them. Throws a ConfigError that carries every problem. */
-export function loadLimits(file: string, overrides: readonly string[] = []): Limits {
-  return new LimitsFiles(file, overrides).load();
+/** The files that the settings name, to be read now and again while running. */
+export interface ConfigurationFiles {
+  readonly limits: LimitsFiles;
+  readonly operations: ParsedFile<readonly ListedOperation[]>;
+  readonly identities: ParsedFile<Identities>;
 }
 
-/** The identities file. Throws a ConfigError that carries every problem. */
-export function loadIdentities(path: string): Identities {
-  const parsed = parse(identitiesSchema, readText(path, 'the setting identity.file names it'), path);
-  const { identities, findings } = toIdentities(parsed.value);
-  refuse(parsed, findings);
-  return identities;
-}
-
-function refuse(parsed: Parsed<unknown>, findings: readonly Finding[]): void {
-  if (findings.length > 0) throw new ConfigError(findings.map(parsed.place));
+export function configurationFiles({ limits, operations, identity }: Settings): ConfigurationFiles {
+  return {
+    limits: new LimitsFiles(limits.file, limits.overrides),
+    operations: new ParsedFile(
+      operations.openapi,
+      parseOperations,
+      'the setting operations.openapi names it',
+    ),
+    identities: new ParsedFile(identity.file, parseIdentities, 'the setting identity.file names it'),
+  };
 }

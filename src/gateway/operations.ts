@@ -24,19 +24,26 @@ type UnlistedPolicy = 'charge' | 'reject';
 
 /** The price list, ready for look-up by method and canonical path. */
 export class PriceList {
-  readonly #router = FindMyWay({ caseSensitive: true });
+  #router = newRouter();
   readonly #unlisted: UnlistedPolicy;
 
   constructor(operations: readonly ListedOperation[], unlisted: UnlistedPolicy) {
     this.#unlisted = unlisted;
+    this.replaceOperations(operations);
+  }
+
+  /** Puts other operations in force, from the next request on. */
+  replaceOperations(operations: readonly ListedOperation[]): void {
+    const router = newRouter();
     const declared = new Set(operations.map(({ method, path }) => `${method} ${path}`));
     for (const { method, path, id, kind, cost, personOnly } of operations) {
-      this.#add(method, path, { id, kind, cost, personOnly, listed: true });
+      add(router, method, path, { id, kind, cost, personOnly, listed: true });
       // HEAD asks for a GET without its body (RFC 9110 section 9.3.2), so it has the GET's price.
       if (method === 'GET' && !declared.has(`HEAD ${path}`)) {
-        this.#add('HEAD', path, { id, kind, cost, personOnly, listed: true });
+        add(router, 'HEAD', path, { id, kind, cost, personOnly, listed: true });
       }
     }
+    this.#router = router;
   }
 
   /** The operation, `free` for OPTIONS (neither authenticated nor counted), or why there is none. */
@@ -53,9 +60,13 @@ export class PriceList {
     if (this.#unlisted === 'reject') return new Refusal('ResourceNotFound', 'There is no such operation.');
     return { id: 'unlisted', kind, cost: UNLISTED_COST, personOnly: false, listed: false };
   }
+}
 
-  #add(method: string, path: string, operation: Operation): void {
-    const pattern = path.replaceAll(':', '::').replaceAll(/\{([^}]+)\}/g, (_, name: string) => `:${name}`);
-    this.#router.on(method as HTTPMethod, pattern, () => undefined, operation);
-  }
+function newRouter() {
+  return FindMyWay({ caseSensitive: true });
+}
+
+function add(router: ReturnType<typeof newRouter>, method: string, path: string, operation: Operation): void {
+  const pattern = path.replaceAll(':', '::').replaceAll(/\{([^}]+)\}/g, (_, name: string) => `:${name}`);
+  router.on(method as HTTPMethod, pattern, () => undefined, operation);
 }
