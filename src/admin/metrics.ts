@@ -1,13 +1,15 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { ReloadObserver } from '../config/watch.ts';
 import type { GatewayObserver } from '../gateway/gateway.ts';
+import type { IdentityObserver } from '../identity/observer.ts';
 import type { StoreObserver } from '../store/observer.ts';
+import { identityMetrics } from './metrics-identity.ts';
 import { reloadMetrics } from './metrics-reload.ts';
 import { requestMetrics } from './metrics-requests.ts';
 import { storeMetrics } from './metrics-store.ts';
 
 /** Everything that `/metrics` shows. No label ever holds an account, a token or a path. */
-export interface Metrics extends GatewayObserver, StoreObserver, ReloadObserver {
+export interface Metrics extends GatewayObserver, StoreObserver, IdentityObserver, ReloadObserver {
   /** The Prometheus text format. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -19,6 +21,7 @@ export function createMetrics(): Metrics {
   return {
     ...requestMetrics(registry),
     ...storeMetrics(registry),
+    ...identityMetrics(registry),
     ...reloadMetrics(registry),
     contentType: registry.contentType,
     text: () => registry.metrics(),

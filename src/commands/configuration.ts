@@ -1,3 +1,4 @@
+import type { JSONWebKeySet } from 'jose';
 import { checkCosts } from '../config/costs.ts';
 import type { Identities } from '../config/identities.ts';
 import type { Limits } from '../config/limits.ts';
@@ -10,11 +11,16 @@ import type { Settings } from '../config/settings.ts';
 export interface Configuration {
   readonly settings: Settings;
   readonly limits: Limits;
+  /** Empty where no identities file is named. */
   readonly identities: Identities;
+  /** Of the key file, where one is named. */
+  readonly keys: JSONWebKeySet | undefined;
   readonly operations: readonly ListedOperation[];
-  /** Where limits, identities and operations came from. */
+  /** Where all of it came from. */
   readonly files: ConfigurationFiles;
 }
+
+const NO_IDENTITIES: Identities = { tokens: new Map(), accounts: new Map() };
 
 /**
  * Reads the process settings and every file that they name.
@@ -35,7 +41,8 @@ export function readConfiguration(file: string, env: NodeJS.ProcessEnv): Configu
   };
   const files = configurationFiles(settings);
   const limits = collect(() => files.limits.load());
-  const identities = collect(() => files.identities.read());
+  const identities = collect(() => files.identities?.read() ?? NO_IDENTITIES);
+  const keys = collect(() => files.keys?.read());
   const operations = collect(() => files.operations.read());
   if (limits !== undefined && operations !== undefined) {
     problems.push(...checkCosts(operations, limits, settings.limits.file));
@@ -43,5 +50,5 @@ export function readConfiguration(file: string, env: NodeJS.ProcessEnv): Configu
   if (limits === undefined || identities === undefined || operations === undefined || problems.length > 0) {
     throw new ConfigError(problems);
   }
-  return { settings, limits, identities, operations, files };
+  return { settings, limits, identities, keys, operations, files };
 }

@@ -53,19 +53,22 @@ export function followFiles(
       told('operations').taken();
     },
   });
-  const identitiesWatch = watchFiles<Identities>({
-    ...told('identities'),
-    current: now.identities,
-    files: () => [files.identities.file],
-    load: () => files.identities.read(),
-    onLoad(changed) {
-      reloadable.identities(changed);
-      told('identities').taken();
-    },
-  });
+  const identitiesFile = files.identities;
+  const identitiesWatch =
+    identitiesFile &&
+    watchFiles<Identities>({
+      ...told('identities'),
+      current: now.identities,
+      files: () => [identitiesFile.file],
+      load: () => identitiesFile.read(),
+      onLoad(changed) {
+        reloadable.identities(changed);
+        told('identities').taken();
+      },
+    });
   return {
     close() {
-      for (const watch of [limitsWatch, operationsWatch, identitiesWatch]) watch.close();
+      for (const watch of [limitsWatch, operationsWatch, identitiesWatch]) watch?.close();
     },
   };
 }

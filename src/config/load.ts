@@ -1,6 +1,10 @@
+import type { JSONWebKeySet } from 'jose';
+import { identityFindings } from './callers/findings.ts';
+import { parseKeyFile } from './callers/key-file.ts';
 import { type Identities, parseIdentities } from './identities.ts';
 import { LimitsFiles } from './limits-files.ts';
 import { type ListedOperation, parseOperations } from './openapi.ts';
+import { ConfigError } from './problem.ts';
 import type { Environment } from './reader/environment.ts';
 import { parse, resolveFiles } from './reader/parse.ts';
 import { ParsedFile } from './reader/parsed-file.ts';
@@ -9,7 +13,9 @@ import { type Settings, settingsSchema } from './settings.ts';
 
 /** weir.yaml with the environment laid over it. Throws a ConfigError that carries every problem. */
 export function loadSettings(path: string, env: Environment): Settings {
-  const { value } = parse(settingsSchema, readText(path, 'name another with --config'), path, env);
+  const { value, place } = parse(settingsSchema, readText(path, 'name another with --config'), path, env);
+  const findings = identityFindings(value.identity);
+  if (findings.length > 0) throw new ConfigError(findings.map(place));
   return resolveFiles(settingsSchema, value, path);
 }
 
@@ -17,7 +23,10 @@ export function loadSettings(path: string, env: Environment): Settings {
 export interface ConfigurationFiles {
   readonly limits: LimitsFiles;
   readonly operations: ParsedFile<readonly ListedOperation[]>;
-  readonly identities: ParsedFile<Identities>;
+  /** Undefined where callers and Accounts are known from elsewhere. */
+  readonly identities: ParsedFile<Identities> | undefined;
+  /** The public keys of token issuers; undefined where they come from elsewhere. */
+  readonly keys: ParsedFile<JSONWebKeySet> | undefined;
 }
 
 export function configurationFiles({ limits, operations, identity }: Settings): ConfigurationFiles {
@@ -28,6 +37,23 @@ export function configurationFiles({ limits, operations, identity }: Settings): 
       parseOperations,
       'the setting operations.openapi names it',
     ),
-    identities: new ParsedFile(identity.file, parseIdentities, 'the setting identity.file names it'),
+    identities: identitiesFile(identity),
+    keys: keyFile(identity),
   };
+}
+
+function identitiesFile(identity: Settings['identity']): ParsedFile<Identities> | undefined {
+  if (identity.kind === 'static') {
+    return new ParsedFile(identity.file, parseIdentities, 'the setting identity.file names it');
+  }
+  const { directory } = identity;
+  if (directory.kind !== 'file') return undefined;
+  return new ParsedFile(directory.file, parseIdentities, 'the setting identity.directory.file names it');
+}
+
+function keyFile(identity: Settings['identity']): ParsedFile<JSONWebKeySet> | undefined {
+  if (identity.kind !== 'jwt' || identity.keyFile === undefined) return undefined;
+  const { algorithms } = identity;
+  const parseKeys = (text: string, file: string) => parseKeyFile(text, file, algorithms);
+  return new ParsedFile(identity.keyFile, parseKeys, 'the setting identity.keyFile names it');
 }
