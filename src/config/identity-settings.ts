@@ -1,5 +1,4 @@
 import { Type } from 'typebox';
-import { introspectionSchema, jwtSchema } from './callers/token-settings.ts';
 
 /** Who callers are. A further way to tell is one more variant of this union, under a `kind` of its own. */
 export const identitySchema = Type.Union(
@@ -8,7 +7,7 @@ export const identitySchema = Type.Union(
       {
         kind: Type.Literal('static', { description: 'Tokens and principals from a file.' }),
         file: Type.String({
-          description: 'Identities file; reloaded while running.',
+          description: 'Identities file.',
           default: 'identities.yaml',
           minLength: 1,
           file: true,
@@ -17,8 +16,6 @@ export const identitySchema = Type.Union(
       },
       { additionalProperties: false },
     ),
-    jwtSchema,
-    introspectionSchema,
   ],
   { description: 'Who callers are.', default: { kind: 'static' } },
 );
