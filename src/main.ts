@@ -6,6 +6,7 @@ import { check } from './commands/check.ts';
 import { demo } from './commands/demo.ts';
 import { failureText } from './commands/failure.ts';
 import { platform } from './commands/platform.ts';
+import { REMEMBERED_HOURS, revoke } from './commands/revoke.ts';
 import { start } from './commands/start.ts';
 
 const { version, description } = JSON.parse(
@@ -36,6 +37,16 @@ program
   .option('--host <address>', 'address to listen on', '127.0.0.1')
   .option('--port <number>', 'port to listen on; 0 takes a free one', '3000')
   .action(platform);
+program
+  .command('revoke')
+  .description('revoke one token, or everything that a principal was given until now, at every replica')
+  .argument(
+    '<target>',
+    'SHA-256 of the token in hex (printf %s "$TOKEN" | sha256sum), or the id of a principal',
+  )
+  .requiredOption('-c, --config <file>', 'process settings, such as weir.yaml: its store carries the message')
+  .option('--hours <number>', 'how long to remember it: longer than tokens live', REMEMBERED_HOURS)
+  .action(revoke);
 for (const command of program.commands) command.version(version);
 
 try {

@@ -6,10 +6,11 @@ import { createAdminServer } from '../admin/server.ts';
 import { Buckets } from '../gateway/buckets.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { PriceList } from '../gateway/operations.ts';
-import { StaticIdentities } from '../identity/static.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import type { Configuration } from './configuration.ts';
+import { followFiles, type Reloadable } from './reload.ts';
+import { runIdentity } from './run-identity.ts';
 import { observeStore } from './store-log.ts';
 
 export interface RunningGateway {
@@ -21,40 +22,48 @@ export interface RunningGateway {
 }
 
 export async function runGateway(configuration: Configuration): Promise<RunningGateway> {
-  const { settings, limits, identities, operations } = configuration;
+  const { settings, limits, operations } = configuration;
   const log = pino({ level: settings.log.level });
   const metrics = createMetrics();
   const store = openStore(settings.store, observeStore(metrics, log));
-  const known = new StaticIdentities(identities);
-  let isReady = true;
+  const identity = runIdentity(configuration, metrics, log);
+  const prices = new PriceList(operations, settings.operations.unlisted);
+  const buckets = new Buckets(settings.store.keyPrefix, limits);
   const gateway = await createGateway({
     baseUrl: settings.baseUrl,
-    listen: settings.listen,
-    upstream: settings.upstream,
-    prices: new PriceList(operations, settings.operations.unlisted, settings.upstream.pathProfile.case),
-    identities: known,
-    directory: known,
-    buckets: new Buckets(settings.store.keyPrefix, limits),
+    upstreamUrl: settings.upstream.url,
+    prices,
+    identities: identity.source,
+    directory: identity.directory,
+    buckets,
     store,
     onStoreFailure: settings.store.onStoreFailure,
     observer: metrics,
     log,
     accessLog: settings.log.access,
-    isDraining: () => !isReady,
   });
+  let isReady = true;
   const admin = createAdminServer(metrics, { isReady: () => isReady });
+  const reloadable: Reloadable = {
+    limits: (changed) => buckets.replaceLimits(changed),
+    operations: (changed) => prices.replaceOperations(changed),
+    identities: (changed) => identity.replaceIdentities(changed),
+  };
+  const following = followFiles(configuration, reloadable, metrics, log);
   const close = async (): Promise<void> => {
     isReady = false;
-    await gateway.close(settings.shutdown.graceSeconds * 1000);
+    following.close();
+    await gateway.close();
     await admin.close();
+    identity.close();
     await store.close();
   };
   try {
-    await untilAnswering(store, settings.store.keyPrefix);
+    await Promise.all([untilAnswering(store, settings.store.keyPrefix), identity.ready]);
     const url = await gateway.listen(settings.listen);
     const adminUrl = await admin.listen(settings.admin);
     log.info(
-      { url, adminUrl, upstream: new URL(settings.upstream.url).origin, store: settings.store.kind },
+      { url, adminUrl, upstream: settings.upstream.url, store: settings.store.kind },
       'weir is listening',
     );
     return { url, adminUrl, close };

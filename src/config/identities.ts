@@ -1,7 +1,9 @@
 import type { Static } from 'typebox';
 import type { Principal } from '../gateway/types.ts';
-import type { identitiesSchema } from './identities-schema.ts';
+import { identitiesSchema } from './identities-schema.ts';
+import { ConfigError } from './problem.ts';
 import type { Finding } from './reader/check.ts';
+import { parse } from './reader/parse.ts';
 import { nearest } from './reader/words.ts';
 
 /** identities.yaml as the gateway uses it: everything that is named in it is known. */
@@ -21,8 +23,15 @@ export interface Account {
 
 type File = Static<typeof identitiesSchema>;
 
-/** The identities of a file that has the right form, and what does not fit together in it. */
-export function toIdentities(file: File): { identities: Identities; findings: readonly Finding[] } {
+/** The identities of a file's text. Throws a ConfigError that carries every problem. */
+export function parseIdentities(text: string, source: string): Identities {
+  const parsed = parse(identitiesSchema, text, source);
+  const { identities, findings } = toIdentities(parsed.value);
+  if (findings.length > 0) throw new ConfigError(findings.map(parsed.place));
+  return identities;
+}
+
+function toIdentities(file: File): { identities: Identities; findings: readonly Finding[] } {
   const findings: Finding[] = [];
   const principals = new Map<string, Principal>();
   for (const [id, entry] of Object.entries(file.principals)) {

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { introspectionSchema, jwtSchema } from './callers/token-settings.ts';
 
 /** Who callers are. A further way to tell is one more variant of this union, under a `kind` of its own. */
 export const identitySchema = Type.Union(
@@ -7,7 +8,7 @@ export const identitySchema = Type.Union(
       {
         kind: Type.Literal('static', { description: 'Tokens and principals from a file.' }),
         file: Type.String({
-          description: 'Identities file.',
+          description: 'Identities file; reloaded while running.',
           default: 'identities.yaml',
           minLength: 1,
           file: true,
@@ -16,6 +17,8 @@ export const identitySchema = Type.Union(
       },
       { additionalProperties: false },
     ),
+    jwtSchema,
+    introspectionSchema,
   ],
   { description: 'Who callers are.', default: { kind: 'static' } },
 );

@@ -1,15 +1,11 @@
-import { createHash } from 'node:crypto';
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Limits, OverrideMaps, Overrides } from './limits.ts';
 import { parseLimits, parseOverrides } from './limits-parse.ts';
 import { ConfigError, formatPath, type Problem } from './problem.ts';
-import { readText } from './reader/read-text.ts';
+import { ParsedFile } from './reader/parsed-file.ts';
 
-interface Cached<T> {
-  readonly digest: string;
-  readonly value: T;
-}
+const HINT = 'the setting limits names it';
 
 /**
  * The limits file and the files of overrides beside it, read as one.
@@ -18,21 +14,20 @@ interface Cached<T> {
  * file of 1 MiB (the most that a ConfigMap holds, some 17,000 overrides) takes about 100 ms.
  */
 export class LimitsFiles {
-  readonly #file: string;
+  readonly #main: ParsedFile<Limits>;
   readonly #overrides: readonly string[];
-  #main: Cached<Limits> | undefined;
-  #cache = new Map<string, Cached<OverrideMaps>>();
-  #last: { digests: string; limits: Limits } | undefined;
+  #files = new Map<string, ParsedFile<OverrideMaps>>();
+  #last: { readonly sources: readonly Source[]; readonly limits: Limits } | undefined;
 
   /** `overrides` names files, or folders of which every YAML and JSON file is read. */
   constructor(file: string, overrides: readonly string[]) {
-    this.#file = file;
+    this.#main = new ParsedFile(file, parseLimits, HINT);
     this.#overrides = overrides;
   }
 
   /** The files as they are now: a folder may have got more of them. */
   files(): readonly string[] {
-    return [this.#file, ...this.#overrides.flatMap(filesIn)];
+    return [this.#main.file, ...this.#overrides.flatMap(filesIn)];
   }
 
   /** Throws a ConfigError that carries the problems of all files. */
@@ -56,33 +51,42 @@ export class LimitsFiles {
 
   *#read(): Generator<void, Limits> {
     const problems: Problem[] = [];
-    collect(problems, () => {
-      this.#main = reread(this.#file, this.#main, parseLimits);
-    });
-    const current = new Map<string, Cached<OverrideMaps>>();
+    const limits = collect(problems, () => this.#main.read());
+    const files = new Map<string, ParsedFile<OverrideMaps>>();
+    const sources: Source[] = limits === undefined ? [] : [{ file: this.#main.file, maps: limits }];
     for (const file of this.#overrides.flatMap(filesIn)) {
       yield;
-      collect(problems, () => current.set(file, reread(file, this.#cache.get(file), parseOverrides)));
+      const parsed = this.#files.get(file) ?? new ParsedFile(file, parseOverrides, HINT);
+      files.set(file, parsed);
+      const maps = collect(problems, () => parsed.read());
+      if (maps !== undefined) sources.push({ file, maps });
     }
-    this.#cache = current;
-    if (this.#main === undefined || problems.length > 0) throw new ConfigError(problems);
-    const digests = [this.#main, ...current.values()].map(({ digest }) => digest).join();
-    if (this.#last?.digests === digests) return this.#last.limits;
+    this.#files = files;
+    if (limits === undefined || problems.length > 0) throw new ConfigError(problems);
+    if (this.#last !== undefined && isSame(this.#last.sources, sources)) return this.#last.limits;
     yield;
-    const limits = this.#merged(this.#main.value);
-    this.#last = { digests, limits };
-    return limits;
+    this.#last = { sources, limits: merged(limits, sources) };
+    return this.#last.limits;
   }
+}
 
-  #merged(limits: Limits): Limits {
-    const sources = [[this.#file, limits] as const];
-    for (const [file, { value }] of this.#cache) sources.push([file, { ...limits, ...value }]);
-    const problems: Problem[] = [];
-    const accounts = mergedSection('accounts', sources, problems);
-    const organizations = mergedSection('organizations', sources, problems);
-    if (problems.length > 0) throw new ConfigError(problems);
-    return { ...limits, accounts, organizations };
-  }
+/** One file's overrides. */
+interface Source {
+  readonly file: string;
+  readonly maps: OverrideMaps;
+}
+
+function isSame(a: readonly Source[], b: readonly Source[]): boolean {
+  return a.length === b.length && a.every(({ maps }, index) => maps === b[index]?.maps);
+}
+
+function merged(limits: Limits, sources: readonly Source[]): Limits {
+  if (sources.length === 1) return limits;
+  const problems: Problem[] = [];
+  const accounts = mergedSection('accounts', sources, problems);
+  const organizations = mergedSection('organizations', sources, problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return { ...limits, accounts, organizations };
 }
 
 function filesIn(path: string): readonly string[] {
@@ -91,51 +95,36 @@ function filesIn(path: string): readonly string[] {
   return names.sort().map((name) => join(path, name));
 }
 
-function collect(problems: Problem[], read: () => void): void {
+function collect<T>(problems: Problem[], read: () => T): T | undefined {
   try {
-    read();
+    return read();
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     problems.push(...error.problems);
+    return undefined;
   }
-}
-
-function reread<T>(
-  file: string,
-  cached: Cached<T> | undefined,
-  read: (text: string, file: string) => T,
-): Cached<T> {
-  const text = readText(file, 'the setting limits names it');
-  const digest = createHash('sha256').update(text).digest('base64');
-  return cached?.digest === digest ? cached : { digest, value: read(text, file) };
 }
 
 function mergedSection(
   section: 'accounts' | 'organizations',
-  sources: readonly (readonly [string, OverrideMaps])[],
+  sources: readonly Source[],
   problems: Problem[],
 ): ReadonlyMap<string, Overrides> {
-  const merged = new Map<string, Overrides>();
-  for (const [file, maps] of sources) {
+  const result = new Map<string, Overrides>();
+  for (const { file, maps } of sources) {
     for (const [id, overrides] of maps[section]) {
-      if (merged.has(id)) problems.push(alreadySet(section, id, file, sources));
-      else merged.set(id, overrides);
+      if (!result.has(id)) result.set(id, overrides);
+      else problems.push({ source: file, ...alreadySet(section, id, sources) });
     }
   }
-  return merged;
+  return result;
 }
 
 function alreadySet(
   section: 'accounts' | 'organizations',
   id: string,
-  file: string,
-  sources: readonly (readonly [string, OverrideMaps])[],
-): Problem {
-  const first = sources.find(([, maps]) => maps[section].has(id))?.[0];
-  return {
-    source: file,
-    path: formatPath([section, id]),
-    message: `is set in ${first} already`,
-    hint: 'keep one of them',
-  };
+  sources: readonly Source[],
+): Omit<Problem, 'source'> {
+  const first = sources.find(({ maps }) => maps[section].has(id))?.file;
+  return { path: formatPath([section, id]), message: `is set in ${first} already`, hint: 'keep one of them' };
 }

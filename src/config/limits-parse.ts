@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import type { BucketName, Limits, Override, OverrideMaps, Overrides } from './limits.ts';
+import type { BucketName, GivenLimit, Limits, OverrideMaps, Overrides } from './limits.ts';
 import { limitsSchema, overridesSchema } from './limits-schema.ts';
 import { ConfigError } from './problem.ts';
 import type { Finding } from './reader/check.ts';
@@ -30,7 +30,7 @@ function toLimits(file: Static<typeof limitsSchema>): {
   const defaults = Object.entries(file.defaults).map(([bucket, value]) => [bucket, toOverride(value)]);
   const limits: Limits = {
     windowSeconds: file.windowSeconds,
-    defaults: Object.fromEntries(defaults) as Record<BucketName, Override>,
+    defaults: Object.fromEntries(defaults) as Record<BucketName, GivenLimit>,
     ...overrides,
   };
   return { limits, findings };
@@ -73,9 +73,9 @@ function endMs(until: string | undefined, path: readonly string[], findings: Fin
   return ms;
 }
 
-function toOverride(value: RawLimit, untilMs?: number): Override {
+function toOverride(value: RawLimit, untilMs?: number): GivenLimit {
   const end = untilMs === undefined ? {} : { untilMs };
-  if (value === 'none') return { limit: 'none', ...end };
+  if (value === 'none') return { limit: 'none', shadow: false, ...end };
   if (typeof value === 'number') return { limit: value, shadow: false, ...end };
   return { limit: value.limit, shadow: value.shadow, ...end };
 }

@@ -4,25 +4,17 @@ import type { limitsSchema } from './limits-schema.ts';
 /** The name of a bucket, in the store and, save the person buckets, in the RateLimit headers. */
 export type BucketName = keyof Static<typeof limitsSchema>['defaults'];
 
-/** What one bucket holds, for one Account, Organization or Person. */
-export interface BucketLimit {
-  /** Points per window. */
-  readonly limit: number;
-  /** A shadow bucket counts, and reports what it would have refused, but refuses nothing. */
+/** A limit as a file gives it: a default, or the override of one Account or Organization. */
+export interface GivenLimit {
+  /** Points per window; `none` where no such limit applies. Only Organizations may have none. */
+  readonly limit: number | 'none';
+  /** A shadow limit is tried out beside the one in force: counted, reported, refusing nothing. */
   readonly shadow: boolean;
   /** Unix time at which this override ends; it never does where this is missing. */
   readonly untilMs?: number;
 }
 
-/** No such limit applies. Only Organizations may have none. */
-interface NoLimit {
-  readonly limit: 'none';
-  readonly untilMs?: number;
-}
-
-export type Override = BucketLimit | NoLimit;
-
-export type Overrides = Readonly<Partial<Record<BucketName, Override>>>;
+export type Overrides = Readonly<Partial<Record<BucketName, GivenLimit>>>;
 
 /** What single Accounts and Organizations have in place of the defaults, by id. */
 export interface OverrideMaps {
@@ -33,27 +25,40 @@ export interface OverrideMaps {
 /** The limits of all buckets. Ask `limitInForce` rather than reading an override directly: it may have ended. */
 export interface Limits extends OverrideMaps {
   readonly windowSeconds: number;
-  readonly defaults: Readonly<Record<BucketName, Override>>;
+  readonly defaults: Readonly<Record<BucketName, GivenLimit>>;
+}
+
+/** What holds for one bucket of one Account, Organization or Person. */
+export interface LimitInForce {
+  /** Points per window, above which requests are refused; undefined where no such limit applies. */
+  readonly limit: number | undefined;
+  /** The limit that is tried out beside it, if any. */
+  readonly shadowLimit: number | undefined;
+  /** Unix time until which this holds unless the limits change; infinite where nothing ends. */
+  readonly untilMs: number;
 }
 
 /**
- * The limit of a bucket for the Account, Organization or Person with this id; undefined where no such limit applies.
- * Persons have the defaults.
+ * The limit of a bucket for the Account, Organization or Person with this id. Persons have the defaults. A shadow
+ * override leaves the default in force; a shadow default leaves nothing in force.
  */
-export function limitInForce(
-  limits: Limits,
-  bucket: BucketName,
-  id: string,
-  nowMs: number,
-): BucketLimit | undefined {
+export function limitInForce(limits: Limits, bucket: BucketName, id: string, nowMs: number): LimitInForce {
   const override = overridesOf(limits, bucket)?.get(id)?.[bucket];
-  const isOver = override?.untilMs !== undefined && override.untilMs <= nowMs;
-  const inForce = override === undefined || isOver ? limits.defaults[bucket] : override;
-  return hasLimit(inForce) ? inForce : undefined;
+  const untilMs = override?.untilMs ?? Number.POSITIVE_INFINITY;
+  const byDefault = limits.defaults[bucket];
+  if (override === undefined || untilMs <= nowMs) {
+    return { limit: enforced(byDefault), shadowLimit: tried(byDefault), untilMs: Number.POSITIVE_INFINITY };
+  }
+  const limit = enforced(override.shadow ? byDefault : override);
+  return { limit, shadowLimit: tried(override), untilMs };
 }
 
-function hasLimit(override: Override): override is BucketLimit {
-  return override.limit !== 'none';
+function enforced({ limit, shadow }: GivenLimit): number | undefined {
+  return shadow || limit === 'none' ? undefined : limit;
+}
+
+function tried({ limit, shadow }: GivenLimit): number | undefined {
+  return shadow && limit !== 'none' ? limit : undefined;
 }
 
 function overridesOf(limits: Limits, bucket: BucketName): ReadonlyMap<string, Overrides> | undefined {

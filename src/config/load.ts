@@ -1,33 +1,59 @@
-import { type Identities, toIdentities } from './identities.ts';
-import { identitiesSchema } from './identities-schema.ts';
-import type { Limits } from './limits.ts';
+import type { JSONWebKeySet } from 'jose';
+import { identityFindings } from './callers/findings.ts';
+import { parseKeyFile } from './callers/key-file.ts';
+import { type Identities, parseIdentities } from './identities.ts';
 import { LimitsFiles } from './limits-files.ts';
+import { type ListedOperation, parseOperations } from './openapi.ts';
 import { ConfigError } from './problem.ts';
-import type { Finding } from './reader/check.ts';
 import type { Environment } from './reader/environment.ts';
-import { type Parsed, parse, resolveFiles } from './reader/parse.ts';
+import { parse, resolveFiles } from './reader/parse.ts';
+import { ParsedFile } from './reader/parsed-file.ts';
 import { readText } from './reader/read-text.ts';
 import { type Settings, settingsSchema } from './settings.ts';
 
 /** weir.yaml with the environment laid over it. Throws a ConfigError that carries every problem. */
 export function loadSettings(path: string, env: Environment): Settings {
-  const { value } = parse(settingsSchema, readText(path, 'name another with --config'), path, env);
+  const { value, place } = parse(settingsSchema, readText(path, 'name another with --config'), path, env);
+  const findings = identityFindings(value.identity);
+  if (findings.length > 0) throw new ConfigError(findings.map(place));
   return resolveFiles(settingsSchema, value, path);
 }
 
-/** The limits and the files that override them. Throws a ConfigError that carries every problem. */
-export function loadLimits(file: string, overrides: readonly string[] = []): Limits {
-  return new LimitsFiles(file, overrides).load();
+/** The files that the settings name, to be read now and again while running. */
+export interface ConfigurationFiles {
+  readonly limits: LimitsFiles;
+  readonly operations: ParsedFile<readonly ListedOperation[]>;
+  /** Undefined where callers and Accounts are known from elsewhere. */
+  readonly identities: ParsedFile<Identities> | undefined;
+  /** The public keys of token issuers; undefined where they come from elsewhere. */
+  readonly keys: ParsedFile<JSONWebKeySet> | undefined;
 }
 
-/** The identities file. Throws a ConfigError that carries every problem. */
-export function loadIdentities(path: string): Identities {
-  const parsed = parse(identitiesSchema, readText(path, 'the setting identity.file names it'), path);
-  const { identities, findings } = toIdentities(parsed.value);
-  refuse(parsed, findings);
-  return identities;
+export function configurationFiles({ limits, operations, identity }: Settings): ConfigurationFiles {
+  return {
+    limits: new LimitsFiles(limits.file, limits.overrides),
+    operations: new ParsedFile(
+      operations.openapi,
+      parseOperations,
+      'the setting operations.openapi names it',
+    ),
+    identities: identitiesFile(identity),
+    keys: keyFile(identity),
+  };
 }
 
-function refuse(parsed: Parsed<unknown>, findings: readonly Finding[]): void {
-  if (findings.length > 0) throw new ConfigError(findings.map(parsed.place));
+function identitiesFile(identity: Settings['identity']): ParsedFile<Identities> | undefined {
+  if (identity.kind === 'static') {
+    return new ParsedFile(identity.file, parseIdentities, 'the setting identity.file names it');
+  }
+  const { directory } = identity;
+  if (directory.kind !== 'file') return undefined;
+  return new ParsedFile(directory.file, parseIdentities, 'the setting identity.directory.file names it');
+}
+
+function keyFile(identity: Settings['identity']): ParsedFile<JSONWebKeySet> | undefined {
+  if (identity.kind !== 'jwt' || identity.keyFile === undefined) return undefined;
+  const { algorithms } = identity;
+  const parseKeys = (text: string, file: string) => parseKeyFile(text, file, algorithms);
+  return new ParsedFile(identity.keyFile, parseKeys, 'the setting identity.keyFile names it');
 }

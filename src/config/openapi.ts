@@ -1,7 +1,5 @@
 import type { PricedOperation } from './costs.ts';
-
 import { ConfigError, formatPath, type Problem } from './problem.ts';
-import { readText } from './reader/read-text.ts';
 import { readYaml } from './reader/yaml-text.ts';
 
 /** One operation of an OpenAPI document with its price. */
@@ -29,8 +27,8 @@ const MAX_COST = 10;
 type Report = (path: readonly string[], message: string) => void;
 
 /** The price list of an OpenAPI 3 document: its operations and their `x-weir`. Throws a ConfigError with every problem. */
-export function loadOperations(file: string): readonly ListedOperation[] {
-  const document = readYaml(readText(file, 'The setting operations.openapi names it.'), file);
+export function parseOperations(text: string, file: string): readonly ListedOperation[] {
+  const document = readYaml(text, file);
   if ('message' in document) throw new ConfigError([document]);
   const problems: Problem[] = [];
   const operations = operationsOf(document.value, (path, message) => {

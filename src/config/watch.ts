@@ -17,9 +17,21 @@ export interface Watched<T> {
   readonly intervalMs?: number;
 }
 
+/** What is read again while the gateway runs. */
+export type ReloadedFile = 'limits' | 'operations' | 'identities';
+
+/** Who counts what became of changed files; the metrics implement it. */
+export interface ReloadObserver {
+  reloaded(file: ReloadedFile): void;
+  /** A change was refused, and what was in force stays in force. */
+  reloadRefused(file: ReloadedFile): void;
+}
+
 export interface Watch {
   /** Looks now, besides the looks by the clock; ends when a change has been taken or refused. */
   look(): Promise<void>;
+  /** What was refused is tried again at the next look, because what it did not fit to has changed. */
+  retry(): void;
   close(): void;
 }
 
@@ -49,7 +61,7 @@ export function watchFiles<T>(watched: Watched<T>): Watch {
     clearTimeout(timer);
   };
   schedule();
-  return { look, close };
+  return { look, retry: () => looker.retry(), close };
 }
 
 class Looker<T> {
@@ -79,6 +91,10 @@ class Looker<T> {
       this.#isRefused = true;
       this.#watched.onProblems(problemsOf(error));
     }
+  }
+
+  retry(): void {
+    if (this.#isRefused) this.#taken = '';
   }
 
   async #take(): Promise<void> {

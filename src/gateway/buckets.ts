@@ -12,7 +12,7 @@ export interface Plan {
   readonly headerNames: readonly string[];
   /** Their names in a 429's `extensions.bucket`: a Person's own differ from what the headers show. */
   readonly bucketNames: readonly string[];
-  /** The whole RateLimit-Policy header: every bucket that applies, reads and writes. */
+  /** The whole RateLimit-Policy header: every bucket that can refuse, reads and writes. */
   readonly policy: string;
   readonly windowSeconds: number;
 }
@@ -21,7 +21,11 @@ interface NamedBucket {
   readonly headerName: string;
   readonly bucketName: string;
   readonly charge: BucketCharge;
-  /** When the override that this limit comes from ends, in Unix time. */
+}
+
+/** Buckets that a request spends from, and until when (Unix time) they are the right ones. */
+interface Spent {
+  readonly buckets: readonly NamedBucket[];
   readonly untilMs: number;
 }
 
@@ -77,43 +81,52 @@ export class Buckets {
     { account, organization, hasOrganizationLimit, shard }: Caller,
     kind: OperationKind,
     nowMs: number,
-  ): NamedBucket[] {
+  ): Spent {
     const ofAccount = `account-${kind}` as const;
-    const buckets = this.#bucket(ofAccount, ofAccount, shard, account, nowMs);
-    if (organization === undefined || !hasOrganizationLimit) return buckets;
+    const own = this.#bucket(ofAccount, ofAccount, shard, account, nowMs);
+    if (organization === undefined || !hasOrganizationLimit) return own;
     const ofOrganization = `organization-${kind}` as const;
-    return [...buckets, ...this.#bucket(ofOrganization, ofOrganization, shard, organization, nowMs)];
+    const shared = this.#bucket(ofOrganization, ofOrganization, shard, organization, nowMs);
+    return {
+      buckets: [...own.buckets, ...shared.buckets],
+      untilMs: Math.min(own.untilMs, shared.untilMs),
+    };
   }
 
-  #personBuckets({ principal, shard }: Caller, kind: OperationKind, nowMs: number): NamedBucket[] {
+  #personBuckets({ principal, shard }: Caller, kind: OperationKind, nowMs: number): Spent {
     return this.#bucket(`account-${kind}`, `person-${kind}`, shard, principal.id, nowMs);
   }
 
-  /** The one bucket, or none where no such limit applies. */
-  #bucket(headerName: string, name: BucketName, shard: string, id: string, nowMs: number): NamedBucket[] {
-    const inForce = limitInForce(this.#limits, name, id, nowMs);
-    if (inForce === undefined) return [];
-    const { limit, shadow, untilMs = Number.POSITIVE_INFINITY } = inForce;
-    const key = bucketKey(this.#keyPrefix, shard, name, id);
-    return [
-      { headerName, bucketName: name, charge: shadow ? { key, limit, shadow } : { key, limit }, untilMs },
-    ];
+  /** The bucket of the limit in force and that of the limit that is tried out beside it, as far as there are any. */
+  #bucket(headerName: string, name: BucketName, shard: string, id: string, nowMs: number): Spent {
+    const { limit, shadowLimit, untilMs } = limitInForce(this.#limits, name, id, nowMs);
+    const keyOf = (bucket: string) => bucketKey(this.#keyPrefix, shard, bucket, id);
+    const buckets: NamedBucket[] = [];
+    if (limit !== undefined) {
+      buckets.push({ headerName, bucketName: name, charge: { key: keyOf(name), limit } });
+    }
+    if (shadowLimit !== undefined) {
+      // It counts what would fit its own limit, so it cannot share a key with the limit in force.
+      const charge = { key: keyOf(`${name}-shadow`), limit: shadowLimit, shadow: true };
+      buckets.push({ headerName, bucketName: name, charge });
+    }
+    return { buckets, untilMs };
   }
 }
 
-function plansOf(read: readonly NamedBucket[], write: readonly NamedBucket[], windowSeconds: number): Plans {
-  const policy = policyOrder(read, write)
+function plansOf(read: Spent, write: Spent, windowSeconds: number): Plans {
+  const policy = policyOrder(read.buckets, write.buckets)
+    .filter(({ charge }) => charge.shadow !== true)
     .map(({ headerName, charge }) => `"${headerName}";q=${charge.limit};w=${windowSeconds}`)
     .join(', ');
-  const plan = (spent: readonly NamedBucket[]): Plan => ({
-    buckets: spent.map((bucket) => bucket.charge),
-    headerNames: spent.map((bucket) => bucket.headerName),
-    bucketNames: spent.map((bucket) => bucket.bucketName),
+  const plan = ({ buckets }: Spent): Plan => ({
+    buckets: buckets.map((bucket) => bucket.charge),
+    headerNames: buckets.map((bucket) => bucket.headerName),
+    bucketNames: buckets.map((bucket) => bucket.bucketName),
     windowSeconds,
     policy,
   });
-  const validUntilMs = Math.min(...[...read, ...write].map((bucket) => bucket.untilMs));
-  return { read: plan(read), write: plan(write), validUntilMs };
+  return { read: plan(read), write: plan(write), validUntilMs: Math.min(read.untilMs, write.untilMs) };
 }
 
 /** Account buckets first, reads before writes. */

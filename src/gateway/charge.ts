@@ -22,7 +22,12 @@ export async function charge(
     case 'uncounted':
       return { outcome: 'uncounted', policy, reason: decision.reason };
     case 'admitted':
-      return { outcome: 'admitted', policy, rateLimit: rateLimitHeader(plan, decision.buckets) };
+      return {
+        outcome: 'admitted',
+        policy,
+        rateLimit: rateLimitHeader(plan, decision.buckets),
+        shadowDenied: shadowDenied(plan, decision.buckets),
+      };
     case 'denied': {
       const rateLimit = rateLimitHeader(plan, decision.buckets);
       return { outcome: 'denied', policy, rateLimit, ...refusalOf(plan, decision.buckets, operation.cost) };
@@ -34,14 +39,29 @@ function chargeOf(plan: Plan, cost: number): Charge {
   return { buckets: plan.buckets, cost, windowSeconds: plan.windowSeconds };
 }
 
-/** RateLimit: the buckets that this request used, `t` rounded up so that no client comes back too early. */
+/**
+ * RateLimit: the buckets that this request used, `t` rounded up so that no client comes back too early. A limit that
+ * is only tried out is no client's business.
+ */
 function rateLimitHeader(plan: Plan, states: readonly BucketState[]): string {
   let header = '';
   for (const [index, { remaining, resetAfterUs }] of states.entries()) {
-    const separator = index === 0 ? '' : ', ';
+    if (plan.buckets[index]?.shadow) continue;
+    const separator = header === '' ? '' : ', ';
     header += `${separator}"${plan.headerNames[index]}";r=${remaining};t=${Math.ceil(resetAfterUs / US_PER_SECOND)}`;
   }
   return header;
+}
+
+/** The buckets whose tried-out limit would have refused what was admitted. */
+function shadowDenied(plan: Plan, states: readonly BucketState[]): readonly string[] | undefined {
+  let names: string[] | undefined;
+  for (const [index, { retryAfterUs }] of states.entries()) {
+    if (retryAfterUs === 0 || !plan.buckets[index]?.shadow) continue;
+    names ??= [];
+    names.push(plan.bucketNames[index] ?? '');
+  }
+  return names;
 }
 
 /** The 429 names the bucket that needs the longest wait. */
@@ -50,7 +70,7 @@ function refusalOf(
   states: readonly BucketState[],
   costPoints: number,
 ): { bucket: string; refusal: Refusal } {
-  const waits = states.map((state) => state.retryAfterUs);
+  const waits = states.map((state, at) => (plan.buckets[at]?.shadow ? 0 : state.retryAfterUs));
   const longestUs = Math.max(...waits);
   const index = waits.indexOf(longestUs);
   const bucket = plan.bucketNames[index] ?? '';

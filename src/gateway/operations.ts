@@ -22,38 +22,28 @@ const UNLISTED_COST = 1;
 /** What to do with a request that no listed operation matches. */
 type UnlistedPolicy = 'charge' | 'reject';
 
-/** Whether the upstream's router takes `/Things` and `/things` for one. */
-type LetterCase = 'insensitive' | 'sensitive';
-
-/** find-my-way's own bound is 100: a longer id would be an unlisted operation here and a listed one upstream. */
-const MAX_SEGMENT_LENGTH = 65_536;
-
 /** The price list, ready for look-up by method and canonical path. */
 export class PriceList {
-  readonly #router: FindMyWay.Instance<FindMyWay.HTTPVersion.V1>;
+  #router = newRouter();
   readonly #unlisted: UnlistedPolicy;
 
-  /** @param letterCase `insensitive` prices right in front of either kind of upstream */
-  constructor(
-    operations: readonly ListedOperation[],
-    unlisted: UnlistedPolicy,
-    letterCase: LetterCase = 'insensitive',
-  ) {
+  constructor(operations: readonly ListedOperation[], unlisted: UnlistedPolicy) {
     this.#unlisted = unlisted;
-    this.#router = FindMyWay({
-      caseSensitive: letterCase === 'sensitive',
-      maxParamLength: MAX_SEGMENT_LENGTH,
-    });
+    this.replaceOperations(operations);
+  }
+
+  /** Puts other operations in force, from the next request on. */
+  replaceOperations(operations: readonly ListedOperation[]): void {
+    const router = newRouter();
     const declared = new Set(operations.map(({ method, path }) => `${method} ${path}`));
-    // Of paths that differ by letter case alone, the dearest comes first and is kept.
-    const byCost = operations.toSorted((a, b) => b.cost - a.cost);
-    for (const { method, path, id, kind, cost, personOnly } of byCost) {
-      this.#add(method, path, { id, kind, cost, personOnly, listed: true });
+    for (const { method, path, id, kind, cost, personOnly } of operations) {
+      add(router, method, path, { id, kind, cost, personOnly, listed: true });
       // HEAD asks for a GET without its body (RFC 9110 section 9.3.2), so it has the GET's price.
       if (method === 'GET' && !declared.has(`HEAD ${path}`)) {
-        this.#add('HEAD', path, { id, kind, cost, personOnly, listed: true });
+        add(router, 'HEAD', path, { id, kind, cost, personOnly, listed: true });
       }
     }
+    this.#router = router;
   }
 
   /** The operation, `free` for OPTIONS (neither authenticated nor counted), or why there is none. */
@@ -70,10 +60,13 @@ export class PriceList {
     if (this.#unlisted === 'reject') return new Refusal('ResourceNotFound', 'There is no such operation.');
     return { id: 'unlisted', kind, cost: UNLISTED_COST, personOnly: false, listed: false };
   }
+}
 
-  #add(method: string, path: string, operation: Operation): void {
-    const pattern = path.replaceAll(':', '::').replaceAll(/\{([^}]+)\}/g, (_, name: string) => `:${name}`);
-    if (this.#router.hasRoute(method as HTTPMethod, pattern)) return;
-    this.#router.on(method as HTTPMethod, pattern, () => undefined, operation);
-  }
+function newRouter() {
+  return FindMyWay({ caseSensitive: true });
+}
+
+function add(router: ReturnType<typeof newRouter>, method: string, path: string, operation: Operation): void {
+  const pattern = path.replaceAll(':', '::').replaceAll(/\{([^}]+)\}/g, (_, name: string) => `:${name}`);
+  router.on(method as HTTPMethod, pattern, () => undefined, operation);
 }

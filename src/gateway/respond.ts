@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { closeAfterResponse, isAbandoned, isUploadUnfinished } from './http/closing.ts';
 import { problemBody, type Refusal } from './problems.ts';
 import type { Exchange } from './types.ts';
 
@@ -10,17 +9,17 @@ import type { Exchange } from './types.ts';
 export function gatewayFields({ requestId, charged, refusal }: Exchange): string[] {
   const fields = ['X-Request-Id', requestId];
   if (charged === undefined) return fields;
-  fields.push('RateLimit-Policy', charged.policy);
-  if (charged.outcome !== 'uncounted') fields.push('RateLimit', charged.rateLimit);
+  // Both are empty where every limit is a shadow; a field without a member is not sent (RFC 9651 section 3.1).
+  if (charged.policy !== '') fields.push('RateLimit-Policy', charged.policy);
+  if (charged.outcome !== 'uncounted') {
+    if (charged.rateLimit !== '') fields.push('RateLimit', charged.rateLimit);
+  }
   // "Served anyway" is what the word means: a refused request is not degraded.
   else if (refusal === undefined) fields.push('Service-RateLimit-Mode', 'degraded');
   return fields;
 }
 
-/**
- * Answers with a problem body and ends the response. The rest of a refused upload is read where it is short;
- * otherwise the connection closes behind the answer, which arrives first.
- */
+/** Answers with a problem body and ends the response. */
 export function respond(
   response: ServerResponse,
   exchange: Exchange,
@@ -28,18 +27,10 @@ export function respond(
   baseUrl: string,
 ): void {
   exchange.refusal = refusal;
-  if (isAbandoned(response)) {
-    response.destroy();
-    return;
-  }
   const body = problemBody(refusal, exchange.requestId, baseUrl);
   const fields = gatewayFields(exchange);
   for (const name in refusal.headers) fields.push(name, refusal.headers[name] ?? '');
   fields.push('Content-Type', 'application/problem+json', 'Content-Length', `${Buffer.byteLength(body)}`);
-  if (refusal.closes || isUploadUnfinished(response.req)) {
-    fields.push('Connection', 'close');
-    closeAfterResponse(response.req);
-  }
   response.writeHead(refusal.status, fields);
   response.end(body);
 }

@@ -74,7 +74,13 @@ export interface Caller {
 
 /** What a charge came to, and what the response headers have to say of it. */
 export type Charged =
-  | { readonly outcome: 'admitted'; readonly policy: string; readonly rateLimit: string }
+  | {
+      readonly outcome: 'admitted';
+      readonly policy: string;
+      readonly rateLimit: string;
+      /** Buckets whose tried-out (shadow) limit would have refused this request. */
+      readonly shadowDenied: readonly string[] | undefined;
+    }
   | {
       readonly outcome: 'denied';
       readonly policy: string;
@@ -98,6 +104,4 @@ export interface Exchange {
   chargeMs?: number;
   upstreamStatus?: number;
   upstreamMs?: number;
-  /** Code of the error that stood in place of the upstream's answer, or cut it short. */
-  upstreamError?: string;
 }

@@ -17,7 +17,7 @@ type Known<T> = Extract<Loaded<T>, { readonly usableUntilMs: number }>;
 
 export interface LookupCacheOptions<T, I> {
   /** Asks for what `input` stands for. Must not reject. */
-  load(input: I): Promise<Loaded<T>>;
+  load(input: I, key: string): Promise<Loaded<T>>;
   /** Most keys kept, found and not found each; the least recently used makes room. */
   readonly maxKeys: number;
   readonly nowMs?: () => number;
@@ -76,7 +76,7 @@ export class LookupCache<T extends object, I> {
 
   async #load(key: string, input: I): Promise<Answer<T>> {
     const generation = this.#generation;
-    const loaded = await this.#options.load(input);
+    const loaded = await this.#options.load(input, key);
     if (loaded === 'unavailable') {
       const known = this.#known.get(key);
       return known !== undefined && this.#nowMs() < known.usableUntilMs ? known.value : 'unavailable';

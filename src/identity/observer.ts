@@ -12,10 +12,10 @@ export interface IdentityObserver {
   providerAsked(provider: ProviderName, outcome: 'answered' | 'failed', durationMs: number): void;
   /** The keys in use were fetched at this moment of Unix time. */
   keysFetched(atMs: number): void;
-  /** A revocation was put in force, or came again. */
+  /** A revocation was put in force. */
   revoked(): void;
-  /** A changed identities file was taken, or refused. */
-  identitiesReloaded(isTaken: boolean): void;
+  /** Whether revocations reach this replica. */
+  revocationsHeard(isHeard: boolean): void;
 }
 
 /** Counts nothing. */
@@ -24,5 +24,5 @@ export const silentIdentityObserver: IdentityObserver = {
   providerAsked() {},
   keysFetched() {},
   revoked() {},
-  identitiesReloaded() {},
+  revocationsHeard() {},
 };

@@ -44,13 +44,22 @@ export class Provider {
     return this.#backoff.isFailing;
   }
 
-  /** Never rejects: whatever goes wrong is 'unavailable', told in the log when it begins and when it ends. */
-  async ask(url: string, init: RequestInit = {}): Promise<ProviderAnswer | 'unavailable'> {
+  /**
+   * Never rejects: whatever goes wrong is 'unavailable', told in the log when it begins and when it ends.
+   *
+   * @param check throws where the body of a 200 is of no use: the provider has failed then as well
+   */
+  async ask(
+    url: string,
+    init: RequestInit = {},
+    check: (body: unknown) => void = () => {},
+  ): Promise<ProviderAnswer | 'unavailable'> {
     if (this.#calls >= MOST_CALLS || !this.#backoff.take(performance.now())) return 'unavailable';
     const startMs = performance.now();
     this.#calls++;
     try {
       const answer = await this.#call(url, init);
+      if (answer.status === 200) check(answer.body);
       this.#observe('answered', startMs);
       this.#succeeded();
       return answer;

@@ -63,7 +63,7 @@ export class StaticIdentities implements IdentitySource, Directory {
       ?.find((candidate) => timingSafeEqual(candidate.digest, digest));
     if (entry === undefined) return undefined;
     if (this.#revocations.isEmpty) return entry.principal;
-    const isRevoked = this.#revocations.covers(digest.toString('latin1'), entry.principal.id, undefined);
+    const isRevoked = this.#revocations.covers(digest.toString('binary'), entry.principal.id, undefined);
     return isRevoked ? undefined : entry.principal;
   }
 }

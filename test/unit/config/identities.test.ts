@@ -1,27 +1,30 @@
 import { describe, expect, test } from 'vitest';
-import { toIdentities } from '../../../src/config/identities.ts';
-import { identitiesSchema } from '../../../src/config/identities-schema.ts';
-import { formatProblem } from '../../../src/config/problem.ts';
-import { parse } from '../../../src/config/reader/parse.ts';
+import { parseIdentities } from '../../../src/config/identities.ts';
+import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
 
-function read(text: string) {
-  const parsed = parse(identitiesSchema, text, 'identities.yaml');
-  const { identities, findings } = toIdentities(parsed.value);
-  return { identities, problems: findings.map(parsed.place).map(formatProblem) };
+const read = (text: string) => parseIdentities(text, 'identities.yaml');
+
+function problemsOf(text: string): string[] {
+  try {
+    read(text);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems.map(formatProblem);
+    throw error;
+  }
+  return [];
 }
 
 const digest = 'a'.repeat(64);
 
 describe('identities.yaml', () => {
   test('gives the principal of each token', () => {
-    const { identities, problems } = read(`
+    const identities = read(`
 tokens: { demo-person: person_1, "sha256:${digest.toUpperCase()}": svc_1, third: svc_org }
 principals:
   person_1: { type: Person, account: acct_1, actsFor: [acct_2] }
   svc_1: { type: ServiceAccount, account: acct_1 }
   svc_org: { type: ServiceAccount, organization: org_1 }
 accounts: { acct_1: { organization: org_1 }, acct_2: { organization: org_1 }, acct_3: {} }`);
-    expect(problems).toEqual([]);
     expect(identities.tokens.get('demo-person')).toEqual({
       id: 'person_1',
       type: 'Person',
@@ -39,13 +42,13 @@ accounts: { acct_1: { organization: org_1 }, acct_2: { organization: org_1 }, ac
   });
 
   test('an identifier of the object prototype is nobody', () => {
-    const { identities } = read('');
+    const identities = read('');
     expect(identities.tokens.get('constructor')).toBeUndefined();
     expect(identities.accounts.get('toString')).toBeUndefined();
   });
 
   test('everything that does not fit together is told at once, and no token is shown whole', () => {
-    const { problems } = read(`tokens:
+    const problems = problemsOf(`tokens:
   very-secret-token: persn_1
   sha256:abc: person_1
   third-secret: toString

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { limitInForce } from '../../../src/config/limits.ts';
 import { LimitsFiles } from '../../../src/config/limits-files.ts';
-import { loadLimits } from '../../../src/config/load.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -28,17 +27,17 @@ describe('files of overrides', () => {
     write('more/2.json', '{"organizations": {"o": {"organization-read": "none"}}}');
     write('more/notes.txt', 'not: [read');
     write('more/..hidden.yaml', 'not: [read');
-    const limits = loadLimits(main(), [join(folder, 'single.yaml'), more()]);
-    const accountRead = (id: string) => limitInForce(limits, 'account-read', id, 0)?.limit;
+    const limits = new LimitsFiles(main(), [join(folder, 'single.yaml'), more()]).load();
+    const accountRead = (id: string) => limitInForce(limits, 'account-read', id, 0).limit;
     expect(['a', 'b', 'c', 'd'].map(accountRead)).toEqual([1, 2, 3, 7]);
-    expect(limitInForce(limits, 'organization-read', 'o', 0)).toBeUndefined();
+    expect(limitInForce(limits, 'organization-read', 'o', 0).limit).toBeUndefined();
     expect(limits.windowSeconds).toBe(2);
   });
 
   test('set no defaults', () => {
     write('limits.yaml', '');
     write('more/1.yaml', 'windowSeconds: 2');
-    expect(() => loadLimits(main(), [more()])).toThrow(
+    expect(() => new LimitsFiles(main(), [more()]).load()).toThrow(
       `${join(more(), '1.yaml')}:1: windowSeconds: unknown key`,
     );
   });
@@ -48,7 +47,7 @@ describe('files of overrides', () => {
     write('more/1.yaml', 'accounts: { b: { account-read: 1 } }');
     write('more/2.yaml', 'accounts: { a: { account-read: 2 }, b: { account-read: 2 } }');
     const second = join(more(), '2.yaml');
-    expect(() => loadLimits(main(), [more()])).toThrow(
+    expect(() => new LimitsFiles(main(), [more()]).load()).toThrow(
       `${second}: accounts.a: is set in ${main()} already: keep one of them\n${second}: accounts.b: is set in ${join(more(), '1.yaml')} already`,
     );
   });
@@ -56,7 +55,7 @@ describe('files of overrides', () => {
   test('the problems of all files are told at once', () => {
     write('limits.yaml', 'windowSeconds: 0');
     write('more/1.yaml', 'acounts: {}');
-    expect(() => loadLimits(main(), [more(), join(folder, 'gone.yaml')])).toThrow(
+    expect(() => new LimitsFiles(main(), [more(), join(folder, 'gone.yaml')]).load()).toThrow(
       /windowSeconds: .*\n.*did you mean "accounts"\?\n.*gone\.yaml: there is no such file/,
     );
   });
@@ -72,7 +71,7 @@ describe('files of overrides', () => {
     const limits = await files.reload();
     expect(files.files()).toEqual([main(), join(more(), '2.yaml')]);
     expect([...limits.accounts.keys()]).toEqual(['a']);
-    expect(limitInForce(limits, 'account-read', 'a', 0)?.limit).toBe(9);
+    expect(limitInForce(limits, 'account-read', 'a', 0).limit).toBe(9);
   });
 
   test('that have not changed give the very limits that are in force', async () => {

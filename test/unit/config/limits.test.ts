@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { checkCosts } from '../../../src/config/costs.ts';
-import { limitInForce } from '../../../src/config/limits.ts';
+import { type BucketName, limitInForce } from '../../../src/config/limits.ts';
 import { parseLimits } from '../../../src/config/limits-parse.ts';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
 
@@ -21,8 +21,7 @@ const nowMs = Date.parse('2026-11-20T12:00:00Z');
 describe('limits.yaml', () => {
   test("an empty file gives the contract's defaults", () => {
     const limits = limitsOf('');
-    const inForce = (bucket: Parameters<typeof limitInForce>[1]) =>
-      limitInForce(limits, bucket, 'x', nowMs)?.limit;
+    const inForce = (bucket: BucketName) => limitInForce(limits, bucket, 'x', nowMs).limit;
     expect(limits.windowSeconds).toBe(1);
     expect([inForce('account-read'), inForce('account-write')]).toEqual([500, 250]);
     expect([inForce('organization-read'), inForce('organization-write')]).toEqual([2000, 1000]);
@@ -31,22 +30,25 @@ describe('limits.yaml', () => {
 
   test('an override changes the buckets that it names, of the one that it names', () => {
     const limits = limitsOf('accounts: { big: { account-read: 5000 } }');
-    expect(limitInForce(limits, 'account-read', 'big', nowMs)).toEqual({ limit: 5000, shadow: false });
-    expect(limitInForce(limits, 'account-write', 'big', nowMs)?.limit).toBe(250);
-    expect(limitInForce(limits, 'account-read', 'other', nowMs)?.limit).toBe(500);
+    expect(limitInForce(limits, 'account-read', 'big', nowMs)).toMatchObject({
+      limit: 5000,
+      shadowLimit: undefined,
+    });
+    expect(limitInForce(limits, 'account-write', 'big', nowMs).limit).toBe(250);
+    expect(limitInForce(limits, 'account-read', 'other', nowMs).limit).toBe(500);
   });
 
   test('an Organization may have no limit, by override and by default', () => {
     const limits = limitsOf(`
 defaults: { organization-write: none }
 organizations: { free: { organization-read: none }, held: { organization-write: 7 } }`);
-    expect(limitInForce(limits, 'organization-read', 'free', nowMs)).toBeUndefined();
-    expect(limitInForce(limits, 'organization-write', 'any', nowMs)).toBeUndefined();
-    expect(limitInForce(limits, 'organization-write', 'held', nowMs)?.limit).toBe(7);
+    expect(limitInForce(limits, 'organization-read', 'free', nowMs).limit).toBeUndefined();
+    expect(limitInForce(limits, 'organization-write', 'any', nowMs).limit).toBeUndefined();
+    expect(limitInForce(limits, 'organization-write', 'held', nowMs).limit).toBe(7);
   });
 
   test('an id of the object prototype has no overrides', () => {
-    expect(limitInForce(limitsOf(''), 'account-read', 'constructor', nowMs)?.limit).toBe(500);
+    expect(limitInForce(limitsOf(''), 'account-read', 'constructor', nowMs).limit).toBe(500);
     expect(
       limitInForce(limitsOf('accounts: {"__proto__": {account-read: 3}}'), 'account-read', '__proto__', nowMs)
         ?.limit,
@@ -62,13 +64,13 @@ organizations: { free: { organization-read: none }, held: { organization-write: 
     const limits = limitsOf(
       `organizations: { o: { organization-read: 9000, organization-write: none, until: ${until} } }`,
     );
-    expect(limitInForce(limits, 'organization-read', 'o', Date.parse(last))?.limit).toBe(9000);
-    expect(limitInForce(limits, 'organization-write', 'o', Date.parse(last))).toBeUndefined();
-    expect(limitInForce(limits, 'organization-read', 'o', Date.parse(over))?.limit).toBe(2000);
-    expect(limitInForce(limits, 'organization-write', 'o', Date.parse(over))?.limit).toBe(1000);
+    expect(limitInForce(limits, 'organization-read', 'o', Date.parse(last)).limit).toBe(9000);
+    expect(limitInForce(limits, 'organization-write', 'o', Date.parse(last)).limit).toBeUndefined();
+    expect(limitInForce(limits, 'organization-read', 'o', Date.parse(over)).limit).toBe(2000);
+    expect(limitInForce(limits, 'organization-write', 'o', Date.parse(over)).limit).toBe(1000);
   });
 
-  test('a bucket can be a shadow, and can end before its override does', () => {
+  test('a shadow override leaves the default in force, a shadow default nothing; a bucket can end before its override', () => {
     const limits = limitsOf(`
 defaults: { person-read: { limit: 5, shadow: true } }
 accounts:
@@ -76,9 +78,10 @@ accounts:
     account-read: { limit: 10, shadow: true, until: "2026-11-19" }
     account-write: { limit: 20, shadow: true }
     until: "2026-11-30"`);
-    expect(limitInForce(limits, 'person-read', 'p', nowMs)).toEqual({ limit: 5, shadow: true });
-    expect(limitInForce(limits, 'account-read', 'a', nowMs)).toEqual({ limit: 500, shadow: false });
-    expect(limitInForce(limits, 'account-write', 'a', nowMs)).toMatchObject({ limit: 20, shadow: true });
+    const inForce = (bucket: BucketName, id: string) => limitInForce(limits, bucket, id, nowMs);
+    expect(inForce('person-read', 'p')).toMatchObject({ limit: undefined, shadowLimit: 5 });
+    expect(inForce('account-read', 'a')).toMatchObject({ limit: 500, shadowLimit: undefined });
+    expect(inForce('account-write', 'a')).toMatchObject({ limit: 250, shadowLimit: 20 });
   });
 
   test('all problems are told at once', () => {

@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { loadIdentities, loadLimits, loadSettings } from '../../../src/config/load.ts';
+import { LimitsFiles } from '../../../src/config/limits-files.ts';
+import { loadSettings } from '../../../src/config/load.ts';
 import { ConfigError } from '../../../src/config/problem.ts';
 
 let folder: string;
@@ -28,18 +29,21 @@ describe('loading', () => {
         { source: path, path: '', message: 'there is no such file', hint: 'name another with --config' },
       ]),
     );
-    expect(() => loadLimits(path)).toThrow(`${path}: there is no such file: the setting limits names it`);
+    const limits = new LimitsFiles(path, []);
+    expect(() => limits.load()).toThrow(`${path}: there is no such file: the setting limits names it`);
     mkdirSync(path);
-    expect(() => loadIdentities(path)).toThrow('is a folder, not a file');
+    expect(() => limits.load()).toThrow('is a folder, not a file');
   });
 
   test('problems of form and problems of sense both carry their file and line', () => {
     const path = join(folder, 'l.yaml');
     writeFileSync(path, 'accounts:\n  a: { account-read: 5, until: "2026-02-30" }\n');
-    expect(() => loadLimits(path)).toThrow(
+    expect(() => new LimitsFiles(path, []).load()).toThrow(
       `${path}:2: accounts.a.until: "2026-02-30" is no date of the calendar`,
     );
     writeFileSync(path, 'accounts:\n  a: { account-read: many }\n');
-    expect(() => loadLimits(path)).toThrow(`${path}:2: accounts.a.account-read: must be a whole number`);
+    expect(() => new LimitsFiles(path, []).load()).toThrow(
+      `${path}:2: accounts.a.account-read: must be a whole number`,
+    );
   });
 });

@@ -1,28 +1,22 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  unlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
 import { type Watch, watchFiles } from '../../../src/config/watch.ts';
+import { type ConfigMap, mountConfigMap } from '../../fixtures/config-map.ts';
 
 let folder: string;
 let watch: Watch | undefined;
+let configMap: ConfigMap | undefined;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'weir-watch-'));
 });
 afterEach(() => {
   watch?.close();
   rmSync(folder, { recursive: true });
+  configMap?.remove();
+  configMap = undefined;
 });
 
 /** Watches one file whose text is the value; a text that says `bad` is refused. */
@@ -49,22 +43,6 @@ function watchText(file: string, intervalMs = 3_600_000) {
       await current.look();
     },
   };
-}
-
-/** Lays out a mounted ConfigMap as the kubelet does; `swap` replaces its content at once. */
-function mountConfigMap(name: string, text: string) {
-  let version = 0;
-  const swap = (content: string) => {
-    const data = `..2026_${version++}`;
-    mkdirSync(join(folder, data));
-    writeFileSync(join(folder, data, name), content);
-    symlinkSync(data, join(folder, '..data_tmp'));
-    renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
-    if (version > 1) rmSync(join(folder, `..2026_${version - 2}`), { recursive: true });
-  };
-  swap(text);
-  symlinkSync(join('..data', name), join(folder, name));
-  return { file: join(folder, name), swap };
 }
 
 describe('a watched file', () => {
@@ -113,12 +91,13 @@ describe('a watched file', () => {
   });
 
   test('is followed through the swap of a ConfigMap', async () => {
-    const { file, swap } = mountConfigMap('limits.yaml', 'one');
+    configMap = mountConfigMap({ 'limits.yaml': 'one' });
+    const file = configMap.file('limits.yaml');
     const { told, look } = watchText(file);
     await look();
-    swap('two');
+    configMap.swap({ 'limits.yaml': 'two' });
     await look();
-    swap('six');
+    configMap.swap({ 'limits.yaml': 'six' });
     await look();
     expect(told).toEqual(['loaded two', 'loaded six']);
   });
@@ -152,9 +131,10 @@ describe('a watched file', () => {
   });
 
   test('is noticed by the clock, without anyone looking', async () => {
-    const { file, swap } = mountConfigMap('limits.yaml', 'one');
+    configMap = mountConfigMap({ 'limits.yaml': 'one' });
+    const file = configMap.file('limits.yaml');
     const { told } = watchText(file, 5);
-    swap('two');
+    configMap.swap({ 'limits.yaml': 'two' });
     await vi.waitFor(() => expect(told).toEqual(['loaded two']));
   });
 

@@ -1,0 +1,167 @@
+{{- define "weir.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "weir.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
+{{- else if contains (include "weir.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "weir.name" .) | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "weir.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "weir.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "weir.labels" -}}
+{{ include "weir.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* The gateway's pods alone: the demo's other pods bear the release's labels too. */}}
+{{- define "weir.gatewaySelector" -}}
+{{ include "weir.selectorLabels" . }}
+app.kubernetes.io/component: gateway
+{{- end -}}
+
+{{- define "weir.image" -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "weir.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "weir.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Says "yes" where pods share their counts. */}}
+{{- define "weir.hasRedis" -}}
+{{- $redis := .Values.redis -}}
+{{- if or $redis.url $redis.nodes $redis.sentinels $redis.dev.enabled (and $redis.existingSecret.name $redis.existingSecret.urlKey) -}}yes{{- end -}}
+{{- end -}}
+
+{{/* A URL that may hold a password, which belongs in a Secret. */}}
+{{- define "weir.hasSecretUrl" -}}
+{{- if and (eq .Values.redis.mode "standalone") (contains "@" .Values.redis.url) -}}yes{{- end -}}
+{{- end -}}
+
+{{- define "weir.replicas" -}}
+{{- if kindIs "invalid" .Values.replicaCount -}}
+{{- ternary 2 1 (eq (include "weir.hasRedis" .) "yes") -}}
+{{- else -}}
+{{- int .Values.replicaCount -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Contradictions that a schema cannot tell. */}}
+{{- define "weir.validate" -}}
+{{- $redis := .Values.redis -}}
+{{- if ne (include "weir.hasRedis" .) "yes" -}}
+{{- if or .Values.autoscaling.enabled (gt (int (include "weir.replicas" .)) 1) -}}
+{{- fail "several pods must share their counts: set redis.url (or redis.nodes, redis.sentinels, redis.existingSecret.urlKey, redis.dev.enabled), or run one pod" -}}
+{{- end -}}
+{{- end -}}
+{{- if and (eq $redis.mode "cluster") (not $redis.nodes) -}}{{- fail "redis.mode cluster needs redis.nodes" -}}{{- end -}}
+{{- if and (eq $redis.mode "sentinel") (not (and $redis.sentinels $redis.name)) -}}{{- fail "redis.mode sentinel needs redis.sentinels and redis.name" -}}{{- end -}}
+{{- if and (ne $redis.mode "standalone") (or $redis.url $redis.existingSecret.urlKey $redis.dev.enabled) -}}{{- fail (printf "redis.url, redis.existingSecret.urlKey and redis.dev belong to redis.mode standalone, not %s" $redis.mode) -}}{{- end -}}
+{{- if and (eq $redis.mode "standalone") (or $redis.nodes $redis.sentinels) -}}{{- fail "redis.nodes belongs to redis.mode cluster, redis.sentinels to redis.mode sentinel" -}}{{- end -}}
+{{- range concat $redis.nodes $redis.sentinels -}}
+{{- if contains "@" . -}}{{- fail "redis.nodes and redis.sentinels must not hold passwords: use redis.existingSecret" -}}{{- end -}}
+{{- end -}}
+{{- if and .Values.autoscaling.keda.enabled (not .Values.autoscaling.enabled) -}}{{- fail "autoscaling.keda.enabled needs autoscaling.enabled" -}}{{- end -}}
+{{- if and .Values.autoscaling.keda.enabled (not .Values.autoscaling.keda.prometheusAddress) (not .Values.autoscaling.keda.triggers) -}}{{- fail "autoscaling.keda needs prometheusAddress or triggers" -}}{{- end -}}
+{{- end -}}
+
+{{- define "weir.store" -}}
+{{- $redis := .Values.redis -}}
+{{- $store := dict "keyPrefix" $redis.keyPrefix "deadlineMs" (int $redis.deadlineMs) "onStoreFailure" $redis.onStoreFailure -}}
+{{- if ne (include "weir.hasRedis" .) "yes" -}}
+{{- $_ := set $store "kind" "memory" -}}
+{{- else if eq $redis.mode "cluster" -}}
+{{- $_ := set $store "kind" "cluster" -}}
+{{- $_ := set $store "nodes" $redis.nodes -}}
+{{- else if eq $redis.mode "sentinel" -}}
+{{- $_ := set $store "kind" "sentinel" -}}
+{{- $_ := set $store "sentinels" $redis.sentinels -}}
+{{- $_ := set $store "name" $redis.name -}}
+{{- else -}}
+{{- $_ := set $store "kind" "redis" -}}
+{{- if $redis.dev.enabled -}}
+{{- $_ := set $store "url" (printf "redis://%s-redis:6379" (include "weir.fullname" .)) -}}
+{{- else if and $redis.url (ne (include "weir.hasSecretUrl" .) "yes") -}}
+{{- $_ := set $store "url" $redis.url -}}
+{{- end -}}
+{{- end -}}
+{{- if and $redis.tls.enabled (ne $store.kind "memory") -}}
+{{- $tls := dict -}}
+{{- if $redis.tls.existingSecret -}}
+{{- range $setting, $key := dict "caFile" $redis.tls.caKey "certFile" $redis.tls.certKey "keyFile" $redis.tls.keyKey -}}
+{{- if $key -}}{{- $_ := set $tls $setting (printf "/etc/weir/redis-tls/%s" $key) -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if $redis.tls.serverName -}}{{- $_ := set $tls "serverName" $redis.tls.serverName -}}{{- end -}}
+{{- $_ := set $store "tls" $tls -}}
+{{- end -}}
+{{- toYaml $store -}}
+{{- end -}}
+
+{{- define "weir.identity" -}}
+{{- $identity := dict "kind" .Values.identity.kind -}}
+{{- if eq .Values.identity.kind "static" -}}
+{{- $_ := set $identity "file" (printf "/etc/weir/identities/%s" .Values.identity.static.key) -}}
+{{- else -}}
+{{- $identity = merge $identity (index .Values.identity .Values.identity.kind) -}}
+{{- end -}}
+{{- toYaml $identity -}}
+{{- end -}}
+
+{{/* weir.yaml */}}
+{{- define "weir.settings" -}}
+{{- $overrides := list -}}
+{{- range .Values.limits.overrideConfigMaps -}}
+{{- $overrides = append $overrides (printf "/etc/weir/overrides/%s" .) -}}
+{{- end -}}
+{{- $upstream := deepCopy .Values.upstream -}}
+{{- if .Values.platform.enabled -}}
+{{- $_ := set $upstream "url" (printf "http://%s-platform:3000" (include "weir.fullname" .)) -}}
+{{- end -}}
+{{- $settings := dict
+  "baseUrl" .Values.baseUrl
+  "listen" (dict "host" "0.0.0.0" "port" 8080)
+  "admin" (dict "host" "0.0.0.0" "port" 9090)
+  "upstream" $upstream
+  "store" (include "weir.store" . | fromYaml)
+  "identity" (include "weir.identity" . | fromYaml)
+  "operations" (dict "openapi" (printf "/etc/weir/operations/%s" .Values.operations.key) "unlisted" .Values.operations.unlisted)
+  "limits" (dict "file" (printf "/etc/weir/limits/%s" .Values.limits.key) "overrides" $overrides)
+  "log" .Values.log
+-}}
+{{- toYaml (mergeOverwrite $settings (deepCopy .Values.settings)) -}}
+{{- end -}}
+
+{{/* What a restart must follow: the process settings, and the Redis URL where the chart keeps it. */}}
+{{- define "weir.settingsChecksum" -}}
+{{- printf "%s %s" (include "weir.settings" .) (ternary .Values.redis.url "" (eq (include "weir.hasSecretUrl" .) "yes")) | sha256sum -}}
+{{- end -}}
+
+{{- define "weir.limitsConfigMap" -}}
+{{- default (printf "%s-limits" (include "weir.fullname" .)) .Values.limits.existingConfigMap -}}
+{{- end -}}
+{{- define "weir.operationsConfigMap" -}}
+{{- default (printf "%s-operations" (include "weir.fullname" .)) .Values.operations.existingConfigMap -}}
+{{- end -}}
+{{- define "weir.identitiesSecret" -}}
+{{- default (printf "%s-identities" (include "weir.fullname" .)) .Values.identity.static.existingSecret -}}
+{{- end -}}

@@ -1,0 +1,62 @@
+{{- define "weir.probe" -}}
+{{- toYaml (merge (deepCopy .timing) (dict "httpGet" (dict "path" .path "port" "metrics"))) -}}
+{{- end -}}
+
+{{- define "weir.env" -}}
+{{- $env := list -}}
+{{- $secret := .Values.redis.existingSecret -}}
+{{- if eq (include "weir.hasSecretUrl" .) "yes" -}}
+{{- $env = append $env (dict "name" "WEIR_REDIS_URL" "valueFrom" (dict "secretKeyRef" (dict "name" (printf "%s-redis" (include "weir.fullname" .)) "key" "url"))) -}}
+{{- end -}}
+{{- if $secret.name -}}
+{{- range $name, $key := dict "WEIR_REDIS_URL" $secret.urlKey "WEIR_STORE_USERNAME" $secret.usernameKey "WEIR_STORE_PASSWORD" $secret.passwordKey -}}
+{{- if $key -}}
+{{- $env = append $env (dict "name" $name "valueFrom" (dict "secretKeyRef" (dict "name" $secret.name "key" $key))) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $env = append $env (dict "name" "NODE_ENV" "value" "production") -}}
+{{- toYaml (concat $env .Values.extraEnv) -}}
+{{- end -}}
+
+{{- define "weir.volumeMounts" -}}
+- { name: settings, mountPath: /etc/weir/settings, readOnly: true }
+- { name: limits, mountPath: /etc/weir/limits, readOnly: true }
+- { name: operations, mountPath: /etc/weir/operations, readOnly: true }
+{{- if eq .Values.identity.kind "static" }}
+- { name: identities, mountPath: /etc/weir/identities, readOnly: true }
+{{- end }}
+{{- range .Values.limits.overrideConfigMaps }}
+- { name: "overrides-{{ . | sha256sum | trunc 8 }}", mountPath: "/etc/weir/overrides/{{ . }}", readOnly: true }
+{{- end }}
+{{- if and .Values.redis.tls.enabled .Values.redis.tls.existingSecret }}
+- { name: redis-tls, mountPath: /etc/weir/redis-tls, readOnly: true }
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "weir.volumes" -}}
+- name: settings
+  configMap: { name: {{ include "weir.fullname" . }} }
+- name: limits
+  configMap: { name: {{ include "weir.limitsConfigMap" . }} }
+- name: operations
+  configMap: { name: {{ include "weir.operationsConfigMap" . }} }
+{{- if eq .Values.identity.kind "static" }}
+- name: identities
+  secret: { secretName: {{ include "weir.identitiesSecret" . }} }
+{{- end }}
+{{- range .Values.limits.overrideConfigMaps }}
+- name: overrides-{{ . | sha256sum | trunc 8 }}
+  configMap: { name: {{ . | quote }} }
+{{- end }}
+{{- if and .Values.redis.tls.enabled .Values.redis.tls.existingSecret }}
+- name: redis-tls
+  secret: { secretName: {{ .Values.redis.tls.existingSecret }} }
+{{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}

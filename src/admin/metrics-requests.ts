@@ -1,0 +1,87 @@
+import { Counter, Histogram, type Registry } from 'prom-client';
+import type { GatewayObserver } from '../gateway/gateway.ts';
+import type { Exchange, OperationKind } from '../gateway/types.ts';
+import { SECONDS } from './metrics-buckets.ts';
+
+/** What became of requests, and how long it took. */
+export function requestMetrics(registry: Registry): GatewayObserver {
+  const countCharge = chargeCounters(registry);
+  const observeTimes = timeHistograms(registry);
+  const requests = new Counter({
+    name: 'weir_requests_total',
+    help: 'Requests by kind of operation, bucket (of a 429: the one that refused) and outcome.',
+    labelNames: ['kind', 'bucket', 'outcome'],
+    registers: [registry],
+  });
+  const unlisted = new Counter({
+    name: 'weir_unlisted_operations_total',
+    help: 'Requests that no operation of the OpenAPI document matches, by method.',
+    labelNames: ['method'],
+    registers: [registry],
+  });
+  return {
+    unlistedOperation: (method) => unlisted.inc({ method }),
+    requestFinished(exchange, _status, totalMs) {
+      const kind = exchange.operation?.kind ?? 'none';
+      requests.inc({ kind, bucket: bucketOf(exchange), outcome: outcomeOf(exchange) });
+      countCharge(exchange, kind);
+      observeTimes(exchange, totalMs);
+    },
+  };
+}
+
+function chargeCounters(registry: Registry): (exchange: Exchange, kind: OperationKind | 'none') => void {
+  const registers = [registry];
+  const points = new Counter({
+    name: 'weir_points_charged_total',
+    help: 'Points charged to Accounts and Persons; what is also charged to an Organization counts once.',
+    labelNames: ['kind'],
+    registers,
+  });
+  const degraded = new Counter({
+    name: 'weir_degraded_total',
+    help: 'Requests served although they could not be counted, by reason.',
+    labelNames: ['reason'],
+    registers,
+  });
+  const shadowDenied = new Counter({
+    name: 'weir_shadow_denied_total',
+    help: 'Requests admitted that a limit tried out as a shadow would have refused, by its bucket.',
+    labelNames: ['bucket'],
+    registers,
+  });
+  return ({ operation, charged, refusal }, kind) => {
+    if (charged?.outcome === 'uncounted' && refusal === undefined) degraded.inc({ reason: charged.reason });
+    if (charged?.outcome !== 'admitted') return;
+    points.inc({ kind }, operation?.cost);
+    for (const bucket of charged.shadowDenied ?? []) shadowDenied.inc({ bucket });
+  };
+}
+
+function timeHistograms(registry: Registry): (exchange: Exchange, totalMs: number) => void {
+  const histogram = (name: string, help: string) =>
+    new Histogram({ name, help, buckets: SECONDS, registers: [registry] });
+  const charge = histogram('weir_charge_duration_seconds', 'Time to decide a charge, store included.');
+  const upstream = histogram('weir_upstream_duration_seconds', "Time until the upstream's response headers.");
+  const total = histogram(
+    'weir_request_duration_seconds',
+    'Time from request headers to the end of the response.',
+  );
+  return ({ chargeMs, upstreamMs }, totalMs) => {
+    total.observe(totalMs / 1000);
+    if (chargeMs !== undefined) charge.observe(chargeMs / 1000);
+    if (upstreamMs !== undefined) upstream.observe(upstreamMs / 1000);
+  };
+}
+
+/** The bucket that a 429 names, else the first that the request was charged to. */
+function bucketOf({ operation, charged }: Exchange): string {
+  if (operation === undefined || charged === undefined) return 'none';
+  if (charged.outcome === 'denied') return charged.bucket;
+  return `${operation.personOnly ? 'person' : 'account'}-${operation.kind}`;
+}
+
+function outcomeOf({ charged, refusal }: Exchange): string {
+  if (refusal !== undefined && refusal.code !== 'RateLimitExceeded') return refusal.code;
+  return charged?.outcome ?? 'free';
+}

@@ -1,0 +1,59 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { StoreObserver } from '../store/observer.ts';
+import { SECONDS } from './metrics-buckets.ts';
+
+const BREAKER_STATES = { closed: 0, 'half-open': 1, open: 2 };
+
+/** How the store does. */
+export function storeMetrics(registry: Registry): StoreObserver {
+  const registers = [registry];
+  const counter = (name: string, help: string, labelNames: string[] = []) =>
+    new Counter({ name, help, labelNames, registers });
+  const uncounted = counter(
+    'weir_points_uncounted_total',
+    'Points of requests that were not counted, by reason.',
+    ['reason'],
+  );
+  const late = counter(
+    'weir_points_late_total',
+    'Points that the store counted after their requests had gone on uncounted.',
+  );
+  const remembered = counter(
+    'weir_denials_remembered_total',
+    'Denials answered from memory, without a store call.',
+  );
+  const failures = counter(
+    'weir_store_connection_failures_total',
+    'Failed connections to the store, by reason.',
+    ['reason'],
+  );
+  const duration = new Histogram({
+    name: 'weir_store_call_duration_seconds',
+    help: 'Time that a call to the store took, of those answered in time.',
+    buckets: SECONDS,
+    registers,
+  });
+  const decisions = new Histogram({
+    name: 'weir_store_call_decisions',
+    help: 'Decisions that shared a call to the store.',
+    buckets: [1, 2, 4, 8, 16, 32, 64],
+    registers,
+  });
+  const breaker = new Gauge({
+    name: 'weir_store_breaker_state',
+    help: 'Circuit breaker of the store, or of each Cluster master: 0 closed, 1 half-open, 2 open.',
+    labelNames: ['route'],
+    registers,
+  });
+  return {
+    uncounted: (reason, points) => uncounted.inc({ reason }, points),
+    answeredLate: (points) => late.inc(points),
+    deniedFromMemory: () => remembered.inc(),
+    called(count, roundTripUs) {
+      decisions.observe(count);
+      duration.observe(roundTripUs / 1_000_000);
+    },
+    breakerChanged: (route, state) => breaker.set({ route }, BREAKER_STATES[state]),
+    connectionFailed: (reason) => failures.inc({ reason }),
+  };
+}

@@ -1,0 +1,53 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { IdentityObserver } from '../identity/observer.ts';
+import { type OpenedIdentity, openIdentity } from '../identity/open.ts';
+import { readRevocation, revocationChannel } from '../identity/revocation-message.ts';
+import type { Revocations } from '../identity/revocations.ts';
+import { listen } from '../store/redis-channel.ts';
+import type { Configuration } from './configuration.ts';
+
+export interface RunningIdentity extends Omit<OpenedIdentity, 'revocations'> {
+  /** Resolves once revocations made before are in force, or after a second without Redis. */
+  readonly ready: Promise<void>;
+  close(): void;
+}
+
+/** Identities that hear of revocations while the gateway runs. */
+export function runIdentity(
+  configuration: Configuration,
+  observer: IdentityObserver,
+  log: Logger,
+): RunningIdentity {
+  const { settings } = configuration;
+  const identity = openIdentity(settings.identity, configuration, { observer, log });
+  return { ...identity, ...hear(settings.store, identity.revocations, observer, log) };
+}
+
+/** A replica without Redis serves all the same: it must start, and it hears what it missed once Redis is there. */
+const LONGEST_WAIT_MS = 1_000;
+
+function hear(
+  store: Configuration['settings']['store'],
+  revocations: Revocations,
+  observer: IdentityObserver,
+  log: Logger,
+): { ready: Promise<void>; close(): void } {
+  if (store.kind === 'memory') return { ready: Promise.resolve(), close() {} };
+  const channel = listen(store, revocationChannel(store.keyPrefix), {
+    message(text) {
+      const revocation = readRevocation(text);
+      if (revocation === undefined) log.warn('a message of the revocation channel makes no sense');
+      else if (revocations.add(revocation)) {
+        observer.revoked();
+        log.info({ kind: revocation.revoked.kind }, 'revoked');
+      }
+    },
+    connected(isConnected) {
+      observer.revocationsHeard(isConnected);
+      if (!isConnected) log.warn('revocations do not reach this replica until Redis is back');
+    },
+  });
+  const late = setTimeout(LONGEST_WAIT_MS, undefined, { ref: false });
+  return { ready: Promise.race([channel.heard, late]), close: () => channel.close() };
+}

@@ -1,0 +1,40 @@
+import type { Static } from 'typebox';
+import type { identitySchema } from '../identity-settings.ts';
+import type { Finding } from '../reader/check.ts';
+import { isSymmetric, type jwtSchema } from './token-settings.ts';
+
+/** What does not fit together in the `identity` section, though each setting by itself is sound. */
+export function identityFindings(identity: Static<typeof identitySchema>): readonly Finding[] {
+  if (identity.kind === 'static') return [];
+  const findings = identity.kind === 'jwt' ? keyFindings(identity) : [];
+  const { directory } = identity;
+  if (directory.kind === 'http' && !directory.url.includes('{account}')) {
+    findings.push({
+      path: ['identity', 'directory', 'url'],
+      message: 'must say where the Account goes',
+      hint: 'such as https://accounts.example.com/accounts/{account}',
+    });
+  }
+  return findings;
+}
+
+function keyFindings({ jwksUrl, keyFile, algorithms }: Static<typeof jwtSchema>): Finding[] {
+  const findings: Finding[] = [];
+  if ((jwksUrl === undefined) === (keyFile === undefined)) {
+    findings.push({
+      path: ['identity'],
+      message: 'takes its keys from jwksUrl or keyFile: name exactly one of them',
+    });
+  }
+  const symmetric = algorithms.filter(isSymmetric);
+  if (symmetric.length === 0) return findings;
+  const path = ['identity', 'algorithms'];
+  if (symmetric.length < algorithms.length) {
+    // A public key must never be taken for a shared secret.
+    findings.push({ path, message: `${symmetric[0]} and public-key algorithms exclude one another` });
+  }
+  if (keyFile === undefined) {
+    findings.push({ path, message: `${symmetric[0]} needs a secret`, hint: 'name its file with keyFile' });
+  }
+  return findings;
+}

@@ -1,0 +1,141 @@
+import { type TProperties, Type } from 'typebox';
+
+const closed = <T extends TProperties>(properties: T) =>
+  Type.Object(properties, { additionalProperties: false });
+
+/** What Kubernetes itself checks: any mapping, any list of mappings. */
+const mapping = Type.Object({});
+const mappings = Type.Array(mapping);
+const texts = Type.Record(Type.String(), Type.String());
+const text = Type.String();
+const flag = Type.Boolean();
+const name = Type.String({ minLength: 1 });
+const count = (minimum: number) => Type.Integer({ minimum });
+const port = Type.Integer({ minimum: 1, maximum: 65535 });
+const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
+  Type.Union([Type.Null(), schema]);
+const quantity = Type.Union([text, Type.Number()]);
+const duration = Type.String({ pattern: '^(\\d+(ms|s|m|h))+$' });
+
+const monitor = closed({
+  enabled: flag,
+  labels: texts,
+  interval: duration,
+  scrapeTimeout: duration,
+  relabelings: mappings,
+  metricRelabelings: mappings,
+});
+
+const byMetric = closed({ averageValue: nullable(quantity), metricName: name });
+
+const autoscaling = closed({
+  enabled: flag,
+  minReplicas: count(1),
+  maxReplicas: count(1),
+  targetCPUUtilizationPercentage: nullable(count(1)),
+  requestsPerSecond: byMetric,
+  eventLoopLag: byMetric,
+  behavior: mapping,
+  keda: closed({ enabled: flag, prometheusAddress: text, requestsPerSecond: count(1), triggers: mappings }),
+});
+
+const service = closed({
+  type: Type.Union([Type.Literal('ClusterIP'), Type.Literal('NodePort'), Type.Literal('LoadBalancer')]),
+  port,
+  nodePort: nullable(port),
+  annotations: texts,
+  labels: texts,
+  externalTrafficPolicy: text,
+  loadBalancerClass: text,
+  loadBalancerSourceRanges: Type.Array(text),
+  trafficDistribution: text,
+});
+
+const ingress = closed({
+  enabled: flag,
+  className: text,
+  annotations: texts,
+  hosts: Type.Array(
+    closed({
+      host: Type.Optional(text),
+      paths: Type.Array(closed({ path: text, pathType: Type.Optional(text) })),
+    }),
+  ),
+  tls: mappings,
+});
+
+const httpRoute = closed({
+  enabled: flag,
+  annotations: texts,
+  parentRefs: mappings,
+  hostnames: Type.Array(text),
+  matches: mappings,
+  filters: mappings,
+  timeouts: mapping,
+});
+
+const metrics = closed({
+  service: closed({ enabled: flag, port, annotations: texts }),
+  serviceMonitor: monitor,
+  podMonitor: monitor,
+  prometheusRule: closed({
+    enabled: flag,
+    labels: texts,
+    disabled: Type.Array(name),
+    additionalRules: mappings,
+  }),
+  dashboards: closed({ enabled: flag, labels: texts, annotations: texts }),
+});
+
+/** The values that say how the gateway runs and how it is reached, as properties of the chart's values. */
+export const deployment = {
+  global: Type.Optional(mapping),
+  nameOverride: text,
+  fullnameOverride: text,
+  image: closed({
+    repository: name,
+    tag: text,
+    digest: Type.String({ pattern: '^(sha256:[0-9a-f]{64})?$' }),
+    pullPolicy: Type.Union([Type.Literal('IfNotPresent'), Type.Literal('Always'), Type.Literal('Never')]),
+  }),
+  imagePullSecrets: mappings,
+  settings: mapping,
+  replicaCount: nullable(count(0)),
+  revisionHistoryLimit: count(0),
+  updateStrategy: mapping,
+  autoscaling,
+  podDisruptionBudget: closed({
+    enabled: flag,
+    maxUnavailable: nullable(Type.Union([count(0), text])),
+    minAvailable: nullable(Type.Union([count(0), text])),
+  }),
+  topologySpreadConstraints: mappings,
+  affinity: mapping,
+  nodeSelector: texts,
+  tolerations: mappings,
+  priorityClassName: text,
+  runtimeClassName: text,
+  resources: mapping,
+  podSecurityContext: mapping,
+  securityContext: mapping,
+  serviceAccount: closed({ create: flag, name: text, annotations: texts }),
+  livenessProbe: mapping,
+  readinessProbe: mapping,
+  startupProbe: mapping,
+  drainSeconds: count(1),
+  podAnnotations: texts,
+  podLabels: texts,
+  extraEnv: mappings,
+  extraEnvFrom: mappings,
+  extraVolumes: mappings,
+  extraVolumeMounts: mappings,
+  extraContainers: mappings,
+  initContainers: mappings,
+  extraObjects: Type.Array(Type.Union([text, mapping])),
+  service,
+  ingress,
+  gatewayAPI: closed({ httpRoute }),
+  networkPolicy: closed({ enabled: flag, from: mappings, metricsFrom: mappings, egress: mappings }),
+  metrics,
+  platform: closed({ enabled: flag, resources: mapping }),
+};

@@ -1,0 +1,84 @@
+import { type TProperties, type TSchema, Type } from 'typebox';
+import { identitiesSchema } from '../identities-schema.ts';
+import { limitsSchema } from '../limits-schema.ts';
+import { asNode, kindOf } from '../reader/schema-node.ts';
+import { settingsSchema } from '../settings.ts';
+import { storeSchema } from '../store-settings.ts';
+import { deployment } from './chart-deployment.ts';
+
+const closed = <T extends TProperties>(properties: T) =>
+  Type.Object(properties, { additionalProperties: false });
+
+/** The value, or nothing: charts write `""` for a text that is not set. */
+const orEmpty = (schema: TSchema) => Type.Union([Type.Literal(''), schema]);
+
+const { keyPrefix, deadlineMs, onStoreFailure } = storeSchema.anyOf[0].properties;
+const { url } = storeSchema.anyOf[1].properties;
+
+const redis = closed({
+  mode: Type.Union([Type.Literal('standalone'), Type.Literal('sentinel'), Type.Literal('cluster')]),
+  url: orEmpty(url),
+  nodes: Type.Array(url),
+  sentinels: Type.Array(url),
+  name: Type.String(),
+  existingSecret: closed({
+    name: Type.String(),
+    urlKey: Type.String(),
+    usernameKey: Type.String(),
+    passwordKey: Type.String(),
+  }),
+  tls: closed({
+    enabled: Type.Boolean(),
+    existingSecret: Type.String(),
+    caKey: Type.String(),
+    certKey: Type.String(),
+    keyKey: Type.String(),
+    serverName: Type.String(),
+  }),
+  keyPrefix,
+  deadlineMs,
+  onStoreFailure,
+  dev: closed({ enabled: Type.Boolean(), image: Type.String(), resources: Type.Object({}) }),
+});
+
+/** `identity.<kind>` holds what that kind takes in weir.yaml; only the static file is a Secret of the chart's. */
+function identity(): TSchema {
+  const variants = asNode(settingsSchema.properties.identity).anyOf ?? [];
+  const kinds = variants.map((variant) => kindOf(variant) ?? '');
+  const byKind = variants.flatMap((variant) => {
+    const { kind: _, ...properties } = variant.properties ?? {};
+    const optional = { type: 'object', properties, additionalProperties: false } as TSchema;
+    return kindOf(variant) === 'static' ? [] : [[kindOf(variant), optional]];
+  });
+  return closed({
+    kind: Type.Union(kinds.map((kind) => Type.Literal(kind))),
+    static: closed({ existingSecret: Type.String(), key: Type.String(), ...identitiesSchema.properties }),
+    ...(Object.fromEntries(byKind) as TProperties),
+  });
+}
+
+const operations = closed({
+  unlisted: settingsSchema.properties.operations.properties.unlisted,
+  existingConfigMap: Type.String(),
+  key: Type.String({ minLength: 1 }),
+  openapi: Type.Union([Type.String(), Type.Object({})]),
+});
+
+const limits = closed({
+  ...limitsSchema.properties,
+  existingConfigMap: Type.String(),
+  key: Type.String({ minLength: 1 }),
+  overrideConfigMaps: Type.Array(Type.String({ minLength: 1 })),
+});
+
+/** The chart's values: what the gateway takes is taken from the gateway's own schemas. */
+export const chartValuesSchema = closed({
+  ...deployment,
+  baseUrl: settingsSchema.properties.baseUrl,
+  upstream: settingsSchema.properties.upstream,
+  log: settingsSchema.properties.log,
+  redis,
+  identity: identity(),
+  operations,
+  limits,
+});

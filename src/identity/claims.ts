@@ -1,0 +1,67 @@
+import type { Account } from '../config/identities.ts';
+import type { Principal } from '../gateway/types.ts';
+
+/** Under which names a token, or an introspection answer, says who it is for. */
+export interface ClaimNames {
+  readonly principal: string;
+  readonly type: string;
+  readonly account: string;
+  readonly organization: string;
+  readonly actsFor: string;
+}
+
+type Claims = Readonly<Record<string, unknown>>;
+
+/** What can be sent upstream in a header as it stands, and written into a log line. */
+const ID = /^[\x21-\x7e]{1,256}$/;
+
+/**
+ * The principal that verified claims describe; undefined where they describe none, or in a form that could be taken
+ * for another. A token that does not say what it is gets the fewest rights: those of a ServiceAccount.
+ */
+export function readPrincipal(claims: Claims, names: ClaimNames): Principal | undefined {
+  const id = claims[names.principal];
+  const type = claims[names.type] ?? 'ServiceAccount';
+  const account = claims[names.account] ?? undefined;
+  const organization = claims[names.organization] ?? undefined;
+  const listed = claims[names.actsFor] ?? [];
+  if (!isId(id) || !isOptionalId(account) || !isOptionalId(organization) || !Array.isArray(listed)) {
+    return undefined;
+  }
+  const actsFor = accountsOf(listed, organization);
+  if (actsFor === undefined || (type !== 'Person' && type !== 'ServiceAccount')) return undefined;
+  if (account !== undefined) {
+    const claimedAccounts = new Map([...actsFor, [account, accountIn(organization)]]);
+    return { id, type, account, actsFor: new Set(actsFor.keys()), claimedAccounts };
+  }
+  if (type === 'Person' || organization === undefined) return undefined;
+  return { id, type, organization, claimedAccounts: actsFor };
+}
+
+/** An Account given by its id alone belongs to the token's own Organization. */
+function accountsOf(
+  listed: readonly unknown[],
+  organization: string | undefined,
+): Map<string, Account> | undefined {
+  const accounts = new Map<string, Account>();
+  for (const entry of listed) {
+    const one: Claims =
+      typeof entry === 'string' ? { account: entry, organization } : ((entry ?? {}) as Claims);
+    const owner = one.organization ?? undefined;
+    if (!isId(one.account) || !isOptionalId(owner)) return undefined;
+    accounts.set(one.account, accountIn(owner));
+  }
+  return accounts;
+}
+
+function accountIn(organization: string | undefined): Account {
+  return organization === undefined ? {} : { organization };
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && ID.test(value);
+}
+
+function isOptionalId(value: unknown): value is string | undefined {
+  return value === undefined || isId(value);
+}

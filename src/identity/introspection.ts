@@ -1,0 +1,81 @@
+import { type ClaimNames, readPrincipal } from './claims.ts';
+import { Provider, type Reporting } from './provider.ts';
+import type { Verified, Verifier } from './verified.ts';
+
+export interface IntrospectionOptions extends Reporting {
+  readonly url: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly clientAuthentication: 'basic' | 'post';
+  readonly issuer?: string | undefined;
+  readonly audience?: string | readonly string[] | undefined;
+  readonly claims: ClaimNames;
+  readonly timeoutMs: number;
+}
+
+type Claims = Readonly<Record<string, unknown>>;
+
+/** A single slow answer is no outage; a provider that is down should not be waited for by each request. */
+const BACKOFF = { tolerated: 2, firstMs: 250, longestMs: 5000 };
+
+/** Asks the issuer about each token (RFC 7662). */
+export class IntrospectionVerifier implements Verifier {
+  readonly #options: IntrospectionOptions;
+  readonly #provider: Provider;
+
+  constructor(options: IntrospectionOptions) {
+    this.#options = options;
+    this.#provider = new Provider({ ...options, name: 'introspection', backoff: BACKOFF });
+  }
+
+  async verify(token: string): Promise<Verified> {
+    const askedAtMs = Date.now();
+    // RFC 7662 section 2.3: whoever refuses the gateway's own credentials says nothing of the token.
+    const answer = await this.#provider.ask(this.#options.url, this.#question(token), (body) => {
+      if (!isAnswer(body)) throw new Error('answered without "active"');
+    });
+    if (answer === 'unavailable') return { outcome: 'unavailable' };
+    const claims = answer.body as Claims;
+    const principal = this.#isAccepted(claims, askedAtMs)
+      ? readPrincipal(claims, this.#options.claims)
+      : undefined;
+    if (principal === undefined) return { outcome: 'invalid', isFinal: true };
+    const expiresAtMs = typeof claims.exp === 'number' ? claims.exp * 1000 : undefined;
+    return { outcome: 'known', principal, expiresAtMs, vouchedAtMs: askedAtMs };
+  }
+
+  #question(token: string): RequestInit {
+    const { clientId, clientSecret, clientAuthentication } = this.#options;
+    const form = new URLSearchParams({ token, token_type_hint: 'access_token' });
+    const headers: Record<string, string> = { Accept: 'application/json' };
+    if (clientAuthentication === 'basic') {
+      headers.Authorization = `Basic ${basicCredentials(clientId, clientSecret)}`;
+    } else {
+      form.set('client_id', clientId);
+      form.set('client_secret', clientSecret);
+    }
+    return { method: 'POST', headers, body: form };
+  }
+
+  #isAccepted({ active, iss, aud, nbf }: Claims, nowMs: number): boolean {
+    const { issuer, audience } = this.#options;
+    if (active !== true) return false;
+    if (issuer !== undefined && iss !== undefined && iss !== issuer) return false;
+    if (typeof nbf === 'number' && nbf * 1000 > nowMs) return false;
+    return audience === undefined || listOf(audience).some((name) => listOf(aud).includes(name));
+  }
+}
+
+function isAnswer(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && 'active' in body && typeof body.active === 'boolean';
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [value];
+}
+
+/** RFC 6749 section 2.3.1: both are form-encoded before they are joined. */
+function basicCredentials(id: string, secret: string): string {
+  const encoded = [id, secret].map((one) => new URLSearchParams({ '': one }).toString().slice(1));
+  return Buffer.from(encoded.join(':')).toString('base64');
+}

@@ -1,0 +1,117 @@
+import { createSecretKey } from 'node:crypto';
+import {
+  type CryptoKey,
+  createLocalJWKSet,
+  errors,
+  type FlattenedJWSInput,
+  type JSONWebKeySet,
+  type JWK,
+  type JWSHeaderParameters,
+  type JWTPayload,
+  type JWTVerifyOptions,
+  jwtVerify,
+  type KeyObject,
+} from 'jose';
+import { type ClaimNames, readPrincipal } from './claims.ts';
+import { KeysUnavailable } from './remote-keys.ts';
+import type { Verified, Verifier } from './verified.ts';
+
+/** Gives the key that a token says it is signed with; throws where there is none. */
+export type FindKey = (
+  header: JWSHeaderParameters,
+  token: FlattenedJWSInput,
+) => Promise<CryptoKey | KeyObject>;
+
+export interface JwtOptions {
+  readonly findKey: FindKey;
+  readonly issuer: string;
+  readonly audience: string | readonly string[];
+  readonly algorithms: readonly string[];
+  readonly clockToleranceSeconds: number;
+  readonly tokenType?: string | undefined;
+  readonly claims: ClaimNames;
+}
+
+/** Will not become valid by waiting or by asking again. */
+const FINAL: ReadonlySet<string> = new Set([
+  'ERR_JWT_EXPIRED',
+  'ERR_JOSE_ALG_NOT_ALLOWED',
+  'ERR_JOSE_NOT_SUPPORTED',
+  'ERR_JWS_INVALID',
+  'ERR_JWT_INVALID',
+  'ERR_JWS_SIGNATURE_VERIFICATION_FAILED',
+]);
+
+/** Most keys that are tried for a token that does not say which one it is signed with. */
+const MOST_KEYS_TRIED = 4;
+
+/** Signed tokens (RFC 7519, RFC 9068): signature, issuer, audience and times; one without an end is no token. */
+export class JwtVerifier implements Verifier {
+  readonly #options: JwtOptions;
+  readonly #checks: JWTVerifyOptions;
+
+  constructor(options: JwtOptions) {
+    this.#options = options;
+    const { audience, tokenType } = options;
+    this.#checks = {
+      issuer: options.issuer,
+      audience: typeof audience === 'string' ? audience : [...audience],
+      algorithms: [...options.algorithms],
+      clockTolerance: options.clockToleranceSeconds,
+      requiredClaims: ['exp'],
+      ...(tokenType === undefined ? {} : { typ: tokenType }),
+    };
+  }
+
+  async verify(token: string): Promise<Verified> {
+    try {
+      return this.#verified(await this.#payloadOf(token));
+    } catch (error) {
+      if (error instanceof KeysUnavailable) return { outcome: 'unavailable' };
+      const isFinal = error instanceof errors.JOSEError && FINAL.has(error.code);
+      return { outcome: 'invalid', isFinal };
+    }
+  }
+
+  async #payloadOf(token: string): Promise<JWTPayload> {
+    try {
+      return (await jwtVerify(token, this.#options.findKey, this.#checks)).payload;
+    } catch (error) {
+      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+      return await this.#payloadByAnyOf(error, token);
+    }
+  }
+
+  async #payloadByAnyOf(keys: errors.JWKSMultipleMatchingKeys, token: string): Promise<JWTPayload> {
+    let tried = 0;
+    for await (const key of keys) {
+      if (++tried > MOST_KEYS_TRIED) break;
+      try {
+        return (await jwtVerify(token, key, this.#checks)).payload;
+      } catch (error) {
+        if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
+      }
+    }
+    throw new errors.JWSSignatureVerificationFailed();
+  }
+
+  #verified(payload: JWTPayload): Verified {
+    const principal = readPrincipal(payload, this.#options.claims);
+    if (principal === undefined) return { outcome: 'invalid', isFinal: true };
+    const { exp = 0, iat } = payload;
+    const expiresAtMs = (exp + this.#options.clockToleranceSeconds) * 1000;
+    return { outcome: 'known', principal, expiresAtMs, vouchedAtMs: iat === undefined ? 0 : iat * 1000 };
+  }
+}
+
+/** The keys of a key file: public ones, or one shared secret. */
+export function findKeyIn(set: JSONWebKeySet): FindKey {
+  const [first] = set.keys;
+  if (first?.kty !== 'oct') return createLocalJWKSet(set);
+  const secret = createSecretKey(secretOf(first));
+  return async () => secret;
+}
+
+function secretOf({ k }: JWK): Buffer {
+  return Buffer.from(k ?? '', 'base64url');
+}

@@ -1,0 +1,125 @@
+import type { JSONWebKeySet } from 'jose';
+import type { Identities } from '../config/identities.ts';
+import type { Settings } from '../config/settings.ts';
+import { ClaimsDirectory } from './claims-directory.ts';
+import { HttpDirectory } from './http-directory.ts';
+import type { Directory, IdentitySource } from './identity.ts';
+import { IntrospectionVerifier } from './introspection.ts';
+import { findKeyIn, JwtVerifier } from './jwt.ts';
+import type { Reporting } from './provider.ts';
+import { RemoteKeys } from './remote-keys.ts';
+import { Revocations } from './revocations.ts';
+import { StaticIdentities } from './static.ts';
+import { VerifiedIdentities } from './verified.ts';
+
+type IdentitySettings = Settings['identity'];
+type TokenSettings = Exclude<IdentitySettings, { readonly kind: 'static' }>;
+type JwtSettings = Extract<IdentitySettings, { readonly kind: 'jwt' }>;
+type IntrospectionSettings = Extract<IdentitySettings, { readonly kind: 'introspection' }>;
+
+/** What the files that the settings name say. */
+export interface IdentityFiles {
+  readonly identities: Identities;
+  readonly keys: JSONWebKeySet | undefined;
+}
+
+/** Who callers are and what is known of Accounts, as the `identity` section asks for it. */
+export interface OpenedIdentity {
+  readonly source: IdentitySource;
+  readonly directory: Directory;
+  /** A revocation added here holds for the next request. */
+  readonly revocations: Revocations;
+  /** Puts another reading of the identities file in force. */
+  replaceIdentities(identities: Identities): void;
+}
+
+/** Returns at once: a provider that cannot be reached is no error but an identity that cannot be told. */
+export function openIdentity(
+  settings: IdentitySettings,
+  { identities, keys }: IdentityFiles,
+  reporting: Reporting,
+): OpenedIdentity {
+  const revocations = new Revocations();
+  const file = new StaticIdentities(identities, reporting.observer, revocations);
+  const replaceIdentities: OpenedIdentity['replaceIdentities'] = (next) => file.replace(next);
+  if (settings.kind === 'static') return { source: file, directory: file, revocations, replaceIdentities };
+  const source =
+    settings.kind === 'jwt'
+      ? openJwt(settings, keys, revocations, reporting)
+      : openIntrospection(settings, revocations, reporting);
+  const directory = openDirectory(settings.directory, file, reporting);
+  return { source, directory, revocations, replaceIdentities };
+}
+
+function openJwt(
+  settings: JwtSettings,
+  keys: IdentityFiles['keys'],
+  revocations: Revocations,
+  { observer, log }: Reporting,
+): IdentitySource {
+  return new VerifiedIdentities({
+    source: 'jwt',
+    verifier: new JwtVerifier({ ...settings, findKey: findKeyOf(settings, keys, { observer, log }) }),
+    freshMs: settings.verifiedSeconds * 1000,
+    refusedMs: REFUSED_JWT_MS,
+    outageMs: 0,
+    maxTokens: settings.maxCachedTokens,
+    revocations,
+    observer,
+  });
+}
+
+/** A bad signature is bad again; not for long, because keys may change under a name that stays. */
+const REFUSED_JWT_MS = 10_000;
+
+function findKeyOf(settings: JwtSettings, keys: IdentityFiles['keys'], reporting: Reporting) {
+  if (keys !== undefined) return findKeyIn(keys);
+  const remote = new RemoteKeys({
+    ...reporting,
+    url: settings.jwksUrl ?? '',
+    timeoutMs: settings.timeoutMs,
+    cooldownMs: settings.jwksCooldownSeconds * 1000,
+  });
+  void remote.warmUp();
+  return remote.find.bind(remote);
+}
+
+function openIntrospection(
+  settings: IntrospectionSettings,
+  revocations: Revocations,
+  { observer, log }: Reporting,
+): IdentitySource {
+  return new VerifiedIdentities({
+    source: 'introspection',
+    verifier: new IntrospectionVerifier({ ...settings, observer, log }),
+    freshMs: settings.cacheSeconds * 1000,
+    refusedMs: settings.negativeCacheSeconds * 1000,
+    outageMs: settings.outageSeconds * 1000,
+    maxTokens: settings.maxCachedTokens,
+    revocations,
+    observer,
+  });
+}
+
+function openDirectory(
+  settings: TokenSettings['directory'],
+  file: Directory,
+  { observer, log }: Reporting,
+): Directory {
+  switch (settings.kind) {
+    case 'claims':
+      return new ClaimsDirectory();
+    case 'file':
+      return file;
+    case 'http':
+      return new HttpDirectory({
+        ...settings,
+        observer,
+        log,
+        freshMs: settings.cacheSeconds * 1000,
+        refusedMs: settings.negativeCacheSeconds * 1000,
+        outageMs: settings.outageSeconds * 1000,
+        maxAccounts: settings.maxCachedAccounts,
+      });
+  }
+}

@@ -1,0 +1,153 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import { type ConfigMap, mountConfigMap } from '../fixtures/config-map.ts';
+import { LIMITS, WINDOW_SECONDS } from '../fixtures/configuration.ts';
+import { remainingOf, sendTo, startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
+import { startWeir, type WeirProcess } from '../fixtures/weir-process.ts';
+
+/** What DESIGN promises: a change is in force within two seconds. */
+const WITHIN = { timeout: 2_000, interval: 20 };
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+function mount(data: Readonly<Record<string, unknown>>): ConfigMap {
+  const configMap = mountConfigMap(data);
+  closing.push(() => configMap.remove());
+  return configMap;
+}
+
+async function start(settings: Record<string, unknown>): Promise<TestGateway> {
+  const gateway = await startGateway({ settings });
+  closing.push(() => gateway.close());
+  return gateway;
+}
+
+const limitsOf = (accountRead: unknown) => ({
+  windowSeconds: WINDOW_SECONDS,
+  defaults: { ...LIMITS, 'account-read': accountRead },
+});
+
+const policyOf = async (gateway: TestGateway) =>
+  (await gateway.send('GET', '/v3/things', { token: 'lonely' })).headers.get('RateLimit-Policy');
+
+it('limits: a raised limit holds, and what was spent stays spent', async () => {
+  const limits = mount({ 'limits.yaml': limitsOf(20) });
+  const gateway = await start({ limits: { file: limits.file('limits.yaml') } });
+  for (let count = 0; count < 15; count++) await gateway.send('GET', '/v3/things', { token: 'lonely' });
+  limits.swap({ 'limits.yaml': limitsOf(5000) });
+  let spent = 15;
+  await vi.waitFor(async () => {
+    const answer = await gateway.send('GET', '/v3/things', { token: 'lonely' });
+    if (answer.ok) spent++;
+    expect(answer.headers.get('RateLimit-Policy')).toContain('"account-read";q=5000');
+    expect(remainingOf(answer)).toEqual({ 'account-read': 5000 - spent });
+  }, WITHIN);
+});
+
+it('limits: an invalid file changes nothing, and the metric and the next good file tell so', async () => {
+  const limits = mount({ 'limits.yaml': limitsOf(20) });
+  const gateway = await start({ limits: { file: limits.file('limits.yaml') } });
+  const successful = async () =>
+    (await gateway.metrics()).match(/^weir_limits_last_reload_successful (\d)/m)?.[1];
+  expect(await successful()).toBe('1');
+  limits.swap({ 'limits.yaml': 'defaults: { account-read: many }' });
+  await vi.waitFor(async () => expect(await successful()).toBe('0'), WITHIN);
+  expect(await policyOf(gateway)).toContain('"account-read";q=20;');
+  limits.swap({ 'limits.yaml': limitsOf(21) });
+  await vi.waitFor(async () => expect(await successful()).toBe('1'), WITHIN);
+  expect(await policyOf(gateway)).toContain('"account-read";q=21;');
+  expect(await gateway.metrics()).toContain('weir_reloads_total{file="limits",outcome="failure"} 1');
+});
+
+it('limits: one below the cost of an operation is refused', async () => {
+  const limits = mount({ 'limits.yaml': limitsOf(20) });
+  const gateway = await start({ limits: { file: limits.file('limits.yaml') } });
+  limits.swap({ 'limits.yaml': limitsOf(9) });
+  await vi.waitFor(async () => {
+    expect(await gateway.metrics()).toContain('weir_limits_last_reload_successful 0');
+  }, WITHIN);
+  expect(await policyOf(gateway)).toContain('"account-read";q=20;');
+});
+
+it('operations: a new price holds, even one that waits for the limits beside it', async () => {
+  const priceOf = (cost: number) => ({
+    openapi: '3.1.0',
+    paths: { '/v3/things': { get: { operationId: 'listThings', 'x-weir': { cost } } } },
+  });
+  const files = mount({ 'openapi.yaml': priceOf(1), 'limits.yaml': limitsOf(5) });
+  const gateway = await start({
+    operations: { openapi: files.file('openapi.yaml') },
+    limits: { file: files.file('limits.yaml') },
+  });
+  files.swap({ 'openapi.yaml': priceOf(7), 'limits.yaml': limitsOf(70) });
+  await vi.waitFor(
+    async () => {
+      const before = remainingOf(await gateway.send('GET', '/v3/things', { token: 'lonely' }));
+      const after = remainingOf(await gateway.send('GET', '/v3/things', { token: 'lonely' }));
+      expect((before?.['account-read'] ?? 0) - (after?.['account-read'] ?? 0)).toBe(7);
+    },
+    { timeout: 4_000, interval: 300 },
+  );
+  expect(await gateway.metrics()).toContain('weir_operations_last_reload_successful 1');
+  expect(await gateway.metrics()).toContain('weir_limits_last_reload_successful 1');
+});
+
+it('identities: a new token is let in and a removed one is not', async () => {
+  const identitiesOf = (token: string) => ({
+    tokens: { [token]: 'svc' },
+    principals: { svc: { type: 'ServiceAccount', account: 'acct_1' } },
+    accounts: { acct_1: {} },
+  });
+  const files = mount({ 'identities.yaml': identitiesOf('old'), 'limits.yaml': limitsOf(10_000) });
+  const gateway = await start({
+    identity: { kind: 'static', file: files.file('identities.yaml') },
+    limits: { file: files.file('limits.yaml') },
+  });
+  const statusOf = async (token: string) => (await gateway.send('GET', '/v3/things', { token })).status;
+  expect([await statusOf('old'), await statusOf('new')]).toEqual([200, 401]);
+  files.swap({ 'identities.yaml': identitiesOf('new'), 'limits.yaml': limitsOf(10_000) });
+  await vi.waitFor(
+    async () => expect([await statusOf('old'), await statusOf('new')]).toEqual([401, 200]),
+    WITHIN,
+  );
+});
+
+it('under load: within two seconds, without a failed request and without a restart', async () => {
+  const limits = mount({ 'limits.yaml': limitsOf(1_000_000) });
+  const upstream: TestUpstream = await startUpstream();
+  closing.push(() => upstream.close());
+  const weir: WeirProcess = await startWeir({
+    upstreamUrl: upstream.url,
+    settings: { limits: { file: limits.file('limits.yaml') }, log: { level: 'info', access: false } },
+  });
+  closing.push(() => weir.close());
+
+  let isLoading = true;
+  const statuses = new Map<number, number>();
+  let raisedAfterMs: number | undefined;
+  let swappedMs = Number.POSITIVE_INFINITY;
+  const client = async () => {
+    while (isLoading) {
+      const answer = await sendTo(weir.url, 'GET', '/v3/things', { token: 'lonely' });
+      await answer.arrayBuffer();
+      statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+      const isRaised = answer.headers.get('RateLimit-Policy')?.includes('q=2000000');
+      if (isRaised) raisedAfterMs ??= performance.now() - swappedMs;
+    }
+  };
+  const clients = Array.from({ length: 8 }, client);
+  await vi.waitFor(() => expect(statuses.get(200)).toBeGreaterThan(100));
+  limits.swap({ 'limits.yaml': limitsOf(2_000_000) });
+  swappedMs = performance.now();
+  await vi.waitFor(() => expect(raisedAfterMs).toBeDefined(), { timeout: 5_000 });
+  isLoading = false;
+  await Promise.all(clients);
+
+  expect(raisedAfterMs).toBeLessThan(2_000);
+  expect([...statuses.keys()]).toEqual([200]);
+  expect(weir.process.exitCode).toBeNull();
+  expect(weir.lines.filter((line) => line.includes('"weir is listening"'))).toHaveLength(1);
+});
