@@ -1,51 +1,124 @@
-import { randomBytes } from 'node:crypto';
-import { type FastifyInstance, fastify, LogController } from 'fastify';
-import { requestIdOf } from './http/call.ts';
-import { loadContract } from './http/contract.ts';
-import { answerProblems } from './http/refusals.ts';
-import { bindContract } from './http/routes.ts';
-import { memoryHandlers } from './memory.ts';
-
-export interface PlatformOptions {
-  readonly host: string;
-  /** 0 for any free port. */
-  readonly port: number;
-  readonly logLevel?: string;
-  /** Prefix of a problem's `type`. */
-  readonly baseUrl?: string;
-}
+import { type OpenDatabase, openDatabase } from './database/connect.ts';
+import type { Database } from './database/schema.ts';
+import { readTokenKey } from './database/secrets.ts';
+import { seedDemoData } from './database/seed.ts';
+import { deliver } from './deliveries/deliver.ts';
+import { DELIVERY_QUEUE, startRelay } from './deliveries/relay.ts';
+import { complianceHandlers } from './handlers/compliance.ts';
+import { deliveryHandlers } from './handlers/deliveries.ts';
+import { paymentsHandlers } from './handlers/payments.ts';
+import { platformHandlers } from './handlers/platform.ts';
+import { searchHandlers } from './handlers/search.ts';
+import type { Services } from './handlers/services.ts';
+import { subscriptionHandlers } from './handlers/subscriptions.ts';
+import { triggerHandlers } from './handlers/triggers.ts';
+import { buildApp } from './http/app.ts';
+import { type Jobs, openJobs } from './jobs/queue.ts';
+import { createTokenSealer } from './lists/token.ts';
+import { BULK_DISMISS, bulkDismissWork } from './operations/bulk-dismiss.ts';
+import { OPERATION_QUEUE } from './operations/operations.ts';
+import { openPayableWork, PAYABLE_OPEN, SETTLEMENT_QUEUE, settle } from './operations/payable-open.ts';
+import { runOperation } from './operations/run.ts';
+import { type PlatformOptions, type PlatformSettings, settleOptions } from './settings.ts';
 
 export interface Platform {
   readonly url: string;
+  /** Answers what is under way, finishes the jobs that run, and closes the database. */
   close(): Promise<void>;
 }
 
-/** Starts the service that stands behind the gateway, with seeded demo data, and resolves once it listens. */
+/** Starts the service that stands behind the gateway, and resolves once it listens. */
 export async function startPlatform(options: PlatformOptions): Promise<Platform> {
-  const app = buildApp(options);
-  const url = await app.listen({ host: options.host, port: options.port });
-  return { url, close: () => app.close() };
+  const settings = settleOptions(options);
+  const database = await openDatabase(settings.database);
+  try {
+    return await serve(settings, database);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
 }
 
-function buildApp(options: PlatformOptions): FastifyInstance {
-  const app = fastify({
-    logger: { level: options.logLevel ?? 'warn' },
-    logController: new LogController({ disableRequestLogging: true }),
-    forceCloseConnections: true,
-    genReqId: requestIdOf,
-    routerOptions: { caseSensitive: true },
-    // An unknown member is refused by name, never silently removed; every fault is reported at once.
-    ajv: {
-      customOptions: { removeAdditional: false, coerceTypes: true, useDefaults: true, allErrors: true },
-    },
-  });
-  app.addHook('onSend', async (request, reply) => {
-    reply.header('x-request-id', request.id);
-  });
-  app.options('/*', async (_request, reply) =>
-    reply.code(204).header('allow', 'GET, HEAD, POST, PUT, PATCH, DELETE').send(),
+async function serve(settings: PlatformSettings, database: OpenDatabase): Promise<Platform> {
+  const { db } = database;
+  if (settings.seed) await seedDemoData(db);
+  const sealer = createTokenSealer(await readTokenKey(db), settings.pageTokenLifetimeSeconds, () =>
+    settings.now().getTime(),
   );
-  answerProblems(app, options.baseUrl ?? 'https://api.example.com');
-  bindContract(app, loadContract(), memoryHandlers(randomBytes(32)));
-  return app;
+  // Set once the application exists; a failure of a job is logged where requests are.
+  let logError = (error: Error): void => console.error(error);
+  const onError = (error: Error) => logError(error);
+  const jobs = await openQueues(settings, database, onError);
+  const services = { settings, jobs, sealer };
+  runJobs(services, db);
+  const relay = startRelay(db, jobs, settings.now, onError);
+  const close = async () => {
+    await relay.stop();
+    await jobs.stop();
+  };
+  try {
+    const app = buildApp(settings, db, handlersOf(services), () => {
+      jobs.wake();
+      relay.wake();
+    });
+    logError = (error) => app.log.error({ err: error }, 'background work failed');
+    const url = await app.listen({ host: settings.host, port: settings.port });
+    return {
+      url,
+      async close() {
+        await app.close();
+        await close();
+        await database.close();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function handlersOf(services: Services) {
+  return {
+    ...platformHandlers(services),
+    ...subscriptionHandlers(services),
+    ...deliveryHandlers(services),
+    ...triggerHandlers(services),
+    ...paymentsHandlers(services),
+    ...complianceHandlers(services),
+    ...searchHandlers(services),
+  };
+}
+
+/** A run that crashed counts as a try of its own; so many more than the attempts that are to be made. */
+const CRASHES = 10;
+
+async function openQueues(
+  { deliveries }: PlatformSettings,
+  { executor }: OpenDatabase,
+  onError: (error: Error) => void,
+): Promise<Jobs> {
+  const work = { concurrency: 8, retryLimit: 10, retryBaseSeconds: 1, expireInSeconds: 60 };
+  const queues = [
+    {
+      name: DELIVERY_QUEUE,
+      concurrency: deliveries.concurrency,
+      retryLimit: deliveries.maxAttempts + CRASHES,
+      retryBaseSeconds: deliveries.retryBaseSeconds,
+      // Twice the time of an attempt: what takes longer has lost its process.
+      expireInSeconds: Math.ceil((2 * deliveries.timeoutMs) / 1000),
+    },
+    { name: OPERATION_QUEUE, ...work },
+    { name: SETTLEMENT_QUEUE, ...work },
+  ];
+  return openJobs(executor, queues, onError);
+}
+
+function runJobs({ jobs, settings }: Services, db: Database): void {
+  const { deliveries, now, settlementSeconds } = settings;
+  const works = { [PAYABLE_OPEN]: openPayableWork(jobs, settlementSeconds), [BULK_DISMISS]: bulkDismissWork };
+  jobs.run({
+    [DELIVERY_QUEUE]: (job) => deliver(db, deliveries, now, job),
+    [OPERATION_QUEUE]: (job) => runOperation(db, works, now, job),
+    [SETTLEMENT_QUEUE]: (job) => settle(db, now, job),
+  });
 }

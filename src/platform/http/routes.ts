@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { Database } from '../database/schema.ts';
 import { type Call, toCall } from './call.ts';
 import type { ContractOperation } from './contract.ts';
 
@@ -8,7 +9,8 @@ export interface Answer {
   readonly body?: unknown;
 }
 
-export type Handler = (call: Call) => Promise<Answer> | Answer;
+/** Serves one operation. `db` is the transaction of a write. */
+export type Handler = (call: Call, db: Database) => Promise<Answer> | Answer;
 
 /** Handlers by operationId. */
 export type Handlers = Readonly<Record<string, Handler>>;
@@ -21,6 +23,8 @@ export function bindContract(
   app: FastifyInstance,
   operations: readonly ContractOperation[],
   handlers: Handlers,
+  db: Database,
+  runWrite: (call: Call, handler: Handler) => Promise<Answer>,
 ): void {
   const known = new Set(operations.map((operation) => operation.operationId));
   const stray = Object.keys(handlers).find((id) => !known.has(id));
@@ -35,7 +39,8 @@ export function bindContract(
       url,
       schema,
       handler: async (request, reply) => {
-        const answer = await handler(toCall(request, operationId));
+        const call = toCall(request, operationId);
+        const answer = await (method === 'GET' ? handler(call, db) : runWrite(call, handler));
         return reply.code(answer.status).send(answer.body);
       },
     });

@@ -1,0 +1,59 @@
+import { PGlite } from '@electric-sql/pglite';
+import type { PostgresPool, PostgresPoolClient } from 'kysely';
+
+/** What the platform needs of a PostgreSQL client, whichever it is. */
+export interface ScriptPool extends PostgresPool {
+  /** Runs several statements without parameters and gives the rows of the last one. */
+  runScript(text: string): Promise<{ rows: Record<string, unknown>[] }>;
+}
+
+/**
+ * PostgreSQL inside this process, behind the interface of pg's Pool, so that the same dialect, queries and
+ * transactions run on it. It is one connection: whoever holds it makes the others wait, in order of arrival.
+ */
+export async function openPglitePool(directory: string | undefined): Promise<ScriptPool> {
+  const pglite = await PGlite.create(directory === undefined ? {} : { dataDir: directory });
+  let lastInLine: Promise<void> = Promise.resolve();
+
+  const takeTurn = async (): Promise<() => void> => {
+    const before = lastInLine;
+    let release: () => void = () => undefined;
+    lastInLine = new Promise((resolve) => {
+      release = resolve;
+    });
+    await before;
+    return release;
+  };
+  return {
+    async connect() {
+      const release = await takeTurn();
+      const query = async (text: string, parameters: readonly unknown[]) => {
+        const { rows, affectedRows = 0 } = await pglite.query(text, [...parameters]);
+        return { command: commandOf(text), rowCount: affectedRows, rows };
+      };
+      return { query, release } as PostgresPoolClient;
+    },
+    async runScript(text) {
+      const release = await takeTurn();
+      try {
+        return { rows: (await pglite.exec(text)).at(-1)?.rows ?? [] };
+      } catch (error) {
+        await pglite.exec('rollback');
+        throw error;
+      } finally {
+        release();
+      }
+    },
+    async end() {
+      await takeTurn();
+      await pglite.close();
+    },
+  };
+}
+
+const COMMANDS = ['INSERT', 'UPDATE', 'DELETE', 'MERGE'] as const;
+
+function commandOf(text: string): (typeof COMMANDS)[number] | 'SELECT' {
+  const word = text.trimStart().slice(0, 6).toUpperCase();
+  return COMMANDS.find((command) => word.startsWith(command)) ?? 'SELECT';
+}

@@ -1,0 +1,49 @@
+import { randomUUID } from 'node:crypto';
+import type { Database } from '../database/schema.ts';
+import type { Scope } from './catalog.ts';
+import { findCatalogResource } from './event-types.ts';
+
+export interface Recipient {
+  readonly scope: Scope;
+  readonly id: string;
+}
+
+/** Something that happened, as contract section 2.3 has its subscribers see it. */
+export interface Occurrence {
+  /** `{Resource}.{Event}`, a published type. */
+  readonly type: string;
+  readonly at: Date;
+  readonly data: { readonly id: string; readonly status: string; readonly externalId?: string };
+  readonly context?: Readonly<Record<string, string>>;
+  readonly parent?: { readonly type: string; readonly id: string };
+  readonly confirmation?: Readonly<Record<string, string>>;
+  /** Whoever it concerns; those whose scope cannot receive the type are left out. */
+  readonly recipients: readonly Recipient[];
+}
+
+/**
+ * Writes one event per recipient, with `db`'s transaction: the event exists if and only if the change does.
+ * Events of one occurrence share an `occurrenceId` (contract section 6.2).
+ */
+export async function writeOccurrence(db: Database, occurrence: Occurrence): Promise<void> {
+  const { type, at, recipients, ...content } = occurrence;
+  const scopes = findCatalogResource(type.slice(0, type.indexOf('.')))?.scopes ?? [];
+  const occurrenceId = `occ_${randomUUID()}`;
+  const rows = recipients
+    .filter((recipient) => scopes.includes(recipient.scope))
+    .map((recipient) => {
+      const id = `evt_${randomUUID()}`;
+      const envelope = { id, type, occurrenceId, timestamp: at.toISOString(), recipient };
+      return {
+        id,
+        occurrence_id: occurrenceId,
+        type,
+        scope_type: recipient.scope,
+        scope_id: recipient.id,
+        payload: JSON.stringify({ ...envelope, ...content }),
+        occurred_at: at,
+        relayed_at: null,
+      };
+    });
+  if (rows.length > 0) await db.insertInto('events').values(rows).execute();
+}

@@ -1,0 +1,89 @@
+import type { Selectable } from 'kysely';
+import type { Database, Tables } from '../database/schema.ts';
+import { invalid } from '../http/problems.ts';
+import { findCatalogResource, findEventType } from './event-types.ts';
+import { type Recipient, writeOccurrence } from './outbox.ts';
+
+export type Resource = Selectable<Tables['resources']>;
+
+export interface Transition {
+  /** The event part of the type: `Paid` for `Invoice.Paid`. */
+  readonly part: string;
+  readonly at: Date;
+  /** Per-leg events, such as `{ channel: 'Email' }` for a Notification (contract section 6.4). */
+  readonly context?: Readonly<Record<string, string>>;
+}
+
+/** Event parts that report something of a resource without moving it to another state. */
+const KEEPS_STATUS = new Set([
+  ...['Created', 'Updated', 'Refreshed', 'TokenRefreshed', 'Reminded', 'DepositConfirmed'],
+  ...['EvidenceApproved', 'EvidenceRejected'],
+]);
+
+/** States that a resource never leaves (contract sections 3 and 6.4). */
+const FINAL: Readonly<Record<string, string>> = { Payable: 'Returned', Mandate: 'Consumed' };
+
+/**
+ * Records that something happened to a resource: sets `events.<event>At` (contract section 2.5), moves the status,
+ * and writes the event for everyone whom it concerns, all in `db`'s transaction. A state of the platform's own
+ * (`Open`) has no published event; then only the resource changes.
+ */
+export async function recordTransition(
+  db: Database,
+  resource: Resource,
+  transition: Transition,
+): Promise<Resource> {
+  const { part, at } = transition;
+  if (FINAL[resource.kind] === resource.status) {
+    const what = resource.kind.toLowerCase();
+    throw invalid('status', `is ${resource.status}, which is final for this ${what}; create a new ${what}`);
+  }
+  const events = { ...resource.events, [timestampName(part)]: at.toISOString() };
+  const status = KEEPS_STATUS.has(part) ? resource.status : part;
+  await db
+    .updateTable('resources')
+    .set({ status, events: JSON.stringify(events), updated_at: at })
+    .where('id', '=', resource.id)
+    .execute();
+  const changed = { ...resource, status, events, updated_at: at };
+  if (findEventType(`${resource.kind}.${part}`)?.availableForSubscription)
+    await report(db, changed, transition);
+  return changed;
+}
+
+function report(db: Database, resource: Resource, { part, at, context }: Transition): Promise<void> {
+  return writeOccurrence(db, {
+    type: `${resource.kind}.${part}`,
+    at,
+    data: {
+      id: resource.id,
+      status: resource.status,
+      ...(resource.external_id !== null && { externalId: resource.external_id }),
+    },
+    ...(context && { context }),
+    ...(resource.parent && { parent: resource.parent }),
+    // Contract section 2.3: on events ending in DepositConfirmed only. Its members are the platform's own choice.
+    ...(part === 'DepositConfirmed' && {
+      confirmation: {
+        source: 'OriginatingBank',
+        reference: `trace-${resource.id}`,
+        confirmedAt: at.toISOString(),
+      },
+    }),
+    recipients: recipientsOf(resource),
+  });
+}
+
+function recipientsOf(resource: Resource): Recipient[] {
+  const isForBoth = findCatalogResource(resource.kind)?.bothParties === true;
+  const accounts = new Set([resource.account_id, isForBoth ? resource.counterparty_account_id : null]);
+  return [
+    ...[...accounts].map((id) => ({ scope: 'Account' as const, id })),
+    { scope: 'Organization' as const, id: resource.organization_id },
+    { scope: 'Person' as const, id: resource.person_id },
+  ].flatMap(({ scope, id }) => (id === null ? [] : [{ scope, id }]));
+}
+
+function timestampName(part: string): string {
+  return `${part.charAt(0).toLowerCase()}${part.slice(1)}At`;
+}

@@ -1,0 +1,29 @@
+import type { Selectable } from 'kysely';
+import type { Database, Tables } from '../database/schema.ts';
+import type { Call } from '../http/call.ts';
+import type { ListSource } from '../lists/page.ts';
+
+/** Every write of the acting Account. Never counted: it only grows. */
+export function auditLogList(db: Database, call: Call): ListSource<Selectable<Tables['audit_logs']>> {
+  const from = call.query['filter[createdAt][gte]'];
+  return {
+    fetch: (afterKey, limit) =>
+      db
+        .selectFrom('audit_logs')
+        .selectAll()
+        .where('account_id', '=', call.caller.accountId)
+        .where('sequence', '>', afterKey)
+        .$if(from !== undefined, (query) => query.where('created_at', '>=', new Date(String(from))))
+        .orderBy('sequence')
+        .limit(limit)
+        .execute(),
+    keyOf: (row) => String(row.sequence),
+    toBody: (row) => ({
+      id: row.id,
+      operation: row.operation,
+      target: row.target,
+      principalId: row.principal_id,
+      createdAt: row.created_at.toISOString(),
+    }),
+  };
+}

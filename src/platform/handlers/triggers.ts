@@ -1,0 +1,78 @@
+import { randomUUID } from 'node:crypto';
+import type { Database } from '../database/schema.ts';
+import { findCatalogResource, findEventType } from '../events/event-types.ts';
+import { type Resource, recordTransition } from '../events/transitions.ts';
+import type { ActingCaller } from '../http/call.ts';
+import { invalid, PlatformError } from '../http/problems.ts';
+import type { Handlers } from '../http/routes.ts';
+import { findResource, insertResource, resourceBody } from '../resources/resources.ts';
+import type { Services } from './services.ts';
+
+interface TriggerBody {
+  readonly type: string;
+  /** An existing resource of the kind; without one, one is made up. */
+  readonly resourceId?: string;
+  /** The other party of an event that is sent to both. */
+  readonly counterpartyAccountId?: string;
+  readonly channel?: 'InApp' | 'Email' | 'SMS';
+}
+
+/** Notification events that happen once per channel (contract section 6.4). */
+const PER_CHANNEL = new Set(['Notification.Sent', 'Notification.Delivered', 'Notification.Failed']);
+
+/** `/v3/platform/event-triggers`: makes any published event happen, for a subscriber under development. */
+export function triggerHandlers({ settings }: Services): Handlers {
+  return {
+    async triggerEvent(call, db) {
+      if (!settings.triggers) {
+        throw new PlatformError(
+          404,
+          'ResourceNotFound',
+          'Events are not made up here: triggers are switched off.',
+        );
+      }
+      const body = call.body as TriggerBody;
+      if (!findEventType(body.type)?.availableForSubscription) {
+        throw invalid('type', `"${body.type}" is not a published event type`);
+      }
+      const [kind = '', part = ''] = body.type.split('.');
+      const at = settings.now();
+      const resource = body.resourceId
+        ? await findResource(db, call.caller, kind, body.resourceId)
+        : await makeUp(db, call.caller, kind, body.counterpartyAccountId, at);
+      const context = PER_CHANNEL.has(body.type) ? { channel: body.channel ?? 'InApp' } : undefined;
+      const changed = await recordTransition(db, resource, { part, at, ...(context && { context }) });
+      return { status: 201, body: { type: body.type, resource: resourceBody(changed) } };
+    },
+  };
+}
+
+/** A resource that belongs to every scope that can receive the kind's events. */
+async function makeUp(
+  db: Database,
+  caller: ActingCaller,
+  kind: string,
+  counterpartyAccountId: string | undefined,
+  at: Date,
+): Promise<Resource> {
+  const entry = findCatalogResource(kind);
+  const receives = (scope: 'Account' | 'Organization' | 'Person') => entry?.scopes.includes(scope) === true;
+  if (kind === 'Organization' && caller.organizationId === undefined) {
+    throw invalid('type', 'is sent to an Organization, but the acting Account belongs to none');
+  }
+  const parent =
+    kind === 'InvoicePayment' ? await makeUp(db, caller, 'Invoice', counterpartyAccountId, at) : undefined;
+  return insertResource(db, {
+    id: `${kind.toLowerCase()}_${randomUUID()}`,
+    kind,
+    status: 'Created',
+    external_id: `triggered-${at.getTime()}`,
+    account_id: receives('Account') ? caller.accountId : null,
+    counterparty_account_id: entry?.bothParties ? (counterpartyAccountId ?? null) : null,
+    organization_id: receives('Organization') ? (caller.organizationId ?? null) : null,
+    person_id: receives('Person') ? caller.principalId : null,
+    ...(parent && { parent: { type: 'Invoice', id: parent.id } }),
+    fields: { isTriggered: true },
+    at,
+  });
+}

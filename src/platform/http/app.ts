@@ -1,0 +1,44 @@
+import { type FastifyInstance, fastify, LogController } from 'fastify';
+import type { Database } from '../database/schema.ts';
+import type { PlatformSettings } from '../settings.ts';
+import { requestIdOf } from './call.ts';
+import { loadContract } from './contract.ts';
+import { answerProblems } from './refusals.ts';
+import { bindContract, type Handlers } from './routes.ts';
+import { runWrite } from './writes.ts';
+
+/** The HTTP face of the platform. `afterWrite` is called once a write has been committed. */
+export function buildApp(
+  settings: PlatformSettings,
+  db: Database,
+  handlers: Handlers,
+  afterWrite: () => void,
+): FastifyInstance {
+  const app = fastify({
+    logger: { level: settings.logLevel },
+    logController: new LogController({ disableRequestLogging: true }),
+    forceCloseConnections: true,
+    genReqId: requestIdOf,
+    // An unknown member is refused by name, never silently removed; every fault is reported at once.
+    ajv: {
+      customOptions: { removeAdditional: false, coerceTypes: true, useDefaults: true, allErrors: true },
+    },
+  });
+  app.addHook('onSend', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+  });
+  app.options('/*', async (_request, reply) =>
+    reply.code(204).header('allow', 'GET, HEAD, POST, PUT, PATCH, DELETE').send(),
+  );
+  // A write without a body may still say that it is JSON.
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) =>
+    body === '' ? done(null, null) : app.getDefaultJsonParser('error', 'ignore')(request, String(body), done),
+  );
+  answerProblems(app, settings.baseUrl);
+  bindContract(app, loadContract(), handlers, db, async (call, handler) => {
+    const answer = await runWrite(db, call, handler, settings.now());
+    afterWrite();
+    return answer;
+  });
+  return app;
+}

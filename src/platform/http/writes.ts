@@ -1,0 +1,80 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { Database } from '../database/schema.ts';
+import type { Call } from './call.ts';
+import { invalid } from './problems.ts';
+import type { Answer, Handler } from './routes.ts';
+
+/** A key that old is free again. */
+const KEY_LIFETIME_MS = 24 * 3600 * 1000;
+
+/**
+ * Runs a write as one transaction: its effects, its audit record and the answer kept under its Idempotency-Key are
+ * there together or not at all. A second request with the same key and body gets the first one's answer; with
+ * another body, 422. A refused write changes nothing and leaves its key unused.
+ */
+export function runWrite(db: Database, call: Call, handler: Handler, now: Date): Promise<Answer> {
+  return db.transaction().execute(async (trx) => {
+    const key = call.idempotencyKey;
+    const earlier = key === undefined ? undefined : await claimKey(trx, call, key, now);
+    if (earlier) return earlier;
+    const answer = await handler(call, trx);
+    if (key !== undefined) {
+      const body = answer.body === undefined ? null : JSON.stringify(answer.body);
+      await trx
+        .updateTable('idempotency_keys')
+        .set({ status: answer.status, body })
+        .where('account_id', '=', call.caller.accountId)
+        .where('key', '=', key)
+        .execute();
+    }
+    await trx
+      .insertInto('audit_logs')
+      .values({
+        id: `audit_${randomUUID()}`,
+        account_id: call.caller.accountId,
+        principal_id: call.caller.principalId,
+        operation: call.operationId,
+        target: Object.values(call.params).join('/'),
+        created_at: now,
+      })
+      .execute();
+    return answer;
+  });
+}
+
+/** Takes the key, waiting for a request under way that holds it; the earlier answer when there is one. */
+async function claimKey(db: Database, call: Call, key: string, now: Date): Promise<Answer | undefined> {
+  const oldest = new Date(now.getTime() - KEY_LIFETIME_MS);
+  await db
+    .deleteFrom('idempotency_keys')
+    .where('account_id', '=', call.caller.accountId)
+    .where('key', '=', key)
+    .where('created_at', '<', oldest)
+    .execute();
+  const fingerprint = createHash('sha256')
+    .update(JSON.stringify([call.operationId, call.params, call.query, call.body ?? null]))
+    .digest('base64');
+  const claimed = await db
+    .insertInto('idempotency_keys')
+    .values({
+      account_id: call.caller.accountId,
+      key,
+      fingerprint,
+      status: null,
+      body: null,
+      created_at: now,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('key')
+    .executeTakeFirst();
+  if (claimed) return undefined;
+  const earlier = await db
+    .selectFrom('idempotency_keys')
+    .select(['fingerprint', 'status', 'body'])
+    .where('account_id', '=', call.caller.accountId)
+    .where('key', '=', key)
+    .executeTakeFirstOrThrow();
+  if (earlier.fingerprint !== fingerprint)
+    throw invalid('Idempotency-Key', 'was used with another request before');
+  return { status: earlier.status ?? 200, ...(earlier.body !== null && { body: earlier.body }) };
+}

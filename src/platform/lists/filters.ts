@@ -1,0 +1,63 @@
+import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
+import type { Tables } from '../database/schema.ts';
+import type { Call } from '../http/call.ts';
+
+/** One `filter[<field>][<operator>]` of a request; openapi.yaml says which a list supports. */
+export interface Filter {
+  readonly field: string;
+  readonly operator: string;
+  readonly value: string;
+}
+
+const NAME = /^filter\[(\w+)\]\[(\w+)\]$/;
+
+const COMPARISONS: Readonly<Record<string, RawBuilder<unknown>>> = {
+  eq: sql`=`,
+  ne: sql`<>`,
+  gt: sql`>`,
+  gte: sql`>=`,
+  lt: sql`<`,
+  lte: sql`<=`,
+};
+
+/** The filters of a request, in one order whatever the order in which they were sent. */
+export function readFilters(call: Call): Filter[] {
+  return Object.entries(call.query)
+    .flatMap(([name, value]) => {
+      const [, field, operator] = NAME.exec(name) ?? [];
+      return field && operator ? [{ field, operator, value: String(value) }] : [];
+    })
+    .sort((a, b) => (a.field + a.operator < b.field + b.operator ? -1 : 1));
+}
+
+/** The filters as one condition on `resources`; a field that is no column is a member of `fields`. */
+export function matchesFilters(filters: readonly Filter[]) {
+  return (where: ExpressionBuilder<Tables, 'resources'>) => where.and(filters.map(toCondition));
+}
+
+function toCondition({ field, operator, value }: Filter): RawBuilder<boolean> {
+  if (operator === 'contains') {
+    const pattern = `%${value.replaceAll(/[\\%_]/g, (sign) => `\\${sign}`)}%`;
+    return sql<boolean>`${columnOf(field)} ilike ${pattern}`;
+  }
+  const comparison = COMPARISONS[operator];
+  if (!comparison)
+    throw new Error(`openapi.yaml declares the operator "${operator}", which no list supports.`);
+  const operand = field.endsWith('At') ? sql`${value}::timestamptz` : sql`${value}`;
+  return sql<boolean>`${columnOf(field)} ${comparison} ${operand}`;
+}
+
+function columnOf(field: string): RawBuilder<unknown> {
+  switch (field) {
+    case 'status':
+      return sql.ref('resources.status');
+    case 'externalId':
+      return sql.ref('resources.external_id');
+    case 'createdAt':
+      return sql.ref('resources.created_at');
+    case 'updatedAt':
+      return sql.ref('resources.updated_at');
+    default:
+      return sql`resources.fields ->> ${field}`;
+  }
+}

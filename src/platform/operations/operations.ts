@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto';
+import type { Selectable } from 'kysely';
+import type { Database, Tables } from '../database/schema.ts';
+import { writeOccurrence } from '../events/outbox.ts';
+import type { ActingCaller } from '../http/call.ts';
+import type { Jobs } from '../jobs/queue.ts';
+
+export const OPERATION_QUEUE = 'operations';
+
+export type Operation = Selectable<Tables['operations']>;
+
+/** How an operation ended (contract section 3 rule 3). */
+export interface OperationOutcome {
+  readonly status: 'Completed' | 'PartiallyCompleted' | 'Failed' | 'Cancelled';
+  readonly result?: Readonly<Record<string, unknown>>;
+  /** On `Failed`. */
+  readonly error?: { readonly code: string; readonly detail: string };
+}
+
+/** Writes a new operation, its event and its job, with `db`'s transaction, and gives the body of the 202. */
+export async function acceptOperation(
+  db: Database,
+  jobs: Jobs,
+  caller: ActingCaller,
+  type: string,
+  input: Readonly<Record<string, unknown>>,
+  now: Date,
+): Promise<Record<string, unknown>> {
+  const operation: Operation = {
+    id: `op_${randomUUID()}`,
+    type,
+    account_id: caller.accountId,
+    principal_id: caller.principalId,
+    status: 'Pending',
+    input,
+    result: null,
+    error: null,
+    events: { createdAt: now.toISOString() },
+    created_at: now,
+    updated_at: now,
+  };
+  const row = { ...operation, input: JSON.stringify(input), events: JSON.stringify(operation.events) };
+  await db
+    .insertInto('operations')
+    .values({ ...row, result: null, error: null })
+    .execute();
+  await report(db, operation, 'Created', now);
+  await jobs.enqueue(db, OPERATION_QUEUE, [{ data: { operationId: operation.id } }]);
+  return operationBody(operation);
+}
+
+/** Ends an operation, with `db`'s transaction, and reports the end. */
+export async function finishOperation(
+  db: Database,
+  operation: Operation,
+  outcome: OperationOutcome,
+  now: Date,
+): Promise<void> {
+  const part = outcome.status;
+  const name = `${part.charAt(0).toLowerCase()}${part.slice(1)}At`;
+  const events = { ...operation.events, [name]: now.toISOString() };
+  await db
+    .updateTable('operations')
+    .set({
+      status: part,
+      result: outcome.result ? JSON.stringify(outcome.result) : null,
+      error: outcome.error ? JSON.stringify(outcome.error) : null,
+      events: JSON.stringify(events),
+      updated_at: now,
+    })
+    .where('id', '=', operation.id)
+    .execute();
+  await report(db, { ...operation, status: part }, part, now);
+}
+
+/** The AsyncOperation, as `GET /v3/platform/operations/{operationId}` gives it. */
+export function operationBody(operation: Operation): Record<string, unknown> {
+  return {
+    id: operation.id,
+    type: operation.type,
+    status: operation.status,
+    ...(operation.result && { result: operation.result }),
+    ...(operation.error && { error: operation.error }),
+    createdAt: operation.created_at.toISOString(),
+    updatedAt: operation.updated_at.toISOString(),
+    events: operation.events,
+  };
+}
+
+function report(db: Database, operation: Operation, part: string, at: Date): Promise<void> {
+  return writeOccurrence(db, {
+    type: `Operation.${part}`,
+    at,
+    data: { id: operation.id, status: operation.status },
+    recipients: [
+      { scope: 'Account', id: operation.account_id },
+      { scope: 'Person', id: operation.principal_id },
+    ],
+  });
+}

@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto';
+import type { Database } from '../database/schema.ts';
+import { type Resource, recordTransition } from '../events/transitions.ts';
+import { invalid, notFound } from '../http/problems.ts';
+import type { Job, Jobs } from '../jobs/queue.ts';
+import { insertResource } from '../resources/resources.ts';
+import type { OperationWork } from './run.ts';
+
+export const SETTLEMENT_QUEUE = 'settlements';
+export const PAYABLE_OPEN = 'Payable.Open';
+
+/** Throws a 422 when the payable can no longer be opened. */
+export function checkOpenable(payable: Resource): void {
+  if (payable.status === 'Draft' || payable.status === 'Open' || payable.status === 'Paid') return;
+  throw invalid('payableId', `names a payable that is ${payable.status}; create a new payable`);
+}
+
+/**
+ * Opens a payable: money starts to move, and a settlement job lets it arrive later. A payable that is open or paid
+ * already is left as it is, so opening twice pays once.
+ */
+export function openPayableWork(jobs: Jobs, settlementSeconds: number): OperationWork {
+  return async (db, operation, now) => {
+    const payable = await lock(db, String(operation.input.payableId));
+    checkOpenable(payable);
+    if (payable.status !== 'Draft') {
+      return { status: 'Completed', result: { payableId: payable.id, status: payable.status } };
+    }
+    const opened = await recordTransition(db, payable, { part: 'Open', at: now });
+    const movement = await insertResource(db, {
+      id: `fm_${randomUUID()}`,
+      kind: 'FundsMovement',
+      account_id: payable.account_id,
+      counterparty_account_id: payable.counterparty_account_id,
+      status: 'Created',
+      fields: { payableId: payable.id, amount: payable.fields.amount, currency: payable.fields.currency },
+      at: now,
+    });
+    const created = await recordTransition(db, movement, { part: 'Created', at: now });
+    await recordTransition(db, created, { part: 'Processing', at: now });
+    const startAfter = new Date(now.getTime() + settlementSeconds * 1000);
+    const data = { payableId: payable.id, fundsMovementId: movement.id };
+    await jobs.enqueue(db, SETTLEMENT_QUEUE, [{ data, startAfter }]);
+    return { status: 'Completed', result: { ...data, status: opened.status } };
+  };
+}
+
+/** The money has arrived: the movement completes, and the payable and its invoice are paid. */
+export function settle(db: Database, now: () => Date, job: Job): Promise<void> {
+  return db.transaction().execute(async (trx) => {
+    const at = now();
+    const payable = await lock(trx, job.data.payableId ?? '');
+    if (payable.status !== 'Open') return;
+    await recordTransition(trx, await lock(trx, job.data.fundsMovementId ?? ''), { part: 'Completed', at });
+    await recordTransition(trx, payable, { part: 'Paid', at });
+    if (typeof payable.fields.invoiceId !== 'string') return;
+    await recordTransition(trx, await lock(trx, payable.fields.invoiceId), { part: 'Paid', at });
+  });
+}
+
+async function lock(db: Database, id: string): Promise<Resource> {
+  const resource = await db
+    .selectFrom('resources')
+    .selectAll()
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst();
+  if (!resource) throw notFound('resource', id);
+  return resource;
+}

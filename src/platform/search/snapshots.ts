@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
+import type { Database } from '../database/schema.ts';
+import type { Resource } from '../events/transitions.ts';
+import type { Call } from '../http/call.ts';
+import { invalid, notFound } from '../http/problems.ts';
+import { readFilters } from '../lists/filters.ts';
+import type { ListSource } from '../lists/page.ts';
+import { ofAccount, selectResources } from '../lists/resource-list.ts';
+import { resourceBody } from '../resources/resources.ts';
+
+/** A result set, frozen at one instant and paged by its id until it expires (contract section 4.2). */
+export interface Snapshot {
+  readonly id: string;
+  readonly totalSize: number;
+}
+
+/** More would be copied than anyone pages through. */
+const MAX_ROWS = 10_000;
+
+/** Freezes the results of a search. 422 when there are too many to freeze. */
+export function createSnapshot(
+  db: Database,
+  call: Call,
+  kind: string,
+  lifetimeSeconds: number,
+  now: Date,
+): Promise<Snapshot> {
+  const id = `rs_${randomUUID()}`;
+  return db.transaction().execute(async (trx) => {
+    await trx.deleteFrom('search_snapshots').where('expires_at', '<', now).execute();
+    const expiresAt = new Date(now.getTime() + lifetimeSeconds * 1000);
+    await trx
+      .insertInto('search_snapshots')
+      .values({ id, query: queryOf(call), total_size: 0, expires_at: expiresAt })
+      .execute();
+    const matches = selectResources(trx, call, kind, ofAccount)
+      .select([
+        sql<string>`${id}`.as('snapshot_id'),
+        sql<string>`row_number() over (order by sequence)`.as('position'),
+        sql<string>`to_jsonb(resources)`.as('resource'),
+      ])
+      .orderBy('sequence')
+      .limit(MAX_ROWS + 1);
+    const { numInsertedOrUpdatedRows } = await trx
+      .insertInto('search_snapshot_rows')
+      .columns(['snapshot_id', 'position', 'resource'])
+      .expression(matches)
+      .executeTakeFirst();
+    const totalSize = Number(numInsertedOrUpdatedRows ?? 0);
+    if (totalSize > MAX_ROWS) {
+      throw invalid('page[mode]', `freezes at most ${MAX_ROWS} results; narrow the search with filters`);
+    }
+    await trx.updateTable('search_snapshots').set({ total_size: totalSize }).where('id', '=', id).execute();
+    return { id, totalSize };
+  });
+}
+
+/** The snapshot; 404 when it has expired or is another Account's, 422 when it was made by another search. */
+export async function findSnapshot(db: Database, call: Call, id: string, now: Date): Promise<Snapshot> {
+  const snapshot = await db
+    .selectFrom('search_snapshots')
+    .selectAll()
+    .where('id', '=', id)
+    .where('expires_at', '>', now)
+    .executeTakeFirst();
+  const query = queryOf(call);
+  const isOfCaller = snapshot?.query.startsWith(`${JSON.stringify([call.caller.accountId])}`) === true;
+  if (!snapshot || !isOfCaller) throw notFound('result set', id);
+  if (snapshot.query !== query) throw invalid('page[resultSetId]', 'belongs to a search with other filters');
+  return { id, totalSize: snapshot.total_size };
+}
+
+/** The frozen rows. */
+export function snapshotList(
+  db: Database,
+  snapshot: Snapshot,
+): ListSource<{ position: string; resource: object }> {
+  return {
+    fetch: (afterKey, limit) =>
+      db
+        .selectFrom('search_snapshot_rows')
+        .select(['position', 'resource'])
+        .where('snapshot_id', '=', snapshot.id)
+        .where('position', '>', afterKey)
+        .orderBy('position')
+        .limit(limit)
+        .execute(),
+    keyOf: (row) => String(row.position),
+    toBody: ({ resource }) => resourceBody(thaw(resource as FrozenResource)),
+    count: () => Promise.resolve(snapshot.totalSize),
+  };
+}
+
+type FrozenResource = Omit<Resource, 'created_at' | 'updated_at'> & {
+  created_at: string;
+  updated_at: string;
+};
+
+function thaw(frozen: FrozenResource): Resource {
+  return { ...frozen, created_at: new Date(frozen.created_at), updated_at: new Date(frozen.updated_at) };
+}
+
+/** What a snapshot belongs to; the Account comes first, by itself. */
+function queryOf(call: Call): string {
+  return `${JSON.stringify([call.caller.accountId])}${JSON.stringify([call.operationId, readFilters(call)])}`;
+}
