@@ -5,7 +5,7 @@ import { Command } from 'commander';
 import { check } from './commands/check.ts';
 import { demo } from './commands/demo.ts';
 import { failureText } from './commands/failure.ts';
-import { platform } from './commands/platform.ts';
+import { platformCommand } from './commands/platform.ts';
 import { REMEMBERED_HOURS, revoke } from './commands/revoke.ts';
 import { start } from './commands/start.ts';
 
@@ -31,12 +31,7 @@ program
   .command('demo')
   .description('run the gateway in front of the platform, with everything embedded')
   .action(demo);
-program
-  .command('platform')
-  .description('run the platform that the demo puts behind the gateway')
-  .option('--host <address>', 'address to listen on', '127.0.0.1')
-  .option('--port <number>', 'port to listen on; 0 takes a free one', '3000')
-  .action(platform);
+program.addCommand(platformCommand());
 program
   .command('revoke')
   .description('revoke one token, or everything that a principal was given until now, at every replica')

@@ -1,15 +1,124 @@
-import { startPlatform } from '../platform/server.ts';
+import { Command, Option } from 'commander';
+import { type ActingAs, callPlatform, PlatformCallError } from '../platform/development/client.ts';
 import { CommandError } from './failure.ts';
 import { closeOnSignal } from './run.ts';
 
-/** `weir platform`: the service behind the gateway. */
-export async function platform({ host, port }: { host: string; port: string }): Promise<void> {
-  const number = Number(port);
-  if (!Number.isInteger(number) || number < 0 || number > 65_535) {
-    throw new CommandError(`--port ${port} is not a port: give a whole number from 0 to 65535`);
-  }
-  const running = await startPlatform({ host, port: number });
+/** `weir platform`: the service behind the gateway, and two tools for those who build against its events. */
+export function platformCommand(): Command {
+  const command = new Command('platform')
+    .description(
+      'run the platform that the demo puts behind the gateway; see docs/platform.md for its environment',
+    )
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .option('--port <number>', 'port to listen on; 0 takes a free one', '3000')
+    .option('--data <directory>', 'keep the embedded database in this directory instead of in memory')
+    .action(platform);
+  command.addCommand(
+    actingOptions(new Command('trigger'))
+      .description('make an event happen, such as Invoice.Paid')
+      .argument('<type>', 'any published event type')
+      .option('--resource <id>', 'the resource that it happens to; one is made up otherwise')
+      .option('--counterparty <account>', 'the other party of an event that is sent to both', 'acct_2')
+      .addOption(new Option('--channel <name>', 'of a Notification event').choices(['InApp', 'Email', 'SMS']))
+      .action(trigger),
+  );
+  command.addCommand(
+    actingOptions(new Command('listen'))
+      .description('receive events on this machine, verify their signatures and print them')
+      .option('--events <entries...>', 'what to subscribe to', ['*'])
+      .addOption(
+        new Option('--scope <type>', 'whose events')
+          .choices(['Account', 'Organization', 'Person'])
+          .default('Account'),
+      )
+      .option('--receiver-port <number>', 'port of the receiver; 0 takes a free one', '0')
+      .action(listenToEvents),
+  );
+  return command;
+}
+
+interface ActingFlags {
+  readonly url: string;
+  readonly account: string;
+  readonly organization: string;
+  readonly person: string;
+}
+
+function actingOptions(command: Command): Command {
+  return command
+    .option('--url <url>', 'where the platform listens', 'http://127.0.0.1:3000')
+    .option('--account <id>', 'the acting Account', 'acct_1')
+    .option('--organization <id>', 'its Organization', 'org_1')
+    .option('--person <id>', 'the acting Person', 'person_1');
+}
+
+function toActingAs({ url, account, organization, person }: ActingFlags): ActingAs {
+  if (!URL.canParse(url))
+    throw new CommandError(`--url ${url} is not a URL: give one such as http://127.0.0.1:3000`);
+  return { url, account, organization, principal: person };
+}
+
+async function platform(flags: { host: string; port: string; data?: string }): Promise<void> {
+  const port = toPort('--port', flags.port);
+  const { startPlatform } = await import('../platform/server.ts');
+  const { optionsFromEnv } = await import('../platform/settings.ts');
+  const running = await startPlatform({
+    host: flags.host,
+    port,
+    ...optionsFromEnv(process.env),
+    ...(flags.data && { database: { kind: 'directory', path: flags.data } as const }),
+  });
   process.stdout.write(`platform listening on ${running.url}\n`);
   process.send?.({ url: running.url });
   closeOnSignal(() => running.close());
+}
+
+interface TriggerFlags extends ActingFlags {
+  readonly resource?: string;
+  readonly counterparty: string;
+  readonly channel?: string;
+}
+
+async function trigger(type: string, flags: TriggerFlags): Promise<void> {
+  const body = {
+    type,
+    counterpartyAccountId: flags.counterparty,
+    ...(flags.resource && { resourceId: flags.resource }),
+    ...(flags.channel && { channel: flags.channel }),
+  };
+  const triggered = callPlatform(toActingAs(flags), 'POST', '/v3/platform/event-triggers', body);
+  const answer = await inSentences(triggered);
+  process.stdout.write(`${JSON.stringify(answer, undefined, 2)}\n`);
+}
+
+interface ListenFlags extends ActingFlags {
+  readonly events: string[];
+  readonly scope: string;
+  readonly receiverPort: string;
+}
+
+async function listenToEvents(flags: ListenFlags): Promise<void> {
+  const { listen } = await import('../platform/development/listen.ts');
+  const as = toActingAs(flags);
+  const port = toPort('--receiver-port', flags.receiverPort);
+  const print = (line: string) => process.stdout.write(`${line}\n`);
+  const options = { as, subscribedEvents: flags.events, scope: flags.scope, port, print };
+  const listener = await inSentences(listen(options));
+  print(`listening on ${listener.url} for ${flags.events.join(', ')} of ${flags.account}; Ctrl-C stops.`);
+  closeOnSignal(() => listener.close());
+}
+
+function toPort(flag: string, text: string): number {
+  const port = Number(text);
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new CommandError(`${flag} ${text} is not a port: give a whole number from 0 to 65535`);
+}
+
+/** Runs a client of the platform; whatever it has to say about a failure is meant for a person. */
+async function inSentences<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    throw error instanceof PlatformCallError ? new CommandError(error.message) : error;
+  }
 }

@@ -1,4 +1,6 @@
-import { PGlite } from '@electric-sql/pglite';
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { PGlite } from '@electric-sql/pglite';
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
 
 /** What the platform needs of a PostgreSQL client, whichever it is. */
@@ -12,7 +14,7 @@ export interface ScriptPool extends PostgresPool {
  * transactions run on it. It is one connection: whoever holds it makes the others wait, in order of arrival.
  */
 export async function openPglitePool(directory: string | undefined): Promise<ScriptPool> {
-  const pglite = await PGlite.create(directory === undefined ? {} : { dataDir: directory });
+  const pglite = await openPglite(directory);
   let lastInLine: Promise<void> = Promise.resolve();
 
   const takeTurn = async (): Promise<() => void> => {
@@ -49,6 +51,19 @@ export async function openPglitePool(directory: string | undefined): Promise<Scr
       await pglite.close();
     },
   };
+}
+
+/**
+ * Both packages are loaded only where they are used: one is a whole PostgreSQL, the other its first data directory,
+ * which takes a quarter of the time and half of the memory that making one would.
+ */
+async function openPglite(directory: string | undefined): Promise<PGlite> {
+  const { PGlite } = await import('@electric-sql/pglite');
+  if (directory !== undefined && existsSync(join(directory, 'PG_VERSION'))) return PGlite.create(directory);
+  if (directory !== undefined) mkdirSync(directory, { recursive: true });
+  const { dataDir } = await import('@electric-sql/pglite-prepopulatedfs');
+  const loadDataDir = await dataDir();
+  return PGlite.create({ loadDataDir, ...(directory !== undefined && { dataDir: directory }) });
 }
 
 const COMMANDS = ['INSERT', 'UPDATE', 'DELETE', 'MERGE'] as const;

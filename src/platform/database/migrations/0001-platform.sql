@@ -58,7 +58,7 @@ create table events (
   type text not null,
   scope_type text not null,
   scope_id text not null,
-  payload jsonb not null,
+  payload json not null,
   occurred_at timestamptz not null,
   relayed_at timestamptz
 );

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Platform, startPlatform } from '../../src/platform/server.ts';
+import { ACCT_1, ACCT_2, ACCT_3, type Client, createClient } from './fixtures/client.ts';
+import { databases, type OpenTestDatabase } from './fixtures/databases.ts';
+
+describe.each(databases)('on $name', ({ open }) => {
+  let database: OpenTestDatabase;
+  let platform: Platform;
+  let client: Client;
+  let nowMs = Date.now();
+  beforeAll(async () => {
+    database = await open();
+    const now = () => new Date(nowMs);
+    platform = await startPlatform({
+      host: '127.0.0.1',
+      port: 0,
+      database: database.settings,
+      seed: true,
+      now,
+    });
+    client = createClient(platform.url, ACCT_1);
+  });
+  afterAll(async () => {
+    await platform?.close();
+    await database?.close();
+  });
+
+  test('a walk meets every payee once, whatever the page size, and ends at an empty token', async () => {
+    for (const size of [1, 7, 25, 60, 100]) {
+      const ids = (await client.walk(`/v3/payments/payees?page[size]=${size}`)).map(({ id }) => id);
+      expect(new Set(ids).size).toBe(60);
+      expect(ids.length).toBe(60);
+    }
+  });
+
+  test('a page holds 25 by default and counts all matches', async () => {
+    const { body } = await client.get('/v3/payments/payees');
+    expect([body.data.length, body.pagination.totalSize]).toEqual([25, 60]);
+    const activated = await client.get('/v3/payments/payees?filter[status][eq]=Activated');
+    expect(activated.body.pagination.totalSize).toBe(36);
+    expect(new Set(activated.body.data.map(({ status }) => status))).toEqual(new Set(['Activated']));
+    const late = await client.get('/v3/payments/payees?filter[createdAt][gte]=2026-01-07T09:00:00Z');
+    expect(late.body.pagination.totalSize).toBe(12);
+  });
+
+  test.each([
+    ['page[size]=0', 'page[size]'],
+    ['page[size]=101', 'page[size]'],
+    ['page[size]=many', 'page[size]'],
+    ['pageSize=5', 'pageSize'],
+    ['limit=5', 'limit'],
+    ['filter[email][eq]=x', 'filter[email][eq]'],
+    ['filter[createdAt][gte]=yesterday', 'filter[createdAt][gte]'],
+    ['page[token]=nonsense', 'page[token]'],
+  ])('%s is 422 naming %s, with exactly the members of a problem', async (query, field) => {
+    const { status, headers, body } = await client.get(`/v3/payments/payees?${query}`);
+    expect([status, body.code, body.errors[0]?.field]).toEqual([422, 'ValidationError', field]);
+    expect(headers.get('content-type')).toMatch(/^application\/problem\+json/);
+    const members = ['type', 'title', 'status', 'detail', 'code', 'requestId', 'extensions', 'errors'];
+    expect(Object.keys(body).sort()).toEqual(members.sort());
+    expect(body.type).toMatch(/\/errors\/validation-error$/);
+  });
+
+  test('a token of another filter, another list, another Account or another time is 422', async () => {
+    const { body } = await client.get('/v3/payments/payees?page[size]=5');
+    const token = `page[token]=${body.pagination.nextPageToken}`;
+    expect((await client.get(`/v3/payments/payees?page[size]=9&${token}`)).status).toBe(200);
+    expect((await client.get(`/v3/payments/payees?filter[status][eq]=Activated&${token}`)).status).toBe(422);
+    expect((await client.get(`/v3/payments/payables?${token}`)).status).toBe(422);
+    expect((await createClient(platform.url, ACCT_2).get(`/v3/payments/payees?${token}`)).status).toBe(422);
+    nowMs += 901_000;
+    const late = await client.get(`/v3/payments/payees?page[size]=5&${token}`);
+    expect([late.status, late.body.errors[0]?.field]).toEqual([422, 'page[token]']);
+  });
+
+  test('Accounts and Persons start again with a token that does not fit', async () => {
+    for (const list of ['accounts', 'persons']) {
+      const first = await client.get(`/v3/platform/${list}`);
+      const again = await client.get(`/v3/platform/${list}?page[token]=nonsense`);
+      expect(again.status).toBe(200);
+      expect(again.body.data).toEqual(first.body.data);
+    }
+  });
+
+  test('an Account sees the Accounts of its Organization, and without one only itself', async () => {
+    const ids = async (who: Record<string, string>) =>
+      (await createClient(platform.url, who).walk('/v3/platform/accounts')).map(({ id }) => id);
+    expect(await ids(ACCT_1)).toEqual(['acct_1', 'acct_2']);
+    expect(await ids(ACCT_3)).toEqual(['acct_3']);
+  });
+
+  test('audit logs hold every write, at most 25 a page, uncounted', async () => {
+    for (let i = 0; i < 30; i++) await client.send('POST', '/v3/platform/sessions');
+    const { body } = await client.get('/v3/platform/audit-logs');
+    expect(body.data.length).toBe(25);
+    expect(body.pagination).not.toHaveProperty('totalSize');
+    const all = await client.walk('/v3/platform/audit-logs?page[size]=25');
+    expect(all.filter(({ operation }) => operation === 'createSession').length).toBe(30);
+    expect((await client.get('/v3/platform/audit-logs?page[size]=26')).status).toBe(422);
+  });
+
+  test('nobody reads what belongs to another Account', async () => {
+    expect((await client.get('/v3/payments/payees/payee_1001')).status).toBe(200);
+    const { status, body } = await client.get('/v3/payments/payees/payee_2001');
+    expect([status, body.code]).toEqual([404, 'ResourceNotFound']);
+  });
+
+  test('every event type is listed with every field', async () => {
+    const { body } = await client.get('/v3/platform/webhook-event-types');
+    const published = body.data.filter(({ contractStatus }) => contractStatus === 'Published');
+    expect(published.length).toBe(111);
+    for (const type of body.data) {
+      expect(Object.keys(type)).toEqual([
+        ...['type', 'contractStatus', 'availableForSubscription', 'resource', 'domain', 'payloadTier'],
+        ...['moneyMovement', 'allowedRoutingSubjectTypes', 'description'],
+      ]);
+      expect(type).toMatchObject({ availableForSubscription: type.contractStatus === 'Published' });
+    }
+  });
+
+  test('a request that did not come through the gateway is 401', async () => {
+    expect((await createClient(platform.url, {}).get('/v3/payments/payees')).status).toBe(401);
+  });
+});
