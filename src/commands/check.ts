@@ -1,8 +1,8 @@
 import { readConfiguration } from './configuration.ts';
 
 /** `weir check`: reads everything that `start` would read; a problem anywhere is thrown with all the others. */
-export function check({ config }: { config: string }): void {
-  const { operations, limits, identities } = readConfiguration(config, process.env);
+export async function check({ config }: { config: string }): Promise<void> {
+  const { operations, limits, identities } = await readConfiguration(config, process.env);
   const dear = operations.filter(({ cost }) => cost > 1).length;
   process.stdout.write(
     `${config} is sound: ${operations.length} operations (${dear} cost more than 1 point), ` +

@@ -9,7 +9,7 @@ const CONFIG = fileURLToPath(new URL('../demo/weir.yaml', import.meta.url));
 
 /** `weir demo`: the gateway in this process, the platform in another, everything embedded. */
 export async function demo(): Promise<void> {
-  const configuration = readConfiguration(CONFIG, process.env);
+  const configuration = await readConfiguration(CONFIG, process.env);
   const platform = await startPlatformProcess(new URL(configuration.settings.upstream.url));
   try {
     const gateway = await runGateway(configuration);

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
-import { checkCosts } from '../config/costs.ts';
 import type { Identities } from '../config/identities.ts';
 import type { Limits } from '../config/limits.ts';
-import type { ListedOperation } from '../config/openapi.ts';
 import { ConfigError, formatProblem } from '../config/problem.ts';
+import type { Settings } from '../config/settings.ts';
 import { type ReloadedFile, type ReloadObserver, type Watched, watchFiles } from '../config/watch.ts';
-import type { Configuration } from './configuration.ts';
+import type { ListedOperation } from '../openapi/listed-operation.ts';
+import { type Configuration, findCosts } from './configuration.ts';
 
 /** Whom to hand changed files to. */
 export interface Reloadable {
@@ -33,7 +33,7 @@ export function followFiles(
     files: () => files.limits.files(),
     load: () => files.limits.reload(),
     onLoad(changed) {
-      refuseCosts(operations, changed, settings.limits.file);
+      refuseCosts(operations, changed, settings);
       reloadable.limits(changed);
       limits = changed;
       operationsWatch.retry();
@@ -43,10 +43,10 @@ export function followFiles(
   const operationsWatch = watchFiles<readonly ListedOperation[]>({
     ...told('operations'),
     current: operations,
-    files: () => [files.operations.file],
-    load: () => files.operations.read(),
+    files: () => files.operations.files(),
+    load: () => files.operations.load(),
     onLoad(changed) {
-      refuseCosts(changed, limits, settings.limits.file);
+      refuseCosts(changed, limits, settings);
       reloadable.operations(changed);
       operations = changed;
       limitsWatch.retry();
@@ -73,8 +73,8 @@ export function followFiles(
   };
 }
 
-function refuseCosts(operations: readonly ListedOperation[], limits: Limits, source: string): void {
-  const problems = checkCosts(operations, limits, source);
+function refuseCosts(operations: readonly ListedOperation[], limits: Limits, settings: Settings): void {
+  const problems = findCosts(operations, limits, settings);
   if (problems.length > 0) throw new ConfigError(problems);
 }
 

@@ -1,4 +1,5 @@
 import type { BucketName, Limits } from './limits.ts';
+import { formatPlace, type Place } from './place.ts';
 import { formatPath, type Problem } from './problem.ts';
 
 /** What the check needs to know of an operation. */
@@ -7,6 +8,8 @@ export interface PricedOperation {
   readonly kind: 'read' | 'write';
   readonly cost: number;
   readonly personOnly: boolean;
+  /** Where the cost is written; undefined for one that is written nowhere. */
+  readonly costWrittenAt?: Place | undefined;
 }
 
 /**
@@ -27,7 +30,7 @@ export function checkCosts(
       source,
       path: formatPath(path),
       message: `the limit ${limit} is below the cost ${operation.cost} of operation ${operation.id}, which could never pass`,
-      hint: `raise the limit to at least ${operation.cost}`,
+      hint: `raise the limit to at least ${operation.cost}${orLower(operation)}`,
     });
   };
   for (const [bucket, { limit }] of Object.entries(limits.defaults))
@@ -40,6 +43,10 @@ export function checkCosts(
     }
   }
   return problems;
+}
+
+function orLower({ costWrittenAt }: PricedOperation): string {
+  return costWrittenAt === undefined ? '' : `, or lower the cost at ${formatPlace(costWrittenAt)}`;
 }
 
 function dearestByBucket(operations: readonly PricedOperation[]): ReadonlyMap<BucketName, PricedOperation> {

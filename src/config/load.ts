@@ -3,7 +3,6 @@ import { identityFindings } from './callers/findings.ts';
 import { parseKeyFile } from './callers/key-file.ts';
 import { type Identities, parseIdentities } from './identities.ts';
 import { LimitsFiles } from './limits-files.ts';
-import { type ListedOperation, parseOperations } from './openapi.ts';
 import { ConfigError } from './problem.ts';
 import type { Environment } from './reader/environment.ts';
 import { parse, resolveFiles } from './reader/parse.ts';
@@ -19,24 +18,18 @@ export function loadSettings(path: string, env: Environment): Settings {
   return resolveFiles(settingsSchema, value, path);
 }
 
-/** The files that the settings name, to be read now and again while running. */
+/** The files that the settings name, save those of the operations, to be read now and again while running. */
 export interface ConfigurationFiles {
   readonly limits: LimitsFiles;
-  readonly operations: ParsedFile<readonly ListedOperation[]>;
   /** Undefined where callers and Accounts are known from elsewhere. */
   readonly identities: ParsedFile<Identities> | undefined;
   /** The public keys of token issuers; undefined where they come from elsewhere. */
   readonly keys: ParsedFile<JSONWebKeySet> | undefined;
 }
 
-export function configurationFiles({ limits, operations, identity }: Settings): ConfigurationFiles {
+export function configurationFiles({ limits, identity }: Settings): ConfigurationFiles {
   return {
     limits: new LimitsFiles(limits.file, limits.overrides),
-    operations: new ParsedFile(
-      operations.openapi,
-      parseOperations,
-      'the setting operations.openapi names it',
-    ),
     identities: identitiesFile(identity),
     keys: keyFile(identity),
   };

@@ -1,5 +1,6 @@
 import { type Static, type TProperties, Type } from 'typebox';
 import { identitySchema } from './identity-settings.ts';
+import { operationsSchema } from './operation-settings.ts';
 import { storeSchema } from './store-settings.ts';
 
 /**
@@ -42,20 +43,7 @@ export const settingsSchema = Type.Object(
     }),
     store: storeSchema,
     identity: identitySchema,
-    operations: section('What operations exist and what they cost.', {
-      openapi: Type.String({
-        description: 'OpenAPI 3.1 document with `x-weir` prices.',
-        default: 'openapi.yaml',
-        minLength: 1,
-        file: true,
-        expects: 'the path of a file',
-      }),
-      unlisted: Type.Union([Type.Literal('charge'), Type.Literal('reject')], {
-        description:
-          'An operation that the document does not list: `charge` 1 point and forward, or `reject` with 404.',
-        default: 'charge',
-      }),
-    }),
+    operations: operationsSchema,
     limits: section('How many points each bucket holds.', {
       file: Type.String({
         description: 'Limits file; reloaded while running.',

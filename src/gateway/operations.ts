@@ -1,5 +1,5 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way';
-import type { ListedOperation } from '../config/openapi.ts';
+import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { Refusal } from './problems.ts';
 import type { Operation, OperationKind } from './types.ts';
 
@@ -16,34 +16,27 @@ const KINDS: Readonly<Record<string, OperationKind | 'free'>> = {
 
 export const METHODS: readonly string[] = Object.keys(KINDS);
 
-/** The cost of an operation that the document does not list (contract 8.1 rule 3: most cost 1). */
+/** The cost of an operation that is not listed, where the settings name none (contract 8.1 rule 3: most cost 1). */
 const UNLISTED_COST = 1;
 
 /** What to do with a request that no listed operation matches. */
-type UnlistedPolicy = 'charge' | 'reject';
+export type UnlistedPolicy = 'charge' | 'reject' | { readonly cost: number };
 
-/** The price list, ready for look-up by method and canonical path. */
+type Router = ReturnType<typeof createRouter>;
+
+/** The price list, ready for look-up by method and canonical path; it may be replaced while requests are under way. */
 export class PriceList {
-  #router = newRouter();
-  readonly #unlisted: UnlistedPolicy;
+  readonly #unlisted: Readonly<Record<OperationKind, Operation>> | undefined;
+  #router: Router;
 
   constructor(operations: readonly ListedOperation[], unlisted: UnlistedPolicy) {
-    this.#unlisted = unlisted;
-    this.replaceOperations(operations);
+    this.#unlisted = unlisted === 'reject' ? undefined : unlistedOperations(unlisted);
+    this.#router = routerOf(operations);
   }
 
-  /** Puts other operations in force, from the next request on. */
+  /** Puts other operations in force, from the next request on; what has been counted stays. */
   replaceOperations(operations: readonly ListedOperation[]): void {
-    const router = newRouter();
-    const declared = new Set(operations.map(({ method, path }) => `${method} ${path}`));
-    for (const { method, path, id, kind, cost, personOnly } of operations) {
-      add(router, method, path, { id, kind, cost, personOnly, listed: true });
-      // HEAD asks for a GET without its body (RFC 9110 section 9.3.2), so it has the GET's price.
-      if (method === 'GET' && !declared.has(`HEAD ${path}`)) {
-        add(router, 'HEAD', path, { id, kind, cost, personOnly, listed: true });
-      }
-    }
-    this.#router = router;
+    this.#router = routerOf(operations);
   }
 
   /** The operation, `free` for OPTIONS (neither authenticated nor counted), or why there is none. */
@@ -55,18 +48,80 @@ export class PriceList {
       });
     }
     if (kind === 'free') return 'free';
-    const found = this.#router.find(method as HTTPMethod, path);
-    if (found !== null) return found.store as Operation;
-    if (this.#unlisted === 'reject') return new Refusal('ResourceNotFound', 'There is no such operation.');
-    return { id: 'unlisted', kind, cost: UNLISTED_COST, personOnly: false, listed: false };
+    const found = this.#router.find(method as HTTPMethod, path.includes('%') ? servedPath(path) : path);
+    if (found !== null) return (found.store as Operation | null) ?? malformed();
+    return this.#unlisted?.[kind] ?? new Refusal('ResourceNotFound', 'There is no such operation.');
   }
 }
 
-function newRouter() {
-  return FindMyWay({ caseSensitive: true });
+/** The operations that requests without a listed one are charged as. */
+export function unlistedOperations(
+  policy: Exclude<UnlistedPolicy, 'reject'>,
+): Readonly<Record<OperationKind, Operation>> {
+  const cost = policy === 'charge' ? UNLISTED_COST : policy.cost;
+  const unlisted = { id: 'unlisted', cost, personOnly: false, listed: false } as const;
+  return { read: { ...unlisted, kind: 'read' }, write: { ...unlisted, kind: 'write' } };
 }
 
-function add(router: ReturnType<typeof newRouter>, method: string, path: string, operation: Operation): void {
-  const pattern = path.replaceAll(':', '::').replaceAll(/\{([^}]+)\}/g, (_, name: string) => `:${name}`);
-  router.on(method as HTTPMethod, pattern, () => undefined, operation);
+/** Longer than any request target that Node's parser lets through. */
+const MAX_PARAMETER_LENGTH = 1_000_000;
+
+/**
+ * A parameter longer than the router's default of 100 characters, or one that is no UTF-8, would make a request for a
+ * dear operation an unlisted one: the first is allowed, the second gets a route without an operation.
+ */
+function createRouter() {
+  return FindMyWay({ caseSensitive: true, maxParamLength: MAX_PARAMETER_LENGTH, onBadUrl: () => undefined });
+}
+
+function malformed(): Refusal {
+  return new Refusal('BadRequest', 'The path has an escape that is not valid UTF-8.');
+}
+
+function routerOf(operations: readonly ListedOperation[]): Router {
+  const router = createRouter();
+  const declared = new Set(operations.map(({ method, path }) => `${method} ${path}`));
+  for (const { method, path, id, kind, cost, personOnly, rules } of operations) {
+    const pattern = routePattern(path);
+    if (pattern === undefined) continue;
+    const operation: Operation = { id, kind, cost, personOnly, listed: true, rules };
+    router.on(method as HTTPMethod, pattern, () => undefined, operation);
+    // HEAD asks for a GET without its body (RFC 9110 section 9.3.2), so it has the GET's price.
+    if (method === 'GET' && !declared.has(`HEAD ${path}`))
+      router.on('HEAD', pattern, () => undefined, operation);
+  }
+  return router;
+}
+
+/** `/v3/files/{name}.{format}` in the router's words; undefined for a path that no request target can be. */
+function routePattern(path: string): string | undefined {
+  const literals = path.replaceAll(/\{[^{}]*\}/g, '');
+  if (/[?#*{}]/.test(literals)) return undefined;
+  let count = 0;
+  const segments = path.split('/').map((segment) => {
+    const isWhole = /^\{[^{}]*\}$/.test(segment);
+    const parts = segment.split(/(\{[^{}]*\})/).map((part) => {
+      if (!part.startsWith('{')) return decodedLiteral(part).replaceAll(':', '::');
+      return isWhole ? `:p${count++}` : `:p${count++}([^/]+?)`;
+    });
+    return parts.join('');
+  });
+  return segments.join('/');
+}
+
+/** The router compares what escapes stand for. */
+function decodedLiteral(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Escapes of characters that a path segment may hold as they are (RFC 3986 section 3.3). */
+const PCHAR_ESCAPE = /%(?:21|24|26|27|28|29|2A|2B|2C|3A|3B|3D|40)/g;
+
+/** Upstreams decode a segment before they route: `/things/1%3Acancel` may be served as `/things/1:cancel`. */
+function servedPath(path: string): string {
+  return path.replaceAll(PCHAR_ESCAPE, (octet) => decodeURIComponent(octet));
 }

@@ -1,6 +1,7 @@
 /** What crosses from one stage of the gateway to the next. */
 import type { Account } from '../config/identities.ts';
 import type { UncountedReason } from '../store/store.ts';
+import type { RequestRules } from '../validation/rules.ts';
 import type { Refusal } from './problems.ts';
 
 /** Contract section 8.1: reads and writes have buckets of their own; OPTIONS has none. */
@@ -24,6 +25,8 @@ export interface Operation {
   readonly personOnly: boolean;
   /** False when the document does not know this method and path. */
   readonly listed: boolean;
+  /** What a request must satisfy to be forwarded; undefined where nothing is validated. */
+  readonly rules?: RequestRules | undefined;
 }
 
 /** Who sent the request, proven by its token. */

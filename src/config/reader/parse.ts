@@ -79,8 +79,14 @@ export function resolveFiles<T>(schema: TSchema, value: T, source: string): T {
 }
 
 function resolved(schema: SchemaNode, value: unknown, folder: string): unknown {
-  if (typeof value === 'string') return schema.file ? resolve(folder, value) : value;
-  if (Array.isArray(value)) return value.map((one) => resolved(schema.items ?? {}, one, folder));
+  if (typeof value === 'string') {
+    const isFile = schema.file || schema.anyOf?.some((variant) => variant.file);
+    return isFile ? resolve(folder, value) : value;
+  }
+  if (Array.isArray(value)) {
+    const list = schema.anyOf?.find((variant) => variant.items !== undefined) ?? schema;
+    return value.map((one) => resolved(list.items ?? {}, one, folder));
+  }
   if (!isMapping(value)) return value;
   const variant = schema.anyOf?.find((one) => one.properties?.kind?.const === value.kind) ?? schema;
   const entries = Object.entries(value).map(([key, one]) => {

@@ -25,7 +25,7 @@ describe('the settings of weir.yaml', () => {
       upstream: { url: 'http://127.0.0.1:3000' },
       store: { kind: 'memory', keyPrefix: 'weir', deadlineMs: 25, onStoreFailure: 'serve' },
       identity: { kind: 'static', file: 'identities.yaml' },
-      operations: { openapi: 'openapi.yaml', unlisted: 'charge' },
+      operations: { list: [], unlisted: 'charge', maxCost: 10, maxBodyBytes: 262_144 },
       limits: { file: 'limits.yaml', overrides: [] },
       log: { level: 'info', access: true },
     });
@@ -52,7 +52,7 @@ baseUrl: ftp://x
       'weir.yaml:6: admin: must be a mapping, is 3',
       'weir.yaml:4: store.kind: must be memory, redis, cluster or sentinel, is "rediss": did you mean "redis"?',
       'weir.yaml:5: identity.fle: unknown key "fle": did you mean "file"?',
-      'weir.yaml:7: operations.unlisted: must be charge or reject, is "chrge"',
+      'weir.yaml:7: operations.unlisted: must be charge, reject or a mapping such as {cost: 2}, is "chrge"',
     ]);
   });
 

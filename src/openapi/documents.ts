@@ -1,0 +1,173 @@
+import { createHash } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { $RefParser, JSONParserErrorGroup } from '@apidevtools/json-schema-ref-parser';
+import { ConfigError, formatPath, type Problem } from '../config/problem.ts';
+import { readText } from '../config/reader/read-text.ts';
+import { isMapping } from '../config/reader/schema-node.ts';
+import { readYaml, type YamlText } from '../config/reader/yaml-text.ts';
+import { decoded, resolveReference } from './references.ts';
+
+/** One file of an API's description. */
+interface Document extends YamlText {
+  readonly file: string;
+  /** Tells two texts apart. */
+  readonly digest: string;
+}
+
+/** A value in one of the files, and where it stands. */
+export interface Node {
+  readonly document: Document;
+  readonly path: readonly string[];
+  readonly value: unknown;
+}
+
+/** More `$ref`s than this from one to the next are a ring. */
+const MAX_REFS = 50;
+
+/** An OpenAPI document and every file that its `$ref`s lead to. */
+export class Documents {
+  readonly root: Node;
+  readonly #documents: ReadonlyMap<string, Document>;
+  readonly #failures: ReadonlyMap<string, Problem>;
+
+  constructor(
+    root: Document,
+    documents: ReadonlyMap<string, Document>,
+    failures: ReadonlyMap<string, Problem>,
+  ) {
+    this.root = { document: root, path: [], value: root.value };
+    this.#documents = documents;
+    this.#failures = failures;
+  }
+
+  /** All files by their path and content, those included that could not be read. */
+  files(): readonly string[] {
+    return [...this.#documents.keys(), ...this.#failures.keys()];
+  }
+
+  all(): readonly Document[] {
+    return [...this.#documents.values()];
+  }
+
+  /** Where the `$ref`s of this node end; the node itself when it is none. A Problem when they lead nowhere. */
+  follow(node: Node): Node | Problem {
+    let current = node;
+    for (let count = 0; count < MAX_REFS; count++) {
+      const ref = isMapping(current.value) ? current.value.$ref : undefined;
+      if (typeof ref !== 'string') return current;
+      const next = this.#target(current, ref);
+      if ('message' in next) return next;
+      current = next;
+    }
+    return problemAt(node, 'its $refs lead round in a ring');
+  }
+
+  #target(from: Node, ref: string): Node | Problem {
+    const target = resolveReference(ref, from.document.file);
+    if (target?.words === undefined) return problemAt(child(from, '$ref'), `"${ref}" is no reference`);
+    const { file, words } = target;
+    const failure = this.#failures.get(file);
+    if (failure !== undefined) return failure;
+    const document = this.#documents.get(file);
+    let node: Node | undefined =
+      document === undefined ? undefined : { document, path: [], value: document.value };
+    for (const word of words) node = existing(node, word);
+    return node ?? problemAt(child(from, '$ref'), `"${ref}" leads nowhere`);
+  }
+}
+
+/** What stands under a key of a node; its value is undefined where there is no such key. */
+export function child(node: Node, key: string): Node {
+  const { value, document, path } = node;
+  const held = typeof value === 'object' && value !== null && Object.hasOwn(value, key);
+  return {
+    document,
+    path: [...path, key],
+    value: held ? (value as Record<string, unknown>)[key] : undefined,
+  };
+}
+
+function existing(node: Node | undefined, key: string): Node | undefined {
+  if (node === undefined) return undefined;
+  const found = child(node, key);
+  return found.value === undefined ? undefined : found;
+}
+
+export function problemAt(node: Node, message: string, hint?: string): Problem {
+  const line = node.document.lineOf(node.path);
+  return {
+    source: node.document.file,
+    ...(line === undefined ? {} : { line }),
+    path: formatPath(node.path),
+    message,
+    ...(hint === undefined ? {} : { hint }),
+  };
+}
+
+/**
+ * Reads a document and the files that it refers to, on this machine only: what an address on the network would answer
+ * is not for a gateway to trust at its start.
+ *
+ * @throws ConfigError when the document itself cannot be read. A file that some `$ref` names and that cannot be read
+ *   is a problem of whoever follows that `$ref`: many documents carry such references in examples.
+ */
+export async function openDocuments(file: string): Promise<Documents> {
+  const documents = new Map<string, Document>();
+  const failures = new Map<string, Problem>();
+  const open = (path: string): unknown => {
+    const opened = openDocument(path);
+    if ('message' in opened) failures.set(path, opened);
+    else documents.set(path, opened);
+    return 'value' in opened ? opened.value : undefined;
+  };
+  await crawl(file, open);
+  const root = documents.get(file);
+  if (root === undefined) throw new ConfigError([...failures.values()]);
+  return new Documents(root, documents, failures);
+}
+
+/** Calls `open` once for the file and for every file that is referred to; its value is looked through in turn. */
+async function crawl(file: string, open: (path: string) => unknown): Promise<void> {
+  const parse = ({ url }: { url: string }) => open(pathOf(url));
+  try {
+    await new $RefParser().resolve(file, {
+      continueOnError: true,
+      parse: {
+        json: false,
+        text: false,
+        binary: false,
+        yaml: { order: 1, canParse: true, allowEmpty: true, parse },
+      },
+      resolve: { http: false, file: { order: 1, canRead: true, read: () => '' } },
+    });
+  } catch (error) {
+    // What could not be opened is known already, with its line.
+    if (!(error instanceof JSONParserErrorGroup)) throw error;
+  }
+}
+
+function openDocument(file: string): Document | Problem {
+  if (/^https?:/.test(file)) {
+    return {
+      source: file,
+      path: '',
+      message: 'is not on this machine',
+      hint: 'keep a copy beside the document',
+    };
+  }
+  try {
+    const text = readText(file, 'the setting operations.openapi or a $ref names it');
+    const yaml = readYaml(text, file);
+    if ('message' in yaml) return yaml;
+    return { file, digest: createHash('sha256').update(text).digest('base64'), ...yaml };
+  } catch (error) {
+    if (error instanceof ConfigError && error.problems[0] !== undefined) return error.problems[0];
+    throw error;
+  }
+}
+
+/** ref-parser names local files by paths with percent escapes. */
+function pathOf(url: string): string {
+  if (url.startsWith('file:')) return fileURLToPath(url);
+  return /^https?:/.test(url) ? url : decoded(url);
+}

@@ -1,0 +1,27 @@
+import { formatPlace } from '../config/place.ts';
+import type { Problem } from '../config/problem.ts';
+import type { ListedOperation } from './listed-operation.ts';
+
+/** Two operations that match the very same requests: no reader could tell which of the prices holds. */
+export function findDoubles(operations: readonly ListedOperation[]): readonly Problem[] {
+  const first = new Map<string, ListedOperation>();
+  const problems: Problem[] = [];
+  for (const operation of operations) {
+    const { method, path, writtenAt } = operation;
+    const shape = `${method} ${path.replaceAll(/\{[^{}]*\}/g, '{}')}`;
+    const other = first.get(shape);
+    if (other === undefined) {
+      first.set(shape, operation);
+      continue;
+    }
+    const line = writtenAt.line();
+    problems.push({
+      source: writtenAt.file,
+      ...(line === undefined ? {} : { line }),
+      path: writtenAt.path,
+      message: `${method} ${path} matches the same requests as ${method} ${other.path} at ${formatPlace(other.writtenAt)}`,
+      hint: 'keep one of them',
+    });
+  }
+  return problems;
+}

@@ -1,0 +1,20 @@
+import type { PricedOperation } from '../config/costs.ts';
+import type { Place } from '../config/place.ts';
+import type { RequestRules } from '../validation/rules.ts';
+
+/** How much of a request is validated before it is forwarded. */
+export type Validation = 'none' | 'parameters' | 'body';
+
+/** One operation with its price, as the OpenAPI document or the setting `operations.list` has it. */
+export interface ListedOperation extends PricedOperation {
+  /** Upper case. */
+  readonly method: string;
+  /** With the base path of the document's servers, such as `/v3/payments/payables/{payableId}/open`. */
+  readonly path: string;
+  readonly writtenAt: Place;
+  /** Where the cost is written; undefined where it is the default of 1. */
+  readonly costWrittenAt: Place | undefined;
+  readonly validation: Validation;
+  /** What a request must satisfy; undefined where nothing is validated. */
+  readonly rules: RequestRules | undefined;
+}

@@ -1,0 +1,126 @@
+import { dirname, resolve } from 'node:path';
+import type { Place } from '../config/place.ts';
+import { ConfigError, formatPath, type Problem } from '../config/problem.ts';
+import { readText } from '../config/reader/read-text.ts';
+import { readYaml } from '../config/reader/yaml-text.ts';
+import type { Settings } from '../config/settings.ts';
+import { type Documents, openDocuments } from './documents.ts';
+import { findDoubles } from './doubles.ts';
+import type { ListedOperation } from './listed-operation.ts';
+import { DEFAULT_COST, KINDS_BY_METHOD, type ReadOptions, readOperations } from './read-operations.ts';
+
+type OperationSettings = Settings['operations'];
+
+/** What the settings name where they name neither documents nor a list. */
+const DEFAULT_DOCUMENT = 'openapi.yaml';
+
+/** The price list as the settings describe it: OpenAPI documents, a list, or both. */
+export class OperationFiles {
+  readonly #settings: OperationSettings;
+  readonly #settingsFile: string;
+  readonly #roots: readonly string[];
+  #files: readonly string[];
+  #last: { digests: string; operations: readonly ListedOperation[] } | undefined;
+
+  /** @param settingsFile where the settings are written, for messages and for the default document beside it */
+  constructor(settings: OperationSettings, settingsFile: string) {
+    this.#settings = settings;
+    this.#settingsFile = settingsFile;
+    const { openapi, list } = settings;
+    if (openapi !== undefined) this.#roots = typeof openapi === 'string' ? [openapi] : openapi;
+    else this.#roots = list.length > 0 ? [] : [resolve(dirname(settingsFile), DEFAULT_DOCUMENT)];
+    this.#files = this.#roots;
+  }
+
+  /** The documents and all files that they referred to when they were last read. */
+  files(): readonly string[] {
+    return this.#files;
+  }
+
+  /** Throws a ConfigError that carries every problem. The same list as before where no text has changed. */
+  async load(): Promise<readonly ListedOperation[]> {
+    const opened = await Promise.allSettled(this.#roots.map(openDocuments));
+    const documents = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    const problems = opened.flatMap((one) => (one.status === 'fulfilled' ? [] : problemsOf(one.reason)));
+    // A file that is gone for now is watched as well: it may come back.
+    const found = new Set([...this.#roots, ...documents.flatMap((one) => one.files())]);
+    this.#files = problems.length === 0 ? [...found] : [...new Set([...this.#files, ...found])];
+    const digests = documents.map(digestOf).join();
+    if (problems.length === 0 && this.#last?.digests === digests) return this.#last.operations;
+    const operations = await this.#read(documents, problems);
+    if (problems.length > 0) throw new ConfigError(problems);
+    this.#last = { digests, operations };
+    return operations;
+  }
+
+  async #read(documents: readonly Documents[], problems: Problem[]): Promise<readonly ListedOperation[]> {
+    const { maxCost, maxBodyBytes, basePath } = this.#settings;
+    const options: ReadOptions = { maxCost, maxBodyBytes, basePath };
+    const operations: ListedOperation[] = [];
+    for (const one of documents) {
+      const read = await readOperations(one, options);
+      operations.push(...read.operations);
+      problems.push(...read.problems);
+    }
+    operations.push(...this.#listed(problems));
+    problems.push(...findDoubles(operations));
+    return operations;
+  }
+
+  /** The operations of the setting `operations.list`; nothing of them is validated. */
+  #listed(problems: Problem[]): readonly ListedOperation[] {
+    const { list, maxCost } = this.#settings;
+    return list.map(({ method, path, cost = DEFAULT_COST, kind, ...rest }, index) => {
+      const place = (...words: string[]) =>
+        settingPlace(this.#settingsFile, ['operations', 'list', String(index), ...words]);
+      if (cost > maxCost) problems.push(tooDear(place('cost'), cost, maxCost));
+      return {
+        id: rest.id ?? `${method} ${path}`,
+        method,
+        path,
+        cost,
+        kind: kind ?? KINDS_BY_METHOD[method],
+        personOnly: rest.personOnly,
+        writtenAt: place(),
+        costWrittenAt: cost === DEFAULT_COST ? undefined : place('cost'),
+        validation: 'none',
+        rules: undefined,
+      };
+    });
+  }
+}
+
+function problemsOf(reason: unknown): readonly Problem[] {
+  if (reason instanceof ConfigError) return reason.problems;
+  throw reason;
+}
+
+function digestOf(documents: Documents): string {
+  return documents
+    .all()
+    .map(({ file, digest }) => `${file} ${digest}`)
+    .sort()
+    .join();
+}
+
+function settingPlace(file: string, path: readonly string[]): Place {
+  return {
+    file,
+    path: formatPath(path),
+    line() {
+      const yaml = readYaml(readText(file, ''), file);
+      return 'lineOf' in yaml ? yaml.lineOf(path) : undefined;
+    },
+  };
+}
+
+function tooDear(place: Place, cost: number, maxCost: number): Problem {
+  const line = place.line();
+  return {
+    source: place.file,
+    ...(line === undefined ? {} : { line }),
+    path: place.path,
+    message: `must be a whole number from 1 to ${maxCost}, is ${cost}`,
+    hint: 'operations.maxCost sets the top',
+  };
+}

@@ -1,0 +1,130 @@
+import type { Place } from '../config/place.ts';
+import { formatPath, type Problem } from '../config/problem.ts';
+import { isMapping } from '../config/reader/schema-node.ts';
+import { child, type Documents, type Node, problemAt } from './documents.ts';
+import { type Extension, readExtension } from './extension.ts';
+import type { ListedOperation } from './listed-operation.ts';
+import { readParameters } from './parameters.ts';
+import { readRules } from './read-rules.ts';
+import type { RuleMaker } from './rule-maker.ts';
+import { Schemas } from './schemas.ts';
+import { readBasePaths } from './servers.ts';
+
+/** The methods that spend points, and the buckets that they spend from (contract 8.1). */
+export const KINDS_BY_METHOD = {
+  GET: 'read',
+  HEAD: 'read',
+  POST: 'write',
+  PUT: 'write',
+  PATCH: 'write',
+  DELETE: 'write',
+} as const;
+
+type Method = keyof typeof KINDS_BY_METHOD;
+
+/** Contract 8.1 rule 3: "Most operations cost 1 point." */
+export const DEFAULT_COST = 1;
+
+/** What the settings say of all documents. */
+export interface ReadOptions {
+  readonly maxCost: number;
+  readonly maxBodyBytes: number;
+  /** Stands in for the paths of the documents' `servers`. */
+  readonly basePath: string | undefined;
+}
+
+/** Where the reading of one document stands. */
+interface Reading extends RuleMaker {
+  readonly options: ReadOptions;
+}
+
+/** A path with what its operations take from above. */
+interface PathItem {
+  readonly node: Node;
+  readonly path: string;
+  readonly basePaths: readonly string[];
+  readonly extension: Extension;
+}
+
+/** Paths that are read before others get the processor: schemas are compiled while requests are served. */
+const BATCH = 20;
+
+/** The priced operations of one description, and all that is wrong with it. */
+export async function readOperations(
+  documents: Documents,
+  options: ReadOptions,
+): Promise<{ operations: readonly ListedOperation[]; problems: readonly Problem[] }> {
+  const problems: Problem[] = [];
+  const { root } = documents;
+  const version = child(root, 'openapi').value;
+  if (typeof version !== 'string' || !/^3\.[01]\./.test(version)) {
+    problems.push(problemAt(child(root, 'openapi'), 'this is not an OpenAPI 3.0 or 3.1 document'));
+    return { operations: [], problems };
+  }
+  const schemas = new Schemas(documents, version.startsWith('3.0.'));
+  const reading: Reading = { documents, schemas, problems, options, maxBodyBytes: options.maxBodyBytes };
+  const operations: ListedOperation[] = [];
+  let paths = 0;
+  for (const item of pathItems(reading)) {
+    for (const method of Object.keys(KINDS_BY_METHOD) as Method[]) {
+      const node = child(item.node, method.toLowerCase());
+      if (isMapping(node.value)) operations.push(...readOperation(reading, item, method, node));
+    }
+    if (++paths % BATCH === 0) await new Promise((resume) => setImmediate(resume));
+  }
+  return { operations, problems };
+}
+
+function* pathItems({ documents, options, problems }: Reading): Generator<PathItem> {
+  const { root } = documents;
+  const paths = child(root, 'paths');
+  if (!isMapping(paths.value)) {
+    problems.push(problemAt(paths, 'the document lists no paths'));
+    return;
+  }
+  const above = readExtension(root, {}, options.maxCost, problems);
+  const basePaths = readBasePaths(root, problems) ?? [''];
+  for (const path of Object.keys(paths.value)) {
+    if (path.startsWith('x-')) continue;
+    const node = documents.follow(child(paths, path));
+    if ('message' in node) problems.push(node);
+    else if (!path.startsWith('/')) problems.push(problemAt(node, 'a path begins with a slash'));
+    else {
+      const extension = readExtension(node, above, options.maxCost, problems);
+      yield { node, path, basePaths: readBasePaths(node, problems) ?? basePaths, extension };
+    }
+  }
+}
+
+/** One operation under each base path of its servers. */
+function readOperation(reading: Reading, item: PathItem, method: Method, node: Node): ListedOperation[] {
+  const { documents, options, problems } = reading;
+  const extension = readExtension(node, item.extension, options.maxCost, problems);
+  const { cost = DEFAULT_COST, costNode, personOnly = false, kind = KINDS_BY_METHOD[method] } = extension;
+  const { validation = 'parameters' } = extension;
+  const basePaths =
+    options.basePath === undefined ? (readBasePaths(node, problems) ?? item.basePaths) : [options.basePath];
+  const parameters = validation === 'none' ? [] : readParameters(documents, item.node, node, problems);
+  const body = child(node, 'requestBody');
+  const requestBody = validation === 'body' && body.value !== undefined ? body : undefined;
+  const operationId = child(node, 'operationId').value;
+  return basePaths.map((basePath) => {
+    const path = basePath + item.path;
+    return {
+      method,
+      path,
+      id: typeof operationId === 'string' ? operationId : `${method} ${path}`,
+      kind,
+      cost,
+      personOnly,
+      writtenAt: placeOf(node),
+      costWrittenAt: costNode === undefined ? undefined : placeOf(costNode),
+      validation,
+      rules: validation === 'none' ? undefined : readRules(reading, path, parameters, requestBody),
+    };
+  });
+}
+
+function placeOf({ document, path }: Node): Place {
+  return { file: document.file, path: formatPath(path), line: () => document.lineOf(path) };
+}

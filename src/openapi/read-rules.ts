@@ -1,0 +1,98 @@
+import { isMapping } from '../config/reader/schema-node.ts';
+import type { BodyRules } from '../validation/body.ts';
+import type { HeaderRule } from '../validation/headers.ts';
+import type { Check } from '../validation/parameter-value.ts';
+import type { PathRule } from '../validation/path.ts';
+import type { RequestRules } from '../validation/rules.ts';
+import { child, type Node } from './documents.ts';
+import { isJsonMediaType, type Parameter } from './parameters.ts';
+import { readQueryRules } from './query-rules.ts';
+import { compiledCheck, type RuleMaker, valueRule } from './rule-maker.ts';
+
+/** Header fields that OpenAPI leaves to other parts of a document (3.1, section 4.8.12.2.1). */
+const OTHERS_HEADERS = new Set(['accept', 'content-type', 'authorization']);
+
+/**
+ * What a request for an operation must satisfy by its declared parameters and, with `withBody`, its JSON bodies.
+ *
+ * @param path with the servers' base path: parameters are found by their place in it
+ */
+export function readRules(
+  maker: RuleMaker,
+  path: string,
+  parameters: readonly Parameter[],
+  requestBody: Node | undefined,
+): RequestRules {
+  return {
+    query: readQueryRules(
+      maker,
+      parameters.filter((one) => one.in === 'query'),
+    ),
+    path: parameters.filter((one) => one.in === 'path').flatMap((one) => pathRules(maker, path, one)),
+    headers: parameters.filter((one) => one.in === 'header').flatMap((one) => headerRules(maker, one)),
+    body: requestBody === undefined ? undefined : readBodyRules(maker, requestBody),
+  };
+}
+
+function pathRules(maker: RuleMaker, path: string, parameter: Parameter): readonly PathRule[] {
+  const segments = path.split('/').slice(1);
+  const segment = segments.findIndex((one) => one.includes(`{${parameter.name}}`));
+  const text = segments[segment];
+  // The styles `label` and `matrix` put a mark into the path: they are let through as they are.
+  if (text === undefined || (parameter.style ?? 'simple') !== 'simple') return [];
+  const rule = valueRule(maker, parameter.name, parameter.schema);
+  if (rule === undefined) return [];
+  const within = text === `{${parameter.name}}` ? undefined : segmentPattern(text, parameter.name);
+  return [{ ...rule, segment, within, isList: rule.shape.types.has('array') }];
+}
+
+/** Characters that mean something in an expression. */
+const SPECIAL = /[\\^$.*+?()[\]{}|]/g;
+
+/** `report-{id}.{format}` as an expression whose group is the one parameter. */
+function segmentPattern(segment: string, name: string): RegExp {
+  const parts = segment.split(/(\{[^{}]*\})/).map((part) => {
+    if (part === `{${name}}`) return '([^/]+?)';
+    return part.startsWith('{') ? '[^/]+?' : part.replaceAll(SPECIAL, '\\$&');
+  });
+  return new RegExp(`^${parts.join('')}$`);
+}
+
+function headerRules(maker: RuleMaker, parameter: Parameter): readonly HeaderRule[] {
+  const { name, isRequired } = parameter;
+  const lowerName = name.toLowerCase();
+  if (OTHERS_HEADERS.has(lowerName)) return [];
+  const rule = valueRule(maker, name, parameter.schema);
+  return rule === undefined
+    ? []
+    : [{ ...rule, lowerName, isRequired, isList: rule.shape.types.has('array') }];
+}
+
+function readBodyRules(maker: RuleMaker, at: Node): BodyRules | undefined {
+  const node = maker.documents.follow(at);
+  if ('message' in node) {
+    maker.problems.push(node);
+    return undefined;
+  }
+  const content = child(node, 'content');
+  if (!isMapping(content.value)) return undefined;
+  const byMediaType = new Map(
+    Object.keys(content.value).map((mediaType) => {
+      const schema = child(child(content, mediaType), 'schema');
+      return [(mediaType.split(';', 1)[0] ?? '').trim().toLowerCase(), jsonRule(maker, mediaType, schema)];
+    }),
+  );
+  const isRequired = isMapping(node.value) && node.value.required === true;
+  return { isRequired, byMediaType, maxBytes: maker.maxBodyBytes };
+}
+
+function jsonRule(
+  maker: RuleMaker,
+  mediaType: string,
+  schema: Node,
+): { check: Check; checkAll: Check } | undefined {
+  if (!isJsonMediaType(mediaType)) return undefined;
+  const check = compiledCheck(maker, schema);
+  const checkAll = compiledCheck(maker, schema, 'all');
+  return check === undefined || checkAll === undefined ? undefined : { check, checkAll };
+}

@@ -1,0 +1,147 @@
+import { Ajv, type AnySchema, type ErrorObject, type Options, type ValidateFunction } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { isMapping } from '../config/reader/schema-node.ts';
+import type { Check, Issue } from '../validation/parameter-value.ts';
+import type { Documents, Node } from './documents.ts';
+import { resolveReference } from './references.ts';
+
+/** A schema that cannot be compiled, and why. */
+export interface SchemaTrouble {
+  readonly trouble: string;
+}
+
+const OPTIONS: Options = {
+  // Documents are read as they are found in the wild: unknown keywords and formats constrain nothing.
+  strict: false,
+  validateSchema: false,
+  logger: false,
+  // Patterns are written for many engines; few of them hold in the unicode mode, where an idle escape is an error.
+  unicodeRegExp: false,
+};
+
+/** The one schema that holds all files of a description, each under the key `file:` and its number. */
+const ROOT = 'weir://description';
+
+/** Compiles the schemas of one description, each once however often it is used. */
+export class Schemas {
+  readonly #isOldDialect: boolean;
+  readonly #keys: ReadonlyMap<string, string>;
+  readonly #root: object;
+  readonly #compiled = new Map<string, Check | SchemaTrouble>();
+  #first: Ajv | undefined;
+  #all: Ajv | undefined;
+
+  /** @param isOldDialect OpenAPI 3.0 has a dialect of JSON Schema of its own; 3.1 has the draft of 2020-12 */
+  constructor(documents: Documents, isOldDialect: boolean) {
+    this.#isOldDialect = isOldDialect;
+    const all = documents.all();
+    this.#keys = new Map(all.map(({ file }, index) => [file, `file:${index}`]));
+    this.#root = Object.fromEntries(
+      all.map(({ file, value }) => [this.#keys.get(file), this.#translated(value, file)]),
+    );
+  }
+
+  /** A check that tells the first issue, or all of them. */
+  compile(node: Node, tells: 'first' | 'all' = 'first'): Check | SchemaTrouble {
+    const schema = isSelfContained(node.value)
+      ? this.#translated(node.value, node.document.file)
+      : { $ref: this.#pointer(node.document.file, node.path) };
+    const key = `${tells} ${JSON.stringify(schema)}`;
+    let check = this.#compiled.get(key);
+    if (check === undefined) {
+      check = this.#compile(schema as AnySchema, tells);
+      this.#compiled.set(key, check);
+    }
+    return check;
+  }
+
+  #compile(schema: AnySchema, tells: 'first' | 'all'): Check | SchemaTrouble {
+    try {
+      if (tells === 'all') this.#all ??= this.#engine(true);
+      else this.#first ??= this.#engine(false);
+      const engine = tells === 'all' ? this.#all : this.#first;
+      return engine === undefined ? { trouble: 'no engine' } : toCheck(engine.compile(schema));
+    } catch (error) {
+      return { trouble: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  #engine(allErrors: boolean): Ajv {
+    const options = { ...OPTIONS, allErrors };
+    const engine = this.#isOldDialect
+      ? new Ajv({ ...options, ignoreKeywordsWithRef: true } as Options)
+      : new Ajv2020(options);
+    addFormats.default(engine);
+    engine.addSchema(this.#root, ROOT);
+    return engine;
+  }
+
+  #pointer(file: string, path: readonly string[]): string {
+    const words = path.map((word) => encodeURIComponent(word.replaceAll('~', '~0').replaceAll('/', '~1')));
+    return `${ROOT}#/${[this.#keys.get(file), ...words].join('/')}`;
+  }
+
+  /** A copy whose `$ref`s lead into the one schema, written as the later drafts of JSON Schema write it. */
+  #translated(value: unknown, file: string): unknown {
+    if (Array.isArray(value)) return value.map((item) => this.#translated(item, file));
+    if (!isMapping(value)) return value;
+    const copy: Record<string, unknown> = {};
+    for (const [key, one] of Object.entries(value)) {
+      copy[key] =
+        key === '$ref' && typeof one === 'string' ? this.#reference(one, file) : this.#translated(one, file);
+    }
+    if (this.#isOldDialect) modernise(copy);
+    return copy;
+  }
+
+  #reference(reference: string, file: string): string {
+    const target = resolveReference(reference, file);
+    if (target === undefined || !this.#keys.has(target.file)) return reference;
+    return target.words === undefined
+      ? `${ROOT}#${target.fragment}`
+      : this.#pointer(target.file, target.words);
+  }
+}
+
+function toCheck(validate: ValidateFunction): Check {
+  return (value) => (validate(value) ? undefined : (validate.errors ?? []).map(toIssue));
+}
+
+function toIssue({ instancePath, keyword, params, message = 'is not valid' }: ErrorObject): Issue {
+  const path = instancePath
+    .split('/')
+    .slice(1)
+    .map((word) => word.replaceAll('~1', '/').replaceAll('~0', '~'));
+  if (keyword === 'required') return { path: [...path, params.missingProperty], message: 'is missing' };
+  if (keyword === 'additionalProperties' || keyword === 'unevaluatedProperties') {
+    const property = params.additionalProperty ?? params.unevaluatedProperty;
+    return { path: [...path, property], message: 'is not a field that is known here' };
+  }
+  if (keyword === 'enum') return { path, message: `must be one of ${params.allowedValues.join(', ')}` };
+  return { path, message };
+}
+
+function isSelfContained(schema: unknown): boolean {
+  return !/"\$(?:ref|dynamicRef|recursiveRef)":/.test(JSON.stringify(schema) ?? '');
+}
+
+/**
+ * The dialect of OpenAPI 3.0 as the later drafts write it: `exclusiveMinimum: true` beside a `minimum` is an
+ * exclusive minimum, and a `nullable` without a `type` says nothing (OpenAPI 3.0.3 section 4.7.24).
+ */
+function modernise(schema: Record<string, unknown>): void {
+  for (const [exclusive, bound] of BOUNDS) {
+    if (typeof schema[exclusive] !== 'boolean') continue;
+    if (schema[exclusive] && schema[bound] !== undefined) {
+      schema[exclusive] = schema[bound];
+      delete schema[bound];
+    } else delete schema[exclusive];
+  }
+  if (typeof schema.nullable === 'boolean' && schema.type === undefined) delete schema.nullable;
+}
+
+const BOUNDS = [
+  ['exclusiveMinimum', 'minimum'],
+  ['exclusiveMaximum', 'maximum'],
+] as const;

@@ -1,0 +1,21 @@
+import type { FieldError } from '../gateway/problems.ts';
+
+/** More are not listed: nobody mends a hundred at once, and the answer has to stay small. */
+const MAX_ERRORS = 100;
+const MAX_FIELD_LENGTH = 200;
+
+/** The offending parameters and fields of one request, each once. */
+export class FieldErrors {
+  readonly #errors = new Map<string, FieldError>();
+
+  get list(): readonly FieldError[] {
+    return [...this.#errors.values()];
+  }
+
+  /** Of several errors of one field the first counts. */
+  add(field: string, message: string): void {
+    const cut = field.length > MAX_FIELD_LENGTH ? `${field.slice(0, MAX_FIELD_LENGTH)}...` : field;
+    if (this.#errors.size < MAX_ERRORS && !this.#errors.has(cut))
+      this.#errors.set(cut, { field: cut, message });
+  }
+}

@@ -1,0 +1,33 @@
+import type { FieldErrors } from './field-errors.ts';
+import { readValue, type Shape, type TextTree } from './texts.ts';
+
+/** What is wrong inside of a value; an empty path means the value as a whole. */
+export interface Issue {
+  readonly path: readonly string[];
+  readonly message: string;
+}
+
+/** A compiled schema: undefined for a value that satisfies it. */
+export type Check = (value: unknown) => readonly Issue[] | undefined;
+
+/** What every value of a parameter must satisfy. */
+export interface ValueRule {
+  readonly name: string;
+  readonly shape: Shape;
+  readonly check: Check;
+}
+
+/** Judges the value that a text stands for; what may be text or a number passes if it passes as either. */
+export function checkValue(rule: ValueRule, tree: TextTree, errors: FieldErrors): void {
+  const issues = rule.check(readValue(tree, rule.shape, false));
+  if (issues === undefined) return;
+  if (rule.check(readValue(tree, rule.shape, true)) === undefined) return;
+  addIssues(rule.name, issues, errors);
+}
+
+/** `filter` with an issue at `status`, `eq` is an error of the field `filter[status][eq]`. */
+export function addIssues(name: string, issues: readonly Issue[], errors: FieldErrors): void {
+  for (const { path, message } of issues) {
+    errors.add(name + path.map((word) => `[${word}]`).join(''), message);
+  }
+}

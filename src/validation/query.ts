@@ -1,0 +1,121 @@
+import { container, deepPath, insertDeep } from './deep-object.ts';
+import type { FieldErrors } from './field-errors.ts';
+import { addIssues, checkValue, type ValueRule } from './parameter-value.ts';
+import { type QueryPair, readQuery } from './query-text.ts';
+import type { TextTree } from './texts.ts';
+
+/**
+ * How the text of a parameter is to be read: `single` value, `repeated` parameter, list with a `separator`, `deep`
+ * object with brackets, or JSON text.
+ */
+export type QueryForm =
+  | { readonly kind: 'single' | 'repeated' | 'deep' | 'json' }
+  | { readonly kind: 'separated'; readonly separator: string };
+
+export interface QueryRule extends ValueRule {
+  readonly form: QueryForm;
+  readonly isRequired: boolean;
+}
+
+/** The parameters that an operation takes in its query. */
+export interface QueryRules {
+  readonly byName: ReadonlyMap<string, QueryRule>;
+  readonly required: readonly QueryRule[];
+  /** Whether parameters that are not declared are let through, because the document declares "any others". */
+  readonly isOpen: boolean;
+}
+
+/** Names that clients of other APIs try; the contract refuses them by name (section 4.1 rule 1). */
+const OTHER_PAGE_SIZES = new Set(['pageSize', 'limit']);
+
+/** Finds every parameter of a query that is unknown, doubled, missing or of a wrong value (contract section 4.1). */
+export function checkQuery(rules: QueryRules, search: string, errors: FieldErrors): void {
+  if (search.length <= 1 && rules.required.length === 0) return;
+  const given = new Map<QueryRule, TextTree>();
+  for (const pair of readQuery(search)) take(rules, pair, given, errors);
+  for (const rule of rules.required) {
+    if (!given.has(rule)) errors.add(rule.name, 'is missing');
+  }
+  for (const [rule, tree] of given) judge(rule, tree, errors);
+}
+
+function take(
+  rules: QueryRules,
+  { name, value, problem }: QueryPair,
+  given: Map<QueryRule, TextTree>,
+  errors: FieldErrors,
+): void {
+  const rule = rules.byName.get(name) ?? deepRule(rules, name);
+  if (problem !== undefined) errors.add(name, problem);
+  else if (rule !== undefined) gather(rule, name, value, given, errors);
+  else if (!rules.isOpen) errors.add(name, unknownParameter(rules, name));
+}
+
+/** `filter[status]` belongs to a declared object `filter`. */
+function deepRule(rules: QueryRules, name: string): QueryRule | undefined {
+  const bracketAt = name.indexOf('[');
+  const rule = bracketAt === -1 ? undefined : rules.byName.get(name.slice(0, bracketAt));
+  return rule?.form.kind === 'deep' ? rule : undefined;
+}
+
+function unknownParameter(rules: QueryRules, name: string): string {
+  return OTHER_PAGE_SIZES.has(name) && rules.byName.has('page[size]')
+    ? 'is not supported: the parameter is page[size]'
+    : 'is not a parameter of this operation';
+}
+
+function gather(
+  rule: QueryRule,
+  name: string,
+  value: string,
+  given: Map<QueryRule, TextTree>,
+  errors: FieldErrors,
+): void {
+  const before = given.get(rule);
+  if (name !== rule.name) {
+    gatherDeep(rule, name, value, given, errors);
+  } else if (rule.form.kind === 'repeated') {
+    if (Array.isArray(before)) before.push(value);
+    else given.set(rule, [value]);
+  } else if (before !== undefined) {
+    // Readers differ in which of the two they take: what was validated might not be what is served.
+    errors.add(name, 'is given more than once');
+  } else {
+    given.set(rule, rule.form.kind === 'separated' ? value.split(rule.form.separator) : value);
+  }
+}
+
+function gatherDeep(
+  rule: QueryRule,
+  name: string,
+  value: string,
+  given: Map<QueryRule, TextTree>,
+  errors: FieldErrors,
+): void {
+  const path = deepPath(name, rule.shape);
+  if (path === undefined) {
+    errors.add(name, 'is not a parameter of this operation');
+    return;
+  }
+  const tree = given.get(rule) ?? container(path);
+  if (insertDeep(tree, path, value)) given.set(rule, tree);
+  else errors.add(name, 'is given more than once');
+}
+
+function judge(rule: QueryRule, tree: TextTree, errors: FieldErrors): void {
+  if (rule.form.kind !== 'json') {
+    checkValue(rule, tree, errors);
+    return;
+  }
+  const value = parsed(String(tree));
+  const issues = value === undefined ? [{ path: [], message: 'is not valid JSON' }] : rule.check(value.json);
+  if (issues !== undefined) addIssues(rule.name, issues, errors);
+}
+
+function parsed(text: string): { json: unknown } | undefined {
+  try {
+    return { json: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+}

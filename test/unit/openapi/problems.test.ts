@@ -1,0 +1,71 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
+import { type ApiFolder, apiFolder, openapi } from '../../fixtures/api-files.ts';
+
+let folder: ApiFolder;
+beforeEach(async () => {
+  folder = await apiFolder();
+});
+afterEach(() => folder.remove());
+
+async function problems(settings?: string): Promise<readonly string[]> {
+  try {
+    await folder.load(settings);
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.problems.map((one) => formatProblem(one).replaceAll(`${folder.path}/`, ''));
+  }
+}
+
+describe('the problems of a price list', () => {
+  test('all are told at once, each with file and line', async () => {
+    await folder.write(
+      'openapi.yaml',
+      openapi(
+        [
+          '/a/{id}:',
+          '  get: { x-weir: { cost: 11 } }',
+          '  put: { x-weir: { cost: 0.5, kind: reed, validate: query } }',
+          '/a/{other}:',
+          '  get: { x-weir: { csot: 2, personOnly: yes please } }',
+          '/b: { get: { x-weir: dear, parameters: [{ in: query }] } }',
+          '/c: { get: { parameters: [{ name: x, in: query, schema: { type: strin } }] } }',
+        ].join('\n'),
+      ),
+    );
+    expect(await problems()).toEqual([
+      'openapi.yaml:5: paths["/a/{id}"].get["x-weir"].cost: must be a whole number from 1 to 10, is 11: operations.maxCost sets the top'.replaceAll(
+        '["x-weir"]',
+        '.x-weir',
+      ),
+      'openapi.yaml:6: paths["/a/{id}"].put.x-weir.cost: must be a whole number from 1 to 10, is 0.5',
+      'openapi.yaml:6: paths["/a/{id}"].put.x-weir.kind: must be read or write, is "reed"',
+      'openapi.yaml:6: paths["/a/{id}"].put.x-weir.validate: must be false, parameters or body, is "query"',
+      'openapi.yaml:8: paths["/a/{other}"].get.x-weir.csot: unknown key "csot": did you mean "cost"?',
+      'openapi.yaml:8: paths["/a/{other}"].get.x-weir.personOnly: must be true or false, is "yes please"',
+      'openapi.yaml:9: paths["/b"].get.x-weir: must be a mapping such as {cost: 5}',
+      'openapi.yaml:9: paths["/b"].get.parameters.0: a parameter needs a name and an in',
+      'openapi.yaml:10: paths["/c"].get.parameters.0.schema: its schema cannot be used: type must be JSONType or JSONType[]: strin',
+      'openapi.yaml:8: paths["/a/{other}"].get: GET /a/{other} matches the same requests as GET /a/{id} at openapi.yaml:5: keep one of them',
+    ]);
+  });
+
+  test('the same path in a document and in the list is told, a higher top is a setting', async () => {
+    await folder.write('openapi.yaml', openapi('/a: { get: { x-weir: { cost: 12 } } }'));
+    const list = 'list: [{ method: GET, path: /a, cost: 13 }]';
+    await folder.write('weir.yaml', `operations:\n  ${list}\n`);
+    expect(await problems(`{ openapi: openapi.yaml, maxCost: 12, ${list} }`)).toEqual([
+      'weir.yaml:2: operations.list.0.cost: must be a whole number from 1 to 12, is 13: operations.maxCost sets the top',
+      'weir.yaml:2: operations.list.0: GET /a matches the same requests as GET /a at openapi.yaml:4: keep one of them',
+    ]);
+  });
+
+  test('a text that is no YAML and a file that is missing are one sentence each', async () => {
+    await folder.write('openapi.yaml', 'openapi: [');
+    expect(await problems()).toEqual([expect.stringMatching(/^openapi.yaml:\d+: is not valid YAML: /)]);
+    expect(await problems('{ openapi: no.yaml }')).toEqual([
+      'no.yaml: there is no such file: the setting operations.openapi or a $ref names it',
+    ]);
+  });
+});

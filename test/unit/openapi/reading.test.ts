@@ -1,0 +1,161 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { formatPlace } from '../../../src/config/place.ts';
+import { type ApiFolder, apiFolder, openapi } from '../../fixtures/api-files.ts';
+
+let folder: ApiFolder;
+beforeEach(async () => {
+  folder = await apiFolder();
+});
+afterEach(() => folder.remove());
+
+async function prices(settings?: string): Promise<Record<string, number>> {
+  const operations = await folder.load(settings);
+  return Object.fromEntries(operations.map(({ method, path, cost }) => [`${method} ${path}`, cost]));
+}
+
+describe('a price list read from OpenAPI', () => {
+  test.each(['3.0.0', '3.0.4', '3.1.0', '3.1.1'])('takes OpenAPI %s', async (version) => {
+    await folder.write('openapi.yaml', openapi('/a: { get: { x-weir: { cost: 3 } } }', version));
+    expect(await prices()).toEqual({ 'GET /a': 3 });
+  });
+
+  test.each(['2.0', '4.0.0', '3.9'])('refuses version %s in one sentence', async (version) => {
+    await folder.write('openapi.yaml', openapi('/a: { get: {} }', version));
+    await expect(prices()).rejects.toThrow(
+      /openapi.yaml:1: openapi: this is not an OpenAPI 3\.0 or 3\.1 document/,
+    );
+  });
+
+  test('takes JSON and several documents', async () => {
+    await folder.write('a.json', JSON.stringify({ openapi: '3.1.0', paths: { '/a': { get: {} } } }));
+    await folder.write('b.yaml', openapi('/b: { post: { x-weir: { cost: 2 } } }'));
+    expect(await prices('{ openapi: [a.json, b.yaml] }')).toEqual({ 'GET /a': 1, 'POST /b': 2 });
+  });
+
+  test('an operation has the nearest word of operation, path and document', async () => {
+    await folder.write(
+      'openapi.yaml',
+      openapi(
+        [
+          '/a:',
+          '  x-weir: { cost: 3, personOnly: true }',
+          '  get: { x-weir: { cost: 4 } }',
+          '  post: {}',
+          '/b: { get: { x-weir: { validate: body } } }',
+          '/c: { post: { x-weir: { kind: read, personOnly: false } } }',
+        ].join('\n'),
+        '3.1.0',
+        'x-weir: { cost: 2, validate: false, personOnly: true }\n',
+      ),
+    );
+    const operations = await folder.load();
+    expect(
+      operations.map(({ id, cost, personOnly, kind, validation }) => [
+        id,
+        cost,
+        personOnly,
+        kind,
+        validation,
+      ]),
+    ).toEqual([
+      ['GET /a', 4, true, 'read', 'none'],
+      ['POST /a', 3, true, 'write', 'none'],
+      ['GET /b', 2, true, 'read', 'body'],
+      ['POST /c', 2, false, 'read', 'none'],
+    ]);
+    expect(operations.map(({ costWrittenAt }) => costWrittenAt?.line())).toEqual([7, 6, 3, 3]);
+    expect(formatPlace(operations[0]?.writtenAt ?? { file: '', path: '', line: () => 0 })).toBe(
+      `${folder.path}/openapi.yaml:7`,
+    );
+  });
+
+  test('paths, parameters and schemas may stand in files of their own, and in rings', async () => {
+    await folder.write('openapi.yaml', openapi(`/a/{id}: { $ref: 'paths.yaml#/thing' }`));
+    await folder.write(
+      'paths.yaml',
+      [
+        'thing:',
+        "  parameters: [{ $ref: 'shared.yaml#/id' }]",
+        '  get: { x-weir: { cost: 7 } }',
+        '  post:',
+        '    x-weir: { validate: body }',
+        "    requestBody: { content: { application/json: { schema: { $ref: './shared.yaml#/Tree' } } } }",
+      ].join('\n'),
+    );
+    await folder.write(
+      'shared.yaml',
+      [
+        "id: { name: id, in: path, required: true, schema: { $ref: '#/Id' } }",
+        'Id: { type: string, maxLength: 3 }',
+        "Tree: { type: object, properties: { children: { type: array, items: { $ref: '#/Tree' } } } }",
+      ].join('\n'),
+    );
+    const [read, write] = await folder.load();
+    expect(read?.cost).toBe(7);
+    expect(read?.costWrittenAt && formatPlace(read.costWrittenAt)).toBe(`${folder.path}/paths.yaml:3`);
+    expect(read?.rules?.path[0]?.check('long')).toBeDefined();
+    const body = write?.rules?.body?.byMediaType.get('application/json');
+    expect(body?.check({ children: [{ children: [] }] })).toBeUndefined();
+    expect(body?.check({ children: [{ children: 1 }] })).toMatchObject([
+      { path: ['children', '0', 'children'] },
+    ]);
+  });
+
+  test('references that lead nowhere are told only where they matter', async () => {
+    await folder.write(
+      'openapi.yaml',
+      openapi(
+        [
+          '/a:',
+          '  get:',
+          "    responses: { '200': { description: ok, content: { a/b: { example: { $ref: gone.yaml } } } } }",
+          "    parameters: [{ $ref: '#/components/parameters/gone' }, { $ref: https://example.com/p.yaml }]",
+          "/b: { $ref: './gone.yaml#/b' }",
+        ].join('\n'),
+      ),
+    );
+    await expect(folder.load()).rejects.toMatchObject({
+      problems: [
+        {
+          line: 7,
+          path: 'paths["/a"].get.parameters.0["$ref"]',
+          message: '"#/components/parameters/gone" leads nowhere',
+        },
+        { source: 'https://example.com/p.yaml', message: 'is not on this machine' },
+        { source: `${folder.path}/gone.yaml`, message: 'there is no such file' },
+      ],
+    });
+  });
+
+  test('servers give base paths, each once; the nearest list counts and a setting stands in for all', async () => {
+    await folder.write(
+      'openapi.yaml',
+      openapi(
+        [
+          '/a: { get: {} }',
+          '/b: { servers: [{ url: /own }], get: {} }',
+          '/c: { get: { servers: [{ url: / }] } }',
+        ].join('\n'),
+        '3.1.0',
+        'servers: [{ url: https://a.test/v3/ }, { url: https://b.test/v3 }, { url: "{proto}://c.test/{v}", variables: { proto: { default: https }, v: { default: v4, enum: [v4, v5] } } }]\n',
+      ),
+    );
+    expect(Object.keys(await prices())).toEqual([
+      'GET /v3/a',
+      'GET /v4/a',
+      'GET /v5/a',
+      'GET /own/b',
+      'GET /c',
+    ]);
+    expect(Object.keys(await prices('{ basePath: /x }'))).toEqual(['GET /x/a', 'GET /x/b', 'GET /x/c']);
+  });
+
+  test('a list in the settings needs no document', async () => {
+    expect(
+      await prices('{ list: [{ method: POST, path: "/a/{id}", cost: 4 }, { method: GET, path: /b }] }'),
+    ).toEqual({
+      'POST /a/{id}': 4,
+      'GET /b': 1,
+    });
+  });
+});
