@@ -27,11 +27,13 @@ export async function runGateway(configuration: Configuration): Promise<RunningG
   const metrics = createMetrics();
   const store = openStore(settings.store, observeStore(metrics, log));
   const identity = runIdentity(configuration, metrics, log);
-  const prices = new PriceList(operations, settings.operations.unlisted);
+  const prices = new PriceList(operations, settings.operations.unlisted, settings.upstream.pathProfile.case);
   const buckets = new Buckets(settings.store.keyPrefix, limits);
+  let isReady = true;
   const gateway = await createGateway({
     baseUrl: settings.baseUrl,
-    upstreamUrl: settings.upstream.url,
+    listen: settings.listen,
+    upstream: settings.upstream,
     prices,
     identities: identity.source,
     directory: identity.directory,
@@ -41,8 +43,8 @@ export async function runGateway(configuration: Configuration): Promise<RunningG
     observer: metrics,
     log,
     accessLog: settings.log.access,
+    isDraining: () => !isReady,
   });
-  let isReady = true;
   const admin = createAdminServer(metrics, { isReady: () => isReady });
   const reloadable: Reloadable = {
     limits: (changed) => buckets.replaceLimits(changed),
@@ -53,7 +55,7 @@ export async function runGateway(configuration: Configuration): Promise<RunningG
   const close = async (): Promise<void> => {
     isReady = false;
     following.close();
-    await gateway.close();
+    await gateway.close(settings.shutdown.graceSeconds * 1000);
     await admin.close();
     identity.close();
     await store.close();
@@ -63,7 +65,7 @@ export async function runGateway(configuration: Configuration): Promise<RunningG
     const url = await gateway.listen(settings.listen);
     const adminUrl = await admin.listen(settings.admin);
     log.info(
-      { url, adminUrl, upstream: settings.upstream.url, store: settings.store.kind },
+      { url, adminUrl, upstream: new URL(settings.upstream.url).origin, store: settings.store.kind },
       'weir is listening',
     );
     return { url, adminUrl, close };

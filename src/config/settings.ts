@@ -1,46 +1,21 @@
-import { type Static, type TProperties, Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { identitySchema } from './identity-settings.ts';
 import { operationsSchema } from './operation-settings.ts';
+import { listenSchema, shutdownSchema, upstreamSchema } from './proxy-settings.ts';
+import { host, httpUrl, port, section } from './section.ts';
 import { storeSchema } from './store-settings.ts';
-
-/**
- * One section of weir.yaml. To add a section: write it here as the others are, give every setting a default and a
- * description, and run `npm run docs`. Its environment variables follow from its words (`WEIR_<SECTION>_<SETTING>`);
- * write `env` only where another name reads better.
- */
-function section<T extends TProperties>(description: string, properties: T) {
-  return Type.Object(properties, { description, default: {}, additionalProperties: false });
-}
-
-const host = (description: string, fallback: string, env: string) =>
-  Type.String({ description, default: fallback, minLength: 1, env, expects: 'a host name or address' });
-
-const port = (description: string, fallback: number, env: string) =>
-  Type.Integer({ description, default: fallback, minimum: 0, maximum: 65535, env });
-
-const httpUrl = (description: string, fallback: string) =>
-  Type.String({
-    description,
-    default: fallback,
-    pattern: '^https?://[^\\s/?#]+([/?#]\\S*)?$',
-    expects: 'an http:// or https:// URL',
-  });
 
 /** weir.yaml: what a process needs to start. A change takes a restart. */
 export const settingsSchema = Type.Object(
   {
     baseUrl: httpUrl("Prefix of a problem's `type`.", 'http://localhost:8080'),
-    listen: section('Where clients connect.', {
-      host: host('Address to listen on.', '0.0.0.0', 'WEIR_HOST'),
-      port: port('Port to listen on; 0 takes a free one.', 8080, 'WEIR_PORT'),
-    }),
+    listen: listenSchema,
     admin: section('Where `/metrics`, `/livez` and `/readyz` are served.', {
       host: host('Address to listen on.', '127.0.0.1', 'WEIR_ADMIN_HOST'),
       port: port('Port to listen on; 0 takes a free one.', 9090, 'WEIR_ADMIN_PORT'),
     }),
-    upstream: section('The service behind the gateway.', {
-      url: httpUrl('Where requests are forwarded to.', 'http://127.0.0.1:3000'),
-    }),
+    upstream: upstreamSchema,
+    shutdown: shutdownSchema,
     store: storeSchema,
     identity: identitySchema,
     operations: operationsSchema,

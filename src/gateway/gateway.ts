@@ -3,8 +3,9 @@
  * stage is a file of its own and gives its value or a Refusal; only this file knows them all.
  */
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
+import type { FastifyReply } from 'fastify';
 import type { Logger } from 'pino';
 import type { Directory, IdentitySource } from '../identity/identity.ts';
 import type { Store } from '../store/store.ts';
@@ -12,19 +13,26 @@ import { writeAccessLine } from './access-log.ts';
 import { authorise } from './authorise.ts';
 import type { Buckets } from './buckets.ts';
 import { charge } from './charge.ts';
-import { forward, openUpstream, routeThroughProxy } from './forward.ts';
+import { forward, routeThroughProxy } from './forward.ts';
+import { isAbandoned, isClosing } from './http/closing.ts';
+import { TrustedProxies } from './http/forwarded.ts';
+import { inspect } from './http/inspect.ts';
+import { capConnections, shedLoad } from './http/overload.ts';
+import { closeWithin, createServer, type ListenSettings } from './http/server.ts';
 import { identify } from './identify.ts';
-import { normalise } from './normalise.ts';
+import { normalise, type PathProfile } from './normalise.ts';
 import { METHODS, type PriceList } from './operations.ts';
 import { Refusal } from './problems.ts';
 import { respond } from './respond.ts';
-import type { Exchange } from './types.ts';
+import type { Caller, Exchange, Operation, Principal } from './types.ts';
 import { createUnlistedLog } from './unlisted-log.ts';
+import { type UpstreamSettings, Upstreams } from './upstream/upstreams.ts';
 
 /** What a gateway is made of. Price list, identities and limits may change while it runs; the rest may not. */
 export interface GatewayParts {
   readonly baseUrl: string;
-  readonly upstreamUrl: string;
+  readonly listen: ListenSettings;
+  readonly upstream: UpstreamSettings & { readonly pathProfile: PathProfile };
   readonly prices: PriceList;
   readonly identities: IdentitySource;
   readonly directory: Directory;
@@ -36,6 +44,8 @@ export interface GatewayParts {
   readonly log: Logger;
   /** Whether each request gets its line in the log. */
   readonly accessLog: boolean;
+  /** Whether connections are to end with their next response. */
+  isDraining(): boolean;
 }
 
 /** Who counts what the gateway does. */
@@ -54,43 +64,67 @@ declare module 'fastify' {
 /** A request id that a client may choose (DESIGN: 1 to 128 of these), so that no log line can be forged with one. */
 const SANE_REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** A gateway that is ready to listen; closing it closes the upstream's connections, not the store. */
-export async function createGateway(parts: GatewayParts): Promise<FastifyInstance> {
-  const upstream = openUpstream(parts.upstreamUrl);
-  const noteUnlisted = createUnlistedLog(parts.log);
-  // Weir matches its own canonical path; to Fastify every request is one for the route `/`.
-  const app = Fastify({ logger: false, rewriteUrl: () => '/' });
-  // Bodies stream through untouched: no method has one that Fastify would parse.
-  for (const method of METHODS) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+/** A gateway that is ready to listen; the store stays its owner's. */
+export interface Gateway {
+  /** @returns where clients connect, such as `http://127.0.0.1:8080` */
+  listen(address: { readonly host: string; readonly port: number }): Promise<string>;
+  /** Takes no further connections, lets requests under way finish for `graceMs`, then breaks off the rest. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** Puts the stages behind one server. */
+export async function createGateway(parts: GatewayParts): Promise<Gateway> {
+  const { baseUrl, listen } = parts;
+  const upstreams = new Upstreams(parts.upstream);
+  const context = { trusted: new TrustedProxies(listen.trustedProxies), baseUrl, ...listen };
+  const app = createServer(listen, METHODS, baseUrl);
+  const surplus = capConnections(app.server, listen.maxConnections);
+  const stages = { ...parts, upstreams, noteUnlisted: createUnlistedLog(parts.log) };
 
   app.decorateRequest('exchange', undefined);
   app.addHook('onRequest', (request, reply, done) => {
-    const exchange = begin(request, reply, parts);
+    const { raw } = request;
+    if (isClosing(raw.socket)) {
+      reply.hijack();
+      return;
+    }
+    const exchange = begin(raw, reply.raw, parts);
     request.exchange = exchange;
-    admit(request.raw, exchange, parts, noteUnlisted).then((refusal) => {
+    const refusal = surplus(raw.socket) ?? inspect(raw, listen.maxBodyBytes);
+    if (refusal === undefined) done();
+    else refuse(reply, exchange, refusal, baseUrl);
+  });
+  await shedLoad(app, listen.maxEventLoopDelayMs, ({ exchange }, reply, refusal) => {
+    if (exchange !== undefined) refuse(reply, exchange, refusal, baseUrl);
+  });
+  app.addHook('onRequest', ({ originalUrl, exchange }, reply, done) => {
+    if (exchange === undefined) return;
+    admit(reply.raw, originalUrl, exchange, stages).then((refusal) => {
       if (refusal === undefined) done();
-      else refuse(reply, exchange, refusal, parts.baseUrl);
+      else refuse(reply, exchange, refusal, baseUrl);
     }, done);
   });
   app.setErrorHandler((error, { exchange }, reply) => {
     parts.log.error({ err: error, requestId: exchange?.requestId }, 'the gateway failed');
     const refusal = new Refusal('ServiceUnavailable', 'The gateway could not handle this request.');
-    if (exchange !== undefined) refuse(reply, exchange, refusal, parts.baseUrl);
+    if (exchange !== undefined) refuse(reply, exchange, refusal, baseUrl);
   });
-  app.addHook('onClose', () => upstream.pool.close());
-  await routeThroughProxy(app, parts.upstreamUrl, (request, reply) => {
-    if (request.exchange === undefined) return;
+  await routeThroughProxy(app, parts.upstream.url, ({ raw, exchange }, reply) => {
+    if (exchange?.target === undefined) return;
     reply.hijack();
-    forward(upstream, request.raw, reply.raw, request.exchange, parts.baseUrl);
+    forward(upstreams.find(exchange.target.path), raw, reply.raw, exchange, context);
   });
-  return app;
+  return {
+    listen: ({ host, port }) => app.listen({ host, port }),
+    close: (graceMs) => closeWithin(app, upstreams, graceMs),
+  };
 }
 
-function begin({ raw }: FastifyRequest, reply: FastifyReply, parts: GatewayParts): Exchange {
-  const wanted = raw.headers['x-request-id'];
+function begin(request: IncomingMessage, response: ServerResponse, parts: GatewayParts): Exchange {
+  const wanted = request.headers['x-request-id'];
   const requestId = typeof wanted === 'string' && SANE_REQUEST_ID.test(wanted) ? wanted : randomUUID();
-  const exchange: Exchange = { requestId, method: raw.method ?? '', startedMs: performance.now() };
-  const response = reply.raw;
+  const exchange: Exchange = { requestId, method: request.method ?? '', startedMs: performance.now() };
+  if (parts.isDraining()) response.shouldKeepAlive = false;
   response.once('close', () => {
     const totalMs = performance.now() - exchange.startedMs;
     parts.observer.requestFinished(exchange, response.statusCode, totalMs);
@@ -99,40 +133,80 @@ function begin({ raw }: FastifyRequest, reply: FastifyReply, parts: GatewayParts
   return exchange;
 }
 
+function refuse(reply: FastifyReply, exchange: Exchange, refusal: Refusal, baseUrl: string): void {
+  reply.hijack();
+  respond(reply.raw, exchange, refusal, baseUrl);
+}
+
+/** A chunk that came with the header may be broken: to wait a turn is to hear of it before anything is spent. */
+function isChunked({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined;
+}
+
+/** A request whose rest turned out broken, or whose client left, before anything was spent on it. */
+const ABANDONED = new Refusal('BadRequest', 'The request broke off.', { closes: true });
+const UPSTREAM_BUSY = new Refusal('ServiceUnavailable', 'The service behind the gateway is too busy.');
+
+/** What the stages up to the charge share. */
+interface Stages extends GatewayParts {
+  readonly upstreams: Upstreams;
+  readonly noteUnlisted: (method: string, path: string) => void;
+}
+
 /** Runs the stages up to the charge; undefined when the request may be forwarded. */
 async function admit(
-  request: IncomingMessage & { originalUrl?: string },
+  response: ServerResponse,
+  rawTarget: string,
   exchange: Exchange,
-  parts: GatewayParts,
-  noteUnlisted: (method: string, path: string) => void,
+  stages: Stages,
 ): Promise<Refusal | undefined> {
-  const target = normalise(request.originalUrl ?? '');
+  const target = normalise(rawTarget, stages.upstream.pathProfile);
   if (target instanceof Refusal) return target;
   exchange.target = target;
 
-  const operation = parts.prices.find(exchange.method, target.path);
+  if (isChunked(response.req)) await setImmediate();
+  const operation = stages.prices.find(exchange.method, target.path);
   if (operation === 'free') return undefined;
   if (operation instanceof Refusal) return operation;
   exchange.operation = operation;
 
-  const identified = identify(parts.identities, request);
-  const principal = identified instanceof Promise ? await identified : identified;
-  if (principal instanceof Refusal) return principal;
-
-  const authorised = authorise(parts.directory, principal, operation, serviceAccount(request));
-  const caller = authorised instanceof Promise ? await authorised : authorised;
+  const found = callerOf(response.req, operation, stages);
+  const caller = found instanceof Promise ? await found : found;
   if (caller instanceof Refusal) return caller;
   exchange.caller = caller;
   if (!operation.listed) {
-    parts.observer.unlistedOperation(exchange.method);
-    noteUnlisted(exchange.method, target.path);
+    stages.observer.unlistedOperation(exchange.method);
+    stages.noteUnlisted(exchange.method, target.path);
   }
+  if (!stages.upstreams.find(target.path).hasRoom) return UPSTREAM_BUSY;
+  if (isAbandoned(response)) return ABANDONED;
+  return spend(caller, operation, exchange, stages);
+}
 
+/** Identifies and authorises; at once where everything about the caller is known already. */
+function callerOf(
+  request: IncomingMessage,
+  operation: Operation,
+  { identities, directory }: Stages,
+): Caller | Refusal | Promise<Caller | Refusal> {
+  const named = serviceAccount(request);
+  const toCaller = (principal: Principal | Refusal) =>
+    principal instanceof Refusal ? principal : authorise(directory, principal, operation, named);
+  const identified = identify(identities, request);
+  return identified instanceof Promise ? identified.then(toCaller) : toCaller(identified);
+}
+
+async function spend(
+  caller: Caller,
+  operation: Operation,
+  exchange: Exchange,
+  { store, buckets, onStoreFailure }: Stages,
+): Promise<Refusal | undefined> {
   const askedMs = performance.now();
-  const charged = await charge(parts.store, parts.buckets, caller, operation);
+  const charged = await charge(store, buckets, caller, operation);
   exchange.chargeMs = performance.now() - askedMs;
   exchange.charged = charged;
-  if (charged.outcome === 'uncounted' && parts.onStoreFailure === 'reject') {
+  if (charged.outcome === 'uncounted' && onStoreFailure === 'reject') {
     return new Refusal('ServiceUnavailable', 'The request could not be counted.');
   }
   return charged.outcome === 'denied' ? charged.refusal : undefined;
@@ -141,9 +215,4 @@ async function admit(
 function serviceAccount({ headers }: IncomingMessage): string | undefined {
   const named = headers['x-service-account'];
   return Array.isArray(named) ? named.join(', ') : named;
-}
-
-function refuse(reply: FastifyReply, exchange: Exchange, refusal: Refusal, baseUrl: string): void {
-  reply.hijack();
-  respond(reply.raw, exchange, refusal, baseUrl);
 }

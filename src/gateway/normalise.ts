@@ -1,43 +1,82 @@
 import { Refusal } from './problems.ts';
 import type { Target } from './types.ts';
 
-/** Octets that RFC 3986 section 2.3 calls unreserved: their escapes mean the same as the bare character. */
-const UNRESERVED_ESCAPE = /%(?:4[1-9A-F]|5[0-9A]|6[1-9A-F]|7[0-9AE]|3[0-9]|2[DE]|5F)/gi;
+/** How the upstream's router reads what may be spelt in two ways. The defaults are safe in front of any router. */
+export interface PathProfile {
+  readonly trailingSlash: 'refuse' | 'remove' | 'distinct';
+  readonly duplicateSlashes: 'refuse' | 'merge' | 'distinct';
+  readonly matrixParameters: 'refuse' | 'remove' | 'literal';
+}
 
 /** A path that needs no second look: plain segments, no escapes, no empty or dotted segment. */
 const PLAIN_PATH = /^(?:\/[A-Za-z0-9_~!$&'()*+,=:@-][A-Za-z0-9._~!$&'()*+,=:@-]*)+$/;
+
+/** Octets that RFC 3986 section 2.3 calls unreserved: their escapes mean the same as the bare character. */
+const UNRESERVED_ESCAPE = /%(?:4[1-9A-F]|5[0-9A]|6[1-9A-F]|7[0-9AE]|3[0-9]|2[DE]|5F)/gi;
+
+/** Escapes that some router, or a proxy before it, undoes and then reads as syntax: `/ \ % ? # ;` and controls. */
+const TREACHEROUS_ESCAPE = /%(?:2F|5C|25|3F|23|3B|[01][0-9A-F]|7F)/;
+
+/** Whatever RFC 3986 section 3.3 does not let into a path as itself; routers differ on what it means there. */
+const FOREIGN_CHARACTER = /[^A-Za-z0-9._~!$&'()*+,=:@%;/-]/;
 
 /**
  * The canonical path and query of a request target in origin form (RFC 9112 section 3.2.1), used both to look up
  * the price and to forward. Escapes of unreserved characters are undone and the others written in capitals, so
  * that two spellings of one resource have one price. Whatever an upstream could read as another path is refused:
- * dot segments, empty segments, a trailing slash, backslashes, encoded slashes, `;` parameters, control octets.
+ * dot segments, backslashes, encoded slashes, double encoding, fragments, targets in absolute form, `*`. Slashes
+ * too many and `;` parameters follow the profile. The query is forwarded as sent: it has no part in the price.
  */
-export function normalise(rawTarget: string): Target | Refusal {
+export function normalise(rawTarget: string, profile: PathProfile): Target | Refusal {
   const queryAt = rawTarget.indexOf('?');
   const rawPath = queryAt === -1 ? rawTarget : rawTarget.slice(0, queryAt);
   const search = queryAt === -1 ? '' : rawTarget.slice(queryAt);
   if (search.includes('#')) return new Refusal('BadRequest', 'The request target must not have a fragment.');
   if (rawPath === '/' || PLAIN_PATH.test(rawPath)) return { path: rawPath, search };
 
+  const problem = characterProblem(rawPath);
+  if (problem !== undefined) return new Refusal('BadRequest', problem);
   const path = rawPath
     .replace(UNRESERVED_ESCAPE, (octet) => decodeURIComponent(octet))
     .replace(/%[0-9a-f]{2}/gi, (octet) => octet.toUpperCase());
-  const problem = problemOf(path);
-  return problem === undefined ? { path, search } : new Refusal('BadRequest', problem);
+  const shaped = shape(path, profile);
+  return 'problem' in shaped ? new Refusal('BadRequest', shaped.problem) : { path: shaped.path, search };
 }
 
-/** Why this path could be read in two ways, as a sentence; undefined when it cannot. */
-function problemOf(path: string): string | undefined {
-  if (!path.startsWith('/')) return 'The request target must be a path.';
-  if (/%(?![0-9A-F]{2})/.test(path)) return 'The path has a malformed percent escape.';
-  if (/%(?:2F|5C|25)/.test(path)) return 'The path has an encoded slash, backslash or percent sign.';
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control octets are what this line refuses.
-  if (/[\u0000-\u0020\u007f-\uffff\\#;]|%[01][0-9A-F]|%7F/.test(path)) {
-    return 'The path has a character that is not allowed there.';
+/** Why these characters could be read in two ways, as a sentence; undefined when they cannot. */
+function characterProblem(rawPath: string): string | undefined {
+  if (!rawPath.startsWith('/')) return 'The request target must be a path.';
+  if (FOREIGN_CHARACTER.test(rawPath)) return 'The path has a character that is not allowed there.';
+  if (TREACHEROUS_ESCAPE.test(rawPath.toUpperCase())) {
+    return 'The path has an encoded slash, backslash, percent sign, question mark, hash, semicolon or control octet.';
   }
-  const segments = path.split('/').slice(1);
-  if (segments.some((segment) => segment === '.' || segment === '..')) return 'The path has a dot segment.';
-  if (segments.some((segment) => segment === '')) return 'The path has an empty segment or a trailing slash.';
+  try {
+    // Overlong and broken UTF-8 is how a dot or a slash hides from a strict reader and shows to a lax one.
+    decodeURIComponent(rawPath);
+  } catch {
+    return 'The path has a malformed percent escape.';
+  }
+  return undefined;
+}
+
+type Shaped = { readonly path: string } | { readonly problem: string };
+
+/** Applies the profile to a path whose characters are sound. */
+function shape(path: string, profile: PathProfile): Shaped {
+  const problem = shapeProblem(path, profile);
+  if (problem !== undefined) return { problem };
+  let shaped = path;
+  if (profile.matrixParameters === 'remove') shaped = shaped.replace(/;[^/]*/g, '');
+  if (profile.duplicateSlashes === 'merge') shaped = shaped.replace(/\/{2,}/g, '/');
+  if (profile.trailingSlash === 'remove') shaped = shaped.replace(/\/+$/, '') || '/';
+  // Last, because what is removed above may uncover one: `/.;x/`.
+  if (/\/\.\.?(?:[;/]|$)/.test(shaped)) return { problem: 'The path has a dot segment.' };
+  return { path: shaped };
+}
+
+function shapeProblem(path: string, profile: PathProfile): string | undefined {
+  if (profile.matrixParameters === 'refuse' && path.includes(';')) return 'The path has matrix parameters.';
+  if (profile.duplicateSlashes === 'refuse' && path.includes('//')) return 'The path has an empty segment.';
+  if (profile.trailingSlash === 'refuse' && path.endsWith('/')) return 'The path has a trailing slash.';
   return undefined;
 }

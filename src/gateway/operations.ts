@@ -22,21 +22,31 @@ const UNLISTED_COST = 1;
 /** What to do with a request that no listed operation matches. */
 export type UnlistedPolicy = 'charge' | 'reject' | { readonly cost: number };
 
+/** Whether the upstream's router takes `/Things` and `/things` for one. */
+type LetterCase = 'insensitive' | 'sensitive';
+
 type Router = ReturnType<typeof createRouter>;
 
 /** The price list, ready for look-up by method and canonical path; it may be replaced while requests are under way. */
 export class PriceList {
   readonly #unlisted: Readonly<Record<OperationKind, Operation>> | undefined;
+  readonly #letterCase: LetterCase;
   #router: Router;
 
-  constructor(operations: readonly ListedOperation[], unlisted: UnlistedPolicy) {
+  /** @param letterCase `insensitive` prices right in front of either kind of upstream */
+  constructor(
+    operations: readonly ListedOperation[],
+    unlisted: UnlistedPolicy,
+    letterCase: LetterCase = 'insensitive',
+  ) {
     this.#unlisted = unlisted === 'reject' ? undefined : unlistedOperations(unlisted);
-    this.#router = routerOf(operations);
+    this.#letterCase = letterCase;
+    this.#router = routerOf(operations, letterCase);
   }
 
   /** Puts other operations in force, from the next request on; what has been counted stays. */
   replaceOperations(operations: readonly ListedOperation[]): void {
-    this.#router = routerOf(operations);
+    this.#router = routerOf(operations, this.#letterCase);
   }
 
   /** The operation, `free` for OPTIONS (neither authenticated nor counted), or why there is none. */
@@ -70,20 +80,26 @@ const MAX_PARAMETER_LENGTH = 1_000_000;
  * A parameter longer than the router's default of 100 characters, or one that is no UTF-8, would make a request for a
  * dear operation an unlisted one: the first is allowed, the second gets a route without an operation.
  */
-function createRouter() {
-  return FindMyWay({ caseSensitive: true, maxParamLength: MAX_PARAMETER_LENGTH, onBadUrl: () => undefined });
+function createRouter(letterCase: LetterCase) {
+  return FindMyWay({
+    caseSensitive: letterCase === 'sensitive',
+    maxParamLength: MAX_PARAMETER_LENGTH,
+    onBadUrl: () => undefined,
+  });
 }
 
 function malformed(): Refusal {
   return new Refusal('BadRequest', 'The path has an escape that is not valid UTF-8.');
 }
 
-function routerOf(operations: readonly ListedOperation[]): Router {
-  const router = createRouter();
+function routerOf(operations: readonly ListedOperation[], letterCase: LetterCase): Router {
+  const router = createRouter(letterCase);
   const declared = new Set(operations.map(({ method, path }) => `${method} ${path}`));
-  for (const { method, path, id, kind, cost, personOnly, rules } of operations) {
+  // Of paths that differ by letter case alone, the dearest comes first and is kept.
+  const byCost = operations.toSorted((a, b) => b.cost - a.cost);
+  for (const { method, path, id, kind, cost, personOnly, rules } of byCost) {
     const pattern = routePattern(path);
-    if (pattern === undefined) continue;
+    if (pattern === undefined || router.hasRoute(method as HTTPMethod, pattern)) continue;
     const operation: Operation = { id, kind, cost, personOnly, listed: true, rules };
     router.on(method as HTTPMethod, pattern, () => undefined, operation);
     // HEAD asks for a GET without its body (RFC 9110 section 9.3.2), so it has the GET's price.

@@ -2,6 +2,7 @@
  * Every answer that the gateway gives by itself, as problem+json (contract section 7). A refusal is a value that
  * a stage returns; nothing here is thrown.
  */
+import { STATUS_CODES } from 'node:http';
 
 /** Status and title of each code that the gateway uses. */
 const PROBLEMS = {
@@ -28,6 +29,10 @@ interface RefusalParts {
   readonly extensions?: Readonly<Record<string, string | number>>;
   readonly errors?: readonly FieldError[];
   readonly headers?: Readonly<Record<string, string>>;
+  /** A status that says more than the code's own, such as 431 for a BadRequest. */
+  readonly status?: number;
+  /** The connection is of no further use: what follows on it cannot be told apart from this request. */
+  readonly closes?: boolean;
 }
 
 /** A request that ends here. Stages return it in place of their value; `instanceof` tells the two apart. */
@@ -38,6 +43,8 @@ export class Refusal {
   readonly errors: readonly FieldError[] | undefined;
   /** Response headers that belong to this refusal, such as `Retry-After` or `WWW-Authenticate`. */
   readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly status: number;
+  readonly closes: boolean;
 
   constructor(code: ProblemCode, detail: string, parts: RefusalParts = {}) {
     this.code = code;
@@ -45,10 +52,8 @@ export class Refusal {
     this.extensions = parts.extensions ?? {};
     this.errors = parts.errors;
     this.headers = parts.headers;
-  }
-
-  get status(): number {
-    return PROBLEMS[this.code].status;
+    this.status = parts.status ?? PROBLEMS[code].status;
+    this.closes = parts.closes ?? false;
   }
 }
 
@@ -57,7 +62,9 @@ export class Refusal {
  * `type` is `<baseUrl>/errors/<code in kebab-case>`.
  */
 export function problemBody(refusal: Refusal, requestId: string, baseUrl: string): string {
-  const { status, title } = PROBLEMS[refusal.code];
+  const known = PROBLEMS[refusal.code];
+  const { status } = refusal;
+  const title = status === known.status ? known.title : STATUS_CODES[status];
   return JSON.stringify({
     type: `${baseUrl}/errors/${slugOf(refusal.code)}`,
     title,

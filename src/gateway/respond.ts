@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { closeAfterResponse, isAbandoned, isUploadUnfinished } from './http/closing.ts';
 import { problemBody, type Refusal } from './problems.ts';
 import type { Exchange } from './types.ts';
 
@@ -19,7 +20,10 @@ export function gatewayFields({ requestId, charged, refusal }: Exchange): string
   return fields;
 }
 
-/** Answers with a problem body and ends the response. */
+/**
+ * Answers with a problem body and ends the response. The rest of a refused upload is read where it is short;
+ * otherwise the connection closes behind the answer, which arrives first.
+ */
 export function respond(
   response: ServerResponse,
   exchange: Exchange,
@@ -27,10 +31,18 @@ export function respond(
   baseUrl: string,
 ): void {
   exchange.refusal = refusal;
+  if (isAbandoned(response)) {
+    response.destroy();
+    return;
+  }
   const body = problemBody(refusal, exchange.requestId, baseUrl);
   const fields = gatewayFields(exchange);
   for (const name in refusal.headers) fields.push(name, refusal.headers[name] ?? '');
   fields.push('Content-Type', 'application/problem+json', 'Content-Length', `${Buffer.byteLength(body)}`);
+  if (refusal.closes || isUploadUnfinished(response.req)) {
+    fields.push('Connection', 'close');
+    closeAfterResponse(response.req);
+  }
   response.writeHead(refusal.status, fields);
   response.end(body);
 }

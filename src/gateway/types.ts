@@ -107,4 +107,6 @@ export interface Exchange {
   chargeMs?: number;
   upstreamStatus?: number;
   upstreamMs?: number;
+  /** Code of the error that stood in place of the upstream's answer, or cut it short. */
+  upstreamError?: string;
 }

@@ -1,0 +1,118 @@
+import { Type } from 'typebox';
+import { host, httpUrl, port, section } from './section.ts';
+
+/** A day: no time that a proxy waits is longer. */
+const MAX_MS = 86_400_000;
+
+const milliseconds = (description: string, fallback: number, minimum = 1) =>
+  Type.Integer({ description, default: fallback, minimum, maximum: MAX_MS });
+
+const bytes = (description: string, fallback: number, minimum: number) =>
+  Type.Integer({ description, default: fallback, minimum });
+
+const count = (description: string, fallback: number) =>
+  Type.Integer({ description, default: fallback, minimum: 1 });
+
+const seconds = (description: string, fallback: number) =>
+  Type.Integer({ description, default: fallback, minimum: 0, maximum: 3600 });
+
+/** Where clients connect, and how much of the gateway one client may take. */
+export const listenSchema = section('Where clients connect, and what they may take.', {
+  host: host('Address to listen on.', '0.0.0.0', 'WEIR_HOST'),
+  port: port('Port to listen on; 0 takes a free one.', 8080, 'WEIR_PORT'),
+  trustedProxies: Type.Array(
+    Type.String({ pattern: '^[0-9A-Fa-f:.]+(/\\d{1,3})?$', expects: 'an address or a CIDR range' }),
+    {
+      description: 'Peers whose `X-Forwarded-*` and `Forwarded` are believed, as CIDR ranges.',
+      default: [],
+    },
+  ),
+  maxConnections: count('Connections at once; further ones are answered 503.', 10_000),
+  maxHeaderBytes: bytes('Request line and header together; 431 above it.', 16_384, 1024),
+  maxBodyBytes: bytes('Longest request body; 413 above it.', 268_435_456, 0),
+  headersTimeoutMs: milliseconds('How long a request header may take.', 10_000),
+  requestTimeoutMs: milliseconds('How long a whole request may take, body included.', 300_000),
+  keepAliveTimeoutMs: milliseconds('How long an idle connection is kept.', 72_000),
+  maxEventLoopDelayMs: milliseconds('Mean delay above which requests are answered 503; 0: never.', 1_000, 0),
+});
+
+const file = (description: string) =>
+  Type.Optional(Type.String({ description, minLength: 1, file: true, expects: 'the path of a file' }));
+
+const tls = Type.Optional(
+  Type.Object(
+    {
+      caFile: file('Certificate authority to trust in place of the system ones.'),
+      certFile: file('Client certificate.'),
+      keyFile: file("Client certificate's key."),
+      serverName: Type.Optional(
+        Type.String({ description: 'Name that the certificate must bear.', minLength: 1 }),
+      ),
+      verify: Type.Boolean({ description: 'Refuse a certificate that does not verify.', default: true }),
+    },
+    { description: 'How to speak to an https:// upstream.', additionalProperties: false },
+  ),
+);
+
+const choice = <Word extends string>(description: string, words: readonly [Word, ...Word[]]) =>
+  Type.Union(
+    words.map((word) => Type.Literal(word)),
+    { description, default: words[0] },
+  );
+
+const pathProfile = section("How the upstream's router reads a path; see docs/proxy.md.", {
+  case: choice('Are `/Things` and `/things` one operation?', ['insensitive', 'sensitive']),
+  trailingSlash: choice('`/things/`: refuse it, remove the slash, or take it for a path of its own.', [
+    'refuse',
+    'remove',
+    'distinct',
+  ]),
+  duplicateSlashes: choice('`/a//b`: refuse it, merge the slashes, or take it for a path of its own.', [
+    'refuse',
+    'merge',
+    'distinct',
+  ]),
+  matrixParameters: choice('`/a;x=1`: refuse it, remove the parameters, or take `;` literally.', [
+    'refuse',
+    'remove',
+    'literal',
+  ]),
+});
+
+/** The service behind the gateway. */
+export const upstreamSchema = section('The service behind the gateway.', {
+  url: httpUrl('Where requests are forwarded to.', 'http://127.0.0.1:3000'),
+  tls,
+  others: Type.Array(
+    Type.Object(
+      {
+        prefix: Type.String({
+          description: 'Paths that go there: this one and all below it; the longest prefix wins.',
+          pattern: '^(/[^\\s/?#%;\\\\]+)+$',
+          expects: 'a path such as /v3/search',
+        }),
+        url: httpUrl('Where they are forwarded to.'),
+        tls,
+      },
+      { additionalProperties: false },
+    ),
+    { description: 'Further upstreams, by path prefix.', default: [] },
+  ),
+  pathProfile,
+  connections: count('Sockets to each upstream; each carries one request at a time.', 512),
+  maxWaiting: count('Requests that wait for a socket; further ones are answered 503.', 1_024),
+  connectTimeoutMs: milliseconds('How long a connection may take.', 5_000),
+  headersTimeoutMs: milliseconds('How long the response header may take.', 60_000),
+  bodyTimeoutMs: milliseconds('Longest silence within a response body.', 300_000),
+  // Node servers close idle sockets after 5 s: be the first to.
+  keepAliveTimeoutMs: milliseconds('How long an idle socket is kept.', 4_000),
+});
+
+/** What SIGTERM sets off. */
+export const shutdownSchema = section('What happens after SIGTERM.', {
+  drainDelaySeconds: seconds(
+    'How long requests are still taken, with `Connection: close`, while readiness says no.',
+    5,
+  ),
+  graceSeconds: seconds('How long requests under way may then take.', 30),
+});

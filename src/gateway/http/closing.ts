@@ -1,0 +1,58 @@
+/**
+ * Ends a connection without losing what was said on it. A socket that is closed while bytes are unread is reset,
+ * and the reset can overtake the response; so the writing side ends first, and what still arrives is thrown away
+ * for a moment, unparsed: nothing that follows on such a connection is run.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { hasBody } from './inspect.ts';
+
+/** Enough for a response to arrive; short enough that a client that goes on sending costs little. */
+const LINGER_MS = 1_000;
+
+/** A rest of a body up to this is read to its end, so that the connection stays usable. */
+const SMALL_BODY_BYTES = 65_536;
+
+const closing = new WeakSet<Socket>();
+
+/** Whether this connection's last response is already decided: a request that was sent behind it is not run. */
+export function isClosing(socket: Socket): boolean {
+  return closing.has(socket);
+}
+
+/** Closes the connection once the response that is about to be written has gone out. */
+export function closeAfterResponse({ socket }: IncomingMessage): void {
+  closing.add(socket);
+  // Node calls it when a response with `Connection: close` has been written.
+  socket.destroySoon = () => linger(socket);
+}
+
+/** Writes last words on a connection whose parser gave up, and closes it. */
+export function closeWith(socket: Socket, words: string): void {
+  closing.add(socket);
+  socket.write(words, 'latin1');
+  linger(socket);
+}
+
+/** Whether a refused upload is too long, or too uncertain, to be read to its end. */
+export function isUploadUnfinished(request: IncomingMessage): boolean {
+  if (request.complete || !hasBody(request)) return false;
+  if (request.headers.expect !== undefined) return true;
+  const length = request.headers['content-length'];
+  return length === undefined || Number(length) > SMALL_BODY_BYTES;
+}
+
+/** Whether nobody waits for this answer any more: the client left, or its connection has had its last words. */
+export function isAbandoned({ destroyed, req: { socket } }: ServerResponse): boolean {
+  return destroyed || socket.destroyed || socket.writableEnded;
+}
+
+function linger(socket: Socket): void {
+  socket.removeAllListeners('data');
+  socket.on('data', () => {});
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once('end', () => socket.destroy());
+  socket.once('close', () => clearTimeout(timer));
+  socket.end();
+}

@@ -1,0 +1,92 @@
+/**
+ * What a request's framing and header must be before any stage asks what it wants. Node's parser (llhttp, strict)
+ * refuses most of what smuggling needs; here is what it lets through.
+ */
+import type { IncomingMessage } from 'node:http';
+import { Refusal } from '../problems.ts';
+
+/** Longer than any id: what is longer is no Account. */
+const MAX_ACCOUNT_LENGTH = 256;
+
+/** RFC 9112 section 3.2: uri-host and port, nothing that a URL parser could split elsewhere. */
+const SANE_HOST = /^[A-Za-z0-9._~!$&'()*+,;=%:[\]-]*$/;
+
+const METHOD_OVERRIDES: ReadonlySet<string> = new Set([
+  'x-http-method',
+  'x-http-method-override',
+  'x-method-override',
+]);
+
+const WORDS: Readonly<Record<string, string>> = {
+  host: 'Host',
+  authorization: 'Authorization',
+  'x-service-account': 'X-Service-Account',
+};
+
+/** Lengths of the names above: a field of another length needs no second look. */
+const WATCHED_LENGTHS: ReadonlySet<number> = new Set(
+  [...METHOD_OVERRIDES, ...Object.keys(WORDS)].map((name) => name.length),
+);
+
+/** Why the request cannot be served at all; undefined when its framing and header are sound. */
+export function inspect(request: IncomingMessage, maxBodyBytes: number): Refusal | undefined {
+  return framingProblem(request, maxBodyBytes) ?? fieldProblem(request);
+}
+
+/** Whether a body follows the header (RFC 9112 section 6.3). */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  const length = headers['content-length'];
+  return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) !== 0);
+}
+
+/** A message whose end an upstream could see elsewhere: the connection is of no further use. */
+function framingProblem(request: IncomingMessage, maxBodyBytes: number): Refusal | undefined {
+  const { headers, httpVersion } = request;
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return closing('The gateway speaks HTTP/1.1.');
+  const encoding = headers['transfer-encoding'];
+  if (encoding !== undefined) {
+    // RFC 9112 section 6.1: a 1.0 sender does not know what it means.
+    if (httpVersion === '1.0') return closing('HTTP/1.0 has no Transfer-Encoding.');
+    if (encoding.toLowerCase() !== 'chunked')
+      return closing('The only Transfer-Encoding understood is chunked.');
+  }
+  const length = headers['content-length'];
+  if (length !== undefined && Number(length) > maxBodyBytes) {
+    return new Refusal('PayloadTooLarge', `A request body may have ${maxBodyBytes} bytes at most.`, {
+      closes: true,
+    });
+  }
+  return undefined;
+}
+
+function closing(detail: string): Refusal {
+  return new Refusal('BadRequest', detail, { closes: true });
+}
+
+/** Fields that say who is charged, or what runs, must say it once. Node would join or drop the second. */
+function fieldProblem({ rawHeaders, headers }: IncomingMessage): Refusal | undefined {
+  let seen = '';
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? '';
+    if (!WATCHED_LENGTHS.has(name.length)) continue;
+    const lower = name.toLowerCase();
+    if (METHOD_OVERRIDES.has(lower)) {
+      return new Refusal('BadRequest', `The gateway does not take another method from ${name}.`);
+    }
+    const word = WORDS[lower];
+    if (word === undefined) continue;
+    if (seen.includes(word)) return new Refusal('BadRequest', `The request has ${word} twice.`);
+    seen += word;
+  }
+  if (headers.host !== undefined && !SANE_HOST.test(headers.host)) {
+    return new Refusal('BadRequest', 'The Host header is not a host.');
+  }
+  return accountProblem(headers['x-service-account']);
+}
+
+function accountProblem(account: string | string[] | undefined): Refusal | undefined {
+  if (account === undefined) return undefined;
+  if (account === '') return new Refusal('BadRequest', 'X-Service-Account names no Account.');
+  if (account.length <= MAX_ACCOUNT_LENGTH) return undefined;
+  return new Refusal('BadRequest', 'X-Service-Account is too long to be an Account.');
+}

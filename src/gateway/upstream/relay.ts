@@ -1,0 +1,137 @@
+import type { ServerResponse } from 'node:http';
+import type { Dispatcher } from 'undici';
+import { closeAfterResponse, isUploadUnfinished } from '../http/closing.ts';
+import { responseFields } from '../http/headers.ts';
+import { gatewayFields, respond } from '../respond.ts';
+import type { Exchange } from '../types.ts';
+import { codeOf, isRepeatable, isStaleSocket, refusalOf } from './failures.ts';
+import type { Upstream } from './upstreams.ts';
+
+type ResponseHeaders = Record<string, string | string[] | undefined>;
+
+/** Copies one upstream response into the client's, chunk by chunk, as fast as the slower of the two. */
+export class Relay implements Dispatcher.DispatchHandler {
+  readonly #upstream: Upstream;
+  readonly #options: Dispatcher.DispatchOptions;
+  readonly #response: ServerResponse;
+  readonly #exchange: Exchange;
+  readonly #baseUrl: string;
+  readonly #sentMs = performance.now();
+  #controller: Dispatcher.DispatchController | undefined;
+  #canRepeat: boolean;
+  #isPaused = false;
+
+  constructor(
+    upstream: Upstream,
+    options: Dispatcher.DispatchOptions,
+    response: ServerResponse,
+    exchange: Exchange,
+    baseUrl: string,
+  ) {
+    this.#upstream = upstream;
+    this.#options = options;
+    this.#response = response;
+    this.#exchange = exchange;
+    this.#baseUrl = baseUrl;
+    this.#canRepeat = isRepeatable(options.method, options.body !== null);
+    response.once('close', () => {
+      if (!response.writableFinished) this.#controller?.abort(new Error('the client went away'));
+    });
+  }
+
+  /** Sends the request; the answer, or a 503 in its place, goes to the client. */
+  start(): void {
+    this.#upstream.atOnce++;
+    this.#upstream.pool.dispatch(this.#options, this);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    // The client may have left while the request waited for a socket.
+    if (this.#response.destroyed) controller.abort(new Error('the client went away'));
+  }
+
+  onResponseStarted(): void {
+    this.#canRepeat = false;
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: ResponseHeaders,
+  ): void {
+    const response = this.#response;
+    if (status < 200) {
+      if (status === 103) writeEarlyHints(response, headers);
+      return;
+    }
+    const exchange = this.#exchange;
+    exchange.upstreamMs = performance.now() - this.#sentMs;
+    exchange.upstreamStatus = status;
+    const fields = responseFields(headers, status);
+    fields.push(...gatewayFields(exchange));
+    if (isUploadUnfinished(response.req)) {
+      fields.push('Connection', 'close');
+      closeAfterResponse(response.req);
+    }
+    response.writeHead(status, fields);
+    // The header waits for a body that may be long in coming, but joins one that came with it.
+    process.nextTick(flushHeader, response);
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#response.write(chunk)) return;
+    controller.pause();
+    if (this.#isPaused) return;
+    this.#isPaused = true;
+    this.#response.on('drain', () => controller.resume());
+  }
+
+  onResponseEnd(_controller: Dispatcher.DispatchController, trailers: ResponseHeaders): void {
+    this.#upstream.atOnce--;
+    for (const _ in trailers) {
+      addTrailers(this.#response, trailers);
+      break;
+    }
+    this.#response.end();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#upstream.atOnce--;
+    const response = this.#response;
+    if (this.#canRepeat && isStaleSocket(error) && !response.destroyed) {
+      this.#canRepeat = false;
+      this.start();
+      return;
+    }
+    this.#exchange.upstreamError = codeOf(error);
+    // Cut short, the client sees a truncated body as one: the status line is already gone.
+    if (response.headersSent || response.destroyed) response.destroy();
+    else respond(response, this.#exchange, refusalOf(error), this.#baseUrl);
+  }
+}
+
+function flushHeader(response: ServerResponse): void {
+  if (!response.writableEnded) response.flushHeaders();
+}
+
+/** A hint that Node will not write is no loss. */
+function writeEarlyHints(response: ServerResponse, { link }: ResponseHeaders): void {
+  if (link === undefined || response.req.httpVersion !== '1.1') return;
+  try {
+    response.writeEarlyHints({ link });
+  } catch {}
+}
+
+/** Trailers go on where the response is chunked; elsewhere they may be dropped (RFC 9110 section 6.5.1). */
+function addTrailers(response: ServerResponse, trailers: ResponseHeaders): void {
+  const fields = responseFields(trailers, 200);
+  const pairs: [string, string][] = [];
+  for (let index = 0; index < fields.length; index += 2) {
+    const name = fields[index] ?? '';
+    if (name !== 'content-length') pairs.push([name, fields[index + 1] ?? '']);
+  }
+  try {
+    response.addTrailers(pairs);
+  } catch {}
+}

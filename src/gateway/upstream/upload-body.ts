@@ -1,0 +1,66 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+
+/** Ends an upload that turned out longer than allowed. */
+export class BodyTooLongError extends Error {
+  constructor(maxBytes: number) {
+    super(`A request body may have ${maxBytes} bytes at most.`);
+    this.name = 'BodyTooLongError';
+  }
+}
+
+/**
+ * A request's body on its way to the upstream, chunk by chunk. undici destroys the stream that it sends when the
+ * upstream fails, and to destroy an IncomingMessage is to reset the client before it has its answer; this stands
+ * between the two. It counts what passes, and sends the `100 Continue` only once the upstream takes the body.
+ */
+export class UploadBody extends Readable {
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #maxBytes: number;
+  #bytes = 0;
+  #hasBegun = false;
+
+  constructor(request: IncomingMessage, response: ServerResponse, maxBytes: number) {
+    super();
+    this.#request = request;
+    this.#response = response;
+    this.#maxBytes = maxBytes;
+  }
+
+  override _read(): void {
+    if (this.#hasBegun) {
+      this.#request.resume();
+      return;
+    }
+    this.#hasBegun = true;
+    if (this.#request.headers.expect !== undefined) this.#response.writeContinue();
+    this.#request
+      .on('data', this.#onData)
+      .on('end', this.#onEnd)
+      .on('error', this.#onGone)
+      .on('close', this.#onGone);
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    const request = this.#request;
+    request.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onGone);
+    // What is left of it is read and dropped, so that the connection does not stand still.
+    if (!request.destroyed) request.resume();
+    callback(error);
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#maxBytes) this.destroy(new BodyTooLongError(this.#maxBytes));
+    else if (!this.push(chunk)) this.#request.pause();
+  };
+
+  readonly #onEnd = (): void => {
+    this.push(null);
+  };
+
+  readonly #onGone = (): void => {
+    if (!this.#request.complete) this.destroy(new Error('the client went away'));
+  };
+}

@@ -1,0 +1,113 @@
+/** The connections to the services behind the gateway. */
+import { readFileSync } from 'node:fs';
+import { buildConnector, Pool } from 'undici';
+import { markStale } from './failures.ts';
+
+interface TlsSettings {
+  readonly caFile?: string;
+  readonly certFile?: string;
+  readonly keyFile?: string;
+  readonly serverName?: string;
+  readonly verify: boolean;
+}
+
+interface Place {
+  /** `http://host:port` or `https://host:port`, with a base path where it has one. */
+  readonly url: string;
+  readonly tls?: TlsSettings;
+}
+
+export interface UpstreamSettings extends Place {
+  readonly others: readonly (Place & { readonly prefix: string })[];
+  readonly connections: number;
+  readonly maxWaiting: number;
+  readonly connectTimeoutMs: number;
+  readonly headersTimeoutMs: number;
+  readonly bodyTimeoutMs: number;
+  readonly keepAliveTimeoutMs: number;
+}
+
+/** One service, and how busy it is. */
+export class Upstream {
+  readonly prefix: string;
+  readonly pool: Pool;
+  /** Path of the upstream's URL, put before every canonical path; empty for none. */
+  readonly basePath: string;
+  readonly #maxAtOnce: number;
+  /** Requests dispatched and not yet answered in full. */
+  atOnce = 0;
+
+  constructor(prefix: string, { url, tls }: Place, settings: UpstreamSettings) {
+    const { origin, pathname } = new URL(url);
+    this.prefix = prefix;
+    this.basePath = pathname.replace(/\/$/, '');
+    this.#maxAtOnce = settings.connections + settings.maxWaiting;
+    this.pool = new Pool(origin, {
+      connections: settings.connections,
+      pipelining: 1,
+      connect: connectorOf(tls, settings.connectTimeoutMs),
+      headersTimeout: settings.headersTimeoutMs,
+      bodyTimeout: settings.bodyTimeoutMs,
+      keepAliveTimeout: settings.keepAliveTimeoutMs,
+    });
+  }
+
+  /** False when its sockets are busy and enough requests wait for one. */
+  get hasRoom(): boolean {
+    return this.atOnce < this.#maxAtOnce;
+  }
+}
+
+/** Every upstream, found by path. */
+export class Upstreams {
+  readonly #byPrefix: readonly Upstream[];
+  readonly #main: Upstream;
+
+  /** @throws Error when a certificate file cannot be read */
+  constructor(settings: UpstreamSettings) {
+    this.#main = new Upstream('', settings, settings);
+    this.#byPrefix = settings.others
+      .map((place) => new Upstream(place.prefix, place, settings))
+      .sort((a, b) => b.prefix.length - a.prefix.length);
+  }
+
+  /** The upstream with the longest prefix that the path is at or below; whole segments only. */
+  find(path: string): Upstream {
+    for (const upstream of this.#byPrefix) {
+      const { prefix } = upstream;
+      if (path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/')) {
+        return upstream;
+      }
+    }
+    return this.#main;
+  }
+
+  /** Lets requests under way finish, then closes every connection. */
+  async close(): Promise<void> {
+    await Promise.all([this.#main, ...this.#byPrefix].map(({ pool }) => pool.close()));
+  }
+
+  /** Breaks off what is under way. */
+  async destroy(): Promise<void> {
+    await Promise.all([this.#main, ...this.#byPrefix].map(({ pool }) => pool.destroy()));
+  }
+}
+
+function connectorOf(tls: TlsSettings | undefined, timeout: number): buildConnector.connector {
+  const connect = buildConnector({
+    timeout,
+    rejectUnauthorized: tls?.verify ?? true,
+    ...(tls?.caFile === undefined ? {} : { ca: readFileSync(tls.caFile) }),
+    ...(tls?.certFile === undefined ? {} : { cert: readFileSync(tls.certFile) }),
+    ...(tls?.keyFile === undefined ? {} : { key: readFileSync(tls.keyFile) }),
+    ...(tls?.serverName === undefined ? {} : { servername: tls.serverName }),
+  });
+  return (options, callback) =>
+    connect(options, (...result) => {
+      const [, socket] = result;
+      socket?.on('error', (error) => {
+        if (socket.bytesRead > 0) markStale(error);
+      });
+      callback(...result);
+    });
+}
