@@ -1,0 +1,22 @@
+import type { Contestant } from './contestant.ts';
+import { envoy } from './envoy.ts';
+import { fastifyProxy } from './fastify.ts';
+import { haproxy } from './haproxy.ts';
+import { nginx } from './nginx.ts';
+import { weir } from './weir.ts';
+
+/** What all ratios refer to. */
+export const PLAIN_PROXY = fastifyProxy('none');
+
+/** In the order in which they are measured and shown. */
+export const CONTESTANTS: readonly Contestant[] = [
+  PLAIN_PROXY,
+  weir('memory'),
+  weir('redis'),
+  fastifyProxy('@fastify/rate-limit'),
+  fastifyProxy('rate-limiter-flexible'),
+  nginx('none'),
+  nginx('limit_req'),
+  haproxy,
+  envoy,
+];

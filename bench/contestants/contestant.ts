@@ -1,0 +1,34 @@
+import type { Cores } from '../lab/machine.ts';
+
+/** What every contestant stands between, and what it has to enforce. */
+export interface Scene {
+  /** A folder of this contestant's own, for its configuration. */
+  readonly folder: string;
+  readonly upstreamPort: number;
+  readonly redisPort: number;
+  readonly cores: Cores | undefined;
+  /** Requests per second and Account. */
+  readonly limit: number;
+  /** Accounts `acct_1` to `acct_N`, whose tokens are `token-1` to `token-N`. */
+  readonly accounts: number;
+}
+
+/** A contestant that takes requests. */
+export interface Running {
+  readonly port: number;
+  /** Everything that decides and forwards, a limiter service included; Redis is counted apart. */
+  readonly pids: readonly number[];
+  stop(): Promise<void>;
+}
+
+/** One way to put a limit in front of the same upstream. */
+export interface Contestant {
+  readonly name: string;
+  /** How it limits, in a few words for the table. */
+  readonly limiter: string;
+  readonly hasLimiter: boolean;
+  readonly usesRedis: boolean;
+  /** Its version, or why it cannot take part here. */
+  find(): { readonly version: string } | { readonly missing: string };
+  start(scene: Scene): Promise<Running>;
+}

@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { freePort, startProgram } from '../lab/program.ts';
+import type { Contestant } from './contestant.ts';
+
+const SERVER = fileURLToPath(new URL('./fastify-server.ts', import.meta.url));
+
+/** What stands before @fastify/http-proxy; `none` is the plain proxy that all ratios refer to. */
+export type FastifyLimiter = 'none' | '@fastify/rate-limit' | 'rate-limiter-flexible';
+
+/** @fastify/http-proxy as it comes, with one of npm's limiters in front of it or none. */
+export function fastifyProxy(limiter: FastifyLimiter): Contestant {
+  const packages = limiter === 'none' ? ['@fastify/http-proxy'] : ['@fastify/http-proxy', limiter];
+  return {
+    name: limiter === 'none' ? '@fastify/http-proxy' : `${limiter} + http-proxy`,
+    limiter: limiter === 'none' ? 'none' : 'Account, fixed window, in Redis',
+    hasLimiter: limiter !== 'none',
+    usesRedis: limiter !== 'none',
+    find: () => ({ version: packages.map((name) => `${name} ${installedVersion(name)}`).join(', ') }),
+    async start({ cores, limit, redisPort, upstreamPort }) {
+      const port = await freePort();
+      const program = await startProgram({
+        command: process.execPath,
+        args: ['--import', 'tsx', SERVER, limiter, ...[port, upstreamPort, redisPort, limit].map(String)],
+        cores: cores?.gateway,
+        port,
+        env: { NODE_ENV: 'production' },
+      });
+      return { port, pids: [program.pid], stop: () => program.stop() };
+    },
+  };
+}
+
+function installedVersion(name: string): string {
+  const file = new URL(`../../node_modules/${name}/package.json`, import.meta.url);
+  const { version }: { version: string } = JSON.parse(readFileSync(file, 'utf8'));
+  return version;
+}

@@ -1,0 +1,52 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { findProgram, versionOf } from '../lab/machine.ts';
+import { freePort, startProgram } from '../lab/program.ts';
+import type { Contestant } from './contestant.ts';
+
+/** HAProxy with a stick-table that counts each Account's requests of the last second. */
+export const haproxy: Contestant = {
+  name: 'HAProxy stick-table',
+  limiter: 'Account, two-window estimate, in memory',
+  hasLimiter: true,
+  usesRedis: false,
+  find() {
+    const program = findProgram('haproxy');
+    if (program === undefined) return { missing: 'no haproxy on PATH (Debian: apt-get install haproxy)' };
+    return { version: `HAProxy ${versionOf(program, ['-v'], /version (\d[\d.]*)/)}` };
+  },
+  async start({ cores, folder, limit, upstreamPort }) {
+    const port = await freePort();
+    const file = join(folder, 'haproxy.cfg');
+    writeFileSync(
+      file,
+      `global
+  maxconn 12000
+  no strict-limits
+  nbthread 1
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 600s
+  timeout server 60s
+  timeout http-keep-alive 600s
+frontend clients
+  bind 127.0.0.1:${port} backlog 16384
+  stick-table type string len 64 size 1m expire 10s store http_req_rate(1s)
+  http-request track-sc0 req.hdr(x-service-account)
+  http-request deny deny_status 429 if { sc_http_req_rate(0) gt ${limit} }
+  default_backend platform
+backend platform
+  http-reuse always
+  server platform 127.0.0.1:${upstreamPort} maxconn 512
+`,
+    );
+    const program = await startProgram({
+      command: findProgram('haproxy') ?? 'haproxy',
+      args: ['-db', '-f', file],
+      cores: cores?.gateway,
+      port,
+    });
+    return { port, pids: [program.pid], stop: () => program.stop() };
+  },
+};

@@ -1,0 +1,83 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { freePort, startProgram } from '../lab/program.ts';
+import type { Contestant, Scene } from './contestant.ts';
+
+const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+const OPENAPI = fileURLToPath(new URL('../../dist/platform/openapi.yaml', import.meta.url));
+
+/** Accounts that share an Organization, and so its bucket. */
+const ACCOUNTS_PER_ORGANIZATION = 10;
+
+/** Weir refuses limits that the price list's dearest operation could never meet; the load only reads. */
+const DEAREST = 10;
+
+/** Weir as users run it, less the access log: two buckets a request, the platform's own price list. */
+export function weir(kind: 'memory' | 'redis'): Contestant {
+  return {
+    name: `Weir (${kind})`,
+    limiter: `Account and Organization, sliding window, in ${kind === 'redis' ? 'Redis' : 'memory'}`,
+    hasLimiter: true,
+    usesRedis: kind === 'redis',
+    find: () => ({ version: `Node ${process.version}` }),
+    async start(scene) {
+      const port = await freePort();
+      const config = writeConfiguration(scene, kind, port);
+      const program = await startProgram({
+        command: process.execPath,
+        args: [MAIN, 'start', '-c', config],
+        cores: scene.cores?.gateway,
+        port,
+        env: { NODE_ENV: 'production' },
+      });
+      return { port, pids: [program.pid], stop: () => program.stop() };
+    },
+  };
+}
+
+function writeConfiguration(scene: Scene, kind: 'memory' | 'redis', port: number): string {
+  const { folder, limit, accounts } = scene;
+  const url = `redis://127.0.0.1:${scene.redisPort}`;
+  const files = {
+    'weir.yaml': {
+      listen: { host: '127.0.0.1', port },
+      admin: { host: '127.0.0.1', port: 0 },
+      upstream: { url: `http://127.0.0.1:${scene.upstreamPort}` },
+      store: kind === 'memory' ? { kind } : { kind, url },
+      operations: { openapi: OPENAPI },
+      log: { access: false, level: 'warn' },
+    },
+    'limits.yaml': { windowSeconds: 1, defaults: limitsOf(limit) },
+    'identities.yaml': identities(accounts),
+  };
+  // JSON is YAML, and is read faster.
+  for (const [name, content] of Object.entries(files)) {
+    writeFileSync(join(folder, name), JSON.stringify(content));
+  }
+  return join(folder, 'weir.yaml');
+}
+
+function limitsOf(limit: number): Record<string, number> {
+  const ofOrganization = limit * ACCOUNTS_PER_ORGANIZATION;
+  return {
+    'account-read': limit,
+    'account-write': Math.max(limit, DEAREST),
+    'person-read': limit,
+    'person-write': Math.max(limit, DEAREST),
+    'organization-read': ofOrganization,
+    'organization-write': Math.max(ofOrganization, DEAREST),
+  };
+}
+
+function identities(count: number): object {
+  const tokens: Record<string, string> = {};
+  const principals: Record<string, object> = {};
+  const accounts: Record<string, object> = {};
+  for (let account = 1; account <= count; account++) {
+    tokens[`token-${account}`] = `svc_${account}`;
+    principals[`svc_${account}`] = { type: 'ServiceAccount', account: `acct_${account}` };
+    accounts[`acct_${account}`] = { organization: `org_${Math.ceil(account / ACCOUNTS_PER_ORGANIZATION)}` };
+  }
+  return { tokens, principals, accounts };
+}

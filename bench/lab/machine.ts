@@ -1,0 +1,53 @@
+import { execFileSync } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { delimiter, join } from 'node:path';
+
+/** Core numbers of the two sides: what is measured stands alone on its core. */
+export interface Cores {
+  readonly gateway: string;
+  readonly load: string;
+}
+
+/** One core for the gateway and the others for everything else; undefined where there is nothing to divide. */
+export function chooseCores(): Cores | undefined {
+  const count = cpus().length;
+  if (count < 2 || findProgram('taskset') === undefined) return undefined;
+  return { gateway: '0', load: count === 2 ? '1' : `1-${count - 1}` };
+}
+
+/** `2 × AMD EPYC, 24 GB, linux x64`. */
+export function hardware(): string {
+  const all = cpus();
+  const memoryGb = Math.round(totalmem() / 2 ** 30);
+  return `${all.length} × ${all[0]?.model.trim() ?? 'unknown'}, ${memoryGb} GB, ${process.platform} ${process.arch}`;
+}
+
+/** The program's path: from `variable` where it is set, else from PATH; undefined when there is none. */
+export function findProgram(name: string, variable?: string): string | undefined {
+  const told = variable === undefined ? undefined : process.env[variable];
+  if (told !== undefined && told !== '') return told;
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
+  return folders.map((folder) => join(folder, name)).find(isExecutable);
+}
+
+/** The first line that the program says of its version, whichever stream it takes for that. */
+export function versionOf(program: string, args: readonly string[], pattern: RegExp): string {
+  try {
+    const both = execFileSync('/bin/sh', ['-c', '"$0" "$@" 2>&1 || true', program, ...args], {
+      encoding: 'utf8',
+    });
+    return pattern.exec(both)?.[1] ?? 'unknown version';
+  } catch {
+    return 'unknown version';
+  }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,91 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createConnection, createServer } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+
+/** A process that the benchmark started. */
+export interface Program {
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+export interface ProgramOptions {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Cores to stay on, as taskset takes them; anywhere when undefined. */
+  readonly cores: string | undefined;
+  /** Ready when this port takes connections. */
+  readonly port: number;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const START_MS = 60_000;
+const LAST_WORDS = 2_000;
+
+/** Starts a program and waits for its port. An early end is an error with the program's last words. */
+export async function startProgram({ command, args, cores, port, env }: ProgramOptions): Promise<Program> {
+  const [program = command, ...rest] =
+    cores === undefined ? [command, ...args] : ['taskset', '-c', cores, command, ...args];
+  const child = spawn(program, rest, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  });
+  let words = '';
+  const listen = (chunk: Buffer) => {
+    words = (words + chunk.toString()).slice(-LAST_WORDS);
+  };
+  child.stdout.on('data', listen);
+  child.stderr.on('data', listen);
+  const spawned = once(child, 'spawn');
+  await spawned;
+  await untilListening(child, port, () => `${command} did not start:\n${words}`);
+  return { pid: child.pid ?? 0, stop: () => stop(child) };
+}
+
+/** A loopback port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('a TCP server has no port');
+  return address.port;
+}
+
+async function untilListening(child: ChildProcess, port: number, complaint: () => string): Promise<void> {
+  const deadlineMs = Date.now() + START_MS;
+  while (!(await isListening(port))) {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(complaint());
+    if (Date.now() > deadlineMs) {
+      await stop(child);
+      throw new Error(complaint());
+    }
+    await setTimeout(50);
+  }
+}
+
+function isListening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill('SIGTERM');
+  const hurry = new AbortController();
+  await Promise.race([exited, setTimeout(5_000, undefined, { signal: hurry.signal }).catch(() => undefined)]);
+  hurry.abort();
+  if (child.exitCode === null && child.signalCode === null) {
+    child.kill('SIGKILL');
+    await exited;
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * A program: sends requests at given rates, whether or not the answers keep up, and says as JSON what came back.
+ * Requests come in bunches, one a millisecond, and are timed from the moment at which their bunch was due to be
+ * sent: a request that waits for a free connection because the gateway stands still waits on the gateway's account.
+ */
+import { once } from 'node:events';
+import { createConnection, type Socket } from 'node:net';
+import { AnswerReader, requestOf } from './answer.ts';
+import type { ArrivalOptions, ArrivalResult } from './arrivals.ts';
+
+const TICK_MS = 1;
+const WINDOW_MS = 1_000;
+/** How long answers may take after the last request. */
+const GRACE_MS = 2_000;
+
+interface Line {
+  readonly socket: Socket;
+  dueMs: number;
+}
+
+interface Answer {
+  readonly dueMs: number;
+  readonly answeredMs: number;
+  readonly status: number;
+  readonly isDegraded: boolean;
+}
+
+const options: ArrivalOptions = JSON.parse(process.argv[2] ?? '{}');
+const requests = Array.from({ length: options.accounts }, (_, index) => requestOf(index + 1, options.path));
+const idle: Line[] = [];
+const waiting: number[] = [];
+const answers: Answer[] = [];
+let sent = 0;
+
+for (let opened = 0; opened < options.connections; opened++) idle.push(await open());
+for (const { seconds, rate } of options.phases) await run(seconds, rate);
+const deadlineMs = performance.now() + GRACE_MS;
+while (answers.length < sent && performance.now() < deadlineMs) await tick();
+process.stdout.write(JSON.stringify(resultOf(answers)), () => process.exit());
+
+async function open(): Promise<Line> {
+  const socket = createConnection(options.port, '127.0.0.1');
+  socket.setNoDelay(true).setEncoding('latin1');
+  const line: Line = { socket, dueMs: 0 };
+  const reader = new AnswerReader();
+  socket.on('data', (chunk) => {
+    const status = reader.push(String(chunk));
+    if (status === 0) return;
+    answers.push({ dueMs: line.dueMs, answeredMs: performance.now(), status, isDegraded: reader.isDegraded });
+    const next = waiting.shift();
+    if (next === undefined) idle.push(line);
+    else send(line, next);
+  });
+  await once(socket, 'connect');
+  return line;
+}
+
+async function run(seconds: number, rate: number): Promise<void> {
+  const startMs = performance.now();
+  let due = 0;
+  for (let nowMs = startMs; nowMs - startMs < seconds * 1000; nowMs = performance.now()) {
+    const total = Math.ceil(((nowMs - startMs) * rate) / 1000);
+    for (; due < total; due++) arrive(nowMs);
+    await tick();
+  }
+}
+
+function arrive(dueMs: number): void {
+  sent++;
+  const line = idle.shift();
+  if (line === undefined) waiting.push(dueMs);
+  else send(line, dueMs);
+}
+
+function send(line: Line, dueMs: number): void {
+  line.dueMs = dueMs;
+  line.socket.write(requests[sent % requests.length] ?? '');
+}
+
+function tick(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, TICK_MS));
+}
+
+function resultOf(all: readonly Answer[]): ArrivalResult {
+  const waits = all.map(({ dueMs, answeredMs }) => answeredMs - dueMs).sort((one, other) => one - other);
+  const at = (share: number) =>
+    waits[Math.min(waits.length - 1, Math.floor(waits.length * share))] ?? Number.NaN;
+  const admitted = all.filter(({ status }) => status < 400);
+  return {
+    sent,
+    answered: all.length,
+    admitted: admitted.length,
+    degraded: all.filter(({ isDegraded }) => isDegraded).length,
+    p50Ms: at(0.5),
+    p99Ms: at(0.99),
+    p999Ms: at(0.999),
+    worstWindow: options.findsWorstWindow ? worstWindow(admitted.filter(({ isDegraded }) => !isDegraded)) : 0,
+  };
+}
+
+/**
+ * The most requests that one second certainly admitted: those sent and answered inside it, because the decision
+ * lies between the two. It may miss some at the edges; it never counts one too many.
+ */
+function worstWindow(admitted: readonly Answer[]): number {
+  let worst = 0;
+  for (const { dueMs: start } of admitted) {
+    const inside = admitted.filter(
+      ({ dueMs, answeredMs }) => dueMs >= start && answeredMs <= start + WINDOW_MS,
+    );
+    worst = Math.max(worst, inside.length);
+  }
+  return worst;
+}

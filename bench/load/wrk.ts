@@ -1,0 +1,40 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+
+const SCRIPT = fileURLToPath(new URL('./keys.lua', import.meta.url));
+
+/** The read that all contestants forward. */
+export const PATH = '/v3/payments/payees';
+
+export interface WrkOptions {
+  readonly port: number;
+  readonly seconds: number;
+  readonly connections: number;
+  readonly accounts: number;
+  readonly cores: string | undefined;
+}
+
+export interface WrkResult {
+  readonly requests: number;
+  readonly us: number;
+  /** Answers with a status of 400 or more. */
+  readonly refused: number;
+  /** Connections and reads that failed or took too long. */
+  readonly failed: number;
+  readonly p50Us: number;
+  readonly p99Us: number;
+}
+
+/** A closed loop: each connection sends its next request when it has its answer. */
+export async function wrk({ port, seconds, connections, accounts, cores }: WrkOptions): Promise<WrkResult> {
+  const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', SCRIPT, `http://127.0.0.1:${port}`];
+  const command = [...(cores === undefined ? [] : ['taskset', '-c', cores]), 'wrk', ...args];
+  const [program = 'wrk', ...rest] = [...command, '--', `${accounts}`, PATH];
+  const child = spawn(program, rest, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [output] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+  const line = output.split('\n').find((one) => one.startsWith('{'));
+  if (line === undefined) throw new Error(`wrk said nothing of its run:\n${output}`);
+  return JSON.parse(line);
+}

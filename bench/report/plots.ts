@@ -1,0 +1,73 @@
+import { PLAIN_PROXY } from '../contestants/all.ts';
+import type { Results } from '../results.ts';
+import { type Bar, drawBars } from './bars.ts';
+import { type Row, rowsOf } from './figures.ts';
+
+/** The plots of what was measured, by file name. */
+export function plotsOf(results: Results): Record<string, string> {
+  const rows = rowsOf(results);
+  const plain = rows.find(({ name }) => name === PLAIN_PROXY.name)?.requestsPerSecond;
+  const under = `${results.hardware}, ${results.date.slice(0, 10)}`;
+  const perSecond = (value: number) =>
+    plain === undefined ? thousands(value) : `${thousands(value)}  (${(value / plain).toFixed(2)} × plain)`;
+  const charts = {
+    'throughput.svg': {
+      title: 'Requests per second on one gateway core',
+      subtitle: `limits never reached; longer is better; ${under}`,
+      bars: bars(rows, ({ requestsPerSecond }) => requestsPerSecond, perSecond),
+    },
+    'refused.svg': {
+      title: 'Refused requests per second on one gateway core',
+      subtitle: `a flood of 429s; longer is better; ${under}`,
+      bars: bars(rows, ({ refusedPerSecond }) => refusedPerSecond, perSecond),
+    },
+    'latency.svg': {
+      title: 'Latency added to the upstream, p99',
+      subtitle: `${results.latency?.rate ?? 0} requests/s for all; shorter is better; ${under}`,
+      bars: bars(
+        rows,
+        ({ addedMs }) => addedMs?.p99,
+        (value) => `${value.toFixed(2)} ms`,
+      ),
+    },
+    'window.svg': {
+      title: 'Admitted in the worst second, as a share of the limit',
+      subtitle: `1.00 is exact, more is too much; ${under}`,
+      bars: bars(
+        rows,
+        ({ worstWindow }) => worstWindow,
+        (value) => value.toFixed(2),
+      ),
+    },
+    'cpu.svg': { ...cpuChart(rows), subtitle: `shorter is better; ${under}` },
+  };
+  return Object.fromEntries(
+    Object.entries(charts)
+      .filter(([, chart]) => chart.bars.length > 0)
+      .map(([file, chart]) => [file, drawBars(chart)]),
+  );
+}
+
+function cpuChart(rows: readonly Row[]) {
+  const measured = rows.flatMap(({ name, gatewayCpuUs, redisCpuUs = 0 }): Bar[] =>
+    gatewayCpuUs === undefined
+      ? []
+      : [{ name, values: [gatewayCpuUs, redisCpuUs], label: `${(gatewayCpuUs + redisCpuUs).toFixed(0)} µs` }],
+  );
+  return { title: 'CPU time per request, all processes', bars: measured, parts: ['gateway', 'Redis'] };
+}
+
+function bars(
+  rows: readonly Row[],
+  value: (row: Row) => number | undefined,
+  label: (value: number) => string,
+): Bar[] {
+  return rows.flatMap((row) => {
+    const one = value(row);
+    return one === undefined ? [] : [{ name: row.name, values: [one], label: label(one) }];
+  });
+}
+
+function thousands(value: number): string {
+  return Math.round(value).toLocaleString('en');
+}
