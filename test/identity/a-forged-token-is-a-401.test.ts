@@ -1,0 +1,132 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { base64url, type CryptoKey, exportSPKI, generateKeyPair, importJWK } from 'jose';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import { jwtSettings, signWith, startIssuer, type TestIssuer, WIDE_LIMITS } from '../fixtures/issuer.ts';
+
+let issuer: TestIssuer;
+/** Never to be asked: tokens name it. */
+let attacker: TestIssuer;
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  [issuer, attacker] = await Promise.all([startIssuer(), startIssuer()]);
+  gateway = await startGateway({ settings: jwtSettings(issuer), limits: WIDE_LIMITS });
+});
+afterAll(() => Promise.all([gateway.close(), issuer.close(), attacker.close()]));
+
+const nowSeconds = Math.floor(Date.now() / 1000);
+
+const encode = (value: unknown): string => base64url.encode(JSON.stringify(value));
+
+function withHeader(token: string, header: object): string {
+  const [, payload, signature] = token.split('.');
+  return [encode(header), payload, signature].join('.');
+}
+
+function withClaims(token: string, claims: object): string {
+  const [header = '', payload = '', signature] = token.split('.');
+  const read = JSON.parse(new TextDecoder().decode(base64url.decode(payload)));
+  return [header, encode({ ...read, ...claims }), signature].join('.');
+}
+
+/** The classic confusion: the public key, which anybody has, taken for a shared secret. */
+async function hs256WithPublicKey(form: 'pem' | 'jwk'): Promise<string> {
+  const jwk = issuer.publicKey();
+  const key = (await importJWK(jwk, 'RS256')) as CryptoKey;
+  const secret = form === 'pem' ? await exportSPKI(key) : JSON.stringify(jwk);
+  return signWith(new TextEncoder().encode(secret), jwk.kid, {}, { alg: 'HS256' });
+}
+
+async function signedByAttacker(header: object): Promise<string> {
+  const { privateKey } = await generateKeyPair('RS256');
+  return signWith(privateKey, issuer.publicKey().kid, {}, header);
+}
+
+const ATTACKS: readonly (readonly [string, () => string | Promise<string>])[] = [
+  ['alg none', async () => `${withHeader(await issuer.sign(), { alg: 'none' })}`.replace(/[^.]*$/, '')],
+  ['alg none with a signature', async () => withHeader(await issuer.sign(), { alg: 'none' })],
+  ['alg NONE', async () => withHeader(await issuer.sign(), { alg: 'NONE' })],
+  ['HS256 with the public key in PEM', () => hs256WithPublicKey('pem')],
+  ['HS256 with the public key as a JWK', () => hs256WithPublicKey('jwk')],
+  ['another issuer', () => issuer.sign({ iss: 'https://evil.example.com' })],
+  ['no issuer', () => issuer.sign({ iss: null })],
+  ['another audience', () => issuer.sign({ aud: 'https://other.example.com' })],
+  ['no audience', () => issuer.sign({ aud: null })],
+  ['expired', () => issuer.sign({ exp: nowSeconds - 60 })],
+  ['without an end', () => issuer.sign({ exp: null })],
+  ['an end that is no number', () => issuer.sign({ exp: '9999999999' })],
+  ['not yet valid', () => issuer.sign({ nbf: nowSeconds + 300 })],
+  ['tampered claims', async () => withClaims(await issuer.sign(), { account: 'acct_2' })],
+  ['a tampered signature', async () => (await issuer.sign()).replace(/.{8}$/, 'AAAAAAAA')],
+  ['no signature', async () => (await issuer.sign()).replace(/[^.]*$/, '')],
+  ['two parts', async () => (await issuer.sign()).replace(/\.[^.]*$/, '')],
+  ['oversized', async () => `${await issuer.sign()}${'A'.repeat(9000)}`],
+  ['a key of the attacker', () => signedByAttacker({})],
+  ['a key that the token brings along (jwk)', () => signedByAttacker({ jwk: attacker.publicKey() })],
+  ['a key set that the token names (jku)', () => signedByAttacker({ jku: attacker.jwksUrl })],
+  ['a certificate that the token names (x5u)', () => signedByAttacker({ x5u: attacker.jwksUrl })],
+  ['an unknown critical header', () => issuer.sign({}, { crit: ['critical'], critical: 1 })],
+  ['no principal', () => issuer.sign({ sub: null })],
+  ['a principal that is no text', () => issuer.sign({ sub: 42 })],
+  ['a Person without an Account', () => issuer.sign({ account: null, organization: 'org_1' })],
+  ['an unknown type', () => issuer.sign({ type: 'Admin' })],
+  ['an Account with a line break', () => issuer.sign({ account: 'acct_1\r\nX-Account-Id: acct_2' })],
+  ['a broken list of Accounts', () => issuer.sign({ actsFor: [{ account: 7 }] })],
+  ['no token at all', () => 'demo'],
+];
+
+it('a good token is let through', async () => {
+  const answer = await gateway.send('GET', '/v3/things', { token: await issuer.sign() });
+  expect(answer.status).toBe(200);
+  expect(gateway.upstream.seen.at(-1)?.headers['x-account-id']).toBe('acct_1');
+});
+
+it.each(ATTACKS)('%s', async (_attack, forge) => {
+  const before = gateway.upstream.seen.length;
+  const answer = await gateway.send('GET', '/v3/things', { token: await forge() });
+  expect(answer.status).toBe(401);
+  expect(answer.headers.get('WWW-Authenticate')).toMatch(/^Bearer realm="weir", error="invalid_token"/);
+  expect(answer.headers.get('RateLimit')).toBeNull();
+  expect(await answer.json()).toMatchObject({ code: 'Unauthenticated', status: 401 });
+  expect(gateway.upstream.seen).toHaveLength(before);
+  expect(attacker.asked.size).toBe(0);
+});
+
+const SCHEMES: readonly (readonly [string, (token: string) => string])[] = [
+  ['lower-case bearer', (token) => `Authorization: bearer ${token}`],
+  ['upper-case BEARER', (token) => `Authorization: BEARER ${token}`],
+  ['two headers, a good one first', (token) => `Authorization: Bearer ${token}\r\nAuthorization: Bearer x`],
+  ['two headers, a good one last', (token) => `Authorization: Bearer x\r\nauthorization: Bearer ${token}`],
+  ['two tokens in one header', (token) => `Authorization: Bearer ${token}, Bearer ${token}`],
+  ['no scheme', (token) => `Authorization: ${token}`],
+  ['Basic', (token) => `Authorization: Basic ${token}`],
+  ['two spaces', (token) => `Authorization: Bearer  ${token}`],
+  ['an empty token', () => 'Authorization: Bearer '],
+  ['an empty header', () => 'Authorization:'],
+  ['a token in the query', (token) => `X-Access-Token: ${token}`],
+];
+
+it.each(SCHEMES)('%s', async (_name, headerLines) => {
+  const before = gateway.upstream.seen.length;
+  const answer = await sendRaw(gateway.url, headerLines(await issuer.sign()));
+  expect(answer).toMatch(/^HTTP\/1.1 401 /);
+  expect(answer).toMatch(/\r\nWWW-Authenticate: Bearer realm="weir"/);
+  expect(gateway.upstream.seen).toHaveLength(before);
+});
+
+it('a request without credentials is challenged without an error (RFC 6750 section 3.1)', async () => {
+  const answer = await gateway.send('GET', '/v3/things', { token: null });
+  expect(answer.status).toBe(401);
+  expect(answer.headers.get('WWW-Authenticate')).toBe('Bearer realm="weir"');
+});
+
+async function sendRaw(url: string, headerLines: string): Promise<string> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  await once(socket, 'connect');
+  socket.write(`GET /v3/things HTTP/1.1\r\nHost: ${hostname}\r\n${headerLines}\r\nConnection: close\r\n\r\n`);
+  return text(socket);
+}

@@ -1,0 +1,123 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import {
+  type Claims,
+  introspectionSettings,
+  startIssuer,
+  type TestIssuer,
+  WIDE_LIMITS,
+} from '../fixtures/issuer.ts';
+
+let issuer: TestIssuer;
+let gateway: TestGateway | undefined;
+
+beforeEach(async () => {
+  issuer = await startIssuer();
+});
+afterEach(async () => {
+  await gateway?.close();
+  await issuer.close();
+  gateway = undefined;
+});
+
+const PERSON = { active: true, sub: 'person_1', type: 'Person', account: 'acct_1' };
+
+async function start(identity: Claims = {}): Promise<void> {
+  gateway = await startGateway({ settings: introspectionSettings(issuer, identity), limits: WIDE_LIMITS });
+}
+
+async function statusOf(token: string): Promise<number> {
+  return ((await gateway?.send('GET', '/v3/things', { token })) ?? Response.error()).status;
+}
+
+const asked = (token: string) => issuer.introspected.filter((one) => one.token === token).length;
+
+it('an active token is asked about once, by a client that proves itself', async () => {
+  issuer.tokens.set('good', PERSON);
+  await start();
+  expect(await Promise.all(Array.from({ length: 20 }, () => statusOf('good')))).toEqual(Array(20).fill(200));
+  expect(await statusOf('good')).toBe(200);
+  expect(asked('good')).toBe(1);
+  expect(gateway?.upstream.seen.at(-1)?.headers).toMatchObject({
+    'x-account-id': 'acct_1',
+    'x-principal-id': 'person_1',
+  });
+  const { authorization = '' } = issuer.introspected[0] ?? {};
+  // RFC 6749 section 2.3.1: id and secret are form-encoded first.
+  expect(Buffer.from(authorization.replace(/^Basic /, ''), 'base64').toString()).toBe(
+    'weir:s3cret%3A+%C3%BC',
+  );
+});
+
+it('the secret may go in the body', async () => {
+  issuer.tokens.set('good', PERSON);
+  await start({ clientAuthentication: 'post' });
+  expect(await statusOf('good')).toBe(200);
+  expect(issuer.introspected[0]?.authorization).toBeUndefined();
+});
+
+it('an inactive token is a 401, and for a while not asked about again', async () => {
+  await start();
+  for (let count = 0; count < 5; count++) expect(await statusOf('bad')).toBe(401);
+  expect(asked('bad')).toBe(1);
+});
+
+it.each([
+  ['another issuer', { iss: 'https://evil.example.com' }],
+  ['another audience', { aud: ['https://other.example.com'] }],
+  ['no audience', { aud: undefined }],
+  ['not yet valid', { nbf: Date.now() / 1000 + 60 }],
+  ['expired', { exp: Date.now() / 1000 - 60 }],
+  ['no principal', { sub: undefined }],
+  ['"active" in quotation marks', { active: 'true' }],
+])('an answer that does not fit is no identity: %s', async (_what, claims) => {
+  const sound = { ...PERSON, iss: 'https://issuer.example.com', aud: 'https://api.example.com' };
+  issuer.tokens.set('sound', sound);
+  issuer.tokens.set('odd', { ...sound, ...claims });
+  await start({ issuer: 'https://issuer.example.com', audience: ['https://api.example.com'] });
+  expect(await statusOf('sound')).toBe(200);
+  expect(await statusOf('odd')).not.toBe(200);
+  expect(gateway?.upstream.seen).toHaveLength(1);
+});
+
+it.each([
+  ['is gone', 0],
+  ['fails', 500],
+  ["refuses the gateway's own credentials", 401],
+])('when the provider %s, known callers go on and unknown ones get a 503', async (_how, status) => {
+  issuer.tokens.set('known', PERSON);
+  await start({ cacheSeconds: 0 });
+  expect(await statusOf('known')).toBe(200);
+  issuer.failWith = status;
+  for (let count = 0; count < 5; count++) {
+    expect(await statusOf('known')).toBe(200);
+    expect(await statusOf('unknown')).toBe(503);
+  }
+  expect(gateway?.upstream.seen).toHaveLength(6);
+  issuer.failWith = undefined;
+  issuer.tokens.delete('known');
+  await vi.waitFor(async () => expect(await statusOf('known')).toBe(401), { timeout: 5000, interval: 50 });
+});
+
+it('a provider that hangs is not waited for by every request', async () => {
+  issuer.tokens.set('known', PERSON);
+  await start({ cacheSeconds: 0, timeoutMs: 200 });
+  expect(await statusOf('known')).toBe(200);
+  let release = () => {};
+  issuer.hold = new Promise((resolve) => {
+    release = resolve;
+  });
+  const startMs = performance.now();
+  for (let count = 0; count < 30; count++) expect(await statusOf(`unknown-${count}`)).toBe(503);
+  expect(await statusOf('known')).toBe(200);
+  expect(performance.now() - startMs).toBeLessThan(3000);
+  release();
+});
+
+it('a token is never used past its end, whatever the cache allows', async () => {
+  issuer.tokens.set('short', { ...PERSON, exp: Date.now() / 1000 + 1 });
+  await start({ cacheSeconds: 600 });
+  expect(await statusOf('short')).toBe(200);
+  issuer.failWith = 0;
+  await vi.waitFor(async () => expect(await statusOf('short')).toBe(503), { timeout: 5000, interval: 50 });
+});

@@ -1,0 +1,117 @@
+import { generateKeyPair } from 'jose';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import {
+  type Claims,
+  jwtSettings,
+  signWith,
+  startIssuer,
+  type TestIssuer,
+  WIDE_LIMITS,
+} from '../fixtures/issuer.ts';
+
+let issuer: TestIssuer;
+let gateway: TestGateway | undefined;
+
+beforeEach(async () => {
+  issuer = await startIssuer();
+});
+afterEach(async () => {
+  await gateway?.close();
+  await issuer.close();
+  gateway = undefined;
+});
+
+const fetches = () => issuer.asked.get('/jwks') ?? 0;
+
+async function start(identity: Claims = {}): Promise<TestGateway> {
+  gateway = await startGateway({ settings: jwtSettings(issuer, identity), limits: WIDE_LIMITS });
+  return gateway;
+}
+
+async function statusOf(token: string): Promise<number> {
+  return ((await gateway?.send('GET', '/v3/things', { token })) ?? Response.error()).status;
+}
+
+it('a thousand tokens with made-up keys cost at most two fetches', async () => {
+  await start();
+  const { privateKey } = await generateKeyPair('ES256');
+  const forged = await Promise.all(
+    Array.from({ length: 1000 }, (_, index) => signWith(privateKey, `kid-${index}`, {}, { alg: 'ES256' })),
+  );
+  const statuses = await Promise.all(forged.map(statusOf));
+  expect(new Set(statuses)).toEqual(new Set([401]));
+  expect(fetches()).toBeLessThanOrEqual(2);
+  expect(await statusOf(await issuer.sign())).toBe(200);
+});
+
+it('tokens that arrive together before there are keys wait for one fetch', async () => {
+  let release = () => {};
+  issuer.hold = new Promise((resolve) => {
+    release = resolve;
+  });
+  await start();
+  const tokens = await Promise.all(Array.from({ length: 20 }, () => issuer.sign()));
+  const answers = Promise.all(tokens.map(statusOf));
+  await vi.waitUntil(() => fetches() > 0);
+  release();
+  expect(new Set(await answers)).toEqual(new Set([200]));
+  expect(fetches()).toBe(1);
+});
+
+it('a rotated key is accepted within the cooldown, and the old one no longer', async () => {
+  await start({ jwksCooldownSeconds: 1 });
+  const old = await issuer.sign();
+  expect(await statusOf(old)).toBe(200);
+  await issuer.rotate();
+  await vi.waitFor(async () => expect(await statusOf(await issuer.sign())).toBe(200), {
+    timeout: 3000,
+    interval: 100,
+  });
+});
+
+it('while the issuer is down its last good keys stay in force, and a new key is a 503', async () => {
+  await start({ jwksCooldownSeconds: 1 });
+  expect(await statusOf(await issuer.sign())).toBe(200);
+  issuer.failWith = 500;
+  const good = await issuer.sign();
+  const before = fetches();
+  await issuer.rotate();
+  await vi.waitFor(async () => expect(await statusOf(await issuer.sign())).toBe(503), {
+    timeout: 3000,
+    interval: 100,
+  });
+  expect(await statusOf(good)).toBe(200);
+  expect(fetches() - before).toBeLessThanOrEqual(4);
+  issuer.failWith = undefined;
+  await vi.waitFor(async () => expect(await statusOf(await issuer.sign())).toBe(200), {
+    timeout: 5000,
+    interval: 100,
+  });
+});
+
+it('without any keys yet a token is a 503 without Retry-After, never a 401', async () => {
+  issuer.failWith = 0;
+  await start();
+  const answer = await gateway?.send('GET', '/v3/things', { token: await issuer.sign() });
+  expect(answer?.status).toBe(503);
+  expect(answer?.headers.get('Retry-After')).toBeNull();
+  expect(answer?.headers.get('WWW-Authenticate')).toBeNull();
+  expect(await answer?.json()).toMatchObject({ code: 'ServiceUnavailable' });
+});
+
+it('the metrics tell identifications, cache hits, latency and the age of the keys', async () => {
+  await start();
+  const token = await issuer.sign();
+  for (let count = 0; count < 3; count++) expect(await statusOf(token)).toBe(200);
+  expect(await statusOf('x.y.z')).toBe(401);
+  const metrics = (await gateway?.metrics()) ?? '';
+  expect(metrics).toContain('weir_identifications_total{source="jwt",outcome="known",cached="false"} 1');
+  expect(metrics).toContain('weir_identifications_total{source="jwt",outcome="known",cached="true"} 2');
+  expect(metrics).toContain('weir_identifications_total{source="jwt",outcome="invalid",cached="false"} 1');
+  expect(metrics).toMatch(
+    /weir_identity_provider_duration_seconds_count\{provider="jwks",outcome="answered"\} 1/,
+  );
+  expect(metrics).toMatch(/weir_jwks_age_seconds [0-9.]+/);
+  expect(metrics).not.toContain(token);
+});
