@@ -72,7 +72,7 @@ interface AccountAnswer {
 
 /** Strict: an Organization that is misread is one whose limit is not kept. */
 function isAccount(body: unknown): body is AccountAnswer {
-  if (typeof body !== 'object' || body === null) return false;
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return false;
   const { organization = null, organizationLimit = true } = body as Record<string, unknown>;
   const isOrganization = organization === null || (typeof organization === 'string' && ID.test(organization));
   return isOrganization && typeof organizationLimit === 'boolean';

@@ -62,22 +62,30 @@ it('an inactive token is a 401, and for a while not asked about again', async ()
   expect(asked('bad')).toBe(1);
 });
 
-it.each([
+const UNFIT: readonly (readonly [string, Claims])[] = [
   ['another issuer', { iss: 'https://evil.example.com' }],
   ['another audience', { aud: ['https://other.example.com'] }],
   ['no audience', { aud: undefined }],
   ['not yet valid', { nbf: Date.now() / 1000 + 60 }],
   ['expired', { exp: Date.now() / 1000 - 60 }],
   ['no principal', { sub: undefined }],
-  ['"active" in quotation marks', { active: 'true' }],
-])('an answer that does not fit is no identity: %s', async (_what, claims) => {
+];
+
+it('an answer that does not fit is no identity', async () => {
   const sound = { ...PERSON, iss: 'https://issuer.example.com', aud: 'https://api.example.com' };
   issuer.tokens.set('sound', sound);
-  issuer.tokens.set('odd', { ...sound, ...claims });
+  for (const [index, [, claims]] of UNFIT.entries())
+    issuer.tokens.set(`odd-${index}`, { ...sound, ...claims });
   await start({ issuer: 'https://issuer.example.com', audience: ['https://api.example.com'] });
   expect(await statusOf('sound')).toBe(200);
-  expect(await statusOf('odd')).not.toBe(200);
+  for (const [index, [what]] of UNFIT.entries()) expect(await statusOf(`odd-${index}`), what).toBe(401);
   expect(gateway?.upstream.seen).toHaveLength(1);
+});
+
+it('an answer in a form of its own is no answer', async () => {
+  issuer.tokens.set('odd', { ...PERSON, active: 'true' });
+  await start();
+  expect(await statusOf('odd')).toBe(503);
 });
 
 it.each([

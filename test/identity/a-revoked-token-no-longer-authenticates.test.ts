@@ -1,0 +1,152 @@
+import { createHash } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { REMEMBERED_HOURS, revoke as revokeHere } from '../../src/commands/revoke.ts';
+import { writeConfiguration } from '../fixtures/configuration.ts';
+import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import {
+  introspectionSettings,
+  jwtSettings,
+  startIssuer,
+  type TestIssuer,
+  WIDE_LIMITS,
+} from '../fixtures/issuer.ts';
+import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts';
+import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
+import { runWeir } from '../fixtures/weir-process.ts';
+
+let issuer: TestIssuer;
+let gateways: TestGateway[] = [];
+let redis: RedisServer | undefined;
+let keyPrefix: string;
+
+beforeEach(async () => {
+  issuer = await startIssuer();
+  keyPrefix = uniquePrefix();
+});
+afterEach(async () => {
+  await Promise.all(gateways.map((gateway) => gateway.close()));
+  await issuer.close();
+  await redis?.stop();
+  gateways = [];
+  redis = undefined;
+});
+
+const sha256 = (token: string) => createHash('sha256').update(token).digest('hex');
+const store = (url = sharedRedisUrl()) => ({ kind: 'redis', url, keyPrefix, deadlineMs: 5000 });
+
+async function start(settings: object, url?: string): Promise<TestGateway> {
+  const gateway = await startGateway({ settings: { ...settings }, store: store(url), limits: WIDE_LIMITS });
+  gateways.push(gateway);
+  return gateway;
+}
+
+async function statuses(token: string): Promise<readonly number[]> {
+  const answers = await Promise.all(gateways.map((gateway) => gateway.send('GET', '/v3/things', { token })));
+  return answers.map(({ status }) => status);
+}
+
+/** `weir revoke` in this process. */
+async function revoke(target: string, url?: string): Promise<void> {
+  const config = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1', store: store(url) });
+  const stdout = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  try {
+    await revokeHere(target, { config, hours: REMEMBERED_HOURS });
+  } finally {
+    stdout.mockRestore();
+  }
+}
+
+describe('at every replica', () => {
+  it('a token, by its digest, while others of the same principal go on', async () => {
+    await Promise.all([start(jwtSettings(issuer)), start(jwtSettings(issuer))]);
+    const [stolen, other] = [await issuer.sign(), await issuer.sign()];
+    expect(await statuses(stolen)).toEqual([200, 200]);
+    const file = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1', store: store() });
+    const { code, stdout, stderr } = await runWeir(['revoke', sha256(stolen), '--config', file]);
+    expect(stderr).toBe('');
+    expect(stdout).toContain('2 gateways have heard it');
+    expect(code).toBe(0);
+    await vi.waitFor(async () => expect(await statuses(stolen)).toEqual([401, 401]));
+    expect(await statuses(other)).toEqual([200, 200]);
+  });
+
+  it('what a principal was given until now, and not what it is given later', async () => {
+    await Promise.all([start(jwtSettings(issuer)), start(jwtSettings(issuer))]);
+    const before = await issuer.sign();
+    const ofAnother = await issuer.sign({ sub: 'person_2', account: 'acct_2' });
+    expect(await statuses(before)).toEqual([200, 200]);
+    await revoke('person_1');
+    await vi.waitFor(async () => expect(await statuses(before)).toEqual([401, 401]));
+    expect(await statuses(await issuer.sign({ iat: Math.floor(Date.now() / 1000) + 2 }))).toEqual([200, 200]);
+    expect(await statuses(ofAnother)).toEqual([200, 200]);
+  });
+
+  it('an API key of the identities file', async () => {
+    await Promise.all([start({}), start({})]);
+    expect(await statuses('person')).toEqual([200, 200]);
+    await revoke(`sha256:${sha256('person')}`);
+    await vi.waitFor(async () => expect(await statuses('person')).toEqual([401, 401]));
+    expect(await statuses('service')).toEqual([200, 200]);
+  });
+
+  it('a remembered introspection is forgotten, and its provider asked again', async () => {
+    issuer.tokens.set('opaque', { active: true, sub: 'svc_1', account: 'acct_1' });
+    await Promise.all([start(introspectionSettings(issuer)), start(introspectionSettings(issuer))]);
+    expect(await statuses('opaque')).toEqual([200, 200]);
+    issuer.tokens.delete('opaque');
+    expect(await statuses('opaque')).toEqual([200, 200]);
+    await revoke('svc_1');
+    await vi.waitFor(async () => expect(await statuses('opaque')).toEqual([401, 401]));
+  });
+
+  it('a plain message on the channel does the same', async () => {
+    await start(jwtSettings(issuer));
+    const token = await issuer.sign();
+    expect(await statuses(token)).toEqual([200]);
+    const client = new Redis(sharedRedisUrl());
+    await client.publish(`${keyPrefix}:1:revocations`, 'person_1');
+    client.disconnect();
+    await vi.waitFor(async () => expect(await statuses(token)).toEqual([401]));
+  });
+});
+
+it('a replica that starts later has heard of it before its first request', async () => {
+  const token = await issuer.sign();
+  await revoke(sha256(token));
+  await start(jwtSettings(issuer));
+  expect(await statuses(token)).toEqual([401]);
+  const client = new Redis(sharedRedisUrl());
+  expect(await client.ttl(`${keyPrefix}:1:revocations:record`)).toBeGreaterThan(23 * 3600);
+  client.disconnect();
+});
+
+it('a replica that was cut off hears of it when Redis is back', async () => {
+  redis = await startRedisServer();
+  const gateway = await start(jwtSettings(issuer), redis.url);
+  const token = await issuer.sign();
+  expect(await statuses(token)).toEqual([200]);
+  await redis.kill();
+  await vi.waitFor(async () => expect(await gateway.metrics()).toContain('weir_revocations_heard 0'));
+  expect(await statuses(token)).toEqual([200]);
+  await redis.start();
+  await revoke(sha256(token), redis.url);
+  await vi.waitFor(async () => expect(await statuses(token)).toEqual([401]), { timeout: 10_000 });
+  expect(await gateway.metrics()).toContain('weir_revocations_heard 1');
+});
+
+describe('the command', () => {
+  it('says what it cannot do with the memory store', async () => {
+    const file = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1' });
+    const { code, stderr } = await runWeir(['revoke', 'person_1', '--config', file]);
+    expect(code).toBe(1);
+    expect(stderr).toContain('revocations travel through Redis');
+  });
+
+  it('refuses a time to remember that is none', async () => {
+    const file = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1', store: store() });
+    const { code, stderr } = await runWeir(['revoke', 'person_1', '--config', file, '--hours', 'ever']);
+    expect(code).toBe(1);
+    expect(stderr).toBe('--hours ever is not a number of hours above 0.\n');
+  });
+});

@@ -1,0 +1,99 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parseKeyFile } from '../../../src/config/callers/key-file.ts';
+import { loadSettings } from '../../../src/config/load.ts';
+
+function problemsOf(identity: object): string {
+  const file = join(mkdtempSync(join(tmpdir(), 'weir-test-')), 'weir.yaml');
+  writeFileSync(file, JSON.stringify({ identity }));
+  try {
+    loadSettings(file, {});
+    return '';
+  } catch (error) {
+    return (error as Error).message.replaceAll(/^.*weir\.yaml:\d+: /gm, '');
+  }
+}
+
+const JWT = { kind: 'jwt', issuer: 'https://id', audience: 'api', jwksUrl: 'https://id/jwks' };
+const { jwksUrl, ...JWT_WITHOUT_KEYS } = JWT;
+
+describe('identity', () => {
+  it.each([
+    JWT,
+    { ...JWT, audience: ['a', 'b'] },
+    { ...JWT_WITHOUT_KEYS, keyFile: 'secret.jwk', algorithms: ['HS256'] },
+    { ...JWT, directory: { kind: 'http', url: 'https://a/accounts/{account}?v=1' } },
+    { kind: 'introspection', url: 'http://127.0.0.1:9/i', clientId: 'weir', clientSecret: 's' },
+  ])('takes %j', (identity) => {
+    expect(problemsOf(identity)).toBe('');
+  });
+
+  it.each([
+    [JWT_WITHOUT_KEYS, 'identity: takes its keys from jwksUrl or keyFile: name exactly one of them'],
+    [{ ...JWT, keyFile: 'k' }, 'identity: takes its keys from jwksUrl or keyFile: name exactly one of them'],
+    [
+      { ...JWT, algorithms: ['HS256'] },
+      'identity.algorithms: HS256 needs a secret: name its file with keyFile',
+    ],
+    [
+      { ...JWT_WITHOUT_KEYS, keyFile: 'k', algorithms: ['HS256', 'RS256'] },
+      'identity.algorithms: HS256 and public-key algorithms exclude one another',
+    ],
+    [
+      { ...JWT, jwksUrl: 'http://id.example.com/jwks' },
+      'identity.jwksUrl: must be an https:// URL (http:// on the loopback only), is "http://id.example.com/jwks"',
+    ],
+    [
+      { ...JWT, jwksUrl: 'http://localhost.example.com/jwks' },
+      'identity.jwksUrl: must be an https:// URL (http:// on the loopback only), is "http://localhost.example.com/jwks"',
+    ],
+    [
+      { ...JWT, directory: { kind: 'http', url: 'https://a/accounts' } },
+      'identity.directory.url: must say where the Account goes: such as https://accounts.example.com/accounts/{account}',
+    ],
+  ])('refuses %j', (identity, problem) => {
+    expect(problemsOf(identity)).toBe(problem);
+  });
+});
+
+describe('a key file', () => {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
+  const jwk = publicKey.export({ format: 'jwk' });
+  const secret = { kty: 'oct', k: 'c2VjcmV0' };
+
+  it.each([
+    ['PEM', pem],
+    ['JWK', JSON.stringify(jwk)],
+    ['JWKS', JSON.stringify({ keys: [jwk] })],
+  ])('may be %s', (_form, text) => {
+    expect(parseKeyFile(text, 'keys', ['ES256']).keys[0]).toMatchObject({ kty: 'EC', x: jwk.x });
+  });
+
+  it('holds one secret where the algorithms want that', () => {
+    expect(parseKeyFile(JSON.stringify(secret), 'keys', ['HS256'])).toEqual({ keys: [secret] });
+  });
+
+  it.each([
+    [
+      'a private key in PEM',
+      privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+      'holds a private key',
+    ],
+    ['a private JWK', JSON.stringify(privateKey.export({ format: 'jwk' })), 'holds a private key'],
+    ['a secret', JSON.stringify(secret), 'holds a secret'],
+    ['nothing', '', 'is neither PEM nor JSON'],
+    ['another thing', '[1]', 'is neither a JWK nor a JWKS'],
+    ['no keys', '{"keys":[]}', 'holds no key'],
+    ['broken PEM', '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----', 'is no public key'],
+  ])('is not %s', (_what, text, problem) => {
+    expect(() => parseKeyFile(text, 'keys', ['ES256'])).toThrow(problem);
+  });
+
+  it('is no public key where the algorithms want a secret', () => {
+    expect(() => parseKeyFile(pem, 'keys', ['HS256'])).toThrow('must hold a secret');
+  });
+});

@@ -1,0 +1,65 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { identify } from '../../../src/gateway/identify.ts';
+import { Refusal } from '../../../src/gateway/problems.ts';
+import type { Principal } from '../../../src/gateway/types.ts';
+import type { IdentitySource, Lookup } from '../../../src/identity/identity.ts';
+
+const GOOD = 'a-good.token_~+/=';
+const PRINCIPAL: Principal = { id: 'svc_1', type: 'ServiceAccount', account: 'acct_1', actsFor: new Set() };
+
+function sourceThatSays(answer: (token: string) => Lookup<Principal>): IdentitySource {
+  return { principalOf: answer };
+}
+
+const strict = sourceThatSays((token) => (token === GOOD ? PRINCIPAL : undefined));
+
+function identified(authorization: string | undefined, source = strict) {
+  const rawHeaders = authorization === undefined ? [] : ['Authorization', authorization];
+  return identify(source, {
+    headers: authorization === undefined ? {} : { authorization },
+    rawHeaders,
+  });
+}
+
+describe('the Authorization header', () => {
+  it('is "Bearer", a space and a token, and is answered at once', () => {
+    expect(identified(`Bearer ${GOOD}`)).toBe(PRINCIPAL);
+  });
+
+  it('whatever else it holds is a 401 with a challenge, and never throws', () => {
+    const header = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 200 }),
+      fc.string().map((text) => `Bearer ${text}`),
+      fc.string().map((text) => `Bearer ${GOOD}${text} `),
+      fc.constantFrom('Bearer', 'Bearer ', 'bearer x', ' Bearer x', `Bearer\t${GOOD}`, `Bearer ${GOOD},`),
+      fc.mixedCase(fc.constant('Bearer')).map((scheme) => `${scheme} ${GOOD}`),
+    );
+    fc.assert(
+      fc.property(header, (authorization) => {
+        fc.pre(authorization !== `Bearer ${GOOD}`);
+        const refusal = identified(authorization);
+        expect(refusal).toMatchObject({ code: 'Unauthenticated', status: 401 });
+        expect((refusal as Refusal).headers?.['WWW-Authenticate']).toMatch(/^Bearer realm="weir"/);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it('given twice, in any case, is a 401 even when each would do', () => {
+    const authorization = `Bearer ${GOOD}`;
+    const rawHeaders = ['Host', 'x', 'Authorization', authorization, 'AUTHORIZATION', authorization];
+    const refusal = identify(strict, { headers: { authorization }, rawHeaders });
+    expect(refusal).toMatchObject({ code: 'Unauthenticated' });
+  });
+});
+
+it('what cannot be checked is a 503, at once or later', async () => {
+  const now = sourceThatSays(() => 'unavailable');
+  const later = sourceThatSays(async () => 'unavailable' as const);
+  for (const source of [now, later]) {
+    const refusal = await identified(`Bearer ${GOOD}`, source);
+    expect(refusal).toBeInstanceOf(Refusal);
+    expect(refusal).toMatchObject({ code: 'ServiceUnavailable', status: 503 });
+  }
+});

@@ -1,0 +1,41 @@
+import { expect, it } from 'vitest';
+import { Backoff } from '../../../src/identity/backoff.ts';
+
+const OPTIONS = { tolerated: 2, firstMs: 100, longestMs: 1000 };
+
+function failing(times: number): Backoff {
+  const backoff = new Backoff(OPTIONS);
+  for (let count = 0; count < times; count++) backoff.failed(0);
+  return backoff;
+}
+
+it('accidents cost no wait', () => {
+  expect(failing(2).take(0)).toBe(true);
+  expect(failing(2).isFailing).toBe(true);
+});
+
+it('the first wait is the shortest, and each is twice the one before, up to the longest', () => {
+  for (const [failures, waitMs] of [
+    [3, 100],
+    [4, 200],
+    [5, 400],
+    [9, 1000],
+    [60, 1000],
+  ] as const) {
+    expect(failing(failures).take(waitMs * 0.74)).toBe(false);
+    expect(failing(failures).take(waitMs)).toBe(true);
+  }
+});
+
+it('after a wait there is one try, not one for everybody', () => {
+  const backoff = failing(3);
+  expect(backoff.take(100)).toBe(true);
+  expect(backoff.take(100)).toBe(false);
+});
+
+it('a success ends it', () => {
+  const backoff = failing(9);
+  backoff.succeeded();
+  expect(backoff.isFailing).toBe(false);
+  expect(backoff.take(0)).toBe(true);
+});

@@ -1,0 +1,131 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type Loaded, LookupCache } from '../../../src/identity/lookup-cache.ts';
+
+interface Thing {
+  readonly name: string;
+}
+
+let nowMs: number;
+let loads: string[];
+/** What the next load of an input comes to; found and fresh for 100 ms unless told. */
+let answers: Map<string, Loaded<Thing>>;
+
+beforeEach(() => {
+  nowMs = 1_000;
+  loads = [];
+  answers = new Map();
+});
+
+function found(name: string, freshMs = 100, outageMs = 0): Loaded<Thing> {
+  return { value: { name }, freshUntilMs: nowMs + freshMs, usableUntilMs: nowMs + freshMs + outageMs };
+}
+
+function cacheOf(maxKeys = 100): LookupCache<Thing, string> {
+  return new LookupCache<Thing, string>({
+    maxKeys,
+    nowMs: () => nowMs,
+    async load(input) {
+      loads.push(input);
+      return answers.get(input) ?? found(input);
+    },
+  });
+}
+
+const get = (cache: LookupCache<Thing, string>, key: string) => cache.get(key, key);
+
+describe('what was found', () => {
+  it('is answered at once, without a promise, until it is no longer fresh', async () => {
+    const cache = cacheOf();
+    await get(cache, 'a');
+    nowMs += 99;
+    expect(get(cache, 'a')).toEqual({ name: 'a' });
+    nowMs += 1;
+    expect(get(cache, 'a')).toBeInstanceOf(Promise);
+    expect(loads).toEqual(['a', 'a']);
+  });
+
+  it('goes on while nobody can be asked, and no longer than it may', async () => {
+    const cache = cacheOf();
+    answers.set('a', found('a', 100, 50));
+    await get(cache, 'a');
+    answers.set('a', 'unavailable');
+    nowMs += 149;
+    expect(await get(cache, 'a')).toEqual({ name: 'a' });
+    nowMs += 1;
+    expect(await get(cache, 'a')).toBe('unavailable');
+  });
+
+  it('is dropped when it is found no more', async () => {
+    const cache = cacheOf();
+    answers.set('a', found('a', 100, 1000));
+    await get(cache, 'a');
+    nowMs += 100;
+    answers.set('a', { value: undefined, freshUntilMs: 0 });
+    expect(await get(cache, 'a')).toBeUndefined();
+    answers.set('a', 'unavailable');
+    expect(await get(cache, 'a')).toBe('unavailable');
+  });
+});
+
+it('a key is loaded once, however many ask', async () => {
+  const cache = cacheOf();
+  const many = await Promise.all(Array.from({ length: 50 }, () => get(cache, 'a')));
+  expect(new Set(many)).toEqual(new Set([{ name: 'a' }]));
+  expect(loads).toEqual(['a']);
+});
+
+it('what was not found is not asked for again until then', async () => {
+  const cache = cacheOf();
+  answers.set('a', { value: undefined, freshUntilMs: nowMs + 10 });
+  await get(cache, 'a');
+  nowMs += 9;
+  expect(get(cache, 'a')).toBeUndefined();
+  answers.delete('a');
+  nowMs += 1;
+  expect(await get(cache, 'a')).toEqual({ name: 'a' });
+});
+
+it('a flood of made-up keys pushes out nothing that is real', async () => {
+  const cache = cacheOf(10);
+  await get(cache, 'real');
+  for (let index = 0; index < 1000; index++) {
+    answers.set(`made-up-${index}`, { value: undefined, freshUntilMs: nowMs + 1000 });
+    await get(cache, `made-up-${index}`);
+  }
+  expect(get(cache, 'real')).toEqual({ name: 'real' });
+});
+
+it('no more is kept than may be', async () => {
+  const cache = cacheOf(10);
+  for (let index = 0; index < 11; index++) await get(cache, `k${index}`);
+  expect(get(cache, 'k0')).toBeInstanceOf(Promise);
+  expect(get(cache, 'k10')).toEqual({ name: 'k10' });
+});
+
+describe('what is forgotten', () => {
+  it('is loaded anew, by key or by value, and nothing else is', async () => {
+    const cache = cacheOf();
+    for (const key of ['a', 'b', 'c']) await get(cache, key);
+    cache.forget('a');
+    cache.forget(({ name }) => name === 'b');
+    expect(get(cache, 'a')).toBeInstanceOf(Promise);
+    expect(get(cache, 'b')).toBeInstanceOf(Promise);
+    expect(get(cache, 'c')).toEqual({ name: 'c' });
+  });
+
+  it('does not come back through what was loading meanwhile', async () => {
+    const cache = cacheOf();
+    const loading = get(cache, 'a');
+    cache.forget(({ name }) => name === 'a');
+    await loading;
+    expect(get(cache, 'a')).toBeInstanceOf(Promise);
+  });
+
+  it('is not waited for by those who ask afterwards', () => {
+    const cache = cacheOf();
+    const before = get(cache, 'a');
+    cache.forget('a');
+    expect(get(cache, 'a')).not.toBe(before);
+    expect(loads).toEqual(['a', 'a']);
+  });
+});
