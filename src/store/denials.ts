@@ -1,16 +1,19 @@
 /**
  * What a denial teaches. Only time frees points: until the moment at which a cost will fit its bucket, the bucket
- * cannot admit that cost, whoever asks. So a denial holds for `retryAfterUs` from before its call was sent, needs no
- * call for that long, and a flood of 429s costs Redis a few calls per second and bucket. It is exact: it never
- * refuses what Redis would admit. It binds one limit, window and cost; a changed limit asks Redis at once.
+ * cannot admit that cost, whoever asks. So a denial holds for `retryAfterUs` from before its call was sent, and needs no
+ * call for that long: a flood of 429s costs Redis a few calls per second and bucket. It is exact: it never refuses what
+ * Redis would admit. It binds one limit, window and cost; a changed limit asks Redis at once.
  */
 import type { StoreObserver } from './observer.ts';
 import type { BucketCharge, BucketState, Charge, Decision, Store } from './store.ts';
 
 /** Two clocks may differ in speed, by 500 ppm at most where NTP corrects one of them. */
 const CLOCK_RATE_MARGIN = 0.999;
-/** How old the state of a bucket beside the denied one may be, in windows, for a reply to show it. */
-const FRESH_WINDOWS = 0.1;
+/**
+ * How long an answer is remembered at most, in windows. Short, so that what a reply shows of the buckets is fresh, and so
+ * that a Redis whose clock has stepped back is soon asked again: its buckets stay full for a window from then.
+ */
+const MAX_AGE_WINDOWS = 0.1;
 /** Per generation, of which there are two. Beyond it the older denials are asked for again. */
 const MAX_REMEMBERED = 5000;
 
@@ -76,10 +79,10 @@ export class Denials implements Store {
     let isDenied = false;
     for (const bucket of buckets) {
       const known = this.#recall(bucket, cost, windowSeconds);
-      if (known === undefined) return undefined;
-      const denies = isDenying(known, nowUs);
-      if (!denies && nowUs - known.receivedUs > FRESH_WINDOWS * windowSeconds * 1_000_000) return undefined;
-      isDenied ||= denies;
+      if (known === undefined || nowUs - known.receivedUs > MAX_AGE_WINDOWS * windowSeconds * 1_000_000) {
+        return undefined;
+      }
+      isDenied ||= isDenying(known, nowUs);
       states.push(stateAt(known, nowUs));
     }
     return isDenied ? { outcome: 'denied', buckets: states } : undefined;

@@ -6,6 +6,8 @@ import type { LinkEvents, RedisLink } from './redis-link.ts';
 import {
   accessOptions,
   commonOptions,
+  keepAlive,
+  nameConnection,
   type RemoteSettings,
   readUrl,
   reconnectDelayMs,
@@ -34,7 +36,10 @@ export function openClusterLink(
   cluster.on('node error', failed);
   cluster.on('+node', (node: Redis) => {
     nodes.set(addressOf(node), node);
-    node.on('ready', () => events.ready());
+    node.on('ready', () => {
+      nameConnection(node);
+      events.ready();
+    });
     node.on('close', () => events.lost());
     // A node that connects only when a command is there for it would keep that command for later.
     if (node.status === 'wait') node.connect().catch(() => {});
@@ -53,7 +58,7 @@ export function openClusterLink(
       // Without a node the call goes to any other, which names the slot's new one.
       return node === undefined || node.status === 'ready' ? undefined : 'disconnected';
     },
-    close: () => cluster.disconnect(),
+    close: keepAlive(cluster),
   };
 }
 

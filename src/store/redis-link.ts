@@ -4,6 +4,8 @@ import { reasonOf } from './redis-failures.ts';
 import {
   accessOptions,
   commonOptions,
+  keepAlive,
+  nameConnection,
   type RemoteSettings,
   readUrl,
   reconnectDelayMs,
@@ -59,6 +61,7 @@ export function openLink(
   });
   client.on('ready', () => {
     problem = 'disconnected';
+    nameConnection(client);
     events.ready();
   });
   client.on('close', () => events.lost());
@@ -67,7 +70,7 @@ export function openLink(
     groupOf: () => THE_ONLY_GROUP,
     routeOf: () => THE_ONLY_ROUTE,
     problemOf: () => (client.status === 'ready' ? undefined : problem),
-    close: () => client.disconnect(),
+    close: keepAlive(client),
   };
 }
 

@@ -98,21 +98,22 @@ export class RedisStore implements Store {
     else this.#giveUp(batch, refusal);
   }
 
-  /** Settles the batch whatever happens. Resolves to whether Redis answered, well and in time. */
-  async #call(batch: Batch, route: Route): Promise<boolean> {
+  /** Settles the batch, whatever happens. */
+  async #call(batch: Batch, route: Route): Promise<void> {
     const startMs = performance.now();
     this.#deadline.watch({ batch, route });
     try {
       const decisions = await this.#run(batch);
-      if (batch.isSettled) return this.#answeredLate(batch, decisions);
+      if (batch.isSettled) {
+        this.#answeredLate(batch, decisions);
+        return;
+      }
       route.breaker.succeeded();
       this.#observer.called(decisions.length, (performance.now() - startMs) * 1000);
       this.#settle(batch, decisions);
-      return true;
     } catch (error) {
       if (!batch.isSettled)
         this.#failed(batch, route, reasonOf(error instanceof Error ? error.message : String(error)));
-      return false;
     }
   }
 
@@ -130,13 +131,12 @@ export class RedisStore implements Store {
     batch.settle(decisions);
   }
 
-  #answeredLate(batch: Batch, decisions: readonly Decision[]): false {
+  #answeredLate(batch: Batch, decisions: readonly Decision[]): void {
     let points = 0;
     for (const [index, decision] of decisions.entries()) {
       if (decision.outcome === 'admitted') points += batch.charges[index]?.cost ?? 0;
     }
     if (batch.kind === 'charge' && points > 0) this.#observer.answeredLate(points);
-    return false;
   }
 
   /** One call failed. When that opens the route's breaker, nobody waits any longer for the calls beside it. */
@@ -170,13 +170,15 @@ export class RedisStore implements Store {
   }
 
   /** A charge like any other, of a bucket that is nobody's: it finds a Redis that reads but cannot write, too. */
-  async #probe(route: Route, group: number): Promise<boolean> {
-    if (this.#isClosed || this.#link.problemOf(group) !== undefined) return false;
+  async #probe(route: Route, group: number): Promise<UncountedReason | undefined> {
+    const problem = this.#isClosed ? 'closed' : this.#link.problemOf(group);
+    if (problem !== undefined) return problem;
     const batch = new Batch('probe');
     const bucket = { key: route.probeKey, limit: PROBE_LIMIT };
-    const decision = batch.add({ buckets: [bucket], cost: 1, windowSeconds: 1 });
+    const answer = batch.add({ buckets: [bucket], cost: 1, windowSeconds: 1 });
     void this.#call(batch, route);
-    return (await decision).outcome === 'admitted';
+    const decision = await answer;
+    return decision.outcome === 'uncounted' ? decision.reason : undefined;
   }
 }
 

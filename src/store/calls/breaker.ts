@@ -5,11 +5,11 @@ import type { UncountedReason } from '../store.ts';
 const FAILURES_TO_OPEN = 3;
 /** Between probes: soon at first, for the many outages that last as long as a hiccup, then doubling. */
 const FIRST_PROBE_MS = 50;
-const LONGEST_PROBE_MS = 1000;
+const LONGEST_PROBE_MS = 500;
 
 export interface BreakerOptions {
-  /** Makes one call that takes no request with it, and tells whether it was answered well and in time. */
-  probe(): Promise<boolean>;
+  /** Makes one call that takes no request with it; tells why it failed, or undefined when it was answered well. */
+  probe(): Promise<UncountedReason | undefined>;
   changed(state: BreakerState): void;
 }
 
@@ -29,7 +29,7 @@ export class Breaker {
     this.#options = options;
   }
 
-  /** Why calls are refused now, which is what opened the breaker; undefined while it lets them through. */
+  /** Why calls are refused now: what opened the breaker or failed the latest probe. Undefined while they are not. */
   get refusal(): UncountedReason | undefined {
     return this.#state === 'closed' ? undefined : this.#cause;
   }
@@ -70,9 +70,12 @@ export class Breaker {
 
   async #probe(): Promise<void> {
     this.#become('half-open');
-    const isBack = await this.#options.probe();
+    const failure = await this.#options.probe();
     if (this.#state !== 'half-open') return;
-    if (!isBack) return this.#open();
+    if (failure !== undefined) {
+      this.#cause = failure;
+      return this.#open();
+    }
     this.#failures = 0;
     this.#become('closed');
   }

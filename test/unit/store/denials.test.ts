@@ -127,7 +127,7 @@ async function learnt(): Promise<Simulation> {
 
 test('a remembered denial tells the waits that are left, never shorter than the truth', async () => {
   const simulation = await learnt();
-  await simulation.advance(100_000);
+  await simulation.advance(90_000);
   const truth = await simulation.truth.peek(full);
   const denial = await simulation.charge(full, 0, 0);
   expect(simulation.fromMemory).toBe(1);

@@ -1,0 +1,24 @@
+import type { StoreSettings } from '../../src/store/open.ts';
+import type { UncountedReason } from '../../src/store/store.ts';
+
+/** One way for a store to fail, and to come back. */
+export interface Fault {
+  readonly name: string;
+  /** The reasons that requests may show while it lasts; the first ones must be seen. Empty: nobody notices. */
+  readonly reasons: readonly UncountedReason[];
+  /** Others that may come with it, at its edges. */
+  readonly alsoPossible?: readonly UncountedReason[];
+  /** From the moment at which the store could answer again. */
+  readonly recoveryMs: number;
+  start(): Promise<FaultyStore>;
+}
+
+export interface FaultyStore {
+  readonly settings: Exclude<StoreSettings, { kind: 'memory' }>;
+  break(): Promise<unknown>;
+  mend(): Promise<unknown>;
+  stop(): Promise<unknown>;
+}
+
+/** The default of the settings: what these tests are about. */
+export const DEADLINE_MS = 25;

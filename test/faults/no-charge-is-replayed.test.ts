@@ -1,0 +1,106 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { bucketKey } from '../../src/store/keys.ts';
+import { type StoreObserver, silentObserver } from '../../src/store/observer.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { Charge, Store } from '../../src/store/store.ts';
+import { startRedisServer } from '../fixtures/redis-server.ts';
+import { startTcpProxy, type TcpProxy } from '../fixtures/tcp-proxy.ts';
+import { DEADLINE_MS } from './fault.ts';
+
+const LIMIT = 100_000;
+
+function chargeOf(id: string, cost = 1): Charge {
+  return {
+    buckets: [{ key: bucketKey('weir', id, 'account-read', id), limit: LIMIT }],
+    cost,
+    windowSeconds: 60,
+  };
+}
+
+/** A store behind a line that can be spoilt, and one beside it whose line stays good. */
+async function open(
+  observer: Partial<StoreObserver> = {},
+): Promise<{ store: Store; witness: Store; line: TcpProxy }> {
+  const server = await startRedisServer();
+  const line = await startTcpProxy(server.port);
+  const url = `redis://127.0.0.1:${line.port}`;
+  const store = openStore(
+    { kind: 'redis', url, deadlineMs: DEADLINE_MS },
+    { ...silentObserver, ...observer },
+  );
+  const witness = openStore({ kind: 'redis', url: server.url, deadlineMs: 5000 });
+  onTestFinished(async () => {
+    await store.close();
+    await witness.close();
+    await line.stop();
+    await server.stop();
+  });
+  await untilCounted(store, chargeOf('warm'));
+  await untilCounted(witness, chargeOf('warm'));
+  return { store, witness, line };
+}
+
+async function untilCounted(store: Store, charge: Charge): Promise<void> {
+  while ((await store.charge(charge)).outcome === 'uncounted') await pause(5);
+}
+
+async function pointsIn(witness: Store, id: string): Promise<number> {
+  const peeked = await witness.peek(chargeOf(id));
+  if (peeked.outcome === 'uncounted') throw new Error(peeked.reason);
+  return LIMIT - (peeked.buckets[0]?.remaining ?? 0);
+}
+
+test('a charge whose reply is lost is counted once, and its request goes on uncounted', async () => {
+  const { store, witness, line } = await open();
+  line.set({ kind: 'cut at the next answer' });
+  expect(await store.charge(chargeOf('lost', 7))).toEqual({ outcome: 'uncounted', reason: 'disconnected' });
+  line.set({ kind: 'open' });
+  await untilCounted(store, chargeOf('again'));
+  expect(await pointsIn(witness, 'lost')).toBe(7);
+});
+
+test('charges made without a connection are never sent, not even when it is back', async () => {
+  const { store, witness, line } = await open();
+  line.set({ kind: 'cut at the next answer' });
+  await store.charge(chargeOf('first'));
+  for (let turn = 0; turn < 50; turn++) {
+    expect((await store.charge(chargeOf('queued'))).outcome).toBe('uncounted');
+    await pause(1);
+  }
+  line.set({ kind: 'open' });
+  await untilCounted(store, chargeOf('again'));
+  expect(await pointsIn(witness, 'queued')).toBe(0);
+});
+
+test('points of answers that come too late are told apart', async () => {
+  let late = 0;
+  let uncounted = 0;
+  const { store, witness, line } = await open({
+    answeredLate: (points) => (late += points),
+    uncounted: (reason, points) => {
+      if (reason === 'deadline') uncounted += points;
+    },
+  });
+  line.set({ kind: 'slow', delayMs: 40 });
+  expect(await store.charge(chargeOf('late', 7))).toEqual({ outcome: 'uncounted', reason: 'deadline' });
+  expect(uncounted).toBe(7);
+  await expect.poll(() => late).toBe(7);
+  expect(await pointsIn(witness, 'late')).toBe(7);
+});
+
+test('an open breaker lets nothing through but a probe now and then, and nobody waits', async () => {
+  const { store, line } = await open();
+  line.set({ kind: 'black hole' });
+  await Promise.all([1, 2, 3].map(() => store.charge(chargeOf('trip'))));
+  for (let turn = 0; turn < 3; turn++) await store.charge(chargeOf('trip'));
+  const before = line.bytesFromClients;
+  const startMs = performance.now();
+  for (let turn = 0; turn < 2000; turn++) {
+    expect(await store.charge(chargeOf('refused'))).toEqual({ outcome: 'uncounted', reason: 'deadline' });
+  }
+  const elapsedMs = performance.now() - startMs;
+  expect(elapsedMs / 2000).toBeLessThan(1);
+  // A probe is some 170 bytes; a charge as much. Two thousand charges would be 340 kB.
+  expect(line.bytesFromClients - before).toBeLessThan(5000);
+});

@@ -1,0 +1,157 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { Redis } from 'ioredis';
+import { type RedisServer, type RedisServerOptions, startRedisServer } from '../fixtures/redis-server.ts';
+import { DEADLINE_MS, type Fault, type FaultyStore } from './fault.ts';
+
+interface Ground {
+  readonly server: RedisServer;
+  /** A connection of the test's own, which no fault is meant for. */
+  readonly admin: Redis;
+}
+
+/** A fault of one redis-server that is done to it directly. */
+function faultOfServer(
+  fault: Omit<Fault, 'start'>,
+  act: {
+    prepare?(ground: Ground): Promise<unknown>;
+    break(ground: Ground): Promise<unknown>;
+    mend(ground: Ground): Promise<unknown>;
+  },
+  options: RedisServerOptions = {},
+): Fault {
+  return {
+    ...fault,
+    async start(): Promise<FaultyStore> {
+      const server = await startRedisServer(options);
+      const admin = new Redis(server.port, { maxRetriesPerRequest: null, enableReadyCheck: false });
+      admin.on('error', () => {});
+      const ground = { server, admin };
+      await act.prepare?.(ground);
+      return {
+        settings: { kind: 'redis', url: server.url, deadlineMs: DEADLINE_MS },
+        break: () => act.break(ground),
+        mend: () => act.mend(ground),
+        async stop() {
+          admin.disconnect();
+          await server.stop();
+        },
+      };
+    },
+  };
+}
+
+async function cutOtherClients({ admin }: Ground): Promise<unknown> {
+  return admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+}
+
+/** Slow enough to load for as long as a test wants, and it answers LOADING meanwhile. */
+const SLOW_LOADING = ['--key-load-delay', '500', '--loading-process-events-interval-bytes', '1024'];
+
+export const serverFaults: readonly Fault[] = [
+  faultOfServer(
+    { name: 'kill -9, then a restart', reasons: ['disconnected'], recoveryMs: 1500 },
+    { break: ({ server }) => server.kill(), mend: ({ server }) => server.start() },
+  ),
+  faultOfServer(
+    {
+      name: 'SIGSTOP, then SIGCONT',
+      reasons: ['deadline'],
+      alsoPossible: ['disconnected'],
+      recoveryMs: 1500,
+    },
+    {
+      break: async ({ server }) => server.signal('SIGSTOP'),
+      mend: async ({ server }) => server.signal('SIGCONT'),
+    },
+  ),
+  faultOfServer(
+    { name: 'wrong password', reasons: ['auth'], alsoPossible: ['disconnected'], recoveryMs: 1500 },
+    {
+      async break(ground) {
+        await ground.admin.config('SET', 'requirepass', 'changed');
+        await cutOtherClients(ground);
+      },
+      mend: ({ admin }) => admin.config('SET', 'requirepass', ''),
+    },
+  ),
+  faultOfServer(
+    { name: 'READONLY: the primary became a replica', reasons: ['readonly'], recoveryMs: 1500 },
+    {
+      break: ({ admin }) => admin.replicaof('127.0.0.1', 1),
+      mend: ({ admin }) => admin.replicaof('NO', 'ONE'),
+    },
+  ),
+  faultOfServer(
+    { name: 'OOM: maxmemory, noeviction', reasons: ['oom'], recoveryMs: 1500 },
+    {
+      break: ({ admin }) => admin.config('SET', 'maxmemory', '1'),
+      mend: ({ admin }) => admin.config('SET', 'maxmemory', '0'),
+    },
+  ),
+  faultOfServer(
+    {
+      name: 'LOADING after a restart',
+      reasons: ['loading'],
+      alsoPossible: ['disconnected', 'deadline'],
+      recoveryMs: 2500,
+    },
+    {
+      async prepare({ admin }) {
+        const fill = admin.pipeline();
+        for (let key = 0; key < 10_000; key++) fill.set(`fill:${key}`, 'x'.repeat(100));
+        await fill.exec();
+        await admin.save();
+      },
+      async break({ server }) {
+        await server.kill();
+        await server.start(SLOW_LOADING);
+      },
+      mend: ({ admin }) => admin.config('SET', 'key-load-delay', '0'),
+    },
+    { readyLine: /Loading RDB|Ready to accept/ },
+  ),
+  faultOfServer(
+    {
+      name: 'BUSY: a script that does not end',
+      reasons: ['busy'],
+      alsoPossible: ['deadline'],
+      recoveryMs: 1500,
+    },
+    {
+      async break({ server }) {
+        const other = new Redis(server.port);
+        void other
+          .eval('while true do end', 0)
+          .catch(() => {})
+          .finally(() => other.disconnect());
+      },
+      mend: ({ admin }) => admin.script('KILL'),
+    },
+    { args: ['--busy-reply-threshold', '60'] },
+  ),
+  faultOfServer(
+    { name: 'MISCONF: snapshots fail', reasons: ['misconf'], recoveryMs: 1500 },
+    {
+      async break({ server, admin }) {
+        rmSync(server.directory, { recursive: true });
+        await admin.config('SET', 'save', '3600 1');
+        await admin.bgsave();
+        while (!String(await admin.info('persistence')).includes('rdb_last_bgsave_status:err'));
+      },
+      async mend({ server, admin }) {
+        mkdirSync(server.directory);
+        await admin.config('SET', 'dir', server.directory);
+        await admin.bgsave();
+      },
+    },
+    { args: ['--enable-protected-configs', 'yes'] },
+  ),
+  faultOfServer(
+    { name: 'SCRIPT FLUSH', reasons: [], recoveryMs: 200 },
+    { break: ({ admin }) => admin.script('FLUSH'), mend: async () => {} },
+  ),
+  faultOfServer(
+    { name: 'CLIENT KILL', reasons: ['disconnected'], recoveryMs: 500 },
+    { break: cutOtherClients, mend: async () => {} },
+  ),
+];

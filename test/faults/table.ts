@@ -1,0 +1,31 @@
+/** One line of the table of failures. */
+export interface FaultRow {
+  readonly name: string;
+  readonly reasons: readonly string[];
+  readonly uncountedShare: number;
+  readonly slowestMs: number;
+  /** Of all charges while it lasted, against those before it. */
+  readonly addedP99Ms: number;
+  /** Of the charges after the first few. */
+  readonly laterP99Ms: number;
+  readonly recoveryMs: number;
+}
+
+/** Prints the table. */
+export function saveFaultTable(rows: readonly FaultRow[], outageMs: number): void {
+  console.log(`${faultTable(rows, outageMs)}\n`);
+}
+
+function faultTable(rows: readonly FaultRow[], outageMs: number): string {
+  const ms = (value: number) => (Math.abs(value) < 10 ? value.toFixed(1) : value.toFixed(0));
+  return [
+    `Outages of ${outageMs} ms, one charge each 5 ms, deadline 25 ms; times in ms.`,
+    '',
+    '| failure | reasons | uncounted | slowest uncounted | added p99 | p99 after the first 40 charges | counts again after |',
+    '|---|---|---|---|---|---|---|',
+    ...rows.map(
+      (row) =>
+        `| ${row.name} | ${row.reasons.join(', ') || 'none'} | ${(row.uncountedShare * 100).toFixed(0)} % | ${ms(row.slowestMs)} | ${ms(row.addedP99Ms)} | ${ms(row.laterP99Ms)} | ${ms(row.recoveryMs)} |`,
+    ),
+  ].join('\n');
+}
