@@ -1,0 +1,152 @@
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
+
+let gateway: TestGateway;
+afterEach(() => gateway.close());
+
+/** A server that speaks raw TCP: what it does with each connection is up to the test. */
+async function startRaw(onConnection: (socket: Socket, count: number) => void): Promise<TestUpstream> {
+  let count = 0;
+  const sockets = new Set<Socket>();
+  const server: Server = createServer((socket) => {
+    sockets.add(socket.on('error', () => {}));
+    onConnection(socket, ++count);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${port}`,
+    seen: [],
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+const NO_UPSTREAM: TestUpstream = { url: '', seen: [], close: async () => {} };
+
+async function start(upstream: TestUpstream, settings: Record<string, unknown> = {}, url = upstream.url) {
+  gateway = await startGateway({ upstream, upstreamUrl: url, settings: { upstream: { url, ...settings } } });
+}
+
+async function detailOf(method = 'GET'): Promise<string> {
+  const answer = await gateway.send(method, '/v3/things', method === 'GET' ? {} : { body: '{}' });
+  const text = await answer.text();
+  expect(answer.status, text).toBe(503);
+  expect(answer.headers.get('Retry-After')).toBeNull();
+  expect(text).not.toMatch(/127\.0\.0\.1|invalid|E[A-Z]{5}|UND_|:\d{4}/);
+  expect(JSON.parse(text)).toMatchObject({ code: 'ServiceUnavailable', status: 503 });
+  return (JSON.parse(text) as { detail: string }).detail;
+}
+
+describe('the client is told the same words each time, and no address', () => {
+  it('when the name of the upstream cannot be resolved', async () => {
+    await start(NO_UPSTREAM, {}, 'http://nowhere.invalid');
+    expect(await detailOf()).toBe('The service behind the gateway cannot be reached.');
+  });
+
+  it('when a connection takes too long', async () => {
+    // It accepts, and never says a word of TLS.
+    const upstream = await startRaw(() => {});
+    await start(upstream, { connectTimeoutMs: 50 }, upstream.url.replace('http', 'https'));
+    expect(await detailOf()).toBe('The service behind the gateway cannot be reached.');
+  });
+
+  it('when the response header takes too long', async () => {
+    const upstream = await startRaw(() => {});
+    await start(upstream, { headersTimeoutMs: 50 });
+    expect(await detailOf('POST')).toBe('The service behind the gateway did not answer in time.');
+  });
+
+  it.each([
+    ['is no HTTP', 'SSH-2.0-OpenSSH_9.2\r\n'],
+    ['has two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
+    [
+      'has a length and chunks',
+      'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
+    ['has an endless header', `HTTP/1.1 200 OK\r\nX-A: ${'a'.repeat(40_000)}\r\n\r\n`],
+    ['has a status that is none', 'HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n'],
+    [
+      'switches protocols unasked',
+      'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n',
+    ],
+    ['is a 100 that nobody asked for', 'HTTP/1.1 100 Continue\r\n\r\n'],
+  ])('when the response %s', async (_, bytes) => {
+    await start(await startRaw((socket) => socket.once('data', () => socket.write(bytes, 'latin1'))));
+    expect(await detailOf()).toBe('The service behind the gateway did not answer.');
+  });
+});
+
+it('a silence within a body ends it, and the client sees that it was cut short', async () => {
+  const upstream = await startUpstream((_request, response) => {
+    response.write('half');
+  });
+  await start(upstream, { bodyTimeoutMs: 50 });
+  const answer = await gateway.send('GET', '/v3/things');
+  expect(answer.status).toBe(200);
+  await expect(answer.text()).rejects.toThrow();
+});
+
+it('chunks that end too early are seen as cut short', async () => {
+  await start(
+    await startRaw((socket) =>
+      socket.once('data', () =>
+        socket.end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n'),
+      ),
+    ),
+  );
+  const answer = await gateway.send('GET', '/v3/things');
+  await expect(answer.text()).rejects.toThrow();
+});
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+
+/** Each connection answers its first request and closes upon its second, as if it had just been closed as idle. */
+const closingOnReuse = (requests: string[]) => (socket: Socket, count: number) => {
+  let isUsed = false;
+  socket.on('data', (chunk) => {
+    requests.push(`${count} ${chunk.toString().slice(0, 4).trim()}`);
+    if (isUsed) socket.resetAndDestroy();
+    else socket.write(OK);
+    isUsed = true;
+  });
+};
+
+describe('a connection that the upstream closed while it was idle', () => {
+  it('costs a GET one more try, and no second charge', async () => {
+    const requests: string[] = [];
+    await start(await startRaw(closingOnReuse(requests)), { connections: 1 });
+    await gateway.send('GET', '/v3/things');
+    const answer = await gateway.send('GET', '/v3/things');
+    expect([answer.status, await answer.text()]).toEqual([200, 'ok']);
+    expect(answer.headers.get('RateLimit')).toContain('"account-read";r=18');
+    expect(requests).toEqual(['1 GET', '1 GET', '2 GET']);
+  });
+
+  it('is a 503 to a POST: the upstream may have done the work', async () => {
+    const requests: string[] = [];
+    await start(await startRaw(closingOnReuse(requests)), { connections: 1 });
+    await gateway.send('POST', '/v3/things', { body: '{}' });
+    await detailOf('POST');
+    expect(requests).toEqual(['1 POST', '1 POST']);
+  });
+});
+
+it('a fresh connection that is reset is not tried again', async () => {
+  let count = 0;
+  await start(
+    await startRaw((socket) => {
+      count++;
+      socket.once('data', () => socket.resetAndDestroy());
+    }),
+  );
+  await detailOf();
+  expect(count).toBe(1);
+});
