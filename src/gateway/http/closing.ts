@@ -1,7 +1,7 @@
 /**
  * Ends a connection without losing what was said on it. A socket that is closed while bytes are unread is reset,
- * and the reset can overtake the response; so the writing side ends first, and what still arrives is thrown away
- * for a moment, unparsed: nothing that follows on such a connection is run.
+ * and the reset can overtake the response; so the writing side ends first, and what still arrives is read for a
+ * moment and thrown away: nothing that follows on such a connection is run.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -48,9 +48,6 @@ export function isAbandoned({ destroyed, req: { socket } }: ServerResponse): boo
 }
 
 function linger(socket: Socket): void {
-  socket.removeAllListeners('data');
-  socket.on('data', () => {});
-  socket.resume();
   const timer = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once('end', () => socket.destroy());
   socket.once('close', () => clearTimeout(timer));

@@ -1,0 +1,106 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { afterEach, expect, it } from 'vitest';
+import { PLENTY } from '../fixtures/configuration.ts';
+import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import { connectRaw } from '../fixtures/raw.ts';
+import { startUpstream } from '../fixtures/upstream.ts';
+
+let gateway: TestGateway;
+afterEach(() => gateway.close());
+
+const HEAD = 'Host: weir\r\nAuthorization: Bearer service\r\n';
+
+/** An upstream that never finishes an answer, and counts what is open. */
+async function startHanging(beginAnswer: boolean) {
+  const open = { count: 0, total: 0 };
+  const upstream = await startUpstream((incoming, response) => {
+    open.count++;
+    open.total++;
+    incoming.resume();
+    if (beginAnswer) response.write('begun');
+    response.once('close', () => open.count--);
+  });
+  return { upstream, open };
+}
+
+it.each([
+  [1000, 'before the answer began', false, `GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`],
+  [200, 'in the middle of the answer', true, `GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`],
+  [
+    200,
+    'in the middle of an upload',
+    false,
+    `POST /v3/things HTTP/1.1\r\n${HEAD}Content-Length: 100\r\n\r\nhalf`,
+  ],
+  [
+    200,
+    'in the middle of chunks',
+    false,
+    `POST /v3/things HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n`,
+  ],
+])('%i clients that leave %s leave nothing open upstream', async (clientCount, _, beginAnswer, bytes) => {
+  const { upstream, open } = await startHanging(beginAnswer);
+  gateway = await startGateway({
+    upstream,
+    limits: PLENTY,
+    settings: { upstream: { url: upstream.url, connections: 50, maxWaiting: 10 } },
+  });
+  for (let round = 0; round < clientCount / 50; round++) {
+    const clients = await Promise.all(Array.from({ length: 50 }, () => connectRaw(gateway.url)));
+    for (const client of clients) client.on('error', () => {}).write(bytes);
+    await expect.poll(() => open.count, { interval: 5 }).toBe(50);
+    for (const client of clients) client.resetAndDestroy();
+    await expect.poll(() => open.count, { interval: 5, timeout: 1000 }).toBe(0);
+  }
+  expect(open.total).toBe(clientCount);
+});
+
+it('a client that leaves while it waits for a socket never reaches the upstream', async () => {
+  const { upstream, open } = await startHanging(false);
+  gateway = await startGateway({
+    upstream,
+    limits: PLENTY,
+    settings: { upstream: { url: upstream.url, connections: 1 } },
+  });
+  const [first, second] = await Promise.all([connectRaw(gateway.url), connectRaw(gateway.url)]);
+  first.write(`GET /v3/things/first HTTP/1.1\r\n${HEAD}\r\n`);
+  await expect.poll(() => open.count, { interval: 5 }).toBe(1);
+  second.write(`GET /v3/things/second HTTP/1.1\r\n${HEAD}\r\n`);
+  await expect
+    .poll(async () => (await gateway.metrics()).match(/weir_points_charged_total\{[^}]*\} \d+/)?.[0])
+    .toBeUndefined();
+  second.resetAndDestroy();
+  await expect.poll(async () => /weir_requests_total\{[^}]*\} 1\n/.test(await gateway.metrics())).toBe(true);
+  first.resetAndDestroy();
+  const third = request(`${gateway.url}/v3/things/third`, { headers: { Authorization: 'Bearer service' } });
+  third.on('error', () => {}).end();
+  await expect.poll(() => upstream.seen.map(({ url }) => url), { interval: 5 }).toContain('/v3/things/third');
+  third.destroy();
+  expect(upstream.seen.map(({ url }) => url)).toEqual(['/v3/things/first', '/v3/things/third']);
+});
+
+it('more requests than may wait for the upstream are a 503 at once, uncharged', async () => {
+  const { upstream, open } = await startHanging(false);
+  gateway = await startGateway({
+    upstream,
+    limits: PLENTY,
+    settings: { upstream: { url: upstream.url, connections: 2, maxWaiting: 1 } },
+  });
+  const clients = await Promise.all(Array.from({ length: 3 }, () => connectRaw(gateway.url)));
+  for (const client of clients) client.write(`GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`);
+  await expect.poll(() => open.count, { interval: 5 }).toBe(2);
+  await expect
+    .poll(async () => (await gateway.send('GET', '/v3/things', { headers: { Connection: 'close' } })).status)
+    .toBe(503);
+  const answer = await gateway.send('GET', '/v3/things');
+  expect(await answer.json()).toMatchObject({
+    code: 'ServiceUnavailable',
+    detail: 'The service behind the gateway is too busy.',
+  });
+  expect(answer.headers.get('RateLimit')).toBeNull();
+  for (const client of clients) {
+    client.destroy();
+    await once(client, 'close');
+  }
+});
