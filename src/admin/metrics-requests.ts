@@ -50,10 +50,17 @@ function chargeCounters(registry: Registry): (exchange: Exchange, kind: Operatio
     labelNames: ['bucket'],
     registers,
   });
+  const nearLimit = new Counter({
+    name: 'weir_near_limit_total',
+    help: 'Requests admitted that left less than a tenth of the limit in their bucket.',
+    labelNames: ['bucket'],
+    registers,
+  });
   return ({ operation, charged, refusal }, kind) => {
     if (charged?.outcome === 'uncounted' && refusal === undefined) degraded.inc({ reason: charged.reason });
     if (charged?.outcome !== 'admitted') return;
     points.inc({ kind }, operation?.cost);
+    for (const bucket of charged.nearLimit ?? []) nearLimit.inc({ bucket });
     for (const bucket of charged.shadowDenied ?? []) shadowDenied.inc({ bucket });
   };
 }

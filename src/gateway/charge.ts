@@ -1,7 +1,7 @@
 import type { BucketState, Charge, Store } from '../store/store.ts';
 import type { Buckets, Plan } from './buckets.ts';
 import { Refusal } from './problems.ts';
-import type { Caller, Charged, Operation } from './types.ts';
+import type { Admitted, Caller, Charged, Operation } from './types.ts';
 
 const US_PER_SECOND = 1_000_000;
 
@@ -26,7 +26,7 @@ export async function charge(
         outcome: 'admitted',
         policy,
         rateLimit: rateLimitHeader(plan, decision.buckets),
-        shadowDenied: shadowDenied(plan, decision.buckets),
+        ...remarks(plan, decision.buckets),
       };
     case 'denied': {
       const rateLimit = rateLimitHeader(plan, decision.buckets);
@@ -53,15 +53,22 @@ function rateLimitHeader(plan: Plan, states: readonly BucketState[]): string {
   return header;
 }
 
-/** The buckets whose tried-out limit would have refused what was admitted. */
-function shadowDenied(plan: Plan, states: readonly BucketState[]): readonly string[] | undefined {
-  let names: string[] | undefined;
-  for (const [index, { retryAfterUs }] of states.entries()) {
-    if (retryAfterUs === 0 || !plan.buckets[index]?.shadow) continue;
-    names ??= [];
-    names.push(plan.bucketNames[index] ?? '');
+/** A bucket with less than this share of its limit left is near its end. */
+const NEAR_LIMIT_SHARE = 0.1;
+
+/** What an owner wants to know of an admitted request: which buckets it nearly emptied, which shadows would refuse it. */
+function remarks(plan: Plan, states: readonly BucketState[]): Pick<Admitted, 'nearLimit' | 'shadowDenied'> {
+  let nearLimit: string[] | undefined;
+  let shadowDenied: string[] | undefined;
+  for (const [index, { remaining, retryAfterUs }] of states.entries()) {
+    const { limit, shadow } = plan.buckets[index] ?? { limit: 0 };
+    if (shadow) {
+      if (retryAfterUs > 0) shadowDenied = [...(shadowDenied ?? []), plan.bucketNames[index] ?? ''];
+    } else if (remaining < limit * NEAR_LIMIT_SHARE) {
+      nearLimit = [...(nearLimit ?? []), plan.bucketNames[index] ?? ''];
+    }
   }
-  return names;
+  return { nearLimit, shadowDenied };
 }
 
 /** The 429 names the bucket that needs the longest wait. */

@@ -75,15 +75,20 @@ export interface Caller {
   readonly shard: string;
 }
 
+/** A charge that was spent, and may be forwarded. */
+export interface Admitted {
+  readonly outcome: 'admitted';
+  readonly policy: string;
+  readonly rateLimit: string;
+  /** Buckets that are nearly empty now. */
+  readonly nearLimit: readonly string[] | undefined;
+  /** Buckets whose tried-out (shadow) limit would have refused this request. */
+  readonly shadowDenied: readonly string[] | undefined;
+}
+
 /** What a charge came to, and what the response headers have to say of it. */
 export type Charged =
-  | {
-      readonly outcome: 'admitted';
-      readonly policy: string;
-      readonly rateLimit: string;
-      /** Buckets whose tried-out (shadow) limit would have refused this request. */
-      readonly shadowDenied: readonly string[] | undefined;
-    }
+  | Admitted
   | {
       readonly outcome: 'denied';
       readonly policy: string;

@@ -61,7 +61,7 @@ const operations = closed({
   unlisted: settingsSchema.properties.operations.properties.unlisted,
   existingConfigMap: Type.String(),
   key: Type.String({ minLength: 1 }),
-  openapi: Type.Union([Type.String(), Type.Object({})]),
+  openapi: Type.Union([Type.Null(), Type.String(), Type.Object({})]),
 });
 
 const limits = closed({

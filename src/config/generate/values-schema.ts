@@ -1,18 +1,39 @@
+import type { TSchema } from 'typebox';
 import { settingsSchema } from '../settings.ts';
 import { chartValuesSchema } from './chart-values.ts';
 
-type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+
+interface JsonObject {
+  readonly [key: string]: Json;
+}
 
 /** Keywords that JSON Schema does not know. */
 const ANNOTATIONS = new Set(['env', 'envSelects', 'expects', 'file', 'secret']);
 
-/** values.schema.json of the chart. */
+/**
+ * values.schema.json of the chart. Helm drops a key that a user sets to null, so no key of the chart's own is
+ * required; what is passed on as it is, such as an override or a principal, must be whole.
+ */
 export function valuesSchema(): string {
-  const values = JSON.parse(JSON.stringify(chartValuesSchema));
-  const settings = JSON.parse(JSON.stringify(settingsSchema));
-  values.properties.settings = partial(settings, true);
-  const schema = { $schema: 'http://json-schema.org/draft-07/schema#', title: 'Values of the weir chart' };
-  return `${JSON.stringify({ ...schema, ...(partial(values, false) as object) }, null, 2)}\n`;
+  const { properties, ...chart } = jsonOf(chartValuesSchema);
+  const { limits = {}, identity = {} } = properties as JsonObject;
+  const schema = {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'Values of the weir chart',
+    ...(partial(chart, true) as JsonObject),
+    properties: {
+      ...(partial(properties ?? {}, true) as JsonObject),
+      limits: partial(limits, false),
+      identity: partial(identity, false),
+      settings: partial(jsonOf(settingsSchema), true),
+    },
+  };
+  return `${JSON.stringify(schema, null, 2)}\n`;
+}
+
+function jsonOf(schema: TSchema): JsonObject {
+  return JSON.parse(JSON.stringify(schema)) as JsonObject;
 }
 
 /** What has a default may be left out; with `everything` nothing is required at all. */

@@ -1,0 +1,95 @@
+/**
+ * What 100,000 overrides cost: `node --import tsx --expose-gc bench/overrides.ts`. Six files of at most 1 MiB, as
+ * ConfigMaps hold them; ratios matter more than the numbers.
+ */
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import { setTimeout } from 'node:timers/promises';
+import type { Limits } from '../src/config/limits.ts';
+import { LimitsFiles } from '../src/config/limits-files.ts';
+import { Buckets } from '../src/gateway/buckets.ts';
+import type { Caller } from '../src/gateway/types.ts';
+
+const OVERRIDES = 100_000;
+const FILES = 6;
+const LOOK_UPS = 400_000;
+
+const folder = mkdtempSync(join(tmpdir(), 'weir-overrides-'));
+const main = join(folder, 'limits.yaml');
+writeFileSync(main, 'windowSeconds: 1\n');
+const fileOf = (index: number) => join(folder, `overrides-${index}.yaml`);
+const accountOf = (index: number) => `acct_${index}`;
+
+function writeFile(file: number, limit: number): void {
+  const lines = ['accounts:'];
+  for (let account = file; account < OVERRIDES; account += FILES) {
+    lines.push(`  ${accountOf(account)}: { account-read: ${limit}, account-write: 900 }`);
+  }
+  writeFileSync(fileOf(file), lines.join('\n'));
+}
+
+function heapMb(): number {
+  globalThis.gc?.();
+  return process.memoryUsage().heapUsed / 1e6;
+}
+
+function timed(run: () => unknown): number {
+  const startMs = performance.now();
+  run();
+  return performance.now() - startMs;
+}
+
+/** Nanoseconds to find out what a request is charged to, for this many Accounts in turn. */
+function nsPerPlan(limits: Limits, accounts: number): number {
+  const buckets = new Buckets('bench', limits);
+  const callers = Array.from({ length: accounts }, (_, index): Caller => {
+    const account = accountOf((index * 7919) % OVERRIDES);
+    const principal = { id: 'p', type: 'ServiceAccount', account, actsFor: new Set<string>() } as const;
+    return { principal, account, organization: undefined, hasOrganizationLimit: false, shard: account };
+  });
+  const run = () => {
+    for (let count = 0; count < LOOK_UPS; count++) {
+      const caller = callers[count % accounts];
+      if (caller !== undefined) buckets.planFor(caller, 'read', false);
+    }
+  };
+  run();
+  return (timed(run) * 1e6) / LOOK_UPS;
+}
+
+for (let file = 0; file < FILES; file++) writeFile(file, 5000);
+const paths = Array.from({ length: FILES }, (_, file) => fileOf(file));
+const none = new LimitsFiles(main, []).load();
+const beforeMb = heapMb();
+const files = new LimitsFiles(main, paths);
+const loadMs = timed(() => files.load());
+const limits = files.load();
+const heldMb = heapMb() - beforeMb;
+
+writeFile(3, 6000);
+const delay = monitorEventLoopDelay({ resolution: 1 });
+delay.enable();
+const reloadStartMs = performance.now();
+await files.reload();
+const reloadMs = performance.now() - reloadStartMs;
+await setTimeout(20);
+delay.disable();
+
+const rows: readonly (readonly [what: string, figure: number])[] = [
+  ['size of one of the six files, KiB', statSync(fileOf(0)).size / 1024],
+  ['first load, ms', loadMs],
+  ['heap that they hold, MB', heldMb],
+  ['reload when one file has changed, ms', reloadMs],
+  ['longest pause of the event loop by that, ms', delay.max / 1e6],
+  ['what a request is charged to, 1,000 busy Accounts, without overrides, ns', nsPerPlan(none, 1_000)],
+  ['the same with 100,000 overrides, ns', nsPerPlan(limits, 1_000)],
+  [
+    'what a request is charged to, 100,000 Accounts in turn, without overrides, ns',
+    nsPerPlan(none, OVERRIDES),
+  ],
+  ['the same with 100,000 overrides, ns', nsPerPlan(limits, OVERRIDES)],
+];
+for (const [what, figure] of rows) process.stdout.write(`| ${what} | ${Math.round(figure)} |\n`);
+rmSync(folder, { recursive: true });

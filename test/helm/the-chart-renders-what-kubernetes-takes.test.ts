@@ -1,0 +1,94 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { CASES, type Manifest, render, renderText } from '../fixtures/helm.ts';
+import { describeChart } from './describe-chart.ts';
+
+describeChart('the chart', () => {
+  it('passes helm lint', () => {
+    const { status, stdout } = spawnSync('helm', ['lint', '--strict', 'helm/weir'], { encoding: 'utf8' });
+    expect(stdout).toContain('1 chart(s) linted, 0 chart(s) failed');
+    expect(status).toBe(0);
+  });
+
+  it.each(CASES)('%s: every manifest is valid for Kubernetes, with no unknown key', (values) => {
+    const schemas = '{{.ResourceKind}}{{.KindSuffix}}.json';
+    const args = ['-strict', '-output', 'json', '-schema-location', `test/helm/schemas/${schemas}`];
+    const { stdout } = spawnSync('kubeconform', args, { input: renderText({ values }), encoding: 'utf8' });
+    // kubeconform lists what is not valid; what it has no schema for counts as an error.
+    expect(JSON.parse(stdout)).toEqual({ resources: [] });
+  });
+
+  it('the schemas refuse what is wrong', () => {
+    const wrong = renderText().replace('automountServiceAccountToken', 'automountServiceAcountToken');
+    const args = ['-strict', '-schema-location', 'test/helm/schemas/{{.ResourceKind}}{{.KindSuffix}}.json'];
+    expect(() => execFileSync('kubeconform', args, { input: wrong, stdio: 'pipe' })).toThrow();
+  });
+
+  it.each(CASES)('%s: the same values give the same bytes', (values) => {
+    expect(renderText({ values })).toBe(renderText({ values }));
+  });
+
+  it('every kind that has a schema is rendered somewhere', () => {
+    const kinds = new Set(
+      CASES.flatMap((values) => render({ values })).map(({ kind }) => kind.toLowerCase()),
+    );
+    const schemas = readdirSync('test/helm/schemas').filter((file) => file.endsWith('.json'));
+    expect([...kinds].sort()).toEqual(schemas.map((file) => file.split('-')[0]).sort());
+  });
+
+  it.each(CASES)('%s: every pod meets the restricted Pod Security profile', (values) => {
+    const pods = render({ values })
+      .filter(({ kind }) => kind === 'Deployment')
+      .map(podOf);
+    expect(pods.length).toBeGreaterThan(0);
+    for (const pod of pods) {
+      expect(pod.securityContext).toMatchObject({
+        runAsNonRoot: true,
+        seccompProfile: { type: 'RuntimeDefault' },
+      });
+      expect(pod.securityContext.runAsUser).toBeGreaterThan(0);
+      expect([pod.hostNetwork, pod.hostPID, pod.hostIPC]).toEqual([undefined, undefined, undefined]);
+      expect(pod.automountServiceAccountToken).toBe(false);
+      expect(pod.enableServiceLinks).toBe(false);
+      for (const volume of pod.volumes ?? []) expect(volume).not.toHaveProperty('hostPath');
+      for (const container of pod.containers.filter(isOurs)) {
+        expect(container.securityContext).toMatchObject({
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        });
+        expect(container.securityContext.privileged ?? false).toBe(false);
+        for (const port of container.ports ?? []) expect(port).not.toHaveProperty('hostPort');
+        for (const mount of container.volumeMounts ?? []) expect(mount).not.toHaveProperty('subPath');
+      }
+    }
+  });
+});
+
+interface Container {
+  readonly name: string;
+  readonly securityContext: Readonly<Record<string, unknown>>;
+  readonly ports?: readonly object[];
+  readonly volumeMounts?: readonly object[];
+}
+
+interface Pod {
+  readonly securityContext: { readonly runAsUser: number };
+  readonly hostNetwork?: boolean;
+  readonly hostPID?: boolean;
+  readonly hostIPC?: boolean;
+  readonly automountServiceAccountToken: boolean;
+  readonly enableServiceLinks: boolean;
+  readonly volumes?: readonly object[];
+  readonly containers: readonly Container[];
+}
+
+function podOf(deployment: Manifest): Pod {
+  return (deployment.spec as { template: { spec: Pod } }).template.spec;
+}
+
+/** A user's own sidecar is the user's. */
+function isOurs({ name }: Container): boolean {
+  return name !== 'sidecar';
+}
