@@ -1,48 +1,63 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { parseIdentities } from '../../src/config/identities.ts';
+import { type Configuration, readConfiguration } from '../../src/commands/configuration.ts';
 import { limitInForce } from '../../src/config/limits.ts';
-import { parseLimits } from '../../src/config/limits-parse.ts';
-import { parseOperations } from '../../src/config/openapi.ts';
-import { parse } from '../../src/config/reader/parse.ts';
-import { settingsSchema } from '../../src/config/settings.ts';
 import { CASES, type Manifest, only, refusal, render, renderText } from '../fixtures/helm.ts';
+import { type Existing, layOutPod } from '../fixtures/pod-files.ts';
 import { describeChart } from './describe-chart.ts';
 
-function settingsOf(manifests: readonly Manifest[], env: Readonly<Record<string, string>> = {}) {
-  const text = only(
-    manifests.filter(({ data }) => data?.['weir.yaml'] !== undefined),
-    'ConfigMap',
-  ).data?.['weir.yaml'];
-  return parse(settingsSchema, text ?? '', 'weir.yaml', env).value;
+/** What the examples in helm/weir/ci take for granted, and what their Secrets put in the environment. */
+const EXISTING: Existing = {
+  'weir-identities': { 'identities.yaml': 'tokens: {}' },
+  'payments-openapi': { 'payments.yaml': 'openapi: 3.1.0\npaths: {}' },
+  'weir-limits-by-gitops': { 'limits.yaml': 'windowSeconds: 3' },
+  'overrides-a-to-m': { 'a.yaml': 'accounts: { acct_a: { account-read: 7 } }' },
+  'overrides-n-to-z': { 'n.yaml': 'accounts: { acct_n: { account-read: 8 } }' },
+  'redis-tls': { 'ca.crt': '', 'tls.crt': '', 'tls.key': '' },
+};
+const FROM_SECRETS = {
+  WEIR_REDIS_URL: 'redis://from-a-secret:6379',
+  WEIR_IDENTITY_CLIENT_SECRET: 'from-a-secret',
+};
+
+/** What the gateway reads in the pod that the chart describes. */
+async function configurationOf(manifests: readonly Manifest[]): Promise<Configuration> {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-pod-'));
+  try {
+    const set = envOf(manifests).map(({ name, value }) => [
+      name,
+      value ?? FROM_SECRETS[name as keyof typeof FROM_SECRETS],
+    ]);
+    return await readConfiguration(layOutPod(manifests, EXISTING, folder), Object.fromEntries(set));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
-const deploymentOf = (manifests: readonly Manifest[]) => JSON.stringify(only(manifests, 'Deployment'));
+const deploymentOf = (manifests: readonly Manifest[]) =>
+  JSON.stringify(only(manifests, 'Deployment', /^(weir|edge)$/));
 
 interface GatewayPod {
-  readonly containers: readonly { readonly env: readonly { name: string; valueFrom?: unknown }[] }[];
+  readonly containers: readonly {
+    readonly env: readonly { name: string; value?: string; valueFrom?: unknown }[];
+  }[];
 }
 
 const envOf = (manifests: readonly Manifest[]) =>
-  (only(manifests, 'Deployment').spec as { template: { spec: GatewayPod } }).template.spec.containers[0]
-    ?.env ?? [];
+  (only(manifests, 'Deployment', /^(weir|edge)$/).spec as { template: { spec: GatewayPod } }).template.spec
+    .containers[0]?.env ?? [];
 
-describeChart('the files that the chart writes', () => {
-  it.each(CASES)('%s: are what the gateway reads', (values) => {
-    const manifests = render({ values });
-    // The address comes from a Secret where the values name one.
-    const hasUrl = renderText({ values }).includes('name: WEIR_REDIS_URL');
-    settingsOf(manifests, hasUrl ? { WEIR_REDIS_URL: 'redis://from-a-secret' } : {});
-    for (const { data = {}, kind } of manifests) {
-      if (data['limits.yaml'] !== undefined) parseLimits(data['limits.yaml'], 'limits.yaml');
-      if (data['openapi.yaml'] !== undefined) parseOperations(data['openapi.yaml'], 'openapi.yaml');
-      const identities = data['identities.yaml'];
-      if (kind === 'Secret' && identities !== undefined) parseIdentities(atob(identities), 'identities.yaml');
-    }
+describeChart('the pod that the chart describes', () => {
+  it.each(CASES)('%s: holds what the gateway can start with', async (values) => {
+    await expect(configurationOf(render({ values }))).resolves.toBeDefined();
   });
 
-  it('hold what the values say', () => {
-    const manifests = render({ values: 'standalone-values.yaml' });
-    const settings = settingsOf(manifests, { WEIR_REDIS_URL: 'redis://from-a-secret' });
+  it('is set as the values say', async () => {
+    const { settings, limits, operations, identities } = await configurationOf(
+      render({ values: 'standalone-values.yaml' }),
+    );
     expect(settings).toMatchObject({
       baseUrl: 'https://api.example.com',
       upstream: { url: 'http://payments.internal:8080' },
@@ -51,8 +66,6 @@ describeChart('the files that the chart writes', () => {
       log: { level: 'debug', access: true },
       admin: { host: '0.0.0.0' },
     });
-    const text = only(manifests, 'ConfigMap', /limits$/).data?.['limits.yaml'] ?? '';
-    const limits = parseLimits(text, 'limits.yaml');
     const nowMs = Date.parse('2029-01-01');
     expect(limits.windowSeconds).toBe(2);
     expect(limitInForce(limits, 'account-read', 'acct_big', nowMs).limit).toBe(5_000_000);
@@ -60,33 +73,46 @@ describeChart('the files that the chart writes', () => {
     expect(limitInForce(limits, 'account-write', 'any', nowMs).limit).toBe(250);
     expect(limitInForce(limits, 'organization-read', 'org_free', nowMs).limit).toBeUndefined();
     expect(limitInForce(limits, 'account-write', 'acct_tried', nowMs).shadowLimit).toBe(100);
+    expect(operations.map(({ id, cost }) => [id, cost])).toEqual([['createSession', 10]]);
+    expect(identities.tokens.get('demo-token')?.id).toBe('person_1');
   });
 
-  it('name the Cluster, its certificates and further files of overrides', () => {
-    const settings = settingsOf(render({ values: 'cluster-values.yaml' }));
+  it('knows its Cluster, its certificates and further files of overrides', async () => {
+    const { settings, limits } = await configurationOf(render({ values: 'cluster-values.yaml' }));
     expect(settings.store).toMatchObject({
       kind: 'cluster',
       nodes: ['rediss://redis-0.redis:6379', 'rediss://redis-1.redis:6379'],
-      tls: { caFile: '/etc/weir/redis-tls/ca.crt', serverName: 'redis.internal' },
+      tls: { caFile: expect.stringMatching('/etc/weir/redis-tls/ca.crt$'), serverName: 'redis.internal' },
     });
-    expect(settings.limits.overrides).toEqual([
-      '/etc/weir/overrides/overrides-a-to-m',
-      '/etc/weir/overrides/overrides-n-to-z',
-    ]);
-    const sentinel = settingsOf(render({ values: 'sentinel-values.yaml' }));
-    expect(sentinel.store).toMatchObject({ kind: 'sentinel', name: 'mymaster' });
+    expect(limits.windowSeconds).toBe(3);
+    expect([...limits.accounts.keys()]).toEqual(['acct_a', 'acct_n']);
+    const sentinel = await configurationOf(render({ values: 'sentinel-values.yaml' }));
+    expect(sentinel.settings.store).toMatchObject({ kind: 'sentinel', name: 'mymaster' });
+  });
+
+  it('knows its issuers, its proxies and how long it may drain', async () => {
+    const { settings, identities } = await configurationOf(render({ values: 'jwt-values.yaml' }));
+    expect(settings).toMatchObject({
+      identity: { kind: 'jwt', audience: 'payments', directory: { kind: 'file' } },
+      listen: { trustedProxies: ['10.0.0.0/8'], maxConnections: 20_000 },
+      upstream: { others: [{ prefix: '/v3/search' }], headersTimeoutMs: 30_000 },
+      shutdown: { drainDelaySeconds: 20, graceSeconds: 40 },
+    });
+    expect(identities.accounts.get('acct_1')).toEqual({ organization: 'org_1' });
+    const { settings: asked } = await configurationOf(render({ values: 'introspection-values.yaml' }));
+    expect(asked.identity).toMatchObject({ kind: 'introspection', clientSecret: 'from-a-secret' });
   });
 });
 
 describeChart('secrets', () => {
-  it.each(['cluster-values.yaml', 'secret-url-values.yaml'])(
+  it.each(['cluster-values.yaml', 'secret-url-values.yaml', 'introspection-values.yaml'])(
     '%s: an existing Secret leaves none in the release',
     (values) => {
       const manifests = render({ values });
       expect(manifests.filter(({ kind }) => kind === 'Secret')).toEqual([]);
       expect(
         envOf(manifests)
-          .filter(({ name }) => /REDIS|STORE/.test(name))
+          .filter(({ name }) => /REDIS|STORE|IDENTITY/.test(name))
           .every(({ valueFrom }) => valueFrom !== undefined),
       ).toBe(true);
     },
@@ -137,6 +163,8 @@ describeChart('values that are wrong', () => {
     ['upstream.url=ftp://x', "at '/upstream/url'", 'pattern'],
     ['upstream.uri=http://x', "at '/upstream'", 'uri'],
     ['settings.listen.prot=1', "at '/settings/listen'", 'prot'],
+    ['identity.introspection.clientSecret=x', "at '/identity/introspection'", 'clientSecret'],
+    ['server.maxConnection=1', "at '/server'", 'maxConnection'],
     ['replicaCounts=3', "at ''", 'replicaCounts'],
     ['metrics.serviceMonitor.interval=often', "at '/metrics/serviceMonitor/interval'", 'pattern'],
   ])('%s is refused, with the key named', (set, where, what) => {
@@ -169,7 +197,8 @@ describeChart('the shape of the deployment', () => {
   it('gives the drain its time from one value', () => {
     const text = JSON.stringify(specOf('Deployment', 'drainSeconds=90'));
     expect(text).toContain('"terminationGracePeriodSeconds":95');
-    expect(text).toContain('setTimeout(() => {}, 30000)');
+    const settings = only(render({ set: ['drainSeconds=90'] }), 'ConfigMap', /^weir$/).data?.['weir.yaml'];
+    expect(settings).toContain('drainDelaySeconds: 30\n  graceSeconds: 60');
   });
 
   it('keeps a pod up through a voluntary disruption, once there is more than one', () => {

@@ -118,13 +118,25 @@ app.kubernetes.io/component: gateway
 {{- end -}}
 
 {{- define "weir.identity" -}}
+{{- $file := printf "/etc/weir/identities/%s" .Values.identity.static.key -}}
 {{- $identity := dict "kind" .Values.identity.kind -}}
 {{- if eq .Values.identity.kind "static" -}}
-{{- $_ := set $identity "file" (printf "/etc/weir/identities/%s" .Values.identity.static.key) -}}
+{{- $_ := set $identity "file" $file -}}
 {{- else -}}
-{{- $identity = merge $identity (index .Values.identity .Values.identity.kind) -}}
+{{- $identity = merge $identity (deepCopy (index .Values.identity .Values.identity.kind)) -}}
+{{- if and (eq (include "weir.hasIdentities" .) "yes") (not $identity.directory.file) -}}
+{{- $_ := set $identity.directory "file" $file -}}
+{{- end -}}
 {{- end -}}
 {{- toYaml $identity -}}
+{{- end -}}
+
+{{/* Says "yes" where the identities file is read: by kind static, or as the directory of the others. */}}
+{{- define "weir.hasIdentities" -}}
+{{- $kind := .Values.identity.kind -}}
+{{- if eq $kind "static" -}}yes{{- else -}}
+{{- with (index .Values.identity $kind).directory }}{{ if eq .kind "file" }}yes{{ end }}{{ end -}}
+{{- end -}}
 {{- end -}}
 
 {{/* weir.yaml */}}
@@ -139,12 +151,13 @@ app.kubernetes.io/component: gateway
 {{- end -}}
 {{- $settings := dict
   "baseUrl" .Values.baseUrl
-  "listen" (dict "host" "0.0.0.0" "port" 8080)
+  "listen" (merge (dict "host" "0.0.0.0" "port" 8080 "trustedProxies" .Values.trustedProxies) .Values.server)
+  "shutdown" (dict "drainDelaySeconds" (div .Values.drainSeconds 3) "graceSeconds" (sub .Values.drainSeconds (div .Values.drainSeconds 3)))
   "admin" (dict "host" "0.0.0.0" "port" 9090)
   "upstream" $upstream
   "store" (include "weir.store" . | fromYaml)
   "identity" (include "weir.identity" . | fromYaml)
-  "operations" (dict "openapi" (printf "/etc/weir/operations/%s" .Values.operations.key) "unlisted" .Values.operations.unlisted)
+  "operations" (merge (dict "openapi" (printf "/etc/weir/operations/%s" .Values.operations.key)) (omit .Values.operations "openapi" "existingConfigMap" "key"))
   "limits" (dict "file" (printf "/etc/weir/limits/%s" .Values.limits.key) "overrides" $overrides)
   "log" .Values.log
 -}}

@@ -15,6 +15,14 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- $secret = .Values.identity.existingSecret -}}
+{{- if $secret.name -}}
+{{- range $name, $key := dict "WEIR_IDENTITY_CLIENT_SECRET" $secret.clientSecretKey "WEIR_IDENTITY_DIRECTORY_TOKEN" $secret.directoryTokenKey -}}
+{{- if $key -}}
+{{- $env = append $env (dict "name" $name "valueFrom" (dict "secretKeyRef" (dict "name" $secret.name "key" $key))) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- $env = append $env (dict "name" "NODE_ENV" "value" "production") -}}
 {{- toYaml (concat $env .Values.extraEnv) -}}
 {{- end -}}
@@ -23,7 +31,7 @@
 - { name: settings, mountPath: /etc/weir/settings, readOnly: true }
 - { name: limits, mountPath: /etc/weir/limits, readOnly: true }
 - { name: operations, mountPath: /etc/weir/operations, readOnly: true }
-{{- if eq .Values.identity.kind "static" }}
+{{- if eq (include "weir.hasIdentities" .) "yes" }}
 - { name: identities, mountPath: /etc/weir/identities, readOnly: true }
 {{- end }}
 {{- range .Values.limits.overrideConfigMaps }}
@@ -44,7 +52,7 @@
   configMap: { name: {{ include "weir.limitsConfigMap" . }} }
 - name: operations
   configMap: { name: {{ include "weir.operationsConfigMap" . }} }
-{{- if eq .Values.identity.kind "static" }}
+{{- if eq (include "weir.hasIdentities" .) "yes" }}
 - name: identities
   secret: { secretName: {{ include "weir.identitiesSecret" . }} }
 {{- end }}

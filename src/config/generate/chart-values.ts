@@ -1,7 +1,7 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { identitiesSchema } from '../identities-schema.ts';
 import { limitsSchema } from '../limits-schema.ts';
-import { asNode, kindOf } from '../reader/schema-node.ts';
+import { asNode, kindOf, type SchemaNode } from '../reader/schema-node.ts';
 import { settingsSchema } from '../settings.ts';
 import { storeSchema } from '../store-settings.ts';
 import { deployment } from './chart-deployment.ts';
@@ -41,24 +41,38 @@ const redis = closed({
   dev: closed({ enabled: Type.Boolean(), image: Type.String(), resources: Type.Object({}) }),
 });
 
+/** What weir.yaml takes for these keys; none of them is required, and a secret has no place in a ConfigMap. */
+function passedOn(schema: SchemaNode, leftOut: readonly string[] = []): TSchema {
+  const entries = Object.entries(schema.properties ?? {}).filter(
+    ([key, property]) => !property.secret && !leftOut.includes(key),
+  );
+  const properties = Object.fromEntries(entries);
+  return { type: 'object', properties, additionalProperties: false } as TSchema;
+}
+
 /** `identity.<kind>` holds what that kind takes in weir.yaml; only the static file is a Secret of the chart's. */
 function identity(): TSchema {
   const variants = asNode(settingsSchema.properties.identity).anyOf ?? [];
   const kinds = variants.map((variant) => kindOf(variant) ?? '');
-  const byKind = variants.flatMap((variant) => {
-    const { kind: _, ...properties } = variant.properties ?? {};
-    const optional = { type: 'object', properties, additionalProperties: false } as TSchema;
-    return kindOf(variant) === 'static' ? [] : [[kindOf(variant), optional]];
-  });
+  const byKind = variants.flatMap((variant) =>
+    kindOf(variant) === 'static' ? [] : [[kindOf(variant), passedOn(variant, ['kind'])]],
+  );
   return closed({
     kind: Type.Union(kinds.map((kind) => Type.Literal(kind))),
     static: closed({ existingSecret: Type.String(), key: Type.String(), ...identitiesSchema.properties }),
     ...(Object.fromEntries(byKind) as TProperties),
+    existingSecret: closed({
+      name: Type.String(),
+      clientSecretKey: Type.String(),
+      directoryTokenKey: Type.String(),
+    }),
   });
 }
 
+const { openapi: _, ...pricing } = settingsSchema.properties.operations.properties;
+
 const operations = closed({
-  unlisted: settingsSchema.properties.operations.properties.unlisted,
+  ...pricing,
   existingConfigMap: Type.String(),
   key: Type.String({ minLength: 1 }),
   openapi: Type.Union([Type.Null(), Type.String(), Type.Object({})]),
@@ -76,6 +90,8 @@ export const chartValuesSchema = closed({
   ...deployment,
   baseUrl: settingsSchema.properties.baseUrl,
   upstream: settingsSchema.properties.upstream,
+  trustedProxies: settingsSchema.properties.listen.properties.trustedProxies,
+  server: passedOn(asNode(settingsSchema.properties.listen), ['host', 'port', 'trustedProxies']),
   log: settingsSchema.properties.log,
   redis,
   identity: identity(),
