@@ -61,14 +61,18 @@ function remarks(plan: Plan, states: readonly BucketState[]): Pick<Admitted, 'ne
   let nearLimit: string[] | undefined;
   let shadowDenied: string[] | undefined;
   for (const [index, { remaining, retryAfterUs }] of states.entries()) {
-    const { limit, shadow } = plan.buckets[index] ?? { limit: 0 };
-    if (shadow) {
-      if (retryAfterUs > 0) shadowDenied = [...(shadowDenied ?? []), plan.bucketNames[index] ?? ''];
-    } else if (remaining < limit * NEAR_LIMIT_SHARE) {
-      nearLimit = [...(nearLimit ?? []), plan.bucketNames[index] ?? ''];
-    }
+    const { limit, shadow } = plan.buckets[index] ?? NO_BUCKET;
+    if (shadow && retryAfterUs > 0) shadowDenied = [...(shadowDenied ?? []), nameOf(plan, index)];
+    else if (!shadow && remaining < limit * NEAR_LIMIT_SHARE)
+      nearLimit = [...(nearLimit ?? []), nameOf(plan, index)];
   }
   return { nearLimit, shadowDenied };
+}
+
+const NO_BUCKET = { limit: 0, shadow: false };
+
+function nameOf(plan: Plan, index: number): string {
+  return plan.bucketNames[index] ?? '';
 }
 
 /** The 429 names the bucket that needs the longest wait. */
