@@ -50,7 +50,7 @@ export function forward(
     path: upstream.basePath + target.path + target.search,
     method: exchange.method,
     headers: upstreamFields(request, exchange, trusted.has(request.socket)),
-    body: hasBody(request) ? new UploadBody(request, response, maxBodyBytes) : null,
+    body: exchange.body ?? (hasBody(request) ? new UploadBody(request, response, maxBodyBytes) : null),
   };
   new Relay(upstream, options, response, exchange, baseUrl).start();
 }

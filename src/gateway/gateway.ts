@@ -1,6 +1,6 @@
 /**
- * The path of a request, in one direction: normalise, match, identify, authorise, charge, forward, respond. Each
- * stage is a file of its own and gives its value or a Refusal; only this file knows them all.
+ * The path of a request, in one direction: normalise, match, identify, authorise, charge, validate, forward,
+ * respond. Each stage is a file of its own and gives its value or a Refusal; only this file knows them all.
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -24,9 +24,10 @@ import { normalise, type PathProfile } from './normalise.ts';
 import { METHODS, type PriceList } from './operations.ts';
 import { Refusal } from './problems.ts';
 import { respond } from './respond.ts';
-import type { Caller, Exchange, Operation, Principal } from './types.ts';
+import type { Caller, Exchange, Operation, Principal, Target } from './types.ts';
 import { createUnlistedLog } from './unlisted-log.ts';
 import { type UpstreamSettings, Upstreams } from './upstream/upstreams.ts';
+import { validate } from './validate.ts';
 
 /** What a gateway is made of. Price list, identities and limits may change while it runs; the rest may not. */
 export interface GatewayParts {
@@ -153,7 +154,7 @@ interface Stages extends GatewayParts {
   readonly noteUnlisted: (method: string, path: string) => void;
 }
 
-/** Runs the stages up to the charge; undefined when the request may be forwarded. */
+/** Runs the stages before the upstream; undefined when the request may be forwarded. */
 async function admit(
   response: ServerResponse,
   rawTarget: string,
@@ -180,7 +181,7 @@ async function admit(
   }
   if (!stages.upstreams.find(target.path).hasRoom) return UPSTREAM_BUSY;
   if (isAbandoned(response)) return ABANDONED;
-  return spend(caller, operation, exchange, stages);
+  return (await spend(caller, operation, exchange, stages)) ?? held(operation, target, response, exchange);
 }
 
 /** Identifies and authorises; at once where everything about the caller is known already. */
@@ -210,6 +211,20 @@ async function spend(
     return new Refusal('ServiceUnavailable', 'The request could not be counted.');
   }
   return charged.outcome === 'denied' ? charged.refusal : undefined;
+}
+
+/** Holds the request against its document; a body that had to be read for that is kept for the upstream. */
+async function held(
+  operation: Operation,
+  target: Target,
+  response: ServerResponse,
+  exchange: Exchange,
+): Promise<Refusal | undefined> {
+  const found = validate(operation, target, response);
+  const validated = found instanceof Promise ? await found : found;
+  if (validated instanceof Refusal) return validated;
+  if (validated !== undefined) exchange.body = validated;
+  return undefined;
 }
 
 function serviceAccount({ headers }: IncomingMessage): string | undefined {

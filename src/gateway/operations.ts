@@ -1,6 +1,7 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { Refusal } from './problems.ts';
+import { routePattern, servedPath } from './route-pattern.ts';
 import type { Operation, OperationKind } from './types.ts';
 
 /** The methods that the gateway serves, and the buckets that they spend from (contract 8.1). */
@@ -23,7 +24,7 @@ const UNLISTED_COST = 1;
 export type UnlistedPolicy = 'charge' | 'reject' | { readonly cost: number };
 
 /** Whether the upstream's router takes `/Things` and `/things` for one. */
-type LetterCase = 'insensitive' | 'sensitive';
+export type LetterCase = 'insensitive' | 'sensitive';
 
 type Router = ReturnType<typeof createRouter>;
 
@@ -49,7 +50,7 @@ export class PriceList {
     this.#router = routerOf(operations, this.#letterCase);
   }
 
-  /** The operation, `free` for OPTIONS (neither authenticated nor counted), or why there is none. */
+  /** The operation as it was listed, `free` for OPTIONS (neither authenticated nor counted), or why there is none. */
   find(method: string, path: string): Operation | 'free' | Refusal {
     const kind = KINDS[method];
     if (kind === undefined) {
@@ -58,7 +59,8 @@ export class PriceList {
       });
     }
     if (kind === 'free') return 'free';
-    const found = this.#router.find(method as HTTPMethod, path.includes('%') ? servedPath(path) : path);
+    const served = path.includes('%') ? servedPath(path) : path;
+    const found = this.#router.find(method as HTTPMethod, inCase(served, this.#letterCase));
     if (found !== null) return (found.store as Operation | null) ?? malformed();
     return this.#unlisted?.[kind] ?? new Refusal('ResourceNotFound', 'There is no such operation.');
   }
@@ -80,12 +82,8 @@ const MAX_PARAMETER_LENGTH = 1_000_000;
  * A parameter longer than the router's default of 100 characters, or one that is no UTF-8, would make a request for a
  * dear operation an unlisted one: the first is allowed, the second gets a route without an operation.
  */
-function createRouter(letterCase: LetterCase) {
-  return FindMyWay({
-    caseSensitive: letterCase === 'sensitive',
-    maxParamLength: MAX_PARAMETER_LENGTH,
-    onBadUrl: () => undefined,
-  });
+function createRouter() {
+  return FindMyWay({ caseSensitive: true, maxParamLength: MAX_PARAMETER_LENGTH, onBadUrl: () => undefined });
 }
 
 function malformed(): Refusal {
@@ -93,51 +91,30 @@ function malformed(): Refusal {
 }
 
 function routerOf(operations: readonly ListedOperation[], letterCase: LetterCase): Router {
-  const router = createRouter(letterCase);
-  const declared = new Set(operations.map(({ method, path }) => `${method} ${path}`));
-  // Of paths that differ by letter case alone, the dearest comes first and is kept.
-  const byCost = operations.toSorted((a, b) => b.cost - a.cost);
-  for (const { method, path, id, kind, cost, personOnly, rules } of byCost) {
-    const pattern = routePattern(path);
-    if (pattern === undefined || router.hasRoute(method as HTTPMethod, pattern)) continue;
-    const operation: Operation = { id, kind, cost, personOnly, listed: true, rules };
+  const router = createRouter();
+  const routed = new Set<string>();
+  const add = (method: string, pattern: string, operation: ListedOperation) => {
+    if (routed.has(`${method} ${pattern}`)) return;
+    routed.add(`${method} ${pattern}`);
     router.on(method as HTTPMethod, pattern, () => undefined, operation);
-    // HEAD asks for a GET without its body (RFC 9110 section 9.3.2), so it has the GET's price.
-    if (method === 'GET' && !declared.has(`HEAD ${path}`))
-      router.on('HEAD', pattern, () => undefined, operation);
+  };
+  const patternsOf = ({ path }: ListedOperation) => {
+    const pattern = routePattern(inCase(path, letterCase));
+    return pattern === undefined ? [] : [pattern];
+  };
+  // Of paths that differ by letter case alone, the dearest comes first and is kept.
+  const byCost = operations.toSorted((one, other) => other.cost - one.cost);
+  for (const operation of byCost) {
+    for (const pattern of patternsOf(operation)) add(operation.method, pattern, operation);
+  }
+  // HEAD asks for a GET without its body (RFC 9110 section 9.3.2), so it has the GET's price.
+  for (const operation of byCost.filter(({ method }) => method === 'GET')) {
+    for (const pattern of patternsOf(operation)) add('HEAD', pattern, operation);
   }
   return router;
 }
 
-/** `/v3/files/{name}.{format}` in the router's words; undefined for a path that no request target can be. */
-function routePattern(path: string): string | undefined {
-  const literals = path.replaceAll(/\{[^{}]*\}/g, '');
-  if (/[?#*{}]/.test(literals)) return undefined;
-  let count = 0;
-  const segments = path.split('/').map((segment) => {
-    const isWhole = /^\{[^{}]*\}$/.test(segment);
-    const parts = segment.split(/(\{[^{}]*\})/).map((part) => {
-      if (!part.startsWith('{')) return decodedLiteral(part).replaceAll(':', '::');
-      return isWhole ? `:p${count++}` : `:p${count++}([^/]+?)`;
-    });
-    return parts.join('');
-  });
-  return segments.join('/');
-}
-
-/** The router compares what escapes stand for. */
-function decodedLiteral(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
-/** Escapes of characters that a path segment may hold as they are (RFC 3986 section 3.3). */
-const PCHAR_ESCAPE = /%(?:21|24|26|27|28|29|2A|2B|2C|3A|3B|3D|40)/g;
-
-/** Upstreams decode a segment before they route: `/things/1%3Acancel` may be served as `/things/1:cancel`. */
-function servedPath(path: string): string {
-  return path.replaceAll(PCHAR_ESCAPE, (octet) => decodeURIComponent(octet));
+/** Compared in small letters, the literals inside of a parameter's segment included. */
+function inCase(path: string, letterCase: LetterCase): string {
+  return letterCase === 'insensitive' ? path.toLowerCase() : path;
 }

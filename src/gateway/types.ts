@@ -108,6 +108,8 @@ export interface Exchange {
   operation?: Operation;
   caller?: Caller;
   charged?: Charged;
+  /** Read in full, because it had to be validated; otherwise it streams. */
+  body?: Buffer;
   refusal?: Refusal;
   chargeMs?: number;
   upstreamStatus?: number;

@@ -10,7 +10,8 @@ export function createUnlistedLog(log: Logger): (method: string, path: string) =
     const shape = `${method} ${shapeOf(path)}`;
     if (seen.has(shape) || seen.size >= MAX_SHAPES) return;
     seen.add(shape);
-    log.warn({ shape }, 'unlisted operation: no price in the OpenAPI document');
+    log.warn({ shape }, 'unlisted operation: it has no price of its own');
+    if (seen.size === MAX_SHAPES) log.warn('further shapes of unlisted operations are counted, not logged');
   };
 }
 

@@ -11,6 +11,7 @@ export interface ListedOperation extends PricedOperation {
   readonly method: string;
   /** With the base path of the document's servers, such as `/v3/payments/payables/{payableId}/open`. */
   readonly path: string;
+  readonly listed: true;
   readonly writtenAt: Place;
   /** Where the cost is written; undefined where it is the default of 1. */
   readonly costWrittenAt: Place | undefined;

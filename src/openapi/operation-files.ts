@@ -81,6 +81,7 @@ export class OperationFiles {
         cost,
         kind: kind ?? KINDS_BY_METHOD[method],
         personOnly: rest.personOnly,
+        listed: true,
         writtenAt: place(),
         costWrittenAt: cost === DEFAULT_COST ? undefined : place('cost'),
         validation: 'none',

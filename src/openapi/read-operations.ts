@@ -5,7 +5,7 @@ import { child, type Documents, type Node, problemAt } from './documents.ts';
 import { type Extension, readExtension } from './extension.ts';
 import type { ListedOperation } from './listed-operation.ts';
 import { readParameters } from './parameters.ts';
-import { readRules } from './read-rules.ts';
+import { type Described, readRules } from './read-rules.ts';
 import type { RuleMaker } from './rule-maker.ts';
 import { Schemas } from './schemas.ts';
 import { readBasePaths } from './servers.ts';
@@ -98,15 +98,13 @@ function* pathItems({ documents, options, problems }: Reading): Generator<PathIt
 
 /** One operation under each base path of its servers. */
 function readOperation(reading: Reading, item: PathItem, method: Method, node: Node): ListedOperation[] {
-  const { documents, options, problems } = reading;
+  const { options, problems } = reading;
   const extension = readExtension(node, item.extension, options.maxCost, problems);
   const { cost = DEFAULT_COST, costNode, personOnly = false, kind = KINDS_BY_METHOD[method] } = extension;
-  const { validation = 'parameters' } = extension;
   const basePaths =
     options.basePath === undefined ? (readBasePaths(node, problems) ?? item.basePaths) : [options.basePath];
-  const parameters = validation === 'none' ? [] : readParameters(documents, item.node, node, problems);
-  const body = child(node, 'requestBody');
-  const requestBody = validation === 'body' && body.value !== undefined ? body : undefined;
+  const { validation = 'parameters' } = extension;
+  const described = validation === 'none' ? undefined : describe(reading, item, node, extension);
   const operationId = child(node, 'operationId').value;
   return basePaths.map((basePath) => {
     const path = basePath + item.path;
@@ -117,12 +115,27 @@ function readOperation(reading: Reading, item: PathItem, method: Method, node: N
       kind,
       cost,
       personOnly,
+      listed: true,
       writtenAt: placeOf(node),
       costWrittenAt: costNode === undefined ? undefined : placeOf(costNode),
       validation,
-      rules: validation === 'none' ? undefined : readRules(reading, path, parameters, requestBody),
+      rules: described === undefined ? undefined : readRules(reading, { ...described, path }),
     };
   });
+}
+
+function describe(
+  { documents, problems }: Reading,
+  item: PathItem,
+  node: Node,
+  { validation }: Extension,
+): Omit<Described, 'path'> {
+  const body = child(node, 'requestBody');
+  return {
+    parameters: readParameters(documents, item.node, node, problems),
+    requestBody: validation === 'body' && body.value !== undefined ? body : undefined,
+    isExact: validation !== undefined,
+  };
 }
 
 function placeOf({ document, path }: Node): Place {

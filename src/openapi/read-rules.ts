@@ -12,22 +12,29 @@ import { compiledCheck, type RuleMaker, valueRule } from './rule-maker.ts';
 /** Header fields that OpenAPI leaves to other parts of a document (3.1, section 4.8.12.2.1). */
 const OTHERS_HEADERS = new Set(['accept', 'content-type', 'authorization']);
 
-/**
- * What a request for an operation must satisfy by its declared parameters and, with `withBody`, its JSON bodies.
- *
- * @param path with the servers' base path: parameters are found by their place in it
- */
+/** What is validated of one operation. */
+export interface Described {
+  /** With the servers' base path: parameters are found by their place in it. */
+  readonly path: string;
+  readonly parameters: readonly Parameter[];
+  /** Undefined where bodies are not validated. */
+  readonly requestBody: Node | undefined;
+  /**
+   * Whether an operation that declares no query parameter takes none; else it is taken for one whose query nobody has
+   * described, as in a document that was written for the prices alone.
+   */
+  readonly isExact: boolean;
+}
+
+/** What a request for an operation must satisfy by its declared parameters and bodies. */
 export function readRules(
   maker: RuleMaker,
-  path: string,
-  parameters: readonly Parameter[],
-  requestBody: Node | undefined,
+  { path, parameters, requestBody, isExact }: Described,
 ): RequestRules {
+  const inQuery = parameters.filter((one) => one.in === 'query');
+  const query = readQueryRules(maker, inQuery);
   return {
-    query: readQueryRules(
-      maker,
-      parameters.filter((one) => one.in === 'query'),
-    ),
+    query: inQuery.length === 0 && !isExact ? { ...query, isOpen: true } : query,
     path: parameters.filter((one) => one.in === 'path').flatMap((one) => pathRules(maker, path, one)),
     headers: parameters.filter((one) => one.in === 'header').flatMap((one) => headerRules(maker, one)),
     body: requestBody === undefined ? undefined : readBodyRules(maker, requestBody),

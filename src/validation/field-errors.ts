@@ -6,16 +6,22 @@ const MAX_FIELD_LENGTH = 200;
 
 /** The offending parameters and fields of one request, each once. */
 export class FieldErrors {
-  readonly #errors = new Map<string, FieldError>();
+  #errors: Map<string, FieldError> | undefined;
+
+  get isEmpty(): boolean {
+    return this.#errors === undefined;
+  }
 
   get list(): readonly FieldError[] {
-    return [...this.#errors.values()];
+    return [...(this.#errors?.values() ?? [])];
   }
 
   /** Of several errors of one field the first counts. */
   add(field: string, message: string): void {
     const cut = field.length > MAX_FIELD_LENGTH ? `${field.slice(0, MAX_FIELD_LENGTH)}...` : field;
-    if (this.#errors.size < MAX_ERRORS && !this.#errors.has(cut))
+    this.#errors ??= new Map();
+    if (this.#errors.size < MAX_ERRORS && !this.#errors.has(cut)) {
       this.#errors.set(cut, { field: cut, message });
+    }
   }
 }

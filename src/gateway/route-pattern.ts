@@ -1,0 +1,35 @@
+/**
+ * `/v3/files/{name}.{format}` in the words of find-my-way; undefined for a path that no request target can be. Its
+ * own syntax in a literal is taken as text: a colon, as in `/things/{id}:cancel`, is one.
+ */
+export function routePattern(path: string): string | undefined {
+  const literals = path.replaceAll(/\{[^{}]*\}/g, '');
+  if (/[?#*{}]/.test(literals)) return undefined;
+  let count = 0;
+  const segments = path.split('/').map((segment) => {
+    const isWhole = /^\{[^{}]*\}$/.test(segment);
+    const parts = segment.split(/(\{[^{}]*\})/).map((part) => {
+      if (!part.startsWith('{')) return decodedLiteral(part).replaceAll(':', '::');
+      return isWhole ? `:p${count++}` : `:p${count++}([^/]+?)`;
+    });
+    return parts.join('');
+  });
+  return segments.join('/');
+}
+
+/** The router compares what escapes stand for. */
+function decodedLiteral(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Escapes of characters that a path segment may hold as they are (RFC 3986 section 3.3). */
+const PCHAR_ESCAPE = /%(?:21|24|26|27|28|29|2A|2B|2C|3A|3B|3D|40)/g;
+
+/** Upstreams decode a segment before they route: `/things/1%3Acancel` may be served as `/things/1:cancel`. */
+export function servedPath(path: string): string {
+  return path.replaceAll(PCHAR_ESCAPE, (octet) => decodeURIComponent(octet));
+}
