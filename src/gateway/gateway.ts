@@ -193,7 +193,7 @@ function callerOf(
   const named = serviceAccount(request);
   const toCaller = (principal: Principal | Refusal) =>
     principal instanceof Refusal ? principal : authorise(directory, principal, operation, named);
-  const identified = identify(identities, request);
+  const identified = identify(identities, request.headers.authorization);
   return identified instanceof Promise ? identified.then(toCaller) : toCaller(identified);
 }
 

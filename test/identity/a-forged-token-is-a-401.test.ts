@@ -1,10 +1,9 @@
-import { once } from 'node:events';
-import { connect } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { base64url, type CryptoKey, exportSPKI, generateKeyPair, importJWK } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { PLENTY } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
-import { jwtSettings, signWith, startIssuer, type TestIssuer, WIDE_LIMITS } from '../fixtures/issuer.ts';
+import { jwtSettings, signWith, startIssuer, type TestIssuer } from '../fixtures/issuer.ts';
+import { sendRaw } from '../fixtures/raw.ts';
 
 let issuer: TestIssuer;
 /** Never to be asked: tokens name it. */
@@ -13,7 +12,7 @@ let gateway: TestGateway;
 
 beforeAll(async () => {
   [issuer, attacker] = await Promise.all([startIssuer(), startIssuer()]);
-  gateway = await startGateway({ settings: jwtSettings(issuer), limits: WIDE_LIMITS });
+  gateway = await startGateway({ settings: jwtSettings(issuer), limits: PLENTY });
 });
 afterAll(() => Promise.all([gateway.close(), issuer.close(), attacker.close()]));
 
@@ -98,8 +97,6 @@ it.each(ATTACKS)('%s', async (_attack, forge) => {
 const SCHEMES: readonly (readonly [string, (token: string) => string])[] = [
   ['lower-case bearer', (token) => `Authorization: bearer ${token}`],
   ['upper-case BEARER', (token) => `Authorization: BEARER ${token}`],
-  ['two headers, a good one first', (token) => `Authorization: Bearer ${token}\r\nAuthorization: Bearer x`],
-  ['two headers, a good one last', (token) => `Authorization: Bearer x\r\nauthorization: Bearer ${token}`],
   ['two tokens in one header', (token) => `Authorization: Bearer ${token}, Bearer ${token}`],
   ['no scheme', (token) => `Authorization: ${token}`],
   ['Basic', (token) => `Authorization: Basic ${token}`],
@@ -111,9 +108,10 @@ const SCHEMES: readonly (readonly [string, (token: string) => string])[] = [
 
 it.each(SCHEMES)('%s', async (_name, headerLines) => {
   const before = gateway.upstream.seen.length;
-  const answer = await sendRaw(gateway.url, headerLines(await issuer.sign()));
-  expect(answer).toMatch(/^HTTP\/1.1 401 /);
-  expect(answer).toMatch(/\r\nWWW-Authenticate: Bearer realm="weir"/);
+  const lines = `Host: weir\r\n${headerLines(await issuer.sign())}\r\nConnection: close`;
+  const { statuses, text } = await sendRaw(gateway.url, `GET /v3/things HTTP/1.1\r\n${lines}\r\n\r\n`);
+  expect(statuses).toEqual([401]);
+  expect(text).toMatch(/\r\nWWW-Authenticate: Bearer realm="weir"/);
   expect(gateway.upstream.seen).toHaveLength(before);
 });
 
@@ -122,11 +120,3 @@ it('a request without credentials is challenged without an error (RFC 6750 secti
   expect(answer.status).toBe(401);
   expect(answer.headers.get('WWW-Authenticate')).toBe('Bearer realm="weir"');
 });
-
-async function sendRaw(url: string, headerLines: string): Promise<string> {
-  const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname);
-  await once(socket, 'connect');
-  socket.write(`GET /v3/things HTTP/1.1\r\nHost: ${hostname}\r\n${headerLines}\r\nConnection: close\r\n\r\n`);
-  return text(socket);
-}

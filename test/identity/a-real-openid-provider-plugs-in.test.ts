@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair } from 'jose';
 import { Provider } from 'oidc-provider';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PLENTY } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
-import { WIDE_LIMITS } from '../fixtures/issuer.ts';
 
 const API = 'https://api.example.com';
 
@@ -33,7 +33,7 @@ beforeAll(async () => {
   [byJwt, byIntrospection] = await Promise.all([
     startGateway({
       settings: { identity: { kind: 'jwt', issuer, audience: API, jwksUrl, tokenType: 'at+jwt' } },
-      limits: WIDE_LIMITS,
+      limits: PLENTY,
     }),
     startGateway({
       settings: {
@@ -46,7 +46,7 @@ beforeAll(async () => {
           cacheSeconds: 0,
         },
       },
-      limits: WIDE_LIMITS,
+      limits: PLENTY,
     }),
   ]);
 });

@@ -2,15 +2,9 @@ import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { REMEMBERED_HOURS, revoke as revokeHere } from '../../src/commands/revoke.ts';
-import { writeConfiguration } from '../fixtures/configuration.ts';
+import { PLENTY, writeConfiguration } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
-import {
-  introspectionSettings,
-  jwtSettings,
-  startIssuer,
-  type TestIssuer,
-  WIDE_LIMITS,
-} from '../fixtures/issuer.ts';
+import { introspectionSettings, jwtSettings, startIssuer, type TestIssuer } from '../fixtures/issuer.ts';
 import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { runWeir } from '../fixtures/weir-process.ts';
@@ -36,7 +30,7 @@ const sha256 = (token: string) => createHash('sha256').update(token).digest('hex
 const store = (url = sharedRedisUrl()) => ({ kind: 'redis', url, keyPrefix, deadlineMs: 5000 });
 
 async function start(settings: object, url?: string): Promise<TestGateway> {
-  const gateway = await startGateway({ settings: { ...settings }, store: store(url), limits: WIDE_LIMITS });
+  const gateway = await startGateway({ settings: { ...settings }, store: store(url), limits: PLENTY });
   gateways.push(gateway);
   return gateway;
 }

@@ -1,12 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { PLENTY } from '../fixtures/configuration.ts';
 import { remainingOf, startGateway, type TestGateway } from '../fixtures/gateway.ts';
-import {
-  type Claims,
-  introspectionSettings,
-  startIssuer,
-  type TestIssuer,
-  WIDE_LIMITS,
-} from '../fixtures/issuer.ts';
+import { type Claims, introspectionSettings, startIssuer, type TestIssuer } from '../fixtures/issuer.ts';
 
 let issuer: TestIssuer;
 let gateway: TestGateway;
@@ -31,7 +26,7 @@ async function start(directory: Claims = {}): Promise<void> {
   const http = { kind: 'http', url: `${issuer.url}/accounts/{account}`, ...directory };
   gateway = await startGateway({
     settings: introspectionSettings(issuer, { directory: http }),
-    limits: WIDE_LIMITS,
+    limits: PLENTY,
   });
 }
 
@@ -96,7 +91,7 @@ it('an answer that is no Account is none', async () => {
 
 it('it is asked for nothing that could be another path', async () => {
   await start();
-  for (const account of ['..', '.', 'a b', 'x'.repeat(300)]) expect((await send(account)).status).toBe(403);
+  for (const account of ['..', '.', 'a b']) expect((await send(account)).status).toBe(403);
   expect((await send('../accounts/acct_1?x#y')).status).toBe(403);
   const paths = [...issuer.asked.keys()].filter((path) => path.startsWith('/accounts'));
   expect(paths).toEqual(['/accounts/..%2Faccounts%2Facct_1%3Fx%23y']);

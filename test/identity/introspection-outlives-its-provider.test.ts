@@ -1,12 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { PLENTY } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
-import {
-  type Claims,
-  introspectionSettings,
-  startIssuer,
-  type TestIssuer,
-  WIDE_LIMITS,
-} from '../fixtures/issuer.ts';
+import { type Claims, introspectionSettings, startIssuer, type TestIssuer } from '../fixtures/issuer.ts';
 
 let issuer: TestIssuer;
 let gateway: TestGateway | undefined;
@@ -23,7 +18,7 @@ afterEach(async () => {
 const PERSON = { active: true, sub: 'person_1', type: 'Person', account: 'acct_1' };
 
 async function start(identity: Claims = {}): Promise<void> {
-  gateway = await startGateway({ settings: introspectionSettings(issuer, identity), limits: WIDE_LIMITS });
+  gateway = await startGateway({ settings: introspectionSettings(issuer, identity), limits: PLENTY });
 }
 
 async function statusOf(token: string): Promise<number> {

@@ -1,7 +1,8 @@
 import { base64url } from 'jose';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { PLENTY } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
-import { type Claims, jwtSettings, startIssuer, type TestIssuer, WIDE_LIMITS } from '../fixtures/issuer.ts';
+import { type Claims, jwtSettings, startIssuer, type TestIssuer } from '../fixtures/issuer.ts';
 
 let issuer: TestIssuer;
 let gateway: TestGateway | undefined;
@@ -18,7 +19,7 @@ afterEach(async () => {
 const fetches = () => issuer.asked.get('/jwks') ?? 0;
 
 async function start(identity: Claims = {}): Promise<TestGateway> {
-  gateway = await startGateway({ settings: jwtSettings(issuer, identity), limits: WIDE_LIMITS });
+  gateway = await startGateway({ settings: jwtSettings(issuer, identity), limits: PLENTY });
   return gateway;
 }
 

@@ -4,8 +4,8 @@ import { parseIdentities } from '../../src/config/identities.ts';
 import { authorise } from '../../src/gateway/authorise.ts';
 import { Refusal } from '../../src/gateway/problems.ts';
 import { StaticIdentities } from '../../src/identity/static.ts';
+import { PLENTY } from '../fixtures/configuration.ts';
 import { remainingOf, startGateway, type TestGateway } from '../fixtures/gateway.ts';
-import { WIDE_LIMITS } from '../fixtures/issuer.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 
 const keyPrefix = uniquePrefix();
@@ -15,7 +15,7 @@ let redis: Redis;
 beforeAll(async () => {
   redis = new Redis(sharedRedisUrl());
   const store = { kind: 'redis', url: sharedRedisUrl(), keyPrefix, deadlineMs: 5000 };
-  gateway = await startGateway({ store, limits: WIDE_LIMITS });
+  gateway = await startGateway({ store, limits: PLENTY });
 });
 afterAll(async () => {
   await gateway.close();
