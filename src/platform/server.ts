@@ -93,11 +93,12 @@ function handlersOf(services: Services) {
 const CRASHES = 10;
 
 async function openQueues(
-  { deliveries }: PlatformSettings,
+  { deliveries, sweepSeconds }: PlatformSettings,
   { executor }: OpenDatabase,
   onError: (error: Error) => void,
 ): Promise<Jobs> {
-  const work = { concurrency: 8, retryLimit: 10, retryBaseSeconds: 1, expireInSeconds: 60 };
+  // A run that is merely slow does no harm when it is run again: the second one waits for its lock, and finds it done.
+  const work = { concurrency: 8, retryLimit: 10, retryBaseSeconds: 1, expireInSeconds: 5 };
   const queues = [
     {
       name: DELIVERY_QUEUE,
@@ -110,7 +111,7 @@ async function openQueues(
     { name: OPERATION_QUEUE, ...work },
     { name: SETTLEMENT_QUEUE, ...work },
   ];
-  return openJobs(executor, queues, onError);
+  return openJobs(executor, queues, sweepSeconds, onError);
 }
 
 function runJobs({ jobs, settings }: Services, db: Database): void {

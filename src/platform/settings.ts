@@ -32,6 +32,8 @@ export interface PlatformOptions {
   readonly deliveries?: Partial<DeliverySettings>;
   /** How long a payable that was opened takes to be paid. */
   readonly settlementSeconds?: number;
+  /** How often to look for jobs whose process has died. */
+  readonly sweepSeconds?: number;
   readonly now?: () => Date;
 }
 
@@ -55,6 +57,7 @@ export function settleOptions(options: PlatformOptions): PlatformSettings {
     pageTokenLifetimeSeconds: 900,
     snapshotLifetimeSeconds: 600,
     settlementSeconds: 1,
+    sweepSeconds: 5,
     now: () => new Date(),
     ...options,
     database,

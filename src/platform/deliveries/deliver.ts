@@ -1,5 +1,5 @@
 import type { Database } from '../database/schema.ts';
-import type { Job } from '../jobs/queue.ts';
+import type { Job } from '../jobs/runner.ts';
 import type { DeliverySettings } from '../settings.ts';
 import { type AttemptOutcome, postWebhook } from './post.ts';
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../database/schema.ts';
 import { isSubscribed } from '../events/subscribed.ts';
+import { createAlarm } from '../jobs/alarm.ts';
 import type { Jobs } from '../jobs/queue.ts';
 
 export const DELIVERY_QUEUE = 'deliveries';
@@ -27,33 +28,25 @@ export function startRelay(
   onError: (error: Error) => void,
 ): Relay {
   let isStopped = false;
-  let wake: () => void = () => undefined;
-  const idle = () =>
-    new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, POLL_MS);
-      wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+  const alarm = createAlarm(POLL_MS);
   const loop = async () => {
     while (!isStopped) {
-      const woken = idle();
+      const woken = alarm.set();
       const relayed = await relayBatch(db, jobs, now()).catch((error: Error) => {
         onError(error);
         return 0;
       });
       if (relayed > 0) jobs.wake();
       if (relayed < BATCH) await woken;
-      else wake();
+      else alarm.ring();
     }
   };
   const ended = loop();
   return {
-    wake: () => wake(),
+    wake: () => alarm.ring(),
     async stop() {
       isStopped = true;
-      wake();
+      alarm.ring();
       await ended;
     },
   };

@@ -1,14 +1,7 @@
 import PgBoss from 'pg-boss';
 import { executorOn, type SqlExecutor } from '../database/connect.ts';
 import type { Database } from '../database/schema.ts';
-
-export interface Job {
-  readonly id: string;
-  readonly data: Readonly<Record<string, string>>;
-  /** 0 at the first run. */
-  readonly retryCount: number;
-  readonly retryLimit: number;
-}
+import { type JobHandler, type Runner, runQueue } from './runner.ts';
 
 export interface QueueSettings {
   readonly name: string;
@@ -18,9 +11,6 @@ export interface QueueSettings {
   /** A run that has not ended after this long counts as dead, its process killed, and is run again. */
   readonly expireInSeconds: number;
 }
-
-/** Ends: done. Throws: run again later, after an exponential delay with jitter. */
-export type JobHandler = (job: Job) => Promise<void>;
 
 /** Jobs that outlive a crash: each runs at least once, and belongs to the transaction that enqueued it. */
 export interface Jobs {
@@ -38,17 +28,14 @@ export interface NewJob {
   readonly startAfter?: Date;
 }
 
-/** How often an idle queue looks for jobs whose time has come, and for those of other processes. */
-const POLL_MS = 500;
-const MAINTENANCE_SECONDS = 5;
-
 /** Opens the queues with pg-boss, over whatever PostgreSQL `executor` reaches. */
 export async function openJobs(
   executor: SqlExecutor,
   queues: readonly QueueSettings[],
+  sweepSeconds: number,
   onError: (error: Error) => void,
 ): Promise<Jobs> {
-  const boss = new PgBoss({ db: executor, schedule: false, maintenanceIntervalSeconds: MAINTENANCE_SECONDS });
+  const boss = new PgBoss({ db: executor, schedule: false, maintenanceIntervalSeconds: sweepSeconds });
   boss.on('error', onError);
   await boss.start();
   for (const { name } of queues) await boss.createQueue(name);
@@ -77,71 +64,6 @@ export async function openJobs(
     async stop() {
       await Promise.all(runners.map((runner) => runner.stop()));
       await boss.stop({ graceful: false });
-    },
-  };
-}
-
-interface Runner {
-  wake(): void;
-  stop(): Promise<void>;
-}
-
-function runQueue(
-  boss: PgBoss,
-  queue: QueueSettings,
-  handle: JobHandler,
-  onError: (error: Error) => void,
-): Runner {
-  const underWay = new Set<Promise<void>>();
-  let isStopped = false;
-  let wake: () => void = () => undefined;
-
-  const run = async (job: PgBoss.JobWithMetadata<Job['data']>) => {
-    try {
-      await handle(job);
-      await boss.complete(queue.name, job.id);
-    } catch (error) {
-      await boss.fail(queue.name, job.id, { message: String(error) });
-    }
-  };
-  const start = (job: PgBoss.JobWithMetadata<Job['data']>) => {
-    const running: Promise<void> = run(job)
-      .catch(onError)
-      .finally(() => {
-        underWay.delete(running);
-        wake();
-      });
-    underWay.add(running);
-  };
-  const idle = () =>
-    new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, POLL_MS);
-      wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-  const loop = async () => {
-    while (!isStopped) {
-      const batchSize = queue.concurrency - underWay.size;
-      const woken = idle();
-      const jobs =
-        batchSize > 0
-          ? await boss.fetch<Job['data']>(queue.name, { batchSize, includeMetadata: true, priority: false })
-          : [];
-      jobs.forEach(start);
-      if (jobs.length < batchSize || batchSize === 0) await woken;
-      else wake();
-    }
-    await Promise.all(underWay);
-  };
-  const ended = loop().catch(onError);
-  return {
-    wake: () => wake(),
-    async stop() {
-      isStopped = true;
-      wake();
-      await ended;
     },
   };
 }

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Database } from '../database/schema.ts';
 import { type Resource, recordTransition } from '../events/transitions.ts';
 import { invalid, notFound } from '../http/problems.ts';
-import type { Job, Jobs } from '../jobs/queue.ts';
+import type { Jobs } from '../jobs/queue.ts';
+import type { Job } from '../jobs/runner.ts';
 import { insertResource } from '../resources/resources.ts';
 import type { OperationWork } from './run.ts';
 

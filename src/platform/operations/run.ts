@@ -1,6 +1,6 @@
 import type { Database } from '../database/schema.ts';
 import { PlatformError } from '../http/problems.ts';
-import type { Job } from '../jobs/queue.ts';
+import type { Job } from '../jobs/runner.ts';
 import { finishOperation, type Operation, type OperationOutcome } from './operations.ts';
 
 /** Does the work of one type of operation, with `db`'s transaction. A PlatformError makes the operation fail. */

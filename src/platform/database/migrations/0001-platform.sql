@@ -104,7 +104,7 @@ create table idempotency_keys (
   key text not null,
   fingerprint text not null,
   status integer,
-  body jsonb,
+  body json,
   created_at timestamptz not null,
   primary key (account_id, key)
 );

@@ -1,0 +1,76 @@
+import type PgBoss from 'pg-boss';
+import { createAlarm } from './alarm.ts';
+
+export interface Job {
+  readonly id: string;
+  readonly data: Readonly<Record<string, string>>;
+  /** 0 at the first run. */
+  readonly retryCount: number;
+  readonly retryLimit: number;
+}
+
+/** Ends: done. Throws: run again later, after an exponential delay with jitter. */
+export type JobHandler = (job: Job) => Promise<void>;
+
+/** How often an idle queue looks for jobs whose time has come, and for those of other processes. */
+const POLL_MS = 500;
+
+export interface Runner {
+  /** There may be new jobs: look now. */
+  wake(): void;
+  /** Waits for the runs under way. */
+  stop(): Promise<void>;
+}
+
+/** Runs the jobs of a queue as they come, so many at once. */
+export function runQueue(
+  boss: PgBoss,
+  queue: { readonly name: string; readonly concurrency: number },
+  handle: JobHandler,
+  onError: (error: Error) => void,
+): Runner {
+  const underWay = new Set<Promise<void>>();
+  let isStopped = false;
+  const alarm = createAlarm(POLL_MS);
+
+  const run = async (job: PgBoss.JobWithMetadata<Job['data']>) => {
+    try {
+      await handle(job);
+      await boss.complete(queue.name, job.id);
+    } catch (error) {
+      await boss.fail(queue.name, job.id, { message: String(error) });
+    }
+  };
+  const start = (job: PgBoss.JobWithMetadata<Job['data']>) => {
+    const running: Promise<void> = run(job)
+      .catch(onError)
+      .finally(() => {
+        underWay.delete(running);
+        alarm.ring();
+      });
+    underWay.add(running);
+  };
+  const loop = async () => {
+    while (!isStopped) {
+      const batchSize = queue.concurrency - underWay.size;
+      const woken = alarm.set();
+      const jobs =
+        batchSize > 0
+          ? await boss.fetch<Job['data']>(queue.name, { batchSize, includeMetadata: true, priority: false })
+          : [];
+      jobs.forEach(start);
+      if (jobs.length < batchSize || batchSize === 0) await woken;
+      else alarm.ring();
+    }
+    await Promise.all(underWay);
+  };
+  const ended = loop().catch(onError);
+  return {
+    wake: () => alarm.ring(),
+    async stop() {
+      isStopped = true;
+      alarm.ring();
+      await ended;
+    },
+  };
+}

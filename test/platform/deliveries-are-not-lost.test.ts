@@ -1,0 +1,128 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import { ACCT_1, ACCT_2, ACCT_3 } from './fixtures/client.ts';
+import { databases, inMemory } from './fixtures/databases.ts';
+import { trigger, usePlatform } from './fixtures/platform.ts';
+
+describe.each(databases)('on $name', (database) => {
+  const platform = usePlatform(database);
+
+  test('a delivery that is refused comes again under the same id, and the log holds each attempt', async () => {
+    const client = platform.as(ACCT_1);
+    const [receiver, path] = await platform.subscribe(client, ['Transfer.Created']);
+    receiver.answer = 500;
+    await trigger(client, 'Transfer.Created');
+    await receiver.until('Transfer.Created', 1);
+    receiver.answer = 200;
+    const [first, second] = await receiver.until('Transfer.Created', 2);
+    expect(second?.id).toBe(first?.id);
+    const [delivery] = await client.walk(`${path}/deliveries`);
+    const done = await client.poll(
+      `${path}/deliveries/${delivery?.id}`,
+      ({ status }) => status === 'Delivered',
+    );
+    expect(done.log.map((attempt) => attempt.responseStatus)).toEqual([500, 200]);
+    expect(done.eventType).toBe('Transfer.Created');
+  });
+
+  test('a delivery that fails to the last attempt is Failed, and goes out again on request', async () => {
+    const client = platform.as(ACCT_2);
+    const [receiver, path] = await platform.subscribe(client, ['Transfer.Failed']);
+    receiver.answer = 503;
+    await trigger(client, 'Transfer.Failed');
+    await receiver.until('Transfer.Failed', 2);
+    const [{ id } = { id: '' }] = await client.walk(`${path}/deliveries`);
+    await client.poll(`${path}/deliveries/${id}`, ({ status }) => status === 'Failed');
+    receiver.answer = 200;
+    expect((await client.send('POST', `${path}/deliveries/${id}/redeliver`)).status).toBe(202);
+    await receiver.until('Transfer.Failed', 3);
+    const done = await client.poll(`${path}/deliveries/${id}`, ({ status }) => status === 'Delivered');
+    expect(done.attempts).toBe(3);
+  });
+
+  test('what happens while a subscription is paused goes out when it is resumed', async () => {
+    const client = platform.as(ACCT_3);
+    const [receiver, path] = await platform.subscribe(client, ['Statement.*']);
+    await client.send('PATCH', path, { status: 'Paused' });
+    await trigger(client, 'Statement.Created');
+    const held = await client.poll(`${path}/deliveries`, ({ data }) => data[0]?.status === 'Held');
+    expect(held.data.length).toBe(1);
+    expect(receiver.received).toEqual([]);
+    await client.send('PATCH', path, { status: 'Active' });
+    await receiver.until('Statement.Created');
+  });
+
+  test('410 Gone pauses the subscription at once', async () => {
+    const client = platform.as(ACCT_3);
+    const [receiver, path] = await platform.subscribe(client, ['Mandate.*']);
+    receiver.answer = 410;
+    await trigger(client, 'Mandate.Created');
+    const paused = await client.poll(path, ({ status }) => status === 'Paused');
+    expect(paused.pausedReason).toBe('EndpointGone');
+  });
+
+  test('a redirect is not followed', async () => {
+    const client = platform.as(ACCT_1);
+    const [receiver, path] = await platform.subscribe(client, ['Role.Created']);
+    let redirects = 0;
+    const door = createServer((_request, response) => {
+      redirects++;
+      response.writeHead(307, { location: receiver.url }).end();
+    });
+    await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(door.address() as AddressInfo).port}`;
+    await client.send('PATCH', path, { url });
+    await trigger(client, 'Role.Created');
+    const { data } = await client.poll(`${path}/deliveries`, (list) => (list.data[0]?.attempts ?? 0) > 0);
+    const { log } = (await client.get(`${path}/deliveries/${data[0]?.id}`)).body;
+    expect(log[0]?.responseStatus).toBe(307);
+    expect([redirects > 0, receiver.received.length]).toEqual([true, 0]);
+    door.closeAllConnections();
+    door.close();
+  });
+
+  test('an endpoint that keeps failing is paused after so many failures in a row, and its deliveries wait', async () => {
+    const client = platform.as(ACCT_1);
+    const [receiver, path] = await platform.subscribe(client, ['BackgroundCheck.*']);
+    receiver.answer = 500;
+    await trigger(client, 'BackgroundCheck.Created');
+    await trigger(client, 'BackgroundCheck.Sent');
+    const paused = await client.poll(path, ({ status }) => status === 'Paused');
+    expect(paused.pausedReason).toBe('EndpointFailing');
+    await client.poll(`${path}/deliveries`, ({ data }) => data.every(({ status }) => status === 'Held'));
+    receiver.answer = 204;
+    await client.send('PATCH', path, { status: 'Active' });
+    await client.poll(`${path}/deliveries`, ({ data }) => data.every(({ status }) => status === 'Delivered'));
+  });
+});
+
+describe('where private addresses are refused', () => {
+  const platform = usePlatform(inMemory, { deliveries: { allowPrivate: false } });
+
+  test.each([
+    'http://example.com/',
+    'https://127.0.0.1/',
+    'https://[::ffff:10.0.0.1]/',
+    'https://169.254.169.254/',
+    'https://localhost/',
+    'ftp://example.com/',
+    'https://user:word@example.com/',
+  ])('a subscription to %s is 422 naming the url', async (url) => {
+    const body = { url, subscribedEvents: ['*'] };
+    const answer = await platform.as(ACCT_1).send('POST', '/v3/platform/webhook-subscriptions', body);
+    expect([answer.status, answer.body.errors[0]?.field]).toEqual([422, 'url']);
+  });
+
+  test('a name that resolves to loopback is refused when it is delivered to', async () => {
+    const client = platform.as(ACCT_1);
+    // Resolved by the machine's own hosts file or by RFC 6761; refused as an address or as no name at all.
+    const body = { url: 'https://ip6-localhost/', subscribedEvents: ['Role.Created'] };
+    const { body: created } = await client.send('POST', '/v3/platform/webhook-subscriptions', body);
+    const path = `/v3/platform/webhook-subscriptions/${created.id}`;
+    await trigger(client, 'Role.Created');
+    const { data } = await client.poll(`${path}/deliveries`, (list) => (list.data[0]?.attempts ?? 0) > 0);
+    const { log } = (await client.get(`${path}/deliveries/${data[0]?.id}`)).body;
+    expect(log[0]?.error).toMatch(/may not go to|ENOTFOUND|EAI_AGAIN/);
+  });
+});

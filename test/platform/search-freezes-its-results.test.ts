@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest';
+import { ACCT_1, ACCT_2 } from './fixtures/client.ts';
+import { databases } from './fixtures/databases.ts';
+import { trigger, usePlatform } from './fixtures/platform.ts';
+
+describe.each(databases)('on $name', (database) => {
+  let nowMs = Date.now();
+  const platform = usePlatform(database, { now: () => new Date(nowMs), snapshotLifetimeSeconds: 600 });
+
+  test('a search is live and uncounted unless it is materialized', async () => {
+    const client = platform.as(ACCT_1);
+    const { body } = await client.get('/v3/search/payees?filter[name][contains]=ALM');
+    expect(body.pagination).not.toHaveProperty('totalSize');
+    expect(body.pagination).not.toHaveProperty('resultSetId');
+    expect(body.data.length).toBe(10);
+    expect((await client.get('/v3/search/payees?filter[name][contains]=%25')).body.data).toEqual([]);
+    expect((await client.get('/v3/search/payees?page[mode]=live')).status).toBe(422);
+  });
+
+  test('a materialized search pages the same results, whatever changes in the meantime', async () => {
+    const client = platform.as(ACCT_1);
+    const search = '/v3/search/payees?page[mode]=materialized&filter[status][eq]=Invited&page[size]=5';
+    const first = await client.get(search);
+    const { resultSetId, totalSize } = first.body.pagination;
+    expect(totalSize).toBe(12);
+    const wanted = await client.walk('/v3/payments/payees?filter[status][eq]=Invited');
+    for (const { id } of wanted) await trigger(client, 'Payee.Activated', { resourceId: id });
+    expect((await client.walk('/v3/search/payees?filter[status][eq]=Invited')).length).toBe(0);
+    const frozen = await client.walk(`${search}&page[resultSetId]=${resultSetId}`);
+    expect(frozen).toEqual(wanted);
+  });
+
+  test('a snapshot that has expired, or is another Account’s, is 404 ResourceNotFound; with other filters, 422', async () => {
+    const client = platform.as(ACCT_1);
+    const { body } = await client.get('/v3/search/invoices?page[mode]=materialized&page[size]=5');
+    const page = `/v3/search/invoices?page[mode]=materialized&page[resultSetId]=${body.pagination.resultSetId}`;
+    expect((await client.get(page)).status).toBe(200);
+    expect((await client.get(`${page}&page[token]=${body.pagination.nextPageToken}`)).status).toBe(200);
+    expect((await client.get(`${page}&filter[status][eq]=Open`)).status).toBe(422);
+    expect((await platform.as(ACCT_2).get(page)).status).toBe(404);
+    nowMs += 600_001;
+    const late = await client.get(page);
+    expect([late.status, late.body.code]).toEqual([404, 'ResourceNotFound']);
+    expect((await client.get('/v3/search/invoices?page[mode]=materialized')).status).toBe(200);
+  });
+});
