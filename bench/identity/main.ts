@@ -1,0 +1,177 @@
+/**
+ * What it costs to know who is calling, in microseconds a request: `tsx bench/identity/main.ts`. Everything up to the
+ * charge that has to do with the caller: the header, the token, the target Account. Medians of rounds in turn.
+ */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { authorise } from '../../src/gateway/authorise.ts';
+import { identify } from '../../src/gateway/identify.ts';
+import { Refusal } from '../../src/gateway/problems.ts';
+import type { Principal } from '../../src/gateway/types.ts';
+import { ClaimsDirectory } from '../../src/identity/claims-directory.ts';
+import type { Directory, IdentitySource } from '../../src/identity/identity.ts';
+import { IntrospectionVerifier } from '../../src/identity/introspection.ts';
+import { JwtVerifier } from '../../src/identity/jwt.ts';
+import { silentIdentityObserver } from '../../src/identity/observer.ts';
+import { Revocations } from '../../src/identity/revocations.ts';
+import { StaticIdentities } from '../../src/identity/static.ts';
+import { VerifiedIdentities, type Verifier } from '../../src/identity/verified.ts';
+
+const ROUNDS = 7;
+const ROUND_MS = 150;
+const TOKENS = 200;
+const ISSUER = 'https://issuer.example.com';
+const API = 'https://api.example.com';
+const CLAIMS = {
+  principal: 'sub',
+  type: 'type',
+  account: 'account',
+  organization: 'organization',
+  actsFor: 'actsFor',
+};
+
+interface Contestant {
+  readonly name: string;
+  /** One request of one of the tokens. */
+  request(index: number): Promise<unknown> | unknown;
+}
+
+/** Header to Caller, as the gateway does it: at once where nothing has to be waited for. */
+function whole(
+  source: IdentitySource,
+  directory: Directory,
+  headers: readonly string[],
+): Contestant['request'] {
+  const operation = { personOnly: false };
+  const admitted = (principal: Principal | Refusal) => {
+    if (principal instanceof Refusal)
+      throw new Error(`a token of this benchmark was refused: ${principal.detail}`);
+    return authorise(directory, principal, operation, 'acct_1');
+  };
+  return (index) => {
+    const identified = identify(source, headers[index % headers.length]);
+    return identified instanceof Promise ? identified.then(admitted) : admitted(identified);
+  };
+}
+
+function remembering(verifier: Verifier, freshMs: number): VerifiedIdentities {
+  return new VerifiedIdentities({
+    source: 'jwt',
+    verifier,
+    freshMs,
+    refusedMs: 0,
+    outageMs: 0,
+    maxTokens: 50_000,
+    revocations: new Revocations(),
+    observer: silentIdentityObserver,
+  });
+}
+
+async function jwtContestants(alg: 'RS256' | 'ES256'): Promise<Contestant[]> {
+  const { publicKey, privateKey } = await generateKeyPair(alg);
+  const set = { keys: [{ ...(await exportJWK(publicKey)), kid: 'key', alg }] };
+  const verifier = new JwtVerifier({
+    findKey: createLocalJWKSet(set),
+    issuer: ISSUER,
+    audience: API,
+    algorithms: [alg],
+    clockToleranceSeconds: 5,
+    claims: CLAIMS,
+  });
+  const headers = await Promise.all(
+    Array.from({ length: TOKENS }, async (_, index) => {
+      const claims = { sub: `svc_${index}`, account: 'acct_1', organization: 'org_1', scope: 'read write' };
+      const jwt = new SignJWT(claims).setProtectedHeader({ alg, kid: 'key', typ: 'at+jwt' });
+      return `Bearer ${await jwt.setIssuer(ISSUER).setAudience(API).setIssuedAt().setExpirationTime('1h').sign(privateKey)}`;
+    }),
+  );
+  const directory = new ClaimsDirectory();
+  return [
+    { name: `${alg}, remembered`, request: whole(remembering(verifier, 3_600_000), directory, headers) },
+    { name: `${alg}, verified each time`, request: whole(remembering(verifier, 0), directory, headers) },
+  ];
+}
+
+function staticContestant(): Contestant {
+  const principal: Principal = { id: 'svc', type: 'ServiceAccount', account: 'acct_1', actsFor: new Set() };
+  const tokens = Array.from({ length: TOKENS }, (_, index) => `static-token-of-a-usual-length-${index}`);
+  const known = new StaticIdentities({
+    tokens: new Map(tokens.map((token) => [token, principal])),
+    accounts: new Map([['acct_1', { organization: 'org_1' }]]),
+  });
+  const headers = tokens.map((token) => `Bearer ${token}`);
+  return { name: 'static file', request: whole(known, known, headers) };
+}
+
+function introspectionContestants(url: string): Contestant[] {
+  const verifier = new IntrospectionVerifier({
+    url,
+    clientId: 'weir',
+    clientSecret: 'secret',
+    clientAuthentication: 'basic',
+    claims: CLAIMS,
+    timeoutMs: 5000,
+    observer: silentIdentityObserver,
+    log: { info() {}, warn() {}, error() {} },
+  });
+  const headers = Array.from(
+    { length: TOKENS },
+    (_, index) => `Bearer opaque-token-of-a-usual-length-${index}`,
+  );
+  const directory = new ClaimsDirectory();
+  return [
+    {
+      name: 'introspection, remembered',
+      request: whole(remembering(verifier, 3_600_000), directory, headers),
+    },
+    {
+      name: 'introspection, asked each time (loopback)',
+      request: whole(remembering(verifier, 0), directory, headers),
+    },
+  ];
+}
+
+async function measureRoundUs({ request }: Contestant): Promise<number> {
+  for (let index = 0; index < TOKENS; index++) await request(index);
+  const startMs = performance.now();
+  let requests = 0;
+  while (performance.now() - startMs < ROUND_MS) {
+    for (let index = 0; index < TOKENS; index++) {
+      const caller = request(index);
+      if (caller instanceof Promise) await caller;
+    }
+    requests += TOKENS;
+  }
+  return ((performance.now() - startMs) * 1000) / requests;
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+const provider = createServer((request, response) => {
+  request.resume();
+  response.setHeader('Content-Type', 'application/json');
+  response.end('{"active":true,"sub":"svc","account":"acct_1","organization":"org_1"}');
+});
+await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve));
+const { port } = provider.address() as AddressInfo;
+
+const contestants = [
+  staticContestant(),
+  ...(await jwtContestants('RS256')),
+  ...(await jwtContestants('ES256')),
+  ...introspectionContestants(`http://127.0.0.1:${port}/introspect`),
+];
+const rounds = new Map<string, number[]>(contestants.map(({ name }) => [name, []]));
+for (let round = 0; round < ROUNDS; round++) {
+  for (const contestant of contestants) rounds.get(contestant.name)?.push(await measureRoundUs(contestant));
+}
+provider.closeAllConnections();
+provider.close();
+
+process.stdout.write('Header to Caller, median of rounds, microseconds a request:\n');
+for (const [name, values] of rounds) {
+  process.stdout.write(`${median(values).toFixed(2).padStart(10)}  ${name}\n`);
+}
