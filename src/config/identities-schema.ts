@@ -1,6 +1,10 @@
 import { Type } from 'typebox';
 
-const id = (description: string) => Type.String({ description, minLength: 1 });
+/** What can go upstream as it stands, in X-Principal-Id, X-Account-Id and X-Organization-Id. */
+export const ID_PATTERN = '^[\\x21-\\x7e]{1,256}$';
+export const ID_IN_WORDS = 'an id: printable ASCII without spaces, 256 characters at most';
+
+const id = (description: string) => Type.String({ description, pattern: ID_PATTERN, expects: ID_IN_WORDS });
 
 const principal = Type.Object(
   {

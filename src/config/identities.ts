@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 import type { Principal } from '../gateway/types.ts';
-import { identitiesSchema } from './identities-schema.ts';
+import { ID_IN_WORDS, ID_PATTERN, identitiesSchema } from './identities-schema.ts';
 import { ConfigError } from './problem.ts';
 import type { Finding } from './reader/check.ts';
 import { parse } from './reader/parse.ts';
@@ -21,6 +21,8 @@ export interface Account {
   readonly organizationLimit?: boolean;
 }
 
+const ID = new RegExp(ID_PATTERN);
+
 type File = Static<typeof identitiesSchema>;
 
 /** The identities of a file's text. Throws a ConfigError that carries every problem. */
@@ -32,7 +34,7 @@ export function parseIdentities(text: string, source: string): Identities {
 }
 
 function toIdentities(file: File): { identities: Identities; findings: readonly Finding[] } {
-  const findings: Finding[] = [];
+  const findings: Finding[] = [...idFindings(file)];
   const principals = new Map<string, Principal>();
   for (const [id, entry] of Object.entries(file.principals)) {
     const principal = toPrincipal(id, entry, file, findings);
@@ -49,6 +51,14 @@ function toIdentities(file: File): { identities: Identities; findings: readonly 
     if (principal !== undefined) tokens.set(normalised(token), principal);
   }
   return { identities: { tokens, accounts: new Map(Object.entries(file.accounts)) }, findings };
+}
+
+function idFindings({ principals, accounts }: File): readonly Finding[] {
+  return Object.entries({ principals, accounts }).flatMap(([section, entries]) =>
+    Object.keys(entries)
+      .filter((id) => !ID.test(id))
+      .map((id) => ({ path: [section, id], message: `must be ${ID_IN_WORDS}` })),
+  );
 }
 
 function normalised(token: string): string {

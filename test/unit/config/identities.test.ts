@@ -41,6 +41,21 @@ accounts: { acct_1: { organization: org_1 }, acct_2: { organization: org_1 }, ac
     expect(identities.accounts.get('acct_3')).toEqual({});
   });
 
+  test('an id that could not go upstream in a header is refused', () => {
+    const rule = 'must be an id: printable ASCII without spaces, 256 characters at most';
+    expect(
+      problemsOf(
+        'principals: { "person 1": { type: ServiceAccount, account: acct_1 } }\naccounts: { acct_1: {}, ключ: {} }',
+      ),
+    ).toEqual([
+      `identities.yaml:1: principals["person 1"]: ${rule}`,
+      `identities.yaml:2: accounts["ключ"]: ${rule}`,
+    ]);
+    expect(problemsOf('accounts: { acct_1: { organization: "org\\n1" } }')).toEqual([
+      `identities.yaml:1: accounts.acct_1.organization: ${rule}, is "org\\n1"`,
+    ]);
+  });
+
   test('an identifier of the object prototype is nobody', () => {
     const identities = read('');
     expect(identities.tokens.get('constructor')).toBeUndefined();
