@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { request, type ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PLENTY } from '../fixtures/configuration.ts';
-import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
-import { sendRaw } from '../fixtures/raw.ts';
-import { startUpstream } from '../fixtures/upstream.ts';
+import { PLENTY } from '../../fixtures/configuration.ts';
+import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
+import { sendRaw } from '../../fixtures/raw.ts';
+import { startUpstream } from '../../fixtures/upstream.ts';
 
 const AUTHORIZED = 'Host: weir\r\nAuthorization: Bearer service\r\n';
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
-import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
 
 const FORWARDED = {
   Forwarded: 'for=1.2.3.4',

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { PLENTY } from '../fixtures/configuration.ts';
-import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
-import { sendRaw } from '../fixtures/raw.ts';
+import { PLENTY } from '../../fixtures/configuration.ts';
+import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
+import { sendRaw } from '../../fixtures/raw.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {

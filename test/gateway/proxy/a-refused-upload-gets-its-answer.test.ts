@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PLENTY } from '../fixtures/configuration.ts';
-import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
-import { connectRaw, untilClosed } from '../fixtures/raw.ts';
-import { startUpstream } from '../fixtures/upstream.ts';
+import { PLENTY } from '../../fixtures/configuration.ts';
+import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
+import { connectRaw, untilClosed } from '../../fixtures/raw.ts';
+import { startUpstream } from '../../fixtures/upstream.ts';
 
 const HEAD = 'Host: weir\r\nAuthorization: Bearer service\r\n';
 const NOBODY = 'Host: weir\r\nAuthorization: Bearer nobody\r\n';

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { afterEach, expect, it } from 'vitest';
-import { PLENTY } from '../fixtures/configuration.ts';
-import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
-import { connectRaw } from '../fixtures/raw.ts';
-import { startUpstream } from '../fixtures/upstream.ts';
+import { PLENTY } from '../../fixtures/configuration.ts';
+import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
+import { connectRaw } from '../../fixtures/raw.ts';
+import { startUpstream } from '../../fixtures/upstream.ts';
 
 let gateway: TestGateway;
 afterEach(() => gateway.close());

@@ -3,8 +3,8 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
-import { startWeir, type WeirProcess } from '../fixtures/weir-process.ts';
+import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
+import { startWeir, type WeirProcess } from '../../fixtures/weir-process.ts';
 
 const CHUNK = Buffer.alloc(1 << 18, 'x');
 const TRANSFER_BYTES = 200 << 20;

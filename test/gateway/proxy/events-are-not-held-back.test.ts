@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { afterEach, expect, it } from 'vitest';
-import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
-import { startUpstream } from '../fixtures/upstream.ts';
+import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
+import { startUpstream } from '../../fixtures/upstream.ts';
 
 let gateway: TestGateway;
 afterEach(() => gateway.close());

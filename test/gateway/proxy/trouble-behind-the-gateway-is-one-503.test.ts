@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
-import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
+import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
+import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
 
 let gateway: TestGateway;
 afterEach(() => gateway.close());

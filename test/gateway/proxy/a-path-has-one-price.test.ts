@@ -1,0 +1,196 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { normalise } from '../../../src/gateway/normalise.ts';
+import { PriceList } from '../../../src/gateway/operations.ts';
+import { Refusal } from '../../../src/gateway/problems.ts';
+import { COSTS, UPSTREAMS } from './upstream-routers.ts';
+
+const WRITTEN_AT = { file: 'test', path: '', line: () => undefined };
+const OPERATIONS = Object.entries(COSTS).map(([path, cost]) => ({
+  method: 'GET',
+  path,
+  id: path,
+  kind: 'read' as const,
+  cost,
+  personOnly: false,
+  writtenAt: WRITTEN_AT,
+  costWrittenAt: undefined,
+  validation: 'none' as const,
+  rules: undefined,
+}));
+
+/** A way in which a hostile client spells a path anew. */
+type Spelling = (path: string, at: number) => string;
+
+const insert =
+  (text: string): Spelling =>
+  (path, at) =>
+    path.slice(0, at) + text + path.slice(at);
+const change =
+  (spell: (character: string) => string): Spelling =>
+  (path, at) =>
+    path.slice(0, at) + spell(path[at] ?? '') + path.slice(at + 1);
+const hex = (character: string) => `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`;
+
+const SPELLINGS: readonly Spelling[] = [
+  change((character) => (character === '' ? '' : hex(character))),
+  change((character) => (character === '' ? '' : hex(character).toUpperCase())),
+  change((character) => (character === '' ? '' : `%25${hex(character).slice(1)}`)),
+  change((character) => character.toUpperCase()),
+  change((character) => (character === '/' ? '\\' : character)),
+  ...[
+    '/',
+    '//',
+    '/.',
+    '/./',
+    '/..',
+    '/../',
+    'x/../',
+    '/x/..',
+    '%2e',
+    '%2E%2E',
+    '/%2e%2e/',
+    '/.%2e/',
+    '%2f',
+    '%2F',
+    '%5c',
+    '\\',
+    ';',
+    ';x=1',
+    ';/',
+    '/;/',
+    '%3b',
+    '%00',
+    '\0',
+    '%20',
+    ' ',
+    '+',
+    '%09',
+    '#',
+    '#x',
+    '%23',
+    '?',
+    '?x=1',
+    '%3f',
+    '%c0%ae',
+    '%c0%af',
+    '%e0%80%af',
+    '%ff',
+    '%',
+    '%zz',
+    '%u002f',
+    '.',
+    '..',
+    '.json',
+    '*',
+    ':',
+    '@',
+    '~',
+    'é',
+    '\u2215',
+    '%EF%BC%8F',
+    '|',
+    '"',
+    '<',
+    '[',
+    '{',
+  ].map(insert),
+];
+
+const targets = fc
+  .tuple(
+    fc.constantFrom(...Object.keys(COSTS)),
+    fc.constantFrom('', '', '', '', '', '', 'http://weir', '//weir', '/v3', '/..'),
+    fc.array(fc.tuple(fc.nat(SPELLINGS.length - 1), fc.nat(60)), { maxLength: 4 }),
+  )
+  .map(([path, before, spellings]) => {
+    const plain = before + path.replaceAll(/\{\w+\}/g, 'x1');
+    return spellings.reduce(
+      (spelt, [spelling, at]) => SPELLINGS[spelling]?.(spelt, at % (spelt.length + 1)) ?? spelt,
+      plain,
+    );
+  });
+
+describe.each(UPSTREAMS)('in front of %s', (_, upstream, profile) => {
+  const prices = new PriceList(OPERATIONS, 'charge', profile.case);
+
+  it('no spelling of a path is charged less than the operation that it runs', () => {
+    let forwarded = 0;
+    fc.assert(
+      fc.property(targets, (rawTarget) => {
+        const target = normalise(rawTarget, profile);
+        if (target instanceof Refusal) return;
+        const operation = prices.find('GET', target.path);
+        if (operation instanceof Refusal) return;
+        forwarded++;
+        const ran = upstream(target.path + target.search);
+        const charged = operation === 'free' ? 0 : operation.cost;
+        expect(charged, `${target.path} runs ${ran}`).toBeGreaterThanOrEqual(COSTS[ran ?? ''] ?? 0);
+      }),
+      { numRuns: 4000 },
+    );
+    // A gateway that refuses everything would pass as well.
+    expect(forwarded).toBeGreaterThan(400);
+  });
+});
+
+const SAFE = UPSTREAMS[0]?.[2];
+
+describe('a target', () => {
+  it.each([
+    ['/v3/%74hings', '/v3/things'],
+    ['/v3/things/%7Eme%2d1', '/v3/things/~me-1'],
+    ['/v3/things/a%c3%a9', '/v3/things/a%C3%A9'],
+    ['/v3/things/a b'.replace(' ', '%20'), '/v3/things/a%20b'],
+    ['/', '/'],
+  ])('%s has the canonical path %s', (rawTarget, path) => {
+    expect(SAFE && normalise(`${rawTarget}?q=%2e%2e//`, SAFE)).toEqual({ path, search: '?q=%2e%2e//' });
+  });
+
+  it.each([
+    '/v3/./things',
+    '/v3/../things',
+    '/v3/x/..',
+    '/v3/%2e/things',
+    '/v3/%2E%2e/things',
+    '/v3/.%2e',
+    '/v3/things/.',
+    '/v3\\things',
+    '/v3%5cthings',
+    '/v3/a%2fb',
+    '/v3/a%2Fb',
+    '/v3/%252e%252e',
+    '/v3/a%00',
+    '/v3/a%0d%0a',
+    '/v3/a%7f',
+    '/v3/things#x',
+    '/v3/things?x#y',
+    '/v3/a%23b',
+    '/v3/a%3fb',
+    '/v3/a;b=c',
+    '/v3/a%3bb',
+    '/v3//things',
+    '//v3/things',
+    '/v3/things/',
+    '/v3/%c0%ae%c0%ae/x',
+    '/v3/%ff',
+    '/v3/%',
+    '/v3/%g1',
+    '/v3/%u0041',
+    '/v3/[x]',
+    '/v3/{x}',
+    '/v3/a|b',
+    '/v3/"a"',
+    '/v3/<a>',
+    '/v3/a^b',
+    '/v3/a`b',
+    '/v3/é',
+    'http://weir/v3/things',
+    '*',
+    '',
+    'v3/things',
+    '?x',
+  ])('%s is refused with 400', (rawTarget) => {
+    expect(SAFE && normalise(rawTarget, SAFE)).toMatchObject({ code: 'BadRequest', status: 400 });
+  });
+});
