@@ -100,7 +100,14 @@ function refusalOf(code: string): Refusal {
   }
 }
 
-/** Node keeps the response that a socket is busy with here; its own default handler looks at it as well. */
-function hasAnswerBegun(socket: Socket & { _httpMessage?: { headersSent: boolean } | null }): boolean {
-  return socket._httpMessage?.headersSent ?? false;
+/** What Node hangs on a socket: the response that it is busy with, and the request that its parser is reading. */
+interface BusySocket extends Socket {
+  readonly _httpMessage?: { readonly headersSent: boolean } | null;
+  readonly parser?: { readonly incoming: { readonly complete: boolean } | null } | null;
+}
+
+/** A second answer to one request would be taken for the answer to the next. */
+function hasAnswerBegun({ _httpMessage: response, parser }: BusySocket): boolean {
+  const request = parser?.incoming;
+  return response?.headersSent ?? (request !== null && request !== undefined && !request.complete);
 }

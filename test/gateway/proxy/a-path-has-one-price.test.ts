@@ -13,6 +13,7 @@ const OPERATIONS = Object.entries(COSTS).map(([path, cost]) => ({
   kind: 'read' as const,
   cost,
   personOnly: false,
+  listed: true as const,
   writtenAt: WRITTEN_AT,
   costWrittenAt: undefined,
   validation: 'none' as const,
