@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { IdentityObserver } from '../identity/observer.ts';
+import { Tally } from './metrics-tally.ts';
 
 /** Seconds; from a provider next door to one at its time-out. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -35,24 +36,13 @@ export function identityMetrics(registry: Registry): IdentityObserver {
   };
 }
 
-/** Counted at every request: the labels are looked up once for each combination. */
 function identifications(registry: Registry): IdentityObserver['identified'] {
-  const counter = new Counter({
+  const tally = new Tally(registry, {
     name: 'weir_identifications_total',
     help: 'Tokens looked at, by how they are proven, outcome, and whether a look-up in memory was enough.',
     labelNames: ['source', 'outcome', 'cached'],
-    registers: [registry],
   });
-  const children = new Map<string, { inc(): void }>();
-  return (source, outcome, cached) => {
-    const key = cached ? outcome : `${outcome} asked`;
-    let child = children.get(key);
-    if (child === undefined) {
-      child = counter.labels(source, outcome, String(cached));
-      children.set(key, child);
-    }
-    child.inc();
-  };
+  return (source, outcome, cached) => tally.add(1, source, outcome, cached ? 'true' : 'false');
 }
 
 /** Shown from the first fetch on: a gateway that needs no keys has none that could be old. */

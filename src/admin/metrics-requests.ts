@@ -1,17 +1,18 @@
-import { Counter, Histogram, type Registry } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
 import type { GatewayObserver } from '../gateway/gateway.ts';
 import type { Exchange, OperationKind } from '../gateway/types.ts';
 import { SECONDS } from './metrics-buckets.ts';
+import { PlainHistogram } from './metrics-histogram.ts';
+import { Tally } from './metrics-tally.ts';
 
 /** What became of requests, and how long it took. */
 export function requestMetrics(registry: Registry): GatewayObserver {
   const countCharge = chargeCounters(registry);
   const observeTimes = timeHistograms(registry);
-  const requests = new Counter({
+  const requests = new Tally(registry, {
     name: 'weir_requests_total',
     help: 'Requests by kind of operation, bucket (of a 429: the one that refused) and outcome.',
     labelNames: ['kind', 'bucket', 'outcome'],
-    registers: [registry],
   });
   const unlisted = new Counter({
     name: 'weir_unlisted_operations_total',
@@ -23,7 +24,7 @@ export function requestMetrics(registry: Registry): GatewayObserver {
     unlistedOperation: (method) => unlisted.inc({ method }),
     requestFinished(exchange, _status, totalMs) {
       const kind = exchange.operation?.kind ?? 'none';
-      requests.inc({ kind, bucket: bucketOf(exchange), outcome: outcomeOf(exchange) });
+      requests.add(1, kind, bucketOf(exchange), outcomeOf(exchange));
       countCharge(exchange, kind);
       observeTimes(exchange, totalMs);
     },
@@ -32,11 +33,10 @@ export function requestMetrics(registry: Registry): GatewayObserver {
 
 function chargeCounters(registry: Registry): (exchange: Exchange, kind: OperationKind | 'none') => void {
   const registers = [registry];
-  const points = new Counter({
+  const points = new Tally(registry, {
     name: 'weir_points_charged_total',
     help: 'Points charged to Accounts and Persons; what is also charged to an Organization counts once.',
     labelNames: ['kind'],
-    registers,
   });
   const degraded = new Counter({
     name: 'weir_degraded_total',
@@ -59,7 +59,7 @@ function chargeCounters(registry: Registry): (exchange: Exchange, kind: Operatio
   return ({ operation, charged, refusal }, kind) => {
     if (charged?.outcome === 'uncounted' && refusal === undefined) degraded.inc({ reason: charged.reason });
     if (charged?.outcome !== 'admitted') return;
-    points.inc({ kind }, operation?.cost);
+    points.add(operation?.cost ?? 0, kind);
     for (const bucket of charged.nearLimit ?? []) nearLimit.inc({ bucket });
     for (const bucket of charged.shadowDenied ?? []) shadowDenied.inc({ bucket });
   };
@@ -67,7 +67,7 @@ function chargeCounters(registry: Registry): (exchange: Exchange, kind: Operatio
 
 function timeHistograms(registry: Registry): (exchange: Exchange, totalMs: number) => void {
   const histogram = (name: string, help: string) =>
-    new Histogram({ name, help, buckets: SECONDS, registers: [registry] });
+    new PlainHistogram(registry, { name, help, buckets: SECONDS });
   const charge = histogram('weir_charge_duration_seconds', 'Time to decide a charge, store included.');
   const upstream = histogram('weir_upstream_duration_seconds', "Time until the upstream's response headers.");
   const total = histogram(
@@ -85,7 +85,9 @@ function timeHistograms(registry: Registry): (exchange: Exchange, totalMs: numbe
 function bucketOf({ operation, charged }: Exchange): string {
   if (operation === undefined || charged === undefined) return 'none';
   if (charged.outcome === 'denied') return charged.bucket;
-  return `${operation.personOnly ? 'person' : 'account'}-${operation.kind}`;
+  const isRead = operation.kind === 'read';
+  if (operation.personOnly) return isRead ? 'person-read' : 'person-write';
+  return isRead ? 'account-read' : 'account-write';
 }
 
 function outcomeOf({ charged, refusal }: Exchange): string {

@@ -1,6 +1,8 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
 import type { StoreObserver } from '../store/observer.ts';
 import { SECONDS } from './metrics-buckets.ts';
+import { PlainHistogram } from './metrics-histogram.ts';
+import { Tally } from './metrics-tally.ts';
 
 const BREAKER_STATES = { closed: 0, 'half-open': 1, open: 2 };
 
@@ -18,26 +20,25 @@ export function storeMetrics(registry: Registry): StoreObserver {
     'weir_points_late_total',
     'Points that the store counted after their requests had gone on uncounted.',
   );
-  const remembered = counter(
-    'weir_denials_remembered_total',
-    'Denials answered from memory, without a store call.',
-  );
+  const remembered = new Tally(registry, {
+    name: 'weir_denials_remembered_total',
+    help: 'Denials answered from memory, without a store call.',
+    labelNames: [],
+  });
   const failures = counter(
     'weir_store_connection_failures_total',
     'Failed connections to the store, by reason.',
     ['reason'],
   );
-  const duration = new Histogram({
+  const duration = new PlainHistogram(registry, {
     name: 'weir_store_call_duration_seconds',
     help: 'Time that a call to the store took, of those answered in time.',
     buckets: SECONDS,
-    registers,
   });
-  const decisions = new Histogram({
+  const decisions = new PlainHistogram(registry, {
     name: 'weir_store_call_decisions',
     help: 'Decisions that shared a call to the store.',
     buckets: [1, 2, 4, 8, 16, 32, 64],
-    registers,
   });
   const breaker = new Gauge({
     name: 'weir_store_breaker_state',
@@ -48,7 +49,7 @@ export function storeMetrics(registry: Registry): StoreObserver {
   return {
     uncounted: (reason, points) => uncounted.inc({ reason }, points),
     answeredLate: (points) => late.inc(points),
-    deniedFromMemory: () => remembered.inc(),
+    deniedFromMemory: () => remembered.add(1),
     called(count, roundTripUs) {
       decisions.observe(count);
       duration.observe(roundTripUs / 1_000_000);
