@@ -23,12 +23,22 @@ export interface ForwardContext {
   readonly baseUrl: string;
 }
 
-/** Routes every admitted request to `handle`. */
+/**
+ * Routes every admitted request to `handle`. http-proxy would first build four URLs from a path that is `/` for every
+ * request, to see that it leads nowhere else; only an upgrade, which it carries out itself, needs that.
+ */
 export async function routeThroughProxy(
   app: FastifyInstance,
   upstreamUrl: string,
   handle: (request: FastifyRequest, reply: FastifyReply) => void,
 ): Promise<void> {
+  app.addHook('onRoute', (route) => {
+    const proxied = route.handler;
+    route.handler = function (request, reply) {
+      if (request.raw.headers.upgrade === undefined) return handle(request, reply);
+      return proxied.call(this, request, reply);
+    };
+  });
   await app.register(httpProxy, {
     upstream: upstreamUrl,
     disableRequestLogging: true,
