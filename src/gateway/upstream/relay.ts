@@ -9,6 +9,9 @@ import type { Upstream } from './upstreams.ts';
 
 type ResponseHeaders = Record<string, string | string[] | undefined>;
 
+/** A longer answer is not worth the copy that joins it to its header. */
+const MAX_JOINED_BYTES = 16_384;
+
 /** Copies one upstream response into the client's, chunk by chunk, as fast as the slower of the two. */
 export class Relay implements Dispatcher.DispatchHandler {
   readonly #upstream: Upstream;
@@ -20,6 +23,7 @@ export class Relay implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #canRepeat: boolean;
   #isPaused = false;
+  #bodyLength = Number.NaN;
 
   constructor(
     upstream: Upstream,
@@ -75,11 +79,17 @@ export class Relay implements Dispatcher.DispatchHandler {
       closeAfterResponse(response.req);
     }
     response.writeHead(status, fields);
+    this.#bodyLength = Number(headers['content-length']);
     // The header waits for a body that may be long in coming, but joins one that came with it.
     process.nextTick(flushHeader, response);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (chunk.length === this.#bodyLength && chunk.length <= MAX_JOINED_BYTES) {
+      // All of it at once: as a string it shares one write with the header.
+      this.#response.end(chunk.toString('latin1'), 'latin1');
+      return;
+    }
     if (this.#response.write(chunk)) return;
     controller.pause();
     if (this.#isPaused) return;
@@ -93,7 +103,7 @@ export class Relay implements Dispatcher.DispatchHandler {
       addTrailers(this.#response, trailers);
       break;
     }
-    this.#response.end();
+    if (!this.#response.writableEnded) this.#response.end();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
