@@ -57,24 +57,35 @@ export class Refusal {
   }
 }
 
+/** A problem body less its request id, in two pieces; kept because most refusals are given more than once. */
+interface Frame {
+  readonly baseUrl: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+const frames = new WeakMap<Refusal, Frame>();
+
 /**
  * The problem body, as JSON text: exactly the members of contract section 7, `errors` on validation errors only.
  * `type` is `<baseUrl>/errors/<code in kebab-case>`.
  */
 export function problemBody(refusal: Refusal, requestId: string, baseUrl: string): string {
-  const known = PROBLEMS[refusal.code];
-  const { status } = refusal;
+  let frame = frames.get(refusal);
+  if (frame?.baseUrl !== baseUrl) {
+    frame = frameOf(refusal, baseUrl);
+    frames.set(refusal, frame);
+  }
+  return frame.before + JSON.stringify(requestId) + frame.after;
+}
+
+function frameOf(refusal: Refusal, baseUrl: string): Frame {
+  const { code, detail, errors, extensions, status } = refusal;
+  const known = PROBLEMS[code];
   const title = status === known.status ? known.title : STATUS_CODES[status];
-  return JSON.stringify({
-    type: `${baseUrl}/errors/${slugOf(refusal.code)}`,
-    title,
-    status,
-    detail: refusal.detail,
-    code: refusal.code,
-    requestId,
-    extensions: refusal.extensions,
-    errors: refusal.errors,
-  });
+  const before = JSON.stringify({ type: `${baseUrl}/errors/${slugOf(code)}`, title, status, detail, code });
+  const after = JSON.stringify({ extensions, errors });
+  return { baseUrl, before: `${before.slice(0, -1)},"requestId":`, after: `,${after.slice(1)}` };
 }
 
 function slugOf(code: ProblemCode): string {

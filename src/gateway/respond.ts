@@ -36,13 +36,15 @@ export function respond(
     return;
   }
   const body = problemBody(refusal, exchange.requestId, baseUrl);
+  const bytes = Buffer.byteLength(body);
   const fields = gatewayFields(exchange);
   for (const name in refusal.headers) fields.push(name, refusal.headers[name] ?? '');
-  fields.push('Content-Type', 'application/problem+json', 'Content-Length', `${Buffer.byteLength(body)}`);
+  fields.push('Content-Type', 'application/problem+json', 'Content-Length', `${bytes}`);
   if (refusal.closes || isUploadUnfinished(response.req)) {
     fields.push('Connection', 'close');
     closeAfterResponse(response.req);
   }
   response.writeHead(refusal.status, fields);
-  response.end(body);
+  // As a string of one byte a character, where it is one, it is written the faster.
+  response.end(body, bytes === body.length ? 'latin1' : 'utf8');
 }
