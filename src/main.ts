@@ -4,7 +4,9 @@ import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { check } from './commands/check.ts';
 import { demo } from './commands/demo.ts';
+import { explain } from './commands/explain.ts';
 import { failureText } from './commands/failure.ts';
+import { FORMATS, operations } from './commands/operations.ts';
 import { platformCommand } from './commands/platform.ts';
 import { REMEMBERED_HOURS, revoke } from './commands/revoke.ts';
 import { start } from './commands/start.ts';
@@ -27,6 +29,22 @@ program
   .description('read every configuration file and print all problems; exit 1 when there are any')
   .requiredOption('-c, --config <file>', 'process settings, such as weir.yaml')
   .action(check);
+program
+  .command('explain')
+  .description('tell what a request costs, where that is written, who is charged and what is validated')
+  .argument('<method>', 'such as GET')
+  .argument('<path>', 'path of the request, such as /v3/payments/payees')
+  .requiredOption('-c, --config <file>', 'process settings, such as weir.yaml')
+  .option('--token <token>', 'bearer token of the caller')
+  .option('--account <id>', 'what X-Service-Account would name')
+  .option('--json', 'print JSON')
+  .action(explain);
+program
+  .command('operations')
+  .description('print the whole price list, with what has no price and what no request reaches')
+  .requiredOption('-c, --config <file>', 'process settings, such as weir.yaml')
+  .option('--format <format>', FORMATS.join(', '), 'table')
+  .action(operations);
 program
   .command('demo')
   .description('run the gateway in front of the platform, with everything embedded')

@@ -1,12 +1,48 @@
-import { readConfiguration } from './configuration.ts';
+import type { ListedOperation } from '../openapi/listed-operation.ts';
+import { type Configuration, readConfiguration } from './configuration.ts';
+import { reviewPrices } from './price-review.ts';
+import { shownPlace } from './shown-place.ts';
 
 /** `weir check`: reads everything that `start` would read; a problem anywhere is thrown with all the others. */
 export async function check({ config }: { config: string }): Promise<void> {
-  const { settings, operations, limits, identities } = await readConfiguration(config, process.env);
-  const dear = operations.filter(({ cost }) => cost > 1).length;
+  const configuration = await readConfiguration(config, process.env);
+  const { settings, operations, limits } = configuration;
+  const warnings = warningsOf(operations, settings.upstream.pathProfile);
+  for (const warning of warnings) process.stderr.write(`${warning}\n`);
   process.stdout.write(
-    `${config} is sound: ${operations.length} operations (${dear} cost more than 1 point), ` +
+    `${config} is sound: ${summaryOf(operations)}, ` +
       `limits for ${limits.accounts.size} accounts and ${limits.organizations.size} organizations of their own, ` +
-      `${settings.identity.kind === 'static' ? `${identities.tokens.size} tokens` : `callers by ${settings.identity.kind}`}.\n`,
+      `${callersOf(configuration)}${warnings.length === 0 ? '' : `; warnings: ${warnings.length}`}.\n`,
+  );
+}
+
+function callersOf({ settings, identities }: Configuration): string {
+  const { kind } = settings.identity;
+  return kind === 'static' ? `${identities.tokens.size} tokens` : `callers by ${kind}`;
+}
+
+/** Nothing that keeps the gateway from running, but most likely not what was meant. */
+function warningsOf(
+  operations: readonly ListedOperation[],
+  profile: Parameters<typeof reviewPrices>[1],
+): readonly string[] {
+  const warnings: string[] = [];
+  for (const [{ method, path, writtenAt }, remarks] of reviewPrices(operations, profile)) {
+    for (const { kind, text } of remarks) {
+      if (kind !== 'unpriced')
+        warnings.push(`${shownPlace(writtenAt)}: warning: ${method} ${path} is ${kind}: ${text}`);
+    }
+  }
+  return warnings;
+}
+
+function summaryOf(operations: readonly ListedOperation[]): string {
+  const count = (is: (operation: ListedOperation) => boolean) => operations.filter(is).length;
+  const dear = count(({ cost }) => cost > 1);
+  const unpriced = count(({ costWrittenAt }) => costWrittenAt === undefined);
+  const unvalidated = count(({ validation }) => validation === 'none');
+  return (
+    `${operations.length} operations (${dear} cost more than 1 point, ${unpriced} without a written cost, ` +
+    `${unvalidated} unvalidated)`
   );
 }

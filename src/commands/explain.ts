@@ -1,0 +1,132 @@
+import type { ListedOperation } from '../openapi/listed-operation.ts';
+import { KINDS_BY_METHOD } from '../openapi/read-operations.ts';
+import { readConfiguration } from './configuration.ts';
+import { type Explanation, explainRequest } from './explanation.ts';
+import { shownPlace } from './shown-place.ts';
+
+interface Options {
+  readonly config: string;
+  readonly token?: string;
+  readonly account?: string;
+  readonly json?: true;
+}
+
+/** `weir explain`: which operation a request is, what it costs and where that is written, and who would pay. */
+export async function explain(
+  method: string,
+  path: string,
+  { config, token, account, json }: Options,
+): Promise<void> {
+  const configuration = await readConfiguration(config, process.env);
+  const explanation = await explainRequest(configuration, {
+    method: method.toUpperCase(),
+    path,
+    token,
+    account,
+  });
+  const text = json ? JSON.stringify(asJson(explanation), null, 2) : asText(explanation);
+  process.stdout.write(`${text}\n`);
+}
+
+/** What a program reads: every member is always there. */
+function asJson(explanation: Explanation): object {
+  const { method, path, operation, caller, buckets, policy, errors, refusal } = explanation;
+  return {
+    method,
+    path,
+    operation: operation === undefined ? null : operationJson(operation),
+    principal: caller?.principal.id || null,
+    account: caller?.account ?? null,
+    organization: caller?.organization ?? null,
+    buckets: buckets.map((bucket) => ({ ...bucket, of: bucket.of ?? null })),
+    policy: policy ?? null,
+    errors,
+    refusal:
+      refusal === undefined ? null : { status: refusal.status, code: refusal.code, detail: refusal.detail },
+  };
+}
+
+function operationJson(operation: Exclude<Explanation['operation'], undefined>): object {
+  if (operation === 'free') return { id: 'free', listed: false, cost: 0, kind: null };
+  const { id, cost, kind, personOnly, listed } = operation;
+  const common = { id, listed, cost, kind, personOnly };
+  if (!isListed(operation)) return { ...common, costWrittenAt: null, validation: { mode: 'none' } };
+  return {
+    ...common,
+    method: operation.method,
+    path: operation.path,
+    writtenAt: shownPlace(operation.writtenAt),
+    costWrittenAt: operation.costWrittenAt === undefined ? null : shownPlace(operation.costWrittenAt),
+    validation: validationOf(operation),
+  };
+}
+
+/** Names of what is validated; an open query takes parameters that are not named. */
+function validationOf({ validation, rules }: ListedOperation): object {
+  if (rules === undefined) return { mode: validation };
+  return {
+    mode: validation,
+    query: { parameters: [...rules.query.byName.keys()], others: rules.query.isOpen ? 'pass' : '422' },
+    path: rules.path.map(({ name }) => name),
+    headers: rules.headers.map(({ name }) => name),
+    body: [...(rules.body?.byMediaType.keys() ?? [])],
+  };
+}
+
+function asText(explanation: Explanation): string {
+  const { method, path, operation, buckets, policy, errors, refusal } = explanation;
+  const lines: [string, string][] = [];
+  if (operation === 'free') lines.push(['operation', 'none: OPTIONS is neither authenticated nor counted']);
+  else if (operation !== undefined) lines.push(...operationLines(operation));
+  for (const { bucket, of, limit, windowSeconds, shadow } of buckets) {
+    const owner = of === undefined ? 'anyone without an override' : of;
+    const tried = shadow ? ', tried out: it refuses nothing' : '';
+    lines.push(['charged to', `${bucket} of ${owner}: ${limit} points in ${windowSeconds} s${tried}`]);
+  }
+  if (policy !== undefined) lines.push(['policy', policy]);
+  for (const { field, message } of errors) lines.push(['422 for', `${field}: ${message}`]);
+  if (refusal !== undefined) lines.push(['refused', `${refusal.status} ${refusal.code}: ${refusal.detail}`]);
+  return [`${method} ${path}`, ...lines.map(([name, value]) => `  ${name.padEnd(11)}${value}`)].join('\n');
+}
+
+function operationLines(
+  operation: Exclude<Explanation['operation'], undefined | 'free'>,
+): [string, string][] {
+  const { id, cost, kind, personOnly } = operation;
+  const points = `${cost} ${cost === 1 ? 'point' : 'points'}`;
+  if (!isListed(operation)) {
+    return [
+      ['operation', 'not listed: no document describes it'],
+      ['cost', `${points}, by the setting operations.unlisted`],
+      ['kind', kind],
+      ['validates', 'nothing'],
+    ];
+  }
+  const { method, path, writtenAt, costWrittenAt } = operation;
+  const byMethod = kind === KINDS_BY_METHOD[method as keyof typeof KINDS_BY_METHOD];
+  return [
+    ['operation', `${id} (${method} ${path}), ${shownPlace(writtenAt)}`],
+    ['cost', `${points}, ${costWrittenAt === undefined ? 'by default' : shownPlace(costWrittenAt)}`],
+    ['kind', `${kind}${byMethod ? '' : ', by x-weir'}${personOnly ? ', for Persons only' : ''}`],
+    ['validates', validationText(operation)],
+  ];
+}
+
+function validationText({ rules }: ListedOperation): string {
+  if (rules === undefined) return 'nothing';
+  const { query, path, headers, body } = rules;
+  const others = query.isOpen ? 'any other' : 'no other';
+  const parts = [`query ${listed([...query.byName.keys(), others])}`];
+  if (path.length > 0) parts.push(`path ${listed(path.map(({ name }) => name))}`);
+  if (headers.length > 0) parts.push(`headers ${listed(headers.map(({ name }) => name))}`);
+  if (body !== undefined) parts.push(`body ${listed([...body.byMediaType.keys()])}`);
+  return parts.join('; ');
+}
+
+function listed(words: readonly string[]): string {
+  return words.join(', ');
+}
+
+function isListed(operation: object): operation is ListedOperation {
+  return 'writtenAt' in operation;
+}

@@ -1,0 +1,91 @@
+import { normalise, type PathProfile } from '../gateway/normalise.ts';
+import { type LetterCase, PriceList } from '../gateway/operations.ts';
+import { Refusal } from '../gateway/problems.ts';
+import type { ListedOperation } from '../openapi/listed-operation.ts';
+
+/** What is worth a second look about an operation. */
+export interface Remark {
+  /** `unpriced`: no cost is written. `shadowed`: no request reaches it. `ambiguous`: some could be another's too. */
+  readonly kind: 'unpriced' | 'shadowed' | 'ambiguous';
+  readonly text: string;
+}
+
+/** Goes through a price list as the gateway would match it. @returns the remarks of each operation that has some */
+export function reviewPrices(
+  operations: readonly ListedOperation[],
+  profile: PathProfile & { readonly case: LetterCase },
+): ReadonlyMap<ListedOperation, readonly Remark[]> {
+  const prices = new PriceList(operations, 'reject', profile.case);
+  const ambiguities = findAmbiguities(operations);
+  const review = new Map<ListedOperation, readonly Remark[]>();
+  for (const operation of operations) {
+    const remarks: Remark[] = [];
+    if (operation.costWrittenAt === undefined) remarks.push({ kind: 'unpriced', text: 'no cost is written' });
+    const shadow = shadowOf(operation, prices, profile);
+    if (shadow !== undefined) remarks.push({ kind: 'shadowed', text: shadow });
+    const other = ambiguities.get(operation);
+    if (other !== undefined) {
+      remarks.push({ kind: 'ambiguous', text: `some of its paths are also those of ${nameOf(other)}` });
+    }
+    if (remarks.length > 0) review.set(operation, remarks);
+  }
+  return review;
+}
+
+/** Why a request for this operation never reaches it; undefined where it does. */
+function shadowOf(operation: ListedOperation, prices: PriceList, profile: PathProfile): string | undefined {
+  const { method, path } = operation;
+  if (/[?#*]/.test(path)) return 'no path has ?, # or * in it';
+  const sample = encodeURI(path.replaceAll(/\{[^{}]*\}/g, 'aParameterOfThisPath')).replaceAll('%25', '%');
+  const target = normalise(sample, profile);
+  if (target instanceof Refusal) return target.detail;
+  const found = prices.find(method, target.path);
+  if (found === operation) return undefined;
+  return found instanceof Refusal || found === 'free'
+    ? 'no request matches it'
+    : `${found.id} is matched in its place`;
+}
+
+/** Operations that share paths with another while neither is the more exact of the two (OpenAPI 3.1 section 4.8.8.2). */
+function findAmbiguities(
+  operations: readonly ListedOperation[],
+): ReadonlyMap<ListedOperation, ListedOperation> {
+  const groups = new Map<string, { operation: ListedOperation; segments: readonly string[] }[]>();
+  for (const operation of operations) {
+    const segments = operation.path.split('/');
+    const key = `${operation.method} ${segments.length}`;
+    groups.set(key, [...(groups.get(key) ?? []), { operation, segments }]);
+  }
+  const found = new Map<ListedOperation, ListedOperation>();
+  for (const group of groups.values()) {
+    for (const [index, one] of group.entries()) {
+      const other = group.slice(0, index).find((earlier) => isAmbiguous(one.segments, earlier.segments));
+      if (other !== undefined) found.set(one.operation, other.operation).set(other.operation, one.operation);
+    }
+  }
+  return found;
+}
+
+function isAmbiguous(one: readonly string[], other: readonly string[]): boolean {
+  let oneIsExact = false;
+  let otherIsExact = false;
+  for (const [index, segment] of one.entries()) {
+    const facing = other[index] ?? '';
+    const isParameter = segment.includes('{');
+    const facesParameter = facing.includes('{');
+    if (!isParameter && !facesParameter && segment !== facing) return false;
+    if (isParameter && facesParameter && !(isWhole(segment) && isWhole(facing)) && segment !== facing)
+      return false;
+    oneIsExact ||= !isParameter && facesParameter;
+    otherIsExact ||= isParameter && !facesParameter;
+  }
+  return oneIsExact && otherIsExact;
+}
+
+function isWhole(segment: string): boolean {
+  return /^\{[^{}]*\}$/.test(segment);
+}
+
+function nameOf({ method, path }: ListedOperation): string {
+  return `${method} ${path}`;
+}

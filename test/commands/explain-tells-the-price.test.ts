@@ -1,0 +1,171 @@
+import { writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { writeConfiguration } from '../fixtures/configuration.ts';
+import { runWeir } from '../fixtures/weir-process.ts';
+
+let config: string;
+beforeAll(async () => {
+  config = await writeConfiguration({
+    upstreamUrl: 'http://127.0.0.1:1',
+    limits: { accounts: { acct_1: { 'account-write': 50 } } },
+  });
+});
+
+async function explain(...words: string[]): Promise<Record<string, unknown>> {
+  const { code, stdout, stderr } = await runWeir(['explain', ...words, '--json', '--config', config]);
+  expect([code, stderr]).toEqual([0, '']);
+  return JSON.parse(stdout);
+}
+
+describe('weir explain', () => {
+  it('names the operation, its cost with file and line, and the buckets of the Account that a token acts on', async () => {
+    expect(await explain('POST', '/v3/dear', '--token', 'person')).toMatchObject({
+      method: 'POST',
+      path: '/v3/dear',
+      operation: {
+        id: 'dearWrite',
+        method: 'POST',
+        path: '/v3/dear',
+        listed: true,
+        cost: 7,
+        kind: 'write',
+        personOnly: false,
+        costWrittenAt: expect.stringMatching(/openapi\.yaml:\d+$/),
+      },
+      principal: 'person_1',
+      account: 'acct_1',
+      organization: 'org_1',
+      buckets: [
+        { bucket: 'account-write', of: 'acct_1', limit: 50, windowSeconds: 60 },
+        { bucket: 'organization-write', of: 'org_1', limit: 30, windowSeconds: 60 },
+      ],
+      policy:
+        '"account-read";q=20;w=60, "account-write";q=50;w=60, "organization-read";q=30;w=60, "organization-write";q=30;w=60',
+      errors: [],
+      refusal: null,
+    });
+  });
+
+  it('a Person-only operation is charged to the Person', async () => {
+    const { buckets } = await explain('GET', '/v3/mfa-factors', '--token', 'person', '--account', 'acct_2');
+    expect(buckets).toEqual([
+      { bucket: 'person-read', of: 'person_1', limit: 10, windowSeconds: 60, shadow: false },
+    ]);
+  });
+
+  it('an Account may be named without a token, and nobody at all', async () => {
+    const named = await explain('GET', '/v3/things/1', '--account', 'acct_3');
+    expect(named).toMatchObject({
+      account: 'acct_3',
+      organization: null,
+      buckets: [{ of: 'acct_3', limit: 20 }],
+    });
+    const nobody = await explain('GET', '/v3/nothing/at/all');
+    expect(nobody).toMatchObject({
+      operation: { listed: false, cost: 1 },
+      account: null,
+      buckets: [{ of: null }, { of: null }],
+    });
+  });
+
+  it('what the gateway would refuse is told as it would be', async () => {
+    expect(await explain('GET', '/v3//things')).toMatchObject({
+      refusal: { status: 400, code: 'BadRequest' },
+    });
+    expect(await explain('GET', '/v3/things', '--token', 'made-up')).toMatchObject({
+      refusal: { status: 401 },
+    });
+    expect(await explain('GET', '/v3/things', '--token', 'person', '--account', 'acct_4')).toMatchObject({
+      refusal: { status: 403 },
+    });
+    expect(await explain('GET', '/v3/lists?limit=5&page[size]=0')).toMatchObject({
+      operation: {
+        validation: {
+          mode: 'parameters',
+          query: { parameters: expect.arrayContaining(['page[size]']), others: '422' },
+        },
+      },
+      errors: [{ field: 'limit' }, { field: 'page[size]' }],
+      refusal: null,
+    });
+  });
+
+  it('people read it as text', async () => {
+    const { stdout } = await runWeir([
+      'explain',
+      'put',
+      '/v3/strict/th_a',
+      '--token',
+      'service',
+      '--config',
+      config,
+    ]);
+    expect(stdout).toMatch(
+      /^PUT \/v3\/strict\/th_a\n {2}operation {2}strictPut \(PUT \/v3\/strict\/\{thingId\}\), .*openapi\.yaml:\d+\n/,
+    );
+    expect(stdout).toMatch(/cost {7}1 point, by default\n/);
+    expect(stdout).toMatch(/path thingId; headers Idempotency-Key; body application\/json, text\/csv\n/);
+    expect(stdout).toMatch(/charged to account-write of acct_1: 50 points in 60 s\n/);
+  });
+});
+
+describe('weir operations and weir check', () => {
+  const operation = (cost?: number) => ({
+    ...(cost === undefined ? {} : { 'x-weir': { cost } }),
+    responses: {},
+  });
+  beforeAll(async () => {
+    const paths = {
+      '/v4/priced/{id}': { get: operation(3) },
+      '/v3/unpriced': { get: operation() },
+      '/v3/slash/': { get: operation(2) },
+      '/v3/{a}/b': { get: operation(1) },
+      '/v3/a/{b}': { get: operation(1) },
+      '/v3/free-form': { get: { ...operation(1), 'x-weir': { cost: 1, validate: false } } },
+    };
+    const document = JSON.stringify({ openapi: '3.1.0', info: { title: 't', version: '1' }, paths }, null, 2);
+    await writeFile(join(dirname(config), 'second.yaml'), document);
+  });
+  const settings = { WEIR_OPERATIONS_OPENAPI: 'second.yaml' };
+
+  it('the list has every price, and marks what is unpriced, shadowed and ambiguous', async () => {
+    const { code, stdout } = await runWeir(['operations', '--format', 'json', '--config', config], settings);
+    expect(code).toBe(0);
+    const list = JSON.parse(stdout) as {
+      path: string;
+      cost: number;
+      remarks: { kind: string; text: string }[];
+    }[];
+    expect(
+      list.map(({ path, cost, remarks }) => [path, cost, remarks.map(({ kind }) => kind).join()]),
+    ).toEqual([
+      ['/v4/priced/{id}', 3, ''],
+      ['/v3/unpriced', 1, 'unpriced'],
+      ['/v3/slash/', 2, 'shadowed'],
+      ['/v3/{a}/b', 1, 'ambiguous'],
+      ['/v3/a/{b}', 1, 'ambiguous'],
+      ['/v3/free-form', 1, ''],
+    ]);
+    const markdown = await runWeir(['operations', '--format', 'markdown', '--config', config], settings);
+    expect(markdown.stdout).toContain(
+      '| GET | /v4/priced/{id} | GET /v4/priced/{id} | 3 | read | parameters |',
+    );
+    const table = await runWeir(['operations', '--config', config], settings);
+    expect(table.stdout).toMatch(/^METHOD +PATH +OPERATION +COST/);
+    expect((await runWeir(['operations', '--format', 'xml', '--config', config])).stderr).toMatch(
+      /^--format xml is not one of/,
+    );
+  });
+
+  it('check ends with a summary, and warns of what no request reaches', async () => {
+    const { code, stdout, stderr } = await runWeir(['check', '--config', config], settings);
+    expect(code).toBe(0);
+    expect(stdout).toContain(
+      '6 operations (2 cost more than 1 point, 1 without a written cost, 1 unvalidated)',
+    );
+    expect(stderr).toMatch(
+      /second\.yaml:\d+: warning: GET \/v3\/slash\/ is shadowed: The path has a trailing slash\.\n/,
+    );
+  });
+});
