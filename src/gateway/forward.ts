@@ -6,11 +6,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import httpProxy from '@fastify/http-proxy';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { isAbandoned } from './http/closing.ts';
 import { pushForwarded, type TrustedProxies } from './http/forwarded.ts';
 import { requestFields } from './http/headers.ts';
 import { hasBody } from './http/inspect.ts';
+import type { Upgrades } from './http/upgrades.ts';
 import type { Exchange } from './types.ts';
 import { Relay } from './upstream/relay.ts';
+import { TunnelRelay } from './upstream/tunnel.ts';
 import { UploadBody } from './upstream/upload-body.ts';
 import type { Upstream } from './upstream/upstreams.ts';
 
@@ -19,6 +22,7 @@ const TRAILERS = /(?:^|,)\s*trailers\s*(?:,|$)/i;
 /** What every forwarded request shares. */
 export interface ForwardContext {
   readonly trusted: TrustedProxies;
+  readonly upgrades: Upgrades;
   readonly maxBodyBytes: number;
   readonly baseUrl: string;
 }
@@ -52,8 +56,12 @@ export function forward(
   request: IncomingMessage,
   response: ServerResponse,
   exchange: Exchange,
-  { trusted, maxBodyBytes, baseUrl }: ForwardContext,
+  { trusted, maxBodyBytes, baseUrl, upgrades }: ForwardContext,
 ): void {
+  if (isAbandoned(response)) {
+    response.destroy();
+    return;
+  }
   const { target } = exchange;
   if (target === undefined) throw new TypeError('forward needs a normalised target');
   const options = {
@@ -62,7 +70,17 @@ export function forward(
     headers: upstreamFields(request, exchange, trusted.has(request.socket)),
     body: exchange.body ?? (hasBody(request) ? new UploadBody(request, response, maxBodyBytes) : null),
   };
-  new Relay(upstream, options, response, exchange, baseUrl).start();
+  const head = upgrades.headOf(request);
+  if (head === undefined) new Relay(upstream, options, response, exchange, baseUrl).start();
+  else
+    new TunnelRelay(
+      upstream,
+      { ...options, upgrade: 'websocket' },
+      response,
+      exchange,
+      baseUrl,
+      head,
+    ).start();
 }
 
 /** The fields that an upstream sees: the client's end-to-end ones, and what the gateway says of the request. */

@@ -19,6 +19,7 @@ import { TrustedProxies } from './http/forwarded.ts';
 import { inspect } from './http/inspect.ts';
 import { capConnections, shedLoad } from './http/overload.ts';
 import { closeWithin, createServer, type ListenSettings } from './http/server.ts';
+import { Upgrades } from './http/upgrades.ts';
 import { identify } from './identify.ts';
 import { normalise, type PathProfile } from './normalise.ts';
 import { METHODS, type PriceList } from './operations.ts';
@@ -77,8 +78,9 @@ export interface Gateway {
 export async function createGateway(parts: GatewayParts): Promise<Gateway> {
   const { baseUrl, listen } = parts;
   const upstreams = new Upstreams(parts.upstream);
-  const context = { trusted: new TrustedProxies(listen.trustedProxies), baseUrl, ...listen };
   const app = createServer(listen, METHODS, baseUrl);
+  const trusted = new TrustedProxies(listen.trustedProxies);
+  const context = { trusted, upgrades: new Upgrades(app), baseUrl, maxBodyBytes: listen.maxBodyBytes };
   const surplus = capConnections(app.server, listen.maxConnections);
   const stages = { ...parts, upstreams, noteUnlisted: createUnlistedLog(parts.log) };
 
@@ -117,7 +119,10 @@ export async function createGateway(parts: GatewayParts): Promise<Gateway> {
   });
   return {
     listen: ({ host, port }) => app.listen({ host, port }),
-    close: (graceMs) => closeWithin(app, upstreams, graceMs),
+    async close(graceMs) {
+      await closeWithin(app, context.upgrades, graceMs);
+      await upstreams.destroy();
+    },
   };
 }
 

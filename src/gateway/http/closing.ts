@@ -47,7 +47,8 @@ export function isAbandoned({ destroyed, req: { socket } }: ServerResponse): boo
   return destroyed || socket.destroyed || socket.writableEnded;
 }
 
-function linger(socket: Socket): void {
+/** Ends the writing side now, and the connection when the client has or a moment has passed. */
+export function linger(socket: Socket): void {
   const timer = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once('end', () => socket.destroy());
   socket.once('close', () => clearTimeout(timer));

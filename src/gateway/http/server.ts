@@ -4,8 +4,8 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, { type ConnectionError, type FastifyInstance } from 'fastify';
 import { problemBody, Refusal } from '../problems.ts';
-import type { Upstreams } from '../upstream/upstreams.ts';
 import { closeWith, isClosing } from './closing.ts';
+import type { Upgrades } from './upgrades.ts';
 
 export interface ListenSettings {
   readonly trustedProxies: readonly string[];
@@ -55,17 +55,15 @@ export function createServer(
 const SWEEP_MS = 50;
 
 /** Takes no further connections, lets requests under way finish for `graceMs`, then breaks off the rest. */
-export async function closeWithin(
-  app: FastifyInstance,
-  upstreams: Upstreams,
-  graceMs: number,
-): Promise<void> {
+export async function closeWithin(app: FastifyInstance, upgrades: Upgrades, graceMs: number): Promise<void> {
   const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_MS);
-  const breakOff = setTimeout(() => app.server.closeAllConnections(), graceMs);
+  const breakOff = setTimeout(() => {
+    upgrades.breakOff();
+    app.server.closeAllConnections();
+  }, graceMs);
   await app.close();
   clearInterval(sweep);
   clearTimeout(breakOff);
-  await upstreams.destroy();
 }
 
 /** A request that ends in the parser: it never became one, so it has no exchange, no log line and no charge. */

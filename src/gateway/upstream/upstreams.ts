@@ -82,12 +82,7 @@ export class Upstreams {
     return this.#main;
   }
 
-  /** Lets requests under way finish, then closes every connection. */
-  async close(): Promise<void> {
-    await Promise.all([this.#main, ...this.#byPrefix].map(({ pool }) => pool.close()));
-  }
-
-  /** Breaks off what is under way. */
+  /** Closes every connection, and with them what is under way. */
   async destroy(): Promise<void> {
     await Promise.all([this.#main, ...this.#byPrefix].map(({ pool }) => pool.destroy()));
   }
