@@ -1,12 +1,12 @@
 /**
- * A sliding log of points whose charges share an entry while they fall in the same 1/64 of the window. An entry
+ * A sliding log of points whose charges share an entry while they fall in the same 1/100 of the window. An entry
  * leaves when its *last* charge is a window old, so no window ever holds more than the limit; an early charge of an
- * entry stays up to 1/64 of a window longer than it must, which costs a saturating client under 2 %. At most 65
+ * entry stays up to 1/100 of a window longer than it must, which costs a saturating client under 1 %. At most 101
  * entries. The same counter as lua/charge.lua, step by step.
  */
 import type { BucketState } from './store.ts';
 
-const SLOTS_PER_WINDOW = 64;
+const SLOTS_PER_WINDOW = 100;
 
 export class CoalescedLog {
   #total = 0;

@@ -1,3 +1,6 @@
+import { writeSection } from '../../bench/counter/section.ts';
+import { hardware } from '../../bench/lab/machine.ts';
+
 /** One line of the table of failures. */
 export interface FaultRow {
   readonly name: string;
@@ -11,9 +14,13 @@ export interface FaultRow {
   readonly recoveryMs: number;
 }
 
-/** Prints the table. */
+/** Prints the table; `WEIR_WRITE_RESULTS=1` puts it into bench/RESULTS.md as well. */
 export function saveFaultTable(rows: readonly FaultRow[], outageMs: number): void {
-  console.log(`${faultTable(rows, outageMs)}\n`);
+  const table = faultTable(rows, outageMs);
+  console.log(`${table}\n`);
+  if (process.env.WEIR_WRITE_RESULTS !== '1') return;
+  const head = `## A failing store\n\n${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC, \`npm run bench:faults\`, ${hardware()}.`;
+  writeSection('faults', `${head}\n${table}`);
 }
 
 function faultTable(rows: readonly FaultRow[], outageMs: number): string {

@@ -12,7 +12,7 @@ export interface ClockedStore {
 
 const US_PER_SECOND = 1_000_000;
 /** Charges of one slot share an entry, which leaves with the last of them: the counter's only inexactness. */
-const SLOTS_PER_WINDOW = 64;
+const SLOTS_PER_WINDOW = 100;
 const START_US = 1_790_000_000 * US_PER_SECOND;
 
 interface Step {

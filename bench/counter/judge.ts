@@ -1,0 +1,71 @@
+import type { Arrival } from './patterns.ts';
+
+export const WINDOW_MS = 1000;
+
+/** A decision, with the two moments between which the counter made it. */
+export interface Decided {
+  readonly sentMs: number;
+  readonly receivedMs: number;
+  readonly cost: number;
+  readonly isAdmitted: boolean;
+}
+
+export interface Verdict {
+  /** Points of the fullest window over the limit: above 1 the counter has broken its word. */
+  readonly worstWindow: number;
+  /** Points admitted over what an exact sliding log would have admitted of the same arrivals. */
+  readonly usefulShare: number;
+}
+
+/**
+ * A window counts only what was certainly decided in it: sent after it began and answered before it ended. So no slow
+ * answer is held against a counter; the true worst window may be a little fuller.
+ */
+export function judge(decided: readonly Decided[], limit: number): Verdict {
+  const admitted = decided.filter(({ isAdmitted }) => isAdmitted).sort((a, b) => a.sentMs - b.sentMs);
+  const points = admitted.reduce((sum, { cost }) => sum + cost, 0);
+  return {
+    worstWindow: worstWindow(admitted) / limit,
+    usefulShare: points / exactPoints(decided, limit),
+  };
+}
+
+function worstWindow(admitted: readonly Decided[]): number {
+  let worst = 0;
+  for (const [first, { sentMs }] of admitted.entries()) {
+    let points = 0;
+    for (let index = first; index < admitted.length; index++) {
+      const charge = admitted[index];
+      if (charge === undefined || charge.sentMs >= sentMs + WINDOW_MS) break;
+      if (charge.receivedMs < sentMs + WINDOW_MS) points += charge.cost;
+    }
+    worst = Math.max(worst, points);
+  }
+  return worst;
+}
+
+/** What an exact sliding log admits of the same requests, at the moments at which they were sent. */
+function exactPoints(decided: readonly Decided[], limit: number): number {
+  const arrivals: Arrival[] = decided
+    .map(({ sentMs, cost }) => ({ atMs: sentMs, cost }))
+    .sort((a, b) => a.atMs - b.atMs);
+  const log: Arrival[] = [];
+  let oldest = 0;
+  let held = 0;
+  let total = 0;
+  for (const { atMs, cost } of arrivals) {
+    for (
+      let entry = log[oldest];
+      entry !== undefined && entry.atMs <= atMs - WINDOW_MS;
+      entry = log[oldest]
+    ) {
+      held -= entry.cost;
+      oldest += 1;
+    }
+    if (held + cost > limit) continue;
+    log.push({ atMs, cost });
+    held += cost;
+    total += cost;
+  }
+  return total;
+}

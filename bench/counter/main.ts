@@ -1,0 +1,32 @@
+/** `npm run bench:counter`: how exact the counter is, and what it costs, beside what people would take instead. */
+import { Command } from 'commander';
+import { startRedisServer } from '../../test/fixtures/redis-server.ts';
+import { measureAccuracy } from './accuracy.ts';
+import { writeCounterReport } from './report.ts';
+import { measureScript } from './script-cost.ts';
+import { measureThroughput } from './throughput.ts';
+
+const PARTS = ['accuracy', 'throughput', 'script'];
+
+const program = new Command('bench:counter')
+  .description('Measures the counter beside others, and writes its section of bench/RESULTS.md.')
+  .option('--only <part>', `one of ${PARTS.join(', ')}; prints without writing`)
+  .parse();
+
+const { only } = program.opts<{ only?: string }>();
+if (only !== undefined && !PARTS.includes(only)) {
+  program.error(`--only takes one of ${PARTS.join(', ')}, not ${only}`);
+}
+
+const server = await startRedisServer();
+try {
+  const wants = (part: string) => only === undefined || only === part;
+  const accuracy = wants('accuracy') ? await measureAccuracy(server.url) : [];
+  const throughput = wants('throughput') ? await measureThroughput(server.url) : [];
+  const { costs, sizes } = wants('script') ? await measureScript(server.url) : { costs: [], sizes: [] };
+  if (only === undefined) writeCounterReport({ accuracy, throughput, costs, sizes }, 'npm run bench:counter');
+  for (const { pattern, verdicts } of accuracy) console.log(pattern, verdicts);
+  for (const table of [throughput, costs, sizes]) if (table.length > 0) console.table(table);
+} finally {
+  await server.stop();
+}

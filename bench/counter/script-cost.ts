@@ -1,0 +1,143 @@
+import { Redis } from 'ioredis';
+import { bucketKey } from '../../src/store/keys.ts';
+import { defineScripts, runCharge } from '../../src/store/redis-scripts.ts';
+import type { Charge } from '../../src/store/store.ts';
+
+export interface CostRow {
+  readonly state: string;
+  readonly buckets: number;
+  /** By INFO commandstats, the Lua and its commands included; the least of five runs. */
+  readonly usPerCall: number;
+}
+
+export interface SizeRow {
+  readonly state: string;
+  /** By MEMORY USAGE, key and expiry included. */
+  readonly bytes: number;
+}
+
+const CALLS = 6000;
+const RUNS = 5;
+const IN_FLIGHT = 50;
+const MANY_ACCOUNTS = 1_000_000;
+
+interface Scene {
+  readonly state: string;
+  readonly limit: number;
+  readonly windowSeconds: number;
+  accountOf(call: number): number;
+  /** Pause between groups of calls, so that entries open and expire. */
+  readonly pauseMs: number;
+}
+
+const scenes: readonly Scene[] = [
+  {
+    state: 'quiet accounts, first charge',
+    limit: 500,
+    windowSeconds: 1,
+    accountOf: (call) => 2e6 + call,
+    pauseMs: 0,
+  },
+  { state: 'busy account', limit: 1_000_000, windowSeconds: 1, accountOf: () => 1, pauseMs: 5 },
+  { state: 'saturated account, refused', limit: 100, windowSeconds: 1, accountOf: () => 2, pauseMs: 5 },
+  {
+    state: '1,000 accounts',
+    limit: 1_000_000,
+    windowSeconds: 1,
+    accountOf: (call) => 100 + (call % 1000),
+    pauseMs: 0,
+  },
+];
+
+/** What a call of charge.lua costs Redis, and what a bucket takes of its memory. */
+export async function measureScript(url: string): Promise<{ costs: CostRow[]; sizes: SizeRow[] }> {
+  const client = new Redis(url);
+  defineScripts(client);
+  const costs: CostRow[] = [];
+  for (const buckets of [1, 2]) {
+    for (const scene of scenes) {
+      console.log(`script: ${scene.state}, ${buckets} bucket(s)`);
+      costs.push({ state: scene.state, buckets, usPerCall: await cheapestRun(client, scene, buckets) });
+    }
+  }
+  const sizes = await measureSizes(client);
+  console.log(`script: ${MANY_ACCOUNTS} accounts`);
+  await fill(client, MANY_ACCOUNTS);
+  const many: Scene = {
+    state: '1,000,000 accounts',
+    limit: 1_000_000,
+    windowSeconds: 600,
+    accountOf: (call) => (call * 7919) % MANY_ACCOUNTS,
+    pauseMs: 0,
+  };
+  for (const buckets of [1, 2]) {
+    costs.push({ state: many.state, buckets, usPerCall: await cheapestRun(client, many, buckets) });
+  }
+  client.disconnect();
+  return { costs, sizes };
+}
+
+function chargeOf(account: number, buckets: number, { limit, windowSeconds }: Scene): Charge {
+  const tag = `org_${account % 1000}`;
+  const all = [
+    { key: bucketKey('cost', tag, 'account-read', `acct_${account}`), limit },
+    { key: bucketKey('cost', tag, 'organization-read', tag), limit: limit * 1000 },
+  ];
+  return { buckets: all.slice(0, buckets), cost: 1, windowSeconds };
+}
+
+async function cheapestRun(client: Redis, scene: Scene, buckets: number): Promise<number> {
+  let cheapest = Number.POSITIVE_INFINITY;
+  for (let run = 0; run < RUNS; run++) {
+    const before = await evalStats(client);
+    for (let call = 0; call < CALLS / (scene.pauseMs > 0 ? 4 : 1); call += IN_FLIGHT) {
+      const charges = Array.from({ length: IN_FLIGHT }, (_, index) =>
+        chargeOf(scene.accountOf(run * CALLS + call + index), buckets, scene),
+      );
+      await Promise.all(charges.map((charge) => runCharge(client, [charge])));
+      if (scene.pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, scene.pauseMs));
+    }
+    const after = await evalStats(client);
+    cheapest = Math.min(cheapest, (after.us - before.us) / (after.calls - before.calls));
+  }
+  return cheapest;
+}
+
+async function evalStats(client: Redis): Promise<{ calls: number; us: number }> {
+  const line = /cmdstat_evalsha:calls=(\d+),usec=(\d+)/.exec(await client.info('commandstats'));
+  return { calls: Number(line?.[1] ?? 0), us: Number(line?.[2] ?? 0) };
+}
+
+async function fill(client: Redis, accounts: number): Promise<void> {
+  const scene: Scene = {
+    state: '',
+    limit: 1_000_000,
+    windowSeconds: 600,
+    accountOf: (call) => call,
+    pauseMs: 0,
+  };
+  for (let first = 0; first < accounts; first += 64 * 16) {
+    const batches = Array.from({ length: 16 }, (_, batch) =>
+      Array.from({ length: 64 }, (_call, index) => chargeOf(first + batch * 64 + index, 2, scene)),
+    );
+    await Promise.all(batches.map((charges) => runCharge(client, charges)));
+  }
+}
+
+async function measureSizes(client: Redis): Promise<SizeRow[]> {
+  const rows: SizeRow[] = [];
+  for (const [state, charges] of [
+    ['one charge in the window', 1],
+    ['ten charges over the window', 10],
+    ['charges in every slot of the window', 200],
+  ] as const) {
+    const key = bucketKey('weir', 'org_12345678', 'account-read', `acct_12345678_${charges}`);
+    const startUs = Date.now() * 1000;
+    for (let index = 0; index < charges; index++) {
+      const charge = { buckets: [{ key, limit: 1_000_000 }], cost: 1, windowSeconds: 60 };
+      await runCharge(client, [charge], startUs + Math.floor((index * 60_000_000) / Math.max(10, charges)));
+    }
+    rows.push({ state, bytes: Number(await client.memory('USAGE', key)) });
+  }
+  return rows;
+}
