@@ -20,11 +20,6 @@ export function identityMetrics(registry: Registry): IdentityObserver {
     help: 'Revocations put in force.',
     registers,
   });
-  const heard = new Gauge({
-    name: 'weir_revocations_heard',
-    help: '1 while revocations reach this replica.',
-    registers,
-  });
   return {
     identified: identifications(registry),
     providerAsked(provider, outcome, durationMs) {
@@ -32,7 +27,7 @@ export function identityMetrics(registry: Registry): IdentityObserver {
     },
     keysFetched: keysAge(registry),
     revoked: () => revocations.inc(),
-    revocationsHeard: (isHeard) => heard.set(Number(isHeard)),
+    revocationsHeard: hearing(registry),
   };
 }
 
@@ -47,17 +42,30 @@ function identifications(registry: Registry): IdentityObserver['identified'] {
 
 /** Shown from the first fetch on: a gateway that needs no keys has none that could be old. */
 function keysAge(registry: Registry): IdentityObserver['keysFetched'] {
-  let fetchedAtMs: number | undefined;
-  new Gauge({
-    name: 'weir_jwks_age_seconds',
-    help: "Time since the issuer's keys in use were fetched.",
-    registers: [registry],
-    collect() {
-      if (fetchedAtMs === undefined) this.reset();
-      else this.set((Date.now() - fetchedAtMs) / 1000);
-    },
-  });
+  let fetchedAtMs = 0;
+  let gauge: Gauge | undefined;
   return (atMs) => {
     fetchedAtMs = atMs;
+    gauge ??= new Gauge({
+      name: 'weir_jwks_age_seconds',
+      help: "Time since the issuer's keys in use were fetched.",
+      registers: [registry],
+      collect() {
+        this.set((Date.now() - fetchedAtMs) / 1000);
+      },
+    });
+  };
+}
+
+/** Shown where replicas hear of revocations at all: with a store that they share. */
+function hearing(registry: Registry): IdentityObserver['revocationsHeard'] {
+  let gauge: Gauge | undefined;
+  return (isHeard) => {
+    gauge ??= new Gauge({
+      name: 'weir_revocations_heard',
+      help: '1 while revocations reach this replica.',
+      registers: [registry],
+    });
+    gauge.set(Number(isHeard));
   };
 }

@@ -34,6 +34,7 @@ function hear(
   log: Logger,
 ): { ready: Promise<void>; close(): void } {
   if (store.kind === 'memory') return { ready: Promise.resolve(), close() {} };
+  observer.revocationsHeard(false);
   const channel = listen(store, revocationChannel(store.keyPrefix), {
     message(text) {
       const revocation = readRevocation(text);

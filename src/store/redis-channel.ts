@@ -1,4 +1,4 @@
-import { silentObserver } from './observer.ts';
+import { type StoreObserver, silentObserver } from './observer.ts';
 import { type ClusterSettings, openClusterLink } from './redis-cluster.ts';
 import {
   type LinkEvents,
@@ -51,14 +51,21 @@ export async function publish(
   message: string,
   untilMs: number,
 ): Promise<number> {
-  const link = openAnyLink(settings, { ready() {}, lost() {} });
+  let problem: string | undefined;
+  const observer: StoreObserver = {
+    ...silentObserver,
+    connectionFailed(_reason, message) {
+      problem = message;
+    },
+  };
+  const link = openAnyLink(settings, { ready() {}, lost() {} }, observer);
   const giveUpMs = performance.now() + PUBLISH_MS;
   try {
     for (;;) {
       try {
         return await publishOnce(link, name, message, untilMs);
       } catch (error) {
-        if (performance.now() >= giveUpMs) throw error;
+        if (performance.now() >= giveUpMs) throw problem === undefined ? error : new Error(problem);
         await new Promise((resume) => setTimeout(resume, RETRY_MS));
       }
     }
@@ -87,10 +94,14 @@ function recordOf(name: string): string {
   return `${name}:record`;
 }
 
-function openAnyLink(settings: RemoteStoreSettings, events: LinkEvents): RedisLink {
+function openAnyLink(
+  settings: RemoteStoreSettings,
+  events: LinkEvents,
+  observer: StoreObserver = silentObserver,
+): RedisLink {
   return settings.kind === 'cluster'
-    ? openClusterLink(settings, silentObserver, events)
-    : openLink(settings, silentObserver, events);
+    ? openClusterLink(settings, observer, events)
+    : openLink(settings, observer, events);
 }
 
 class Listening implements Channel {
