@@ -16,7 +16,7 @@ const change = fc.record<Change>({
   at: fc.nat(),
 });
 const walk = fc.record({
-  rows: fc.integer({ min: 0, max: 40 }),
+  rows: fc.integer({ min: 0, max: 25 }),
   size: fc.integer({ min: 1, max: 9 }),
   changes: fc.array(fc.array(change, { maxLength: 3 }), { maxLength: 12 }),
 });
@@ -45,7 +45,7 @@ describe.each(databases)('on $name', ({ open }) => {
         expect(new Set(met).size).toBe(met.length);
         for (const id of list.unchanged) expect(met).toContain(id);
       }),
-      { numRuns: 25 },
+      { numRuns: 15 },
     );
   }, 60_000);
 });

@@ -98,7 +98,7 @@ describe.each(databases)('on $name', (database) => {
       scopes.map(async (scope) => [scope, (await platform.subscribe(client, ['*'], { scope }))[0]] as const),
     );
     const published = eventTypes.filter((type) => type.availableForSubscription);
-    for (const { type } of published) await trigger(client, type);
+    await Promise.all(published.map(({ type }) => trigger(client, type)));
     for (const [scope, receiver] of receivers) {
       const wanted = published.filter((type) => type.allowedRoutingSubjectTypes.includes(scope));
       for (const { type } of wanted) await receiver.until(type);

@@ -1,7 +1,8 @@
 import type { Database } from '../database/schema.ts';
 import type { Job } from '../jobs/runner.ts';
 import type { DeliverySettings } from '../settings.ts';
-import { type AttemptOutcome, postWebhook } from './post.ts';
+import { logOutcome } from './attempts.ts';
+import { postWebhook } from './post.ts';
 
 /**
  * Makes one attempt at a delivery and logs it. Throws when the delivery is to be tried again later.
@@ -20,7 +21,8 @@ export async function deliver(
     .innerJoin('subscriptions', 'subscriptions.id', 'deliveries.subscription_id')
     .innerJoin('events', 'events.id', 'deliveries.event_id')
     .select(['deliveries.status', 'deliveries.attempts', 'subscription_id', 'event_id', 'events.payload'])
-    .select(['subscriptions.url', 'subscriptions.secret', 'subscriptions.status as subscription_status'])
+    .select(['url', 'secret', 'consecutive_failures', 'subscriptions.status as subscription_status'])
+    .select('consecutive_failures')
     .where('deliveries.id', '=', deliveryId)
     .executeTakeFirst();
   // Its subscription may have been deleted since, and an earlier run may have ended without telling the queue.
@@ -33,12 +35,8 @@ export async function deliver(
   const attemptedAt = now();
   const message = { url, secret, id: delivery.event_id, payload: JSON.stringify(delivery.payload) };
   const outcome = await postWebhook(message, settings.timeoutMs, settings.allowPrivate);
-  const status = await logAttempt(
-    db,
-    settings,
-    { deliveryId, attemptedAt, run: job.retryCount + 1, ...delivery },
-    outcome,
-  );
+  const attempted = { deliveryId, attemptedAt, run: job.retryCount + 1, ...delivery };
+  const status = await logOutcome(db, settings, attempted, outcome);
   if (status === 'Pending') throw new Error(outcome.error ?? 'not delivered');
 }
 
@@ -56,78 +54,4 @@ function hold(db: Database, deliveryId: string, subscriptionId: string): Promise
     await trx.updateTable('deliveries').set({ status: 'Held' }).where('id', '=', deliveryId).execute();
     return true;
   });
-}
-
-interface Attempted {
-  readonly deliveryId: string;
-  readonly subscription_id: string;
-  /** Over all runs of all its jobs. */
-  readonly attempts: number;
-  /** Of this job: a redelivery starts at 1 again. */
-  readonly run: number;
-  readonly attemptedAt: Date;
-}
-
-/** The delivery's status after the attempt. */
-function logAttempt(
-  db: Database,
-  settings: DeliverySettings,
-  attempted: Attempted,
-  outcome: AttemptOutcome,
-): Promise<string> {
-  const number = attempted.attempts + 1;
-  const isLast = attempted.run >= settings.maxAttempts;
-  return db.transaction().execute(async (trx) => {
-    await trx
-      .insertInto('delivery_attempts')
-      .values({
-        delivery_id: attempted.deliveryId,
-        number,
-        attempted_at: attempted.attemptedAt,
-        duration_ms: outcome.durationMs,
-        response_status: outcome.responseStatus,
-        error: outcome.error,
-      })
-      .execute();
-    const isPaused = await countOutcome(trx, settings, attempted, outcome);
-    const status = statusAfter(outcome.isDelivered, isPaused, isLast);
-    await trx
-      .updateTable('deliveries')
-      .set({ attempts: number, status, ...(outcome.isDelivered && { delivered_at: attempted.attemptedAt }) })
-      .where('id', '=', attempted.deliveryId)
-      .execute();
-    return status;
-  });
-}
-
-function statusAfter(isDelivered: boolean, isPaused: boolean, isLast: boolean): string {
-  if (isDelivered) return 'Delivered';
-  if (isPaused) return 'Held';
-  return isLast ? 'Failed' : 'Pending';
-}
-
-/** Keeps the subscription's row of failures, and pauses it when the row is too long. True when it is paused now. */
-async function countOutcome(
-  db: Database,
-  settings: DeliverySettings,
-  attempted: Attempted,
-  outcome: AttemptOutcome,
-): Promise<boolean> {
-  const ofSubscription = db.updateTable('subscriptions').where('id', '=', attempted.subscription_id);
-  if (outcome.isDelivered) {
-    await ofSubscription.set({ consecutive_failures: 0 }).where('consecutive_failures', '>', 0).execute();
-    return false;
-  }
-  const { consecutive_failures: failures } = await ofSubscription
-    .set((row) => ({ consecutive_failures: row('consecutive_failures', '+', 1) }))
-    .returning('consecutive_failures')
-    .executeTakeFirstOrThrow();
-  // Standard Webhooks: 410 Gone says that the endpoint wants no more.
-  const reason = outcome.responseStatus === 410 ? 'EndpointGone' : 'EndpointFailing';
-  if (reason !== 'EndpointGone' && failures < settings.pauseAfterFailures) return false;
-  await ofSubscription
-    .set({ status: 'Paused', paused_reason: reason, updated_at: attempted.attemptedAt })
-    .where('status', '=', 'Active')
-    .execute();
-  return true;
 }

@@ -30,13 +30,15 @@ export function runQueue(
   onError: (error: Error) => void,
 ): Runner {
   const underWay = new Set<Promise<void>>();
+  // Reported together, before the next look for jobs; a crash before that runs them again.
+  let done: string[] = [];
   let isStopped = false;
   const alarm = createAlarm(POLL_MS);
 
   const run = async (job: PgBoss.JobWithMetadata<Job['data']>) => {
     try {
       await handle(job);
-      await boss.complete(queue.name, job.id);
+      done.push(job.id);
     } catch (error) {
       await boss.fail(queue.name, job.id, { message: String(error) });
     }
@@ -50,10 +52,16 @@ export function runQueue(
       });
     underWay.add(running);
   };
+  const report = async () => {
+    const ids = done;
+    done = [];
+    if (ids.length > 0) await boss.complete(queue.name, ids);
+  };
   const loop = async () => {
     while (!isStopped) {
       const batchSize = queue.concurrency - underWay.size;
       const woken = alarm.set();
+      await report();
       const jobs =
         batchSize > 0
           ? await boss.fetch<Job['data']>(queue.name, { batchSize, includeMetadata: true, priority: false })
@@ -63,6 +71,7 @@ export function runQueue(
       else alarm.ring();
     }
     await Promise.all(underWay);
+    await report();
   };
   const ended = loop().catch(onError);
   return {

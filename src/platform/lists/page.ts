@@ -39,12 +39,12 @@ export async function readPage<Row>(
 ): Promise<ListBody> {
   const size = Number(call.query['page[size]'] ?? DEFAULT_SIZE);
   const query = JSON.stringify([call.operationId, call.caller, readFilters(call), rules.boundTo ?? '']);
-  const rows = await source.fetch(startOf(sealer, call, query, rules), size + 1);
+  const start = startOf(sealer, call, query, rules);
+  const [rows, totalSize] = await Promise.all([source.fetch(start, size + 1), source.count?.()]);
   const data = rows.slice(0, size);
   const last = data.at(-1);
   const nextPageToken =
     last !== undefined && rows.length > size ? sealer.seal([source.keyOf(last)], query) : '';
-  const totalSize = await source.count?.();
   return {
     data: data.map((row) => source.toBody(row)),
     pagination: { nextPageToken, ...(totalSize !== undefined && { totalSize }) },

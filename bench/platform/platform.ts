@@ -1,0 +1,75 @@
+/**
+ * Events delivered per second and list pages per second, on each database of the tests, with their ratio.
+ * `npx tsx bench/platform/platform.ts`
+ */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { startPlatform } from '../../src/platform/server.ts';
+import { ACCT_1, type Client, createClient } from '../../test/platform/fixtures/client.ts';
+import { databases } from '../../test/platform/fixtures/databases.ts';
+import { trigger } from '../../test/platform/fixtures/platform.ts';
+
+const EVENTS = 1000;
+const PAGES = 1000;
+const CLIENTS = 16;
+
+for (const { name, open } of databases) {
+  const database = await open();
+  const platform = await startPlatform({
+    ...{ host: '127.0.0.1', port: 0, database: database.settings, seed: true, triggers: true },
+    deliveries: { allowPrivate: true },
+  });
+  const client = createClient(platform.url, ACCT_1);
+  const pagesPerSecond = await measurePages(client);
+  const eventsPerSecond = await measureEvents(client);
+  console.log(
+    `${name}: ${Math.round(eventsPerSecond)} events/s delivered, ${Math.round(pagesPerSecond)} pages/s`,
+  );
+  await platform.close();
+  await database.close();
+}
+
+/** Pages of 25 payees, with their count, asked for by several clients at once. */
+async function measurePages(client: Client): Promise<number> {
+  const ask = async (count: number) => {
+    for (let i = 0; i < count; i++) await client.get('/v3/payments/payees');
+  };
+  await ask(50);
+  const startedMs = performance.now();
+  await Promise.all(Array.from({ length: CLIENTS }, () => ask(PAGES / CLIENTS)));
+  return (PAGES * 1000) / (performance.now() - startedMs);
+}
+
+/** Events that waited for a paused subscription, from its resumption to the last arrival. */
+async function measureEvents(client: Client): Promise<number> {
+  let arrived = 0;
+  let finish: () => void = () => undefined;
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  const receiver = createServer((request, response) => {
+    request.resume().on('end', () => {
+      response.writeHead(204).end();
+      if (++arrived === EVENTS) finish();
+    });
+  });
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`;
+  const body = { url, subscribedEvents: ['Transfer.Created'] };
+  const created = await client.send('POST', '/v3/platform/webhook-subscriptions', body);
+  const path = `/v3/platform/webhook-subscriptions/${created.body.id}`;
+  await client.send('PATCH', path, { status: 'Paused' });
+  for (let i = 0; i < EVENTS; i += CLIENTS) {
+    const batch = Math.min(CLIENTS, EVENTS - i);
+    await Promise.all(Array.from({ length: batch }, () => trigger(client, 'Transfer.Created')));
+  }
+  let held = 0;
+  while (held < EVENTS) held = (await client.walk(`${path}/deliveries?page[size]=100`)).length;
+  const startedMs = performance.now();
+  await client.send('PATCH', path, { status: 'Active' });
+  await finished;
+  const rate = (EVENTS * 1000) / (performance.now() - startedMs);
+  receiver.closeAllConnections();
+  receiver.close();
+  return rate;
+}
