@@ -64,7 +64,7 @@ export function settleOptions(options: PlatformOptions): PlatformSettings {
     deliveries: {
       timeoutMs: 15_000,
       retryBaseSeconds: 5,
-      // 5 s doubled eleven times: the last attempt comes about eight hours after the first.
+      // The delays double from 5 s: the last attempt comes three to six hours after the first.
       maxAttempts: 12,
       pauseAfterFailures: 20,
       concurrency: 32,
