@@ -13,7 +13,9 @@ export async function demo(): Promise<void> {
   const platform = await startPlatformProcess(new URL(configuration.settings.upstream.url));
   try {
     const gateway = await runGateway(configuration);
+    platform.once('exit', endWithPlatform);
     closeOnSignal(async () => {
+      platform.off('exit', endWithPlatform);
       await gateway.close();
       platform.kill('SIGTERM');
     });
@@ -24,6 +26,7 @@ export async function demo(): Promise<void> {
   }
 }
 
+/** The platform ends by itself when this process does: the channel between the two closes. */
 async function startPlatformProcess({ hostname, port }: URL): Promise<ChildProcess> {
   const program = process.argv[1] ?? '';
   const command = [...process.execArgv, program, 'platform', '--host', hostname, '--port', port || '80'];
@@ -32,9 +35,13 @@ async function startPlatformProcess({ hostname, port }: URL): Promise<ChildProce
     throw new CommandError('The demo needs its platform, which did not start: its own words stand above.');
   });
   await Promise.race([once(child, 'message'), ended]);
-  child.on('exit', () => process.exit(1));
-  child.disconnect();
+  ended.catch(() => {});
   return child;
+}
+
+function endWithPlatform(): void {
+  process.stderr.write('The platform has ended, and the demo with it.\n');
+  process.exit(1);
 }
 
 function whatToTry(url: string, adminUrl: string): string {

@@ -69,7 +69,8 @@ async function platform(flags: { host: string; port: string; data?: string }): P
     ...(flags.data && { database: { kind: 'directory', path: flags.data } as const }),
   });
   process.stdout.write(`platform listening on ${running.url}\n`);
-  process.send?.({ url: running.url });
+  // The demo that started this process waits for the word; it may have gone in the meantime.
+  process.send?.({ url: running.url }, undefined, undefined, () => {});
   closeOnSignal(() => running.close());
 }
 

@@ -88,7 +88,7 @@ async function untilAnswering(store: Store, keyPrefix: string): Promise<void> {
   }
 }
 
-/** Closes once on SIGTERM or SIGINT; a second signal ends the process at once. */
+/** Closes once on SIGTERM or SIGINT, or when the process that started this one is gone; a second signal ends it at once. */
 export function closeOnSignal(close: () => Promise<void>): void {
   let isClosing = false;
   const onSignal = (): void => {
@@ -98,4 +98,7 @@ export function closeOnSignal(close: () => Promise<void>): void {
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
+  process.once('disconnect', () => {
+    if (!isClosing) onSignal();
+  });
 }

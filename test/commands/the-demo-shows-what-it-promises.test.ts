@@ -11,19 +11,21 @@ const WEIR = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const run = promisify(execFile);
 
 let demo: ChildProcess | undefined;
+let upstreamUrl = '';
 afterEach(async () => {
-  if (demo === undefined || demo.exitCode !== null) return;
+  if (demo === undefined || demo.exitCode !== null || demo.signalCode !== null) return;
   const ended = once(demo, 'exit');
   demo.kill('SIGTERM');
   await ended;
 });
 
 async function startDemo(): Promise<string> {
+  upstreamUrl = `http://127.0.0.1:${await freePort()}`;
   const env = {
     PATH: process.env.PATH,
     WEIR_PORT: '0',
     WEIR_ADMIN_PORT: '0',
-    WEIR_UPSTREAM_URL: `http://127.0.0.1:${await freePort()}`,
+    WEIR_UPSTREAM_URL: upstreamUrl,
   };
   const child = spawn(process.execPath, [WEIR, 'demo'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   demo = child;
@@ -31,7 +33,7 @@ async function startDemo(): Promise<string> {
   child.stdout.on('data', (chunk) => {
     output += chunk;
   });
-  await expect.poll(() => output, { timeout: 15_000 }).toContain('Ctrl-C');
+  await expect.poll(() => output, { timeout: 60_000 }).toContain('Ctrl-C');
   return output;
 }
 
@@ -44,6 +46,23 @@ it('prints three curl lines that work, the last of which shows a 429', async () 
   );
   expect(statuses).toEqual([['200'], [expect.stringMatching(/^20[02]$/)], ['201', '429']]);
   for (const answer of answers) expect(answer).toMatch(/^RateLimit: "account-(read|write)";r=\d+;t=1/m);
+}, 90_000);
+
+it('the platform ends with the demo, even when the demo is killed', async () => {
+  await startDemo();
+  const platformUrl = upstreamUrl;
+  expect((await fetch(`${platformUrl}/v3/platform/webhook-event-types`)).status).toBeLessThan(500);
+  demo?.kill('SIGKILL');
+  await expect
+    .poll(
+      () =>
+        fetch(platformUrl).then(
+          () => 'answers',
+          () => 'gone',
+        ),
+      { timeout: 10_000 },
+    )
+    .toBe('gone');
 });
 
 it('a busy port is told in words, and nothing stays behind', async () => {
