@@ -91,6 +91,8 @@ export class Schemas {
       copy[key] =
         key === '$ref' && typeof one === 'string' ? this.#reference(one, file) : this.#translated(one, file);
     }
+    // The draft lets an `enum` be empty; real documents have some that mean no more than what stands beside them.
+    if (Array.isArray(copy.enum) && copy.enum.length === 0) delete copy.enum;
     if (this.#isOldDialect) modernise(copy);
     return copy;
   }
