@@ -2,6 +2,7 @@ import { describe } from 'vitest';
 import { missingTools, whyNotRun } from '../fixtures/helm.ts';
 
 const missing = missingTools();
+if (missing.length > 0) console.warn(whyNotRun(missing));
 
 /**
  * A block of tests that need helm, kubeconform and promtool. Without them it is skipped under a name that says so;
