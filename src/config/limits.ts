@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import type { limitsSchema } from './limits-schema.ts';
+import type { limitsSchema } from './limits/schema.ts';
 
 /** The name of a bucket, in the store and, save the person buckets, in the RateLimit headers. */
 export type BucketName = keyof Static<typeof limitsSchema>['defaults'];

@@ -2,7 +2,7 @@ import type { JSONWebKeySet } from 'jose';
 import { identityFindings } from './callers/findings.ts';
 import { parseKeyFile } from './callers/key-file.ts';
 import { type Identities, parseIdentities } from './identities.ts';
-import { LimitsFiles } from './limits-files.ts';
+import { LimitsFiles } from './limits/files.ts';
 import { ConfigError } from './problem.ts';
 import type { Environment } from './reader/environment.ts';
 import { parse, resolveFiles } from './reader/parse.ts';

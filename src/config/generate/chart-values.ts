@@ -1,6 +1,6 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { identitiesSchema } from '../identities-schema.ts';
-import { limitsSchema } from '../limits-schema.ts';
+import { limitsSchema } from '../limits/schema.ts';
 import { asNode, kindOf, type SchemaNode } from '../reader/schema-node.ts';
 import { settingsSchema } from '../settings.ts';
 import { storeSchema } from '../store-settings.ts';

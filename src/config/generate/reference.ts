@@ -1,5 +1,5 @@
 import { identitiesSchema } from '../identities-schema.ts';
-import { limitsSchema } from '../limits-schema.ts';
+import { limitsSchema } from '../limits/schema.ts';
 import { asNode } from '../reader/schema-node.ts';
 import { settingsSchema } from '../settings.ts';
 import { type Row, rowsOf } from './rows.ts';

@@ -1,10 +1,10 @@
 import type { Static } from 'typebox';
-import type { BucketName, GivenLimit, Limits, OverrideMaps, Overrides } from './limits.ts';
-import { limitsSchema, overridesSchema } from './limits-schema.ts';
-import { ConfigError } from './problem.ts';
-import type { Finding } from './reader/check.ts';
-import { parse } from './reader/parse.ts';
-import { endOf } from './reader/until.ts';
+import type { BucketName, GivenLimit, Limits, OverrideMaps, Overrides } from '../limits.ts';
+import { ConfigError } from '../problem.ts';
+import type { Finding } from '../reader/check.ts';
+import { parse } from '../reader/parse.ts';
+import { endOf } from '../reader/until.ts';
+import { limitsSchema, overridesSchema } from './schema.ts';
 
 /** limits.yaml as the gateway uses it. Throws a ConfigError that carries every problem. */
 export function parseLimits(text: string, file: string): Limits {

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { limitInForce } from '../../../src/config/limits.ts';
-import { LimitsFiles } from '../../../src/config/limits-files.ts';
+import { LimitsFiles } from '../../../../src/config/limits/files.ts';
+import { limitInForce } from '../../../../src/config/limits.ts';
 
 let folder: string;
 beforeEach(() => {

@@ -1,0 +1,90 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, it, vi } from 'vitest';
+import { LIMITS, WINDOW_SECONDS } from '../fixtures/configuration.ts';
+import { sendTo } from '../fixtures/gateway.ts';
+import { startUpstream } from '../fixtures/upstream.ts';
+import { startWeir } from '../fixtures/weir-process.ts';
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+const WITHIN = { timeout: 15_000, interval: 20 };
+
+/** About 1 MiB, the most that a ConfigMap holds. */
+const OVERRIDES = 17_000;
+
+function overridesOf(accountRead: number): string {
+  const lines = Array.from(
+    { length: OVERRIDES },
+    (_, index) => `  acct_${index}: { account-read: ${accountRead} }`,
+  );
+  return ['accounts:', ...lines].join('\n');
+}
+
+it('a file of overrides as large as a ConfigMap may be is taken over without a failed request', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-many-'));
+  closing.push(() => rmSync(folder, { recursive: true }));
+  const files = { limits: join(folder, 'limits.yaml'), overrides: join(folder, 'overrides.yaml') };
+  writeFileSync(files.limits, JSON.stringify({ windowSeconds: WINDOW_SECONDS, defaults: LIMITS }));
+  writeFileSync(files.overrides, overridesOf(1_000_000));
+  const upstream = await startUpstream();
+  closing.push(() => upstream.close());
+  const weir = await startWeir({
+    upstreamUrl: upstream.url,
+    settings: {
+      limits: { file: files.limits, overrides: [files.overrides] },
+      log: { level: 'info', access: false },
+    },
+  });
+  closing.push(() => weir.close());
+
+  let isLoading = true;
+  const statuses = new Set<number>();
+  const policies = new Set<string | null>();
+  const client = async () => {
+    while (isLoading) {
+      const answer = await sendTo(weir.url, 'GET', '/v3/things', { token: 'lonely' });
+      await answer.arrayBuffer();
+      statuses.add(answer.status);
+      policies.add(answer.headers.get('RateLimit-Policy')?.split(',')[0] ?? null);
+    }
+  };
+  const clients = Array.from({ length: 4 }, client);
+  closing.push(async () => {
+    isLoading = false;
+    await Promise.allSettled(clients);
+  });
+  await vi.waitFor(() => expect(policies.size).toBe(1), WITHIN);
+  writeFileSync(files.overrides, overridesOf(2_000_000));
+  await vi.waitFor(() => expect(policies.size).toBe(2), WITHIN);
+  isLoading = false;
+  await Promise.all(clients);
+  expect([...policies]).toEqual(['"account-read";q=1000000;w=60', '"account-read";q=2000000;w=60']);
+  expect([...statuses]).toEqual([200]);
+});
+
+it('one with a problem is refused whole, with its line', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-many-'));
+  closing.push(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'limits.yaml');
+  writeFileSync(file, overridesOf(1_000_000));
+  const upstream = await startUpstream();
+  closing.push(() => upstream.close());
+  const weir = await startWeir({
+    upstreamUrl: upstream.url,
+    settings: { limits: { file }, log: { level: 'info' } },
+  });
+  closing.push(() => weir.close());
+  writeFileSync(file, `${overridesOf(2_000_000)}\n  acct_last: { account-read: many }\n`);
+  await vi.waitFor(
+    () =>
+      expect(weir.lines.join('\n')).toContain(
+        `${file}:${OVERRIDES + 2}: accounts.acct_last.account-read: must be`,
+      ),
+    WITHIN,
+  );
+});
