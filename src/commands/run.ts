@@ -19,6 +19,11 @@ export interface RunningGateway {
   readonly adminUrl: string;
   /** Turns readiness off, finishes what is under way, then closes everything. */
   close(): Promise<void>;
+  /**
+   * As `close`, but still takes requests for `shutdown.drainDelaySeconds`, each the last of its connection: load
+   * balancers need that long to hear that this replica is not ready.
+   */
+  drain(): Promise<void>;
 }
 
 export async function runGateway(configuration: Configuration): Promise<RunningGateway> {
@@ -60,6 +65,12 @@ export async function runGateway(configuration: Configuration): Promise<RunningG
     identity.close();
     await store.close();
   };
+  const drain = async (): Promise<void> => {
+    isReady = false;
+    log.info('weir is draining');
+    await setTimeout(settings.shutdown.drainDelaySeconds * 1000);
+    await close();
+  };
   try {
     await Promise.all([untilAnswering(store, settings.store.keyPrefix), identity.ready]);
     const url = await gateway.listen(settings.listen);
@@ -68,7 +79,7 @@ export async function runGateway(configuration: Configuration): Promise<RunningG
       { url, adminUrl, upstream: new URL(settings.upstream.url).origin, store: settings.store.kind },
       'weir is listening',
     );
-    return { url, adminUrl, close };
+    return { url, adminUrl, close, drain };
   } catch (error) {
     await close();
     throw error;
@@ -88,17 +99,20 @@ async function untilAnswering(store: Store, keyPrefix: string): Promise<void> {
   }
 }
 
-/** Closes once on SIGTERM or SIGINT, or when the process that started this one is gone; a second signal ends it at once. */
-export function closeOnSignal(close: () => Promise<void>): void {
+/**
+ * Closes once: by `close` on SIGINT or when the process that started this one is gone, by `drain` on SIGTERM. A second
+ * signal ends it at once.
+ */
+export function closeOnSignal(close: () => Promise<void>, drain: () => Promise<void> = close): void {
   let isClosing = false;
-  const onSignal = (): void => {
+  const end = (how: () => Promise<void>): void => {
     if (isClosing) process.exit(1);
     isClosing = true;
-    void close().then(() => process.exit(0));
+    void how().then(() => process.exit(0));
   };
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', () => end(drain));
+  process.on('SIGINT', () => end(close));
   process.once('disconnect', () => {
-    if (!isClosing) onSignal();
+    if (!isClosing) end(close);
   });
 }
