@@ -43,10 +43,12 @@ function identifications(registry: Registry): IdentityObserver['identified'] {
 /** Shown from the first fetch on: a gateway that needs no keys has none that could be old. */
 function keysAge(registry: Registry): IdentityObserver['keysFetched'] {
   let fetchedAtMs = 0;
-  let gauge: Gauge | undefined;
+  let isShown = false;
   return (atMs) => {
     fetchedAtMs = atMs;
-    gauge ??= new Gauge({
+    if (isShown) return;
+    isShown = true;
+    new Gauge({
       name: 'weir_jwks_age_seconds',
       help: "Time since the issuer's keys in use were fetched.",
       registers: [registry],

@@ -14,6 +14,7 @@ import {
 } from 'jose';
 import { type ClaimNames, readPrincipal } from './claims.ts';
 import { KeysUnavailable } from './remote-keys.ts';
+import { isCanonical, twinOf } from './token-twin.ts';
 import type { Verified, Verifier } from './verified.ts';
 
 /** Gives the key that a token says it is signed with; throws where there is none. */
@@ -64,6 +65,7 @@ export class JwtVerifier implements Verifier {
   }
 
   async verify(token: string): Promise<Verified> {
+    if (!isCanonical(token)) return { outcome: 'invalid', isFinal: true };
     try {
       return this.#verified(await this.#payloadOf(token));
     } catch (error) {
@@ -71,6 +73,10 @@ export class JwtVerifier implements Verifier {
       const isFinal = error instanceof errors.JOSEError && FINAL.has(error.code);
       return { outcome: 'invalid', isFinal };
     }
+  }
+
+  twinOf(token: string): string | undefined {
+    return twinOf(token);
   }
 
   async #payloadOf(token: string): Promise<JWTPayload> {
