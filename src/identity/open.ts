@@ -1,13 +1,13 @@
 import type { JSONWebKeySet } from 'jose';
 import type { Identities } from '../config/identities.ts';
 import type { Settings } from '../config/settings.ts';
-import { ClaimsDirectory } from './claims-directory.ts';
-import { HttpDirectory } from './http-directory.ts';
+import { ClaimsDirectory } from './directory/claims-directory.ts';
+import { HttpDirectory } from './directory/http-directory.ts';
 import type { Directory, IdentitySource } from './identity.ts';
 import { IntrospectionVerifier } from './introspection.ts';
-import { findKeyIn, JwtVerifier } from './jwt.ts';
+import { RemoteKeys } from './jwt/remote-keys.ts';
+import { findKeyIn, JwtVerifier } from './jwt/verifier.ts';
 import type { Reporting } from './provider.ts';
-import { RemoteKeys } from './remote-keys.ts';
 import { Revocations } from './revocations.ts';
 import { StaticIdentities } from './static.ts';
 import { VerifiedIdentities } from './verified.ts';

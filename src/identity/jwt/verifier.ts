@@ -12,10 +12,10 @@ import {
   jwtVerify,
   type KeyObject,
 } from 'jose';
-import { type ClaimNames, readPrincipal } from './claims.ts';
+import { type ClaimNames, readPrincipal } from '../claims.ts';
+import type { Verified, Verifier } from '../verified.ts';
 import { KeysUnavailable } from './remote-keys.ts';
 import { isCanonical, twinOf } from './token-twin.ts';
-import type { Verified, Verifier } from './verified.ts';
 
 /** Gives the key that a token says it is signed with; throws where there is none. */
 export type FindKey = (

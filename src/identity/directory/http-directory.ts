@@ -1,7 +1,7 @@
-import type { Account } from '../config/identities.ts';
-import type { Directory, Lookup } from './identity.ts';
-import { type Loaded, LookupCache } from './lookup-cache.ts';
-import { Provider, type Reporting } from './provider.ts';
+import type { Account } from '../../config/identities.ts';
+import type { Directory, Lookup } from '../identity.ts';
+import { type Loaded, LookupCache } from '../lookup-cache.ts';
+import { Provider, type Reporting } from '../provider.ts';
 
 export interface HttpDirectoryOptions extends Reporting {
   /** `{account}` stands for the id. */

@@ -1,6 +1,6 @@
-import type { Account } from '../config/identities.ts';
-import type { Principal } from '../gateway/types.ts';
-import type { Directory } from './identity.ts';
+import type { Account } from '../../config/identities.ts';
+import type { Principal } from '../../gateway/types.ts';
+import type { Directory } from '../identity.ts';
 
 /** Knows of Accounts what each principal's own token says. Its issuer answers for all tokens saying the same. */
 export class ClaimsDirectory implements Directory {

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { createLocalJWKSet, exportJWK, generateKeyPair } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { JwtVerifier } from '../../../src/identity/jwt.ts';
-import { silentIdentityObserver } from '../../../src/identity/observer.ts';
-import { Revocations } from '../../../src/identity/revocations.ts';
-import { twinOf } from '../../../src/identity/token-twin.ts';
-import { VerifiedIdentities } from '../../../src/identity/verified.ts';
-import { AUDIENCE, ISSUER, signWith } from '../../fixtures/issuer.ts';
+import { twinOf } from '../../../../src/identity/jwt/token-twin.ts';
+import { JwtVerifier } from '../../../../src/identity/jwt/verifier.ts';
+import { silentIdentityObserver } from '../../../../src/identity/observer.ts';
+import { Revocations } from '../../../../src/identity/revocations.ts';
+import { VerifiedIdentities } from '../../../../src/identity/verified.ts';
+import { AUDIENCE, ISSUER, signWith } from '../../../fixtures/issuer.ts';
 
 const CLAIMS = {
   principal: 'sub',
