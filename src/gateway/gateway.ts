@@ -102,10 +102,13 @@ export async function createGateway(parts: GatewayParts): Promise<Gateway> {
   });
   app.addHook('onRequest', ({ originalUrl, exchange }, reply, done) => {
     if (exchange === undefined) return;
-    admit(reply.raw, originalUrl, exchange, stages).then((refusal) => {
+    const goOn = (refusal: Refusal | undefined) => {
       if (refusal === undefined) done();
       else refuse(reply, exchange, refusal, baseUrl);
-    }, done);
+    };
+    const verdict = admit({ response: reply.raw, exchange, stages }, originalUrl);
+    if (verdict instanceof Promise) verdict.then(goOn, done);
+    else goOn(verdict);
   });
   app.setErrorHandler((error, { exchange }, reply) => {
     parts.log.error({ err: error, requestId: exchange?.requestId }, 'the gateway failed');
@@ -151,6 +154,7 @@ function isChunked({ headers }: IncomingMessage): boolean {
 
 /** A request whose rest turned out broken, or whose client left, before anything was spent on it. */
 const ABANDONED = new Refusal('BadRequest', 'The request broke off.', { closes: true });
+const UNCOUNTED = new Refusal('ServiceUnavailable', 'The request could not be counted.');
 const UPSTREAM_BUSY = new Refusal('ServiceUnavailable', 'The service behind the gateway is too busy.');
 
 /** What the stages up to the charge share. */
@@ -159,34 +163,35 @@ interface Stages extends GatewayParts {
   readonly noteUnlisted: (method: string, path: string) => void;
 }
 
+/** One request on its way through the stages. */
+interface Passage {
+  readonly response: ServerResponse;
+  readonly exchange: Exchange;
+  readonly stages: Stages;
+}
+
+/** Why the request goes no further, or undefined; at once where no stage has to wait. */
+type Verdict = Refusal | undefined | Promise<Refusal | undefined>;
+
 /** Runs the stages before the upstream; undefined when the request may be forwarded. */
-async function admit(
-  response: ServerResponse,
-  rawTarget: string,
-  exchange: Exchange,
-  stages: Stages,
-): Promise<Refusal | undefined> {
+function admit(passage: Passage, rawTarget: string): Verdict {
+  const { response, exchange, stages } = passage;
   const target = normalise(rawTarget, stages.upstream.pathProfile);
   if (target instanceof Refusal) return target;
   exchange.target = target;
+  return isChunked(response.req) ? setImmediate().then(() => price(passage, target)) : price(passage, target);
+}
 
-  if (isChunked(response.req)) await setImmediate();
+function price(passage: Passage, target: Target): Verdict {
+  const { response, exchange, stages } = passage;
   const operation = stages.prices.find(exchange.method, target.path);
   if (operation === 'free') return undefined;
   if (operation instanceof Refusal) return operation;
   exchange.operation = operation;
-
-  const found = callerOf(response.req, operation, stages);
-  const caller = found instanceof Promise ? await found : found;
-  if (caller instanceof Refusal) return caller;
-  exchange.caller = caller;
-  if (!operation.listed) {
-    stages.observer.unlistedOperation(exchange.method);
-    stages.noteUnlisted(exchange.method, target.path);
-  }
-  if (!stages.upstreams.find(target.path).hasRoom) return UPSTREAM_BUSY;
-  if (isAbandoned(response)) return ABANDONED;
-  return (await spend(caller, operation, exchange, stages)) ?? held(operation, target, response, exchange);
+  const caller = callerOf(response.req, operation, stages);
+  return caller instanceof Promise
+    ? caller.then((found) => spend(passage, target, operation, found))
+    : spend(passage, target, operation, caller);
 }
 
 /** Identifies and authorises; at once where everything about the caller is known already. */
@@ -202,34 +207,35 @@ function callerOf(
   return identified instanceof Promise ? identified.then(toCaller) : toCaller(identified);
 }
 
-async function spend(
-  caller: Caller,
-  operation: Operation,
-  exchange: Exchange,
-  { store, buckets, onStoreFailure }: Stages,
-): Promise<Refusal | undefined> {
-  const askedMs = performance.now();
-  const charged = await charge(store, buckets, caller, operation);
-  exchange.chargeMs = performance.now() - askedMs;
-  exchange.charged = charged;
-  if (charged.outcome === 'uncounted' && onStoreFailure === 'reject') {
-    return new Refusal('ServiceUnavailable', 'The request could not be counted.');
+function spend(passage: Passage, target: Target, operation: Operation, caller: Caller | Refusal): Verdict {
+  if (caller instanceof Refusal) return caller;
+  const { response, exchange, stages } = passage;
+  exchange.caller = caller;
+  if (!operation.listed) {
+    stages.observer.unlistedOperation(exchange.method);
+    stages.noteUnlisted(exchange.method, target.path);
   }
-  return charged.outcome === 'denied' ? charged.refusal : undefined;
+  if (!stages.upstreams.find(target.path).hasRoom) return UPSTREAM_BUSY;
+  if (isAbandoned(response)) return ABANDONED;
+  const askedMs = performance.now();
+  return charge(stages.store, stages.buckets, caller, operation).then((charged) => {
+    exchange.chargeMs = performance.now() - askedMs;
+    exchange.charged = charged;
+    if (charged.outcome === 'denied') return charged.refusal;
+    if (charged.outcome === 'uncounted' && stages.onStoreFailure === 'reject') return UNCOUNTED;
+    return hold(passage, target, operation);
+  });
 }
 
 /** Holds the request against its document; a body that had to be read for that is kept for the upstream. */
-async function held(
-  operation: Operation,
-  target: Target,
-  response: ServerResponse,
-  exchange: Exchange,
-): Promise<Refusal | undefined> {
-  const found = validate(operation, target, response);
-  const validated = found instanceof Promise ? await found : found;
-  if (validated instanceof Refusal) return validated;
-  if (validated !== undefined) exchange.body = validated;
-  return undefined;
+function hold({ response, exchange }: Passage, target: Target, operation: Operation): Verdict {
+  const toVerdict = (validated: Buffer | Refusal | undefined) => {
+    if (validated instanceof Refusal) return validated;
+    if (validated !== undefined) exchange.body = validated;
+    return undefined;
+  };
+  const validated = validate(operation, target, response);
+  return validated instanceof Promise ? validated.then(toVerdict) : toVerdict(validated);
 }
 
 function serviceAccount({ headers }: IncomingMessage): string | undefined {
