@@ -9,6 +9,8 @@ export interface Scene {
   readonly cores: Cores | undefined;
   /** Requests per second and Account. */
   readonly limit: number;
+  /** Requests per second and Organization of ten Accounts; ten times the Account's unless told. */
+  readonly organizationLimit?: number;
   /** Accounts `acct_1` to `acct_N`, whose tokens are `token-1` to `token-N`. */
   readonly accounts: number;
 }

@@ -37,7 +37,7 @@ export function weir(kind: 'memory' | 'redis'): Contestant {
 }
 
 function writeConfiguration(scene: Scene, kind: 'memory' | 'redis', port: number): string {
-  const { folder, limit, accounts } = scene;
+  const { folder, limit, accounts, organizationLimit = limit * ACCOUNTS_PER_ORGANIZATION } = scene;
   const url = `redis://127.0.0.1:${scene.redisPort}`;
   const files = {
     'weir.yaml': {
@@ -48,7 +48,7 @@ function writeConfiguration(scene: Scene, kind: 'memory' | 'redis', port: number
       operations: { openapi: OPENAPI },
       log: { access: false, level: 'warn' },
     },
-    'limits.yaml': { windowSeconds: 1, defaults: limitsOf(limit) },
+    'limits.yaml': { windowSeconds: 1, defaults: limitsOf(limit, organizationLimit) },
     'identities.yaml': identities(accounts),
   };
   // JSON is YAML, and is read faster.
@@ -58,8 +58,7 @@ function writeConfiguration(scene: Scene, kind: 'memory' | 'redis', port: number
   return join(folder, 'weir.yaml');
 }
 
-function limitsOf(limit: number): Record<string, number> {
-  const ofOrganization = limit * ACCOUNTS_PER_ORGANIZATION;
+function limitsOf(limit: number, ofOrganization: number): Record<string, number> {
   return {
     'account-read': limit,
     'account-write': Math.max(limit, DEAREST),

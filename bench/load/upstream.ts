@@ -26,8 +26,8 @@ export async function startUpstream(parent: string, cores: string | undefined): 
 }
 
 /** A Redis without persistence, shared by all contestants that count in Redis. */
-export async function startRedis(cores: string | undefined): Promise<Service> {
-  const port = await freePort();
+export async function startRedis(cores: string | undefined, wantedPort?: number): Promise<Service> {
+  const port = wantedPort ?? (await freePort());
   const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
   const command = findProgram('redis-server') ?? 'redis-server';
   return service(await startProgram({ command, args, cores, port }), port);
