@@ -4,6 +4,7 @@ import type { Identities } from '../config/identities.ts';
 import type { Limits } from '../config/limits.ts';
 import { type ConfigurationFiles, configurationFiles, loadSettings } from '../config/load.ts';
 import { ConfigError, type Problem } from '../config/problem.ts';
+import { checkProxySettings } from '../config/proxy-check.ts';
 import type { Settings } from '../config/settings.ts';
 import { unlistedOperations } from '../gateway/operations.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
@@ -45,6 +46,7 @@ export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): P
     ...configurationFiles(settings),
     operations: new OperationFiles(settings.operations, file),
   };
+  await collect(() => checkProxySettings(settings, file));
   const limits = await collect(() => files.limits.load());
   const identities = await collect(() => files.identities?.read() ?? NO_IDENTITIES);
   const keys = await collect(() => files.keys?.read());
