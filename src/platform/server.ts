@@ -1,4 +1,5 @@
 import { type OpenDatabase, openDatabase } from './database/connect.ts';
+import { startRetention } from './database/retention.ts';
 import type { Database } from './database/schema.ts';
 import { readTokenKey } from './database/secrets.ts';
 import { seedDemoData } from './database/seed.ts';
@@ -41,18 +42,22 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
 
 async function serve(settings: PlatformSettings, database: OpenDatabase): Promise<Platform> {
   const { db } = database;
-  if (settings.seed) await seedDemoData(db);
   const sealer = createTokenSealer(await readTokenKey(db), settings.pageTokenLifetimeSeconds, () =>
     settings.now().getTime(),
   );
   // Set once the application exists; a failure of a job is logged where requests are.
   let logError = (error: Error): void => console.error(error);
   const onError = (error: Error) => logError(error);
-  const jobs = await openQueues(settings, database, onError);
+  const jobs = await database.exclusively(async () => {
+    if (settings.seed) await seedDemoData(db);
+    return openQueues(settings, database, onError);
+  });
   const services = { settings, jobs, sealer };
   runJobs(services, db);
   const relay = startRelay(db, jobs, settings.now, onError);
+  const stopRetention = startRetention(db, settings.now, onError);
   const close = async () => {
+    stopRetention();
     await relay.stop();
     await jobs.stop();
   };

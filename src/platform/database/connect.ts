@@ -18,6 +18,8 @@ export interface SqlExecutor {
 export interface OpenDatabase {
   readonly db: Database;
   readonly executor: SqlExecutor;
+  /** Runs the work while no other process runs such work on this database. */
+  readonly exclusively: ScriptPool['exclusively'];
   close(): Promise<void>;
 }
 
@@ -29,7 +31,7 @@ export async function openDatabase(settings: DatabaseSettings): Promise<OpenData
       : await openPglitePool(settings.kind === 'directory' ? settings.path : undefined);
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   try {
-    await migrate(pool);
+    await pool.exclusively(() => migrate(pool));
   } catch (error) {
     await pool.end();
     throw error;
@@ -39,6 +41,7 @@ export async function openDatabase(settings: DatabaseSettings): Promise<OpenData
     executor: {
       executeSql: (text, values) => (values?.length ? queryOn(db, text, values) : pool.runScript(text)),
     },
+    exclusively: (work) => pool.exclusively(work),
     close: () => pool.end(),
   };
 }
@@ -55,11 +58,14 @@ async function queryOn(db: Database, text: string, values: readonly unknown[]) {
 
 function openPostgresPool(url: string): ScriptPool {
   const pool = new pg.Pool({ connectionString: url, max: 10, application_name: 'weir-platform' });
-  // A connection that dies while idle is replaced at the next query; without a listener it would end the process.
+  // A connection that dies, idle or between two queries, fails the next query and is replaced; without listeners it
+  // would end the process.
   pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
   return {
     connect: () => pool.connect(),
     end: () => pool.end(),
+    exclusively: (work) => withLock(pool, work),
     async runScript(text) {
       const client = await pool.connect();
       try {
@@ -74,4 +80,22 @@ function openPostgresPool(url: string): ScriptPool {
       }
     },
   };
+}
+
+/** Any number that no other program in this database locks on: "weir" in ASCII. */
+const LOCK = 0x77656972;
+
+/** The lock is the connection's, and goes with it should this process die. */
+async function withLock<Result>(pool: pg.Pool, work: () => Promise<Result>): Promise<Result> {
+  const client = await pool.connect();
+  try {
+    await client.query('select pg_advisory_lock($1)', [LOCK]);
+    const result = await work();
+    await client.query('select pg_advisory_unlock($1)', [LOCK]);
+    client.release();
+    return result;
+  } catch (error) {
+    client.release(true);
+    throw error;
+  }
 }

@@ -7,6 +7,8 @@ import type { PostgresPool, PostgresPoolClient } from 'kysely';
 export interface ScriptPool extends PostgresPool {
   /** Runs several statements without parameters and gives the rows of the last one. */
   runScript(text: string): Promise<{ rows: Record<string, unknown>[] }>;
+  /** Runs the work while no other process runs such work on this database. */
+  exclusively<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
 /**
@@ -46,6 +48,8 @@ export async function openPglitePool(directory: string | undefined): Promise<Scr
         release();
       }
     },
+    // No other process can open this database.
+    exclusively: (work) => work(),
     async end() {
       await takeTurn();
       await pglite.close();

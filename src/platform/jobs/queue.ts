@@ -19,7 +19,7 @@ export interface Jobs {
   /** Written with `db`'s transaction; `wake` after the commit makes it run at once. */
   enqueue(db: Database, queue: string, jobs: readonly NewJob[]): Promise<void>;
   wake(): void;
-  /** Waits for the runs under way. */
+  /** Waits a moment for the runs under way. */
   stop(): Promise<void>;
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import type PgBoss from 'pg-boss';
 import { createAlarm } from './alarm.ts';
 
@@ -12,13 +13,16 @@ export interface Job {
 /** Ends: done. Throws: run again later, after an exponential delay with jitter. */
 export type JobHandler = (job: Job) => Promise<void>;
 
+/** How long `stop` waits for runs under way. One that takes longer is run again by the next process. */
+const GRACE_MS = 3000;
+
 /** How often an idle queue looks for jobs whose time has come, and for those of other processes. */
 const POLL_MS = 500;
 
 export interface Runner {
   /** There may be new jobs: look now. */
   wake(): void;
-  /** Waits for the runs under way. */
+  /** Waits a moment for the runs under way. */
   stop(): Promise<void>;
 }
 
@@ -30,7 +34,7 @@ export function runQueue(
   onError: (error: Error) => void,
 ): Runner {
   const underWay = new Set<Promise<void>>();
-  // Reported together, before the next look for jobs; a crash before that runs them again.
+  // Reported together, before the next look for jobs. What cannot be reported is run again, and finds its work done.
   let done: string[] = [];
   let isStopped = false;
   const alarm = createAlarm(POLL_MS);
@@ -45,7 +49,9 @@ export function runQueue(
   };
   const start = (job: PgBoss.JobWithMetadata<Job['data']>) => {
     const running: Promise<void> = run(job)
-      .catch(onError)
+      .catch((error: Error) => {
+        if (!isStopped) onError(error);
+      })
       .finally(() => {
         underWay.delete(running);
         alarm.ring();
@@ -55,7 +61,7 @@ export function runQueue(
   const report = async () => {
     const ids = done;
     done = [];
-    if (ids.length > 0) await boss.complete(queue.name, ids);
+    if (ids.length > 0) await boss.complete(queue.name, ids).catch(onError);
   };
   const loop = async () => {
     while (!isStopped) {
@@ -70,7 +76,7 @@ export function runQueue(
       if (jobs.length < batchSize || batchSize === 0) await woken;
       else alarm.ring();
     }
-    await Promise.all(underWay);
+    await Promise.race([Promise.all(underWay), setTimeout(GRACE_MS, undefined, { ref: false })]);
     await report();
   };
   const ended = loop().catch(onError);

@@ -38,7 +38,12 @@ export async function readPage<Row>(
   rules: ListRules = { onStaleToken: 'reject' },
 ): Promise<ListBody> {
   const size = Number(call.query['page[size]'] ?? DEFAULT_SIZE);
-  const query = JSON.stringify([call.operationId, call.caller, readFilters(call), rules.boundTo ?? '']);
+  const query = JSON.stringify([
+    call.operationId,
+    call.caller.accountId,
+    readFilters(call),
+    rules.boundTo ?? '',
+  ]);
   const start = startOf(sealer, call, query, rules);
   const [rows, totalSize] = await Promise.all([source.fetch(start, size + 1), source.count?.()]);
   const data = rows.slice(0, size);

@@ -75,6 +75,7 @@ create table deliveries (
   delivered_at timestamptz
 );
 create index deliveries_of_subscription on deliveries (subscription_id, sequence);
+create index deliveries_of_event on deliveries (event_id);
 
 create table delivery_attempts (
   delivery_id text not null references deliveries (id) on delete cascade,

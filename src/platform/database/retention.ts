@@ -1,0 +1,39 @@
+import { sql } from 'kysely';
+import type { Database } from './schema.ts';
+
+const DAY_MS = 24 * 3600 * 1000;
+/** How long events and their deliveries can be looked at and sent again. */
+const EVENT_DAYS = 30;
+const EVERY_MS = 3600 * 1000;
+
+/** Deletes, every hour, what nobody can ask for any more. Several processes may do so at once. */
+export function startRetention(db: Database, now: () => Date, onError: (error: Error) => void): () => void {
+  const timer = setInterval(() => void deleteExpired(db, now()).catch(onError), EVERY_MS);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+/** Idempotency keys after a day, expired snapshots, and events after a month unless they still wait to go out. */
+export async function deleteExpired(db: Database, now: Date): Promise<void> {
+  const daysAgo = (days: number) => new Date(now.getTime() - days * DAY_MS);
+  await db.deleteFrom('idempotency_keys').where('created_at', '<', daysAgo(1)).execute();
+  await db.deleteFrom('search_snapshots').where('expires_at', '<', now).execute();
+  await db
+    .deleteFrom('deliveries')
+    .where('created_at', '<', daysAgo(EVENT_DAYS))
+    .where('status', 'in', ['Delivered', 'Failed'])
+    .execute();
+  await db
+    .deleteFrom('events')
+    .where('relayed_at', '<', daysAgo(EVENT_DAYS))
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('deliveries')
+            .select(sql.lit(1).as('one'))
+            .whereRef('deliveries.event_id', '=', 'events.id'),
+        ),
+      ),
+    )
+    .execute();
+}
