@@ -115,6 +115,29 @@ it('identities: a new token is let in and a removed one is not', async () => {
   );
 });
 
+it('operations: a file that a $ref names is followed as well, and an invalid one changes nothing', async () => {
+  const things = (cost: unknown) => ({ things: { get: { operationId: 'listThings', 'x-weir': { cost } } } });
+  const openapi = { openapi: '3.1.0', paths: { '/v3/things': { $ref: 'paths.yaml#/things' } } };
+  const files = mount({ 'openapi.yaml': openapi, 'paths.yaml': things(2) });
+  const gateway = await start({ operations: { openapi: files.file('openapi.yaml') } });
+  const spend = async () => {
+    const before =
+      remainingOf(await gateway.send('GET', '/v3/things', { token: 'lonely' }))?.['account-read'] ?? 0;
+    const after =
+      remainingOf(await gateway.send('GET', '/v3/things', { token: 'lonely' }))?.['account-read'] ?? 0;
+    return before - after;
+  };
+  expect(await spend()).toBe(2);
+  const successful = async () =>
+    (await gateway.metrics()).match(/^weir_operations_last_reload_successful (\d)/m)?.[1];
+  files.swap({ 'openapi.yaml': openapi, 'paths.yaml': things('dear') });
+  await vi.waitFor(async () => expect(await successful()).toBe('0'), WITHIN);
+  expect(await spend()).toBe(2);
+  files.swap({ 'openapi.yaml': openapi, 'paths.yaml': things(1) });
+  await vi.waitFor(async () => expect(await successful()).toBe('1'), WITHIN);
+  expect(await spend()).toBe(1);
+});
+
 // A stall of the whole machine would fail it, so it may be tried again.
 it('under load: within two seconds, without a failed request and without a restart', {
   retry: 2,
