@@ -108,7 +108,9 @@ class Listening implements Channel {
   readonly heard: Promise<void>;
   readonly #name: string;
   readonly #listener: ChannelListener;
-  readonly #link: RedisLink;
+  readonly #subscriber: RedisLink;
+  /** In RESP2 a connection that has subscribed can read nothing else. */
+  readonly #reader: RedisLink;
   #heardAll: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
   #isConnected = false;
@@ -120,11 +122,10 @@ class Listening implements Channel {
     this.heard = new Promise((resolve) => {
       this.#heardAll = resolve;
     });
-    this.#link = openAnyLink(settings, {
-      ready: () => this.#lookIn(0),
-      lost: () => this.#connected(false),
-    });
-    this.#link.client.on('message', (channel: string, text: string) => {
+    const events = { ready: () => this.#lookIn(0), lost: () => this.#connected(false) };
+    this.#subscriber = openAnyLink(settings, events);
+    this.#reader = openAnyLink(settings, events);
+    this.#subscriber.client.on('message', (channel: string, text: string) => {
       if (channel === name) listener.message(text);
     });
     this.#lookIn(RETRY_MS);
@@ -133,7 +134,8 @@ class Listening implements Channel {
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    this.#link.close();
+    this.#subscriber.close();
+    this.#reader.close();
     this.#heardAll();
   }
 
@@ -145,8 +147,8 @@ class Listening implements Channel {
   /** Subscribing again to what is subscribed already is harmless, and tells whether the connection lives. */
   async #look(): Promise<void> {
     try {
-      await this.#link.client.subscribe(this.#name);
-      const held = await this.#link.client.zrangebyscore(recordOf(this.#name), Date.now(), '+inf');
+      await this.#subscriber.client.subscribe(this.#name);
+      const held = await this.#reader.client.zrangebyscore(recordOf(this.#name), Date.now(), '+inf');
       for (const text of held) this.#listener.message(text);
       this.#connected(true);
       this.#heardAll();

@@ -1,0 +1,87 @@
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import { type Channel, listen, publish, type RemoteStoreSettings } from '../../src/store/redis-channel.ts';
+import { startRedisCluster } from '../fixtures/redis-cluster.ts';
+import { startSentinel } from '../fixtures/redis-sentinel.ts';
+import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
+
+const DEADLINE_MS = 5000;
+
+interface Topology {
+  readonly kind: string;
+  start(): Promise<{ settings: RemoteStoreSettings; stop(): Promise<void> }>;
+}
+
+const TOPOLOGIES: readonly Topology[] = [
+  {
+    kind: 'one Redis',
+    start: async () => ({
+      settings: { kind: 'redis', url: sharedRedisUrl(), deadlineMs: DEADLINE_MS },
+      stop: async () => {},
+    }),
+  },
+  {
+    kind: 'one Redis, spoken to in RESP2',
+    start: async () => ({
+      settings: { kind: 'redis', url: sharedRedisUrl(), deadlineMs: DEADLINE_MS, protocol: 2 },
+      stop: async () => {},
+    }),
+  },
+  {
+    kind: 'Sentinel',
+    async start() {
+      const { sentinelUrls, name, stop } = await startSentinel();
+      return { settings: { kind: 'sentinel', sentinels: sentinelUrls, name, deadlineMs: DEADLINE_MS }, stop };
+    },
+  },
+  {
+    kind: 'Cluster',
+    async start() {
+      const { urls, stop } = await startRedisCluster();
+      return { settings: { kind: 'cluster', nodes: urls, deadlineMs: DEADLINE_MS }, stop };
+    },
+  },
+];
+
+const SOON = { timeout: 10_000, interval: 20 };
+
+describe.each(TOPOLOGIES)('a channel of $kind', ({ start }) => {
+  const started = start();
+  const open: Channel[] = [];
+  afterAll(async () => {
+    for (const channel of open) channel.close();
+    await (await started).stop();
+  });
+
+  async function ear(name: string): Promise<{ heard: Set<string>; channel: Channel }> {
+    const heard = new Set<string>();
+    const { settings } = await started;
+    const channel = listen(settings, name, { message: (text) => heard.add(text), connected() {} });
+    open.push(channel);
+    return { heard, channel };
+  }
+
+  it('tells everybody who listens, and whoever comes later while it holds', async () => {
+    const { settings } = await started;
+    const name = `${uniquePrefix()}:1:revocations`;
+    const ears = await Promise.all([ear(name), ear(name)]);
+    await Promise.all(ears.map(({ channel }) => channel.heard));
+    await publish(settings, name, 'lasting', Date.now() + 60_000);
+    await publish(settings, name, 'over at once', Date.now() - 1);
+    for (const { heard } of ears) {
+      await vi.waitFor(() => expect([...heard].sort()).toEqual(['lasting', 'over at once']), SOON);
+    }
+    const late = await ear(name);
+    await late.channel.heard;
+    expect([...late.heard]).toEqual(['lasting']);
+  });
+
+  it('tells nothing of another channel', async () => {
+    const { settings } = await started;
+    const name = `${uniquePrefix()}:1:revocations`;
+    const { heard, channel } = await ear(name);
+    await channel.heard;
+    await publish(settings, `${uniquePrefix()}:1:revocations`, 'not for us', Date.now() + 60_000);
+    await publish(settings, name, 'for us', Date.now() + 60_000);
+    await vi.waitFor(() => expect([...heard]).toEqual(['for us']), SOON);
+  });
+});
