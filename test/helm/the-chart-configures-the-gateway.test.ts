@@ -90,6 +90,12 @@ describeChart('the pod that the chart describes', () => {
     expect(sentinel.settings.store).toMatchObject({ kind: 'sentinel', name: 'mymaster' });
   });
 
+  it("has the platform's own prices where it stands in front of the platform", async () => {
+    const { operations, settings } = await configurationOf(render({ values: 'demo-values.yaml' }));
+    expect(settings.upstream.url).toBe('http://weir-platform:3000');
+    expect(Math.max(...operations.map(({ cost }) => cost))).toBe(10);
+  });
+
   it('knows its issuers, its proxies and how long it may drain', async () => {
     const { settings, identities } = await configurationOf(render({ values: 'jwt-values.yaml' }));
     expect(settings).toMatchObject({

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createMetrics } from '../../src/admin/metrics.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { only, render } from '../fixtures/helm.ts';
 import { describeChart } from './describe-chart.ts';
@@ -27,7 +28,7 @@ describe('the metrics that the dashboard and the alerts read', () => {
   const named = (text: string) => new Set(text.match(/\b(weir|nodejs|process)_[a-z0-9_]+/g));
 
   it('are all served by the admin port', async () => {
-    const metrics = await gateway.metrics();
+    const metrics = `${await gateway.metrics()}${await shownWhereTheyApply()}`;
     const served = new Set(
       [...metrics.matchAll(/^# TYPE (\S+) (\S+)/gm)].flatMap(([, name = '', type]) =>
         type === 'histogram' ? ['_bucket', '_sum', '_count'].map((suffix) => name + suffix) : [name],
@@ -50,6 +51,14 @@ it('every alert has its section in the guide for operators', () => {
     expect(guide).toMatch(new RegExp(`^#+ ${alert}$`, 'm'));
   }
 });
+
+/** Metrics that a gateway shows once it has fetched keys, and hears of revocations through a shared store. */
+async function shownWhereTheyApply(): Promise<string> {
+  const metrics = createMetrics();
+  metrics.keysFetched(0);
+  metrics.revocationsHeard(true);
+  return metrics.text();
+}
 
 describeChart('the rules that the chart renders', () => {
   let folder: string;

@@ -149,6 +149,10 @@ app.kubernetes.io/component: gateway
 {{- if .Values.platform.enabled -}}
 {{- $_ := set $upstream "url" (printf "http://%s-platform:3000" (include "weir.fullname" .)) -}}
 {{- end -}}
+{{- $openapi := printf "/etc/weir/operations/%s" .Values.operations.key -}}
+{{- if and .Values.platform.enabled (not .Values.operations.openapi) (not .Values.operations.existingConfigMap) -}}
+{{- $openapi = "/app/dist/platform/openapi.yaml" -}}
+{{- end -}}
 {{- $settings := dict
   "baseUrl" .Values.baseUrl
   "listen" (merge (dict "host" "0.0.0.0" "port" 8080 "trustedProxies" .Values.trustedProxies) .Values.server)
@@ -157,7 +161,7 @@ app.kubernetes.io/component: gateway
   "upstream" $upstream
   "store" (include "weir.store" . | fromYaml)
   "identity" (include "weir.identity" . | fromYaml)
-  "operations" (merge (dict "openapi" (printf "/etc/weir/operations/%s" .Values.operations.key)) (omit .Values.operations "openapi" "existingConfigMap" "key"))
+  "operations" (merge (dict "openapi" $openapi) (omit .Values.operations "openapi" "existingConfigMap" "key"))
   "limits" (dict "file" (printf "/etc/weir/limits/%s" .Values.limits.key) "overrides" $overrides)
   "log" .Values.log
 -}}

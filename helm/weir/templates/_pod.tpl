@@ -54,7 +54,7 @@
   configMap: { name: {{ include "weir.operationsConfigMap" . }} }
 {{- if eq (include "weir.hasIdentities" .) "yes" }}
 - name: identities
-  secret: { secretName: {{ include "weir.identitiesSecret" . }} }
+  secret: { secretName: {{ include "weir.identitiesSecret" . }}, defaultMode: 288 } # 0440
 {{- end }}
 {{- range .Values.limits.overrideConfigMaps }}
 - name: overrides-{{ . | sha256sum | trunc 8 }}
@@ -62,7 +62,7 @@
 {{- end }}
 {{- if and .Values.redis.tls.enabled .Values.redis.tls.existingSecret }}
 - name: redis-tls
-  secret: { secretName: {{ .Values.redis.tls.existingSecret }} }
+  secret: { secretName: {{ .Values.redis.tls.existingSecret }}, defaultMode: 288 } # 0440
 {{- end }}
 {{- with .Values.extraVolumes }}
 {{ toYaml . }}
