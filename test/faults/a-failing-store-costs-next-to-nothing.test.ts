@@ -91,7 +91,12 @@ function rowOf(
     reasons: reasonsOf(during),
     uncountedShare: during.length === 0 ? 0 : uncounted.length / during.length,
     slowestMs: Math.max(0, ...uncounted.map(({ latencyMs }) => latencyMs)),
-    addedP99Ms: p99(during) - p99(before),
+    addedP99Ms:
+      p99(during) -
+      percentile(
+        before.map(({ latencyMs }) => latencyMs),
+        0.5,
+      ),
     laterP99Ms: p99(during.slice(2 * FIRST_FEW)),
     recoveryMs,
   };

@@ -7,7 +7,7 @@ export interface FaultRow {
   readonly reasons: readonly string[];
   readonly uncountedShare: number;
   readonly slowestMs: number;
-  /** Of all charges while it lasted, against those before it. */
+  /** The p99 of all charges while it lasted, less the median of those before. */
   readonly addedP99Ms: number;
   /** Of the charges after the first few. */
   readonly laterP99Ms: number;

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { bucketKey } from '../../src/store/keys.ts';
+import { silentObserver } from '../../src/store/observer.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Charge, Store } from '../../src/store/store.ts';
 import { freePort } from '../fixtures/free-port.ts';
@@ -102,17 +103,20 @@ test('a charge under way when the store closes ends as uncounted', async () => {
   expect(await store.charge(chargeOf('p', 1))).toEqual({ outcome: 'uncounted', reason: 'closed' });
 });
 
-test('charges of one turn share a call and keep their order', async () => {
+test('charges of one turn share a call and keep their order, and a bad one does not spoil the others', async () => {
   const prefix = uniquePrefix();
-  const store = open(sharedRedisUrl());
+  const calls: number[] = [];
+  const called = (decisions: number) => calls.push(decisions);
+  const store = openStore(
+    { kind: 'redis', url: sharedRedisUrl(), deadlineMs: DEADLINE_MS },
+    { ...silentObserver, called },
+  );
+  onTestFinished(() => store.close());
   await untilCounted(store, chargeOf(`${prefix}warm`, 1));
+  calls.length = 0;
   const costs = [90, 20, 10, 1, 1.5];
   const decisions = await Promise.all(costs.map((cost) => store.charge(chargeOf(prefix, cost))));
-  expect(decisions.map(({ outcome }) => outcome)).toEqual([
-    'admitted',
-    'denied',
-    'admitted',
-    'denied',
-    'uncounted',
-  ]);
+  const outcomes = decisions.map(({ outcome }) => outcome);
+  expect(outcomes).toEqual(['admitted', 'denied', 'admitted', 'denied', 'uncounted']);
+  expect(calls).toEqual([4]);
 });
