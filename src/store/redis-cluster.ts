@@ -72,7 +72,7 @@ function addressOf(node: Redis): string {
 }
 
 function connect(settings: ClusterSettings): Cluster {
-  const [first] = settings.nodes.map(readUrl);
+  const [first] = settings.nodes.map((url) => readUrl(url));
   const access = {
     ...(first?.username === undefined ? {} : { username: first.username }),
     ...(first?.password === undefined ? {} : { password: first.password }),
@@ -80,7 +80,7 @@ function connect(settings: ClusterSettings): Cluster {
     ...accessOptions(settings),
   };
   return new Cluster(
-    settings.nodes.map(readUrl).map(({ host, port }) => ({ host, port })),
+    settings.nodes.map((url) => readUrl(url)).map(({ host, port }) => ({ host, port })),
     {
       redisOptions: { ...commonOptions(settings), ...access },
       enableOfflineQueue: false,

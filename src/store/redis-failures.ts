@@ -23,7 +23,7 @@ const REASONS: ReadonlyMap<string, UncountedReason> = new Map([
 
 /** What ioredis says where the connection itself fails. */
 const DISCONNECTED =
-  /connection is closed|isn't writeable|isn't ready|ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|socket|sentinels? |startup nodes|max retries/i;
+  /connection (is )?closed?|isn't writeable|isn't ready|is ended|ECONN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EPIPE|ENOTFOUND|EAI_AGAIN|socket|sentinels? |startup nodes|slots cache|max retries/i;
 
 /** The reason that an error of Redis or of its connection stands for. */
 export function reasonOf(message: string): UncountedReason {

@@ -44,6 +44,7 @@ export interface LinkEvents {
   lost(): void;
 }
 
+const SENTINEL_PORT = 26_379;
 const THE_ONLY_GROUP = 0;
 const THE_ONLY_ROUTE = 'primary';
 
@@ -85,13 +86,13 @@ function connectSingle(settings: SingleSettings): Redis {
 }
 
 function connectSentinel(settings: SentinelSettings): Redis {
-  const sentinels = settings.sentinels.map(readUrl);
+  const sentinels = settings.sentinels.map((url) => readUrl(url, SENTINEL_PORT));
   const [first] = sentinels;
   const access = accessOptions(settings);
   return new Redis({
     ...commonOptions(settings),
     ...access,
-    sentinels: sentinels.map(({ host, port }) => ({ host: host ?? '', port: port ?? 26_379 })),
+    sentinels: sentinels.map(({ host, port }) => ({ host: host ?? '', port: port ?? SENTINEL_PORT })),
     name: settings.name,
     ...(first?.username === undefined ? {} : { sentinelUsername: first.username }),
     ...(first?.password === undefined ? {} : { sentinelPassword: first.password }),

@@ -76,12 +76,12 @@ export function reconnectDelayMs(attempt: number): number {
 }
 
 /** Address, credentials and database of a `redis://` or `rediss://` URL. */
-export function readUrl(url: string): ConnectOptions {
+export function readUrl(url: string, defaultPort = 6379): ConnectOptions {
   const { protocol, hostname, port, username, password, pathname } = new URL(url);
   const database = Number(pathname.slice(1));
   return {
     host: hostname.replace(/^\[|\]$/g, ''),
-    port: port === '' ? 6379 : Number(port),
+    port: port === '' ? defaultPort : Number(port),
     ...(username === '' ? {} : { username: decodeURIComponent(username) }),
     ...(password === '' ? {} : { password: decodeURIComponent(password) }),
     ...(database > 0 ? { db: database } : {}),

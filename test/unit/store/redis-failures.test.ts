@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { reasonOf } from '../../../src/store/redis-failures.ts';
+
+test.each([
+  ['WRONGPASS invalid username-password pair or user is disabled.', 'auth'],
+  ['NOAUTH HELLO must be called with the client already authenticated', 'auth'],
+  ["NOPERM this user has no permissions to run the 'evalsha' command", 'auth'],
+  ['self-signed certificate in certificate chain', 'auth'],
+  ['LOADING Redis is loading the dataset in memory', 'loading'],
+  ["READONLY You can't write against a read only replica. script: 4f3c", 'readonly'],
+  ["OOM command not allowed when used memory > 'maxmemory'. script: 4f3c", 'oom'],
+  ['BUSY Redis is busy running a script. You can only call SCRIPT KILL', 'busy'],
+  ['MISCONF Redis is configured to save RDB snapshots', 'misconf'],
+  ['CLUSTERDOWN The cluster is down', 'clusterdown'],
+  ['Too many Cluster redirections. Last error: ReplyError: MOVED 1 127.0.0.1:7000', 'redirected'],
+  ['TRYAGAIN Multiple keys request during rehashing of slot', 'redirected'],
+  ['WRONGTYPE Operation against a key holding the wrong kind of value', 'wrongtype'],
+  ["CROSSSLOT Keys in request don't hash to the same slot", 'invalid'],
+  ['ERR max number of clients reached', 'maxclients'],
+  ['connect ECONNREFUSED 127.0.0.1:6379', 'disconnected'],
+  ['Connection is closed.', 'disconnected'],
+  ['Command aborted due to connection close', 'disconnected'],
+  ["Stream isn't writeable and enableOfflineQueue options is false", 'disconnected'],
+  ["Socket timeout. Expecting data, but didn't receive any in 1000ms.", 'disconnected'],
+  ['All sentinels are unreachable. Retrying from scratch after 20ms.', 'disconnected'],
+  ['Failed to refresh slots cache.', 'disconnected'],
+  ['Reached the max retries per request limit (which is 0).', 'disconnected'],
+  ['ERR something new', 'error'],
+])('%s: %s', (message, reason) => {
+  expect(reasonOf(message)).toBe(reason);
+});
