@@ -15,6 +15,7 @@ const EXISTING: Existing = {
   'weir-limits-by-gitops': { 'limits.yaml': 'windowSeconds: 3' },
   'overrides-a-to-m': { 'a.yaml': 'accounts: { acct_a: { account-read: 7 } }' },
   'overrides-n-to-z': { 'n.yaml': 'accounts: { acct_n: { account-read: 8 } }' },
+  'upstream-ca': { 'ca.crt': '' },
   'redis-tls': { 'ca.crt': '', 'tls.crt': '', 'tls.key': '' },
 };
 const FROM_SECRETS = {
@@ -184,6 +185,14 @@ describeChart('values that are wrong', () => {
     ['autoscaling.enabled=true', 'several pods must share their counts'],
     ['redis.mode=cluster,redis.url=redis://x', 'redis.mode cluster needs redis.nodes'],
     ['redis.nodes={redis://x}', 'redis.nodes belongs to redis.mode cluster'],
+    ['ingress.enabled=true', 'ingress.enabled needs ingress.hosts'],
+    ['gatewayAPI.httpRoute.enabled=true', 'needs gatewayAPI.httpRoute.parentRefs'],
+    ['metrics.serviceMonitor.enabled=true,metrics.service.enabled=false', 'needs metrics.service.enabled'],
+    ['identity.kind=jwt,identity.jwt.audience=a', 'identity.kind jwt needs identity.jwt.issuer'],
+    [
+      'identity.kind=introspection,identity.introspection.url=https://i',
+      'needs identity.introspection.clientId',
+    ],
     ['redis.mode=cluster,redis.nodes={redis://u:p@x}', 'must not hold passwords'],
   ])('%s contradicts itself, and helm says how', (set, why) => {
     expect(refusal({ set: [set] })).toContain(why);

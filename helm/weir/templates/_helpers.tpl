@@ -80,6 +80,14 @@ app.kubernetes.io/component: gateway
 {{- range concat $redis.nodes $redis.sentinels -}}
 {{- if contains "@" . -}}{{- fail "redis.nodes and redis.sentinels must not hold passwords: use redis.existingSecret" -}}{{- end -}}
 {{- end -}}
+{{- if and .Values.ingress.enabled (not .Values.ingress.hosts) -}}{{- fail "ingress.enabled needs ingress.hosts" -}}{{- end -}}
+{{- if and .Values.gatewayAPI.httpRoute.enabled (not .Values.gatewayAPI.httpRoute.parentRefs) -}}{{- fail "gatewayAPI.httpRoute.enabled needs gatewayAPI.httpRoute.parentRefs" -}}{{- end -}}
+{{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.service.enabled) -}}{{- fail "metrics.serviceMonitor needs metrics.service.enabled; metrics.podMonitor does without" -}}{{- end -}}
+{{- range $kind, $keys := dict "jwt" (list "issuer" "audience") "introspection" (list "url" "clientId") -}}
+{{- range $keys -}}
+{{- if and (eq $.Values.identity.kind $kind) (not (index $.Values.identity $kind .)) -}}{{- fail (printf "identity.kind %s needs identity.%s.%s" $kind $kind .) -}}{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if and .Values.autoscaling.keda.enabled (not .Values.autoscaling.enabled) -}}{{- fail "autoscaling.keda.enabled needs autoscaling.enabled" -}}{{- end -}}
 {{- if and .Values.autoscaling.keda.enabled (not .Values.autoscaling.keda.prometheusAddress) (not .Values.autoscaling.keda.triggers) -}}{{- fail "autoscaling.keda needs prometheusAddress or triggers" -}}{{- end -}}
 {{- end -}}
