@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { readConfiguration } from './configuration.ts';
+import { type Configuration, readConfiguration } from './configuration.ts';
 import { CommandError } from './failure.ts';
 import { closeOnSignal, runGateway } from './run.ts';
 
@@ -10,7 +10,7 @@ const CONFIG = fileURLToPath(new URL('../demo/weir.yaml', import.meta.url));
 /** `weir demo`: the gateway in this process, the platform in another, everything embedded. */
 export async function demo(): Promise<void> {
   const configuration = await readConfiguration(CONFIG, process.env);
-  const platform = await startPlatformProcess(new URL(configuration.settings.upstream.url));
+  const platform = await startPlatformProcess(configuration.settings);
   try {
     const gateway = await runGateway(configuration);
     platform.once('exit', endWithPlatform);
@@ -27,10 +27,12 @@ export async function demo(): Promise<void> {
 }
 
 /** The platform ends by itself when this process does: the channel between the two closes. */
-async function startPlatformProcess({ hostname, port }: URL): Promise<ChildProcess> {
+async function startPlatformProcess({ upstream, baseUrl }: Configuration['settings']): Promise<ChildProcess> {
+  const { hostname, port } = new URL(upstream.url);
   const program = process.argv[1] ?? '';
   const command = [...process.execArgv, program, 'platform', '--host', hostname, '--port', port || '80'];
-  const child = spawn(process.execPath, command, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const env = { ...process.env, WEIR_BASE_URL: baseUrl };
+  const child = spawn(process.execPath, command, { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   const ended = once(child, 'exit').then(() => {
     throw new CommandError('The demo needs its platform, which did not start: its own words stand above.');
   });

@@ -107,4 +107,19 @@ describe.each(databases)('on $name', (database) => {
   test('a request that did not come through the gateway is 401', async () => {
     expect((await platform.as({}).get('/v3/payments/payees')).status).toBe(401);
   });
+
+  test('a method that a path does not have is 405 with those that it has; a body that is not JSON is 400', async () => {
+    const wrong = await client.send('DELETE', '/v3/payments/payees');
+    expect([wrong.status, wrong.body.code, wrong.headers.get('allow')]).toEqual([
+      405,
+      'MethodNotAllowed',
+      'GET, HEAD, OPTIONS',
+    ]);
+    const text = { 'content-type': 'text/plain' };
+    const plain = await client.send('POST', '/v3/platform/sessions', 'ttl', text);
+    expect([plain.status, plain.body.code]).toEqual([400, 'BadRequest']);
+    const unknown = await client.send('POST', '/v3/platform/sessions', { ttl: 60 });
+    expect([unknown.status, unknown.body.errors[0]?.field]).toEqual([422, 'ttl']);
+    expect((await client.get('/v3/payments/nothing')).status).toBe(404);
+  });
 });

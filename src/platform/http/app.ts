@@ -34,6 +34,7 @@ export function buildApp(
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) =>
     body === '' ? done(null, null) : app.getDefaultJsonParser('error', 'ignore')(request, String(body), done),
   );
+  app.removeContentTypeParser('text/plain');
   answerProblems(app, settings.baseUrl);
   bindContract(app, loadContract(), handlers, db, async (call, handler) => {
     const answer = await runWrite(db, call, handler, settings.now());

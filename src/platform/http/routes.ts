@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Database } from '../database/schema.ts';
 import { type Call, toCall } from './call.ts';
 import type { ContractOperation } from './contract.ts';
+import { PlatformError } from './problems.ts';
 
 export interface Answer {
   readonly status: number;
@@ -42,6 +43,24 @@ export function bindContract(
         const call = toCall(request, operationId);
         const answer = await (method === 'GET' ? handler(call, db) : runWrite(call, handler));
         return reply.code(answer.status).send(answer.body);
+      },
+    });
+  }
+  refuseOtherMethods(app, operations);
+}
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+/** 405 for a path that the contract has, with a method that it has not. */
+function refuseOtherMethods(app: FastifyInstance, operations: readonly ContractOperation[]): void {
+  for (const url of new Set(operations.map((operation) => operation.url))) {
+    const served = operations.filter((operation) => operation.url === url).map(({ method }) => method);
+    app.route({
+      method: METHODS.filter((method) => !served.includes(method)),
+      url,
+      handler: (request, reply) => {
+        reply.header('allow', [...served, ...(served.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', '));
+        throw new PlatformError(405, 'MethodNotAllowed', `${request.method} is not served here.`);
       },
     });
   }
