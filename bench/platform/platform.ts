@@ -1,18 +1,20 @@
 /**
- * Events delivered per second and list pages per second, on each database of the tests, with their ratio.
+ * Events delivered and list pages of 25 per second, on each database of the tests. Clients and receiver run in the
+ * same process, and their work is in its figures; that of a PostgreSQL server is not.
  * `npx tsx bench/platform/platform.ts`
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { startPlatform } from '../../src/platform/server.ts';
-import { ACCT_1, type Client, createClient } from '../../test/platform/fixtures/client.ts';
+import { ACCT_1, type Client, createClient, trigger } from '../../test/platform/fixtures/client.ts';
 import { databases } from '../../test/platform/fixtures/databases.ts';
-import { trigger } from '../../test/platform/fixtures/platform.ts';
 
 const EVENTS = 1000;
 const PAGES = 1000;
 const CLIENTS = 16;
 
+console.log('| database | events/s | per CPU second | pages/s | per CPU second |');
+console.log('|---|---|---|---|---|');
 for (const { name, open } of databases) {
   const database = await open();
   const platform = await startPlatform({
@@ -20,28 +22,45 @@ for (const { name, open } of databases) {
     deliveries: { allowPrivate: true },
   });
   const client = createClient(platform.url, ACCT_1);
-  const pagesPerSecond = await measurePages(client);
-  const eventsPerSecond = await measureEvents(client);
-  console.log(
-    `${name}: ${Math.round(eventsPerSecond)} events/s delivered, ${Math.round(pagesPerSecond)} pages/s`,
-  );
+  const pages = await measurePages(client);
+  const events = await measureEvents(client);
+  console.log(`| ${name} | ${show(events)} | ${show(pages)} |`);
   await platform.close();
   await database.close();
 }
 
+interface Rate {
+  readonly perSecond: number;
+  /** Per second of processor time of this process: what a machine that is busy with other things leaves unchanged. */
+  readonly perCpuSecond: number;
+}
+
+async function rate(count: number, work: () => Promise<unknown>): Promise<Rate> {
+  const startedMs = performance.now();
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return {
+    perSecond: (count * 1000) / (performance.now() - startedMs),
+    perCpuSecond: (count * 1_000_000) / (user + system),
+  };
+}
+
+function show({ perSecond, perCpuSecond }: Rate): string {
+  return `${Math.round(perSecond)} | ${Math.round(perCpuSecond)}`;
+}
+
 /** Pages of 25 payees, with their count, asked for by several clients at once. */
-async function measurePages(client: Client): Promise<number> {
+async function measurePages(client: Client): Promise<Rate> {
   const ask = async (count: number) => {
     for (let i = 0; i < count; i++) await client.get('/v3/payments/payees');
   };
   await ask(50);
-  const startedMs = performance.now();
-  await Promise.all(Array.from({ length: CLIENTS }, () => ask(PAGES / CLIENTS)));
-  return (PAGES * 1000) / (performance.now() - startedMs);
+  return rate(PAGES, () => Promise.all(Array.from({ length: CLIENTS }, () => ask(PAGES / CLIENTS))));
 }
 
 /** Events that waited for a paused subscription, from its resumption to the last arrival. */
-async function measureEvents(client: Client): Promise<number> {
+async function measureEvents(client: Client): Promise<Rate> {
   let arrived = 0;
   let finish: () => void = () => undefined;
   const finished = new Promise<void>((resolve) => {
@@ -65,11 +84,11 @@ async function measureEvents(client: Client): Promise<number> {
   }
   let held = 0;
   while (held < EVENTS) held = (await client.walk(`${path}/deliveries?page[size]=100`)).length;
-  const startedMs = performance.now();
-  await client.send('PATCH', path, { status: 'Active' });
-  await finished;
-  const rate = (EVENTS * 1000) / (performance.now() - startedMs);
+  const events = await rate(EVENTS, async () => {
+    await client.send('PATCH', path, { status: 'Active' });
+    await finished;
+  });
   receiver.closeAllConnections();
   receiver.close();
-  return rate;
+  return events;
 }

@@ -3,9 +3,8 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, test } from 'vitest';
 import type { DatabaseSettings } from '../../src/platform/database/connect.ts';
-import { ACCT_1, createClient } from './fixtures/client.ts';
+import { ACCT_1, createClient, trigger } from './fixtures/client.ts';
 import { lastingDatabases, type OpenTestDatabase } from './fixtures/databases.ts';
-import { trigger } from './fixtures/platform.ts';
 import { startReceiver } from './fixtures/receiver.ts';
 
 const PROGRAM = fileURLToPath(new URL('./fixtures/platform-process.ts', import.meta.url));

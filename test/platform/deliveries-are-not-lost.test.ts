@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { ACCT_1, ACCT_2, ACCT_3 } from './fixtures/client.ts';
+import { ACCT_1, ACCT_2, ACCT_3, trigger } from './fixtures/client.ts';
 import { databases, inMemory } from './fixtures/databases.ts';
-import { trigger, usePlatform } from './fixtures/platform.ts';
+import { usePlatform } from './fixtures/platform.ts';
 
 describe.each(databases)('on $name', (database) => {
   const platform = usePlatform(database);

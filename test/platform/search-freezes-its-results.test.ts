@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { ACCT_1, ACCT_2 } from './fixtures/client.ts';
+import { ACCT_1, ACCT_2, trigger } from './fixtures/client.ts';
 import { databases } from './fixtures/databases.ts';
-import { trigger, usePlatform } from './fixtures/platform.ts';
+import { usePlatform } from './fixtures/platform.ts';
 
 describe.each(databases)('on $name', (database) => {
   let nowMs = Date.now();

@@ -4,8 +4,7 @@ import { openDatabase } from '../../src/platform/database/connect.ts';
 import { deleteExpired } from '../../src/platform/database/retention.ts';
 import { type Platform, startPlatform } from '../../src/platform/server.ts';
 import type { PlatformOptions } from '../../src/platform/settings.ts';
-import { ACCT_1, createClient } from './fixtures/client.ts';
-import { trigger } from './fixtures/platform.ts';
+import { ACCT_1, createClient, trigger } from './fixtures/client.ts';
 import { findPostgres, type PostgresServer, startPostgres } from './fixtures/postgres.ts';
 import { type Receiver, startReceiver } from './fixtures/receiver.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { eventTypes } from '../../src/platform/events/event-types.ts';
-import { ACCT_1, ACCT_2, ACCT_3 } from './fixtures/client.ts';
+import { ACCT_1, ACCT_2, ACCT_3, trigger } from './fixtures/client.ts';
 import { databases } from './fixtures/databases.ts';
-import { trigger, usePlatform } from './fixtures/platform.ts';
+import { usePlatform } from './fixtures/platform.ts';
 
 const PATH = '/v3/platform/webhook-subscriptions';
 
