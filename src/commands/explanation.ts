@@ -104,7 +104,12 @@ async function findCaller(
     return principal instanceof Refusal ? principal : authorise(directory, principal, operation, account);
   }
   const anybody: Principal = { id: ANYONE, type: 'Person', account: account ?? ANYONE, actsFor: new Set() };
-  if (account !== undefined) return authorise(directory, anybody, operation, account);
+  if (account !== undefined) {
+    const caller = await authorise(directory, anybody, operation, account);
+    return caller instanceof Refusal && knowsTokensOnly(configuration)
+      ? unknownAccount(anybody, account)
+      : caller;
+  }
   return {
     principal: anybody,
     account: ANYONE,
@@ -112,6 +117,15 @@ async function findCaller(
     hasOrganizationLimit: true,
     shard: ANYONE,
   };
+}
+
+/** Whether what is known of Accounts stands in tokens: without one, nobody can tell an Account's Organization. */
+function knowsTokensOnly({ settings: { identity } }: Configuration): boolean {
+  return identity.kind !== 'static' && identity.directory.kind === 'claims';
+}
+
+function unknownAccount(principal: Principal, account: string): Caller {
+  return { principal, account, organization: undefined, hasOrganizationLimit: false, shard: account };
 }
 
 function errorsOf({ rules }: Operation, { path, search }: Target): readonly FieldError[] {

@@ -93,6 +93,7 @@ export class Schemas {
     }
     // The draft lets an `enum` be empty; real documents have some that mean no more than what stands beside them.
     if (Array.isArray(copy.enum) && copy.enum.length === 0) delete copy.enum;
+    dropReadOnly(copy);
     if (this.#isOldDialect) modernise(copy);
     return copy;
   }
@@ -126,6 +127,16 @@ function toIssue({ instancePath, keyword, params, message = 'is not valid' }: Er
 
 function isSelfContained(schema: unknown): boolean {
   return !/"\$(?:ref|dynamicRef|recursiveRef)":/.test(JSON.stringify(schema) ?? '');
+}
+
+/** What only the service sets is required of its answers, not of requests (OpenAPI 3.0.3 section 4.7.24.2). */
+function dropReadOnly(schema: Record<string, unknown>): void {
+  const { required, properties } = schema;
+  if (!Array.isArray(required) || !isMapping(properties)) return;
+  schema.required = required.filter((name) => {
+    const property = properties[name];
+    return !(isMapping(property) && property.readOnly === true);
+  });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { EVENT_ID, getScalarValue, load, parseEvents, YAMLException } from 'js-yaml';
+import { CORE_SCHEMA, EVENT_ID, getScalarValue, load, mergeTag, parseEvents, YAMLException } from 'js-yaml';
 import type { Problem } from '../problem.ts';
 
 /** YAML that could be read: its value, and where in the text each part of it stands. */
@@ -9,11 +9,17 @@ export interface YamlText {
   lineOf(path: readonly string[]): number | undefined;
 }
 
+/** A line with something before its comment. */
+const HAS_CONTENT = /^[^\S\n]*[^\s#]/m;
+
+/** YAML 1.2, and the `<<` of YAML 1.1: without it a merged price would be silently lost. */
+const SCHEMA = CORE_SCHEMA.withTags(mergeTag);
+
 /** Reads one YAML document (or JSON, its subset). A text that is none gives the problem instead. */
 export function readYaml(text: string, source: string): YamlText | Problem {
-  if (/^\s*(#.*\s*)*$/.test(text)) return { value: undefined, lineOf: () => undefined };
+  if (!HAS_CONTENT.test(text)) return { value: undefined, lineOf: () => undefined };
   try {
-    const value = load(text);
+    const value = load(text, { schema: SCHEMA });
     let lines: Map<string, number> | undefined;
     return {
       value,

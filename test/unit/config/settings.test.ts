@@ -17,6 +17,12 @@ function problemsOf(text: string, env: Environment = {}): string[] {
 }
 
 describe('the settings of weir.yaml', () => {
+  test('a banner of number signs is a comment, and read at once', () => {
+    const banner = `${'#'.repeat(100)}\n# weir #\n`;
+    expect(parse(settingsSchema, banner, 'weir.yaml').value.admin.port).toBe(9090);
+    expect(parse(settingsSchema, `${banner}admin: { port: 1 }\n`, 'weir.yaml').value.admin.port).toBe(1);
+  });
+
   test('an empty file gives every default', () => {
     expect(read('')).toEqual({
       baseUrl: 'http://localhost:8080',

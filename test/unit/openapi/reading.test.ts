@@ -101,6 +101,46 @@ describe('a price list read from OpenAPI', () => {
     ]);
   });
 
+  test('what YAML merges is priced as if it were written out', async () => {
+    await folder.write(
+      'openapi.yaml',
+      openapi('/a: { get: { <<: *dear } }', '3.1.0', 'x-shared: &dear { x-weir: { cost: 4 } }\n'),
+    );
+    expect(await prices()).toEqual({ 'GET /a': 4 });
+  });
+
+  test.each(['3.0.3', '3.1.0'])('a request need not hold what is read-only, in %s', async (version) => {
+    const schema =
+      '{ type: object, required: [id, name], properties: { id: { type: string, readOnly: true }, name: { type: string, nullable: true } } }';
+    const content = `content: { application/json: { schema: ${schema} } }`;
+    await folder.write(
+      'openapi.yaml',
+      openapi(`/a: { post: { x-weir: { validate: body }, requestBody: { ${content} } } }`, version),
+    );
+    const [operation] = await folder.load();
+    const body = operation?.rules?.body?.byMediaType.get('application/json');
+    expect(body?.check({ name: 'x' })).toBeUndefined();
+    expect(body?.check({ id: 'x' })).toMatchObject([{ path: ['name'] }]);
+  });
+
+  test('the dialect of 3.0 is read as its own', async () => {
+    const schema =
+      '{ type: integer, minimum: 1, exclusiveMinimum: true, maximum: 5, exclusiveMaximum: false, nullable: true }';
+    await folder.write(
+      'openapi.yaml',
+      openapi(`/a: { get: { parameters: [{ name: n, in: query, schema: ${schema} }] } }`, '3.0.3'),
+    );
+    const [operation] = await folder.load();
+    const rule = operation?.rules?.query.byName.get('n');
+    expect([1, 2, 5, 6, null].map((value) => rule?.check(value) === undefined)).toEqual([
+      false,
+      true,
+      true,
+      false,
+      true,
+    ]);
+  });
+
   test('references that lead nowhere are told only where they matter', async () => {
     await folder.write(
       'openapi.yaml',
