@@ -24,8 +24,8 @@ export function readPrincipal(claims: Claims, names: ClaimNames): Principal | un
   const type = claims[names.type] ?? 'ServiceAccount';
   const account = claims[names.account] ?? undefined;
   const organization = claims[names.organization] ?? undefined;
-  const listed = claims[names.actsFor] ?? [];
-  if (!isId(id) || !isOptionalId(account) || !isOptionalId(organization) || !Array.isArray(listed)) {
+  const listed = listOf(claims[names.actsFor] ?? []);
+  if (!isId(id) || !isOptionalId(account) || !isOptionalId(organization) || listed === undefined) {
     return undefined;
   }
   const actsFor = accountsOf(listed, organization);
@@ -36,6 +36,12 @@ export function readPrincipal(claims: Claims, names: ClaimNames): Principal | un
   }
   if (type === 'Person' || organization === undefined) return undefined;
   return { id, type, organization, claimedAccounts: actsFor };
+}
+
+/** A list, or words as OAuth writes its lists (RFC 6749 section 3.3). */
+function listOf(value: unknown): readonly unknown[] | undefined {
+  if (Array.isArray(value)) return value;
+  return typeof value === 'string' ? value.split(' ').filter((word) => word !== '') : undefined;
 }
 
 /** An Account given by its id alone belongs to the token's own Organization. */
