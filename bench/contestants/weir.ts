@@ -47,6 +47,7 @@ function writeConfiguration(scene: Scene, kind: 'memory' | 'redis', port: number
       store: kind === 'memory' ? { kind } : { kind, url },
       operations: { openapi: OPENAPI },
       log: { access: false, level: 'warn' },
+      shutdown: { drainDelaySeconds: 0 },
     },
     'limits.yaml': { windowSeconds: 1, defaults: limitsOf(limit, organizationLimit) },
     'identities.yaml': identities(accounts),

@@ -45,6 +45,15 @@ export function respond(
     closeAfterResponse(response.req);
   }
   response.writeHead(refusal.status, fields);
-  // As a string of one byte a character, where it is one, it is written the faster.
-  response.end(body, bytes === body.length ? 'latin1' : 'utf8');
+  endWith(response, body, bytes === body.length ? 'latin1' : 'utf8');
+}
+
+/**
+ * Ends a response whose whole body is there: header and body in one string and one write. Node's own `end(body)` adds
+ * an empty third piece, and gathers all into a slower kind of write.
+ */
+export function endWith(response: ServerResponse, body: string, encoding: 'latin1' | 'utf8'): void {
+  response.write(body, encoding);
+  response.socket?.uncork();
+  response.end();
 }

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { closeAfterResponse, isUploadUnfinished } from '../http/closing.ts';
 import { responseFields } from '../http/headers.ts';
-import { gatewayFields, respond } from '../respond.ts';
+import { endWith, gatewayFields, respond } from '../respond.ts';
 import type { Exchange } from '../types.ts';
 import { codeOf, isRepeatable, isStaleSocket, refusalOf } from './failures.ts';
 import type { Upstream } from './upstreams.ts';
@@ -87,7 +87,7 @@ export class Relay implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (chunk.length === this.#bodyLength && chunk.length <= MAX_JOINED_BYTES) {
       // All of it at once: as a string it shares one write with the header.
-      this.#response.end(chunk.toString('latin1'), 'latin1');
+      endWith(this.#response, chunk.toString('latin1'), 'latin1');
       return;
     }
     if (this.#response.write(chunk)) return;
