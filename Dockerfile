@@ -1,7 +1,7 @@
 # syntax=docker/dockerfile:1
 # Both stages stand on the same image, so that what is built is what runs. To pin its content as well, build with
-# --build-arg NODE_IMAGE=docker.io/library/node:24.9.0-bookworm-slim@sha256:<digest>.
-ARG NODE_IMAGE=docker.io/library/node:24.9.0-bookworm-slim
+# --build-arg NODE_IMAGE=docker.io/library/node:24.21.0-bookworm-slim@sha256:<digest>.
+ARG NODE_IMAGE=docker.io/library/node:24.21.0-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
 WORKDIR /build
