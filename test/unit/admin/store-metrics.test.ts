@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { createMetrics } from '../../../src/admin/metrics.ts';
+
+test('what the store lets be seen of its work stands in /metrics', async () => {
+  const metrics = createMetrics();
+  metrics.uncounted('deadline', 7);
+  metrics.answeredLate(3);
+  metrics.deniedFromMemory();
+  metrics.called(4, 1500);
+  metrics.breakerChanged('primary', 'open');
+  metrics.connectionFailed('auth', 'WRONGPASS');
+  const text = await metrics.text();
+  for (const line of [
+    'weir_points_uncounted_total{reason="deadline"} 7',
+    'weir_points_late_total 3',
+    'weir_denials_remembered_total 1',
+    'weir_store_call_decisions_sum 4',
+    'weir_store_call_duration_seconds_sum 0.0015',
+    'weir_store_breaker_state{route="primary"} 2',
+    'weir_store_connection_failures_total{reason="auth"} 1',
+  ]) {
+    expect(text).toContain(line);
+  }
+});
