@@ -117,8 +117,9 @@ export async function createGateway(parts: GatewayParts): Promise<Gateway> {
   });
   await routeThroughProxy(app, parts.upstream.url, ({ raw, exchange }, reply) => {
     if (exchange?.target === undefined) return;
-    reply.hijack();
     forward(upstreams.find(exchange.target.path), raw, reply.raw, exchange, context);
+    // Behind it, so that what it throws is still answered.
+    reply.hijack();
   });
   return {
     listen: ({ host, port }) => app.listen({ host, port }),
@@ -185,8 +186,9 @@ function admit(passage: Passage, rawTarget: string): Verdict {
 function price(passage: Passage, target: Target): Verdict {
   const { response, exchange, stages } = passage;
   const operation = stages.prices.find(exchange.method, target.path);
-  if (operation === 'free') return undefined;
   if (operation instanceof Refusal) return operation;
+  if (!stages.upstreams.find(target.path).hasRoom) return UPSTREAM_BUSY;
+  if (operation === 'free') return undefined;
   exchange.operation = operation;
   const caller = callerOf(response.req, operation, stages);
   return caller instanceof Promise
@@ -215,7 +217,6 @@ function spend(passage: Passage, target: Target, operation: Operation, caller: C
     stages.observer.unlistedOperation(exchange.method);
     stages.noteUnlisted(exchange.method, target.path);
   }
-  if (!stages.upstreams.find(target.path).hasRoom) return UPSTREAM_BUSY;
   if (isAbandoned(response)) return ABANDONED;
   const askedMs = performance.now();
   return charge(stages.store, stages.buckets, caller, operation).then((charged) => {

@@ -69,6 +69,8 @@ export class Relay implements Dispatcher.DispatchHandler {
       if (status === 103) writeEarlyHints(response, headers);
       return;
     }
+    // Its body is coded in a way that the client would not be told of.
+    if (!isChunkedAtMost(headers['transfer-encoding'])) throw new TypeError('unknown Transfer-Encoding');
     const exchange = this.#exchange;
     exchange.upstreamMs = performance.now() - this.#sentMs;
     exchange.upstreamStatus = status;
@@ -119,6 +121,10 @@ export class Relay implements Dispatcher.DispatchHandler {
     if (response.headersSent || response.destroyed) response.destroy();
     else respond(response, this.#exchange, refusalOf(error), this.#baseUrl);
   }
+}
+
+function isChunkedAtMost(encoding: string | string[] | undefined): boolean {
+  return encoding === undefined || String(encoding).toLowerCase() === 'chunked';
 }
 
 function flushHeader(response: ServerResponse): void {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { normalise } from '../../../src/gateway/normalise.ts';
 import { PriceList } from '../../../src/gateway/operations.ts';
 import { Refusal } from '../../../src/gateway/problems.ts';
-import { COSTS, UPSTREAMS } from './upstream-routers.ts';
+import { COSTS, UPSTREAMS } from '../../fixtures/hostile/upstream-routers.ts';
 
 const WRITTEN_AT = { file: 'test', path: '', line: () => undefined };
 const OPERATIONS = Object.entries(COSTS).map(([path, cost]) => ({

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PLENTY } from '../../fixtures/configuration.ts';
 import { remainingOf, startGateway, type TestGateway } from '../../fixtures/gateway.ts';
+import { SMUGGLING_CASES } from '../../fixtures/hostile/smuggling-cases.ts';
 import { sendRaw } from '../../fixtures/raw.ts';
-import { SMUGGLING_CASES } from './smuggling-cases.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {

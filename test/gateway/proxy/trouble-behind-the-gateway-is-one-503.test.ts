@@ -72,6 +72,9 @@ describe('the client is told the same words each time, and no address', () => {
       'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
     ],
     ['has an endless header', `HTTP/1.1 200 OK\r\nX-A: ${'a'.repeat(40_000)}\r\n\r\n`],
+    ['is coded for the transfer', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n'],
+    ['has a control octet in a value', 'HTTP/1.1 200 OK\r\nX-A: a\x01b\r\nContent-Length: 0\r\n\r\n'],
+    ['folds its header', 'HTTP/1.1 200 OK\r\nX-A: a\r\n b\r\nContent-Length: 0\r\n\r\n'],
     ['has a status that is none', 'HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n'],
     [
       'switches protocols unasked',
@@ -104,6 +107,24 @@ it('chunks that end too early are seen as cut short', async () => {
   );
   const answer = await gateway.send('GET', '/v3/things');
   await expect(answer.text()).rejects.toThrow();
+});
+
+it('bytes behind an answer are not taken for the next one', async () => {
+  const requests: string[] = [];
+  const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+  await start(
+    await startRaw((socket) =>
+      socket.on('data', (chunk) => {
+        requests.push(chunk.toString());
+        socket.write(`${answer}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison`);
+      }),
+    ),
+    { connections: 1 },
+  );
+  for (let count = 0; count < 5; count++) {
+    expect(await (await gateway.send('GET', '/v3/things')).text()).toBe('ok');
+  }
+  expect(requests).toHaveLength(5);
 });
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
