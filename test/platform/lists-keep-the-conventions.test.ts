@@ -122,4 +122,17 @@ describe.each(databases)('on $name', (database) => {
     expect([unknown.status, unknown.body.errors[0]?.field]).toEqual([422, 'ttl']);
     expect((await client.get('/v3/payments/nothing')).status).toBe(404);
   });
+
+  test('a value that no database can hold is 422, not a failure of the service', async () => {
+    for (const path of ['/v3/payments/payees', '/v3/platform/audit-logs']) {
+      const { status, body } = await client.get(`${path}?filter[createdAt][gte]=0000-01-01T00:00:00Z`);
+      expect([status, body.errors[0]?.field]).toEqual([422, 'filter[createdAt][gte]']);
+    }
+    expect((await client.get('/v3/payments/payees?filter[status][eq]=a%00b')).status).toBe(422);
+    const file = await client.send('POST', '/v3/compliance/vault-files', { name: 'a\u0000b' });
+    expect([file.status, file.body.code]).toEqual([422, 'ValidationError']);
+    expect((await client.send('POST', '/v3/compliance/vault-files', { name: 'a\ud800b' })).status).not.toBe(
+      503,
+    );
+  });
 });

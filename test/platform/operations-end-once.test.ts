@@ -126,4 +126,22 @@ describe.each(databases)('on $name', (database) => {
     const [updated] = await receiver.until('VaultFile.Updated');
     expect(updated?.data).toMatchObject({ id: file.body.id, externalId: 'doc-7' });
   });
+
+  test('transitions of one resource that come at once all leave their timestamps', async () => {
+    const client = platform.as(ACCT_1);
+    const resourceId = await trigger(client, 'BackgroundCheck.Created');
+    const parts = ['Sent', 'Submitted', 'Completed', 'Failed'];
+    await Promise.all(parts.map((part) => trigger(client, `BackgroundCheck.${part}`, { resourceId })));
+    const answer = await client.send('POST', '/v3/platform/event-triggers', {
+      type: 'BackgroundCheck.Created',
+      resourceId,
+    });
+    expect(Object.keys(answer.body.resource.events).sort()).toEqual([
+      'completedAt',
+      'createdAt',
+      'failedAt',
+      'sentAt',
+      'submittedAt',
+    ]);
+  });
 });

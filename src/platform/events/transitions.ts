@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { Database, Tables } from '../database/schema.ts';
-import { invalid } from '../http/problems.ts';
+import { invalid, notFound } from '../http/problems.ts';
 import { findCatalogResource, findEventType } from './event-types.ts';
 import { type Recipient, writeOccurrence } from './outbox.ts';
 
@@ -30,10 +30,12 @@ const FINAL: Readonly<Record<string, string>> = { Payable: 'Returned', Mandate: 
  */
 export async function recordTransition(
   db: Database,
-  resource: Resource,
+  { id }: { readonly id: string },
   transition: Transition,
 ): Promise<Resource> {
   const { part, at } = transition;
+  // Whatever the caller has read: one transition at a time, so that none forgets another's timestamp or end.
+  const resource = await lockResource(db, id);
   if (FINAL[resource.kind] === resource.status) {
     const what = resource.kind.toLowerCase();
     throw invalid('status', `is ${resource.status}, which is final for this ${what}; create a new ${what}`);
@@ -49,6 +51,18 @@ export async function recordTransition(
   if (findEventType(`${resource.kind}.${part}`)?.availableForSubscription)
     await report(db, changed, transition);
   return changed;
+}
+
+/** The resource as it is now, kept as it is for everyone else until `db`'s transaction ends. */
+export async function lockResource(db: Database, id: string): Promise<Resource> {
+  const resource = await db
+    .selectFrom('resources')
+    .selectAll()
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst();
+  if (!resource) throw notFound('resource', id);
+  return resource;
 }
 
 function report(db: Database, resource: Resource, { part, at, context }: Transition): Promise<void> {

@@ -1,11 +1,13 @@
 import type { Selectable } from 'kysely';
 import type { Database, Tables } from '../database/schema.ts';
 import type { Call } from '../http/call.ts';
+import { readFilters, toTime } from '../lists/filters.ts';
 import type { ListSource } from '../lists/page.ts';
 
 /** Every write of the acting Account. Never counted: it only grows. */
 export function auditLogList(db: Database, call: Call): ListSource<Selectable<Tables['audit_logs']>> {
-  const from = call.query['filter[createdAt][gte]'];
+  // The only filter that openapi.yaml declares here is `filter[createdAt][gte]`.
+  const [from] = readFilters(call).map(toTime);
   return {
     fetch: (afterKey, limit) =>
       db
@@ -13,7 +15,7 @@ export function auditLogList(db: Database, call: Call): ListSource<Selectable<Ta
         .selectAll()
         .where('account_id', '=', call.caller.accountId)
         .where('sequence', '>', afterKey)
-        .$if(from !== undefined, (query) => query.where('created_at', '>=', new Date(String(from))))
+        .$if(from !== undefined, (query) => query.where('created_at', '>=', new Date(from ?? 0)))
         .orderBy('sequence')
         .limit(limit)
         .execute(),

@@ -39,8 +39,7 @@ export function complianceHandlers(services: Services): Handlers {
         .set({ fields: JSON.stringify(fields), external_id: externalId })
         .where('id', '=', file.id)
         .execute();
-      const changed = { ...file, fields, external_id: externalId };
-      return ok(resourceBody(await recordTransition(db, changed, { part: 'Updated', at: now() })));
+      return ok(resourceBody(await recordTransition(db, file, { part: 'Updated', at: now() })));
     },
     async submitTaxForm(call, db) {
       const form = await findResource(db, call.caller, 'TaxForm', pathId(call, 'taxFormId'));

@@ -38,9 +38,21 @@ function toRefusal(error: Error): PlatformError {
     const detail = errors.map(({ field, message }) => `${field} ${message}`).join('; ');
     return new PlatformError(422, 'ValidationError', detail, errors);
   }
+  if (isDataException(error)) {
+    const message = 'holds a character or a number that cannot be stored';
+    return new PlatformError(422, 'ValidationError', `The request ${message}.`, [
+      { field: 'request', message },
+    ]);
+  }
   if (statusCode === 413) return new PlatformError(413, 'PayloadTooLarge', 'The request body is too large.');
   if (statusCode < 500) return new PlatformError(400, 'BadRequest', error.message);
   return new PlatformError(503, 'ServiceUnavailable', 'The service has a problem. Try again later.');
+}
+
+/** SQLSTATE class 22: a value that no column can take, such as a NUL in a text. */
+function isDataException(error: Error): boolean {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && /^22[0-9A-Z]{3}$/.test(code);
 }
 
 function toFieldError({ keyword, instancePath, params, message }: Violation): FieldError {

@@ -1,6 +1,7 @@
 import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
 import type { Tables } from '../database/schema.ts';
 import type { Call } from '../http/call.ts';
+import { invalid } from '../http/problems.ts';
 
 /** One `filter[<field>][<operator>]` of a request; openapi.yaml says which a list supports. */
 export interface Filter {
@@ -43,8 +44,17 @@ function toCondition({ field, operator, value }: Filter): RawBuilder<boolean> {
   const comparison = COMPARISONS[operator];
   if (!comparison)
     throw new Error(`openapi.yaml declares the operator "${operator}", which no list supports.`);
-  const operand = field.endsWith('At') ? sql`${value}::timestamptz` : sql`${value}`;
+  const operand = field.endsWith('At')
+    ? sql`${toTime({ field, operator, value })}::timestamptz`
+    : sql`${value}`;
   return sql<boolean>`${columnOf(field)} ${comparison} ${operand}`;
+}
+
+/** A filter's value as a time that PostgreSQL reads as a client does; 422 for one before the year 1. */
+export function toTime({ field, operator, value }: Filter): string {
+  const timeMs = Date.parse(value);
+  if (timeMs >= Date.parse('0001-01-01T00:00:00Z')) return new Date(timeMs).toISOString();
+  throw invalid(`filter[${field}][${operator}]`, 'is not a time that can be compared');
 }
 
 function columnOf(field: string): RawBuilder<unknown> {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../database/schema.ts';
-import { type Resource, recordTransition } from '../events/transitions.ts';
-import { invalid, notFound } from '../http/problems.ts';
+import { lockResource, type Resource, recordTransition } from '../events/transitions.ts';
+import { invalid } from '../http/problems.ts';
 import type { Jobs } from '../jobs/queue.ts';
 import type { Job } from '../jobs/runner.ts';
 import { insertResource } from '../resources/resources.ts';
@@ -22,7 +22,7 @@ export function checkOpenable(payable: Resource): void {
  */
 export function openPayableWork(jobs: Jobs, settlementSeconds: number): OperationWork {
   return async (db, operation, now) => {
-    const payable = await lock(db, String(operation.input.payableId));
+    const payable = await lockResource(db, String(operation.input.payableId));
     checkOpenable(payable);
     if (payable.status !== 'Draft') {
       return { status: 'Completed', result: { payableId: payable.id, status: payable.status } };
@@ -50,22 +50,11 @@ export function openPayableWork(jobs: Jobs, settlementSeconds: number): Operatio
 export function settle(db: Database, now: () => Date, job: Job): Promise<void> {
   return db.transaction().execute(async (trx) => {
     const at = now();
-    const payable = await lock(trx, job.data.payableId ?? '');
+    const payable = await lockResource(trx, job.data.payableId ?? '');
     if (payable.status !== 'Open') return;
-    await recordTransition(trx, await lock(trx, job.data.fundsMovementId ?? ''), { part: 'Completed', at });
+    await recordTransition(trx, { id: job.data.fundsMovementId ?? '' }, { part: 'Completed', at });
     await recordTransition(trx, payable, { part: 'Paid', at });
     if (typeof payable.fields.invoiceId !== 'string') return;
-    await recordTransition(trx, await lock(trx, payable.fields.invoiceId), { part: 'Paid', at });
+    await recordTransition(trx, { id: payable.fields.invoiceId }, { part: 'Paid', at });
   });
-}
-
-async function lock(db: Database, id: string): Promise<Resource> {
-  const resource = await db
-    .selectFrom('resources')
-    .selectAll()
-    .where('id', '=', id)
-    .forUpdate()
-    .executeTakeFirst();
-  if (!resource) throw notFound('resource', id);
-  return resource;
 }

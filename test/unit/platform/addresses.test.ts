@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isPublicAddress, refusalOfUrl } from '../../../src/platform/deliveries/addresses.ts';
+import { isPublicAddress, publicLookup, refusalOfUrl } from '../../../src/platform/deliveries/addresses.ts';
 
 test.each([
   '127.0.0.1',
@@ -52,4 +52,9 @@ test('a public https URL is accepted, and with private addresses allowed so is l
   expect(refusalOfUrl('https://example.com:8443/hooks?x=1', false)).toBeUndefined();
   expect(refusalOfUrl('http://127.0.0.1:9/', true)).toBeUndefined();
   expect(refusalOfUrl('file:///etc/passwd', true)).toBeDefined();
+});
+
+test('a name that leads to this machine gets no connection', async () => {
+  const answer = await new Promise((resolve) => publicLookup('localhost', { all: true }, resolve));
+  expect(answer).toMatchObject({ message: 'localhost leads to an address that deliveries may not go to' });
 });
