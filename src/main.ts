@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { check } from './commands/check.ts';
 import { demo } from './commands/demo.ts';
-import { explain } from './commands/explain.ts';
 import { failureText } from './commands/failure.ts';
-import { FORMATS, operations } from './commands/operations.ts';
 import { platformCommand } from './commands/platform.ts';
+import { explain } from './commands/prices/explain.ts';
+import { FORMATS, operations } from './commands/prices/operations.ts';
 import { REMEMBERED_HOURS, revoke } from './commands/revoke.ts';
 import { start } from './commands/start.ts';
 

@@ -1,7 +1,7 @@
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { type Configuration, readConfiguration } from './configuration.ts';
-import { reviewPrices } from './price-review.ts';
-import { shownPlace } from './shown-place.ts';
+import { reviewPrices } from './prices/price-review.ts';
+import { shownPlace } from './prices/shown-place.ts';
 
 /** `weir check`: reads everything that `start` would read; a problem anywhere is thrown with all the others. */
 export async function check({ config }: { config: string }): Promise<void> {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { reviewPrices } from '../../src/commands/price-review.ts';
+import { reviewPrices } from '../../src/commands/prices/price-review.ts';
 import { formatPlace } from '../../src/config/place.ts';
 import type { ListedOperation } from '../../src/openapi/listed-operation.ts';
 import { FieldErrors } from '../../src/validation/field-errors.ts';

@@ -1,6 +1,6 @@
-import type { ListedOperation } from '../openapi/listed-operation.ts';
-import { readConfiguration } from './configuration.ts';
-import { CommandError } from './failure.ts';
+import type { ListedOperation } from '../../openapi/listed-operation.ts';
+import { readConfiguration } from '../configuration.ts';
+import { CommandError } from '../failure.ts';
 import { type Remark, reviewPrices } from './price-review.ts';
 import { shownPlace } from './shown-place.ts';
 

@@ -1,7 +1,7 @@
-import { normalise, type PathProfile } from '../gateway/normalise.ts';
-import { type LetterCase, PriceList } from '../gateway/operations.ts';
-import { Refusal } from '../gateway/problems.ts';
-import type { ListedOperation } from '../openapi/listed-operation.ts';
+import { normalise, type PathProfile } from '../../gateway/normalise.ts';
+import { type LetterCase, PriceList } from '../../gateway/operations.ts';
+import { Refusal } from '../../gateway/problems.ts';
+import type { ListedOperation } from '../../openapi/listed-operation.ts';
 
 /** What is worth a second look about an operation. */
 export interface Remark {

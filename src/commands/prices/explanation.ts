@@ -1,18 +1,18 @@
 import { pino } from 'pino';
-import { authorise } from '../gateway/authorise.ts';
-import { Buckets } from '../gateway/buckets.ts';
-import { identify } from '../gateway/identify.ts';
-import { normalise } from '../gateway/normalise.ts';
-import { PriceList } from '../gateway/operations.ts';
-import { type FieldError, Refusal } from '../gateway/problems.ts';
-import type { Caller, Operation, Principal, Target } from '../gateway/types.ts';
-import { silentIdentityObserver } from '../identity/observer.ts';
-import { openIdentity } from '../identity/open.ts';
-import type { ListedOperation } from '../openapi/listed-operation.ts';
-import { FieldErrors } from '../validation/field-errors.ts';
-import { checkPath } from '../validation/path.ts';
-import { checkQuery } from '../validation/query.ts';
-import type { Configuration } from './configuration.ts';
+import { authorise } from '../../gateway/authorise.ts';
+import { Buckets } from '../../gateway/buckets.ts';
+import { identify } from '../../gateway/identify.ts';
+import { normalise } from '../../gateway/normalise.ts';
+import { PriceList } from '../../gateway/operations.ts';
+import { type FieldError, Refusal } from '../../gateway/problems.ts';
+import type { Caller, Operation, Principal, Target } from '../../gateway/types.ts';
+import { silentIdentityObserver } from '../../identity/observer.ts';
+import { openIdentity } from '../../identity/open.ts';
+import type { ListedOperation } from '../../openapi/listed-operation.ts';
+import { FieldErrors } from '../../validation/field-errors.ts';
+import { checkPath } from '../../validation/path.ts';
+import { checkQuery } from '../../validation/query.ts';
+import type { Configuration } from '../configuration.ts';
 
 /** What someone asks about. */
 export interface Question {
