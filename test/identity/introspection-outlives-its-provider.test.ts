@@ -118,8 +118,8 @@ it('a provider that hangs is not waited for by every request', async () => {
 });
 
 it('a token is never used past its end, whatever the cache allows', async () => {
-  issuer.tokens.set('short', { ...PERSON, exp: Date.now() / 1000 + 1 });
   await start({ cacheSeconds: 600 });
+  issuer.tokens.set('short', { ...PERSON, exp: Date.now() / 1000 + 2 });
   expect(await statusOf('short')).toBe(200);
   issuer.failWith = 0;
   await vi.waitFor(async () => expect(await statusOf('short')).toBe(503), { timeout: 5000, interval: 50 });
