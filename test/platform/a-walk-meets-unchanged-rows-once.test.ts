@@ -4,7 +4,8 @@ import { type OpenDatabase, openDatabase } from '../../src/platform/database/con
 import type { Database } from '../../src/platform/database/schema.ts';
 import type { Call } from '../../src/platform/http/call.ts';
 import { readPage } from '../../src/platform/lists/page.ts';
-import { ofAccount, resourceList } from '../../src/platform/lists/resource-list.ts';
+import { resourceList } from '../../src/platform/lists/resource-list.ts';
+import { ofAccount } from '../../src/platform/lists/scope.ts';
 import { createTokenSealer, type TokenSealer } from '../../src/platform/lists/token.ts';
 import { resourceRow } from '../../src/platform/resources/resources.ts';
 import { databases, type OpenTestDatabase } from './fixtures/databases.ts';

@@ -1,4 +1,5 @@
-import { businessCatalog, type CatalogResource } from './catalog.ts';
+import { type CatalogResource, moneyCatalog } from './catalog.ts';
+import { complianceCatalog } from './catalog-compliance.ts';
 import { platformCatalog, reservedTypes } from './catalog-platform.ts';
 
 /** One record of `GET /v3/platform/webhook-event-types` (contract section 2.2). */
@@ -14,7 +15,11 @@ export interface EventType {
   readonly description: string;
 }
 
-const catalog: Readonly<Record<string, CatalogResource>> = { ...businessCatalog, ...platformCatalog };
+const catalog: Readonly<Record<string, CatalogResource>> = {
+  ...moneyCatalog,
+  ...complianceCatalog,
+  ...platformCatalog,
+};
 
 /** Every event type: the 111 published ones in the catalog's order, then the reserved ones. */
 export const eventTypes: readonly EventType[] = [

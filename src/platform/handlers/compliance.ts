@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { recordTransition } from '../events/transitions.ts';
 import type { Handlers } from '../http/routes.ts';
-import { ofAccount } from '../lists/resource-list.ts';
+import { ofAccount } from '../lists/scope.ts';
 import { findResource, insertResource, resourceBody } from '../resources/resources.ts';
 import { listOf, ok, pathId, readOf, type Services } from './services.ts';
 

@@ -1,5 +1,5 @@
 import type { Handlers } from '../http/routes.ts';
-import { ofAccount } from '../lists/resource-list.ts';
+import { ofAccount } from '../lists/scope.ts';
 import { acceptOperation } from '../operations/operations.ts';
 import { checkOpenable, PAYABLE_OPEN } from '../operations/payable-open.ts';
 import { findResource } from '../resources/resources.ts';

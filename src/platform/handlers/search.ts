@@ -1,6 +1,7 @@
 import type { Handler, Handlers } from '../http/routes.ts';
 import { readPage } from '../lists/page.ts';
-import { ofAccount, resourceList } from '../lists/resource-list.ts';
+import { resourceList } from '../lists/resource-list.ts';
+import { ofAccount } from '../lists/scope.ts';
 import { createSnapshot, findSnapshot, snapshotList } from '../search/snapshots.ts';
 import { ok, type Services } from './services.ts';
 

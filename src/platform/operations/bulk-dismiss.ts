@@ -1,5 +1,5 @@
 import { recordTransition } from '../events/transitions.ts';
-import type { OperationOutcome } from './operations.ts';
+import type { OperationOutcome } from './operation.ts';
 import type { OperationWork } from './run.ts';
 
 export const BULK_DISMISS = 'Notification.BulkDismiss';

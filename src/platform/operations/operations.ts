@@ -1,21 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import type { Selectable } from 'kysely';
-import type { Database, Tables } from '../database/schema.ts';
+import type { Database } from '../database/schema.ts';
 import { writeOccurrence } from '../events/outbox.ts';
 import type { ActingCaller } from '../http/call.ts';
 import type { Jobs } from '../jobs/queue.ts';
+import { type Operation, type OperationOutcome, operationBody } from './operation.ts';
 
 export const OPERATION_QUEUE = 'operations';
-
-export type Operation = Selectable<Tables['operations']>;
-
-/** How an operation ended (contract section 3 rule 3). */
-export interface OperationOutcome {
-  readonly status: 'Completed' | 'PartiallyCompleted' | 'Failed' | 'Cancelled';
-  readonly result?: Readonly<Record<string, unknown>>;
-  /** On `Failed`. */
-  readonly error?: { readonly code: string; readonly detail: string };
-}
 
 /** Writes a new operation, its event and its job, with `db`'s transaction, and gives the body of the 202. */
 export async function acceptOperation(
@@ -71,20 +61,6 @@ export async function finishOperation(
     .where('id', '=', operation.id)
     .execute();
   await report(db, { ...operation, status: part }, part, now);
-}
-
-/** The AsyncOperation, as `GET /v3/platform/operations/{operationId}` gives it. */
-export function operationBody(operation: Operation): Record<string, unknown> {
-  return {
-    id: operation.id,
-    type: operation.type,
-    status: operation.status,
-    ...(operation.result && { result: operation.result }),
-    ...(operation.error && { error: operation.error }),
-    createdAt: operation.created_at.toISOString(),
-    updatedAt: operation.updated_at.toISOString(),
-    events: operation.events,
-  };
 }
 
 function report(db: Database, operation: Operation, part: string, at: Date): Promise<void> {

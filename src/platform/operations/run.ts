@@ -1,7 +1,8 @@
 import type { Database } from '../database/schema.ts';
 import { PlatformError } from '../http/problems.ts';
 import type { Job } from '../jobs/runner.ts';
-import { finishOperation, type Operation, type OperationOutcome } from './operations.ts';
+import type { Operation, OperationOutcome } from './operation.ts';
+import { finishOperation } from './operations.ts';
 
 /** Does the work of one type of operation, with `db`'s transaction. A PlatformError makes the operation fail. */
 export type OperationWork = (db: Database, operation: Operation, now: Date) => Promise<OperationOutcome>;

@@ -6,7 +6,8 @@ import type { Call } from '../http/call.ts';
 import { invalid, notFound } from '../http/problems.ts';
 import { readFilters } from '../lists/filters.ts';
 import type { ListSource } from '../lists/page.ts';
-import { ofAccount, selectResources } from '../lists/resource-list.ts';
+import { selectResources } from '../lists/resource-list.ts';
+import { ofAccount } from '../lists/scope.ts';
 import { resourceBody } from '../resources/resources.ts';
 
 /** A result set, frozen at one instant and paged by its id until it expires (contract section 4.2). */
