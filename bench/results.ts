@@ -12,6 +12,8 @@ export interface Results {
   readonly hardware: string;
   /** How the cores were divided, in words. */
   readonly cores: string;
+  /** What the machine had to do before the run began: processes that wanted a core, over the last minute. */
+  readonly loadBefore: number;
   readonly versions: readonly string[];
   readonly contestants: readonly Entry[];
   readonly throughput?: ThroughputRounds;

@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CONTESTANTS, PLAIN_PROXY } from './contestants/all.ts';
 import { chooseCores, findProgram, hardware, versionOf } from './lab/machine.ts';
@@ -86,6 +86,7 @@ function circumstances({ cores, plan }: Bench): Omit<Results, Measurement> {
       cores === undefined
         ? 'not divided'
         : `gateway (and a limiter service) on core ${cores.gateway}; upstream, Redis and load on ${cores.load}`,
+    loadBefore: loadavg()[0] ?? 0,
     versions: [
       `Node ${process.version}`,
       tool('nginx', ['-v'], /nginx\/(\S+)/),

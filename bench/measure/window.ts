@@ -21,6 +21,8 @@ export interface WorstWindow {
   readonly worst: number;
   /** Of what was sent, what was admitted. */
   readonly admitted: number;
+  /** What was admitted and counted, divided by the limit. */
+  readonly admittedShare: number;
   /** Served without having been counted, because Redis did not answer in time. */
   readonly degraded: number;
   readonly sent: number;
@@ -48,7 +50,13 @@ export async function measureWindow(bench: Bench): Promise<Record<string, WorstW
           findsWorstWindow: true,
         };
         const { admitted, degraded, sent, worstWindow } = await arrivals(options, cores?.load);
-        return { worst: worstWindow / LIMIT, admitted, degraded, sent };
+        return {
+          worst: worstWindow / LIMIT,
+          admittedShare: (admitted - degraded) / LIMIT,
+          admitted,
+          degraded,
+          sent,
+        };
       },
       say,
     );

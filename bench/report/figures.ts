@@ -12,6 +12,8 @@ export interface Row {
   /** Added to the upstream's own. */
   readonly addedMs?: { readonly p50: number; readonly p99: number; readonly p999: number };
   readonly worstWindow?: number;
+  /** Admitted over the whole flood, in limits; an exact limiter admits 2. */
+  readonly admittedShare?: number;
   readonly atRestMb?: number;
   readonly connectedMb?: number;
 }
@@ -58,7 +60,11 @@ function latencyOf({ latency }: Results, name: string): Partial<Row> {
 
 function windowOf({ window }: Results, name: string): Partial<Row> {
   const rounds = window?.[name];
-  return rounds === undefined ? {} : { worstWindow: Math.max(...rounds.map((round) => round.worst)) };
+  if (rounds === undefined) return {};
+  return {
+    worstWindow: Math.max(...rounds.map((round) => round.worst)),
+    admittedShare: median(rounds.map((round) => round.admittedShare)),
+  };
 }
 
 function memoryOf({ memory }: Results, name: string): Partial<Row> {

@@ -4,39 +4,51 @@ import { type Row, rowsOf } from './figures.ts';
 
 const NOTHING = '–';
 
-/** The table of all contestants, as GitHub's Markdown. */
+/** The tables of all contestants, as GitHub's Markdown. */
 export function summaryOf(results: Results): string {
   const rows = rowsOf(results);
-  const plain = rows.find(({ name }) => name === PLAIN_PROXY.name);
-  const lines = rows.map((row) => `| ${cellsOf(row, plain?.requestsPerSecond).join(' | ')} |`);
-  const columns = Object.keys(COLUMNS);
-  const head = [`| ${columns.join(' | ')} |`, `|---|---|${'--:|'.repeat(columns.length - 2)}`];
+  const plain = rows.find(({ name }) => name === PLAIN_PROXY.name)?.requestsPerSecond;
   const missing = results.contestants
     .filter((entry) => entry.missing !== undefined)
     .map(({ name, missing: reason }) => `- ${name} took no part: ${reason}`);
-  return [...head, ...lines, '', ...missing].join('\n');
+  return [...tableOf(SPEED, rows, plain), '', ...tableOf(BEHAVIOUR, rows, plain), '', ...missing].join('\n');
 }
 
 /** What each column shows of a row; `plain` is the plain proxy's requests per second. */
-const COLUMNS: Readonly<Record<string, (row: Row, plain: number | undefined) => string>> = {
-  contestant: ({ name }) => (name.startsWith('Weir') ? `**${name}**` : name),
-  limits: ({ limiter }) => limiter,
+type Columns = Readonly<Record<string, (row: Row, plain: number | undefined) => string>>;
+
+const CONTESTANT: Columns = { contestant: ({ name }) => (name.startsWith('Weir') ? `**${name}**` : name) };
+
+const SPEED: Columns = {
+  ...CONTESTANT,
   'requests/s': ({ requestsPerSecond }) => whole(requestsPerSecond),
   '× plain': ({ requestsPerSecond }, plain) => ratio(requestsPerSecond, plain),
   'refused/s': ({ refusedPerSecond }) => whole(refusedPerSecond),
-  '× plain ': ({ refusedPerSecond }, plain) => ratio(refusedPerSecond, plain),
+  'refused × plain': ({ refusedPerSecond }, plain) => ratio(refusedPerSecond, plain),
   'CPU µs/request: gateway': ({ gatewayCpuUs }) => fixed(gatewayCpuUs, 1),
   '+ Redis': ({ redisCpuUs }) => fixed(redisCpuUs, 1),
   'added p50 ms': ({ addedMs }) => fixed(addedMs?.p50, 2),
   'p99 ms': ({ addedMs }) => fixed(addedMs?.p99, 2),
   'p99.9 ms': ({ addedMs }) => fixed(addedMs?.p999, 2),
+};
+
+const BEHAVIOUR: Columns = {
+  ...CONTESTANT,
+  limits: ({ limiter }) => limiter,
   'worst second / limit': ({ worstWindow }) => fixed(worstWindow, 2),
+  'admitted in two seconds / limit': ({ admittedShare }) => fixed(admittedShare, 2),
   'MB at rest': ({ atRestMb }) => whole(atRestMb),
   'MB at 10,000 connections': ({ connectedMb }) => whole(connectedMb),
 };
 
-function cellsOf(row: Row, plain: number | undefined): string[] {
-  return Object.values(COLUMNS).map((cell) => cell(row, plain));
+function tableOf(columns: Columns, rows: readonly Row[], plain: number | undefined): string[] {
+  const names = Object.keys(columns);
+  const lines = rows.map((row) => Object.values(columns).map((cell) => cell(row, plain)));
+  return [
+    names,
+    names.map((name) => (name === 'contestant' || name === 'limits' ? '---' : '--:')),
+    ...lines,
+  ].map((cells) => `| ${cells.join(' | ')} |`);
 }
 
 function whole(value: number | undefined): string {

@@ -40,8 +40,16 @@ function section(results: Results, plots: readonly string[]): string {
     version === undefined ? [] : [`${name}: ${version}`],
   );
   return [
+    '## Gateways and limiters',
+    '',
     `${date.slice(0, 16).replace('T', ' ')} UTC, \`${command}\`, ${hardware}.`,
     `Cores: ${cores}. ${versions.join(', ')}.`,
+    ...(results.loadBefore > 1
+      ? [
+          `The machine had other work at the same time (load average ${results.loadBefore.toFixed(1)} before the run): compare`,
+          'figures of one table, not of two runs; latencies are those of a busy machine.',
+        ]
+      : []),
     '',
     ...plots.map((file) => `![${file.replace('.svg', '')}](results/${file})`),
     '',
