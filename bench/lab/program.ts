@@ -19,6 +19,13 @@ export interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** Nothing that was started outlives the benchmark, however it ends. */
+const children = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
 const START_MS = 60_000;
 const LAST_WORDS = 2_000;
 
@@ -30,6 +37,8 @@ export async function startProgram({ command, args, cores, port, env }: ProgramO
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
   });
+  children.add(child);
+  child.once('exit', () => children.delete(child));
   let words = '';
   const listen = (chunk: Buffer) => {
     words = (words + chunk.toString()).slice(-LAST_WORDS);

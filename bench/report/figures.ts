@@ -1,12 +1,17 @@
 import { median } from '../measure/lineup.ts';
 import type { Results } from '../results.ts';
 
+const US_PER_SECOND = 1_000_000;
+
 /** Medians over the rounds, in the contestants' order; what is missing was not measured. */
 export interface Row {
   readonly name: string;
   readonly limiter: string;
   readonly requestsPerSecond?: number;
   readonly refusedPerSecond?: number;
+  /** Of one core that the gateway's processes have for themselves: from their CPU time per request. */
+  readonly perCore?: number;
+  readonly refusedPerCore?: number;
   readonly gatewayCpuUs?: number;
   readonly redisCpuUs?: number;
   /** Added to the upstream's own. */
@@ -36,6 +41,7 @@ function throughputOf({ throughput }: Results, name: string): Partial<Row> {
   const rounds = throughput?.[name];
   if (rounds === undefined) return {};
   return {
+    perCore: US_PER_SECOND / median(rounds.map((round) => round.gatewayCpuUs)),
     requestsPerSecond: median(rounds.map((round) => round.requestsPerSecond)),
     gatewayCpuUs: median(rounds.map((round) => round.gatewayCpuUs)),
     redisCpuUs: median(rounds.map((round) => round.redisCpuUs)),
@@ -46,7 +52,10 @@ function refusedOf({ refused }: Results, name: string): Partial<Row> {
   const rounds = refused?.[name];
   return rounds === undefined
     ? {}
-    : { refusedPerSecond: median(rounds.map((round) => round.requestsPerSecond * round.refused)) };
+    : {
+        refusedPerCore: US_PER_SECOND / median(rounds.map((round) => round.gatewayCpuUs)),
+        refusedPerSecond: median(rounds.map((round) => round.requestsPerSecond * round.refused)),
+      };
 }
 
 function latencyOf({ latency }: Results, name: string): Partial<Row> {

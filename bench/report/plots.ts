@@ -6,20 +6,20 @@ import { type Row, rowsOf } from './figures.ts';
 /** The plots of what was measured, by file name. */
 export function plotsOf(results: Results): Record<string, string> {
   const rows = rowsOf(results);
-  const plain = rows.find(({ name }) => name === PLAIN_PROXY.name)?.requestsPerSecond;
+  const plain = rows.find(({ name }) => name === PLAIN_PROXY.name)?.perCore;
   const under = `${results.hardware}, ${results.date.slice(0, 10)}`;
   const perSecond = (value: number) =>
-    plain === undefined ? thousands(value) : `${thousands(value)}  (${(value / plain).toFixed(2)} × plain)`;
+    plain === undefined ? thousands(value) : `${thousands(value)}  (${(value / plain).toFixed(2)} ×)`;
   const charts = {
     'throughput.svg': {
       title: 'Requests per second on one gateway core',
-      subtitle: `limits never reached; longer is better; ${under}`,
-      bars: bars(rows, ({ requestsPerSecond }) => requestsPerSecond, perSecond),
+      subtitle: `from the CPU time of a request; limits never reached; longer is better; ${under}`,
+      bars: bars(rows, ({ perCore }) => perCore, perSecond),
     },
     'refused.svg': {
       title: 'Refused requests per second on one gateway core',
-      subtitle: `a flood of 429s; longer is better; ${under}`,
-      bars: bars(rows, ({ refusedPerSecond }) => refusedPerSecond, perSecond),
+      subtitle: `from the CPU time of a request; a flood of 429s; longer is better; ${under}`,
+      bars: bars(rows, ({ refusedPerCore }) => refusedPerCore, perSecond),
     },
     'latency.svg': {
       title: 'Latency added to the upstream, p99',

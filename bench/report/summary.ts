@@ -7,24 +7,26 @@ const NOTHING = '–';
 /** The tables of all contestants, as GitHub's Markdown. */
 export function summaryOf(results: Results): string {
   const rows = rowsOf(results);
-  const plain = rows.find(({ name }) => name === PLAIN_PROXY.name)?.requestsPerSecond;
+  const plain = rows.find(({ name }) => name === PLAIN_PROXY.name)?.perCore;
   const missing = results.contestants
     .filter((entry) => entry.missing !== undefined)
     .map(({ name, missing: reason }) => `- ${name} took no part: ${reason}`);
   return [...tableOf(SPEED, rows, plain), '', ...tableOf(BEHAVIOUR, rows, plain), '', ...missing].join('\n');
 }
 
-/** What each column shows of a row; `plain` is the plain proxy's requests per second. */
+/** What each column shows of a row; `plain` is what the plain proxy forwards on one core. */
 type Columns = Readonly<Record<string, (row: Row, plain: number | undefined) => string>>;
 
 const CONTESTANT: Columns = { contestant: ({ name }) => (name.startsWith('Weir') ? `**${name}**` : name) };
 
 const SPEED: Columns = {
   ...CONTESTANT,
-  'requests/s': ({ requestsPerSecond }) => whole(requestsPerSecond),
-  '× plain': ({ requestsPerSecond }, plain) => ratio(requestsPerSecond, plain),
-  'refused/s': ({ refusedPerSecond }) => whole(refusedPerSecond),
-  'refused × plain': ({ refusedPerSecond }, plain) => ratio(refusedPerSecond, plain),
+  'requests/s and core': ({ perCore }) => whole(perCore),
+  '× plain': ({ perCore }, plain) => ratio(perCore, plain),
+  'refused/s and core': ({ refusedPerCore }) => whole(refusedPerCore),
+  'refused × plain': ({ refusedPerCore }, plain) => ratio(refusedPerCore, plain),
+  'requests/s seen': ({ requestsPerSecond }) => whole(requestsPerSecond),
+  'refused/s seen': ({ refusedPerSecond }) => whole(refusedPerSecond),
   'CPU µs/request: gateway': ({ gatewayCpuUs }) => fixed(gatewayCpuUs, 1),
   '+ Redis': ({ redisCpuUs }) => fixed(redisCpuUs, 1),
   'added p50 ms': ({ addedMs }) => fixed(addedMs?.p50, 2),
