@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import type { Place } from '../config/place.ts';
-import { ConfigError, formatPath, type Problem } from '../config/problem.ts';
+import { ConfigError, formatPath, formatProblem, type Problem } from '../config/problem.ts';
 import { readText } from '../config/reader/read-text.ts';
 import { readYaml } from '../config/reader/yaml-text.ts';
 import type { Settings } from '../config/settings.ts';
@@ -48,7 +48,7 @@ export class OperationFiles {
     const digests = documents.map(digestOf).join();
     if (problems.length === 0 && this.#last?.digests === digests) return this.#last.operations;
     const operations = await this.#read(documents, problems);
-    if (problems.length > 0) throw new ConfigError(problems);
+    if (problems.length > 0) throw new ConfigError(eachOnce(problems));
     this.#last = { digests, operations };
     return operations;
   }
@@ -89,6 +89,11 @@ export class OperationFiles {
       };
     });
   }
+}
+
+/** What many operations share is wrong once. */
+function eachOnce(problems: readonly Problem[]): readonly Problem[] {
+  return [...new Map(problems.map((problem) => [formatProblem(problem), problem])).values()];
 }
 
 function problemsOf(reason: unknown): readonly Problem[] {

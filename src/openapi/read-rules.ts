@@ -100,6 +100,6 @@ function jsonRule(
 ): { check: Check; checkAll: Check } | undefined {
   if (!isJsonMediaType(mediaType)) return undefined;
   const check = compiledCheck(maker, schema);
-  const checkAll = compiledCheck(maker, schema, 'all');
-  return check === undefined || checkAll === undefined ? undefined : { check, checkAll };
+  const checkAll = check && compiledCheck(maker, schema, 'all');
+  return checkAll && { check, checkAll };
 }

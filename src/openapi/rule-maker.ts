@@ -27,6 +27,8 @@ export function compiledCheck(
   if (schema.value === undefined) return () => undefined;
   const check: Check | SchemaTrouble = maker.schemas.compile(schema, tells);
   if (typeof check === 'function') return check;
-  maker.problems.push(problemAt(schema, `its schema cannot be used: ${check.trouble}`));
+  const written = maker.documents.follow(schema);
+  const at = 'message' in written ? schema : written;
+  maker.problems.push(problemAt(at, `its schema cannot be used: ${check.trouble}`));
   return undefined;
 }

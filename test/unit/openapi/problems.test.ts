@@ -61,6 +61,26 @@ describe('the problems of a price list', () => {
     ]);
   });
 
+  test('a broken schema that several operations share is told once', async () => {
+    const broken = 'components: { schemas: { Broken: { type: nothing } } }\n';
+    const body =
+      "requestBody: { content: { application/json: { schema: { $ref: '#/components/schemas/Broken' } } } }";
+    const operation = `{ x-weir: { validate: body }, parameters: [{ $ref: '#/components/p' }], ${body} }`;
+    await folder.write(
+      'openapi.yaml',
+      openapi(`/a: { put: ${operation}, post: ${operation} }`, '3.1.0', broken),
+    );
+    expect((await problems()).filter((one) => one.includes('"#/components/p" leads nowhere'))).toHaveLength(
+      2,
+    );
+    expect((await problems()).filter((one) => one.includes('type must be JSONType'))).toHaveLength(1);
+    await folder.write(
+      'openapi.yaml',
+      openapi(`/a: { put: ${operation.replace('validate: body', 'validate: false')} }`),
+    );
+    expect(await problems()).toEqual([]);
+  });
+
   test('a text that is no YAML and a file that is missing are one sentence each', async () => {
     await folder.write('openapi.yaml', 'openapi: [');
     expect(await problems()).toEqual([expect.stringMatching(/^openapi.yaml:\d+: is not valid YAML: /)]);
