@@ -40,6 +40,8 @@ export function respond(
   const fields = gatewayFields(exchange);
   for (const name in refusal.headers) fields.push(name, refusal.headers[name] ?? '');
   fields.push('Content-Type', 'application/problem+json', 'Content-Length', `${bytes}`);
+  // A shared cache may keep a 404 or a 405 that says nothing of it (RFC 9110 section 15.1).
+  fields.push('Cache-Control', 'no-store');
   if (refusal.closes || isUploadUnfinished(response.req)) {
     fields.push('Connection', 'close');
     closeAfterResponse(response.req);

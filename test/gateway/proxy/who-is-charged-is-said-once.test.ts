@@ -39,6 +39,7 @@ it.each([
   );
   expect(answer.statuses).toEqual([400]);
   expect(answer.text).toContain('"code":"BadRequest"');
+  expect(answer.text).toMatch(/^Cache-Control: no-store\r$/m);
   expect(answer.text).not.toContain('RateLimit');
   expect(gateway.upstream.seen).toHaveLength(seen);
 });
