@@ -1,13 +1,13 @@
 import { identitiesSchema } from '../identities-schema.ts';
 import { limitsSchema } from '../limits/schema.ts';
-import { asNode } from '../reader/schema-node.ts';
+import { asNode, type SchemaNode } from '../reader/schema-node.ts';
 import { settingsSchema } from '../settings.ts';
 import { type Row, rowsOf } from './rows.ts';
 
 /** A table for each pair of markers `<!-- name:begin -->` and `<!-- name:end -->` that a document may have. */
 const TABLES: Readonly<Record<string, () => string>> = {
-  settings: () => compactTable(rowsOf(asNode(settingsSchema))),
-  limits: () => compactTable(rowsOf(asNode(limitsSchema)).map((row) => ({ ...row, variable: undefined }))),
+  settings: () => sectionTable(asNode(settingsSchema)),
+  limits: () => limitsTable(rowsOf(asNode(limitsSchema))),
   'settings-full': () => fullTable(rowsOf(asNode(settingsSchema)), true),
   'limits-full': () => fullTable(rowsOf(asNode(limitsSchema)), false),
   'identities-full': () => fullTable(rowsOf(asNode(identitiesSchema)), false),
@@ -23,13 +23,21 @@ export function withTables(document: string): string {
   return result;
 }
 
-function compactTable(rows: readonly Row[]): string {
-  const hasVariables = rows.some((row) => row.variable !== undefined);
-  const cells = rows.map((row) => {
-    const start = [`\`${row.path}\``, codeOf(row.fallback)];
-    return hasVariables ? [...start, codeOf(row.variable)] : start;
+/** A row for each section: what it is for, and the names of what it holds. */
+function sectionTable(schema: SchemaNode): string {
+  const rows = Object.entries(schema.properties ?? {}).map(([name, section]) => {
+    const own = rowsOf(section, [name]).map((row) => row.path.split('.')[1]);
+    const settings = [...new Set(own)].map(codeOf).filter((setting) => setting !== '');
+    return [codeOf(name), section.description ?? '', settings.join(', ')];
   });
-  return table(hasVariables ? ['Setting', 'Default', 'Variable'] : ['Setting', 'Default'], cells);
+  return table(['Section', 'What for', 'Settings'], rows);
+}
+
+function limitsTable(rows: readonly Row[]): string {
+  return table(
+    ['Setting', 'Default'],
+    rows.map((row) => [codeOf(row.path), codeOf(row.fallback)]),
+  );
 }
 
 function fullTable(rows: readonly Row[], hasVariables: boolean): string {
