@@ -128,6 +128,11 @@ function converted(schema: SchemaNode, text: string): unknown {
     case 'array':
       return text.split(',').map((one) => converted(schema.items ?? {}, one.trim()));
     default:
-      return text;
+      return text.includes(',') && takesList(schema) ? text.split(',').map((one) => one.trim()) : text;
   }
+}
+
+/** A setting that takes one value or a list of them. */
+function takesList({ anyOf }: SchemaNode): boolean {
+  return anyOf?.some((variant) => variant.type === 'array') ?? false;
 }

@@ -17,6 +17,20 @@ function problemsOf(text: string, env: Environment = {}): string[] {
 }
 
 describe('the settings of weir.yaml', () => {
+  test('a variable may name several documents, and the cost of what is not listed is a mapping', () => {
+    const env = { WEIR_OPERATIONS_OPENAPI: 'a.yaml, b.yaml' };
+    const { operations } = parse(
+      settingsSchema,
+      'operations: { unlisted: { cost: 2 } }',
+      'weir.yaml',
+      env,
+    ).value;
+    expect(operations).toMatchObject({ openapi: ['a.yaml', 'b.yaml'], unlisted: { cost: 2 } });
+    expect(() => parse(settingsSchema, 'operations: { unlisted: { costs: 2 } }', 'weir.yaml')).toThrow(
+      'weir.yaml:1: operations.unlisted.costs: unknown key "costs": did you mean "cost"?',
+    );
+  });
+
   test('a banner of number signs is a comment, and read at once', () => {
     const banner = `${'#'.repeat(100)}\n# weir #\n`;
     expect(parse(settingsSchema, banner, 'weir.yaml').value.admin.port).toBe(9090);
