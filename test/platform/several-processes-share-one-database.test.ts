@@ -38,7 +38,8 @@ describe.runIf(binaries !== undefined)('on PostgreSQL', () => {
       database: { kind: 'postgres', url },
       seed: true,
       triggers: true,
-      deliveries: { allowPrivate: true, retryBaseSeconds: 1 },
+      sweepSeconds: 1,
+      deliveries: { allowPrivate: true, retryBaseSeconds: 1, timeoutMs: 1000 },
     };
     platforms = await Promise.all(Array.from({ length: count }, () => startPlatform(options)));
   }
