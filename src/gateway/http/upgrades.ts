@@ -15,16 +15,18 @@ export class Upgrades {
   constructor(app: FastifyInstance) {
     app.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
       socket.on('error', () => socket.destroy());
-      if (isClosing(socket)) return;
-      if (!isWebSocket(request)) {
-        startOver(app, request, socket, head);
-        return;
-      }
-      this.#heads.set(request, head);
-      this.#open.add(socket);
-      socket.once('close', () => this.#open.delete(socket));
-      app.routing(request, responseOn(request, socket));
+      whenAnswered(socket, () => {
+        if (isWebSocket(request)) this.#serve(app, request, socket, head);
+        else startOver(app, request, socket, head);
+      });
     });
+  }
+
+  #serve(app: FastifyInstance, request: IncomingMessage, socket: Socket, head: Buffer): void {
+    this.#heads.set(request, head);
+    this.#open.add(socket);
+    socket.once('close', () => this.#open.delete(socket));
+    app.routing(request, responseOn(request, socket));
   }
 
   /** What came behind a request for WebSocket; undefined for any other request. */
@@ -36,6 +38,19 @@ export class Upgrades {
   breakOff(): void {
     for (const socket of this.#open) socket.destroy();
   }
+}
+
+/** The response that Node has assigned to a socket, where it is busy with one. */
+interface BusySocket extends Socket {
+  readonly _httpMessage?: ServerResponse | null;
+}
+
+/** Waits for the answers to requests that were sent before this one; never comes back where the connection ends first. */
+function whenAnswered(socket: BusySocket, goOn: () => void): void {
+  if (socket.destroyed || isClosing(socket)) return;
+  const { _httpMessage: busyWith } = socket;
+  if (busyWith) busyWith.once('finish', () => setImmediate(whenAnswered, socket, goOn));
+  else goOn();
 }
 
 function isWebSocket(request: IncomingMessage): boolean {

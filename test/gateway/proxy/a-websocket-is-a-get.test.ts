@@ -146,6 +146,20 @@ describe('a WebSocket', () => {
   });
 });
 
+it.each(['websocket', 'h2c'])(
+  'an upgrade to %s behind other requests waits for their answers',
+  async (protocol) => {
+    const plain = `GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`;
+    const socket = await connectRaw(gateway.url);
+    const answer = untilClosed(socket);
+    socket.write(
+      `${plain}${plain}GET /v3/closed HTTP/1.1\r\n${HEAD}${HANDSHAKE.replace('websocket', protocol)}\r\n`,
+    );
+    if (protocol === 'h2c') socket.write(plain.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
+    expect((await answer).statuses).toEqual(protocol === 'h2c' ? [200, 200, 200, 200] : [200, 200, 409]);
+  },
+);
+
 describe('a request that asks for another protocol is served as if it had not', () => {
   it.each([
     ['GET', 'h2c', ''],
