@@ -12,7 +12,8 @@ const points = (fallback?: number) =>
 
 const until = Type.String({
   description: 'When the override ends; a date without a time counts whole, in UTC.',
-  pattern: '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d+)?)?(Z|[+-]\\d{2}:\\d{2})?)?$',
+  pattern:
+    '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d+)?)?(Z|[+-]\\d{2}:\\d{2})?)?$',
   expects: 'a date in quotes, such as "2030-01-31" or "2030-01-31T18:00:00Z"',
 });
 

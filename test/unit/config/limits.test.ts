@@ -112,6 +112,9 @@ organizations: { o: { organization-read: nne } }
     expect(problemsOf('accounts:\n  a: { account-read: 5, until: 2026-02-30 }')).toEqual([
       'limits.yaml:2: accounts.a.until: "2026-02-30" is no date of the calendar',
     ]);
+    expect(
+      problemsOf('accounts: { a: { account-read: 5, until: 2026-13-01 }, b: { acount-read: 5 } }'),
+    ).toHaveLength(2);
     expect(problemsOf('accounts: { a: { account-read: 5, until: friday } }')[0]).toContain(
       'such as "2030-01-31"',
     );
