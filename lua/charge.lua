@@ -21,7 +21,7 @@ local SLOTS_PER_WINDOW = 100
 -- over a dozen locals costs as much as a GET, and this script has 5 µs.
 local KEY, LOG, OLDEST, TOTAL, NEWEST_US, NEWEST_POINTS, HAS_NEW_LOG, LIFE_MS = 1, 2, 3, 4, 5, 6, 7, 8
 
-local KEYS, ARGV, call, pcall, tonumber, floor = KEYS, ARGV, redis.call, redis.pcall, tonumber, math.floor
+local KEYS, ARGV, call, pcall, tonumber = KEYS, ARGV, redis.call, redis.pcall, tonumber
 local pack, unpack, sub = struct.pack, struct.unpack, string.sub
 
 -- The clock went back: what was charged "later" counts as charged now, so it stays for one more window at most.
@@ -54,7 +54,7 @@ local nextKey, nextArg, argCount = 1, 2, #ARGV
 while nextArg <= argCount do
   local windowUs, lifeMs, cost = tonumber(ARGV[nextArg]), ARGV[nextArg + 1], tonumber(ARGV[nextArg + 2])
   local lastKey, firstLimit = nextKey + tonumber(ARGV[nextArg + 3]) - 1, nextArg + 4
-  local startUs, slotUs = nowUs - windowUs, windowUs / SLOTS_PER_WINDOW
+  local startUs, slotStartUs = nowUs - windowUs, nowUs - nowUs % (windowUs / SLOTS_PER_WINDOW)
   local admitted, problem = 1, nil
 
   -- Read: every bucket as it is now, and whether all have room.
@@ -83,7 +83,7 @@ while nextArg <= argCount do
       buckets[key] = bucket
     end
     local total = bucket[TOTAL]
-    if bucket[NEWEST_US] <= startUs then
+    if total > 0 and bucket[NEWEST_US] <= startUs then
       total = 0
       bucket[LOG], bucket[OLDEST], bucket[TOTAL], bucket[NEWEST_POINTS], bucket[HAS_NEW_LOG] = '', 1, 0, 0, true
     else
@@ -112,7 +112,7 @@ while nextArg <= argCount do
       end
     elseif admitted == 1 then
       local newestPoints = bucket[NEWEST_POINTS]
-      if newestPoints > 0 and floor(bucket[NEWEST_US] / slotUs) == floor(nowUs / slotUs) then
+      if newestPoints > 0 and bucket[NEWEST_US] >= slotStartUs then
         bucket[NEWEST_POINTS] = newestPoints + cost
       else
         if newestPoints > 0 then bucket[LOG] = bucket[LOG] .. pack(ENTRY, bucket[NEWEST_US], newestPoints) end
@@ -139,7 +139,8 @@ for i = 1, writes do
   local bucket = written[i]
   local header = pack(HEADER, bucket[TOTAL], bucket[NEWEST_US], bucket[NEWEST_POINTS])
   if bucket[HAS_NEW_LOG] then
-    call('PSETEX', bucket[KEY], bucket[LIFE_MS], header .. sub(bucket[LOG], bucket[OLDEST]))
+    if bucket[OLDEST] <= #bucket[LOG] then header = header .. sub(bucket[LOG], bucket[OLDEST]) end
+    call('PSETEX', bucket[KEY], bucket[LIFE_MS], header)
   else
     call('SETRANGE', bucket[KEY], '0', header) -- the key keeps the life that its newest entry was opened with
   end
