@@ -8,21 +8,44 @@ import { nowMs, type ReplicaResult, type ReplicaWork } from './replica.ts';
 
 const REPLICAS = 3;
 const CONNECT_MS = 2500;
+/**
+ * With slower answers than this, the moment of a decision is not known well enough to compare it with an exact log's: the
+ * machine was busy, and the pattern is replayed, three times more at most.
+ */
+const SLOW_ANSWER_MS = 60;
+const TRIES = 4;
 
 export interface AccuracyRow {
   readonly pattern: string;
   /** By contender; undefined where it cannot charge such costs. */
   readonly verdicts: ReadonlyMap<string, Verdict | undefined>;
+  /** The 99th percentile of all answers. */
+  readonly answerMs: number;
 }
 
 /** Every counter under the same arrivals at the same time, from three replicas, through one Redis. */
 export async function measureAccuracy(url: string): Promise<AccuracyRow[]> {
   const rows: AccuracyRow[] = [];
   for (const [index, pattern] of patterns().entries()) {
-    console.log(`accuracy: ${pattern.name}`);
-    rows.push(await measure(url, pattern, `acc${index}-${Date.now()}`));
+    rows.push(await calmest(url, pattern, `acc${index}`));
   }
   return rows;
+}
+
+/** The replay with the fastest answers, whatever else it shows. */
+async function calmest(url: string, pattern: Pattern, prefix: string): Promise<AccuracyRow> {
+  let best: AccuracyRow | undefined;
+  for (
+    let attempt = 0;
+    attempt < TRIES && (best === undefined || best.answerMs > SLOW_ANSWER_MS);
+    attempt++
+  ) {
+    console.log(`accuracy: ${pattern.name}`);
+    const row = await measure(url, pattern, `${prefix}-${attempt}-${Date.now()}`);
+    if (best === undefined || row.answerMs < best.answerMs) best = row;
+  }
+  if (best === undefined) throw new Error('nothing was measured');
+  return best;
 }
 
 async function measure(url: string, pattern: Pattern, prefix: string): Promise<AccuracyRow> {
@@ -44,7 +67,12 @@ async function measure(url: string, pattern: Pattern, prefix: string): Promise<A
     const decided: Decided[] = results.flatMap((result) => result[contender] ?? []);
     return [contender, decided.length === 0 ? undefined : judge(decided, LIMIT)];
   });
-  return { pattern: name, verdicts: new Map(verdicts) };
+  const answersMs = results
+    .flatMap((result) => Object.values(result).flat())
+    .map(({ sentMs, receivedMs }) => receivedMs - sentMs)
+    .sort((a, b) => a - b);
+  const answerMs = answersMs[Math.floor(answersMs.length * 0.99)] ?? 0;
+  return { pattern: name, verdicts: new Map(verdicts), answerMs };
 }
 
 /** A whole second of the wall clock, where fixed windows begin, in terms of the monotonic one. */

@@ -25,7 +25,7 @@ try {
   const throughput = wants('throughput') ? await measureThroughput(server.url) : [];
   const { costs, sizes } = wants('script') ? await measureScript(server.url) : { costs: [], sizes: [] };
   if (only === undefined) writeCounterReport({ accuracy, throughput, costs, sizes }, 'npm run bench:counter');
-  for (const { pattern, verdicts } of accuracy) console.log(pattern, verdicts);
+  for (const { pattern, answerMs, verdicts } of accuracy) console.log(pattern, answerMs, verdicts);
   for (const table of [throughput, costs, sizes]) if (table.length > 0) console.table(table);
 } finally {
   await server.stop();
