@@ -1,5 +1,5 @@
+import { isSound } from './calls/soundness.ts';
 import { CoalescedLog } from './coalesced-log.ts';
-import { isSound } from './soundness.ts';
 import type { BucketState, Charge, Decision, Store } from './store.ts';
 
 const US_PER_SECOND = 1_000_000;

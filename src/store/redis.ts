@@ -1,12 +1,12 @@
 import { Batch } from './calls/batch.ts';
 import { Breaker } from './calls/breaker.ts';
 import { Deadline } from './calls/deadline.ts';
+import { isSound } from './calls/soundness.ts';
 import { Turn } from './calls/turn.ts';
 import type { StoreObserver } from './observer.ts';
 import { reasonOf } from './redis-failures.ts';
 import type { LinkEvents, RedisLink } from './redis-link.ts';
 import { defineScripts, runCharge, runPeek } from './redis-scripts.ts';
-import { isSound } from './soundness.ts';
 import type { Charge, Decision, Store, UncountedReason } from './store.ts';
 
 /** More probes than a window can hold. */

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { isSound } from '../../src/store/calls/soundness.ts';
 import { silentObserver } from '../../src/store/observer.ts';
 import type { StoreSettings } from '../../src/store/open.ts';
 import { openClusterLink } from '../../src/store/redis-cluster.ts';
 import { openLink } from '../../src/store/redis-link.ts';
 import { defineScripts, type RedisClient, runCharge, runPeek } from '../../src/store/redis-scripts.ts';
-import { isSound } from '../../src/store/soundness.ts';
 import type { Decision } from '../../src/store/store.ts';
 import type { ClockedStore } from './conformance.ts';
 

@@ -1,4 +1,4 @@
-import type { BucketCharge, Charge } from './store.ts';
+import type { BucketCharge, Charge } from '../store.ts';
 
 /** Points are kept in 32 bits. */
 const MAX_LIMIT = 2_000_000_000;
