@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client';
-import type { GatewayObserver } from '../gateway/gateway.ts';
+import type { GatewayObserver } from '../gateway/parts.ts';
 import type { Exchange, OperationKind } from '../gateway/types.ts';
 import { SECONDS } from './metrics-buckets.ts';
 import { PlainHistogram } from './metrics-histogram.ts';

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { ReloadObserver } from '../config/watch.ts';
-import type { GatewayObserver } from '../gateway/gateway.ts';
+import type { GatewayObserver } from '../gateway/parts.ts';
 import type { IdentityObserver } from '../identity/observer.ts';
 import type { StoreObserver } from '../store/observer.ts';
 import { identityMetrics } from './metrics-identity.ts';

@@ -2,77 +2,29 @@
  * The path of a request, in one direction: normalise, match, identify, authorise, charge, validate, forward,
  * respond. Each stage is a file of its own and gives its value or a Refusal; only this file knows them all.
  */
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
-import type { Logger } from 'pino';
-import type { Directory, IdentitySource } from '../identity/identity.ts';
-import type { Store } from '../store/store.ts';
-import { writeAccessLine } from './access-log.ts';
 import { authorise } from './authorise.ts';
-import type { Buckets } from './buckets.ts';
 import { charge } from './charge.ts';
 import { forward, routeThroughProxy } from './forward.ts';
 import { isAbandoned, isClosing } from './http/closing.ts';
 import { TrustedProxies } from './http/forwarded.ts';
 import { inspect } from './http/inspect.ts';
 import { capConnections, shedLoad } from './http/overload.ts';
-import { closeWithin, createServer, type ListenSettings } from './http/server.ts';
+import { closeWithin, createServer } from './http/server.ts';
 import { Upgrades } from './http/upgrades.ts';
 import { identify } from './identify.ts';
-import { normalise, type PathProfile } from './normalise.ts';
-import { METHODS, type PriceList } from './operations.ts';
+import { beginExchange } from './log/exchange.ts';
+import { createUnlistedLog } from './log/unlisted-log.ts';
+import { normalise } from './normalise.ts';
+import { METHODS } from './operations.ts';
+import type { Gateway, GatewayParts } from './parts.ts';
 import { Refusal } from './problems.ts';
 import { respond } from './respond.ts';
 import type { Caller, Exchange, Operation, Principal, Target } from './types.ts';
-import { createUnlistedLog } from './unlisted-log.ts';
-import { type UpstreamSettings, Upstreams } from './upstream/upstreams.ts';
+import { Upstreams } from './upstream/upstreams.ts';
 import { validate } from './validate.ts';
-
-/** What a gateway is made of. Price list, identities and limits may change while it runs; the rest may not. */
-export interface GatewayParts {
-  readonly baseUrl: string;
-  readonly listen: ListenSettings;
-  readonly upstream: UpstreamSettings & { readonly pathProfile: PathProfile };
-  readonly prices: PriceList;
-  readonly identities: IdentitySource;
-  readonly directory: Directory;
-  readonly buckets: Buckets;
-  readonly store: Store;
-  /** What to do with a request that the store could not count. */
-  readonly onStoreFailure: 'serve' | 'reject';
-  readonly observer: GatewayObserver;
-  readonly log: Logger;
-  /** Whether each request gets its line in the log. */
-  readonly accessLog: boolean;
-  /** Whether connections are to end with their next response. */
-  isDraining(): boolean;
-}
-
-/** Who counts what the gateway does. */
-export interface GatewayObserver {
-  /** A response was sent in full, or its client went away. */
-  requestFinished(exchange: Exchange, status: number, totalMs: number): void;
-  unlistedOperation(method: string): void;
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    exchange: Exchange | undefined;
-  }
-}
-
-/** A request id that a client may choose (DESIGN: 1 to 128 of these), so that no log line can be forged with one. */
-const SANE_REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
-
-/** A gateway that is ready to listen; the store stays its owner's. */
-export interface Gateway {
-  /** @returns where clients connect, such as `http://127.0.0.1:8080` */
-  listen(address: { readonly host: string; readonly port: number }): Promise<string>;
-  /** Takes no further connections, lets requests under way finish for `graceMs`, then breaks off the rest. */
-  close(graceMs: number): Promise<void>;
-}
 
 /** Puts the stages behind one server. */
 export async function createGateway(parts: GatewayParts): Promise<Gateway> {
@@ -91,7 +43,7 @@ export async function createGateway(parts: GatewayParts): Promise<Gateway> {
       reply.hijack();
       return;
     }
-    const exchange = begin(raw, reply.raw, parts);
+    const exchange = beginExchange(raw, reply.raw, parts);
     request.exchange = exchange;
     const refusal = surplus(raw.socket) ?? inspect(raw, listen.maxBodyBytes);
     if (refusal === undefined) done();
@@ -128,19 +80,6 @@ export async function createGateway(parts: GatewayParts): Promise<Gateway> {
       await upstreams.destroy();
     },
   };
-}
-
-function begin(request: IncomingMessage, response: ServerResponse, parts: GatewayParts): Exchange {
-  const wanted = request.headers['x-request-id'];
-  const requestId = typeof wanted === 'string' && SANE_REQUEST_ID.test(wanted) ? wanted : randomUUID();
-  const exchange: Exchange = { requestId, method: request.method ?? '', startedMs: performance.now() };
-  if (parts.isDraining()) response.shouldKeepAlive = false;
-  response.once('close', () => {
-    const totalMs = performance.now() - exchange.startedMs;
-    parts.observer.requestFinished(exchange, response.statusCode, totalMs);
-    if (parts.accessLog) writeAccessLine(parts.log, exchange, response.statusCode, totalMs);
-  });
-  return exchange;
 }
 
 function refuse(reply: FastifyReply, exchange: Exchange, refusal: Refusal, baseUrl: string): void {

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Exchange } from './types.ts';
+import type { Exchange } from '../types.ts';
 
 /** One line a request, with what was charged and why; never a token, a query or a body. */
 export function writeAccessLine(log: Logger, exchange: Exchange, status: number, totalMs: number): void {

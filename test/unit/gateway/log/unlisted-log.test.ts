@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { createUnlistedLog } from '../../../src/gateway/unlisted-log.ts';
+import { createUnlistedLog } from '../../../../src/gateway/log/unlisted-log.ts';
 
 function logged(
   note: (write: (method: string, path: string) => void) => void,
