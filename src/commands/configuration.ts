@@ -2,7 +2,7 @@ import type { JSONWebKeySet } from 'jose';
 import { checkCosts, type PricedOperation } from '../config/costs.ts';
 import type { Identities } from '../config/identities.ts';
 import type { Limits } from '../config/limits.ts';
-import { type ConfigurationFiles, configurationFiles, loadSettings } from '../config/load.ts';
+import { type ConfigurationFiles, configurationFiles, isWhole, readSettings } from '../config/load.ts';
 import { ConfigError, type Problem } from '../config/problem.ts';
 import { checkProxySettings } from '../config/proxy-check.ts';
 import type { Settings } from '../config/settings.ts';
@@ -26,13 +26,15 @@ export interface Configuration {
 const NO_IDENTITIES: Identities = { tokens: new Map(), accounts: new Map() };
 
 /**
- * Reads the process settings and every file that they name.
+ * Reads the process settings and every file that they name. A setting that is wrong hides nothing of the files that
+ * other settings name.
  *
  * @throws ConfigError with the problems of all files together
  */
 export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): Promise<Configuration> {
-  const settings = loadSettings(file, env);
-  const problems: Problem[] = [];
+  const reading = readSettings(file, env);
+  const { sound } = reading;
+  const problems: Problem[] = [...reading.problems];
   const collect = async <Value>(read: () => Value | Promise<Value>): Promise<Value | undefined> => {
     try {
       return await read();
@@ -42,32 +44,32 @@ export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): P
       return undefined;
     }
   };
-  const files = {
-    ...configurationFiles(settings),
-    operations: new OperationFiles(settings.operations, file),
-  };
-  await collect(() => checkProxySettings(settings, file));
-  const limits = await collect(() => files.limits.load());
-  const identities = await collect(() => files.identities?.read() ?? NO_IDENTITIES);
-  const keys = await collect(() => files.keys?.read());
-  const operations = await collect(() => files.operations.load());
-  if (limits !== undefined && operations !== undefined) {
-    problems.push(...findCosts(operations, limits, settings));
-  }
-  if (limits === undefined || identities === undefined || operations === undefined || problems.length > 0) {
+  const named = configurationFiles(sound);
+  const priced = sound.operations && new OperationFiles(sound.operations, file);
+  await collect(() => checkProxySettings(sound, file));
+  const limits = await collect(() => named.limits?.load());
+  const identities = await collect(() => named.identities?.read() ?? NO_IDENTITIES);
+  const keys = await collect(() => named.keys?.read());
+  const operations = await collect(() => priced?.load());
+  if (limits !== undefined && operations !== undefined)
+    problems.push(...findCosts(operations, limits, sound));
+
+  const files = named.limits && priced && { ...named, limits: named.limits, operations: priced };
+  const isRead = files !== undefined && limits !== undefined && operations !== undefined;
+  if (!isRead || identities === undefined || problems.length > 0 || !isWhole(reading)) {
     throw new ConfigError(problems);
   }
-  return { settings, limits, identities, keys, operations, files };
+  return { settings: reading.sound, limits, identities, keys, operations, files };
 }
 
 /** The operations that could never pass; what is charged besides the listed ones has to fit its buckets as well. */
 export function findCosts(
   operations: readonly ListedOperation[],
   limits: Limits,
-  settings: Settings,
+  settings: Partial<Settings>,
 ): readonly Problem[] {
-  const { unlisted } = settings.operations;
+  const { unlisted = 'reject' } = settings.operations ?? {};
   const others: readonly PricedOperation[] =
     unlisted === 'reject' ? [] : Object.values(unlistedOperations(unlisted));
-  return checkCosts([...operations, ...others], limits, settings.limits.file);
+  return checkCosts([...operations, ...others], limits, settings.limits?.file ?? '');
 }

@@ -3,19 +3,42 @@ import { identityFindings } from './callers/findings.ts';
 import { parseKeyFile } from './callers/key-file.ts';
 import { type Identities, parseIdentities } from './identities.ts';
 import { LimitsFiles } from './limits/files.ts';
-import { ConfigError } from './problem.ts';
+import { ConfigError, type Problem } from './problem.ts';
 import type { Environment } from './reader/environment.ts';
-import { parse, resolveFiles } from './reader/parse.ts';
+import { examine, resolveFiles } from './reader/parse.ts';
 import { ParsedFile } from './reader/parsed-file.ts';
 import { readText } from './reader/read-text.ts';
+import { isMapping } from './reader/schema-node.ts';
 import { type Settings, settingsSchema } from './settings.ts';
 
-/** weir.yaml with the environment laid over it. Throws a ConfigError that carries every problem. */
+/** weir.yaml with the environment laid over it, as far as it is sound. */
+export interface SettingsReading {
+  /** The sections that nothing is wrong with; all of them where there are no problems. */
+  readonly sound: Partial<Settings>;
+  readonly problems: readonly Problem[];
+}
+
+/** Reads weir.yaml. Throws a ConfigError only where there is no such file, or it is no YAML. */
+export function readSettings(path: string, env: Environment): SettingsReading {
+  const text = readText(path, 'name another with --config');
+  const { value, place, problems, unsound } = examine(settingsSchema, text, path, env);
+  const sections = isMapping(value) ? Object.entries(value).filter(([name]) => !unsound.has(name)) : [];
+  const sound: Partial<Settings> = resolveFiles(settingsSchema, Object.fromEntries(sections), path);
+  const findings = sound.identity === undefined ? [] : identityFindings(sound.identity);
+  if (findings.length === 0) return { sound, problems };
+  const { identity: _, ...others } = sound;
+  return { sound: others, problems: [...problems, ...findings.map(place)] };
+}
+
+/** As `readSettings`, for those who need all of it. Throws a ConfigError that carries every problem. */
 export function loadSettings(path: string, env: Environment): Settings {
-  const { value, place } = parse(settingsSchema, readText(path, 'name another with --config'), path, env);
-  const findings = identityFindings(value.identity);
-  if (findings.length > 0) throw new ConfigError(findings.map(place));
-  return resolveFiles(settingsSchema, value, path);
+  const reading = readSettings(path, env);
+  if (isWhole(reading)) return reading.sound;
+  throw new ConfigError(reading.problems);
+}
+
+export function isWhole(reading: SettingsReading): reading is SettingsReading & { readonly sound: Settings } {
+  return reading.problems.length === 0;
 }
 
 /** The files that the settings name, save those of the operations, to be read now and again while running. */
@@ -27,11 +50,15 @@ export interface ConfigurationFiles {
   readonly keys: ParsedFile<JSONWebKeySet> | undefined;
 }
 
-export function configurationFiles({ limits, identity }: Settings): ConfigurationFiles {
+/** The files of the sections that are given. */
+export function configurationFiles({
+  limits,
+  identity,
+}: Partial<Settings>): Omit<ConfigurationFiles, 'limits'> & Partial<ConfigurationFiles> {
   return {
-    limits: new LimitsFiles(limits.file, limits.overrides),
-    identities: identitiesFile(identity),
-    keys: keyFile(identity),
+    ...(limits && { limits: new LimitsFiles(limits.file, limits.overrides) }),
+    identities: identity && identitiesFile(identity),
+    keys: identity && keyFile(identity),
   };
 }
 

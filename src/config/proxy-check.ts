@@ -12,15 +12,15 @@ type Tls = NonNullable<Settings['upstream']['tls']>;
  * @param source the settings file, as the user named it
  * @throws ConfigError with every problem
  */
-export function checkProxySettings({ listen, upstream }: Settings, source: string): void {
+export function checkProxySettings({ listen, upstream }: Partial<Settings>, source: string): void {
   const problems: Problem[] = [];
-  for (const [index, range] of listen.trustedProxies.entries()) {
+  for (const [index, range] of listen?.trustedProxies.entries() ?? []) {
     if (isRange(range)) continue;
     const message = `must be an address or a CIDR range such as 10.0.0.0/8, is "${range}"`;
     problems.push({ source, path: `listen.trustedProxies.${index}`, message });
   }
-  problems.push(...tlsProblems(upstream.tls, 'upstream.tls', source));
-  for (const [index, { tls }] of upstream.others.entries()) {
+  problems.push(...tlsProblems(upstream?.tls, 'upstream.tls', source));
+  for (const [index, { tls }] of upstream?.others.entries() ?? []) {
     problems.push(...tlsProblems(tls, `upstream.others.${index}.tls`, source));
   }
   if (problems.length > 0) throw new ConfigError(problems);

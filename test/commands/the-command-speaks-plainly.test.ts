@@ -35,6 +35,18 @@ describe('weir', () => {
     expect(stderr).not.toContain('    at ');
   });
 
+  it('check tells the problems of a file that a sound setting names, whatever else is wrong', async () => {
+    const file = await writeConfiguration({
+      upstreamUrl: UPSTREAM,
+      settings: { admin: { port: 'high' }, lissten: {} },
+    });
+    await writeFile(join(dirname(file), 'limits.yaml'), 'windowSeconds: 0\n');
+    await writeFile(join(dirname(file), 'identities.yaml'), 'tokens: { a: nobody }\n');
+    const { code, stderr } = await runWeir(['check', '--config', file]);
+    expect(code).toBe(1);
+    for (const word of ['admin.port', 'lissten', 'windowSeconds', 'nobody']) expect(stderr).toContain(word);
+  });
+
   it('check names an operation that costs more than a bucket holds', async () => {
     const limits = { accounts: { acct_3: { 'account-read': 9 } } };
     const file = await writeConfiguration({ upstreamUrl: UPSTREAM, limits });

@@ -1,10 +1,11 @@
-import type { Static } from 'typebox';
-import type { identitySchema } from '../identity-settings.ts';
 import type { Finding } from '../reader/check.ts';
-import { isSymmetric, type jwtSchema } from './token-settings.ts';
+import type { Settings } from '../settings.ts';
+import { isSymmetric } from './token-settings.ts';
+
+type IdentitySettings = Settings['identity'];
 
 /** What does not fit together in the `identity` section, though each setting by itself is sound. */
-export function identityFindings(identity: Static<typeof identitySchema>): readonly Finding[] {
+export function identityFindings(identity: IdentitySettings): readonly Finding[] {
   if (identity.kind === 'static') return [];
   const findings = identity.kind === 'jwt' ? keyFindings(identity) : [];
   const { directory } = identity;
@@ -18,7 +19,11 @@ export function identityFindings(identity: Static<typeof identitySchema>): reado
   return findings;
 }
 
-function keyFindings({ jwksUrl, keyFile, algorithms }: Static<typeof jwtSchema>): Finding[] {
+function keyFindings({
+  jwksUrl,
+  keyFile,
+  algorithms,
+}: Extract<IdentitySettings, { kind: 'jwt' }>): Finding[] {
   const findings: Finding[] = [];
   if ((jwksUrl === undefined) === (keyFile === undefined)) {
     findings.push({

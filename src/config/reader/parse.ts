@@ -13,22 +13,36 @@ export interface Parsed<T> {
   place(finding: Finding): Problem;
 }
 
+/** A configuration text with what is wrong with it: none of the values that a problem names is to be used. */
+export interface Examined extends Parsed<unknown> {
+  readonly problems: readonly Problem[];
+  /** The words at the top of the text that a problem is under. */
+  readonly unsound: ReadonlySet<string>;
+}
+
 /**
  * Reads a configuration text by its schema; environment variables are laid over it where `env` is given.
- * Throws a ConfigError with all problems at once.
+ * Throws a ConfigError only where the text is no YAML.
  */
+export function examine(schema: TSchema, text: string, source: string, env: Environment = {}): Examined {
+  const yaml = readYaml(text, source);
+  if (!('lineOf' in yaml)) throw new ConfigError([yaml]);
+  const overlaid = overlayEnvironment(asNode(schema), yaml.value, env);
+  const { value, findings } = check(asNode(schema), overlaid.value ?? {});
+  const place = placer(asNode(schema), source, yaml, overlaid.variables);
+  const all = [...overlaid.findings, ...findings];
+  const unsound = new Set(all.map(({ path }) => path[0] ?? ''));
+  return { value, place, problems: all.map(place), unsound };
+}
+
+/** As `examine`, for a text that is of use only as a whole. Throws a ConfigError with all problems at once. */
 export function parse<S extends TSchema>(
   schema: S,
   text: string,
   source: string,
   env: Environment = {},
 ): Parsed<Static<S>> {
-  const yaml = readYaml(text, source);
-  if (!('lineOf' in yaml)) throw new ConfigError([yaml]);
-  const overlaid = overlayEnvironment(asNode(schema), yaml.value, env);
-  const { value, findings } = check(asNode(schema), overlaid.value ?? {});
-  const place = placer(asNode(schema), source, yaml, overlaid.variables);
-  const problems = [...overlaid.findings, ...findings].map(place);
+  const { value, place, problems } = examine(schema, text, source, env);
   if (problems.length > 0) throw new ConfigError(problems);
   return { value: value as Static<S>, place };
 }
