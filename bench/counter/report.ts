@@ -24,7 +24,7 @@ export function writeCounterReport(results: CounterResults, command: string): vo
     '## The counter',
     '',
     `${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC, \`${command}\`, ${hardware()}, Node ${process.versions.node}.`,
-    'The machine had other work to do at the same time: compare figures of one table, not of two runs.',
+    'These machines are shared and noisy: compare figures of one table, not of two runs.',
     '',
     accuracyTable(results.accuracy),
     '',
