@@ -4,6 +4,8 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/setup/redis.ts', 'test/setup/postgres.ts'],
+    // Most of a test's time is waiting for sockets and processes: on two cores the default of one worker idles.
+    maxWorkers: 2,
     testTimeout: 20_000,
     hookTimeout: 30_000,
     coverage: { provider: 'v8', include: ['src/**'] },
