@@ -109,8 +109,6 @@ test('no remembered denial refuses what the store would admit, however late answ
     }),
     { numRuns: 400, endOnFailure: true },
   );
-  console.log(remembered);
-  console.log(remembered);
   expect(remembered).toBeGreaterThan(100);
 });
 
