@@ -1,24 +1,13 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way';
-import type { ListedOperation } from '../openapi/listed-operation.ts';
+import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from '../openapi/listed-operation.ts';
 import { Refusal } from './problems.ts';
 import { routePattern, servedPath } from './route-pattern.ts';
 import type { Operation, OperationKind } from './types.ts';
 
 /** The methods that the gateway serves, and the buckets that they spend from (contract 8.1). */
-const KINDS: Readonly<Record<string, OperationKind | 'free'>> = {
-  GET: 'read',
-  HEAD: 'read',
-  POST: 'write',
-  PUT: 'write',
-  PATCH: 'write',
-  DELETE: 'write',
-  OPTIONS: 'free',
-};
+const KINDS: Readonly<Record<string, OperationKind | 'free'>> = { ...KINDS_BY_METHOD, OPTIONS: 'free' };
 
 export const METHODS: readonly string[] = Object.keys(KINDS);
-
-/** The cost of an operation that is not listed, where the settings name none (contract 8.1 rule 3: most cost 1). */
-const UNLISTED_COST = 1;
 
 /** What to do with a request that no listed operation matches. */
 export type UnlistedPolicy = 'charge' | 'reject' | { readonly cost: number };
@@ -70,7 +59,7 @@ export class PriceList {
 export function unlistedOperations(
   policy: Exclude<UnlistedPolicy, 'reject'>,
 ): Readonly<Record<OperationKind, Operation>> {
-  const cost = policy === 'charge' ? UNLISTED_COST : policy.cost;
+  const cost = policy === 'charge' ? DEFAULT_COST : policy.cost;
   const unlisted = { id: 'unlisted', cost, personOnly: false, listed: false } as const;
   return { read: { ...unlisted, kind: 'read' }, write: { ...unlisted, kind: 'write' } };
 }

@@ -2,6 +2,19 @@ import type { PricedOperation } from '../config/costs.ts';
 import type { Place } from '../config/place.ts';
 import type { RequestRules } from '../validation/rules.ts';
 
+/** The methods that spend points, and the buckets that they spend from (contract 8.1). */
+export const KINDS_BY_METHOD = {
+  GET: 'read',
+  HEAD: 'read',
+  POST: 'write',
+  PUT: 'write',
+  PATCH: 'write',
+  DELETE: 'write',
+} as const;
+
+/** Contract 8.1 rule 3: "Most operations cost 1 point." */
+export const DEFAULT_COST = 1;
+
 /** How much of a request is validated before it is forwarded. */
 export type Validation = 'none' | 'parameters' | 'body';
 

@@ -6,8 +6,8 @@ import { readYaml } from '../config/reader/yaml-text.ts';
 import type { Settings } from '../config/settings.ts';
 import { type Documents, openDocuments } from './documents.ts';
 import { findDoubles } from './doubles.ts';
-import type { ListedOperation } from './listed-operation.ts';
-import { DEFAULT_COST, KINDS_BY_METHOD, type ReadOptions, readOperations } from './read-operations.ts';
+import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from './listed-operation.ts';
+import { type ReadOptions, readOperations } from './read-operations.ts';
 
 type OperationSettings = Settings['operations'];
 

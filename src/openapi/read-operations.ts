@@ -3,27 +3,14 @@ import { formatPath, type Problem } from '../config/problem.ts';
 import { isMapping } from '../config/reader/schema-node.ts';
 import { child, type Documents, type Node, problemAt } from './documents.ts';
 import { type Extension, readExtension } from './extension.ts';
-import type { ListedOperation } from './listed-operation.ts';
+import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from './listed-operation.ts';
 import { readParameters } from './parameters.ts';
 import { type Described, readRules } from './read-rules.ts';
 import type { RuleMaker } from './rule-maker.ts';
 import { Schemas } from './schemas.ts';
 import { readBasePaths } from './servers.ts';
 
-/** The methods that spend points, and the buckets that they spend from (contract 8.1). */
-export const KINDS_BY_METHOD = {
-  GET: 'read',
-  HEAD: 'read',
-  POST: 'write',
-  PUT: 'write',
-  PATCH: 'write',
-  DELETE: 'write',
-} as const;
-
 type Method = keyof typeof KINDS_BY_METHOD;
-
-/** Contract 8.1 rule 3: "Most operations cost 1 point." */
-export const DEFAULT_COST = 1;
 
 /** What the settings say of all documents. */
 export interface ReadOptions {

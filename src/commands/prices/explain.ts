@@ -1,5 +1,5 @@
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
-import { KINDS_BY_METHOD } from '../../openapi/read-operations.ts';
+import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
 import { readConfiguration } from '../configuration.ts';
 import { type Explanation, explainRequest } from './explanation.ts';
 import { shownPlace } from './shown-place.ts';
