@@ -1,3 +1,5 @@
+import { digestOfHex } from './token-digest.ts';
+
 /** What no longer authenticates: one token, or what a principal was given up to a moment. */
 export type Revoked =
   | { readonly kind: 'token'; readonly digestHex: string }
@@ -35,7 +37,7 @@ export class Revocations {
     if (untilMs <= nowMs) return false;
     const [revocations, key] =
       revoked.kind === 'token'
-        ? ([this.#tokens, latin1OfHex(revoked.digestHex)] as const)
+        ? ([this.#tokens, digestOfHex(revoked.digestHex)] as const)
         : ([this.#principals, revoked.id] as const);
     const before = revocations.get(key);
     if (before !== undefined && before.atMs >= atMs && before.untilMs >= untilMs) return false;
@@ -68,9 +70,4 @@ function makeRoom(revocations: Map<string, Revocation>, nowMs: number): void {
   for (const [key, { untilMs }] of revocations) if (untilMs <= nowMs) revocations.delete(key);
   const [oldest] = revocations.keys();
   if (revocations.size > MOST_REVOCATIONS && oldest !== undefined) revocations.delete(oldest);
-}
-
-/** The form in which digests of tokens are keys: shorter to make and to compare than hex. */
-export function latin1OfHex(hex: string): string {
-  return Buffer.from(hex, 'hex').toString('latin1');
 }

@@ -1,15 +1,15 @@
-import { hash, timingSafeEqual } from 'node:crypto';
 import type { Account, Identities } from '../config/identities.ts';
 import type { Principal } from '../gateway/types.ts';
 import type { Directory, IdentitySource } from './identity.ts';
 import { type IdentityObserver, silentIdentityObserver } from './observer.ts';
 import { Revocations } from './revocations.ts';
+import { digestOf, digestOfHex, isSameDigest } from './token-digest.ts';
 
 /** How the file marks a token that it gives as its digest, in lower-case hex. */
 const DIGEST = 'sha256:';
 
 interface Entry {
-  readonly digest: Buffer;
+  readonly digest: string;
   readonly principal: Principal;
 }
 
@@ -37,10 +37,8 @@ export class StaticIdentities implements IdentitySource, Directory {
   replace({ tokens, accounts }: Identities): void {
     const entries = new Map<number, Entry[]>();
     for (const [token, principal] of tokens) {
-      const digest = token.startsWith(DIGEST)
-        ? Buffer.from(token.slice(DIGEST.length), 'hex')
-        : hash('sha256', token, 'buffer');
-      const slot = digest.readUInt32LE(0);
+      const digest = token.startsWith(DIGEST) ? digestOfHex(token.slice(DIGEST.length)) : digestOf(token);
+      const slot = slotOf(digest);
       entries.set(slot, [...(entries.get(slot) ?? []), { digest, principal }]);
     }
     this.#entries = entries;
@@ -48,7 +46,7 @@ export class StaticIdentities implements IdentitySource, Directory {
   }
 
   principalOf(token: string): Principal | undefined {
-    const principal = this.#lookUp(hash('sha256', token, 'buffer'));
+    const principal = this.#lookUp(digestOf(token));
     this.#observer.identified('static', principal === undefined ? 'invalid' : 'known', true);
     return principal;
   }
@@ -57,13 +55,21 @@ export class StaticIdentities implements IdentitySource, Directory {
     return this.#accounts.get(account);
   }
 
-  #lookUp(digest: Buffer): Principal | undefined {
-    const entry = this.#entries
-      .get(digest.readUInt32LE(0))
-      ?.find((candidate) => timingSafeEqual(candidate.digest, digest));
-    if (entry === undefined) return undefined;
-    if (this.#revocations.isEmpty) return entry.principal;
-    const isRevoked = this.#revocations.covers(digest.toString('binary'), entry.principal.id, undefined);
-    return isRevoked ? undefined : entry.principal;
+  #lookUp(digest: string): Principal | undefined {
+    for (const candidate of this.#entries.get(slotOf(digest)) ?? []) {
+      if (isSameDigest(candidate.digest, digest)) return this.#unlessRevoked(candidate);
+    }
+    return undefined;
   }
+
+  #unlessRevoked({ digest, principal }: Entry): Principal | undefined {
+    return this.#revocations.covers(digest, principal.id, undefined) ? undefined : principal;
+  }
+}
+
+/** The first 32 bits. */
+function slotOf(digest: string): number {
+  let slot = 0;
+  for (let index = 0; index < 4; index++) slot = (slot << 8) | digest.charCodeAt(index);
+  return slot;
 }

@@ -1,9 +1,9 @@
-import { hash } from 'node:crypto';
 import type { Principal } from '../gateway/types.ts';
 import type { Answer, IdentitySource, Lookup } from './identity.ts';
 import { type Loaded, LookupCache } from './lookup-cache.ts';
 import type { IdentityObserver, SourceName } from './observer.ts';
-import { latin1OfHex, type Revocations } from './revocations.ts';
+import type { Revocations } from './revocations.ts';
+import { digestOf, digestOfHex } from './token-digest.ts';
 
 /** What checking a token came to. */
 export type Verified =
@@ -64,7 +64,7 @@ export class VerifiedIdentities implements IdentitySource {
       nowMs: this.#nowMs,
     });
     options.revocations.onRevoked((revoked) => {
-      if (revoked.kind === 'token') this.#cache.forget(latin1OfHex(revoked.digestHex));
+      if (revoked.kind === 'token') this.#cache.forget(digestOfHex(revoked.digestHex));
       else this.#cache.forget(({ id }) => id === revoked.id);
     });
   }
@@ -107,11 +107,6 @@ export class VerifiedIdentities implements IdentitySource {
     const twin = verifier.twinOf?.(token);
     return twin !== undefined && revocations.covers(digestOf(twin), principal, vouchedAtMs, nowMs);
   }
-}
-
-/** SHA-256 as bytes in a string: shorter to make and to compare than hex. */
-function digestOf(token: string): string {
-  return hash('sha256', token, 'binary');
 }
 
 function outcomeOf(answer: Answer<Principal>): 'known' | 'invalid' | 'unavailable' {

@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
 import { readRevocation, readTarget, writeRevocation } from '../../../src/identity/revocation-message.ts';
-import { latin1OfHex, Revocations } from '../../../src/identity/revocations.ts';
+import { Revocations } from '../../../src/identity/revocations.ts';
+import { digestOfHex } from '../../../src/identity/token-digest.ts';
 
 const HEX = 'ab'.repeat(32);
-const DIGEST = latin1OfHex(HEX);
+const DIGEST = digestOfHex(HEX);
 const token = { kind: 'token', digestHex: HEX } as const;
 const principal = { kind: 'principal', id: 'person_1' } as const;
 
@@ -12,7 +13,7 @@ it('a revoked token is covered until it need not be remembered', () => {
   revocations.add({ revoked: token, atMs: 100, untilMs: 200 }, 100);
   expect(revocations.covers(DIGEST, 'anybody', 150, 199)).toBe(true);
   expect(revocations.covers(DIGEST, 'anybody', 150, 200)).toBe(false);
-  expect(revocations.covers(latin1OfHex('cd'.repeat(32)), 'anybody', 150, 150)).toBe(false);
+  expect(revocations.covers(digestOfHex('cd'.repeat(32)), 'anybody', 150, 150)).toBe(false);
 });
 
 it('a revoked principal is covered for what was vouched for before, or nobody knows when', () => {
