@@ -62,6 +62,13 @@ interface Frame {
   readonly baseUrl: string;
   readonly before: string;
   readonly after: string;
+  /** Of both pieces, in UTF-8. */
+  readonly bytes: number;
+}
+
+export interface ProblemBody {
+  readonly text: string;
+  readonly bytes: number;
 }
 
 const frames = new WeakMap<Refusal, Frame>();
@@ -69,23 +76,27 @@ const frames = new WeakMap<Refusal, Frame>();
 /**
  * The problem body, as JSON text: exactly the members of contract section 7, `errors` on validation errors only.
  * `type` is `<baseUrl>/errors/<code in kebab-case>`.
+ *
+ * @param requestId letters, digits and `._-` only: it needs no escapes
  */
-export function problemBody(refusal: Refusal, requestId: string, baseUrl: string): string {
+export function problemBody(refusal: Refusal, requestId: string, baseUrl: string): ProblemBody {
   let frame = frames.get(refusal);
   if (frame?.baseUrl !== baseUrl) {
     frame = frameOf(refusal, baseUrl);
     frames.set(refusal, frame);
   }
-  return frame.before + JSON.stringify(requestId) + frame.after;
+  return { text: frame.before + requestId + frame.after, bytes: frame.bytes + requestId.length };
 }
 
 function frameOf(refusal: Refusal, baseUrl: string): Frame {
   const { code, detail, errors, extensions, status } = refusal;
   const known = PROBLEMS[code];
   const title = status === known.status ? known.title : STATUS_CODES[status];
-  const before = JSON.stringify({ type: `${baseUrl}/errors/${slugOf(code)}`, title, status, detail, code });
-  const after = JSON.stringify({ extensions, errors });
-  return { baseUrl, before: `${before.slice(0, -1)},"requestId":`, after: `,${after.slice(1)}` };
+  const head = JSON.stringify({ type: `${baseUrl}/errors/${slugOf(code)}`, title, status, detail, code });
+  const tail = JSON.stringify({ extensions, errors });
+  const before = `${head.slice(0, -1)},"requestId":"`;
+  const after = `",${tail.slice(1)}`;
+  return { baseUrl, before, after, bytes: Buffer.byteLength(before + after) };
 }
 
 function slugOf(code: ProblemCode): string {

@@ -35,8 +35,7 @@ export function respond(
     response.destroy();
     return;
   }
-  const body = problemBody(refusal, exchange.requestId, baseUrl);
-  const bytes = Buffer.byteLength(body);
+  const { text, bytes } = problemBody(refusal, exchange.requestId, baseUrl);
   const fields = gatewayFields(exchange);
   for (const name in refusal.headers) fields.push(name, refusal.headers[name] ?? '');
   fields.push('Content-Type', 'application/problem+json', 'Content-Length', `${bytes}`);
@@ -47,7 +46,7 @@ export function respond(
     closeAfterResponse(response.req);
   }
   response.writeHead(refusal.status, fields);
-  endWith(response, body, bytes === body.length ? 'latin1' : 'utf8');
+  endWith(response, text, bytes === text.length ? 'latin1' : 'utf8');
 }
 
 /**

@@ -76,12 +76,12 @@ function answerBroken(error: ConnectionError, socket: Socket, baseUrl: string): 
   }
   const refusal = refusalOf(error.code);
   const requestId = randomUUID();
-  const body = problemBody(refusal, requestId, baseUrl);
+  const { text, bytes } = problemBody(refusal, requestId, baseUrl);
   closeWith(
     socket,
     `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n` +
       `X-Request-Id: ${requestId}\r\nConnection: close\r\n` +
-      `Content-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      `Content-Type: application/problem+json\r\nContent-Length: ${bytes}\r\n\r\n${text}`,
   );
 }
 

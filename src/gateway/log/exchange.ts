@@ -17,7 +17,7 @@ export function beginExchange(
   const requestId = typeof wanted === 'string' && SANE_REQUEST_ID.test(wanted) ? wanted : randomUUID();
   const exchange: Exchange = { requestId, method: request.method ?? '', startedMs: performance.now() };
   if (parts.isDraining()) response.shouldKeepAlive = false;
-  response.once('close', () => {
+  response.on('close', () => {
     const totalMs = performance.now() - exchange.startedMs;
     parts.observer.requestFinished(exchange, response.statusCode, totalMs);
     if (parts.accessLog) writeAccessLine(parts.log, exchange, response.statusCode, totalMs);

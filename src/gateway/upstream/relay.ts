@@ -38,7 +38,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.#exchange = exchange;
     this.#baseUrl = baseUrl;
     this.#canRepeat = isRepeatable(options.method, options.body !== null);
-    response.once('close', () => {
+    response.on('close', () => {
       if (!response.writableFinished) this.#controller?.abort(new Error('the client went away'));
     });
   }
