@@ -1,5 +1,6 @@
 import type { Account } from '../config/identities.ts';
-import type { Answer, Directory } from '../identity/identity.ts';
+import { type Eventually, whenKnown } from '../eventually.ts';
+import type { Answer, Directory, Lookup } from '../identity/identity.ts';
 import { Refusal } from './problems.ts';
 import type { Caller, Operation, Principal } from './types.ts';
 
@@ -29,7 +30,7 @@ export function authorise(
   principal: Principal,
   operation: Pick<Operation, 'personOnly'>,
   named: string | undefined,
-): Authorised | Promise<Authorised> {
+): Eventually<Authorised> {
   if (operation.personOnly && principal.type !== 'Person') return PERSON_ONLY;
   const account = named ?? principal.account;
   if (account === undefined) return NO_ACCOUNT;
@@ -39,9 +40,7 @@ export function authorise(
   const found = directory.find(account, principal);
   const home = operation.personOnly ? (principal.account ?? account) : account;
   if (home !== account) return authoriseFromHome(directory, principal, account, found, home);
-  if (found instanceof Promise)
-    return found.then((known) => callerOf(principal, account, known, home, known));
-  return callerOf(principal, account, found, home, found);
+  return whenKnown(found, (known) => callerOf(principal, account, known, home, known));
 }
 
 /** A Person-only operation for another Account is counted where the Person's own Account is. */
@@ -49,7 +48,7 @@ async function authoriseFromHome(
   directory: Directory,
   principal: Principal,
   account: string,
-  found: Answer<Account> | Promise<Answer<Account>>,
+  found: Lookup<Account>,
   home: string,
 ): Promise<Authorised> {
   const [known, knownHome] = await Promise.all([found, directory.find(home, principal)]);

@@ -1,3 +1,4 @@
+import { type Eventually, whenKnown } from '../eventually.ts';
 import type { BucketState, Charge, Decision, Store } from '../store/store.ts';
 import type { Buckets, Plan } from './buckets.ts';
 import { Refusal } from './problems.ts';
@@ -7,16 +8,17 @@ const US_PER_SECOND = 1_000_000;
 
 /**
  * Spends the operation's points in every bucket of the caller, or in none. A store without an answer gives
- * `uncounted`: the request is served anyway (contract 8.1, `Service-RateLimit-Mode: degraded`).
+ * `uncounted`: the request is served anyway (contract 8.1, `Service-RateLimit-Mode: degraded`). At once where the store
+ * has not to be asked.
  */
 export function charge(
   store: Store,
   buckets: Buckets,
   caller: Caller,
   { kind, personOnly, cost }: Operation,
-): Promise<Charged> {
+): Eventually<Charged> {
   const plan = buckets.planFor(caller, kind, personOnly);
-  return store.charge(chargeOf(plan, cost)).then((decision) => chargedOf(plan, cost, decision));
+  return whenKnown(store.charge(chargeOf(plan, cost)), (decision) => chargedOf(plan, cost, decision));
 }
 
 function chargedOf(plan: Plan, cost: number, decision: Decision): Charged {

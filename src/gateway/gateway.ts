@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
+import { type Eventually, whenKnown } from '../eventually.ts';
 import { authorise } from './authorise.ts';
 import { charge } from './charge.ts';
 import { forward, routeThroughProxy } from './forward.ts';
@@ -22,7 +23,7 @@ import { METHODS } from './operations.ts';
 import type { Gateway, GatewayParts } from './parts.ts';
 import { Refusal } from './problems.ts';
 import { respond } from './respond.ts';
-import type { Caller, Exchange, Operation, Principal, Target } from './types.ts';
+import type { Caller, Charged, Exchange, Operation, Target } from './types.ts';
 import { Upstreams } from './upstream/upstreams.ts';
 import { validate } from './validate.ts';
 
@@ -111,7 +112,7 @@ interface Passage {
 }
 
 /** Why the request goes no further, or undefined; at once where no stage has to wait. */
-type Verdict = Refusal | undefined | Promise<Refusal | undefined>;
+type Verdict = Eventually<Refusal | undefined>;
 
 /** Runs the stages before the upstream; undefined when the request may be forwarded. */
 function admit(passage: Passage, rawTarget: string): Verdict {
@@ -129,10 +130,9 @@ function price(passage: Passage, target: Target): Verdict {
   if (!stages.upstreams.find(target.path).hasRoom) return UPSTREAM_BUSY;
   if (operation === 'free') return undefined;
   exchange.operation = operation;
-  const caller = callerOf(response.req, operation, stages);
-  return caller instanceof Promise
-    ? caller.then((found) => spend(passage, target, operation, found))
-    : spend(passage, target, operation, caller);
+  return whenKnown(callerOf(response.req, operation, stages), (caller) =>
+    spend(passage, target, operation, caller),
+  );
 }
 
 /** Identifies and authorises; at once where everything about the caller is known already. */
@@ -140,12 +140,11 @@ function callerOf(
   request: IncomingMessage,
   operation: Operation,
   { identities, directory }: Stages,
-): Caller | Refusal | Promise<Caller | Refusal> {
+): Eventually<Caller | Refusal> {
   const named = serviceAccount(request);
-  const toCaller = (principal: Principal | Refusal) =>
-    principal instanceof Refusal ? principal : authorise(directory, principal, operation, named);
-  const identified = identify(identities, request.headers.authorization);
-  return identified instanceof Promise ? identified.then(toCaller) : toCaller(identified);
+  return whenKnown(identify(identities, request.headers.authorization), (principal) =>
+    principal instanceof Refusal ? principal : authorise(directory, principal, operation, named),
+  );
 }
 
 function spend(passage: Passage, target: Target, operation: Operation, caller: Caller | Refusal): Verdict {
@@ -158,24 +157,23 @@ function spend(passage: Passage, target: Target, operation: Operation, caller: C
   }
   if (isAbandoned(response)) return ABANDONED;
   const askedMs = performance.now();
-  return charge(stages.store, stages.buckets, caller, operation).then((charged) => {
+  const goOn = (charged: Charged) => {
     exchange.chargeMs = performance.now() - askedMs;
     exchange.charged = charged;
     if (charged.outcome === 'denied') return charged.refusal;
     if (charged.outcome === 'uncounted' && stages.onStoreFailure === 'reject') return UNCOUNTED;
     return hold(passage, target, operation);
-  });
+  };
+  return whenKnown(charge(stages.store, stages.buckets, caller, operation), goOn);
 }
 
 /** Holds the request against its document; a body that had to be read for that is kept for the upstream. */
 function hold({ response, exchange }: Passage, target: Target, operation: Operation): Verdict {
-  const toVerdict = (validated: Buffer | Refusal | undefined) => {
+  return whenKnown(validate(operation, target, response), (validated) => {
     if (validated instanceof Refusal) return validated;
     if (validated !== undefined) exchange.body = validated;
     return undefined;
-  };
-  const validated = validate(operation, target, response);
-  return validated instanceof Promise ? validated.then(toVerdict) : toVerdict(validated);
+  });
 }
 
 function serviceAccount({ headers }: IncomingMessage): string | undefined {

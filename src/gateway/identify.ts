@@ -1,3 +1,4 @@
+import { type Eventually, whenKnown } from '../eventually.ts';
 import type { Answer, IdentitySource } from '../identity/identity.ts';
 import { Refusal } from './problems.ts';
 import type { Principal } from './types.ts';
@@ -29,11 +30,10 @@ const UNAVAILABLE = new Refusal('ServiceUnavailable', 'The access token cannot b
 export function identify(
   source: IdentitySource,
   authorization: string | undefined,
-): Principal | Refusal | Promise<Principal | Refusal> {
+): Eventually<Principal | Refusal> {
   if (authorization === undefined) return NO_CREDENTIALS;
   if (!authorization.startsWith(SCHEME)) return NOT_BEARER;
-  const answer = source.principalOf(authorization.slice(SCHEME.length));
-  return answer instanceof Promise ? answer.then(principalOrRefusal) : principalOrRefusal(answer);
+  return whenKnown(source.principalOf(authorization.slice(SCHEME.length)), principalOrRefusal);
 }
 
 function principalOrRefusal(answer: Answer<Principal>): Principal | Refusal {

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Eventually } from '../eventually.ts';
 import { type BodyRules, checkBody, planBody } from '../validation/body.ts';
 import { FieldErrors } from '../validation/field-errors.ts';
 import { checkHeaders } from '../validation/headers.ts';
@@ -19,7 +20,7 @@ export function validate(
   operation: Operation,
   target: Target,
   response: ServerResponse,
-): Validated | Promise<Validated> {
+): Eventually<Validated> {
   const { rules } = operation;
   if (rules === undefined) return undefined;
   const request = response.req;

@@ -1,8 +1,16 @@
 import { isSound } from './calls/soundness.ts';
 import { CoalescedLog } from './coalesced-log.ts';
-import type { BucketState, Charge, Decision, Store } from './store.ts';
+import type { BucketCharge, BucketState, Charge, Decision, Store } from './store.ts';
 
 const US_PER_SECOND = 1_000_000;
+
+/** A bucket of the charge that is being decided. */
+interface Touched {
+  readonly log: CoalescedLog;
+  readonly limit: number;
+  readonly isShadow: boolean;
+  readonly hasRoom: boolean;
+}
 
 /** Counts in this process alone: the default for one gateway, and for a first try. The guarantees are those of Redis. */
 export class MemoryStore implements Store {
@@ -24,8 +32,8 @@ export class MemoryStore implements Store {
     return this.#young.size + this.#old.size;
   }
 
-  charge(charge: Charge): Promise<Decision> {
-    return Promise.resolve(this.#decide(charge, true));
+  charge(charge: Charge): Decision {
+    return this.#decide(charge, true);
   }
 
   peek(charge: Charge): Promise<Decision> {
@@ -46,19 +54,27 @@ export class MemoryStore implements Store {
     if (isSpending) this.#turn(nowUs, windowUs);
 
     const { cost } = charge;
-    let isAdmitted = true;
-    const logs = charge.buckets.map(({ key, limit, shadow }) => {
-      const log = isSpending ? this.#log(key) : this.#copy(key);
-      log.advance(nowUs, windowUs);
-      const hasRoom = log.hasRoom(cost, limit);
-      if (!hasRoom && shadow !== true) isAdmitted = false;
-      return { log, limit, hasRoom };
-    });
-    const buckets = logs.map(({ log, limit, hasRoom }): BucketState => {
-      if (isSpending && isAdmitted && hasRoom) log.spend(cost, nowUs, windowUs);
-      return log.state(cost, limit, hasRoom, nowUs, windowUs);
-    });
+    const touched = charge.buckets.map((bucket) => this.#touch(bucket, cost, isSpending, nowUs, windowUs));
+    const isAdmitted = touched.every(({ hasRoom, isShadow }) => hasRoom || isShadow);
+    const isSpent = isSpending && isAdmitted;
+    const buckets: BucketState[] = [];
+    for (const { log, limit, hasRoom } of touched) {
+      if (isSpent && hasRoom) log.spend(cost, nowUs, windowUs);
+      buckets.push(log.state(cost, limit, hasRoom, nowUs, windowUs));
+    }
     return { outcome: isAdmitted ? 'admitted' : 'denied', buckets };
+  }
+
+  #touch(
+    { key, limit, shadow = false }: BucketCharge,
+    cost: number,
+    isSpending: boolean,
+    nowUs: number,
+    windowUs: number,
+  ): Touched {
+    const log = isSpending ? this.#log(key) : this.#copy(key);
+    log.advance(nowUs, windowUs);
+    return { log, limit, isShadow: shadow, hasRoom: log.hasRoom(cost, limit) };
   }
 
   #log(key: string): CoalescedLog {

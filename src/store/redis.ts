@@ -1,3 +1,4 @@
+import type { Eventually } from '../eventually.ts';
 import { Batch } from './calls/batch.ts';
 import { Breaker } from './calls/breaker.ts';
 import { Deadline } from './calls/deadline.ts';
@@ -57,8 +58,8 @@ export class RedisStore implements Store {
     this.#turn = new Turn(this.#link.groupOf, (batch, group) => this.#send(batch, group));
   }
 
-  charge(charge: Charge): Promise<Decision> {
-    if (!this.#isDecidable(charge)) return Promise.resolve(this.#refusal(charge, 'invalid'));
+  charge(charge: Charge): Eventually<Decision> {
+    if (!this.#isDecidable(charge)) return this.#refusal(charge, 'invalid');
     return this.#turn.add(charge);
   }
 

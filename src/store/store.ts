@@ -1,12 +1,15 @@
+import type { Eventually } from '../eventually.ts';
+
 /**
  * What counts points. A store knows keys, limits and costs; it knows nothing of HTTP, Accounts or prices.
  */
 export interface Store {
   /**
    * Spends `cost` points in every bucket of the charge, or in none when one of them has no room.
-   * Never rejects: a store that cannot answer says `uncounted`, and its caller serves the request anyway.
+   * Never rejects: a store that cannot answer says `uncounted`, and its caller serves the request anyway. At once
+   * where nobody has to be asked.
    */
-  charge(charge: Charge): Promise<Decision>;
+  charge(charge: Charge): Eventually<Decision>;
 
   /** What `charge` would answer, without spending anything. */
   peek(charge: Charge): Promise<Decision>;

@@ -14,17 +14,16 @@ export function isSound({ buckets, cost, windowSeconds }: Charge): boolean {
     isWithin(cost, MAX_LIMIT) &&
     isWithin(windowSeconds, MAX_WINDOW_SECONDS) &&
     isWithin(buckets.length, MAX_BUCKETS) &&
-    buckets.every(isSoundBucket)
+    areSound(buckets)
   );
 }
 
-function isSoundBucket(
-  { key, limit }: BucketCharge,
-  index: number,
-  buckets: readonly BucketCharge[],
-): boolean {
-  if (!isWithin(limit, MAX_LIMIT)) return false;
-  for (let earlier = 0; earlier < index; earlier++) if (buckets[earlier]?.key === key) return false;
+function areSound(buckets: readonly BucketCharge[]): boolean {
+  for (let index = 0; index < buckets.length; index++) {
+    const bucket = buckets[index];
+    if (bucket === undefined || !isWithin(bucket.limit, MAX_LIMIT)) return false;
+    for (let earlier = 0; earlier < index; earlier++) if (buckets[earlier]?.key === bucket.key) return false;
+  }
   return true;
 }
 

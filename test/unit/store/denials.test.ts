@@ -37,7 +37,7 @@ class Simulation {
     this.nowUs = untilUs;
   }
 
-  charge(charge: Charge, outwardUs: number, homewardUs: number): Promise<Decision> {
+  async charge(charge: Charge, outwardUs: number, homewardUs: number): Promise<Decision> {
     this.#outwardUs = outwardUs;
     this.#homewardUs = homewardUs;
     return this.denials.charge(charge);
