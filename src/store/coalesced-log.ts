@@ -8,31 +8,44 @@ import type { BucketState } from './store.ts';
 
 const SLOTS_PER_WINDOW = 100;
 
+/** Numbers per entry: when its last charge was made, and its points. */
+const ENTRY = 2;
+
 export class CoalescedLog {
   #total = 0;
-  /** Entries from `#oldest` on, oldest first; the last one is the newest. */
-  #atUs: number[] = [];
-  #points: number[] = [];
+  /**
+   * A ring of entries, whose room is a power of two. It grows to what a window needs and then stays: arrays made and
+   * thrown away at each turn of the log outlive young objects, and cost pauses to collect.
+   */
+  #ring = [0, 0];
   #oldest = 0;
+  #count = 0;
+  /** When the last entry will have left: from then on the log is as good as none. */
+  #emptyFromUs = Number.NEGATIVE_INFINITY;
 
   copy(): CoalescedLog {
     const copy = new CoalescedLog();
     copy.#total = this.#total;
-    copy.#atUs = this.#atUs.slice(this.#oldest);
-    copy.#points = this.#points.slice(this.#oldest);
+    copy.#ring = [...this.#ring];
+    copy.#oldest = this.#oldest;
+    copy.#count = this.#count;
+    copy.#emptyFromUs = this.#emptyFromUs;
     return copy;
+  }
+
+  isEmptyAt(nowUs: number): boolean {
+    return nowUs >= this.#emptyFromUs;
   }
 
   /** Lets go of what is a window old. Call it before anything else, with the same `nowUs`. */
   advance(nowUs: number, windowUs: number): void {
-    this.#rewind(nowUs);
+    this.#rewind(nowUs, windowUs);
     const startUs = nowUs - windowUs;
-    for (let atUs = this.#atUs[this.#oldest]; atUs !== undefined && atUs <= startUs; ) {
-      this.#total -= this.#points[this.#oldest] ?? 0;
-      this.#oldest += 1;
-      atUs = this.#atUs[this.#oldest];
+    while (this.#count > 0 && this.#atUs(0) <= startUs) {
+      this.#total -= this.#points(0);
+      this.#oldest = (this.#oldest + 1) & (this.#ring.length / ENTRY - 1);
+      this.#count -= 1;
     }
-    if (this.#oldest > SLOTS_PER_WINDOW) this.#compact();
   }
 
   hasRoom(cost: number, limit: number): boolean {
@@ -41,28 +54,21 @@ export class CoalescedLog {
 
   spend(cost: number, nowUs: number, windowUs: number): void {
     const slotUs = windowUs / SLOTS_PER_WINDOW;
-    const newest = this.#atUs.length - 1;
-    const newestUs = this.#atUs[newest];
-    if (
-      newest >= this.#oldest &&
-      newestUs !== undefined &&
-      Math.floor(newestUs / slotUs) === Math.floor(nowUs / slotUs)
-    ) {
-      this.#atUs[newest] = nowUs;
-      this.#points[newest] = (this.#points[newest] ?? 0) + cost;
+    const newest = this.#count - 1;
+    if (newest >= 0 && Math.floor(this.#atUs(newest) / slotUs) === Math.floor(nowUs / slotUs)) {
+      this.#write(newest, nowUs, this.#points(newest) + cost);
     } else {
-      this.#atUs.push(nowUs);
-      this.#points.push(cost);
+      this.#push(nowUs, cost);
     }
     this.#total += cost;
+    this.#emptyFromUs = nowUs + windowUs;
   }
 
   /** `hadRoom` is what `hasRoom` said before any spending. */
   state(cost: number, limit: number, hadRoom: boolean, nowUs: number, windowUs: number): BucketState {
-    const newestUs = this.#atUs[this.#atUs.length - 1] ?? 0;
     return {
       remaining: Math.max(0, limit - this.#total),
-      resetAfterUs: this.#total > 0 ? newestUs + windowUs - nowUs : 0,
+      resetAfterUs: this.#count > 0 ? this.#atUs(this.#count - 1) + windowUs - nowUs : 0,
       retryAfterUs: hadRoom ? 0 : this.#retryAfterUs(cost, limit, nowUs, windowUs),
     };
   }
@@ -71,27 +77,56 @@ export class CoalescedLog {
   #retryAfterUs(cost: number, limit: number, nowUs: number, windowUs: number): number {
     if (cost > limit) return windowUs;
     let excess = this.#total + cost - limit;
-    let entry = this.#oldest;
-    for (; excess > 0 && entry < this.#atUs.length; entry++) excess -= this.#points[entry] ?? 0;
-    return (this.#atUs[entry - 1] ?? nowUs) + windowUs - nowUs;
+    let atUs = nowUs;
+    for (let index = 0; excess > 0 && index < this.#count; index++) {
+      excess -= this.#points(index);
+      atUs = this.#atUs(index);
+    }
+    return atUs + windowUs - nowUs;
   }
 
   /** The clock went back: what was charged "later" counts as charged now, so it stays for one more window at most. */
-  #rewind(nowUs: number): void {
+  #rewind(nowUs: number, windowUs: number): void {
     let points = 0;
-    for (let last = this.#atUs.length - 1; last >= this.#oldest && (this.#atUs[last] ?? 0) > nowUs; last--) {
-      points += this.#points[last] ?? 0;
-      this.#atUs.pop();
-      this.#points.pop();
+    while (this.#count > 0 && this.#atUs(this.#count - 1) > nowUs) {
+      points += this.#points(this.#count - 1);
+      this.#count -= 1;
     }
     if (points === 0) return;
-    this.#atUs.push(nowUs);
-    this.#points.push(points);
+    this.#push(nowUs, points);
+    this.#emptyFromUs = nowUs + windowUs;
   }
 
-  #compact(): void {
-    this.#atUs = this.#atUs.slice(this.#oldest);
-    this.#points = this.#points.slice(this.#oldest);
+  /** `index` counts from the oldest entry on. */
+  #atUs(index: number): number {
+    return this.#ring[this.#placeOf(index)] ?? 0;
+  }
+
+  #points(index: number): number {
+    return this.#ring[this.#placeOf(index) + 1] ?? 0;
+  }
+
+  #write(index: number, atUs: number, points: number): void {
+    const place = this.#placeOf(index);
+    this.#ring[place] = atUs;
+    this.#ring[place + 1] = points;
+  }
+
+  #placeOf(index: number): number {
+    const entries = this.#ring.length / ENTRY;
+    return ((this.#oldest + index) & (entries - 1)) * ENTRY;
+  }
+
+  #push(atUs: number, points: number): void {
+    if (this.#count * ENTRY === this.#ring.length) this.#grow();
+    this.#count += 1;
+    this.#write(this.#count - 1, atUs, points);
+  }
+
+  #grow(): void {
+    const start = this.#oldest * ENTRY;
+    const inOrder = [...this.#ring.slice(start), ...this.#ring.slice(0, start)];
+    this.#ring = [...inOrder, ...inOrder.map(() => 0)];
     this.#oldest = 0;
   }
 }

@@ -12,14 +12,17 @@ interface Touched {
   readonly hasRoom: boolean;
 }
 
+/**
+ * How many buckets are looked at, for each one that is charged, whether they are empty by now. With two, the buckets
+ * held are at most twice those that a window touches; and nothing is ever swept all at once.
+ */
+const SWEPT_PER_BUCKET = 2;
+
 /** Counts in this process alone: the default for one gateway, and for a first try. The guarantees are those of Redis. */
 export class MemoryStore implements Store {
   readonly #nowUs: () => number;
-  /** Buckets touched since the last turn, and in the turn before; a turn lasts as long as the longest window. */
-  #young = new Map<string, CoalescedLog>();
-  #old = new Map<string, CoalescedLog>();
-  #turnUs = 0;
-  #nextTurnUs = Number.NEGATIVE_INFINITY;
+  readonly #logs = new Map<string, CoalescedLog>();
+  #sweep = this.#logs.entries();
   #isClosed = false;
 
   /** `nowUs` is a clock for tests; the process's own monotonic clock unless told. */
@@ -27,9 +30,9 @@ export class MemoryStore implements Store {
     this.#nowUs = nowUs;
   }
 
-  /** Buckets held, those that a next turn will drop included. */
+  /** Buckets held, those that a next sweep will drop included. */
   get size(): number {
-    return this.#young.size + this.#old.size;
+    return this.#logs.size;
   }
 
   charge(charge: Charge): Decision {
@@ -42,8 +45,7 @@ export class MemoryStore implements Store {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#young.clear();
-    this.#old.clear();
+    this.#logs.clear();
   }
 
   #decide(charge: Charge, isSpending: boolean): Decision {
@@ -51,7 +53,8 @@ export class MemoryStore implements Store {
     if (!isSound(charge)) return { outcome: 'uncounted', reason: 'invalid' };
     const nowUs = this.#nowUs();
     const windowUs = charge.windowSeconds * US_PER_SECOND;
-    if (isSpending) this.#turn(nowUs, windowUs);
+    // First, because a bucket that is about to be spent from must not be dropped in between.
+    if (isSpending) this.#sweepSome(nowUs, SWEPT_PER_BUCKET * charge.buckets.length);
 
     const { cost } = charge;
     const touched = charge.buckets.map((bucket) => this.#touch(bucket, cost, isSpending, nowUs, windowUs));
@@ -78,29 +81,30 @@ export class MemoryStore implements Store {
   }
 
   #log(key: string): CoalescedLog {
-    let log = this.#young.get(key);
-    if (log !== undefined) return log;
-    log = this.#old.get(key) ?? new CoalescedLog();
-    this.#old.delete(key);
-    this.#young.set(key, log);
+    let log = this.#logs.get(key);
+    if (log === undefined) {
+      log = new CoalescedLog();
+      this.#logs.set(key, log);
+    }
     return log;
   }
 
   /** A peek leaves no trace, not even of the time at which it looked. */
   #copy(key: string): CoalescedLog {
-    return (this.#young.get(key) ?? this.#old.get(key))?.copy() ?? new CoalescedLog();
+    return this.#logs.get(key)?.copy() ?? new CoalescedLog();
   }
 
-  /** Drops the buckets that nobody touched for a whole turn: they are empty by now. */
-  #turn(nowUs: number, windowUs: number): void {
-    this.#turnUs = Math.max(this.#turnUs, windowUs);
-    if (nowUs < this.#nextTurnUs) {
-      this.#nextTurnUs = Math.min(this.#nextTurnUs, nowUs + this.#turnUs);
-      return;
+  /** Drops the next few buckets if they are empty, round and round. */
+  #sweepSome(nowUs: number, count: number): void {
+    for (let swept = 0; swept < count; swept++) {
+      const next = this.#sweep.next();
+      if (next.done) {
+        this.#sweep = this.#logs.entries();
+        return;
+      }
+      const [key, log] = next.value;
+      if (log.isEmptyAt(nowUs)) this.#logs.delete(key);
     }
-    this.#old = this.#young;
-    this.#young = new Map();
-    this.#nextTurnUs = nowUs + this.#turnUs;
   }
 }
 
