@@ -33,9 +33,9 @@ const answers: Answer[] = [];
 let sent = 0;
 
 for (let opened = 0; opened < options.connections; opened++) idle.push(await open());
+await warmUp();
 for (const { seconds, rate } of options.phases) await run(seconds, rate);
-const deadlineMs = performance.now() + GRACE_MS;
-while (answers.length < sent && performance.now() < deadlineMs) await tick();
+await settle();
 process.stdout.write(JSON.stringify(resultOf(answers)), () => process.exit());
 
 async function open(): Promise<Line> {
@@ -53,6 +53,19 @@ async function open(): Promise<Line> {
   });
   await once(socket, 'connect');
   return line;
+}
+
+/** This program's own machine code, and that of a gateway that stood idle, are no part of what is measured. */
+async function warmUp(): Promise<void> {
+  await run(options.warmUpSeconds, options.phases[0]?.rate ?? 0);
+  await settle();
+  answers.length = 0;
+  sent = 0;
+}
+
+async function settle(): Promise<void> {
+  const deadlineMs = performance.now() + GRACE_MS;
+  while (answers.length < sent && performance.now() < deadlineMs) await tick();
 }
 
 async function run(seconds: number, rate: number): Promise<void> {

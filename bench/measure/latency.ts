@@ -2,6 +2,7 @@ import { type ArrivalResult, arrivals } from '../load/arrivals.ts';
 import { PATH } from '../load/wrk.ts';
 import { ACCOUNTS, type Bench, FAR_ABOVE, lineupOf } from './bench.ts';
 import { alternate } from './lineup.ts';
+import { warmUp } from './warm-up.ts';
 
 /** Enough that a free one is there for every bunch of requests while the gateway keeps up. */
 const CONNECTIONS = 128;
@@ -24,6 +25,7 @@ export async function measureLatency(bench: Bench, rate: number): Promise<Latenc
         path: PATH,
         connections: CONNECTIONS,
         accounts: ACCOUNTS,
+        warmUpSeconds: plan.warmUpSeconds,
         phases: [{ seconds, rate }],
         findsWorstWindow: false,
       },
@@ -32,12 +34,7 @@ export async function measureLatency(bench: Bench, rate: number): Promise<Latenc
   const lineup = await lineupOf(bench, { name: 'latency', limit: FAR_ABOVE, accounts: ACCOUNTS });
   try {
     say(`latency at ${rate} requests/s: warming up`);
-    await alternate(
-      lineup,
-      1,
-      ({ port }) => at(port, 2 * plan.warmUpSeconds),
-      () => undefined,
-    );
+    await warmUp(bench, lineup, ACCOUNTS);
     const direct: ArrivalResult[] = [];
     const contestants: Record<string, ArrivalResult[]> = {};
     for (let round = 1; round <= plan.rounds; round++) {

@@ -3,14 +3,12 @@ import { cpuUs } from '../lab/process-table.ts';
 import { wrk } from '../load/wrk.ts';
 import { ACCOUNTS, type Bench, CONNECTIONS, FAR_ABOVE, lineupOf } from './bench.ts';
 import { alternate } from './lineup.ts';
+import { warmUp } from './warm-up.ts';
 
 const US_PER_SECOND = 1_000_000;
 
 /** Few enough that nearly every request is one too many. */
 const REFUSED_ACCOUNTS = 10;
-
-const WARM_REQUESTS = 40_000;
-const MAX_WARM_UPS = 6;
 
 /** What one closed-loop run came to. */
 export interface Throughput {
@@ -49,12 +47,7 @@ async function rounds(
   const lineup = await lineupOf(bench, { name, limit, accounts }, takesPart);
   try {
     say(`${name}: warming up`);
-    await alternate(
-      lineup,
-      1,
-      (running) => warmUp(bench, running, accounts),
-      () => undefined,
-    );
+    await warmUp(bench, lineup, accounts);
     return await alternate(
       lineup,
       plan.rounds,
@@ -63,16 +56,6 @@ async function rounds(
     );
   } finally {
     await lineup.stop();
-  }
-}
-
-/** Until the machine code is there: compilers look at how often something ran, not at how long. */
-async function warmUp(bench: Bench, running: Running, accounts: number): Promise<void> {
-  const { cores, plan } = bench;
-  const options = { connections: CONNECTIONS, accounts, cores: cores?.load, port: running.port };
-  let sent = 0;
-  for (let turn = 0; turn < MAX_WARM_UPS && sent < WARM_REQUESTS; turn++) {
-    sent += (await wrk({ ...options, seconds: plan.warmUpSeconds })).requests;
   }
 }
 

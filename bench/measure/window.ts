@@ -46,6 +46,7 @@ export async function measureWindow(bench: Bench): Promise<Record<string, WorstW
           path: PATH,
           connections: 32,
           accounts: 1,
+          warmUpSeconds: 0,
           phases: PHASES,
           findsWorstWindow: true,
         };
