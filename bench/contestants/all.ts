@@ -1,3 +1,4 @@
+import { bare } from './bare.ts';
 import type { Contestant } from './contestant.ts';
 import { envoy } from './envoy.ts';
 import { fastifyProxy } from './fastify.ts';
@@ -15,6 +16,7 @@ export const CONTESTANTS: readonly Contestant[] = [
   weir('redis'),
   fastifyProxy('@fastify/rate-limit'),
   fastifyProxy('rate-limiter-flexible'),
+  bare,
   nginx('none'),
   nginx('limit_req'),
   haproxy,

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { freePort, startProgram } from '../lab/program.ts';
 import type { Contestant } from './contestant.ts';
+import { startOnNode } from './node-program.ts';
 
-const SERVER = fileURLToPath(new URL('./fastify-server.ts', import.meta.url));
+const SERVER = fileURLToPath(new URL('./fastify-server.mjs', import.meta.url));
 
 /** What stands before @fastify/http-proxy; `none` is the plain proxy that all ratios refer to. */
 export type FastifyLimiter = 'none' | '@fastify/rate-limit' | 'rate-limiter-flexible';
@@ -17,16 +17,9 @@ export function fastifyProxy(limiter: FastifyLimiter): Contestant {
     hasLimiter: limiter !== 'none',
     usesRedis: limiter !== 'none',
     find: () => ({ version: packages.map((name) => `${name} ${installedVersion(name)}`).join(', ') }),
-    async start({ cores, limit, redisPort, upstreamPort }) {
-      const port = await freePort();
-      const program = await startProgram({
-        command: process.execPath,
-        args: ['--import', 'tsx', SERVER, limiter, ...[port, upstreamPort, redisPort, limit].map(String)],
-        cores: cores?.gateway,
-        port,
-        env: { NODE_ENV: 'production' },
-      });
-      return { port, pids: [program.pid], stop: () => program.stop() };
+    start(scene) {
+      const { limit, redisPort, upstreamPort } = scene;
+      return startOnNode(scene, (port) => [SERVER, limiter, port, upstreamPort, redisPort, limit]);
     },
   };
 }

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { freePort, startProgram } from '../lab/program.ts';
 import type { Contestant, Scene } from './contestant.ts';
+import { startOnNode } from './node-program.ts';
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const OPENAPI = fileURLToPath(new URL('../../dist/platform/openapi.yaml', import.meta.url));
@@ -21,17 +21,8 @@ export function weir(kind: 'memory' | 'redis'): Contestant {
     hasLimiter: true,
     usesRedis: kind === 'redis',
     find: () => ({ version: `Node ${process.version}` }),
-    async start(scene) {
-      const port = await freePort();
-      const config = writeConfiguration(scene, kind, port);
-      const program = await startProgram({
-        command: process.execPath,
-        args: [MAIN, 'start', '-c', config],
-        cores: scene.cores?.gateway,
-        port,
-        env: { NODE_ENV: 'production' },
-      });
-      return { port, pids: [program.pid], stop: () => program.stop() };
+    start(scene) {
+      return startOnNode(scene, (port) => [MAIN, 'start', '-c', writeConfiguration(scene, kind, port)]);
     },
   };
 }

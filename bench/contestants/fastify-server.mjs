@@ -1,41 +1,38 @@
-/** A program: `fastify-server.ts LIMITER PORT UPSTREAM_PORT REDIS_PORT LIMIT`. */
+/** A program: `fastify-server.mjs LIMITER PORT UPSTREAM_PORT REDIS_PORT LIMIT`. JavaScript, so that no loader stands in it. */
 import httpProxy from '@fastify/http-proxy';
 import rateLimit from '@fastify/rate-limit';
-import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import Fastify from 'fastify';
 import { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 
 const [limiter = 'none', port, upstreamPort, redisPort, limit] = process.argv.slice(2);
 
 const app = Fastify({ logger: false });
-if (limiter === '@fastify/rate-limit') await addFastifyRateLimit(app, Number(limit));
-if (limiter === 'rate-limiter-flexible') addFlexible(app, Number(limit));
+if (limiter === '@fastify/rate-limit') await addFastifyRateLimit(Number(limit));
+if (limiter === 'rate-limiter-flexible') addFlexible(Number(limit));
 await app.register(httpProxy, { upstream: `http://127.0.0.1:${upstreamPort}` });
 await app.listen({ host: '127.0.0.1', port: Number(port) });
 
-function connect(): Redis {
+function connect() {
   return new Redis(Number(redisPort), '127.0.0.1', { enableOfflineQueue: true });
 }
 
-function accountOf(request: FastifyRequest): string {
-  return String(request.headers['x-service-account'] ?? '');
-}
-
-async function addFastifyRateLimit(server: FastifyInstance, max: number): Promise<void> {
-  await server.register(rateLimit, { max, timeWindow: 1000, redis: connect(), keyGenerator: accountOf });
+async function addFastifyRateLimit(max) {
+  const keyGenerator = ({ headers }) => headers['x-service-account'] ?? '';
+  await app.register(rateLimit, { max, timeWindow: 1000, redis: connect(), keyGenerator });
 }
 
 /** As its documentation shows it: one consume per request, and the three headers. */
-function addFlexible(server: FastifyInstance, points: number): void {
+function addFlexible(points) {
   const flexible = new RateLimiterRedis({
     storeClient: connect(),
     keyPrefix: 'flexible',
     points,
     duration: 1,
   });
-  server.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', async ({ headers }, reply) => {
     try {
-      const { remainingPoints, msBeforeNext } = await flexible.consume(accountOf(request));
+      const { remainingPoints, msBeforeNext } = await flexible.consume(headers['x-service-account'] ?? '');
       reply.headers({
         'x-ratelimit-limit': points,
         'x-ratelimit-remaining': remainingPoints,

@@ -1,0 +1,15 @@
+import { fileURLToPath } from 'node:url';
+import type { Contestant } from './contestant.ts';
+import { startOnNode } from './node-program.ts';
+
+const SERVER = fileURLToPath(new URL('./bare-server.mjs', import.meta.url));
+
+/** The floor of this stack: no framework, no limiter, no request id, hardly a header looked at. */
+export const bare: Contestant = {
+  name: 'bare node:http + undici',
+  limiter: 'none',
+  hasLimiter: false,
+  usesRedis: false,
+  find: () => ({ version: `Node ${process.version}` }),
+  start: (scene) => startOnNode(scene, (port) => [SERVER, port, scene.upstreamPort]),
+};
