@@ -6,14 +6,21 @@ import { delimiter, join } from 'node:path';
 /** Core numbers of the two sides: what is measured stands alone on its core. */
 export interface Cores {
   readonly gateway: string;
+  /** One for each of several gateways, the first one's included; a single one where there are too few to go round. */
+  readonly gateways: readonly string[];
   readonly load: string;
 }
 
-/** One core for the gateway and the others for everything else; undefined where there is nothing to divide. */
+/** As many cores for the load as four gateways have. */
+const ENOUGH_FOR_FOUR = 8;
+
+/** One core for the gateway and others for everything else; undefined where there is nothing to divide. */
 export function chooseCores(): Cores | undefined {
   const count = cpus().length;
   if (count < 2 || findProgram('taskset') === undefined) return undefined;
-  return { gateway: '0', load: count === 2 ? '1' : `1-${count - 1}` };
+  const gateways = count < ENOUGH_FOR_FOUR ? ['0'] : ['0', '1', '2', '3'];
+  const load = count === 2 ? '1' : `${gateways.length}-${count - 1}`;
+  return { gateway: '0', gateways, load };
 }
 
 /** `2 × AMD EPYC, 24 GB, linux x64`. */

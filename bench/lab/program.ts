@@ -26,7 +26,8 @@ process.once('exit', () => {
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-const START_MS = 60_000;
+/** A million identities take half of it to read. */
+const START_MS = 120_000;
 const LAST_WORDS = 2_000;
 
 /** Starts a program and waits for its port. An early end is an error with the program's last words. */
