@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: ['test/setup/redis.ts', 'test/setup/postgres.ts'],
+    globalSetup: ['test/setup/temporary.ts', 'test/setup/redis.ts', 'test/setup/postgres.ts'],
     // Most of a test's time is waiting for sockets and processes: on two cores the default of one worker idles.
     maxWorkers: 2,
     testTimeout: 20_000,
