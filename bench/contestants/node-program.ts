@@ -2,7 +2,7 @@ import { freePort, startProgram } from '../lab/program.ts';
 import type { Running, Scene } from './contestant.ts';
 
 /** What Weir's image sets (decision 11), and so what every gateway on Node gets here. */
-const NODE_OPTIONS = ['--min-semi-space-size=16'];
+const NODE_OPTIONS = ['--min-semi-space-size=16', '--no-allocation-site-pretenuring'];
 
 /** Starts a gateway that runs on this Node. `argsOf` gives its file and arguments. */
 export async function startOnNode(
