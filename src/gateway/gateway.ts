@@ -157,6 +157,7 @@ function spend(passage: Passage, target: Target, operation: Operation, caller: C
   }
   if (isAbandoned(response)) return ABANDONED;
   const askedMs = performance.now();
+  exchange.chargeAskedMs = askedMs;
   const goOn = (charged: Charged) => {
     exchange.chargeMs = performance.now() - askedMs;
     exchange.charged = charged;

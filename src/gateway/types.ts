@@ -111,6 +111,8 @@ export interface Exchange {
   /** Read in full, because it had to be validated; otherwise it streams. */
   body?: Buffer;
   refusal?: Refusal;
+  /** When the store was asked, by the clock of `startedMs`. */
+  chargeAskedMs?: number;
   chargeMs?: number;
   upstreamStatus?: number;
   upstreamMs?: number;

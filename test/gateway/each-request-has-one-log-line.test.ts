@@ -35,14 +35,26 @@ it('an admitted request tells who was charged what, and how long each part took'
     account: 'acct_2',
     organization: 'org_1',
     principal: 'person_1',
+    kind: 'write',
     cost: 7,
     outcome: 'admitted',
+    chargedAtUs: expect.any(Number),
     status: 200,
     upstreamStatus: 200,
     chargeMs: expect.any(Number),
     upstreamMs: expect.any(Number),
     totalMs: expect.any(Number),
   });
+});
+
+it('the time of the charge lies between the arrival of the request and its log line', async () => {
+  const beforeMs = Date.now();
+  await sendTo(weir.url, 'GET', '/v3/things', { headers: { 'X-Request-Id': 'charged-1' } });
+  const { chargedAtUs, time } = await lineOf('charged-1');
+  const clockToleranceMs = 10;
+  expect(Number(chargedAtUs) / 1000).toBeGreaterThanOrEqual(beforeMs - clockToleranceMs);
+  expect(Number(chargedAtUs) / 1000).toBeLessThanOrEqual(Number(time) + clockToleranceMs);
+  expect(Number.isSafeInteger(chargedAtUs)).toBe(true);
 });
 
 it('a refused request tells why', async () => {

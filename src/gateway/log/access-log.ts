@@ -1,7 +1,12 @@
 import type { Logger } from 'pino';
-import type { Exchange } from '../types.ts';
+import type { Caller, Charged, Exchange } from '../types.ts';
+import { unixUs } from './wall-clock.ts';
 
-/** One line a request, with what was charged and why; never a token, a query or a body. */
+/**
+ * One line per request, with what was charged and why; never a token, a query or a body. The line is written when the
+ * response has ended; `chargedAtUs` is the Unix time at which the store was asked. `weir replay` reads these lines:
+ * docs/access-log.md lists the members that it relies on.
+ */
 export function writeAccessLine(log: Logger, exchange: Exchange, status: number, totalMs: number): void {
   const { requestId, method, target, operation, caller, charged, refusal, chargeMs, upstreamMs } = exchange;
   log.info(
@@ -12,10 +17,15 @@ export function writeAccessLine(log: Logger, exchange: Exchange, status: number,
       operation: operation?.id,
       account: caller?.account,
       organization: caller?.organization,
+      organizationLimit: isExempt(caller) ? false : undefined,
       principal: caller?.principal.id,
+      kind: operation?.kind,
       cost: operation?.cost,
+      personOnly: operation?.personOnly ? true : undefined,
+      chargedAtUs: exchange.chargeAskedMs === undefined ? undefined : unixUs(exchange.chargeAskedMs),
       outcome: charged?.outcome ?? (refusal === undefined ? 'free' : 'refused'),
       reason: charged?.outcome === 'uncounted' ? charged.reason : refusal?.code,
+      bucket: deniedBy(charged),
       shadowDenied: charged?.outcome === 'admitted' ? charged.shadowDenied : undefined,
       status,
       upstreamStatus: exchange.upstreamStatus,
@@ -26,6 +36,15 @@ export function writeAccessLine(log: Logger, exchange: Exchange, status: number,
     },
     'request',
   );
+}
+
+/** Whether the Account has an Organization that its requests are not charged to. */
+function isExempt(caller: Caller | undefined): boolean {
+  return caller?.organization !== undefined && !caller.hasOrganizationLimit;
+}
+
+function deniedBy(charged: Charged | undefined): string | undefined {
+  return charged?.outcome === 'denied' ? charged.bucket : undefined;
 }
 
 /** Microseconds are as fine as these clocks are worth. */

@@ -1,0 +1,15 @@
+/** Where the clocks differ by more than this, the wall clock was set: Date.now() alone jitters by 1 ms. */
+const TOLERANCE_MS = 5;
+
+let originMs = performance.timeOrigin;
+
+/**
+ * Unix time in microseconds of a recent reading of `performance.now()`. Differences between two results are those of
+ * the monotonic clock, except when the wall clock was set in between: then later results follow the wall clock, so
+ * that the logs of several replicas can be merged.
+ */
+export function unixUs(monotonicMs: number, nowMs: number = performance.now()): number {
+  const driftMs = Date.now() - (originMs + nowMs);
+  if (driftMs > TOLERANCE_MS || driftMs < -TOLERANCE_MS) originMs += driftMs;
+  return Math.round((originMs + monotonicMs) * 1000);
+}
