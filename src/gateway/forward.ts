@@ -96,7 +96,8 @@ export function upstreamFields(
   if (headers.te !== undefined && TRAILERS.test(`${headers.te}`)) fields.push('TE', 'trailers');
   pushForwarded(fields, request, isTrusted);
   if (caller === undefined) return fields;
-  fields.push('X-Account-Id', caller.account, 'X-Principal-Id', caller.principal.id);
+  const { id, type } = caller.principal;
+  fields.push('X-Account-Id', caller.account, 'X-Principal-Id', id, 'X-Principal-Type', type);
   if (caller.organization !== undefined) fields.push('X-Organization-Id', caller.organization);
   return fields;
 }

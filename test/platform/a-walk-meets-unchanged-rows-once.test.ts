@@ -64,7 +64,7 @@ class ChangingList {
   }
 
   call(query: Call['query']): Call {
-    const caller = { accountId: this.#accountId, organizationId: undefined, principalId: 'p' };
+    const caller = { accountId: this.#accountId, organizationId: undefined, principalId: 'p', personId: 'p' };
     return { operationId: 'list', caller, params: {}, query, body: undefined, idempotencyKey: undefined };
   }
 

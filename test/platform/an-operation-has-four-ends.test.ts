@@ -6,7 +6,12 @@ import { acceptOperation } from '../../src/platform/operations/operations.ts';
 import { type OperationWork, runOperation } from '../../src/platform/operations/run.ts';
 import { databases, type OpenTestDatabase } from './fixtures/databases.ts';
 
-const CALLER = { accountId: 'acct_1', organizationId: undefined, principalId: 'person_1' };
+const CALLER = {
+  accountId: 'acct_1',
+  organizationId: undefined,
+  principalId: 'person_1',
+  personId: 'person_1',
+};
 const BEGIN = new Date('2026-03-01T12:00:00.000Z');
 /** The job is run by the test itself. */
 const NO_JOBS: Jobs = {

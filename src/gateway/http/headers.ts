@@ -33,6 +33,7 @@ const NOT_SENT_UPSTREAM: ReadonlySet<string> = new Set([
   'x-forwarded-proto',
   'x-organization-id',
   'x-principal-id',
+  'x-principal-type',
 ]);
 
 /** Fields that the gateway or its upstream reads: no Connection header can take them away. */

@@ -29,6 +29,7 @@ export interface Tables {
     type: string;
     account_id: string;
     principal_id: string;
+    person_id: string | null;
     status: string;
     input: JSONColumnType<Record<string, unknown>>;
     result: JSONColumnType<Record<string, unknown> | null, string | null, string | null>;
@@ -89,6 +90,7 @@ export interface Tables {
   };
   idempotency_keys: {
     account_id: string;
+    principal_id: string;
     key: string;
     fingerprint: string;
     status: number | null;

@@ -22,6 +22,7 @@ export async function callPlatform(
     headers: {
       'x-account-id': as.account,
       'x-principal-id': as.principal,
+      'x-principal-type': 'Person',
       ...(as.organization && { 'x-organization-id': as.organization }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
     },

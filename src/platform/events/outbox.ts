@@ -14,6 +14,8 @@ export interface Occurrence {
   readonly type: string;
   readonly at: Date;
   readonly data: { readonly id: string; readonly status: string; readonly externalId?: string };
+  /** Given to recipients that are no Account, which cannot know it otherwise. */
+  readonly accountId?: string;
   readonly context?: Readonly<Record<string, string>>;
   readonly parent?: { readonly type: string; readonly id: string };
   readonly confirmation?: Readonly<Record<string, string>>;
@@ -26,14 +28,17 @@ export interface Occurrence {
  * Events of one occurrence share an `occurrenceId` (contract section 6.2).
  */
 export async function writeOccurrence(db: Database, occurrence: Occurrence): Promise<void> {
-  const { type, at, recipients, ...content } = occurrence;
+  const { type, at, recipients, accountId, ...content } = occurrence;
   const scopes = findCatalogResource(type.slice(0, type.indexOf('.')))?.scopes ?? [];
   const occurrenceId = `occ_${randomUUID()}`;
   const rows = recipients
     .filter((recipient) => scopes.includes(recipient.scope))
     .map((recipient) => {
       const id = `evt_${randomUUID()}`;
-      const envelope = { id, type, occurrenceId, timestamp: at.toISOString(), recipient };
+      const envelope = {
+        ...{ id, type, occurrenceId, timestamp: at.toISOString(), recipient },
+        ...(accountId !== undefined && recipient.scope !== 'Account' && { accountId }),
+      };
       return {
         id,
         occurrence_id: occurrenceId,

@@ -74,6 +74,7 @@ function report(db: Database, resource: Resource, { part, at, context }: Transit
       status: resource.status,
       ...(resource.external_id !== null && { externalId: resource.external_id }),
     },
+    ...(resource.account_id !== null && { accountId: resource.account_id }),
     ...(context && { context }),
     ...(resource.parent && { parent: resource.parent }),
     // Contract section 2.3: on events ending in DepositConfirmed only. Its members are the platform's own choice.

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { recordTransition } from '../events/transitions.ts';
 import type { Handlers } from '../http/routes.ts';
 import { ofAccount } from '../lists/scope.ts';
-import { findResource, insertResource, resourceBody } from '../resources/resources.ts';
+import { findOwnedResource, insertResource, resourceBody } from '../resources/resources.ts';
 import { listOf, ok, pathId, readOf, type Services } from './services.ts';
 
 interface VaultFileBody {
@@ -31,7 +31,7 @@ export function complianceHandlers(services: Services): Handlers {
       return { status: 201, body: resourceBody(await recordTransition(db, file, { part: 'Created', at })) };
     },
     async updateVaultFile(call, db) {
-      const file = await findResource(db, call.caller, 'VaultFile', pathId(call, 'vaultFileId'));
+      const file = await findOwnedResource(db, call.caller, 'VaultFile', pathId(call, 'vaultFileId'));
       const { name = file.fields.name, externalId = file.external_id } = call.body as VaultFileBody;
       const fields = { ...file.fields, name };
       await db
@@ -42,8 +42,8 @@ export function complianceHandlers(services: Services): Handlers {
       return ok(resourceBody(await recordTransition(db, file, { part: 'Updated', at: now() })));
     },
     async submitTaxForm(call, db) {
-      const form = await findResource(db, call.caller, 'TaxForm', pathId(call, 'taxFormId'));
-      // Submitting twice files once; tax form events are reserved (contract section 6.5), so nobody is told.
+      const form = await findOwnedResource(db, call.caller, 'TaxForm', pathId(call, 'taxFormId'));
+      // Submitting twice files once; tax form events are reserved (contract section 6.5), so none is written.
       if (form.status === 'Submitted') return ok(resourceBody(form));
       return ok(resourceBody(await recordTransition(db, form, { part: 'Submitted', at: now() })));
     },

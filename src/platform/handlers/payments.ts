@@ -2,7 +2,7 @@ import type { Handlers } from '../http/routes.ts';
 import { ofAccount } from '../lists/scope.ts';
 import { acceptOperation } from '../operations/operations.ts';
 import { checkOpenable, PAYABLE_OPEN } from '../operations/payable-open.ts';
-import { findResource } from '../resources/resources.ts';
+import { findOwnedResource } from '../resources/resources.ts';
 import { listOf, pathId, readOf, type Services } from './services.ts';
 
 /** `/v3/payments/…` */
@@ -15,7 +15,7 @@ export function paymentsHandlers(services: Services): Handlers {
     listInvoices: listOf(services, 'Invoice', ofAccount),
     getInvoice: readOf('Invoice', 'invoiceId'),
     async openPayable(call, db) {
-      const payable = await findResource(db, call.caller, 'Payable', pathId(call, 'payableId'));
+      const payable = await findOwnedResource(db, call.caller, 'Payable', pathId(call, 'payableId'));
       checkOpenable(payable);
       const input = { payableId: payable.id };
       const now = services.settings.now();

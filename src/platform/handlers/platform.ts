@@ -36,7 +36,12 @@ export function platformHandlers(services: Services): Handlers {
         .selectFrom('operations')
         .selectAll()
         .where('id', '=', id)
-        .where('account_id', '=', call.caller.accountId)
+        .where((where) =>
+          where.or([
+            where('account_id', '=', call.caller.accountId),
+            where('person_id', '=', call.caller.principalId),
+          ]),
+        )
         .executeTakeFirst();
       if (!operation) throw notFound('operation', id);
       return ok(operationBody(operation));

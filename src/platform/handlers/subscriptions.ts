@@ -134,7 +134,10 @@ function subscriptionList(db: Database, call: Call): ListSource<Subscription> {
 
 function scopeIdOf({ caller }: Call, scope: Scope): string {
   if (scope === 'Account') return caller.accountId;
-  if (scope === 'Person') return caller.principalId;
+  if (scope === 'Person') {
+    if (caller.personId !== undefined) return caller.personId;
+    throw invalid('scope', 'is Person, but the caller is a ServiceAccount');
+  }
   if (caller.organizationId !== undefined) return caller.organizationId;
   throw invalid('scope', 'is Organization, but the acting Account belongs to none');
 }

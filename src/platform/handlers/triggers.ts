@@ -5,7 +5,7 @@ import { type Resource, recordTransition } from '../events/transitions.ts';
 import type { ActingCaller } from '../http/call.ts';
 import { invalid, PlatformError } from '../http/problems.ts';
 import type { Handlers } from '../http/routes.ts';
-import { findResource, insertResource, resourceBody } from '../resources/resources.ts';
+import { findOwnedResource, insertResource, resourceBody } from '../resources/resources.ts';
 import type { Services } from './services.ts';
 
 interface TriggerBody {
@@ -38,7 +38,7 @@ export function triggerHandlers({ settings }: Services): Handlers {
       const [kind = '', part = ''] = body.type.split('.');
       const at = settings.now();
       const resource = body.resourceId
-        ? await findResource(db, call.caller, kind, body.resourceId)
+        ? await findOwnedResource(db, call.caller, kind, body.resourceId)
         : await makeUp(db, call.caller, kind, body.counterpartyAccountId, at);
       const context = PER_CHANNEL.has(body.type) ? { channel: body.channel ?? 'InApp' } : undefined;
       const changed = await recordTransition(db, resource, { part, at, ...(context && { context }) });
@@ -57,9 +57,7 @@ async function makeUp(
 ): Promise<Resource> {
   const entry = findCatalogResource(kind);
   const receives = (scope: 'Account' | 'Organization' | 'Person') => entry?.scopes.includes(scope) === true;
-  if (kind === 'Organization' && caller.organizationId === undefined) {
-    throw invalid('type', 'is sent to an Organization, but the acting Account belongs to none');
-  }
+  checkRecipient(kind, caller);
   const parent =
     kind === 'InvoicePayment' ? await makeUp(db, caller, 'Invoice', counterpartyAccountId, at) : undefined;
   return insertResource(db, {
@@ -70,9 +68,19 @@ async function makeUp(
     account_id: receives('Account') ? caller.accountId : null,
     counterparty_account_id: entry?.bothParties ? (counterpartyAccountId ?? null) : null,
     organization_id: receives('Organization') ? (caller.organizationId ?? null) : null,
-    person_id: receives('Person') ? caller.principalId : null,
+    person_id: receives('Person') ? (caller.personId ?? null) : null,
     ...(parent && { parent: { type: 'Invoice', id: parent.id } }),
     fields: { isTriggered: true },
     at,
   });
+}
+
+/** 422 for an event whose only kind of recipient the caller is not. */
+function checkRecipient(kind: string, caller: ActingCaller): void {
+  if (kind === 'Organization' && caller.organizationId === undefined) {
+    throw invalid('type', 'is sent to an Organization, but the acting Account belongs to none');
+  }
+  if (kind === 'Notification' && caller.personId === undefined) {
+    throw invalid('type', 'is sent to a Person, but the caller is a ServiceAccount');
+  }
 }

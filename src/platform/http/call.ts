@@ -2,11 +2,13 @@ import { randomUUID } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { PlatformError } from './problems.ts';
 
-/** Who acts and for which Account, as the gateway in front has established it. */
+/** Who acts and for which Account, as established by the gateway. */
 export interface ActingCaller {
   readonly accountId: string;
   readonly organizationId: string | undefined;
   readonly principalId: string;
+  /** The principal's id if it is a Person; undefined for a ServiceAccount. */
+  readonly personId: string | undefined;
 }
 
 /** A validated request: its members fit the operation's schemas in openapi.yaml. */
@@ -37,12 +39,14 @@ export function toCall(request: FastifyRequest, operationId: string): Call {
       'X-Account-Id is missing: call the platform through the gateway.',
     );
   }
+  const principalId = headerOf(request, 'x-principal-id') ?? accountId;
   return {
     operationId,
     caller: {
       accountId,
       organizationId: headerOf(request, 'x-organization-id'),
-      principalId: headerOf(request, 'x-principal-id') ?? accountId,
+      principalId,
+      personId: headerOf(request, 'x-principal-type') === 'Person' ? principalId : undefined,
     },
     params: request.params as Call['params'],
     query: request.query as Call['query'],

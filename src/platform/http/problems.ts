@@ -29,6 +29,11 @@ export function notFound(what: string, id: string): PlatformError {
   return new PlatformError(404, 'ResourceNotFound', `There is no ${what} "${id}".`);
 }
 
+/** 403 for something that the caller sees but that only its owner may change. */
+export function forbidden(detail: string): PlatformError {
+  return new PlatformError(403, 'Forbidden', detail);
+}
+
 /** The body of contract section 7, with exactly its members; `errors` only where fields are at fault. */
 export function problemBody(
   error: PlatformError,

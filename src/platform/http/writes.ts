@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { Database } from '../database/schema.ts';
+import type { ExpressionBuilder } from 'kysely';
+import type { Database, Tables } from '../database/schema.ts';
 import type { Call } from './call.ts';
 import { invalid } from './problems.ts';
 import type { Answer, Handler } from './routes.ts';
@@ -9,8 +10,8 @@ const KEY_LIFETIME_MS = 24 * 3600 * 1000;
 
 /**
  * Runs a write as one transaction: its effects, its audit record and the answer kept under its Idempotency-Key are
- * there together or not at all. A second request with the same key and body gets the first one's answer; with
- * another body, 422. A refused write changes nothing and leaves its key unused.
+ * there together or not at all. A second request of the same principal for the same Account with the same key and body
+ * gets the first one's answer; with another body, 422. A refused write changes nothing and leaves its key unused.
  */
 export function runWrite(db: Database, call: Call, handler: Handler, now: Date): Promise<Answer> {
   return db.transaction().execute(async (trx) => {
@@ -23,8 +24,7 @@ export function runWrite(db: Database, call: Call, handler: Handler, now: Date):
       await trx
         .updateTable('idempotency_keys')
         .set({ status: answer.status, body })
-        .where('account_id', '=', call.caller.accountId)
-        .where('key', '=', key)
+        .where(ownedBy(call, key))
         .execute();
     }
     await trx
@@ -47,8 +47,7 @@ async function claimKey(db: Database, call: Call, key: string, now: Date): Promi
   const oldest = new Date(now.getTime() - KEY_LIFETIME_MS);
   await db
     .deleteFrom('idempotency_keys')
-    .where('account_id', '=', call.caller.accountId)
-    .where('key', '=', key)
+    .where(ownedBy(call, key))
     .where('created_at', '<', oldest)
     .execute();
   const fingerprint = createHash('sha256')
@@ -58,6 +57,7 @@ async function claimKey(db: Database, call: Call, key: string, now: Date): Promi
     .insertInto('idempotency_keys')
     .values({
       account_id: call.caller.accountId,
+      principal_id: call.caller.principalId,
       key,
       fingerprint,
       status: null,
@@ -71,10 +71,15 @@ async function claimKey(db: Database, call: Call, key: string, now: Date): Promi
   const earlier = await db
     .selectFrom('idempotency_keys')
     .select(['fingerprint', 'status', 'body'])
-    .where('account_id', '=', call.caller.accountId)
-    .where('key', '=', key)
+    .where(ownedBy(call, key))
     .executeTakeFirstOrThrow();
   if (earlier.fingerprint !== fingerprint)
     throw invalid('Idempotency-Key', 'was used with another request before');
   return { status: earlier.status ?? 200, ...(earlier.body !== null && { body: earlier.body }) };
+}
+
+/** An answer may hold a secret: a key of one principal never finds the answer to another. */
+function ownedBy({ caller }: Call, key: string) {
+  return (where: ExpressionBuilder<Tables, 'idempotency_keys'>) =>
+    where.and({ account_id: caller.accountId, principal_id: caller.principalId, key });
 }

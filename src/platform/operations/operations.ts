@@ -21,6 +21,7 @@ export async function acceptOperation(
     type,
     account_id: caller.accountId,
     principal_id: caller.principalId,
+    person_id: caller.personId ?? null,
     status: 'Pending',
     input,
     result: null,
@@ -68,9 +69,10 @@ function report(db: Database, operation: Operation, part: string, at: Date): Pro
     type: `Operation.${part}`,
     at,
     data: { id: operation.id, status: operation.status },
+    accountId: operation.account_id,
     recipients: [
       { scope: 'Account', id: operation.account_id },
-      { scope: 'Person', id: operation.principal_id },
+      ...(operation.person_id === null ? [] : [{ scope: 'Person' as const, id: operation.person_id }]),
     ],
   });
 }

@@ -1,7 +1,7 @@
 import type { Database } from '../database/schema.ts';
 import type { Resource } from '../events/transitions.ts';
 import type { ActingCaller } from '../http/call.ts';
-import { notFound } from '../http/problems.ts';
+import { forbidden, notFound } from '../http/problems.ts';
 
 export interface NewResource {
   readonly id: string;
@@ -55,8 +55,8 @@ export function resourceBody(resource: Resource): Record<string, unknown> {
 }
 
 /**
- * The resource, when the acting Account owns it or is its other party (both are sent its events and fetch the rest
- * here); 404 otherwise, whether it exists or not.
+ * The resource, if the caller is among those who receive its events and fetch the rest here: its Account, the other
+ * party, its Organization, its Person. 404 otherwise, whether it exists or not.
  */
 export async function findResource(
   db: Database,
@@ -73,10 +73,30 @@ export async function findResource(
       where.or([
         where('account_id', '=', caller.accountId),
         where('counterparty_account_id', '=', caller.accountId),
+        where('organization_id', '=', caller.organizationId ?? ''),
         where('person_id', '=', caller.principalId),
       ]),
     )
     .executeTakeFirst();
-  if (!resource) throw notFound(kind.replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ').toLowerCase(), id);
+  if (!resource) throw notFound(nameOf(kind), id);
   return resource;
+}
+
+/** The resource, for a write: 403 for those who may only read it, such as the payee of a payable. */
+export async function findOwnedResource(
+  db: Database,
+  caller: ActingCaller,
+  kind: string,
+  id: string,
+): Promise<Resource> {
+  const resource = await findResource(db, caller, kind, id);
+  const isOfOrganization = resource.account_id === null && resource.organization_id === caller.organizationId;
+  const isOwned =
+    resource.account_id === caller.accountId || resource.person_id === caller.principalId || isOfOrganization;
+  if (!isOwned) throw forbidden(`Only the owner of the ${nameOf(kind)} "${id}" may change it.`);
+  return resource;
+}
+
+function nameOf(kind: string): string {
+  return kind.replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ').toLowerCase();
 }
