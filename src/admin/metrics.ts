@@ -1,15 +1,22 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import type { KubernetesObserver } from '../config/kubernetes/follow.ts';
 import type { ReloadObserver } from '../config/watch.ts';
 import type { GatewayObserver } from '../gateway/parts.ts';
 import type { IdentityObserver } from '../identity/observer.ts';
 import type { StoreObserver } from '../store/observer.ts';
 import { identityMetrics } from './metrics-identity.ts';
+import { kubernetesMetrics } from './metrics-kubernetes.ts';
 import { reloadMetrics } from './metrics-reload.ts';
 import { requestMetrics } from './metrics-requests.ts';
 import { storeMetrics } from './metrics-store.ts';
 
 /** Everything that `/metrics` shows. No label ever holds an account, a token or a path. */
-export interface Metrics extends GatewayObserver, StoreObserver, IdentityObserver, ReloadObserver {
+export interface Metrics
+  extends GatewayObserver,
+    StoreObserver,
+    IdentityObserver,
+    ReloadObserver,
+    KubernetesObserver {
   /** The Prometheus text format. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -23,6 +30,7 @@ export function createMetrics(): Metrics {
     ...storeMetrics(registry),
     ...identityMetrics(registry),
     ...reloadMetrics(registry),
+    ...kubernetesMetrics(registry),
     contentType: registry.contentType,
     text: () => registry.metrics(),
   };

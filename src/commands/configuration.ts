@@ -2,9 +2,16 @@ import type { JSONWebKeySet } from 'jose';
 import { checkCosts, type PricedOperation } from '../config/costs.ts';
 import type { Identities } from '../config/identities.ts';
 import type { Limits } from '../config/limits.ts';
-import { type ConfigurationFiles, configurationFiles, isWhole, readSettings } from '../config/load.ts';
+import {
+  type ConfigurationFiles,
+  configurationFiles,
+  isWhole,
+  loadSettings,
+  readSettings,
+} from '../config/load.ts';
 import { ConfigError, type Problem } from '../config/problem.ts';
 import { checkProxySettings } from '../config/proxy-check.ts';
+import { FileSource } from '../config/reader/file-source.ts';
 import type { Settings } from '../config/settings.ts';
 import { unlistedOperations } from '../gateway/operations.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
@@ -20,7 +27,19 @@ export interface Configuration {
   readonly keys: JSONWebKeySet | undefined;
   readonly operations: readonly ListedOperation[];
   /** Where all of it came from. */
-  readonly files: ConfigurationFiles & { readonly operations: OperationFiles };
+  readonly files: ConfigurationFiles & {
+    readonly operations: OperationFiles;
+    /** What the other files are read through. */
+    readonly source: FileSource;
+    readonly settings: SettingsFile;
+  };
+}
+
+/** weir.yaml, which is not reloaded. */
+export interface SettingsFile {
+  readonly file: string;
+  /** Throws a ConfigError that carries every problem. */
+  read(): Settings;
 }
 
 const NO_IDENTITIES: Identities = { tokens: new Map(), accounts: new Map() };
@@ -44,8 +63,9 @@ export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): P
       return undefined;
     }
   };
-  const named = configurationFiles(sound);
-  const priced = sound.operations && new OperationFiles(sound.operations, file);
+  const source = new FileSource();
+  const named = configurationFiles(sound, source);
+  const priced = sound.operations && new OperationFiles(sound.operations, file, source);
   await collect(() => checkProxySettings(sound, file));
   const limits = await collect(() => named.limits?.load());
   const identities = await collect(() => named.identities?.read() ?? NO_IDENTITIES);
@@ -54,7 +74,14 @@ export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): P
   if (limits !== undefined && operations !== undefined)
     problems.push(...findCosts(operations, limits, sound));
 
-  const files = named.limits && priced && { ...named, limits: named.limits, operations: priced };
+  const files = named.limits &&
+    priced && {
+      ...named,
+      limits: named.limits,
+      operations: priced,
+      source,
+      settings: { file, read: () => loadSettings(file, env) },
+    };
   const isRead = files !== undefined && limits !== undefined && operations !== undefined;
   if (!isRead || identities === undefined || problems.length > 0 || !isWhole(reading)) {
     throw new ConfigError(problems);

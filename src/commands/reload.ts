@@ -1,11 +1,19 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Identities } from '../config/identities.ts';
+import { followKubernetes, type KubernetesObserver } from '../config/kubernetes/follow.ts';
 import type { Limits } from '../config/limits.ts';
 import { ConfigError, formatProblem } from '../config/problem.ts';
 import type { Settings } from '../config/settings.ts';
-import { type ReloadedFile, type ReloadObserver, type Watched, watchFiles } from '../config/watch.ts';
+import {
+  type ReloadedFile,
+  type ReloadObserver,
+  type Watch,
+  type Watched,
+  watchFiles,
+} from '../config/watch.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
-import { type Configuration, findCosts } from './configuration.ts';
+import { type Configuration, findCosts, type SettingsFile } from './configuration.ts';
 
 /** Whom to hand changed files to. */
 export interface Reloadable {
@@ -14,18 +22,43 @@ export interface Reloadable {
   identities(identities: Identities): void;
 }
 
+/** Follows the files of a configuration, and where they are mounted ConfigMaps, those as well, until it is closed. */
+export function followConfiguration(
+  configuration: Configuration,
+  reloadable: Reloadable,
+  observer: ReloadObserver & KubernetesObserver,
+  log: Logger,
+): { close(): void } {
+  const { settings, files } = configuration;
+  const { changed, close } = followFiles(configuration, reloadable, observer, log);
+  const objects = followKubernetes(settings.kubernetes, { source: files.source, changed, observer, log });
+  return {
+    close() {
+      objects.close();
+      close();
+    },
+  };
+}
+
+interface Following {
+  /** The files may have changed: looks at once instead of at the next tick of the clock. */
+  changed(): void;
+  close(): void;
+}
+
 /**
  * Follows the files of a configuration until it is closed: a change is put in force within two seconds, or refused
  * as a whole while what was in force stays. Limits and prices are checked against each other; where both change, one
  * may have to wait for the other.
  */
-export function followFiles(
+function followFiles(
   { settings, files, ...now }: Configuration,
   reloadable: Reloadable,
   observer: ReloadObserver,
   log: Logger,
-): { close(): void } {
-  const told = (file: ReloadedFile) => reporter(file, observer, log);
+): Following {
+  const stateOf = (file: string) => files.source.stateOf(file);
+  const told = (file: ReloadedFile) => ({ stateOf, ...reporter(file, observer, log) });
   let { limits, operations } = now;
   const limitsWatch = watchFiles<Limits>({
     ...told('limits'),
@@ -66,11 +99,38 @@ export function followFiles(
         told('identities').taken();
       },
     });
+  const settingsWatch = watchSettings(settings, files.settings, log);
   return {
+    changed() {
+      // A change is taken by the second look that sees it.
+      for (const watch of [limitsWatch, operationsWatch, identitiesWatch]) {
+        void watch?.look();
+        void watch?.look();
+      }
+    },
     close() {
-      for (const watch of [limitsWatch, operationsWatch, identitiesWatch]) watch?.close();
+      for (const watch of [limitsWatch, operationsWatch, identitiesWatch, settingsWatch]) watch?.close();
     },
   };
+}
+
+/** Warns about a change of weir.yaml, which takes effect only with a restart. */
+function watchSettings(inForce: Settings, { file, read }: SettingsFile, log: Logger): Watch {
+  return watchFiles<Settings>({
+    current: inForce,
+    files: () => [file],
+    load: read,
+    onLoad(changed) {
+      if (!isDeepStrictEqual(changed, inForce))
+        log.warn({ file }, `${file} has changed: restart to apply it`);
+    },
+    onProblems(problems) {
+      log.warn(
+        { file, problems: problems.map(formatProblem) },
+        `${file} has changed and is invalid: weir would not start with it`,
+      );
+    },
+  });
 }
 
 function refuseCosts(operations: readonly ListedOperation[], limits: Limits, settings: Settings): void {

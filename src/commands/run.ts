@@ -3,13 +3,14 @@ import { setTimeout } from 'node:timers/promises';
 import { pino } from 'pino';
 import { createMetrics } from '../admin/metrics.ts';
 import { createAdminServer } from '../admin/server.ts';
+import type { Settings } from '../config/settings.ts';
 import { Buckets } from '../gateway/buckets.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { PriceList } from '../gateway/operations.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import type { Configuration } from './configuration.ts';
-import { followFiles, type Reloadable } from './reload.ts';
+import { followConfiguration, type Reloadable } from './reload.ts';
 import { runIdentity } from './run-identity.ts';
 import { observeStore } from './store-log.ts';
 
@@ -56,7 +57,7 @@ export async function runGateway(configuration: Configuration): Promise<RunningG
     operations: (changed) => prices.replaceOperations(changed),
     identities: (changed) => identity.replaceIdentities(changed),
   };
-  const following = followFiles(configuration, reloadable, metrics, log);
+  const following = followConfiguration(configuration, reloadable, metrics, log);
   const close = async (): Promise<void> => {
     isReady = false;
     following.close();
@@ -75,15 +76,26 @@ export async function runGateway(configuration: Configuration): Promise<RunningG
     await Promise.all([untilAnswering(store, settings.store.keyPrefix), identity.ready]);
     const url = await gateway.listen(settings.listen);
     const adminUrl = await admin.listen(settings.admin);
-    log.info(
-      { url, adminUrl, upstream: new URL(settings.upstream.url).origin, store: settings.store.kind },
-      'weir is listening',
-    );
+    log.info(listeningLine(settings, url, adminUrl), 'weir is listening');
     return { url, adminUrl, close, drain };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+function listeningLine({ listen, admin, upstream, store }: Settings, url: string, adminUrl: string) {
+  return {
+    url: withHost(url, listen.host),
+    adminUrl: withHost(adminUrl, admin.host),
+    upstream: new URL(upstream.url).origin,
+    store: store.kind,
+  };
+}
+
+/** The URL with the address that was asked for: 0.0.0.0 is every address, and not 127.0.0.1 alone. */
+function withHost(url: string, host: string): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${new URL(url).port}`;
 }
 
 /** Longest wait for the store's first answer: a replica that starts should not serve its first requests degraded. */

@@ -5,6 +5,7 @@ import { type Identities, parseIdentities } from './identities.ts';
 import { LimitsFiles } from './limits/files.ts';
 import { ConfigError, type Problem } from './problem.ts';
 import type { Environment } from './reader/environment.ts';
+import type { FileSource } from './reader/file-source.ts';
 import { examine, resolveFiles } from './reader/parse.ts';
 import { ParsedFile } from './reader/parsed-file.ts';
 import { readText } from './reader/read-text.ts';
@@ -51,24 +52,29 @@ export interface ConfigurationFiles {
 }
 
 /** The files of the sections that are given. */
-export function configurationFiles({
-  limits,
-  identity,
-}: Partial<Settings>): Omit<ConfigurationFiles, 'limits'> & Partial<ConfigurationFiles> {
+export function configurationFiles(
+  { limits, identity }: Partial<Settings>,
+  source: FileSource,
+): Omit<ConfigurationFiles, 'limits'> & Partial<ConfigurationFiles> {
   return {
-    ...(limits && { limits: new LimitsFiles(limits.file, limits.overrides) }),
-    identities: identity && identitiesFile(identity),
+    ...(limits && { limits: new LimitsFiles(limits.file, limits.overrides, source) }),
+    identities: identity && identitiesFile(identity, source),
     keys: identity && keyFile(identity),
   };
 }
 
-function identitiesFile(identity: Settings['identity']): ParsedFile<Identities> | undefined {
+function identitiesFile(
+  identity: Settings['identity'],
+  source: FileSource,
+): ParsedFile<Identities> | undefined {
+  const open = (file: string, setting: string) =>
+    new ParsedFile(file, parseIdentities, `the setting ${setting} names it`, source);
   if (identity.kind === 'static') {
-    return new ParsedFile(identity.file, parseIdentities, 'the setting identity.file names it');
+    return open(identity.file, 'identity.file');
   }
   const { directory } = identity;
   if (directory.kind !== 'file') return undefined;
-  return new ParsedFile(directory.file, parseIdentities, 'the setting identity.directory.file names it');
+  return open(directory.file, 'identity.directory.file');
 }
 
 function keyFile(identity: Settings['identity']): ParsedFile<JSONWebKeySet> | undefined {

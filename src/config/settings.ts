@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { identitySchema } from './identity-settings.ts';
+import { kubernetesSchema } from './kubernetes-settings.ts';
 import { operationsSchema } from './operation-settings.ts';
 import { listenSchema, shutdownSchema, upstreamSchema } from './proxy-settings.ts';
 import { host, httpUrl, port, section } from './section.ts';
@@ -33,6 +34,7 @@ export const settingsSchema = Type.Object(
         default: [],
       }),
     }),
+    kubernetes: kubernetesSchema,
     log: section('What is written to standard output, one JSON object a line.', {
       level: Type.Union(
         (['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const).map((level) =>

@@ -9,6 +9,8 @@ export interface Watched<T> {
   files(): readonly string[];
   /** Reads the value: the same object as before where nothing has changed. A ConfigError says why there is none. */
   load(): T | Promise<T>;
+  /** A text that differs for any two states of a file; that of the disk by default. */
+  readonly stateOf?: (file: string) => Promise<string>;
   /** Puts a changed value in force; it may still refuse it with a ConfigError. */
   onLoad(value: T): void;
   /** The files cannot be used: what was in force stays in force. Told once per change of the files. */
@@ -80,7 +82,7 @@ class Looker<T> {
   /** Never rejects: whatever goes wrong is told, and the next look tries again once the files have changed. */
   async look(): Promise<void> {
     try {
-      const now = await fingerprint(this.#watched.files());
+      const now = await fingerprint(this.#watched.files(), this.#watched.stateOf ?? stateOf);
       const isSteady = now === this.#seen;
       this.#seen = now;
       if (this.isClosed || !isSteady || now === this.#taken) return;
@@ -112,12 +114,16 @@ function problemsOf(error: unknown): readonly Problem[] {
 }
 
 /** Tells any two states of the files apart: where each path leads to, and the size and times of what is there. */
-async function fingerprint(files: readonly string[]): Promise<string> {
-  const states = await Promise.all(files.map(stateOf));
+async function fingerprint(
+  files: readonly string[],
+  state: (file: string) => Promise<string>,
+): Promise<string> {
+  const states = await Promise.all(files.map(state));
   return states.join('\n');
 }
 
-async function stateOf(file: string): Promise<string> {
+/** A text that differs for any two states of a file on the disk. */
+export async function stateOf(file: string): Promise<string> {
   try {
     const [real, { ino, size, mtimeNs, ctimeNs }] = await Promise.all([
       realpath(file),

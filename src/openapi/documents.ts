@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { $RefParser, JSONParserErrorGroup } from '@apidevtools/json-schema-ref-parser';
 import { ConfigError, formatPath, type Problem } from '../config/problem.ts';
-import { readText } from '../config/reader/read-text.ts';
+import type { FileSource } from '../config/reader/file-source.ts';
 import { isMapping } from '../config/reader/schema-node.ts';
 import { readYaml, type YamlText } from '../config/reader/yaml-text.ts';
 import { decoded, resolveReference } from './references.ts';
@@ -111,11 +111,11 @@ export function problemAt(node: Node, message: string, hint?: string): Problem {
  * @throws ConfigError when the document itself cannot be read. A file that some `$ref` names and that cannot be read
  *   is a problem of whoever follows that `$ref`: many documents carry such references in examples.
  */
-export async function openDocuments(file: string): Promise<Documents> {
+export async function openDocuments(file: string, source: FileSource): Promise<Documents> {
   const documents = new Map<string, Document>();
   const failures = new Map<string, Problem>();
   const open = (path: string): unknown => {
-    const opened = openDocument(path);
+    const opened = openDocument(path, source);
     if ('message' in opened) failures.set(path, opened);
     else documents.set(path, opened);
     return 'value' in opened ? opened.value : undefined;
@@ -146,7 +146,7 @@ async function crawl(file: string, open: (path: string) => unknown): Promise<voi
   }
 }
 
-function openDocument(file: string): Document | Problem {
+function openDocument(file: string, source: FileSource): Document | Problem {
   if (/^https?:/.test(file)) {
     return {
       source: file,
@@ -156,7 +156,7 @@ function openDocument(file: string): Document | Problem {
     };
   }
   try {
-    const text = readText(file, 'the setting operations.openapi or a $ref names it');
+    const text = source.read(file, 'the setting operations.openapi or a $ref names it');
     const yaml = readYaml(text, file);
     if ('message' in yaml) return yaml;
     return { file, digest: createHash('sha256').update(text).digest('base64'), ...yaml };

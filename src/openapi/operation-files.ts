@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import type { Place } from '../config/place.ts';
 import { ConfigError, formatPath, formatProblem, type Problem } from '../config/problem.ts';
+import { FileSource } from '../config/reader/file-source.ts';
 import { readText } from '../config/reader/read-text.ts';
 import { readYaml } from '../config/reader/yaml-text.ts';
 import type { Settings } from '../config/settings.ts';
@@ -18,13 +19,15 @@ const DEFAULT_DOCUMENT = 'openapi.yaml';
 export class OperationFiles {
   readonly #settings: OperationSettings;
   readonly #settingsFile: string;
+  readonly #source: FileSource;
   readonly #roots: readonly string[];
   #files: readonly string[];
   #last: { digests: string; operations: readonly ListedOperation[] } | undefined;
 
   /** @param settingsFile where the settings are written, for messages and for the default document beside it */
-  constructor(settings: OperationSettings, settingsFile: string) {
+  constructor(settings: OperationSettings, settingsFile: string, source = new FileSource()) {
     this.#settings = settings;
+    this.#source = source;
     this.#settingsFile = settingsFile;
     const { openapi, list } = settings;
     if (openapi !== undefined) this.#roots = typeof openapi === 'string' ? [openapi] : openapi;
@@ -39,7 +42,7 @@ export class OperationFiles {
 
   /** Throws a ConfigError that carries every problem. The same list as before where no text has changed. */
   async load(): Promise<readonly ListedOperation[]> {
-    const opened = await Promise.allSettled(this.#roots.map(openDocuments));
+    const opened = await Promise.allSettled(this.#roots.map((root) => openDocuments(root, this.#source)));
     const documents = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     const problems = opened.flatMap((one) => (one.status === 'fulfilled' ? [] : problemsOf(one.reason)));
     // A file that is gone for now is watched as well: it may come back.

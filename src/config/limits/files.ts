@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto';
-import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Limits, OverrideMaps, Overrides } from '../limits.ts';
 import { ConfigError, formatPath, type Problem } from '../problem.ts';
-import { readText } from '../reader/read-text.ts';
+import { FileSource } from '../reader/file-source.ts';
 import { parseElsewhere } from './elsewhere.ts';
 import { type Job, type Parsed, parseHere } from './job.ts';
 
@@ -23,18 +22,20 @@ interface Known {
 export class LimitsFiles {
   readonly #main: string;
   readonly #overrides: readonly string[];
+  readonly #source: FileSource;
   #cache: ReadonlyMap<string, Known> = new Map();
   #last: { readonly sources: readonly Source[]; readonly limits: Limits } | undefined;
 
   /** `overrides` names files, or folders of which every YAML and JSON file is read. */
-  constructor(main: string, overrides: readonly string[]) {
+  constructor(main: string, overrides: readonly string[], source = new FileSource()) {
     this.#main = main;
     this.#overrides = overrides;
+    this.#source = source;
   }
 
   /** The files as they are now: a folder may have got more of them. */
   files(): readonly string[] {
-    return [this.#main, ...this.#overrides.flatMap(filesIn)];
+    return [this.#main, ...this.#overrides.flatMap((path) => filesIn(path, this.#source))];
   }
 
   /** Throws a ConfigError that carries the problems of all files. */
@@ -86,7 +87,7 @@ export class LimitsFiles {
 
   *#readOne(file: string): Steps<Known> {
     yield undefined;
-    const text = readText(file, 'the setting limits names it');
+    const text = this.#source.read(file, 'the setting limits names it');
     const digest = hash('sha256', text);
     const known = this.#cache.get(file);
     if (known?.digest === digest) return known;
@@ -163,8 +164,8 @@ function alreadySet(
   };
 }
 
-function filesIn(path: string): readonly string[] {
-  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return [path];
-  const names = readdirSync(path).filter((name) => /^[^.].*\.(ya?ml|json)$/.test(name));
+function filesIn(path: string, source: FileSource): readonly string[] {
+  const names = source.list(path)?.filter((name) => /^[^.].*\.(ya?ml|json)$/.test(name));
+  if (names === undefined) return [path];
   return names.sort().map((name) => join(path, name));
 }

@@ -74,6 +74,7 @@ describe('the settings of weir.yaml', () => {
       identity: { kind: 'static', file: 'identities.yaml' },
       operations: { list: [], unlisted: 'charge', maxCost: 10, maxBodyBytes: 262_144 },
       limits: { file: 'limits.yaml', overrides: [] },
+      kubernetes: { watch: [], credentialsFolder: '/var/run/secrets/kubernetes.io/serviceaccount' },
       log: { level: 'info', access: true },
     });
   });

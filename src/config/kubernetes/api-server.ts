@@ -1,0 +1,96 @@
+import { readFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import { join } from 'node:path';
+
+export interface ApiServerOptions {
+  /** Such as `https://10.96.0.1:443`. */
+  readonly url: string;
+  /** Holds `token`, `ca.crt` and `namespace`, as the kubelet mounts them; it replaces the token about hourly. */
+  readonly credentialsFolder: string;
+}
+
+export interface RequestOptions {
+  /** The request fails when no byte arrives for this long. */
+  readonly idleMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** The first probe of a connection that carries nothing; a dead peer is noticed some ten seconds later. */
+const KEEP_ALIVE_MS = 10_000;
+const MOST_ERROR_CHARACTERS = 65_536;
+
+/** The API server refused a request, or has no such object. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+}
+
+/** The Kubernetes API server, as seen from a pod. Every request uses a connection of its own. */
+export class ApiServer {
+  readonly #options: ApiServerOptions;
+
+  constructor(options: ApiServerOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Answers the response of a GET once its status is 200. `path` is relative to the namespace of the pod, such as
+   * `configmaps/limits`.
+   *
+   * @throws ApiError for any other status, with the server's message; any other error if there was no answer
+   */
+  async get(path: string, options: RequestOptions): Promise<IncomingMessage> {
+    const [token, ca, namespace] = await Promise.all(
+      ['token', 'ca.crt', 'namespace'].map((name) => this.#read(name)),
+    );
+    const url = new URL(`/api/v1/namespaces/${namespace}/${path}`, this.#options.url);
+    const response = await open(url, ca ?? '', token ?? '', options);
+    response.setEncoding('utf8');
+    if (response.statusCode === 200) return response;
+    throw new ApiError(`${response.statusCode}: ${await messageOf(response)}`);
+  }
+
+  async #read(name: string): Promise<string> {
+    return (await readFile(join(this.#options.credentialsFolder, name), 'utf8')).trim();
+  }
+}
+
+function open(
+  url: URL,
+  ca: string,
+  token: string,
+  { idleMs, signal }: RequestOptions,
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, {
+      agent: false,
+      ca,
+      headers: { accept: 'application/json', authorization: `Bearer ${token}`, 'user-agent': 'weir' },
+      signal,
+      timeout: idleMs,
+    });
+    sent.once('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS));
+    let answer: IncomingMessage | undefined;
+    sent.once('timeout', () => (answer ?? sent).destroy(new Error(`no answer for ${idleMs / 1000} s`)));
+    sent.once('response', (response) => {
+      answer = response;
+      resolve(response);
+    });
+    sent.on('error', reject);
+    sent.end();
+  });
+}
+
+/** The message of the Status object that the server sends with an error, or whatever else it sent. */
+async function messageOf(response: AsyncIterable<string>): Promise<string> {
+  let text = '';
+  for await (const chunk of response) {
+    text += chunk;
+    if (text.length > MOST_ERROR_CHARACTERS) break;
+  }
+  try {
+    return String((JSON.parse(text) as { message?: unknown }).message);
+  } catch {
+    return text.slice(0, 200);
+  }
+}

@@ -1,0 +1,60 @@
+import { readdirSync, statSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { ConfigError } from '../problem.ts';
+import { stateOf } from '../watch.ts';
+import { readText } from './read-text.ts';
+
+/** The texts of a folder's files, by file name. */
+export type FolderTexts = ReadonlyMap<string, string>;
+
+interface DeliveredFolder {
+  readonly version: number;
+  readonly texts: FolderTexts;
+}
+
+/**
+ * Reads configuration files from the disk, except in folders whose content was delivered: those are read from memory
+ * until they are withdrawn. Paths are absolute.
+ */
+export class FileSource {
+  readonly #folders = new Map<string, DeliveredFolder>();
+  #versions = 0;
+
+  /** From now on `texts` is what the folder holds, whatever is on the disk. */
+  deliver(folder: string, texts: FolderTexts): void {
+    const known = this.#folders.get(folder);
+    if (known !== undefined && isSameFolder(known.texts, texts)) return;
+    this.#folders.set(folder, { version: ++this.#versions, texts });
+  }
+
+  /** From now on the folder is read from the disk again. */
+  withdraw(folder: string): void {
+    this.#folders.delete(folder);
+  }
+
+  /** The text of a file, or a ConfigError that says in one sentence why there is none. */
+  read(path: string, hint: string): string {
+    const folder = this.#folders.get(dirname(path));
+    if (folder === undefined) return readText(path, hint);
+    const text = folder.texts.get(basename(path));
+    if (text !== undefined) return text;
+    throw new ConfigError([{ source: path, path: '', message: 'there is no such file', hint }]);
+  }
+
+  /** The names of a folder's entries; undefined if the path is not a folder. */
+  list(path: string): readonly string[] | undefined {
+    const folder = this.#folders.get(path);
+    if (folder !== undefined) return [...folder.texts.keys()];
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() ? readdirSync(path) : undefined;
+  }
+
+  /** A text that differs for any two states of the file. */
+  async stateOf(path: string): Promise<string> {
+    const folder = this.#folders.get(dirname(path));
+    return folder === undefined ? stateOf(path) : `${path} delivered ${folder.version}`;
+  }
+}
+
+export function isSameFolder(a: FolderTexts, b: FolderTexts): boolean {
+  return a.size === b.size && [...a].every(([name, text]) => b.get(name) === text);
+}

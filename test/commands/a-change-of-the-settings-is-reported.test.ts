@@ -1,0 +1,36 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
+import { startWeir, type WeirProcess } from '../fixtures/weir-process.ts';
+
+const WITHIN = { timeout: 15_000, interval: 20 };
+let upstream: TestUpstream;
+let weir: WeirProcess;
+
+beforeEach(async () => {
+  upstream = await startUpstream();
+  weir = await startWeir({ upstreamUrl: upstream.url });
+});
+afterEach(async () => {
+  await weir.close();
+  await upstream.close();
+});
+
+const change = (replaced: string, by: string) =>
+  writeFileSync(weir.settingsFile, readFileSync(weir.settingsFile, 'utf8').replace(replaced, by));
+const untilLogged = (text: string) =>
+  vi.waitFor(() => expect(weir.lines.filter((line) => line.includes(text))).toHaveLength(1), WITHIN);
+
+it('weir.yaml: a change is not in force, and one line says that it needs a restart', async () => {
+  change('"level": "info"', '"level": "warn"');
+  await untilLogged('weir.yaml has changed: restart to apply it');
+  const before = weir.lines.length;
+  await fetch(weir.url);
+  await vi.waitFor(() => expect(weir.lines.length).toBeGreaterThan(before), WITHIN);
+});
+
+it('weir.yaml: an invalid change is reported with its problems', async () => {
+  change('"level": "info"', '"level": "loud"');
+  await untilLogged('weir.yaml has changed and is invalid: weir would not start with it');
+  expect(weir.lines.join()).toContain('log.level');
+});

@@ -1,0 +1,169 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { ApiServer } from '../../../../src/config/kubernetes/api-server.ts';
+import { DEFAULT_TIMING, ObjectWatch } from '../../../../src/config/kubernetes/object-watch.ts';
+import { startApiServer, type TestApiServer } from '../../../fixtures/kubernetes-api.ts';
+
+const WITHIN = { timeout: 15_000, interval: 5 };
+const TIMING = { ...DEFAULT_TIMING, firstBackoffMs: 4, longestBackoffMs: 200 };
+
+let server: TestApiServer;
+let delivered: (string | undefined)[];
+let reasons: string[];
+let confirmed: number;
+const watches: { watch: ObjectWatch; ended: Promise<void> }[] = [];
+
+beforeEach(async () => {
+  server = await startApiServer({ 'configmaps/limits': { 'limits.yaml': 'one' } });
+  delivered = [];
+  reasons = [];
+  confirmed = 0;
+});
+afterEach(async () => {
+  for (const { watch, ended } of watches.splice(0)) {
+    watch.close();
+    await ended;
+  }
+  await server.close();
+});
+
+function watchLimits(timing: Partial<typeof TIMING> = {}): void {
+  const listener = {
+    delivered: (texts: ReadonlyMap<string, string>) => delivered.push(texts.get('limits.yaml')),
+    confirmed: () => confirmed++,
+    lost: (reason: string) => reasons.push(reason),
+  };
+  const object = { kind: 'ConfigMap', name: 'limits' } as const;
+  const watch = new ObjectWatch(object, new ApiServer(server), listener, { ...TIMING, ...timing });
+  watches.push({ watch, ended: watch.run() });
+}
+
+const gets = () => server.requests.filter(({ kind }) => kind === 'get');
+const untilWatching = () => vi.waitFor(() => expect(server.watches()).toBe(1), WITHIN);
+const untilDelivered = (text: string) => vi.waitFor(() => expect(delivered.at(-1)).toBe(text), WITHIN);
+
+it('delivers the object as it is, then every change', async () => {
+  watchLimits();
+  await untilWatching();
+  server.put('configmaps/limits', { 'limits.yaml': 'two' });
+  server.put('configmaps/limits', { 'limits.yaml': 'three' });
+  await untilDelivered('three');
+  expect(delivered).toEqual(['one', 'two', 'three']);
+  expect(reasons).toEqual([]);
+});
+
+it('asks for this object alone, from the version that it read, with bookmarks and an end', async () => {
+  watchLimits();
+  await untilWatching();
+  expect(Object.fromEntries(server.requests.at(-1)?.query ?? [])).toEqual({
+    watch: 'true',
+    fieldSelector: 'metadata.name=limits',
+    resourceVersion: '2',
+    allowWatchBookmarks: 'true',
+    timeoutSeconds: '300',
+  });
+});
+
+it('takes objects of a megabyte, and characters that arrive in pieces', async () => {
+  watchLimits();
+  await untilWatching();
+  const text = 'é€🙂'.repeat(120_000);
+  server.put('configmaps/limits', { 'limits.yaml': text });
+  await vi.waitFor(() => expect(delivered.at(-1) === text).toBe(true), WITHIN);
+});
+
+it('reads the object again when the watch has expired (410)', async () => {
+  watchLimits();
+  await untilWatching();
+  server.putUnseen('configmaps/limits', { 'limits.yaml': 'two' });
+  server.expire();
+  await untilDelivered('two');
+  expect(reasons).toEqual(['410: too old resource version']);
+});
+
+it('reads the object again when the connection is cut', async () => {
+  watchLimits();
+  await untilWatching();
+  server.putUnseen('configmaps/limits', { 'limits.yaml': 'two' });
+  server.cut();
+  await untilDelivered('two');
+});
+
+it('reads the object again when the server was gone and is back', async () => {
+  watchLimits();
+  await untilWatching();
+  await server.stop();
+  server.putUnseen('configmaps/limits', { 'limits.yaml': 'two' });
+  await vi.waitFor(() => expect(reasons.length).toBeGreaterThan(2), WITHIN);
+  await server.listen();
+  await untilDelivered('two');
+});
+
+it('gives up a connection that is silent, and reads the object again', async () => {
+  watchLimits({ idleMs: 200 });
+  await untilWatching();
+  server.putUnseen('configmaps/limits', { 'limits.yaml': 'two' });
+  await untilDelivered('two');
+  expect(reasons.at(0)).toBe('no answer for 0.2 s');
+});
+
+it('keeps a connection on which bookmarks arrive, and takes each for a confirmation', async () => {
+  watchLimits({ idleMs: 1_000 });
+  await untilWatching();
+  const before = gets().length;
+  for (let sent = 1; sent <= 30; sent++) {
+    server.bookmark();
+    await vi.waitFor(() => expect(confirmed).toBeGreaterThan(sent), { ...WITHIN, interval: 60 });
+  }
+  expect(gets()).toHaveLength(before);
+  expect(delivered).toEqual(['one']);
+});
+
+it('keeps what a deleted object held, and delivers it when it is created again', async () => {
+  watchLimits();
+  await untilWatching();
+  server.delete('configmaps/limits');
+  server.put('configmaps/limits', { 'limits.yaml': 'two' });
+  await untilDelivered('two');
+  expect(delivered).toEqual(['one', 'two']);
+});
+
+it("says what the server says where it refuses, and recovers when it doesn't", async () => {
+  server.refuse(403);
+  watchLimits();
+  await vi.waitFor(() => expect(reasons.length).toBeGreaterThan(1), WITHIN);
+  expect(reasons[0]).toBe('403: configmaps/limits is refused here');
+  server.refuse(undefined);
+  await untilDelivered('one');
+});
+
+it('reads the token again for every connection', async () => {
+  watchLimits();
+  await untilWatching();
+  server.setToken('second-token');
+  server.cut();
+  await vi.waitFor(() => expect(gets()).toHaveLength(2), WITHIN);
+  expect(gets().map(({ authorization }) => authorization)).toEqual([
+    'Bearer first-token',
+    'Bearer second-token',
+  ]);
+});
+
+it('waits longer after each failure, up to a bound', async () => {
+  server.refuse(500);
+  watchLimits({ firstBackoffMs: 20, longestBackoffMs: 160 });
+  await vi.waitFor(() => expect(gets().length).toBeGreaterThan(6), WITHIN);
+  const gaps = gets().map(({ atMs }, index, all) => atMs - (all[index - 1]?.atMs ?? 0));
+  // Each wait is at least half of its bound; a busy machine can only make it longer. A timer may be 1 ms early.
+  const shortest = [10, 20, 40, 80, 80, 80];
+  for (const [index, least] of shortest.entries()) expect(gaps[index + 1]).toBeGreaterThan(least - 2);
+});
+
+it('leaves no connection behind when it is closed', async () => {
+  watchLimits();
+  await untilWatching();
+  const [{ watch, ended } = { watch: undefined, ended: undefined }] = watches.splice(0);
+  watch?.close();
+  await ended;
+  await vi.waitFor(() => expect(server.watches()).toBe(0), WITHIN);
+  expect(reasons).toEqual([]);
+});
