@@ -77,6 +77,10 @@ const pathProfile = section("How the upstream's router reads a path; see docs/pr
     'remove',
     'literal',
   ]),
+  asciiForms: choice(
+    'Characters that case folding or NFKC turns into ASCII, such as the Kelvin sign: refuse them, or take them for themselves.',
+    ['refuse', 'distinct'],
+  ),
 });
 
 /** The service behind the gateway. */

@@ -1,3 +1,4 @@
+import { hasAsciiForm } from './ascii-forms.ts';
 import { Refusal } from './problems.ts';
 import type { Target } from './types.ts';
 
@@ -6,6 +7,8 @@ export interface PathProfile {
   readonly trailingSlash: 'refuse' | 'remove' | 'distinct';
   readonly duplicateSlashes: 'refuse' | 'merge' | 'distinct';
   readonly matrixParameters: 'refuse' | 'remove' | 'literal';
+  /** Characters that case folding or NFKC turns into ASCII, such as the Kelvin sign. */
+  readonly asciiForms: 'refuse' | 'distinct';
 }
 
 /** A path that needs no second look: plain segments, no escapes, no empty or dotted segment. */
@@ -24,8 +27,9 @@ const FOREIGN_CHARACTER = /[^A-Za-z0-9._~!$&'()*+,=:@%;/-]/;
  * The canonical path and query of a request target in origin form (RFC 9112 section 3.2.1), used both to look up
  * the price and to forward. Escapes of unreserved characters are undone and the others written in capitals, so
  * that two spellings of one resource have one price. Whatever an upstream could read as another path is refused:
- * dot segments, backslashes, encoded slashes, double encoding, fragments, targets in absolute form, `*`. Slashes
- * too many and `;` parameters follow the profile. The query is forwarded as sent: it has no part in the price.
+ * dot segments, backslashes, encoded slashes, double encoding, fragments, targets in absolute form, `*`. Duplicate
+ * slashes, `;` parameters and characters with an ASCII form follow the profile. The query is forwarded as sent: it has
+ * no part in the price.
  */
 export function normalise(rawTarget: string, profile: PathProfile): Target | Refusal {
   const queryAt = rawTarget.indexOf('?');
@@ -34,7 +38,7 @@ export function normalise(rawTarget: string, profile: PathProfile): Target | Ref
   if (search.includes('#')) return new Refusal('BadRequest', 'The request target must not have a fragment.');
   if (rawPath === '/' || PLAIN_PATH.test(rawPath)) return { path: rawPath, search };
 
-  const problem = characterProblem(rawPath);
+  const problem = characterProblem(rawPath, profile);
   if (problem !== undefined) return new Refusal('BadRequest', problem);
   const path = rawPath
     .replace(UNRESERVED_ESCAPE, (octet) => decodeURIComponent(octet))
@@ -44,17 +48,21 @@ export function normalise(rawTarget: string, profile: PathProfile): Target | Ref
 }
 
 /** Why these characters could be read in two ways, as a sentence; undefined when they cannot. */
-function characterProblem(rawPath: string): string | undefined {
+function characterProblem(rawPath: string, { asciiForms }: PathProfile): string | undefined {
   if (!rawPath.startsWith('/')) return 'The request target must be a path.';
   if (FOREIGN_CHARACTER.test(rawPath)) return 'The path has a character that is not allowed there.';
   if (TREACHEROUS_ESCAPE.test(rawPath.toUpperCase())) {
     return 'The path has an encoded slash, backslash, percent sign, question mark, hash, semicolon or control octet.';
   }
+  let decoded: string;
   try {
-    // Overlong and broken UTF-8 is how a dot or a slash hides from a strict reader and shows to a lax one.
-    decodeURIComponent(rawPath);
+    // Overlong and broken UTF-8 hides a dot or a slash from a strict reader and shows it to a lax one.
+    decoded = decodeURIComponent(rawPath);
   } catch {
     return 'The path has a malformed percent escape.';
+  }
+  if (asciiForms !== 'distinct' && hasAsciiForm(decoded)) {
+    return 'The path has a character that case folding or Unicode normalisation turns into ASCII.';
   }
   return undefined;
 }

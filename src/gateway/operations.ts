@@ -1,5 +1,6 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way';
 import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from '../openapi/listed-operation.ts';
+import { foldCase } from './ascii-forms.ts';
 import { Refusal } from './problems.ts';
 import { routePattern, servedPath } from './route-pattern.ts';
 import type { Operation, OperationKind } from './types.ts';
@@ -103,7 +104,19 @@ function routerOf(operations: readonly ListedOperation[], letterCase: LetterCase
   return router;
 }
 
-/** Compared in small letters, the literals inside of a parameter's segment included. */
+/** Compared with their letter case folded, the literals inside of a parameter's segment included. */
 function inCase(path: string, letterCase: LetterCase): string {
-  return letterCase === 'insensitive' ? path.toLowerCase() : path;
+  if (letterCase === 'sensitive') return path;
+  return path.includes('%') ? foldCase(decodedText(path)) : foldCase(path);
+}
+
+/** Undoes the escapes of characters that are not ASCII; those that are not UTF-8 stay. */
+function decodedText(path: string): string {
+  return path.replaceAll(/(?:%[89A-F][0-9A-F])+/gi, (octets) => {
+    try {
+      return decodeURIComponent(octets);
+    } catch {
+      return octets;
+    }
+  });
 }

@@ -40,6 +40,7 @@ const PROFILE = {
   trailingSlash: 'refuse',
   duplicateSlashes: 'refuse',
   matrixParameters: 'refuse',
+  asciiForms: 'refuse',
   case: 'insensitive',
 } as const;
 

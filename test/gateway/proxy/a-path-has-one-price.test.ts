@@ -33,7 +33,16 @@ const change =
     path.slice(0, at) + spell(path[at] ?? '') + path.slice(at + 1);
 const hex = (character: string) => `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`;
 
+/** The letter or digit in its full width, which NFKC makes the plain one. */
+const wide = (character: string) =>
+  /[\w.]/.test(character)
+    ? encodeURIComponent(String.fromCharCode(character.charCodeAt(0) + 0xfee0))
+    : character;
+const LOOKALIKES: Readonly<Record<string, string>> = { k: '\u212a', s: '\u017f', i: '\u0131', I: '\u0130' };
+
 const SPELLINGS: readonly Spelling[] = [
+  change(wide),
+  change((character) => encodeURIComponent(LOOKALIKES[character] ?? character)),
   change((character) => (character === '' ? '' : hex(character))),
   change((character) => (character === '' ? '' : hex(character).toUpperCase())),
   change((character) => (character === '' ? '' : `%25${hex(character).slice(1)}`)),
@@ -90,6 +99,8 @@ const SPELLINGS: readonly Spelling[] = [
     'é',
     '\u2215',
     '%EF%BC%8F',
+    '%C2%AD',
+    '%E2%80%8D',
     '|',
     '"',
     '<',

@@ -61,6 +61,7 @@ describe('the settings of weir.yaml', () => {
           trailingSlash: 'refuse',
           duplicateSlashes: 'refuse',
           matrixParameters: 'refuse',
+          asciiForms: 'refuse',
         },
         connections: 512,
         maxWaiting: 1024,
