@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { Type } from 'typebox';
 import { describe, expect, test } from 'vitest';
-import { withTables } from '../../../../src/config/generate/reference.ts';
-import { rowsOf } from '../../../../src/config/generate/rows.ts';
-import { asNode } from '../../../../src/config/reader/schema-node.ts';
+import { withTables } from '../../../scripts/reference.ts';
+import { rowsOf } from '../../../scripts/rows.ts';
+import { asNode } from '../../../src/config/reader/schema-node.ts';
 
 describe('the reference', () => {
   test.each(['README.md', 'docs/configuration.md'].filter(existsSync))(

@@ -1,6 +1,6 @@
-import { variableName } from '../reader/environment.ts';
-import { isMapping, kindOf, type SchemaNode } from '../reader/schema-node.ts';
-import { expected, listed } from '../reader/words.ts';
+import { variableName } from '../src/config/reader/environment.ts';
+import { isMapping, kindOf, type SchemaNode } from '../src/config/reader/schema-node.ts';
+import { expected, listed } from '../src/config/reader/words.ts';
 
 /** One setting, as the reference shows it. */
 export interface Row {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { valuesSchema } from '../../../../src/config/generate/values-schema.ts';
+import { valuesSchema } from '../../../scripts/values-schema.ts';
 
 describe("the chart's values.schema.json", () => {
   test('is what the schemas of the gateway say (npm run docs makes it anew)', () => {
