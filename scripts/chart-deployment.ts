@@ -19,7 +19,11 @@ const duration = Type.String({ pattern: '^(\\d+(ms|s|m|h))+$' });
 
 const monitor = closed({
   enabled: flag,
+  namespace: text,
   labels: texts,
+  jobLabel: text,
+  honorLabels: flag,
+  namespaceSelector: mapping,
   interval: duration,
   scrapeTimeout: duration,
   relabelings: mappings,
@@ -35,6 +39,7 @@ const autoscaling = closed({
   targetCPUUtilizationPercentage: nullable(count(1)),
   requestsPerSecond: byMetric,
   eventLoopLag: byMetric,
+  metrics: mappings,
   behavior: mapping,
   keda: closed({ enabled: flag, prometheusAddress: text, requestsPerSecond: count(1), triggers: mappings }),
 });
@@ -49,6 +54,7 @@ const service = closed({
   loadBalancerClass: text,
   loadBalancerSourceRanges: Type.Array(text),
   trafficDistribution: text,
+  spec: mapping,
 });
 
 const ingress = closed({
@@ -80,6 +86,7 @@ const metrics = closed({
   podMonitor: monitor,
   prometheusRule: closed({
     enabled: flag,
+    namespace: text,
     labels: texts,
     disabled: Type.Array(name),
     additionalRules: mappings,
@@ -92,7 +99,10 @@ export const deployment = {
   global: Type.Optional(mapping),
   nameOverride: text,
   fullnameOverride: text,
+  namespaceOverride: text,
+  commonLabels: texts,
   image: closed({
+    registry: text,
     repository: name,
     tag: text,
     digest: Type.String({ pattern: '^(sha256:[0-9a-f]{64})?$' }),
@@ -100,7 +110,10 @@ export const deployment = {
   }),
   imagePullSecrets: mappings,
   settings: mapping,
+  watch: closed({ enabled: flag, identities: flag }),
+  rbac: closed({ create: flag }),
   replicaCount: nullable(count(0)),
+  minReadySeconds: count(0),
   revisionHistoryLimit: count(0),
   updateStrategy: mapping,
   autoscaling,
@@ -108,11 +121,15 @@ export const deployment = {
     enabled: flag,
     maxUnavailable: nullable(Type.Union([count(0), text])),
     minAvailable: nullable(Type.Union([count(0), text])),
+    unhealthyPodEvictionPolicy: Type.Union([Type.Literal('AlwaysAllow'), Type.Literal('IfHealthyBudget')]),
   }),
   topologySpreadConstraints: mappings,
   affinity: mapping,
   nodeSelector: texts,
   tolerations: mappings,
+  dnsPolicy: text,
+  dnsConfig: mapping,
+  hostAliases: mappings,
   priorityClassName: text,
   runtimeClassName: text,
   resources: mapping,
@@ -124,6 +141,8 @@ export const deployment = {
   startupProbe: mapping,
   drainSeconds: Type.Integer({ minimum: 3, maximum: 3600 }),
   lifecycle: mapping,
+  deploymentAnnotations: texts,
+  deploymentLabels: texts,
   podAnnotations: texts,
   podLabels: texts,
   extraEnv: mappings,
@@ -136,7 +155,13 @@ export const deployment = {
   service,
   ingress,
   gatewayAPI: closed({ httpRoute }),
-  networkPolicy: closed({ enabled: flag, from: mappings, metricsFrom: mappings, egress: mappings }),
+  networkPolicy: closed({
+    enabled: flag,
+    from: mappings,
+    metricsFrom: mappings,
+    egress: mappings,
+    apiServer: mappings,
+  }),
   metrics,
   platform: closed({ enabled: flag, resources: mapping }),
 };

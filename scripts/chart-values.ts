@@ -73,6 +73,7 @@ const { openapi: _, ...pricing } = settingsSchema.properties.operations.properti
 
 const operations = closed({
   ...pricing,
+  unlisted: Type.Union([Type.Null(), pricing.unlisted]),
   existingConfigMap: Type.String(),
   key: Type.String({ minLength: 1 }),
   openapi: Type.Union([Type.Null(), Type.String(), Type.Object({})]),

@@ -74,8 +74,9 @@ export async function runGateway(configuration: Configuration): Promise<RunningG
   };
   try {
     await Promise.all([untilAnswering(store, settings.store.keyPrefix), identity.ready]);
-    const url = await gateway.listen(settings.listen);
-    const adminUrl = await admin.listen(settings.admin);
+    // Copies: fastify adds a callback to the options that it is given.
+    const url = await gateway.listen({ ...settings.listen });
+    const adminUrl = await admin.listen({ ...settings.admin });
     log.info(listeningLine(settings, url, adminUrl), 'weir is listening');
     return { url, adminUrl, close, drain };
   } catch (error) {

@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
 import { startWeir, type WeirProcess } from '../fixtures/weir-process.ts';
@@ -16,10 +17,22 @@ afterEach(async () => {
   await upstream.close();
 });
 
+/** The watches share one clock, so once the limits are taken, the settings were looked at as well. */
+async function untilLookedAt(): Promise<void> {
+  const limits = join(dirname(weir.settingsFile), 'limits.yaml');
+  writeFileSync(limits, readFileSync(limits, 'utf8').replace('"account-read": 20', '"account-read": 21'));
+  await untilLogged('changed limits are in force');
+}
+
 const change = (replaced: string, by: string) =>
   writeFileSync(weir.settingsFile, readFileSync(weir.settingsFile, 'utf8').replace(replaced, by));
 const untilLogged = (text: string) =>
   vi.waitFor(() => expect(weir.lines.filter((line) => line.includes(text))).toHaveLength(1), WITHIN);
+
+it('weir.yaml: nothing is reported while it stays the same', async () => {
+  await untilLookedAt();
+  expect(weir.lines.filter((line) => line.includes('has changed'))).toEqual([]);
+});
 
 it('weir.yaml: a change is not in force, and one line says that it needs a restart', async () => {
   change('"level": "info"', '"level": "warn"');

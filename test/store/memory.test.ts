@@ -1,11 +1,8 @@
 import { expect, test } from 'vitest';
 import { MemoryStore } from '../../src/store/memory.ts';
 import { type ClockedStore, testsOfConformance } from './conformance.ts';
-import { testsOfUsefulness } from './usefulness.ts';
 
-const open = async () => ({ store: clockedMemory(), prefix: 'm' });
-testsOfConformance(open);
-testsOfUsefulness(open, 1000);
+testsOfConformance(async () => ({ store: clockedMemory(), prefix: 'm' }));
 
 function clockedMemory(): ClockedStore {
   let nowUs = 0;

@@ -12,6 +12,10 @@
 {{- end -}}
 {{- end -}}
 
+{{- define "weir.namespace" -}}
+{{- default .Release.Namespace .Values.namespaceOverride -}}
+{{- end -}}
+
 {{- define "weir.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "weir.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -22,6 +26,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{/* The gateway's pods alone: the demo's other pods bear the release's labels too. */}}
@@ -31,10 +38,11 @@ app.kubernetes.io/component: gateway
 {{- end -}}
 
 {{- define "weir.image" -}}
+{{- $repository := compact (list .Values.image.registry .Values.image.repository) | join "/" -}}
 {{- if .Values.image.digest -}}
-{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- printf "%s@%s" $repository .Values.image.digest -}}
 {{- else -}}
-{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) -}}
+{{- printf "%s:%s" $repository (default .Chart.AppVersion .Values.image.tag) -}}
 {{- end -}}
 {{- end -}}
 
@@ -65,7 +73,23 @@ app.kubernetes.io/component: gateway
 {{- end -}}
 {{- end -}}
 
-{{/* Contradictions that a schema cannot tell. */}}
+{{/*
+The Deployment's replicas; empty to leave the field out. An upgrade keeps the number of running pods where an autoscaler or
+`kubectl scale` chose it: a field that is left out would make it 1, another number would start a conflict.
+*/}}
+{{- define "weir.deploymentReplicas" -}}
+{{- $live := dig "spec" "replicas" nil (lookup "apps/v1" "Deployment" (include "weir.namespace" .) (include "weir.fullname" .)) -}}
+{{- $own := int (include "weir.replicas" .) -}}
+{{- if .Values.autoscaling.enabled -}}
+{{- if not (kindIs "invalid" $live) -}}{{- int $live -}}{{- end -}}
+{{- else if and (kindIs "invalid" .Values.replicaCount) (eq (include "weir.hasRedis" .) "yes") -}}
+{{- max $own (int $live) -}}
+{{- else -}}
+{{- $own -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Contradictions that a schema cannot see. */}}
 {{- define "weir.validate" -}}
 {{- $redis := .Values.redis -}}
 {{- if ne (include "weir.hasRedis" .) "yes" -}}
@@ -147,6 +171,39 @@ app.kubernetes.io/component: gateway
 {{- end -}}
 {{- end -}}
 
+{{/* What weir.yaml takes of `operations`; a value of null is not set. */}}
+{{- define "weir.operationSettings" -}}
+{{- $set := dict -}}
+{{- range $key, $value := omit .Values.operations "openapi" "existingConfigMap" "key" -}}
+{{- if not (kindIs "invalid" $value) -}}{{- $_ := set $set $key $value -}}{{- end -}}
+{{- end -}}
+{{- toYaml $set -}}
+{{- end -}}
+
+{{/* Says "yes" where the prices are those of the platform's own document, which is part of the image. */}}
+{{- define "weir.hasPlatformPrices" -}}
+{{- if and .Values.platform.enabled (not .Values.operations.openapi) (not .Values.operations.existingConfigMap) -}}yes{{- end -}}
+{{- end -}}
+
+{{/* The objects that a pod watches through the API server, as weir.yaml's `kubernetes.watch`. */}}
+{{- define "weir.watched" -}}
+{{- $watch := default dict .Values.watch -}}
+{{- $objects := list -}}
+{{- if ne (get $watch "enabled" | toString) "false" -}}
+{{- $objects = append $objects (dict "kind" "ConfigMap" "name" (include "weir.limitsConfigMap" .) "folder" "/etc/weir/limits") -}}
+{{- if ne (include "weir.hasPlatformPrices" .) "yes" -}}
+{{- $objects = append $objects (dict "kind" "ConfigMap" "name" (include "weir.operationsConfigMap" .) "folder" "/etc/weir/operations") -}}
+{{- end -}}
+{{- range .Values.limits.overrideConfigMaps -}}
+{{- $objects = append $objects (dict "kind" "ConfigMap" "name" . "folder" (printf "/etc/weir/overrides/%s" .)) -}}
+{{- end -}}
+{{- if and $watch.identities (eq (include "weir.hasIdentities" .) "yes") -}}
+{{- $objects = append $objects (dict "kind" "Secret" "name" (include "weir.identitiesSecret" .) "folder" "/etc/weir/identities") -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $objects -}}
+{{- end -}}
+
 {{/* weir.yaml */}}
 {{- define "weir.settings" -}}
 {{- $overrides := list -}}
@@ -158,7 +215,7 @@ app.kubernetes.io/component: gateway
 {{- $_ := set $upstream "url" (printf "http://%s-platform:3000" (include "weir.fullname" .)) -}}
 {{- end -}}
 {{- $openapi := printf "/etc/weir/operations/%s" .Values.operations.key -}}
-{{- if and .Values.platform.enabled (not .Values.operations.openapi) (not .Values.operations.existingConfigMap) -}}
+{{- if eq (include "weir.hasPlatformPrices" .) "yes" -}}
 {{- $openapi = "/app/dist/platform/openapi.yaml" -}}
 {{- end -}}
 {{- $settings := dict
@@ -169,10 +226,13 @@ app.kubernetes.io/component: gateway
   "upstream" $upstream
   "store" (include "weir.store" . | fromYaml)
   "identity" (include "weir.identity" . | fromYaml)
-  "operations" (merge (dict "openapi" $openapi) (omit .Values.operations "openapi" "existingConfigMap" "key"))
+  "operations" (merge (dict "openapi" $openapi) (include "weir.operationSettings" . | fromYaml))
   "limits" (dict "file" (printf "/etc/weir/limits/%s" .Values.limits.key) "overrides" $overrides)
   "log" .Values.log
 -}}
+{{- with include "weir.watched" . | fromYamlArray -}}
+{{- $_ := set $settings "kubernetes" (dict "watch" .) -}}
+{{- end -}}
 {{- toYaml (mergeOverwrite $settings (deepCopy .Values.settings)) -}}
 {{- end -}}
 

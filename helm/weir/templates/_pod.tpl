@@ -37,6 +37,9 @@
 {{- range .Values.limits.overrideConfigMaps }}
 - { name: "overrides-{{ . | sha256sum | trunc 8 }}", mountPath: "/etc/weir/overrides/{{ . }}", readOnly: true }
 {{- end }}
+{{- if include "weir.watched" . | fromYamlArray }}
+- { name: api-access, mountPath: /var/run/secrets/kubernetes.io/serviceaccount, readOnly: true }
+{{- end }}
 {{- if and .Values.redis.tls.enabled .Values.redis.tls.existingSecret }}
 - { name: redis-tls, mountPath: /etc/weir/redis-tls, readOnly: true }
 {{- end }}
@@ -59,6 +62,15 @@
 {{- range .Values.limits.overrideConfigMaps }}
 - name: overrides-{{ . | sha256sum | trunc 8 }}
   configMap: { name: {{ . | quote }} }
+{{- end }}
+{{- if include "weir.watched" . | fromYamlArray }}
+# What an automounted token would be, for the gateway's container alone.
+- name: api-access
+  projected:
+    sources:
+      - serviceAccountToken: { path: token, expirationSeconds: 3607 }
+      - configMap: { name: kube-root-ca.crt, items: [{ key: ca.crt, path: ca.crt }] }
+      - downwardAPI: { items: [{ path: namespace, fieldRef: { fieldPath: metadata.namespace } }] }
 {{- end }}
 {{- if and .Values.redis.tls.enabled .Values.redis.tls.existingSecret }}
 - name: redis-tls
