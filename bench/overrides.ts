@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
 import { checkCosts } from '../src/config/costs.ts';
-import type { Limits } from '../src/config/limits.ts';
+import type { Caller } from '../src/domain/caller.ts';
+import type { Limits } from '../src/domain/limits.ts';
 import { Buckets } from '../src/gateway/buckets.ts';
-import type { Caller } from '../src/gateway/types.ts';
 
 // As built: from source there is no thread to parse in.
 const BUILT = new URL('../dist/config/limits/files.js', import.meta.url).href;

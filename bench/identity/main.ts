@@ -5,10 +5,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT } from 'jose';
+import type { Principal } from '../../src/domain/caller.ts';
 import { authorise } from '../../src/gateway/authorise.ts';
 import { identify } from '../../src/gateway/identify.ts';
 import { Refusal } from '../../src/gateway/problems.ts';
-import type { Principal } from '../../src/gateway/types.ts';
 import { ClaimsDirectory } from '../../src/identity/directory/claims-directory.ts';
 import type { Directory, IdentitySource } from '../../src/identity/identity.ts';
 import { IntrospectionVerifier } from '../../src/identity/introspection.ts';

@@ -1,6 +1,7 @@
 import { Counter, type Registry } from 'prom-client';
+import type { OperationKind } from '../domain/operation.ts';
 import type { GatewayObserver } from '../gateway/parts.ts';
-import type { Exchange, OperationKind } from '../gateway/types.ts';
+import type { Exchange } from '../gateway/types.ts';
 import { SECONDS } from './metrics-buckets.ts';
 import { PlainHistogram } from './metrics-histogram.ts';
 import { Tally } from './metrics-tally.ts';

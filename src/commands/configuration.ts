@@ -1,7 +1,6 @@
 import type { JSONWebKeySet } from 'jose';
 import { checkCosts, type PricedOperation } from '../config/costs.ts';
 import type { Identities } from '../config/identities.ts';
-import type { Limits } from '../config/limits.ts';
 import {
   type ConfigurationFiles,
   configurationFiles,
@@ -13,6 +12,7 @@ import { ConfigError, type Problem } from '../config/problem.ts';
 import { checkProxySettings } from '../config/proxy-check.ts';
 import { FileSource } from '../config/reader/file-source.ts';
 import type { Settings } from '../config/settings.ts';
+import type { Limits } from '../domain/limits.ts';
 import { unlistedOperations } from '../gateway/operations.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { OperationFiles } from '../openapi/operation-files.ts';

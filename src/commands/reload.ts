@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Identities } from '../config/identities.ts';
 import { followKubernetes, type KubernetesObserver } from '../config/kubernetes/follow.ts';
-import type { Limits } from '../config/limits.ts';
 import { ConfigError, formatProblem } from '../config/problem.ts';
 import type { Settings } from '../config/settings.ts';
 import {
@@ -12,6 +11,7 @@ import {
   type Watched,
   watchFiles,
 } from '../config/watch.ts';
+import type { Limits } from '../domain/limits.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { type Configuration, findCosts, type SettingsFile } from './configuration.ts';
 

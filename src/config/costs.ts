@@ -1,4 +1,4 @@
-import type { BucketName, Limits, Overrides } from './limits.ts';
+import type { BucketName, Limits, Overrides } from '../domain/limits.ts';
 import { formatPlace, type Place } from './place.ts';
 import { formatPath, type Problem } from './problem.ts';
 

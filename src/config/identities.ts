@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import type { Principal } from '../gateway/types.ts';
+import type { Account, Principal } from '../domain/caller.ts';
 import { ID_IN_WORDS, ID_PATTERN, identitiesSchema } from './identities-schema.ts';
 import { ConfigError } from './problem.ts';
 import type { Finding } from './reader/check.ts';
@@ -12,13 +12,6 @@ export interface Identities {
   readonly tokens: ReadonlyMap<string, Principal>;
   /** All Accounts that exist, by id. */
   readonly accounts: ReadonlyMap<string, Account>;
-}
-
-/** What is known of an Account. */
-export interface Account {
-  readonly organization?: string;
-  /** False where the limits of its Organization do not apply to it. */
-  readonly organizationLimit?: boolean;
 }
 
 const ID = new RegExp(ID_PATTERN);

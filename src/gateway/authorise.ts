@@ -1,8 +1,8 @@
-import type { Account } from '../config/identities.ts';
-import { type Eventually, whenKnown } from '../eventually.ts';
+import { type Awaitable, andThen } from '../domain/awaitable.ts';
+import type { Account, Caller, Principal } from '../domain/caller.ts';
 import type { Answer, Directory, Lookup } from '../identity/identity.ts';
 import { Refusal } from './problems.ts';
-import type { Caller, Operation, Principal } from './types.ts';
+import type { Operation } from './types.ts';
 
 const PERSON_ONLY = new Refusal('Forbidden', 'Only a Person may call this operation.');
 const NO_ACCOUNT = new Refusal(
@@ -30,7 +30,7 @@ export function authorise(
   principal: Principal,
   operation: Pick<Operation, 'personOnly'>,
   named: string | undefined,
-): Eventually<Authorised> {
+): Awaitable<Authorised> {
   if (operation.personOnly && principal.type !== 'Person') return PERSON_ONLY;
   const account = named ?? principal.account;
   if (account === undefined) return NO_ACCOUNT;
@@ -40,7 +40,7 @@ export function authorise(
   const found = directory.find(account, principal);
   const home = operation.personOnly ? (principal.account ?? account) : account;
   if (home !== account) return authoriseFromHome(directory, principal, account, found, home);
-  return whenKnown(found, (known) => callerOf(principal, account, known, home, known));
+  return andThen(found, (known) => callerOf(principal, account, known, home, known));
 }
 
 /** A Person-only operation for another Account is counted where the Person's own Account is. */

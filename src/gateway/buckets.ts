@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import { type BucketName, type Limits, limitInForce } from '../config/limits.ts';
+import type { Caller } from '../domain/caller.ts';
+import { type BucketName, type Limits, limitInForce } from '../domain/limits.ts';
+import type { OperationKind } from '../domain/operation.ts';
 import { bucketKey } from '../store/keys.ts';
 import type { BucketCharge } from '../store/store.ts';
-import type { Caller, OperationKind } from './types.ts';
 
 /** What one caller's reads or writes are charged to. */
 export interface Plan {

@@ -1,8 +1,9 @@
-import { type Eventually, whenKnown } from '../eventually.ts';
+import { type Awaitable, andThen } from '../domain/awaitable.ts';
+import type { Caller } from '../domain/caller.ts';
 import type { BucketState, Charge, Decision, Store } from '../store/store.ts';
 import type { Buckets, Plan } from './buckets.ts';
 import { Refusal } from './problems.ts';
-import type { Admitted, Caller, Charged, Operation } from './types.ts';
+import type { Admitted, Charged, Operation } from './types.ts';
 
 const US_PER_SECOND = 1_000_000;
 
@@ -16,9 +17,9 @@ export function charge(
   buckets: Buckets,
   caller: Caller,
   { kind, personOnly, cost }: Operation,
-): Eventually<Charged> {
+): Awaitable<Charged> {
   const plan = buckets.planFor(caller, kind, personOnly);
-  return whenKnown(store.charge(chargeOf(plan, cost)), (decision) => chargedOf(plan, cost, decision));
+  return andThen(store.charge(chargeOf(plan, cost)), (decision) => chargedOf(plan, cost, decision));
 }
 
 function chargedOf(plan: Plan, cost: number, decision: Decision): Charged {

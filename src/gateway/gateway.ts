@@ -5,7 +5,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
-import { type Eventually, whenKnown } from '../eventually.ts';
+import { type Awaitable, andThen } from '../domain/awaitable.ts';
+import type { Caller } from '../domain/caller.ts';
 import { authorise } from './authorise.ts';
 import { charge } from './charge.ts';
 import { forward, routeThroughProxy } from './forward.ts';
@@ -23,7 +24,7 @@ import { METHODS } from './operations.ts';
 import type { Gateway, GatewayParts } from './parts.ts';
 import { Refusal } from './problems.ts';
 import { respond } from './respond.ts';
-import type { Caller, Charged, Exchange, Operation, Target } from './types.ts';
+import type { Charged, Exchange, Operation, Target } from './types.ts';
 import { Upstreams } from './upstream/upstreams.ts';
 import { validate } from './validate.ts';
 
@@ -112,7 +113,7 @@ interface Passage {
 }
 
 /** Why the request goes no further, or undefined; at once where no stage has to wait. */
-type Verdict = Eventually<Refusal | undefined>;
+type Verdict = Awaitable<Refusal | undefined>;
 
 /** Runs the stages before the upstream; undefined when the request may be forwarded. */
 function admit(passage: Passage, rawTarget: string): Verdict {
@@ -130,7 +131,7 @@ function price(passage: Passage, target: Target): Verdict {
   if (!stages.upstreams.find(target.path).hasRoom) return UPSTREAM_BUSY;
   if (operation === 'free') return undefined;
   exchange.operation = operation;
-  return whenKnown(callerOf(response.req, operation, stages), (caller) =>
+  return andThen(callerOf(response.req, operation, stages), (caller) =>
     spend(passage, target, operation, caller),
   );
 }
@@ -140,9 +141,9 @@ function callerOf(
   request: IncomingMessage,
   operation: Operation,
   { identities, directory }: Stages,
-): Eventually<Caller | Refusal> {
+): Awaitable<Caller | Refusal> {
   const named = serviceAccount(request);
-  return whenKnown(identify(identities, request.headers.authorization), (principal) =>
+  return andThen(identify(identities, request.headers.authorization), (principal) =>
     principal instanceof Refusal ? principal : authorise(directory, principal, operation, named),
   );
 }
@@ -165,12 +166,12 @@ function spend(passage: Passage, target: Target, operation: Operation, caller: C
     if (charged.outcome === 'uncounted' && stages.onStoreFailure === 'reject') return UNCOUNTED;
     return hold(passage, target, operation);
   };
-  return whenKnown(charge(stages.store, stages.buckets, caller, operation), goOn);
+  return andThen(charge(stages.store, stages.buckets, caller, operation), goOn);
 }
 
 /** Holds the request against its document; a body that had to be read for that is kept for the upstream. */
 function hold({ response, exchange }: Passage, target: Target, operation: Operation): Verdict {
-  return whenKnown(validate(operation, target, response), (validated) => {
+  return andThen(validate(operation, target, response), (validated) => {
     if (validated instanceof Refusal) return validated;
     if (validated !== undefined) exchange.body = validated;
     return undefined;

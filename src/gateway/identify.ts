@@ -1,7 +1,7 @@
-import { type Eventually, whenKnown } from '../eventually.ts';
+import { type Awaitable, andThen } from '../domain/awaitable.ts';
+import type { Principal } from '../domain/caller.ts';
 import type { Answer, IdentitySource } from '../identity/identity.ts';
 import { Refusal } from './problems.ts';
-import type { Principal } from './types.ts';
 
 /** Contract section 5, written exactly so: see docs/decisions on the letter case of the scheme. */
 const SCHEME = 'Bearer ';
@@ -30,10 +30,10 @@ const UNAVAILABLE = new Refusal('ServiceUnavailable', 'The access token cannot b
 export function identify(
   source: IdentitySource,
   authorization: string | undefined,
-): Eventually<Principal | Refusal> {
+): Awaitable<Principal | Refusal> {
   if (authorization === undefined) return NO_CREDENTIALS;
   if (!authorization.startsWith(SCHEME)) return NOT_BEARER;
-  return whenKnown(source.principalOf(authorization.slice(SCHEME.length)), principalOrRefusal);
+  return andThen(source.principalOf(authorization.slice(SCHEME.length)), principalOrRefusal);
 }
 
 function principalOrRefusal(answer: Answer<Principal>): Principal | Refusal {

@@ -3,6 +3,7 @@
  * a stage returns; nothing here is thrown.
  */
 import { STATUS_CODES } from 'node:http';
+import type { FieldError } from '../domain/field-errors.ts';
 
 /** Status and title of each code that the gateway uses. */
 const PROBLEMS = {
@@ -18,12 +19,6 @@ const PROBLEMS = {
 } as const;
 
 export type ProblemCode = keyof typeof PROBLEMS;
-
-/** Names one offending parameter or body field of a 422. */
-export interface FieldError {
-  readonly field: string;
-  readonly message: string;
-}
 
 interface RefusalParts {
   readonly extensions?: Readonly<Record<string, string | number>>;

@@ -1,11 +1,9 @@
 /** What crosses from one stage of the gateway to the next. */
-import type { Account } from '../config/identities.ts';
+import type { Caller } from '../domain/caller.ts';
+import type { OperationKind } from '../domain/operation.ts';
 import type { UncountedReason } from '../store/store.ts';
 import type { RequestRules } from '../validation/rules.ts';
 import type { Refusal } from './problems.ts';
-
-/** Contract section 8.1: reads and writes have buckets of their own; OPTIONS has none. */
-export type OperationKind = 'read' | 'write';
 
 /** The one canonical form of a request target: what is priced is what is forwarded. */
 export interface Target {
@@ -27,52 +25,6 @@ export interface Operation {
   readonly listed: boolean;
   /** What a request must satisfy to be forwarded; undefined where nothing is validated. */
   readonly rules?: RequestRules | undefined;
-}
-
-/** Who sent the request, proven by its token. */
-export type Principal = Person | AccountService | OrganizationService;
-
-interface Claimant {
-  readonly id: string;
-  /** What its token says of Accounts: all that a directory of claims knows. */
-  readonly claimedAccounts?: ReadonlyMap<string, Account>;
-}
-
-export interface Person extends Claimant {
-  readonly type: 'Person';
-  /** The Principal Account: charged when no target Account is named. */
-  readonly account: string;
-  /** Further Accounts that this principal may name in `X-Service-Account`. */
-  readonly actsFor: ReadonlySet<string>;
-}
-
-/** A ServiceAccount owned by an Account. */
-export interface AccountService extends Claimant {
-  readonly type: 'ServiceAccount';
-  readonly account: string;
-  readonly actsFor: ReadonlySet<string>;
-}
-
-/** A ServiceAccount owned by an Organization: it has no Account of its own and must name one. */
-export interface OrganizationService extends Claimant {
-  readonly type: 'ServiceAccount';
-  readonly account?: undefined;
-  readonly organization: string;
-}
-
-/** The principal, and the target Account that it was found to be allowed to act for. */
-export interface Caller {
-  readonly principal: Principal;
-  readonly account: string;
-  /** The Organization of the target Account, where it has one. */
-  readonly organization: string | undefined;
-  /** Whether the request is charged to that Organization as well. */
-  readonly hasOrganizationLimit: boolean;
-  /**
-   * The hash tag of all keys that this request charges: an Organization, or an Account that has none. For a
-   * Person-only operation it is the Principal Account's, so that a Person has one bucket whomever it acts for.
-   */
-  readonly shard: string;
 }
 
 /** A charge that was spent, and may be forwarded. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Eventually } from '../eventually.ts';
+import type { Awaitable } from '../domain/awaitable.ts';
+import { FieldErrors } from '../domain/field-errors.ts';
 import { type BodyRules, checkBody, planBody } from '../validation/body.ts';
-import { FieldErrors } from '../validation/field-errors.ts';
 import { checkHeaders } from '../validation/headers.ts';
 import { checkPath } from '../validation/path.ts';
 import { checkQuery } from '../validation/query.ts';
@@ -20,7 +20,7 @@ export function validate(
   operation: Operation,
   target: Target,
   response: ServerResponse,
-): Eventually<Validated> {
+): Awaitable<Validated> {
   const { rules } = operation;
   if (rules === undefined) return undefined;
   const request = response.req;

@@ -1,5 +1,4 @@
-import type { Account } from '../config/identities.ts';
-import type { Principal } from '../gateway/types.ts';
+import type { Account, Principal } from '../domain/caller.ts';
 
 /** Under which names a token, or an introspection answer, says who it is for. */
 export interface ClaimNames {

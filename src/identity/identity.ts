@@ -1,13 +1,13 @@
 /** What the gateway asks of whoever knows callers and Accounts. */
-import type { Account } from '../config/identities.ts';
-import type { Eventually } from '../eventually.ts';
-import type { Principal } from '../gateway/types.ts';
+
+import type { Awaitable } from '../domain/awaitable.ts';
+import type { Account, Principal } from '../domain/caller.ts';
 
 /** What was asked for, undefined when there is no such thing, 'unavailable' when nobody can tell just now. */
 export type Answer<T> = T | undefined | 'unavailable';
 
 /** An answer at once where it is known already, else later. It never rejects. */
-export type Lookup<T> = Eventually<Answer<T>>;
+export type Lookup<T> = Awaitable<Answer<T>>;
 
 /** Proves who sent a token. */
 export interface IdentitySource {

@@ -1,5 +1,5 @@
-import type { Account, Identities } from '../config/identities.ts';
-import type { Principal } from '../gateway/types.ts';
+import type { Identities } from '../config/identities.ts';
+import type { Account, Principal } from '../domain/caller.ts';
 import type { Directory, IdentitySource } from './identity.ts';
 import { type IdentityObserver, silentIdentityObserver } from './observer.ts';
 import { Revocations } from './revocations.ts';

@@ -1,4 +1,4 @@
-import type { Principal } from '../gateway/types.ts';
+import type { Principal } from '../domain/caller.ts';
 import type { Answer, IdentitySource, Lookup } from './identity.ts';
 import { type Loaded, LookupCache } from './lookup-cache.ts';
 import type { IdentityObserver, SourceName } from './observer.ts';

@@ -4,7 +4,7 @@
  * call for that long: a flood of 429s costs Redis a few calls per second and bucket. It is exact: it never refuses what
  * Redis would admit. It binds one limit, window and cost; a changed limit asks Redis at once.
  */
-import { type Eventually, whenKnown } from '../eventually.ts';
+import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import type { StoreObserver } from './observer.ts';
 import type { BucketCharge, BucketState, Charge, Decision, Store } from './store.ts';
 
@@ -42,7 +42,7 @@ export class Denials implements Store {
     this.#nowUs = nowUs;
   }
 
-  charge(charge: Charge): Eventually<Decision> {
+  charge(charge: Charge): Awaitable<Decision> {
     const sentUs = this.#nowUs();
     const denied = this.#deny(charge, sentUs);
     if (denied !== undefined) {
@@ -50,7 +50,7 @@ export class Denials implements Store {
       return denied;
     }
     const epoch = this.#epoch;
-    return whenKnown(this.#store.charge(charge), (decision) => {
+    return andThen(this.#store.charge(charge), (decision) => {
       if (decision.outcome === 'denied' && epoch === this.#epoch)
         this.#remember(charge, decision.buckets, sentUs);
       if (decision.outcome === 'uncounted') this.forget();

@@ -1,4 +1,4 @@
-import type { Eventually } from '../eventually.ts';
+import type { Awaitable } from '../domain/awaitable.ts';
 import { Batch } from './calls/batch.ts';
 import { Breaker } from './calls/breaker.ts';
 import { Deadline } from './calls/deadline.ts';
@@ -58,7 +58,7 @@ export class RedisStore implements Store {
     this.#turn = new Turn(this.#link.groupOf, (batch, group) => this.#send(batch, group));
   }
 
-  charge(charge: Charge): Eventually<Decision> {
+  charge(charge: Charge): Awaitable<Decision> {
     if (!this.#isDecidable(charge)) return this.#refusal(charge, 'invalid');
     return this.#turn.add(charge);
   }

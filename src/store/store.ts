@@ -1,4 +1,4 @@
-import type { Eventually } from '../eventually.ts';
+import type { Awaitable } from '../domain/awaitable.ts';
 
 /**
  * What counts points. A store knows keys, limits and costs; it knows nothing of HTTP, Accounts or prices.
@@ -9,7 +9,7 @@ export interface Store {
    * Never rejects: a store that cannot answer says `uncounted`, and its caller serves the request anyway. At once
    * where nobody has to be asked.
    */
-  charge(charge: Charge): Eventually<Decision>;
+  charge(charge: Charge): Awaitable<Decision>;
 
   /** What `charge` would answer, without spending anything. */
   peek(charge: Charge): Promise<Decision>;

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FieldErrors } from './field-errors.ts';
+import type { FieldErrors } from '../domain/field-errors.ts';
 import { addIssues, type Check } from './parameter-value.ts';
 
 /** What a request body must satisfy. */

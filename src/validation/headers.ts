@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FieldErrors } from './field-errors.ts';
+import type { FieldErrors } from '../domain/field-errors.ts';
 import { checkValue, type ValueRule } from './parameter-value.ts';
 
 /** A header field that an operation declares. */

@@ -1,4 +1,4 @@
-import type { FieldErrors } from './field-errors.ts';
+import type { FieldErrors } from '../domain/field-errors.ts';
 import { readValue, type Shape, type TextTree } from './texts.ts';
 
 /** What is wrong inside of a value; an empty path means the value as a whole. */

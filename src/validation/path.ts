@@ -1,4 +1,4 @@
-import type { FieldErrors } from './field-errors.ts';
+import type { FieldErrors } from '../domain/field-errors.ts';
 import { checkValue, type ValueRule } from './parameter-value.ts';
 
 /** A parameter of the path and where its text stands. */

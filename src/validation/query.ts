@@ -1,5 +1,5 @@
+import type { FieldErrors } from '../domain/field-errors.ts';
 import { container, deepPath, insertDeep } from './deep-object.ts';
-import type { FieldErrors } from './field-errors.ts';
 import { addIssues, checkValue, type ValueRule } from './parameter-value.ts';
 import { type QueryPair, readQuery } from './query-text.ts';
 import type { TextTree } from './texts.ts';

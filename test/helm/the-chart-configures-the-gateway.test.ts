@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { type Configuration, readConfiguration } from '../../src/commands/configuration.ts';
-import { limitInForce } from '../../src/config/limits.ts';
+import { limitInForce } from '../../src/domain/limits.ts';
 import { CASES, type Manifest, only, refusal, render, renderText } from '../fixtures/helm.ts';
 import { type Existing, layOutPod } from '../fixtures/pod-files.ts';
 import { describeChart } from './describe-chart.ts';

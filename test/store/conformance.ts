@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Eventually } from '../../src/eventually.ts';
+import type { Awaitable } from '../../src/domain/awaitable.ts';
 import { bucketKey } from '../../src/store/keys.ts';
 import type { Charge, Decision } from '../../src/store/store.ts';
 import { ExactLog } from './exact-log.ts';
 
 /** A store whose time is an argument. */
 export interface ClockedStore {
-  charge(charge: Charge, nowUs: number): Eventually<Decision>;
+  charge(charge: Charge, nowUs: number): Awaitable<Decision>;
   peek(charge: Charge, nowUs: number): Promise<Decision>;
 }
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
-import type { Overrides } from '../limits.ts';
+import type { Overrides } from '../../domain/limits.ts';
 import { ConfigError } from '../problem.ts';
 import { type Job, type Parsed, parseHere } from './job.ts';
 import type { Message, ThreadData } from './thread.ts';

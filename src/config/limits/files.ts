@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
-import type { Limits, OverrideMaps, Overrides } from '../limits.ts';
+import type { Limits, OverrideMaps, Overrides } from '../../domain/limits.ts';
 import { ConfigError, formatPath, type Problem } from '../problem.ts';
 import { FileSource } from '../reader/file-source.ts';
 import { parseElsewhere } from './elsewhere.ts';

@@ -1,4 +1,4 @@
-import type { Limits, OverrideMaps } from '../limits.ts';
+import type { Limits, OverrideMaps } from '../../domain/limits.ts';
 import { parseLimits, parseOverrides } from './parse.ts';
 
 /** One file of limits to parse. */

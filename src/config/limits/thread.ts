@@ -1,6 +1,6 @@
 /** The other end of `parseElsewhere`: parses one file and sends what it holds in slices. */
 import { isMainThread, type MessagePort, workerData } from 'node:worker_threads';
-import type { Limits, OverrideMaps, Overrides } from '../limits.ts';
+import type { Limits, OverrideMaps, Overrides } from '../../domain/limits.ts';
 import { ConfigError, type Problem } from '../problem.ts';
 import { type Job, parseHere } from './job.ts';
 

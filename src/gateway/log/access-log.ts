@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
-import type { Caller, Charged, Exchange } from '../types.ts';
+import type { Caller } from '../../domain/caller.ts';
+import type { Charged, Exchange } from '../types.ts';
 import { unixUs } from './wall-clock.ts';
 
 /**

@@ -1,5 +1,4 @@
-import type { Account } from '../../config/identities.ts';
-import type { Principal } from '../../gateway/types.ts';
+import type { Account, Principal } from '../../domain/caller.ts';
 import type { Directory } from '../identity.ts';
 
 /** Knows of Accounts what each principal's own token says. Its issuer answers for all tokens saying the same. */

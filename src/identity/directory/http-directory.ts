@@ -1,4 +1,4 @@
-import type { Account } from '../../config/identities.ts';
+import type { Account } from '../../domain/caller.ts';
 import type { Directory, Lookup } from '../identity.ts';
 import { type Loaded, LookupCache } from '../lookup-cache.ts';
 import { Provider, type Reporting } from '../provider.ts';

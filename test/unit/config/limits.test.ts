@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { checkCosts } from '../../../src/config/costs.ts';
 import { parseLimits } from '../../../src/config/limits/parse.ts';
-import { type BucketName, limitInForce } from '../../../src/config/limits.ts';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
+import { type BucketName, limitInForce } from '../../../src/domain/limits.ts';
 
 const limitsOf = (text: string) => parseLimits(text, 'limits.yaml');
 

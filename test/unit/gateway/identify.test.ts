@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Principal } from '../../../src/domain/caller.ts';
 import { identify } from '../../../src/gateway/identify.ts';
 import { Refusal } from '../../../src/gateway/problems.ts';
-import type { Principal } from '../../../src/gateway/types.ts';
 import type { IdentitySource, Lookup } from '../../../src/identity/identity.ts';
 
 const GOOD = 'a-good.token_~+/=';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { FieldErrors } from '../../../src/validation/field-errors.ts';
+import { FieldErrors } from '../../../src/domain/field-errors.ts';
 import { checkQuery } from '../../../src/validation/query.ts';
 import type { RequestRules } from '../../../src/validation/rules.ts';
 import { type ApiFolder, apiFolder, openapi } from '../../fixtures/api-files.ts';

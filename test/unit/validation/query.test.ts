@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { FieldErrors } from '../../../src/validation/field-errors.ts';
+import { FieldErrors } from '../../../src/domain/field-errors.ts';
 import { checkQuery } from '../../../src/validation/query.ts';
 import type { RequestRules } from '../../../src/validation/rules.ts';
 import { type ApiFolder, apiFolder, openapi } from '../../fixtures/api-files.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LimitsFiles } from '../../../../src/config/limits/files.ts';
-import { limitInForce } from '../../../../src/config/limits.ts';
+import { limitInForce } from '../../../../src/domain/limits.ts';
 
 let folder: string;
 beforeEach(() => {

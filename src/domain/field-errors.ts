@@ -1,6 +1,10 @@
-import type { FieldError } from '../gateway/problems.ts';
+/** Names one offending parameter or body field of a 422. */
+export interface FieldError {
+  readonly field: string;
+  readonly message: string;
+}
 
-/** More are not listed: nobody mends a hundred at once, and the answer has to stay small. */
+/** More are not listed: nobody fixes a hundred at once, and the response must stay small. */
 const MAX_ERRORS = 100;
 const MAX_FIELD_LENGTH = 200;
 

@@ -1,8 +1,7 @@
-import type { Static } from 'typebox';
-import type { limitsSchema } from './limits/schema.ts';
+import type { OperationKind } from './operation.ts';
 
 /** The name of a bucket, in the store and, save the person buckets, in the RateLimit headers. */
-export type BucketName = keyof Static<typeof limitsSchema>['defaults'];
+export type BucketName = `${'account' | 'organization' | 'person'}-${OperationKind}`;
 
 /** A limit as a file gives it: a default, or the override of one Account or Organization. */
 export interface GivenLimit {

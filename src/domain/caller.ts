@@ -1,0 +1,54 @@
+/** Who sends requests, and for which Account. */
+
+/** What is known of an Account. */
+export interface Account {
+  readonly organization?: string;
+  /** False where the limits of its Organization do not apply to it. */
+  readonly organizationLimit?: boolean;
+}
+
+/** Who sent the request, proven by its token. */
+export type Principal = Person | AccountService | OrganizationService;
+
+interface Claimant {
+  readonly id: string;
+  /** What its token says of Accounts: all that a directory of claims knows. */
+  readonly claimedAccounts?: ReadonlyMap<string, Account>;
+}
+
+export interface Person extends Claimant {
+  readonly type: 'Person';
+  /** The Principal Account: charged when no target Account is named. */
+  readonly account: string;
+  /** Further Accounts that this principal may name in `X-Service-Account`. */
+  readonly actsFor: ReadonlySet<string>;
+}
+
+/** A ServiceAccount owned by an Account. */
+export interface AccountService extends Claimant {
+  readonly type: 'ServiceAccount';
+  readonly account: string;
+  readonly actsFor: ReadonlySet<string>;
+}
+
+/** A ServiceAccount owned by an Organization: it has no Account of its own and must name one. */
+export interface OrganizationService extends Claimant {
+  readonly type: 'ServiceAccount';
+  readonly account?: undefined;
+  readonly organization: string;
+}
+
+/** The principal, and the target Account that it was found to be allowed to act for. */
+export interface Caller {
+  readonly principal: Principal;
+  readonly account: string;
+  /** The Organization of the target Account, where it has one. */
+  readonly organization: string | undefined;
+  /** Whether the request is charged to that Organization as well. */
+  readonly hasOrganizationLimit: boolean;
+  /**
+   * The hash tag of all keys that this request charges: an Organization, or an Account that has none. For a
+   * Person-only operation it is the Principal Account's, so that a Person has one bucket whomever it acts for.
+   */
+  readonly shard: string;
+}
