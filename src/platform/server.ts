@@ -3,8 +3,8 @@ import { startRetention } from './database/retention.ts';
 import type { Database } from './database/schema.ts';
 import { readTokenKey } from './database/secrets.ts';
 import { seedDemoData } from './database/seed.ts';
-import { deliver } from './deliveries/deliver.ts';
-import { DELIVERY_QUEUE, startRelay } from './deliveries/relay.ts';
+import { startRelay } from './deliveries/relay.ts';
+import { startDeliveries } from './deliveries/worker.ts';
 import { complianceHandlers } from './handlers/compliance.ts';
 import { deliveryHandlers } from './handlers/deliveries.ts';
 import { paymentsHandlers } from './handlers/payments.ts';
@@ -54,17 +54,20 @@ async function serve(settings: PlatformSettings, database: OpenDatabase): Promis
   });
   const services = { settings, jobs, sealer };
   runJobs(services, db);
-  const relay = startRelay(db, jobs, settings.now, onError);
+  const deliveries = startDeliveries(db, settings.deliveries, settings.now, onError);
+  const relay = startRelay(db, settings.now, deliveries.wake, onError);
   const stopRetention = startRetention(db, settings.now, onError);
   const close = async () => {
     stopRetention();
     await relay.stop();
+    await deliveries.stop();
     await jobs.stop();
   };
   try {
     const app = buildApp(settings, db, handlersOf(services), () => {
       jobs.wake();
       relay.wake();
+      deliveries.wake();
     });
     logError = (error) => app.log.error({ err: error }, 'background work failed');
     const url = await app.listen({ host: settings.host, port: settings.port });
@@ -94,25 +97,14 @@ function handlersOf(services: Services) {
   };
 }
 
-/** A run that crashed counts as a try of its own; so many more than the attempts that are to be made. */
-const CRASHES = 10;
-
 async function openQueues(
-  { deliveries, sweepSeconds }: PlatformSettings,
+  { sweepSeconds }: PlatformSettings,
   { executor }: OpenDatabase,
   onError: (error: Error) => void,
 ): Promise<Jobs> {
   // A run that is merely slow does no harm when it is run again: the second one waits for its lock, and finds it done.
   const work = { concurrency: 8, retryLimit: 10, retryBaseSeconds: 1, expireInSeconds: 5 };
   const queues = [
-    {
-      name: DELIVERY_QUEUE,
-      concurrency: deliveries.concurrency,
-      retryLimit: deliveries.maxAttempts + CRASHES,
-      retryBaseSeconds: deliveries.retryBaseSeconds,
-      // Twice the time of an attempt: what takes longer has lost its process.
-      expireInSeconds: Math.ceil((2 * deliveries.timeoutMs) / 1000),
-    },
     { name: OPERATION_QUEUE, ...work },
     { name: SETTLEMENT_QUEUE, ...work },
   ];
@@ -120,10 +112,9 @@ async function openQueues(
 }
 
 function runJobs({ jobs, settings }: Services, db: Database): void {
-  const { deliveries, now, settlementSeconds } = settings;
+  const { now, settlementSeconds } = settings;
   const works = { [PAYABLE_OPEN]: openPayableWork(jobs, settlementSeconds), [BULK_DISMISS]: bulkDismissWork };
   jobs.run({
-    [DELIVERY_QUEUE]: (job) => deliver(db, deliveries, now, job),
     [OPERATION_QUEUE]: (job) => runOperation(db, works, now, job),
     [SETTLEMENT_QUEUE]: (job) => settle(db, now, job),
   });

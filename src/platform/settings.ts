@@ -6,9 +6,11 @@ export interface DeliverySettings {
   /** The first retry comes after one to two of these; each further one after about twice as long. */
   readonly retryBaseSeconds: number;
   readonly maxAttempts: number;
-  /** Failed attempts in a row, over all deliveries, that pause a subscription. */
-  readonly pauseAfterFailures: number;
-  /** Attempts under way at once. */
+  /** A subscription is paused when its endpoint has failed for so long without a success. */
+  readonly pauseAfterSeconds: number;
+  /** How often a subscription that was paused because its endpoint failed tries one delivery. */
+  readonly probeSeconds: number;
+  /** Attempts under way at once. One subscription takes at most an eighth of those that are free. */
   readonly concurrency: number;
   /** Deliver to http, loopback and private addresses too. */
   readonly allowPrivate: boolean;
@@ -66,8 +68,9 @@ export function settleOptions(options: PlatformOptions): PlatformSettings {
       retryBaseSeconds: 5,
       // The delays double from 5 s: the last attempt comes three to six hours after the first.
       maxAttempts: 12,
-      pauseAfterFailures: 20,
-      concurrency: 32,
+      pauseAfterSeconds: 3 * 24 * 3600,
+      probeSeconds: 600,
+      concurrency: 256,
       allowPrivate: isDevelopment,
       ...options.deliveries,
     },

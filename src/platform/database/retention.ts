@@ -21,7 +21,15 @@ export async function deleteExpired(db: Database, now: Date): Promise<void> {
   await db
     .deleteFrom('deliveries')
     .where('created_at', '<', daysAgo(EVENT_DAYS))
-    .where('status', 'in', ['Delivered', 'Failed'])
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('delivery_queue')
+            .select(sql.lit(1).as('one'))
+            .whereRef('delivery_queue.delivery_id', '=', 'deliveries.id'),
+        ),
+      ),
+    )
     .execute();
   await db
     .deleteFrom('events')

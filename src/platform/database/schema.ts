@@ -49,7 +49,8 @@ export interface Tables {
     secret: string;
     status: string;
     paused_reason: string | null;
-    consecutive_failures: Generated<number>;
+    failing_since: Date | null;
+    probe_at: Date | null;
     created_at: Date;
     updated_at: Date;
   };
@@ -73,6 +74,14 @@ export interface Tables {
     attempts: Generated<number>;
     created_at: Date;
     delivered_at: Date | null;
+    redelivered_at: Date | null;
+  };
+  delivery_queue: {
+    delivery_id: string;
+    subscription_id: string;
+    due_at: Date;
+    is_under_way: Generated<boolean>;
+    failures: Generated<number>;
   };
   delivery_attempts: {
     delivery_id: string;

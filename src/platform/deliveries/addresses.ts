@@ -1,4 +1,4 @@
-import { lookup as resolveName } from 'node:dns';
+import { Resolver } from 'node:dns/promises';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 
 /** Not for deliveries: this machine, private and shared networks, link-local (cloud metadata), multicast, reserved. */
@@ -35,21 +35,40 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /**
- * A name lookup for one connection that fails when any of the name's addresses is not public. The connection goes to
- * an address that was checked here, so a name that answers differently the next time gains nothing (DNS rebinding).
+ * A name lookup for connections that fails when any of the name's addresses is not public. The connection goes to an
+ * address that was checked here, so a name that answers differently the next time gains nothing (DNS rebinding).
+ *
+ * It asks name servers itself (c-ares): `dns.lookup` would hold one of the process's four threads for as long as the
+ * server of a subscriber's name keeps silent, and all other lookups behind it. `/etc/hosts` is not read.
  */
-export const publicLookup: LookupFunction = (hostname, options, callback) => {
-  resolveName(hostname, { ...options, all: true }, (error, addresses) => {
-    if (error) return callback(error, '', 0);
-    const bad = addresses.find(({ address }) => !isPublicAddress(address));
-    const [first] = addresses;
-    if (bad || !first) {
-      return callback(new Error(`${hostname} leads to an address that deliveries may not go to`), '', 0);
-    }
-    if (options.all) return callback(null, addresses);
-    return callback(null, first.address, first.family);
-  });
-};
+export function createPublicLookup(nameServers?: readonly string[]): LookupFunction {
+  const resolver = new Resolver({ timeout: 3000, tries: 2 });
+  if (nameServers) resolver.setServers(nameServers);
+  return (hostname, { all, family }, callback) => {
+    resolve(resolver, hostname, family).then(
+      (addresses) => {
+        const [first] = addresses;
+        if (!first || addresses.some(({ address }) => !isPublicAddress(address)))
+          return callback(new Error(`${hostname} leads to an address that deliveries may not go to`), '', 0);
+        return all ? callback(null, addresses) : callback(null, first.address, first.family);
+      },
+      (error) => callback(error, '', 0),
+    );
+  };
+}
+
+/** Both families, or the one that is asked for; rejects when there is no address of either. */
+async function resolve(resolver: Resolver, hostname: string, family: number | string | undefined) {
+  const ofFamily = [
+    ...(family === 6 || family === 'IPv6' ? [] : [resolver.resolve4(hostname)]),
+    ...(family === 4 || family === 'IPv4' ? [] : [resolver.resolve6(hostname)]),
+  ];
+  const answers = await Promise.allSettled(ofFamily);
+  const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+  const [failure] = answers.filter((answer) => answer.status === 'rejected');
+  if (addresses.length === 0 && failure) throw failure.reason;
+  return addresses.map((address) => ({ address, family: isIP(address) }));
+}
 
 /** Why deliveries may never go to this address; undefined when nothing speaks against it before its name is resolved. */
 export function refusalOfUrl(text: string, allowPrivate: boolean): string | undefined {

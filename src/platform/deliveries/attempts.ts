@@ -1,93 +1,79 @@
+import { sql } from 'kysely';
 import type { Database } from '../database/schema.ts';
 import type { DeliverySettings } from '../settings.ts';
 import type { AttemptOutcome } from './post.ts';
+import type { ClaimedDelivery } from './queue.ts';
 
-/** An attempt that was made, with what was known of its delivery and subscription before. */
-export interface Attempted {
-  readonly deliveryId: string;
-  readonly subscription_id: string;
-  /** Over all runs of all its jobs. */
-  readonly attempts: number;
-  /** Of this job: a redelivery starts at 1 again. */
-  readonly run: number;
+/** An attempt that has ended. */
+export interface Attempt {
+  readonly delivery: ClaimedDelivery;
   readonly attemptedAt: Date;
-  /** Of the subscription. */
-  readonly consecutive_failures: number;
+  readonly outcome: AttemptOutcome;
 }
 
-type DeliveryStatus = 'Delivered' | 'Held' | 'Failed' | 'Pending';
-
-/** Logs the attempt, and gives the delivery's status after it; `Pending` is to be tried again. */
-export async function logOutcome(
+/**
+ * Logs attempts and, in the same statement, takes the deliveries that have ended from the queue and gives the others
+ * the time of their next attempt. A success also proves the endpoint, whatever failed before.
+ */
+export async function logAttempts(
   db: Database,
   settings: DeliverySettings,
-  attempted: Attempted,
-  outcome: AttemptOutcome,
-): Promise<DeliveryStatus> {
-  if (outcome.isDelivered) {
-    await logAttempt(db, attempted, outcome, 'Delivered');
-    if (attempted.consecutive_failures > 0) await forgetFailures(db, attempted.subscription_id);
-    return 'Delivered';
-  }
-  return db.transaction().execute(async (trx) => {
-    const isPaused = await countFailure(trx, settings, attempted, outcome);
-    const isLast = attempted.run >= settings.maxAttempts;
-    const status = isPaused ? 'Held' : isLast ? 'Failed' : 'Pending';
-    await logAttempt(trx, attempted, outcome, status);
-    return status;
-  });
+  attempts: readonly Attempt[],
+  now: Date,
+): Promise<void> {
+  const rows = attempts.map((attempt) => rowOf(attempt, settings, now));
+  // A delivery may have gone with its subscription in the meantime: everything joins what is still there.
+  await sql`
+    with attempt as (
+      select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as (
+        delivery_id text, subscription_id text, attempted_at timestamptz, duration_ms int,
+        response_status int, error text, outcome text, failures int, retry_at timestamptz
+      )
+    ), counted as (
+      update deliveries set
+        attempts = attempts + 1,
+        status = outcome,
+        delivered_at = case outcome when 'Delivered' then attempted_at end
+      from attempt where deliveries.id = attempt.delivery_id
+      returning deliveries.id, deliveries.attempts as number
+    ), logged as (
+      insert into delivery_attempts (delivery_id, number, attempted_at, duration_ms, response_status, error)
+      select counted.id, number, attempted_at, duration_ms, response_status, error
+      from attempt join counted on counted.id = attempt.delivery_id
+    ), proven as (
+      update subscriptions set failing_since = null
+      where failing_since is not null and status = 'Active'
+        and id in (select subscription_id from attempt where outcome = 'Delivered')
+    ), retried as (
+      update delivery_queue set due_at = retry_at, is_under_way = false, failures = attempt.failures
+      from attempt where delivery_queue.delivery_id = attempt.delivery_id and outcome = 'Pending'
+    )
+    delete from delivery_queue using attempt
+    where delivery_queue.delivery_id = attempt.delivery_id and outcome <> 'Pending'
+  `.execute(db);
 }
 
-/** One statement, so that a delivery that succeeds costs one round trip. */
-async function logAttempt(
-  db: Database,
-  { deliveryId, attempts, attemptedAt }: Attempted,
-  outcome: AttemptOutcome,
-  status: DeliveryStatus,
-): Promise<void> {
-  const number = attempts + 1;
-  const attempt = {
-    delivery_id: deliveryId,
-    number,
+function rowOf({ delivery, attemptedAt, outcome }: Attempt, settings: DeliverySettings, now: Date) {
+  // A probe uses up none of the attempts: what is held for a failing endpoint waits until it answers.
+  const failures = delivery.failures + (outcome.isDelivered || delivery.isProbe ? 0 : 1);
+  const failed = failures >= settings.maxAttempts ? 'Failed' : 'Pending';
+  return {
+    delivery_id: delivery.deliveryId,
+    subscription_id: delivery.subscriptionId,
     attempted_at: attemptedAt,
     duration_ms: outcome.durationMs,
     response_status: outcome.responseStatus,
     error: outcome.error,
+    outcome: outcome.isDelivered ? 'Delivered' : failed,
+    failures,
+    // The subscription says when it is probed next.
+    retry_at: delivery.isProbe
+      ? now
+      : new Date(now.getTime() + retryDelayMs(failures, settings.retryBaseSeconds)),
   };
-  await db
-    .with('logged', (query) => query.insertInto('delivery_attempts').values(attempt))
-    .updateTable('deliveries')
-    .set({ attempts: number, status, ...(status === 'Delivered' && { delivered_at: attemptedAt }) })
-    .where('id', '=', deliveryId)
-    .execute();
 }
 
-async function forgetFailures(db: Database, subscriptionId: string): Promise<void> {
-  await db
-    .updateTable('subscriptions')
-    .set({ consecutive_failures: 0 })
-    .where('id', '=', subscriptionId)
-    .execute();
-}
-
-/** Counts a failed attempt, and pauses the subscription when there are too many in a row. True when it is paused now. */
-async function countFailure(
-  db: Database,
-  settings: DeliverySettings,
-  attempted: Attempted,
-  outcome: AttemptOutcome,
-): Promise<boolean> {
-  const ofSubscription = db.updateTable('subscriptions').where('id', '=', attempted.subscription_id);
-  const { consecutive_failures: failures } = await ofSubscription
-    .set((row) => ({ consecutive_failures: row('consecutive_failures', '+', 1) }))
-    .returning('consecutive_failures')
-    .executeTakeFirstOrThrow();
-  // Standard Webhooks: 410 Gone says that the endpoint wants no more.
-  const reason = outcome.responseStatus === 410 ? 'EndpointGone' : 'EndpointFailing';
-  if (reason !== 'EndpointGone' && failures < settings.pauseAfterFailures) return false;
-  await ofSubscription
-    .set({ status: 'Paused', paused_reason: reason, updated_at: attempted.attemptedAt })
-    .where('status', '=', 'Active')
-    .execute();
-  return true;
+/** One to two times the base after the first failure, and twice as long after each further one. */
+function retryDelayMs(failures: number, baseSeconds: number): number {
+  return baseSeconds * 1000 * 2 ** Math.max(0, failures - 1) * (1 + Math.random());
 }

@@ -1,7 +1,9 @@
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { Webhook } from 'standardwebhooks';
-import { publicLookup, refusalOfUrl } from './addresses.ts';
+import { createPublicLookup, refusalOfUrl } from './addresses.ts';
+
+const publicLookup = createPublicLookup();
 
 export interface WebhookMessage {
   readonly url: string;

@@ -1,59 +1,34 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../database/schema.ts';
 import { isSubscribed } from '../events/subscribed.ts';
-import { createAlarm } from '../jobs/alarm.ts';
-import type { Jobs } from '../jobs/queue.ts';
-
-export const DELIVERY_QUEUE = 'deliveries';
+import { type Polling, startPolling } from '../jobs/polling.ts';
+import { queueDeliveries } from './queue.ts';
 
 const BATCH = 100;
-/** How long an event waits at most when nobody said that it was written. */
+/** How long an event of another process waits at most. */
 const POLL_MS = 1000;
 
-export interface Relay {
-  /** There may be new events: look now. */
-  wake(): void;
-  stop(): Promise<void>;
-}
-
 /**
- * Turns the events of the outbox into deliveries, one for each subscription of their recipient that wants them.
- * Marking an event as relayed and enqueuing its deliveries is one transaction, so a crash between the two cannot
- * happen; several processes share the work by skipping each other's rows.
+ * Turns the events of the outbox into deliveries, one for each subscription of their recipient that wants them, and
+ * calls `onQueued` after each batch. Marking an event as relayed and queuing its deliveries is one transaction, so a
+ * crash between the two cannot happen; several processes share the work by skipping each other's rows.
  */
 export function startRelay(
   db: Database,
-  jobs: Jobs,
   now: () => Date,
+  onQueued: () => void,
   onError: (error: Error) => void,
-): Relay {
-  let isStopped = false;
-  const alarm = createAlarm(POLL_MS);
-  const loop = async () => {
-    while (!isStopped) {
-      const woken = alarm.set();
-      const relayed = await relayBatch(db, jobs, now()).catch((error: Error) => {
-        onError(error);
-        return 0;
-      });
-      if (relayed > 0) jobs.wake();
-      if (relayed < BATCH) await woken;
-      else alarm.ring();
-    }
+): Polling {
+  const look = async () => {
+    const relayed = await relayBatch(db, now());
+    if (relayed > 0) onQueued();
+    return relayed === BATCH;
   };
-  const ended = loop();
-  return {
-    wake: () => alarm.ring(),
-    async stop() {
-      isStopped = true;
-      alarm.ring();
-      await ended;
-    },
-  };
+  return startPolling(POLL_MS, look, onError);
 }
 
 /** The number of events that were relayed; as many as fit one transaction. */
-async function relayBatch(db: Database, jobs: Jobs, now: Date): Promise<number> {
+async function relayBatch(db: Database, now: Date): Promise<number> {
   return db.transaction().execute(async (trx) => {
     const events = await trx
       .selectFrom('events')
@@ -67,10 +42,10 @@ async function relayBatch(db: Database, jobs: Jobs, now: Date): Promise<number> 
     if (events.length === 0) return 0;
     const subscriptions = await trx
       .selectFrom('subscriptions')
-      .select(['id', 'scope_type', 'scope_id', 'subscribed_events', 'status'])
+      .select(['id', 'scope_type', 'scope_id', 'subscribed_events'])
       .where('scope_id', 'in', [...new Set(events.map((event) => event.scope_id))])
-      // Nobody resumes a subscription between this look at its status and the deliveries held because of it.
-      .forShare()
+      // None of them is deleted before its deliveries are written.
+      .forKeyShare()
       .execute();
     const deliveries = events.flatMap((event) =>
       subscriptions
@@ -80,18 +55,13 @@ async function relayBatch(db: Database, jobs: Jobs, now: Date): Promise<number> 
           id: `dlv_${randomUUID()}`,
           subscription_id: one.id,
           event_id: event.id,
-          status: one.status === 'Active' ? 'Pending' : 'Held',
+          status: 'Pending',
           created_at: now,
           delivered_at: null,
         })),
     );
     if (deliveries.length > 0) await trx.insertInto('deliveries').values(deliveries).execute();
-    const pending = deliveries.filter((delivery) => delivery.status === 'Pending');
-    await jobs.enqueue(
-      trx,
-      DELIVERY_QUEUE,
-      pending.map((delivery) => ({ data: { deliveryId: delivery.id } })),
-    );
+    await queueDeliveries(trx, deliveries, now);
     const ids = events.map((event) => event.id);
     await trx.updateTable('events').set({ relayed_at: now }).where('id', 'in', ids).execute();
     return events.length;

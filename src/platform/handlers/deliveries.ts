@@ -1,6 +1,6 @@
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { Database, Tables } from '../database/schema.ts';
-import { DELIVERY_QUEUE } from '../deliveries/relay.ts';
+import { queueDeliveries } from '../deliveries/queue.ts';
 import { notFound } from '../http/problems.ts';
 import type { Handlers } from '../http/routes.ts';
 import { type ListSource, readPage } from '../lists/page.ts';
@@ -11,10 +11,14 @@ type Attempt = Selectable<Tables['delivery_attempts']>;
 
 interface Delivery extends Selectable<Tables['deliveries']> {
   readonly type: string;
+  readonly state: string;
 }
 
+/** Requests to send the same delivery again that come within this time are one request. */
+const REDELIVERY_PAUSE_MS = 5000;
+
 /** `/v3/platform/webhook-subscriptions/{subscriptionId}/deliveries`: the delivery log, and sending again. */
-export function deliveryHandlers({ jobs, sealer }: Services): Handlers {
+export function deliveryHandlers({ sealer, settings }: Services): Handlers {
   return {
     async listWebhookDeliveries(call, db) {
       const { id } = await findSubscription(db, call);
@@ -40,24 +44,43 @@ export function deliveryHandlers({ jobs, sealer }: Services): Handlers {
     async redeliverWebhook(call, db) {
       const subscription = await findSubscription(db, call);
       const delivery = await findDelivery(db, subscription.id, pathId(call, 'deliveryId'));
-      // One that is still on its way needs no second job; one of a paused subscription waits for its resumption.
-      if (delivery.status === 'Pending') return { status: 202, body: bodyOf(delivery) };
-      const status = subscription.status === 'Active' ? 'Pending' : 'Held';
-      await db.updateTable('deliveries').set({ status }).where('id', '=', delivery.id).execute();
-      if (status === 'Pending')
-        await jobs.enqueue(db, DELIVERY_QUEUE, [{ data: { deliveryId: delivery.id } }]);
-      return { status: 202, body: bodyOf({ ...delivery, status }) };
+      await redeliver(db, delivery, settings.now());
+      return { status: 202, body: bodyOf(await findDelivery(db, subscription.id, delivery.id)) };
     },
   };
 }
 
+/** Deliveries with their state: `Pending` while they are queued, `Held` if their subscription is paused then. */
 function selectDeliveries(db: Database, subscriptionId: string) {
   return db
     .selectFrom('deliveries')
     .innerJoin('events', 'events.id', 'deliveries.event_id')
+    .innerJoin('subscriptions', 'subscriptions.id', 'deliveries.subscription_id')
+    .leftJoin('delivery_queue', 'delivery_queue.delivery_id', 'deliveries.id')
     .selectAll('deliveries')
-    .select('events.type')
-    .where('subscription_id', '=', subscriptionId);
+    .select(['events.type', STATE.as('state')])
+    .where('deliveries.subscription_id', '=', subscriptionId);
+}
+
+const STATE = sql<string>`case
+  when delivery_queue.delivery_id is null then deliveries.status
+  when subscriptions.status = 'Active' then 'Pending'
+  else 'Held' end`;
+
+/** Queues a delivery again, unless it is queued or was queued again a moment ago: parallel requests send one copy. */
+async function redeliver(db: Database, delivery: Delivery, now: Date): Promise<void> {
+  const { numUpdatedRows } = await db
+    .updateTable('deliveries')
+    .set({ redelivered_at: now })
+    .where('id', '=', delivery.id)
+    .where((where) =>
+      where.or([
+        where('redelivered_at', 'is', null),
+        where('redelivered_at', '<=', new Date(now.getTime() - REDELIVERY_PAUSE_MS)),
+      ]),
+    )
+    .executeTakeFirst();
+  if (numUpdatedRows > 0n) await queueDeliveries(db, [delivery], now);
 }
 
 async function findDelivery(db: Database, subscriptionId: string, id: string): Promise<Delivery> {
@@ -73,7 +96,7 @@ function deliveryList(db: Database, subscriptionId: string, status: unknown): Li
     fetch: (afterKey, limit) =>
       selectDeliveries(db, subscriptionId)
         .where('deliveries.sequence', '>', afterKey)
-        .$if(status !== undefined, (query) => query.where('deliveries.status', '=', String(status)))
+        .$if(status !== undefined, (query) => query.where(STATE, '=', String(status)))
         .orderBy('deliveries.sequence')
         .limit(limit)
         .execute(),
@@ -85,7 +108,7 @@ function deliveryList(db: Database, subscriptionId: string, status: unknown): Li
 function bodyOf(delivery: Delivery): Record<string, unknown> {
   return {
     id: delivery.id,
-    status: delivery.status,
+    status: delivery.state,
     eventId: delivery.event_id,
     eventType: delivery.type,
     attempts: delivery.attempts,

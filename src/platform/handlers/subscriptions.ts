@@ -2,13 +2,12 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { Selectable } from 'kysely';
 import type { Database, Tables } from '../database/schema.ts';
 import { refusalOfUrl } from '../deliveries/addresses.ts';
-import { DELIVERY_QUEUE } from '../deliveries/relay.ts';
+import { hastenDeliveries } from '../deliveries/queue.ts';
 import type { Scope } from '../events/catalog.ts';
 import { checkSubscribedEvents } from '../events/subscribed.ts';
 import type { Call } from '../http/call.ts';
 import { invalid, notFound } from '../http/problems.ts';
 import type { Handlers } from '../http/routes.ts';
-import type { Jobs } from '../jobs/queue.ts';
 import { type ListSource, readPage } from '../lists/page.ts';
 import { ok, pathId, type Services } from './services.ts';
 
@@ -25,8 +24,9 @@ interface SubscriptionBody {
 const SECRET_BYTES = 32;
 
 /** `/v3/platform/webhook-subscriptions` (contract section 6.1). */
-export function subscriptionHandlers({ jobs, sealer, settings }: Services): Handlers {
-  const { allowPrivate } = settings.deliveries;
+export function subscriptionHandlers({ sealer, settings }: Services): Handlers {
+  const { allowPrivate, pauseAfterSeconds } = settings.deliveries;
+  const bodyOf = (subscription: Subscription) => subscriptionBody(subscription, pauseAfterSeconds);
   return {
     async createWebhookSubscription(call, db) {
       const { url, subscribedEvents, scope = 'Account', description = null } = call.body as SubscriptionBody;
@@ -39,6 +39,7 @@ export function subscriptionHandlers({ jobs, sealer, settings }: Services): Hand
           id: `sub_${randomUUID()}`,
           ...{ scope_type: scope, scope_id: scopeIdOf(call, scope), url, description, secret },
           ...{ subscribed_events: JSON.stringify(subscribedEvents), status: 'Active', paused_reason: null },
+          ...{ failing_since: null, probe_at: null },
           ...{ created_at: now, updated_at: now },
         })
         .returningAll()
@@ -46,7 +47,7 @@ export function subscriptionHandlers({ jobs, sealer, settings }: Services): Hand
       return { status: 201, body: { ...bodyOf(subscription), secret } };
     },
     listWebhookSubscriptions: async (call, db) =>
-      ok(await readPage(sealer, call, subscriptionList(db, call))),
+      ok(await readPage(sealer, call, subscriptionList(db, call, bodyOf))),
     getWebhookSubscription: async (call, db) => ok(bodyOf(await findSubscription(db, call))),
     async updateWebhookSubscription(call, db) {
       const { id } = await findSubscription(db, call);
@@ -56,16 +57,16 @@ export function subscriptionHandlers({ jobs, sealer, settings }: Services): Hand
         .updateTable('subscriptions')
         .set({
           updated_at: settings.now(),
-          ...(url !== undefined && { url }),
+          ...(url !== undefined && { url, failing_since: null }),
           ...(description !== undefined && { description }),
           ...(subscribedEvents && { subscribed_events: JSON.stringify(subscribedEvents) }),
-          ...(status === 'Paused' && { status, paused_reason: 'ByRequest' }),
-          ...(status === 'Active' && { status, paused_reason: null, consecutive_failures: 0 }),
+          ...(status === 'Paused' && { status, paused_reason: 'ByRequest', probe_at: null }),
+          ...(status === 'Active' && { status, paused_reason: null, failing_since: null, probe_at: null }),
         })
         .where('id', '=', id)
         .returningAll()
         .executeTakeFirstOrThrow();
-      if (status === 'Active') await sendHeld(jobs, db, id);
+      if (status === 'Active') await hastenDeliveries(db, id, settings.now());
       return ok(bodyOf(updated));
     },
     async deleteWebhookSubscription(call, db) {
@@ -80,22 +81,6 @@ function check({ url, subscribedEvents }: Partial<SubscriptionBody>, allowPrivat
   const refusal = url === undefined ? undefined : refusalOfUrl(url, allowPrivate);
   if (refusal) throw invalid('url', refusal);
   if (subscribedEvents) checkSubscribedEvents(subscribedEvents);
-}
-
-/** What happened while the subscription was paused goes out now. */
-async function sendHeld(jobs: Jobs, db: Database, subscriptionId: string): Promise<void> {
-  const held = await db
-    .updateTable('deliveries')
-    .set({ status: 'Pending' })
-    .where('subscription_id', '=', subscriptionId)
-    .where('status', '=', 'Held')
-    .returning('id')
-    .execute();
-  await jobs.enqueue(
-    db,
-    DELIVERY_QUEUE,
-    held.map(({ id }) => ({ data: { deliveryId: id } })),
-  );
 }
 
 /** The subscription of the path, when it belongs to the acting Account, its Organization or the principal. */
@@ -118,7 +103,11 @@ function selectVisible(db: Database, { caller }: Call) {
     );
 }
 
-function subscriptionList(db: Database, call: Call): ListSource<Subscription> {
+function subscriptionList(
+  db: Database,
+  call: Call,
+  toBody: (subscription: Subscription) => object,
+): ListSource<Subscription> {
   return {
     fetch: (afterKey, limit) =>
       selectVisible(db, call)
@@ -128,7 +117,7 @@ function subscriptionList(db: Database, call: Call): ListSource<Subscription> {
         .limit(limit)
         .execute(),
     keyOf: (row) => String(row.sequence),
-    toBody: bodyOf,
+    toBody,
   };
 }
 
@@ -142,12 +131,19 @@ function scopeIdOf({ caller }: Call, scope: Scope): string {
   throw invalid('scope', 'is Organization, but the acting Account belongs to none');
 }
 
-/** Without the secret, which only the answer to the creation carries. */
-function bodyOf(subscription: Subscription): Record<string, unknown> {
+/**
+ * Without the secret, which only the answer to the creation carries. While every attempt fails, `failingSince` and
+ * `pausesAt` warn before the subscription is paused.
+ */
+function subscriptionBody(subscription: Subscription, pauseAfterSeconds: number): Record<string, unknown> {
+  const { failing_since: failingSince, status } = subscription;
+  const pausesAtMs = (failingSince?.getTime() ?? 0) + pauseAfterSeconds * 1000;
   return {
     id: subscription.id,
-    status: subscription.status,
+    status,
     ...(subscription.paused_reason !== null && { pausedReason: subscription.paused_reason }),
+    ...(failingSince && { failingSince: failingSince.toISOString() }),
+    ...(failingSince && status === 'Active' && { pausesAt: new Date(pausesAtMs).toISOString() }),
     scope: { type: subscription.scope_type, id: subscription.scope_id },
     url: subscription.url,
     ...(subscription.description !== null && { description: subscription.description }),

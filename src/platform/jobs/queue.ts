@@ -1,7 +1,8 @@
 import PgBoss from 'pg-boss';
 import { executorOn, type SqlExecutor } from '../database/connect.ts';
 import type { Database } from '../database/schema.ts';
-import { type JobHandler, type Runner, runQueue } from './runner.ts';
+import type { Polling } from './polling.ts';
+import { type JobHandler, runQueue } from './runner.ts';
 
 export interface QueueSettings {
   readonly name: string;
@@ -39,7 +40,7 @@ export async function openJobs(
   boss.on('error', onError);
   await boss.start();
   for (const { name } of queues) await boss.createQueue(name);
-  const runners: Runner[] = [];
+  const runners: Polling[] = [];
   const settingsOf = new Map(queues.map((queue) => [queue.name, queue]));
   return {
     run(handlers) {

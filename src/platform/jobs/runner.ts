@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type PgBoss from 'pg-boss';
-import { createAlarm } from './alarm.ts';
+import { type Polling, startPolling } from './polling.ts';
 
 export interface Job {
   readonly id: string;
@@ -14,30 +14,22 @@ export interface Job {
 export type JobHandler = (job: Job) => Promise<void>;
 
 /** How long `stop` waits for runs under way. One that takes longer is run again by the next process. */
-const GRACE_MS = 3000;
+export const GRACE_MS = 3000;
 
 /** How often an idle queue looks for jobs whose time has come, and for those of other processes. */
 const POLL_MS = 500;
 
-export interface Runner {
-  /** There may be new jobs: look now. */
-  wake(): void;
-  /** Waits a moment for the runs under way. */
-  stop(): Promise<void>;
-}
-
-/** Runs the jobs of a queue as they come, so many at once. */
+/** Runs the jobs of a queue as they come, so many at once. `stop` waits a moment for the runs under way. */
 export function runQueue(
   boss: PgBoss,
   queue: { readonly name: string; readonly concurrency: number },
   handle: JobHandler,
   onError: (error: Error) => void,
-): Runner {
+): Polling {
   const underWay = new Set<Promise<void>>();
   // Reported together, before the next look for jobs. What cannot be reported is run again, and finds its work done.
   let done: string[] = [];
   let isStopped = false;
-  const alarm = createAlarm(POLL_MS);
 
   const run = async (job: PgBoss.JobWithMetadata<Job['data']>) => {
     try {
@@ -54,7 +46,7 @@ export function runQueue(
       })
       .finally(() => {
         underWay.delete(running);
-        alarm.ring();
+        polling.wake();
       });
     underWay.add(running);
   };
@@ -63,29 +55,23 @@ export function runQueue(
     done = [];
     if (ids.length > 0) await boss.complete(queue.name, ids).catch(onError);
   };
-  const loop = async () => {
-    while (!isStopped) {
-      const batchSize = queue.concurrency - underWay.size;
-      const woken = alarm.set();
-      await report();
-      const jobs =
-        batchSize > 0
-          ? await boss.fetch<Job['data']>(queue.name, { batchSize, includeMetadata: true, priority: false })
-          : [];
-      jobs.forEach(start);
-      if (jobs.length < batchSize || batchSize === 0) await woken;
-      else alarm.ring();
-    }
-    await Promise.race([Promise.all(underWay), setTimeout(GRACE_MS, undefined, { ref: false })]);
+  const look = async () => {
+    const batchSize = queue.concurrency - underWay.size;
     await report();
+    if (batchSize === 0) return false;
+    const options = { batchSize, includeMetadata: true, priority: false } as const;
+    const jobs = await boss.fetch<Job['data']>(queue.name, options);
+    jobs.forEach(start);
+    return jobs.length === batchSize;
   };
-  const ended = loop().catch(onError);
+  const polling = startPolling(POLL_MS, look, onError);
   return {
-    wake: () => alarm.ring(),
+    wake: polling.wake,
     async stop() {
       isStopped = true;
-      alarm.ring();
-      await ended;
+      await polling.stop();
+      await Promise.race([Promise.all(underWay), setTimeout(GRACE_MS, undefined, { ref: false })]);
+      await report();
     },
   };
 }

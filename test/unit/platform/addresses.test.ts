@@ -1,5 +1,13 @@
-import { expect, test } from 'vitest';
-import { isPublicAddress, publicLookup, refusalOfUrl } from '../../../src/platform/deliveries/addresses.ts';
+import { createSocket, type Socket } from 'node:dgram';
+import { lookup as resolveName } from 'node:dns/promises';
+import { once } from 'node:events';
+import type { LookupFunction } from 'node:net';
+import { afterEach, describe, expect, test } from 'vitest';
+import {
+  createPublicLookup,
+  isPublicAddress,
+  refusalOfUrl,
+} from '../../../src/platform/deliveries/addresses.ts';
 
 test.each([
   '127.0.0.1',
@@ -54,7 +62,48 @@ test('a public https URL is accepted, and with private addresses allowed so is l
   expect(refusalOfUrl('file:///etc/passwd', true)).toBeDefined();
 });
 
-test('a name that leads to this machine gets no connection', async () => {
-  const answer = await new Promise((resolve) => publicLookup('localhost', { all: true }, resolve));
-  expect(answer).toMatchObject({ message: 'localhost leads to an address that deliveries may not go to' });
+describe('a name', () => {
+  let server: Socket;
+  afterEach(() => server.close());
+
+  /** A name server that gives every name this IPv4 address, or never answers. */
+  async function startNameServer(address: string | undefined): Promise<LookupFunction> {
+    server = createSocket('udp4', (query, from) => {
+      if (address === undefined) return;
+      const isTypeA = query.readUInt16BE(query.indexOf(0, 12) + 1) === 1;
+      const answer = Buffer.from(query);
+      answer.writeUInt16BE(0x8180, 2);
+      answer.writeUInt16BE(isTypeA ? 1 : 0, 6);
+      const record = [0xc0, 0x0c, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, ...address.split('.').map(Number)];
+      server.send(Buffer.concat([answer, Buffer.from(isTypeA ? record : [])]), from.port, from.address);
+    });
+    server.bind(0, '127.0.0.1');
+    await once(server, 'listening');
+    return createPublicLookup([`127.0.0.1:${server.address().port}`]);
+  }
+
+  const ask = (lookup: LookupFunction) =>
+    new Promise((resolve) => {
+      lookup('hooks.example.com', { all: true }, (error, addresses) => resolve(error ?? addresses));
+    });
+
+  test('that leads to this machine gets no connection', async () => {
+    const answer = await ask(await startNameServer('127.0.0.1'));
+    expect(answer).toMatchObject({
+      message: 'hooks.example.com leads to an address that deliveries may not go to',
+    });
+  });
+
+  test('that leads to the internet is connected to at the address that was checked', async () => {
+    expect(await ask(await startNameServer('8.8.8.8'))).toEqual([{ address: '8.8.8.8', family: 4 }]);
+  });
+
+  test('whose server keeps silent delays no other lookup of the process', async () => {
+    const lookup = await startNameServer(undefined);
+    let failed = 0;
+    const silent = Array.from({ length: 64 }, () => ask(lookup).then(() => failed++));
+    await resolveName('localhost');
+    expect(failed).toBe(0);
+    await Promise.all(silent);
+  }, 30_000);
 });

@@ -1,0 +1,118 @@
+import { sql } from 'kysely';
+import type { Database } from '../database/schema.ts';
+import type { WaitingSubscription } from './shares.ts';
+
+/** A delivery that this process has taken from the queue, with what one attempt needs. */
+export interface ClaimedDelivery {
+  readonly deliveryId: string;
+  readonly subscriptionId: string;
+  /** As in `WaitingSubscription`. */
+  readonly owner: string;
+  readonly eventId: string;
+  /** The event as it is sent, but for its serialisation. */
+  readonly payload: unknown;
+  readonly url: string;
+  readonly secret: string;
+  /** Whether the subscription is paused because its endpoint failed. */
+  readonly isProbe: boolean;
+  /** Failed attempts since the delivery was queued. */
+  readonly failures: number;
+}
+
+/**
+ * Queues deliveries that are in the log, with `db`'s transaction. One that is queued already stays as it is, so asking
+ * twice sends once.
+ */
+export async function queueDeliveries(
+  db: Database,
+  deliveries: readonly { readonly id: string; readonly subscription_id: string }[],
+  dueAt: Date,
+): Promise<void> {
+  if (deliveries.length === 0) return;
+  const rows = deliveries.map(({ id, subscription_id }) => ({
+    delivery_id: id,
+    subscription_id,
+    due_at: dueAt,
+  }));
+  await db
+    .insertInto('delivery_queue')
+    .values(rows)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** Makes every delivery of a subscription that waits for a retry due now. */
+export async function hastenDeliveries(db: Database, subscriptionId: string, now: Date): Promise<void> {
+  await db
+    .updateTable('delivery_queue')
+    .set({ due_at: now })
+    .where('subscription_id', '=', subscriptionId)
+    .where('is_under_way', '=', false)
+    .execute();
+}
+
+/**
+ * The subscriptions that have something to send now, longest waiting first. Costs an index probe for each subscription
+ * in the queue, whatever the number of its deliveries (a loose index scan).
+ */
+export async function findWaiting(db: Database, now: Date): Promise<WaitingSubscription[]> {
+  const { rows } = await sql<{ id: string; owner: string; is_probe: boolean }>`
+    with recursive queued as (
+      (select subscription_id from delivery_queue order by subscription_id limit 1)
+      union all
+      select (
+        select next.subscription_id from delivery_queue next
+        where next.subscription_id > queued.subscription_id order by next.subscription_id limit 1
+      )
+      from queued where queued.subscription_id is not null
+    )
+    select subscriptions.id, scope_type || ' ' || scope_id as owner, status <> 'Active' as is_probe
+    from queued
+    join subscriptions on subscriptions.id = queued.subscription_id
+    cross join lateral (
+      select due_at from delivery_queue first
+      where first.subscription_id = queued.subscription_id order by due_at limit 1
+    ) head
+    where head.due_at <= ${now} and (status = 'Active' or probe_at <= ${now})
+    order by head.due_at
+  `.execute(db);
+  return rows.map(({ id, owner, is_probe }) => ({ id, owner, isProbe: is_probe }));
+}
+
+/**
+ * Takes so many due deliveries of each subscription, which no other process takes before `leaseEnd`. A process that
+ * dies leaves them to be taken again then: at least once, never lost.
+ */
+export async function claimDeliveries(
+  db: Database,
+  slots: ReadonlyMap<string, number>,
+  now: Date,
+  leaseEnd: Date,
+): Promise<ClaimedDelivery[]> {
+  const shares = [...slots].map(([id, count]) => ({ id, count }));
+  const { rows } = await sql<ClaimedDelivery>`
+    with due as (
+      select oldest.delivery_id
+      from json_to_recordset(${JSON.stringify(shares)}::text::json) as share (id text, count int)
+      cross join lateral (
+        select delivery_id from delivery_queue
+        where subscription_id = share.id and due_at <= ${now}
+        order by due_at limit share.count for update skip locked
+      ) oldest
+    ), claimed as (
+      update delivery_queue set due_at = ${leaseEnd}, is_under_way = true from due
+      where delivery_queue.delivery_id = due.delivery_id
+      returning delivery_queue.delivery_id, delivery_queue.failures
+    )
+    select claimed.delivery_id as "deliveryId", claimed.failures,
+      deliveries.subscription_id as "subscriptionId", deliveries.event_id as "eventId",
+      events.payload, subscriptions.url, subscriptions.secret,
+      subscriptions.scope_type || ' ' || subscriptions.scope_id as owner,
+      subscriptions.status <> 'Active' as "isProbe"
+    from claimed
+    join deliveries on deliveries.id = claimed.delivery_id
+    join events on events.id = deliveries.event_id
+    join subscriptions on subscriptions.id = deliveries.subscription_id
+  `.execute(db);
+  return rows;
+}
