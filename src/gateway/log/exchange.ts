@@ -1,11 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { requestIdFrom } from '../../domain/request-id.ts';
 import type { GatewayParts } from '../parts.ts';
 import type { Exchange } from '../types.ts';
 import { writeAccessLine } from './access-log.ts';
-
-/** A request id that a client may choose (DESIGN: 1 to 128 of these), so that no log line can be forged with one. */
-const SANE_REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** What is known of a request at its beginning; its end is counted and logged, however it comes. */
 export function beginExchange(
@@ -13,8 +10,7 @@ export function beginExchange(
   response: ServerResponse,
   parts: GatewayParts,
 ): Exchange {
-  const wanted = request.headers['x-request-id'];
-  const requestId = typeof wanted === 'string' && SANE_REQUEST_ID.test(wanted) ? wanted : randomUUID();
+  const requestId = requestIdFrom(request.headers['x-request-id']);
   const exchange: Exchange = { requestId, method: request.method ?? '', startedMs: performance.now() };
   if (parts.isDraining()) response.shouldKeepAlive = false;
   response.on('close', () => {

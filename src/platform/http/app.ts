@@ -1,7 +1,7 @@
 import { type FastifyInstance, fastify, LogController } from 'fastify';
+import { requestIdFrom } from '../../domain/request-id.ts';
 import type { Database } from '../database/schema.ts';
 import type { PlatformSettings } from '../settings.ts';
-import { requestIdOf } from './call.ts';
 import { loadContract } from './contract.ts';
 import { answerProblems } from './refusals.ts';
 import { bindContract, type Handlers } from './routes.ts';
@@ -18,7 +18,7 @@ export function buildApp(
     logger: { level: settings.logLevel },
     logController: new LogController({ disableRequestLogging: true }),
     forceCloseConnections: true,
-    genReqId: requestIdOf,
+    genReqId: (request) => requestIdFrom(request.headers['x-request-id']),
     // An unknown member is refused by name, never silently removed; every fault is reported at once.
     ajv: {
       customOptions: { removeAdditional: false, coerceTypes: true, useDefaults: true, allErrors: true },

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { PlatformError } from './problems.ts';
 
@@ -19,14 +18,6 @@ export interface Call {
   readonly query: Readonly<Record<string, string | number | undefined>>;
   readonly body: unknown;
   readonly idempotencyKey: string | undefined;
-}
-
-const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
-
-/** The gateway's request id where there is one, else a new one. */
-export function requestIdOf(request: { headers: Readonly<Record<string, unknown>> }): string {
-  const given = request.headers['x-request-id'];
-  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
 }
 
 /** Reads the request; 401 when it did not come through the gateway, which alone says who acts. */
