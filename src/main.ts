@@ -10,6 +10,7 @@ import { explain } from './commands/prices/explain.ts';
 import { FORMATS, operations } from './commands/prices/operations.ts';
 import { REMEMBERED_HOURS, revoke } from './commands/revoke.ts';
 import { start } from './commands/start.ts';
+import { maskUrls } from './config/reader/mask.ts';
 
 const { version, description } = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
@@ -65,6 +66,6 @@ for (const command of program.commands) command.version(version);
 try {
   await program.parseAsync();
 } catch (error) {
-  process.stderr.write(`${failureText(error)}\n`);
+  process.stderr.write(`${maskUrls(failureText(error))}\n`);
   process.exitCode = 1;
 }

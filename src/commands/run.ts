@@ -1,15 +1,17 @@
 /** Puts a configured gateway together and opens its two ports: what `start` and `demo` share. */
 import { setTimeout } from 'node:timers/promises';
-import { pino } from 'pino';
+import type { Logger } from 'pino';
 import { createMetrics } from '../admin/metrics.ts';
 import { createAdminServer } from '../admin/server.ts';
 import type { Settings } from '../config/settings.ts';
 import { Buckets } from '../gateway/buckets.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { PriceList } from '../gateway/operations.ts';
+import type { StoreObserver } from '../store/observer.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import type { Configuration } from './configuration.ts';
+import { openLog } from './log/log.ts';
 import { followConfiguration, type Reloadable } from './reload.ts';
 import { runIdentity } from './run-identity.ts';
 import { observeStore } from './store-log.ts';
@@ -27,11 +29,14 @@ export interface RunningGateway {
   drain(): Promise<void>;
 }
 
-export async function runGateway(configuration: Configuration): Promise<RunningGateway> {
+export async function runGateway(
+  configuration: Configuration,
+  log: Logger = openLog(configuration.settings.log.level),
+): Promise<RunningGateway> {
   const { settings, limits, operations } = configuration;
-  const log = pino({ level: settings.log.level });
   const metrics = createMetrics();
-  const store = openStore(settings.store, observeStore(metrics, log));
+  const storeObserver = observeStore(metrics, log);
+  const store = openStore(settings.store, storeObserver);
   const identity = runIdentity(configuration, metrics, log);
   const prices = new PriceList(operations, settings.operations.unlisted, settings.upstream.pathProfile.case);
   const buckets = new Buckets(settings.store.keyPrefix, limits);
@@ -73,7 +78,7 @@ export async function runGateway(configuration: Configuration): Promise<RunningG
     await close();
   };
   try {
-    await Promise.all([untilAnswering(store, settings.store.keyPrefix), identity.ready]);
+    await Promise.all([untilAnswering(store, settings.store.keyPrefix, storeObserver), identity.ready]);
     // Copies: fastify adds a callback to the options that it is given.
     const url = await gateway.listen({ ...settings.listen });
     const adminUrl = await admin.listen({ ...settings.admin });
@@ -103,11 +108,20 @@ function withHost(url: string, host: string): string {
 const STORE_WAIT_MS = 1_000;
 const STORE_LOOK_MS = 10;
 
-/** Waits until the store answers, for a moment at most: a dead store must not keep the gateway from starting. */
-async function untilAnswering(store: Store, keyPrefix: string): Promise<void> {
+/**
+ * Waits until the store answers, for a moment at most: a dead store must not keep the gateway from starting. The observer
+ * gets the reason why it has not answered.
+ */
+async function untilAnswering(store: Store, keyPrefix: string, observer: StoreObserver): Promise<void> {
   const look = { buckets: [{ key: `${keyPrefix}:1:start`, limit: 1 }], cost: 1, windowSeconds: 1 };
   const giveUpMs = performance.now() + STORE_WAIT_MS;
-  while ((await store.peek(look)).outcome === 'uncounted' && performance.now() < giveUpMs) {
+  for (;;) {
+    const decision = await store.peek(look);
+    if (decision.outcome !== 'uncounted') return;
+    if (performance.now() >= giveUpMs) {
+      observer.uncounted(decision.reason, 0);
+      return;
+    }
     await setTimeout(STORE_LOOK_MS);
   }
 }

@@ -1,8 +1,13 @@
 import { readConfiguration } from './configuration.ts';
+import { openLog } from './log/log.ts';
+import { logProcessOutput } from './log/process-output.ts';
 import { closeOnSignal, runGateway } from './run.ts';
 
-/** `weir start`: the gateway, until a signal ends it. */
+/** `weir start`: the gateway, until a signal ends it. Once its files are read, it writes nothing but JSON lines. */
 export async function start({ config }: { config: string }): Promise<void> {
-  const gateway = await runGateway(await readConfiguration(config, process.env));
+  const configuration = await readConfiguration(config, process.env);
+  const log = openLog(configuration.settings.log.level);
+  logProcessOutput(log);
+  const gateway = await runGateway(configuration, log);
   closeOnSignal(gateway.close, gateway.drain);
 }

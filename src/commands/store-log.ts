@@ -1,37 +1,61 @@
 import type { Logger } from 'pino';
 import type { StoreObserver } from '../store/observer.ts';
+import type { UncountedReason } from '../store/store.ts';
 
-/** A store that is gone fails to connect every second, and a limping Cluster fails and answers by turns. */
+/** A store that is gone fails to connect twice a second, and a Cluster with one bad node fails and counts by turns. */
 const QUIET_MS = 10_000;
 
-/** The store's metrics, and a log line when it begins to fail, and one when it counts again. */
-export function observeStore(metrics: StoreObserver, log: Logger): StoreObserver {
+/** A refusal lasts until somebody corrects the settings: it is repeated for as long as that takes. */
+const REPEAT_MS = 60_000;
+
+/**
+ * The store's metrics, and log lines: when the store begins to fail and why, while it goes on to fail, and when it counts
+ * again. A store that refuses the gateway's password, certificate or commands is an error of the configuration.
+ */
+export function observeStore(
+  metrics: StoreObserver,
+  log: Logger,
+  nowMs: () => number = () => performance.now(),
+): StoreObserver {
   let isFailing = false;
-  let quietUntilMs = 0;
-  const fails = (details: object): void => {
-    const nowMs = performance.now();
-    if (isFailing && nowMs < quietUntilMs) return;
+  let lastReason: UncountedReason | undefined;
+  const quietUntilMs = new Map<UncountedReason | undefined, number>();
+  const fails = (reason: UncountedReason | undefined, details: object): void => {
+    const now = nowMs();
+    if (now < (quietUntilMs.get(reason) ?? now)) return;
+    quietUntilMs.set(reason, now + (reason === 'auth' ? REPEAT_MS : QUIET_MS));
     isFailing = true;
-    quietUntilMs = nowMs + QUIET_MS;
-    log.warn(details, 'the store fails: requests go on uncounted');
+    if (reason === 'auth') {
+      log.error(
+        { reason, ...details },
+        'the store refuses the gateway: nothing is counted until its settings are right',
+      );
+    } else log.warn({ reason, ...details }, 'the store fails: requests go on uncounted');
   };
   return {
-    uncounted: (reason, points) => metrics.uncounted(reason, points),
+    uncounted(reason, points) {
+      metrics.uncounted(reason, points);
+      lastReason = reason;
+      if (reason === 'auth') fails(reason, {});
+    },
     answeredLate: (points) => metrics.answeredLate(points),
     deniedFromMemory: () => metrics.deniedFromMemory(),
     called(decisions, roundTripUs) {
       metrics.called(decisions, roundTripUs);
       if (!isFailing) return;
       isFailing = false;
+      for (const [reason, untilMs] of quietUntilMs)
+        quietUntilMs.set(reason, Math.min(untilMs, nowMs() + QUIET_MS));
       log.info('the store counts');
     },
     breakerChanged(route, state) {
       metrics.breakerChanged(route, state);
-      if (state === 'open') fails({ route });
+      if (state === 'open') fails(lastReason, { route });
     },
     connectionFailed(reason, message) {
       metrics.connectionFailed(reason, message);
-      fails({ reason, problem: message });
+      lastReason = reason;
+      fails(reason, { problem: message });
     },
   };
 }

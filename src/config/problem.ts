@@ -1,3 +1,5 @@
+import { maskUrls } from './reader/mask.ts';
+
 /** One thing wrong with the configuration. */
 export interface Problem {
   /** Where it was found: a file as the user named it, or an environment variable. */
@@ -11,8 +13,12 @@ export interface Problem {
   readonly hint?: string;
 }
 
-/** `weir.yaml:3: listen: unknown key "prot": did you mean "port"?` */
+/** `weir.yaml:3: listen: unknown key "prot": did you mean "port"?`, without the credentials of any URL. */
 export function formatProblem(problem: Problem): string {
+  return maskUrls(unmasked(problem));
+}
+
+function unmasked(problem: Problem): string {
   const where = problem.line === undefined ? problem.source : `${problem.source}:${problem.line}`;
   const what = problem.path === '' ? problem.message : `${problem.path}: ${problem.message}`;
   return problem.hint === undefined ? `${where}: ${what}` : `${where}: ${what}: ${problem.hint}`;

@@ -1,17 +1,10 @@
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
 import type { StoreObserver } from './observer.ts';
+import { Reconnection } from './redis/reconnection.ts';
 import { reasonOf } from './redis-failures.ts';
 import type { LinkEvents, RedisLink } from './redis-link.ts';
-import {
-  accessOptions,
-  commonOptions,
-  keepAlive,
-  nameConnection,
-  type RemoteSettings,
-  readUrl,
-  reconnectDelayMs,
-} from './redis-options.ts';
+import { accessOptions, commonOptions, type RemoteSettings, readUrl } from './redis-options.ts';
 import type { UncountedReason } from './store.ts';
 
 export interface ClusterSettings extends RemoteSettings {
@@ -25,19 +18,22 @@ export function openClusterLink(
   observer: StoreObserver,
   events: LinkEvents,
 ): RedisLink {
-  const cluster = connect(settings);
+  const reconnection = new Reconnection();
+  const cluster = connect(settings, reconnection.nextDelayMs);
   const nodes = new Map<string, Redis>();
   let problem: UncountedReason = 'disconnected';
-  const failed = (error: Error): void => {
-    problem = reasonOf(error.message);
-    observer.connectionFailed(problem, error.message);
+  const failed = ({ message, lastNodeError }: Error & { readonly lastNodeError?: Error }): void => {
+    // "Failed to refresh slots cache" says less than what the last node answered.
+    const cause = lastNodeError?.message ?? message;
+    problem = reasonOf(cause);
+    observer.connectionFailed(problem, cause);
   };
   cluster.on('error', failed);
   cluster.on('node error', failed);
   cluster.on('+node', (node: Redis) => {
     nodes.set(addressOf(node), node);
     node.on('ready', () => {
-      nameConnection(node);
+      reconnection.introduce(node).catch(() => {});
       events.ready();
     });
     node.on('close', () => events.lost());
@@ -58,7 +54,7 @@ export function openClusterLink(
       // Without a node the call goes to any other, which names the slot's new one.
       return node === undefined || node.status === 'ready' ? undefined : 'disconnected';
     },
-    close: keepAlive(cluster),
+    close: reconnection.keepAlive(cluster),
   };
 }
 
@@ -71,7 +67,7 @@ function addressOf(node: Redis): string {
   return `${node.options.host}:${node.options.port}`;
 }
 
-function connect(settings: ClusterSettings): Cluster {
+function connect(settings: ClusterSettings, clusterRetryStrategy: () => number): Cluster {
   const [first] = settings.nodes.map((url) => readUrl(url));
   const access = {
     ...(first?.username === undefined ? {} : { username: first.username }),
@@ -85,7 +81,7 @@ function connect(settings: ClusterSettings): Cluster {
       redisOptions: { ...commonOptions(settings), ...access },
       enableOfflineQueue: false,
       enableReadyCheck: false,
-      clusterRetryStrategy: reconnectDelayMs,
+      clusterRetryStrategy,
       // A call whose connection broke may have been counted: never again. Where nothing ran, the breaker's probe asks.
       retryDelayOnFailover: 0,
       retryDelayOnClusterDown: 0,

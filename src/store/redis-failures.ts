@@ -5,6 +5,8 @@ const REASONS: ReadonlyMap<string, UncountedReason> = new Map([
   ['WRONGPASS', 'auth'],
   ['NOAUTH', 'auth'],
   ['NOPERM', 'auth'],
+  // Protected mode: without a password, only its own machine may connect.
+  ['DENIED', 'auth'],
   ['LOADING', 'loading'],
   ['READONLY', 'readonly'],
   ['NOREPLICAS', 'readonly'],
@@ -23,10 +25,12 @@ const REASONS: ReadonlyMap<string, UncountedReason> = new Map([
 
 /** What ioredis says where the connection itself fails. */
 const DISCONNECTED =
-  /connection (is )?closed?|isn't writeable|isn't ready|is ended|ECONN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EPIPE|ENOTFOUND|EAI_AGAIN|socket|sentinels? |startup nodes|slots cache|max retries/i;
+  /connection (is |was )?closed?|isn't writeable|isn't ready|is ended|ECONN|ETIMEDOUT|timed out|EHOSTUNREACH|ENETUNREACH|EPIPE|ENOTFOUND|EAI_AGAIN|socket|sentinels? |startup nodes|slots cache|max retries/i;
 
 /** The reason that an error of Redis or of its connection stands for. */
 export function reasonOf(message: string): UncountedReason {
+  const cause = /^All sentinels .* Last error: (.+)$/s.exec(message)?.[1];
+  if (cause !== undefined) return reasonOf(cause);
   const known = REASONS.get(message.split(' ', 1)[0] ?? '');
   if (known !== undefined) return known;
   if (message.includes('max number of clients')) return 'maxclients';

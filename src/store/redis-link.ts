@@ -1,15 +1,8 @@
 import { Redis } from 'ioredis';
 import type { StoreObserver } from './observer.ts';
+import { Reconnection } from './redis/reconnection.ts';
 import { reasonOf } from './redis-failures.ts';
-import {
-  accessOptions,
-  commonOptions,
-  keepAlive,
-  nameConnection,
-  type RemoteSettings,
-  readUrl,
-  reconnectDelayMs,
-} from './redis-options.ts';
+import { accessOptions, commonOptions, type RemoteSettings, readUrl } from './redis-options.ts';
 import type { RedisClient } from './redis-scripts.ts';
 import type { UncountedReason } from './store.ts';
 
@@ -36,13 +29,20 @@ export interface RedisLink {
   close(): void;
 }
 
-/** What a link tells its store. */
+/** What a link reports to its store. */
 export interface LinkEvents {
   /** A server can be called again. */
   ready(): void;
   /** A connection is gone, and with it what was known of the buckets behind it. */
   lost(): void;
 }
+
+/** For a server that closes the connection without an error of its own: ioredis does not call that a failure. */
+const CLOSED_UNANSWERED =
+  'the connection was closed before any answer: is this a Redis, and does it expect TLS where the settings have none?';
+
+/** A Redis without TLS waits for the rest of what it takes for a command. */
+const NO_HANDSHAKE = ': the port may not speak TLS, which the settings ask for';
 
 const SENTINEL_PORT = 26_379;
 const THE_ONLY_GROUP = 0;
@@ -54,38 +54,78 @@ export function openLink(
   observer: StoreObserver,
   events: LinkEvents,
 ): RedisLink {
-  const client = settings.kind === 'redis' ? connectSingle(settings) : connectSentinel(settings);
-  let problem: UncountedReason = 'disconnected';
-  client.on('error', (error: Error) => {
-    problem = reasonOf(error.message);
-    observer.connectionFailed(problem, error.message);
-  });
-  client.on('ready', () => {
-    problem = 'disconnected';
-    nameConnection(client);
-    events.ready();
-  });
-  client.on('close', () => events.lost());
+  const reconnection = new Reconnection();
+  const { nextDelayMs } = reconnection;
+  const client =
+    settings.kind === 'redis' ? connectSingle(settings, nextDelayMs) : connectSentinel(settings, nextDelayMs);
   return {
     client,
     groupOf: () => THE_ONLY_GROUP,
     routeOf: () => THE_ONLY_ROUTE,
-    problemOf: () => (client.status === 'ready' ? undefined : problem),
-    close: keepAlive(client),
+    ...watchConnection(client, reconnection, observer, events),
   };
 }
 
-function connectSingle(settings: SingleSettings): Redis {
+/** Reports why the connection fails, and keeps it alive until it is closed. */
+function watchConnection(
+  client: Redis,
+  reconnection: Reconnection,
+  observer: StoreObserver,
+  events: LinkEvents,
+): Pick<RedisLink, 'problemOf' | 'close'> {
+  let problem: UncountedReason = 'disconnected';
+  let state: 'unanswered' | 'failed' | 'answered' | 'closed' = 'unanswered';
+  const become = (next: typeof state): void => {
+    if (state !== 'closed') state = next;
+  };
+  const failed = (message: string, reason = reasonOf(message)): void => {
+    if (state === 'closed') return;
+    become('failed');
+    problem = reason;
+    observer.connectionFailed(reason, message);
+  };
+  const answered = (): void => {
+    become('answered');
+    problem = 'disconnected';
+  };
+  // An error that is none of the server's own is reported by the event `close`.
+  const turnedAway = ({ message }: Error): void => {
+    if (reasonOf(message) !== 'disconnected') failed(message);
+  };
+  client.on('connecting', () => become('unanswered'));
+  client.on('error', ({ message }: Error) => {
+    const isSilent = message === 'connect ETIMEDOUT' && client.options.tls !== undefined;
+    failed(isSilent ? message + NO_HANDSHAKE : message, reasonOf(message));
+  });
+  client.on('ready', () => {
+    reconnection.introduce(client).then(answered, turnedAway);
+    events.ready();
+  });
+  client.on('close', () => {
+    if (state === 'unanswered') failed(CLOSED_UNANSWERED, 'disconnected');
+    events.lost();
+  });
+  const disconnect = reconnection.keepAlive(client);
+  return {
+    problemOf: () => (client.status === 'ready' ? undefined : problem),
+    close() {
+      become('closed');
+      disconnect();
+    },
+  };
+}
+
+function connectSingle(settings: SingleSettings, retryStrategy: () => number): Redis {
   return new Redis({
     ...commonOptions(settings),
     ...readUrl(settings.url),
     ...accessOptions(settings),
     enableOfflineQueue: false,
-    retryStrategy: reconnectDelayMs,
+    retryStrategy,
   });
 }
 
-function connectSentinel(settings: SentinelSettings): Redis {
+function connectSentinel(settings: SentinelSettings, retryStrategy: () => number): Redis {
   const sentinels = settings.sentinels.map((url) => readUrl(url, SENTINEL_PORT));
   const [first] = sentinels;
   const access = accessOptions(settings);
@@ -99,11 +139,11 @@ function connectSentinel(settings: SentinelSettings): Redis {
     ...(first?.tls === undefined ? {} : { sentinelTLS: access.tls ?? first.tls }),
     enableTLSForSentinelMode: access.tls !== undefined,
     sentinelCommandTimeout: 1000,
-    sentinelRetryStrategy: reconnectDelayMs,
-    sentinelReconnectStrategy: reconnectDelayMs,
+    sentinelRetryStrategy: retryStrategy,
+    sentinelReconnectStrategy: retryStrategy,
     failoverDetector: true,
     enableOfflineQueue: false,
-    retryStrategy: reconnectDelayMs,
+    retryStrategy,
     // A primary's role is read from INFO once it is ready; one that became a replica is left for the new primary.
     enableReadyCheck: true,
     maxLoadingRetryTime: 500,

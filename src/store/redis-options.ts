@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
-import type { Cluster, Redis, RedisOptions } from 'ioredis';
+import type { RedisOptions } from 'ioredis';
+import './redis/protected-mode.ts';
 
 /** ioredis types its constructors by `replyMapping`, which the scripts have no use for. */
 type ConnectOptions = Omit<RedisOptions, 'replyMapping'>;
@@ -24,7 +25,6 @@ export interface TlsSettings {
 
 /** A socket that owes an answer for this long is dead; so is an attempt to connect. */
 const SILENCE_MS = 1000;
-const LONGEST_RECONNECT_MS = 500;
 
 /**
  * Nothing is queued, resent or retried: a charge that cannot be sent now fails now, and one whose connection broke
@@ -41,38 +41,6 @@ export function commonOptions(settings: RemoteSettings): ConnectOptions {
     enableReadyCheck: false,
     disableClientInfo: true,
   };
-}
-
-/**
- * Names the connection for CLIENT LIST. Not by ioredis's `connectionName`: sent along with HELLO, it makes ioredis drop
- * the words with which a server that is full hangs up.
- */
-export function nameConnection(client: Redis): void {
-  client.client('SETNAME', 'weir').catch(() => {});
-}
-
-/**
- * Has the client connect again when ioredis has given up, as it does where a Sentinel's news of a failover reaches it in
- * the middle of connecting. Returns what ends the client for good.
- */
-export function keepAlive(client: Redis | Cluster): () => void {
-  let isClosed = false;
-  client.on('end', () => {
-    if (isClosed) return;
-    setTimeout(() => {
-      if (!isClosed && client.status === 'end') client.connect().catch(() => {});
-    }, reconnectDelayMs(1));
-  });
-  return () => {
-    isClosed = true;
-    client.disconnect();
-  };
-}
-
-/** Soon at first, then doubling up to half a second; replicas that lost the same Redis come back scattered. */
-export function reconnectDelayMs(attempt: number): number {
-  const delayMs = Math.min(LONGEST_RECONNECT_MS, 20 * 2 ** Math.min(attempt - 1, 10));
-  return Math.round(delayMs * (0.75 + Math.random() / 2));
 }
 
 /** Address, credentials and database of a `redis://` or `rediss://` URL. */

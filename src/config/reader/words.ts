@@ -1,3 +1,4 @@
+import { maskUrl } from './mask.ts';
 import { isMapping, kindOf, type SchemaNode } from './schema-node.ts';
 
 /** What a setting takes, in words: `a whole number from 0 to 65535`. */
@@ -34,14 +35,14 @@ export function listed(words: readonly string[]): string {
   return unique.length === 0 ? last : `${unique.join(', ')} or ${last}`;
 }
 
-/** A value as a message may quote it: short, and for a secret not at all. */
+/** A value as a message may quote it: short, without the credentials of a URL, and for a secret not at all. */
 export function described(value: unknown, schema: SchemaNode): string {
   if (value === null || value === undefined) return 'nothing';
   if (value === '') return 'empty';
   if (Array.isArray(value)) return 'a list';
   if (isMapping(value)) return 'a mapping';
   if (schema.secret) return 'a value of another form';
-  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
+  const text = typeof value === 'string' ? JSON.stringify(maskUrl(value)) : String(value);
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
 

@@ -1,0 +1,51 @@
+import { Console } from 'node:console';
+import { Writable } from 'node:stream';
+import type { Logger } from 'pino';
+
+/** A library that complains at each attempt to connect would fill the log. */
+const QUIET_MS = 60_000;
+const MOST_REMEMBERED = 100;
+
+/**
+ * Sends to the log what would otherwise be printed beside it, so that this process writes nothing but JSON lines: what
+ * libraries print on the console, Node's warnings, and the error that ends the process. A text that repeats is written
+ * once a minute.
+ */
+export function logProcessOutput(log: Logger, nowMs: () => number = () => performance.now()): void {
+  const isNew = quietly(nowMs);
+  globalThis.console = new Console(
+    lines((text) => {
+      if (isNew(text)) log.warn({ problem: text }, 'a library printed a message');
+    }),
+  );
+  process.removeAllListeners('warning');
+  process.on('warning', ({ name, message }) => {
+    if (isNew(message)) log.warn({ warning: name, problem: message }, 'a warning of Node');
+  });
+  process.on('uncaughtException', (error) => {
+    log.fatal({ err: error }, 'weir ends because of an error that nothing handles');
+    process.exit(1);
+  });
+}
+
+/** Whether a text was not seen within the last minute. */
+function quietly(nowMs: () => number): (text: string) => boolean {
+  const quietUntilMs = new Map<string, number>();
+  return (text) => {
+    const now = nowMs();
+    if ((quietUntilMs.get(text) ?? now) > now) return false;
+    if (quietUntilMs.size >= MOST_REMEMBERED) quietUntilMs.clear();
+    quietUntilMs.set(text, now + QUIET_MS);
+    return true;
+  };
+}
+
+function lines(write: (text: string) => void): Writable {
+  return new Writable({
+    decodeStrings: false,
+    write(chunk, _encoding, done) {
+      write(String(chunk).trimEnd());
+      done();
+    },
+  });
+}

@@ -1,0 +1,164 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { startRedisServer } from '../fixtures/redis-server.ts';
+import { startTlsRedis } from '../fixtures/redis-tls.ts';
+import { startUpstream } from '../fixtures/upstream.ts';
+import { startWeir, type WeirProcess } from '../fixtures/weir-process.ts';
+
+const closing: (() => Promise<unknown> | unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+interface Line {
+  readonly level: number;
+  readonly reason?: string;
+  readonly problem?: string;
+}
+
+const ERROR = 50;
+const WARNING = 40;
+
+/** `weir start` with a store, once its log has named a reason. */
+async function startUntilNamed(store: object): Promise<{ weir: WeirProcess; named: Line }> {
+  const upstream = await startUpstream();
+  closing.push(() => upstream.close());
+  const weir = await startWeir({ upstreamUrl: upstream.url, store: { ...store } });
+  closing.push(() => weir.close());
+  await fetch(`${weir.url}/v3/things`, { headers: { Authorization: 'Bearer person' } });
+  const named = await vi.waitFor(
+    () => {
+      const line = parsed(weir.lines).find(({ reason, level }) => level >= WARNING && reason !== undefined);
+      expect(line, weir.lines.join('\n')).toBeDefined();
+      return line;
+    },
+    { timeout: 20_000, interval: 20 },
+  );
+  if (named === undefined) throw new Error('unreachable');
+  return { weir, named };
+}
+
+/** Every line as JSON; throws at the first that is none. */
+function parsed(lines: readonly string[]): Line[] {
+  return lines.map((line) => JSON.parse(line) as Line);
+}
+
+async function metricsOf({ adminUrl }: WeirProcess): Promise<string> {
+  return (await fetch(`${adminUrl}/metrics`)).text();
+}
+
+async function serve(answer: (socket: Socket) => void): Promise<{ url: string; server: Server }> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket));
+    answer(socket);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  closing.push(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return { url: `redis://:a-password@127.0.0.1:${(server.address() as AddressInfo).port}`, server };
+}
+
+const PROTECTED =
+  '-DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the default user.\r\n';
+
+/** An address that Redis does not take for its own machine. */
+const outside = Object.values(networkInterfaces())
+  .flat()
+  .find((one) => one?.family === 'IPv4' && !one.internal)?.address;
+
+describe('a store that refuses the gateway is an error in the log and a reason in the metrics', () => {
+  it.skipIf(outside === undefined)(
+    'a real Redis in protected mode (needs an address besides the loopback)',
+    async () => {
+      const redis = await startRedisServer({ args: ['--bind', '0.0.0.0', '--protected-mode', 'yes'] });
+      closing.push(() => redis.stop());
+      const url = `redis://:a-password@${outside}:${redis.port}`;
+      const { weir, named } = await startUntilNamed({ kind: 'redis', url });
+      expect(named).toMatchObject({
+        level: ERROR,
+        reason: 'auth',
+        problem: expect.stringContaining('DENIED'),
+      });
+      expect(await metricsOf(weir)).toMatch(/weir_store_connection_failures_total\{reason="auth"\} [1-9]/);
+      expect(weir.errorLines).toEqual([]);
+    },
+  );
+
+  it.each(['redis', 'cluster', 'sentinel'])('%s: protected mode prints nothing but JSON', async (kind) => {
+    const { url } = await serve((socket) => socket.end(PROTECTED));
+    const addresses = {
+      redis: { url },
+      cluster: { nodes: [url] },
+      sentinel: { sentinels: [url], name: 'x' },
+    };
+    const { weir, named } = await startUntilNamed({ kind, ...addresses[kind as keyof typeof addresses] });
+    // ioredis hides what a Sentinel answered before it closed the connection.
+    if (kind !== 'sentinel') expect(named).toMatchObject({ level: ERROR, reason: 'auth' });
+    expect(weir.errorLines).toEqual([]);
+    expect(parsed(weir.lines).length).toBeGreaterThan(0);
+  });
+
+  it('a wrong password, at a gateway that is ready all the same', async () => {
+    const redis = await startRedisServer({ args: ['--requirepass', 'right'] });
+    closing.push(() => redis.stop());
+    const url = redis.url.replace('//', '//:wrong-one@');
+    const { weir, named } = await startUntilNamed({ kind: 'redis', url });
+    expect(named).toMatchObject({
+      level: ERROR,
+      reason: 'auth',
+      problem: expect.stringContaining('WRONGPASS'),
+    });
+    expect((await fetch(`${weir.adminUrl}/readyz`)).status).toBe(200);
+    expect(weir.lines.join('\n')).not.toContain('wrong-one');
+  });
+
+  it('a user that may not run the scripts', async () => {
+    const redis = await startRedisServer({ args: ['--user', 'weir', 'on', '>pw', '~*', '-@all', '+hello'] });
+    closing.push(() => redis.stop());
+    const url = redis.url.replace('//', '//weir:pw@');
+    const { named } = await startUntilNamed({ kind: 'redis', url });
+    expect(named).toMatchObject({ level: ERROR, reason: 'auth' });
+  });
+});
+
+describe('a store that cannot be reached is a warning with what to look at', () => {
+  it('TLS spoken to a port that has none', async () => {
+    const redis = await startRedisServer();
+    closing.push(() => redis.stop());
+    const { named } = await startUntilNamed({ kind: 'redis', url: redis.url.replace('redis:', 'rediss:') });
+    expect(named).toMatchObject({ level: WARNING, reason: 'disconnected' });
+    expect(named.problem).toContain('may not speak TLS');
+  });
+
+  it('no TLS spoken to a port that wants it', async () => {
+    const redis = await startTlsRedis();
+    closing.push(() => redis.stop());
+    const { named } = await startUntilNamed({ kind: 'redis', url: redis.url.replace('rediss:', 'redis:') });
+    expect(named).toMatchObject({ level: WARNING, reason: 'disconnected' });
+  });
+
+  it('a port that accepts and closes', async () => {
+    const { url } = await serve((socket) => socket.end());
+    const { named } = await startUntilNamed({ kind: 'redis', url });
+    expect(named).toMatchObject({ level: WARNING, reason: 'disconnected' });
+    expect(named.problem).toMatch(/closed before any answer|ECONNRESET|EPIPE/);
+  });
+
+  it('a Redis with too many clients', async () => {
+    const redis = await startRedisServer({ args: ['--maxclients', '1'] });
+    closing.push(() => redis.stop());
+    const onlyClient = connect(redis.port, '127.0.0.1');
+    closing.push(() => onlyClient.destroy());
+    await once(onlyClient.setEncoding('utf8'), 'connect');
+    onlyClient.write('PING\r\n');
+    await once(onlyClient, 'data');
+    const { named } = await startUntilNamed({ kind: 'redis', url: redis.url });
+    expect(named).toMatchObject({ level: WARNING, reason: 'maxclients' });
+  });
+});
