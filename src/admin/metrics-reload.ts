@@ -24,7 +24,17 @@ export function reloadMetrics(registry: Registry): ReloadObserver {
     operations: gauge('operations'),
     identities: gauge('identities'),
   };
+  const limitsInfo = new Gauge({
+    name: 'weir_limits_info',
+    help: 'Always 1; `version` is the same at every replica that has the same limits and overrides in force.',
+    labelNames: ['version'],
+    registers,
+  });
   return {
+    limitsInForce(version) {
+      limitsInfo.reset();
+      limitsInfo.set({ version }, 1);
+    },
     reloaded(file) {
       reloads.inc({ file, outcome: 'success' });
       successful[file].set(1);

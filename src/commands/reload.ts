@@ -59,6 +59,7 @@ function followFiles(
 ): Following {
   const stateOf = (file: string) => files.source.stateOf(file);
   const told = (file: ReloadedFile) => ({ stateOf, ...reporter(file, observer, log) });
+  observer.limitsInForce(files.limits.version);
   let { limits, operations } = now;
   const limitsWatch = watchFiles<Limits>({
     ...told('limits'),
@@ -69,6 +70,7 @@ function followFiles(
       refuseCosts(operations, changed, settings);
       reloadable.limits(changed);
       limits = changed;
+      observer.limitsInForce(files.limits.version);
       operationsWatch.retry();
       told('limits').taken();
     },

@@ -25,6 +25,8 @@ export type ReloadedFile = 'limits' | 'operations' | 'identities';
 /** Who counts what became of changed files; the metrics implement it. */
 export interface ReloadObserver {
   reloaded(file: ReloadedFile): void;
+  /** These limits are in force: at the start, and after every change. */
+  limitsInForce(version: string): void;
   /** A change was refused, and what was in force stays in force. */
   reloadRefused(file: ReloadedFile): void;
 }

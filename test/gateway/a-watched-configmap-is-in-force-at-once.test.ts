@@ -113,6 +113,19 @@ it('limits: an invalid change is refused, and the next valid one is in force', a
   await expectLimit(gateway, 50);
 });
 
+it('limits: the metric shows the same version at every replica, and another one after a change', async () => {
+  const { server, gateway } = await watchLimits();
+  const other = await start({ limits: { file: mount(limitsOf(20)).file('limits.yaml') } });
+  const versionOf = async (one: TestGateway) =>
+    (await one.metrics()).match(/^weir_limits_info\{version="([0-9a-f]{12})"\} 1$/m)?.[1];
+  const before = await versionOf(gateway);
+  expect(before).toBeDefined();
+  expect(await versionOf(other)).toBe(before);
+  server.put('configmaps/weir-limits', limitsOf(50));
+  await expectLimit(gateway, 50);
+  expect(await versionOf(gateway)).not.toBe(before);
+});
+
 it('limits: without permission the mounted file is followed, and the metric says so', async () => {
   const { server, gateway, folder } = await watchLimits();
   server.refuse(403);

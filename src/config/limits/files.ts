@@ -33,6 +33,12 @@ export class LimitsFiles {
     this.#source = source;
   }
 
+  /** Names what was loaded last: the same for the same texts, wherever they are read. */
+  get version(): string {
+    const digests = this.#last?.sources.map(({ digest }) => digest) ?? [];
+    return hash('sha256', digests.join('\n')).slice(0, 12);
+  }
+
   /** The files as they are now: a folder may have got more of them. */
   files(): readonly string[] {
     return [this.#main, ...this.#overrides.flatMap((path) => filesIn(path, this.#source))];
@@ -78,7 +84,7 @@ export class LimitsFiles {
     }
     this.#cache = cache;
     if (problems.length > 0) throw new ConfigError(problems);
-    const sources = [...cache].map(([file, { maps }]) => ({ file, maps }));
+    const sources = [...cache].map(([file, known]) => ({ file, ...known }));
     if (this.#last !== undefined && isSame(this.#last.sources, sources)) return this.#last.limits;
     const limits = yield* merged(sources);
     this.#last = { sources, limits };
@@ -113,9 +119,8 @@ function settled<T>(result: PromiseSettledResult<T>): T {
 }
 
 /** One file's overrides; those of the limits file come first. */
-interface Source {
+interface Source extends Known {
   readonly file: string;
-  readonly maps: Parsed;
 }
 
 function isSame(a: readonly Source[], b: readonly Source[]): boolean {

@@ -74,6 +74,26 @@ describe('files of overrides', () => {
     expect(limitInForce(limits, 'account-read', 'a', 0).limit).toBe(9);
   });
 
+  test('have a version that says which texts were loaded, wherever they lie', async () => {
+    write('limits.yaml', 'windowSeconds: 2');
+    write('more/1.yaml', 'accounts: { b: { account-read: 2 } }');
+    const files = new LimitsFiles(main(), [more()]);
+    files.load();
+    const first = files.version;
+    expect(first).toMatch(/^[0-9a-f]{12}$/);
+    write('copy.yaml', 'windowSeconds: 2');
+    const copy = new LimitsFiles(join(folder, 'copy.yaml'), [more()]);
+    copy.load();
+    expect(copy.version).toBe(first);
+    write('more/1.yaml', 'accounts: { b: { account-read: 3 } }');
+    await files.reload();
+    expect(files.version).not.toBe(first);
+    write('more/1.yaml', 'accounts: { b: { account-read: many } }');
+    const second = files.version;
+    await expect(files.reload()).rejects.toThrow();
+    expect(files.version).toBe(second);
+  });
+
   test('that have not changed give the very limits that are in force', async () => {
     write('limits.yaml', '');
     write('more/1.yaml', 'accounts: { b: { account-read: 2 } }');
