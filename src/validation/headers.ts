@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FieldErrors } from '../domain/field-errors.ts';
+import { foldName } from '../domain/field-name.ts';
 import { checkValue, type ValueRule } from './parameter-value.ts';
 
 /** A header field that an operation declares. */
@@ -9,12 +10,16 @@ export interface HeaderRule extends ValueRule {
   readonly isList: boolean;
 }
 
-/** Finds the declared header fields that are missing or have a wrong value; other fields are not looked at. */
+/**
+ * Finds the declared header fields that are missing, have a wrong value, or are sent under a name that an upstream could
+ * read as theirs, such as `X_Mode` for `X-Mode`. Other fields are ignored.
+ */
 export function checkHeaders(
   rules: readonly HeaderRule[],
   headers: IncomingHttpHeaders,
   errors: FieldErrors,
 ): void {
+  if (rules.length > 0) checkNames(rules, headers, errors);
   for (const rule of rules) {
     const given = headers[rule.lowerName];
     if (given === undefined) {
@@ -23,5 +28,15 @@ export function checkHeaders(
     }
     const text = typeof given === 'string' ? given : given.join(', ');
     checkValue(rule, rule.isList ? text.split(',').map((item) => item.trim()) : text, errors);
+  }
+}
+
+/** Refuses a field that was not validated in place of, or beside, one that was. */
+function checkNames(rules: readonly HeaderRule[], headers: IncomingHttpHeaders, errors: FieldErrors): void {
+  for (const name in headers) {
+    if (/^[a-z0-9-]+$/.test(name)) continue;
+    const folded = foldName(name);
+    const rule = rules.find(({ lowerName }) => lowerName !== name && foldName(lowerName) === folded);
+    if (rule !== undefined) errors.add(rule.name, `must not be sent as ${name}`);
   }
 }

@@ -4,29 +4,13 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { Refusal } from '../problems.ts';
+import { requestRule } from './field-names.ts';
 
 /** Longer than any id: what is longer is no Account. */
 const MAX_ACCOUNT_LENGTH = 256;
 
 /** RFC 9112 section 3.2: uri-host and port, nothing that a URL parser could split elsewhere. */
 const SANE_HOST = /^[A-Za-z0-9._~!$&'()*+,;=%:[\]-]*$/;
-
-const METHOD_OVERRIDES: ReadonlySet<string> = new Set([
-  'x-http-method',
-  'x-http-method-override',
-  'x-method-override',
-]);
-
-const WORDS: Readonly<Record<string, string>> = {
-  host: 'Host',
-  authorization: 'Authorization',
-  'x-service-account': 'X-Service-Account',
-};
-
-/** Lengths of the names above: a field of another length needs no second look. */
-const WATCHED_LENGTHS: ReadonlySet<number> = new Set(
-  [...METHOD_OVERRIDES, ...Object.keys(WORDS)].map((name) => name.length),
-);
 
 /** Why the request cannot be served at all; undefined when its framing and header are sound. */
 export function inspect(request: IncomingMessage, maxBodyBytes: number): Refusal | undefined {
@@ -63,20 +47,18 @@ function closing(detail: string): Refusal {
   return new Refusal('BadRequest', detail, { closes: true });
 }
 
-/** Fields that say who is charged, or what runs, must say it once. Node would join or drop the second. */
+/** Fields by which the request is charged or judged may be sent once. Node would join or drop the second. */
 function fieldProblem({ rawHeaders, headers }: IncomingMessage): Refusal | undefined {
   let seen = '';
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] ?? '';
-    if (!WATCHED_LENGTHS.has(name.length)) continue;
-    const lower = name.toLowerCase();
-    if (METHOD_OVERRIDES.has(lower)) {
+    const { action, once } = requestRule(name);
+    if (action === 'refuse') {
       return new Refusal('BadRequest', `The gateway does not take another method from ${name}.`);
     }
-    const word = WORDS[lower];
-    if (word === undefined) continue;
-    if (seen.includes(word)) return new Refusal('BadRequest', `The request has ${word} twice.`);
-    seen += word;
+    if (once === undefined) continue;
+    if (seen.includes(once)) return new Refusal('BadRequest', `The request has ${once} twice.`);
+    seen += once;
   }
   if (headers.host !== undefined && !SANE_HOST.test(headers.host)) {
     return new Refusal('BadRequest', 'The Host header is not a host.');

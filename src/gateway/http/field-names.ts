@@ -1,0 +1,151 @@
+/**
+ * What becomes of a request's header fields, judged by their names. CGI and WSGI servers make one variable of
+ * `X-Account-Id`, `X_Account_Id` and `X.Account.Id`, so every name is folded before it is judged.
+ */
+import { foldName } from '../../domain/field-name.ts';
+
+/** Fields of one connection, never forwarded (RFC 9110 section 7.6.1, and those that Node or undici own). */
+export const HOP_BY_HOP = [
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authentication-info',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+];
+
+/** Fields that only the gateway may set, whoever sends them. */
+export const GATEWAY_OWNED = ['ratelimit', 'ratelimit-policy', 'service-ratelimit-mode', 'x-request-id'];
+
+const NOT_SENT_UPSTREAM: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  ...GATEWAY_OWNED,
+  'expect',
+  'host',
+  // CGI hands it to programs as HTTP_PROXY, by which they choose their proxy (CVE-2016-5385).
+  'proxy',
+  'x-account-id',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-organization-id',
+  'x-principal-id',
+  'x-principal-type',
+]);
+
+/** Names, without separators, by which frameworks run another path than the request line's, which was priced. */
+const PATH_OVERRIDES: ReadonlySet<string> = new Set([
+  // gunicorn takes its PATH_INFO from the first two.
+  'pathinfo',
+  'scriptname',
+  'origpathinfo',
+  'requesturi',
+  'requesturl',
+  'unencodedurl',
+  'xenvoyoriginalpath',
+  'xoriginalpath',
+  'xoriginaluri',
+  'xoriginalurl',
+  'xoverridepath',
+  'xoverrideuri',
+  'xoverrideurl',
+  'xrequesturi',
+  'xrequesturl',
+  'xrewritepath',
+  'xrewriteuri',
+  'xrewriteurl',
+  'xwawsunencodedurl',
+]);
+
+/** Names, without separators, by which frameworks run another method. */
+const METHOD_OVERRIDES: ReadonlySet<string> = new Set([
+  'httpmethodoverride',
+  'methodoverride',
+  'xhttpmethod',
+  'xhttpmethodoverride',
+  'xhttpoverridemethod',
+  'xmethodoverride',
+  'xoriginalmethod',
+  'xoverridemethod',
+  'xrequestmethod',
+  'xrewritemethod',
+]);
+
+/** Fields that the gateway or its upstream reads: no Connection header can remove them. */
+export const NOT_NOMINATED: ReadonlySet<string> = new Set([
+  'authorization',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'cookie',
+  'idempotency-key',
+  'x-service-account',
+]);
+
+/** Fields of which a second one could be read in place of the first, by their names as people write them. */
+const ONCE: ReadonlyMap<string, string> = new Map([
+  ['authorization', 'Authorization'],
+  ['content-type', 'Content-Type'],
+  ['host', 'Host'],
+  ['x-service-account', 'X-Service-Account'],
+]);
+
+export interface FieldRule {
+  /** `trust`: forwarded if a trusted proxy sent it. `refuse`: the request is a 400. */
+  readonly action: 'forward' | 'drop' | 'trust' | 'refuse';
+  /** The name of a field that a request may have once only; undefined for all others. */
+  readonly once: string | undefined;
+}
+
+/** Keeps what was computed for a name. It starts anew when full: made-up names must not use it up for good. */
+export class NameMemo<T> {
+  readonly #compute: (name: string) => T;
+  readonly #known = new Map<string, T>();
+
+  constructor(compute: (name: string) => T) {
+    this.#compute = compute;
+  }
+
+  get(name: string): T {
+    let result = this.#known.get(name);
+    if (result === undefined) {
+      result = this.#compute(name);
+      if (name.length > MAX_MEMO_LENGTH) return result;
+      if (this.#known.size >= MAX_MEMO_NAMES) this.#known.clear();
+      this.#known.set(name, result);
+    }
+    return result;
+  }
+}
+
+/** More names than the clients of one API send; the longest standard one has 35 characters. */
+const MAX_MEMO_NAMES = 1_000;
+const MAX_MEMO_LENGTH = 64;
+
+const rules = new NameMemo(computeRule);
+
+/** What becomes of a request field of this name. */
+export function requestRule(name: string): FieldRule {
+  return rules.get(name);
+}
+
+function computeRule(name: string): FieldRule {
+  const folded = foldName(name);
+  return { action: actionFor(folded, folded !== name.toLowerCase()), once: ONCE.get(folded) };
+}
+
+/** @param isAlias whether the name as sent has other characters than its folded form */
+function actionFor(folded: string, isAlias: boolean): FieldRule['action'] {
+  const letters = folded.replaceAll('-', '');
+  if (METHOD_OVERRIDES.has(letters)) return 'refuse';
+  if (PATH_OVERRIDES.has(letters) || NOT_SENT_UPSTREAM.has(folded)) return 'drop';
+  if (isAlias && NOT_NOMINATED.has(folded)) return 'drop';
+  if (folded !== 'forwarded' && folded !== 'x-real-ip' && !folded.startsWith('x-forwarded-'))
+    return 'forward';
+  return isAlias ? 'drop' : 'trust';
+}
