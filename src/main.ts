@@ -1,13 +1,14 @@
 #!/usr/bin/env node
 /** The `weir` command. */
 import { readFileSync } from 'node:fs';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { check } from './commands/check.ts';
 import { demo } from './commands/demo.ts';
 import { failureText } from './commands/failure.ts';
 import { platformCommand } from './commands/platform.ts';
 import { explain } from './commands/prices/explain.ts';
 import { FORMATS, operations } from './commands/prices/operations.ts';
+import { RETRIES, replay } from './commands/replay.ts';
 import { REMEMBERED_HOURS, revoke } from './commands/revoke.ts';
 import { start } from './commands/start.ts';
 import { maskUrls } from './config/reader/mask.ts';
@@ -61,6 +62,26 @@ program
   .requiredOption('-c, --config <file>', 'process settings, such as weir.yaml: its store carries the message')
   .option('--hours <number>', 'how long to remember it: longer than tokens live', REMEMBERED_HOURS)
   .action(revoke);
+program
+  .command('replay')
+  .description('show what other limits or prices would have done to the requests of an access log')
+  .argument('[files...]', 'files of one log, plain or gzip, merged by time; standard input without any')
+  .option('--limits <file>', 'the limits to replay; those that --config names by default')
+  .option('-c, --config <file>', 'process settings, for their operations and limits')
+  .option('--operations <file>', 'the OpenAPI document to price requests by')
+  .addOption(
+    new Option(
+      '--retries <assumption>',
+      'what refused clients do: none counts each line, drop leaves out what the log refused, ' +
+        'after also sends again what the replay refuses',
+    )
+      .choices(RETRIES)
+      .default('none'),
+  )
+  .option('--rows <number>', 'buckets to list', '20')
+  .option('--max-refused <share>', 'exit with 2 if a larger share of the requests is refused, such as 0.1%')
+  .option('--json', 'print JSON')
+  .action(replay);
 for (const command of program.commands) command.version(version);
 
 try {

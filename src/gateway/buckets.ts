@@ -40,11 +40,14 @@ const PLANS_KEPT = 50_000;
 /** Which buckets apply to a caller and with which limits: the limits file in force, made ready per Account. */
 export class Buckets {
   readonly #keyPrefix: string;
+  readonly #nowMs: () => number;
   readonly #plans = new LRUCache<string, Plans>({ max: PLANS_KEPT });
   #limits: Limits;
 
-  constructor(keyPrefix: string, limits: Limits) {
+  /** @param nowMs Unix time, by which overrides end */
+  constructor(keyPrefix: string, limits: Limits, nowMs: () => number = Date.now) {
     this.#keyPrefix = keyPrefix;
+    this.#nowMs = nowMs;
     this.#limits = limits;
   }
 
@@ -60,7 +63,7 @@ export class Buckets {
 
   /** The plan of a caller's read or write; with `personOnly` the Person's own buckets (contract 8.1 rule 2). */
   planFor(caller: Caller, kind: OperationKind, personOnly: boolean): Plan {
-    const nowMs = Date.now();
+    const nowMs = this.#nowMs();
     const cacheKey = personOnly
       ? `person\n${caller.shard}\n${caller.principal.id}`
       : `${caller.hasOrganizationLimit ? 'both' : 'account'}\n${caller.shard}\n${caller.account}`;

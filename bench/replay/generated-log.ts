@@ -1,0 +1,88 @@
+/** A made-up access log of Weir: a busy day of Accounts of very different sizes, with bursts. */
+
+export interface GeneratedLog {
+  readonly lines: number;
+  readonly accounts: number;
+  readonly startMs: number;
+  readonly spanMs: number;
+  readonly random: () => number;
+}
+
+/** Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
+export function seededRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+const OPERATIONS = [
+  { method: 'GET', path: '/v3/payments/payees', operation: 'listPayees', kind: 'read', cost: 1 },
+  { method: 'GET', path: '/v3/payments/payables', operation: 'listPayables', kind: 'read', cost: 1 },
+  { method: 'GET', path: '/v3/search/payables', operation: 'searchPayables', kind: 'read', cost: 1 },
+  {
+    method: 'POST',
+    path: '/v3/payments/payables/payable_2001/open',
+    operation: 'openPayable',
+    kind: 'write',
+    cost: 1,
+  },
+  { method: 'POST', path: '/v3/platform/sessions', operation: 'createSession', kind: 'write', cost: 10 },
+] as const;
+
+/** Shares of the traffic, in the order of OPERATIONS. */
+const SHARES = [0.5, 0.75, 0.85, 0.98, 1];
+
+/** Yields lines in the order of their writing. */
+export function* linesOf(log: GeneratedLog): Generator<string> {
+  const { lines, accounts, startMs, spanMs, random } = log;
+  let written = 0;
+  while (written < lines) {
+    const account = Math.floor(accounts * random() ** 3);
+    // A burst keeps its Account; most requests come alone.
+    const burst = random() < 0.02 ? 5 + Math.floor(random() * 40) : 1;
+    for (let index = 0; index < burst && written < lines; index++) {
+      const chargedMs = startMs + dayTime(written / lines) * spanMs + index * random();
+      yield `${JSON.stringify(lineOf(written, account, chargedMs, random))}\n`;
+      written += 1;
+    }
+  }
+}
+
+/** Bends time so that the middle of the day has the most traffic. */
+function dayTime(share: number): number {
+  return share + Math.sin(2 * Math.PI * share) / 9;
+}
+
+function lineOf(number: number, account: number, chargedMs: number, random: () => number): object {
+  const drawn = random();
+  const at = SHARES.findIndex((share) => drawn < share);
+  const { method, path, operation, kind, cost } = OPERATIONS[at] ?? OPERATIONS[0];
+  const upstreamMs = Math.round(4_000 + 30_000 * random() ** 4) / 1000;
+  return {
+    level: 30,
+    time: Math.round(chargedMs + upstreamMs),
+    pid: 7,
+    hostname: 'weir-7d9f6c5b4-x2x7q',
+    requestId: `01934d2e-7c1a-7000-8000-${number.toString(16).padStart(12, '0')}`,
+    method,
+    path,
+    operation,
+    account: `acct_${account}`,
+    organization: `org_${account % 200}`,
+    principal: `svc_${account}`,
+    kind,
+    cost,
+    chargedAtUs: Math.round(chargedMs * 1000),
+    outcome: 'admitted',
+    status: 200,
+    upstreamStatus: 200,
+    chargeMs: 0.042,
+    upstreamMs,
+    totalMs: Math.round((upstreamMs + 0.4) * 1000) / 1000,
+    msg: 'request',
+  };
+}

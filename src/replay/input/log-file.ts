@@ -1,0 +1,116 @@
+import { createReadStream } from 'node:fs';
+import { pipeline, type Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import type { Entry, ReadLine } from './entry.ts';
+import { LineSplitter } from './lines.ts';
+import type { Tally } from './tally.ts';
+
+/** A file is read in pieces of this size: some thousand lines, parsed in a few milliseconds. */
+const CHUNK_BYTES = 1_048_576;
+
+const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
+
+/** Where a log comes from: a file on disk, or standard input. */
+export interface LogSource {
+  readonly name: string;
+  /** On disk; undefined where nobody knows, as for standard input. */
+  readonly bytes: number | undefined;
+  open(): Readable;
+}
+
+/** One file of a log, plain or gzip, or standard input. */
+export class LogFile {
+  readonly name: string;
+  readonly bytes: number | undefined;
+  /** Of `bytes`, those that have been read. */
+  bytesRead = 0;
+  /** Time of the latest line so far; before the first is read, that of the first. */
+  watermarkUs = Number.NEGATIVE_INFINITY;
+  readonly #open: () => Readable;
+  readonly #readLine: ReadLine;
+  readonly #tally: Tally;
+  readonly #take: (entry: Entry) => void;
+  #chunks: AsyncIterator<Buffer> | undefined;
+  #line = 0;
+  readonly #splitter = new LineSplitter((line) => this.#read(line));
+
+  constructor(source: LogSource, readLine: ReadLine, tally: Tally, take: (entry: Entry) => void) {
+    this.name = source.name;
+    this.bytes = source.bytes;
+    this.#open = () => source.open();
+    this.#readLine = readLine;
+    this.#tally = tally;
+    this.#take = take;
+  }
+
+  /** Reads the next piece. @returns false at the end of the file, or where it cannot be read on */
+  async readOn(): Promise<boolean> {
+    try {
+      this.#chunks ??= (await this.#unpacked())[Symbol.asyncIterator]();
+      const { done, value } = await this.#chunks.next();
+      if (!done) {
+        this.#splitter.push(value);
+        return true;
+      }
+    } catch (error) {
+      this.#tally.brokenFiles.push({ file: this.name, problem: (error as Error).message });
+    }
+    this.#splitter.end();
+    return false;
+  }
+
+  async close(): Promise<void> {
+    await this.#chunks?.return?.();
+  }
+
+  async #unpacked(): Promise<AsyncIterable<Buffer>> {
+    const raw = this.#open();
+    const counted = countBytes(raw, (bytes) => {
+      this.bytesRead += bytes;
+    });
+    const first = await counted.next();
+    const chunks = startingWith(first, counted);
+    if (first.done || !first.value.subarray(0, GZIP_MAGIC.length).equals(GZIP_MAGIC)) return chunks;
+    const gunzip = createGunzip({ chunkSize: CHUNK_BYTES });
+    // Its errors reach whoever reads from gunzip.
+    pipeline(chunks, gunzip, () => {});
+    return gunzip;
+  }
+
+  #read(line: string): void {
+    this.#line += 1;
+    if (line === '') return;
+    const tally = this.#tally;
+    tally.lines += 1;
+    const read = this.#readLine(line);
+    if (read === 'other') tally.other += 1;
+    else if (read === 'uncharged') tally.uncharged += 1;
+    else if ('problem' in read) tally.noteUnreadable(this.name, this.#line, read.problem);
+    else {
+      if (read.loggedUs > this.watermarkUs) this.watermarkUs = read.loggedUs;
+      if (read.atUs % 1_000_000 !== 0) tally.hasFractions = true;
+      this.#take(read);
+    }
+  }
+}
+
+/** A file on disk as a source. */
+export function fileSource(path: string, bytes: number | undefined): LogSource {
+  return { name: path, bytes, open: () => createReadStream(path, { highWaterMark: CHUNK_BYTES }) };
+}
+
+async function* countBytes(stream: Readable, count: (bytes: number) => void): AsyncGenerator<Buffer> {
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    count(chunk.length);
+    yield chunk;
+  }
+}
+
+async function* startingWith(
+  first: IteratorResult<Buffer>,
+  rest: AsyncGenerator<Buffer>,
+): AsyncGenerator<Buffer> {
+  if (first.done) return;
+  yield first.value;
+  yield* rest;
+}

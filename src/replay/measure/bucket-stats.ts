@@ -1,0 +1,125 @@
+import { DemandWindow } from './demand-window.ts';
+import { Histogram } from './histogram.ts';
+import { Series } from './series.ts';
+
+const HOUR_US = 3_600_000_000;
+
+/** Whose bucket it is. */
+export type Scope = 'account' | 'organization' | 'person';
+
+/** An hour of one bucket; `startUs` is Unix time. */
+export interface Hour {
+  readonly startUs: number;
+  requests: number;
+  points: number;
+  refused: number;
+}
+
+/** A chart needs no more of them, and they are held for every bucket. */
+const BINS = 96;
+
+/** One bucket over time: the fullest window of each bin, and requests. */
+const COLUMNS = { fullest: 'max', requests: 'sum', refusedBefore: 'sum', refusedAfter: 'sum' } as const;
+
+export type BucketSeries = Series<keyof typeof COLUMNS>;
+
+/** What a replay has seen of one bucket. */
+export class BucketStats {
+  readonly scope: Scope;
+  readonly id: string;
+  /** Such as `account-read`. */
+  readonly name: string;
+  /** Points per window that the replayed limits allow; undefined where no such limit applies. */
+  limit: number | undefined;
+  /** A limit in shadow mode: counted, refusing nothing. */
+  shadowLimit: number | undefined;
+  /** Requests of the log, those left out by an assumption about retries included. */
+  logged = 0;
+  /** Requests charged, retries included. */
+  requests = 0;
+  points = 0;
+  /** Refused by this bucket according to the log. */
+  refusedBefore = 0;
+  /** Refused by this bucket in the replay. */
+  refusedAfter = 0;
+  /** Requests that spend from this bucket and were refused by the other one. */
+  refusedByOther = { before: 0, after: 0 };
+  shadowRefused = 0;
+  /** Windows that have ended, counted by the points that were asked in them; an empty window does not count. */
+  readonly windows = new Histogram();
+  readonly series: BucketSeries | undefined;
+  readonly #windowUs: number;
+  readonly #demand = new DemandWindow();
+  #window = Number.NaN;
+  #windowPoints = 0;
+  #hour: Hour | undefined;
+  #worst: Hour | undefined;
+
+  constructor(scope: Scope, id: string, name: string, windowUs: number, hasSeries: boolean) {
+    this.scope = scope;
+    this.id = id;
+    this.name = name;
+    this.#windowUs = windowUs;
+    this.series = hasSeries ? new Series(COLUMNS, windowUs, BINS) : undefined;
+  }
+
+  /** The most points that were asked within any window. */
+  get fullestWindow(): number {
+    return this.#demand.fullest;
+  }
+
+  /** The hour with the most refusals of the replay; without any, the one with the most points. */
+  get worstHour(): Hour | undefined {
+    return worse(this.#worst, this.#hour);
+  }
+
+  /** Counts a request that asks for `cost` points. Times must not decrease. */
+  ask(cost: number, nowUs: number): void {
+    this.requests += 1;
+    this.points += cost;
+    this.#demand.add(cost, nowUs, this.#windowUs);
+    const window = Math.floor(nowUs / this.#windowUs);
+    if (window !== this.#window) this.#startWindow(window);
+    this.#windowPoints += cost;
+    const hour = this.#hourAt(nowUs);
+    hour.requests += 1;
+    hour.points += cost;
+    this.series?.record('requests', 1, nowUs);
+    this.series?.record('fullest', this.#windowPoints, nowUs);
+  }
+
+  refuseBefore(nowUs: number): void {
+    this.refusedBefore += 1;
+    this.series?.record('refusedBefore', 1, nowUs);
+  }
+
+  refuseAfter(nowUs: number): void {
+    this.refusedAfter += 1;
+    this.#hourAt(nowUs).refused += 1;
+    this.series?.record('refusedAfter', 1, nowUs);
+  }
+
+  /** Counts the window that has not ended. */
+  end(): void {
+    this.#startWindow(Number.NaN);
+  }
+
+  #startWindow(window: number): void {
+    if (this.#windowPoints > 0) this.windows.record(this.#windowPoints);
+    this.#window = window;
+    this.#windowPoints = 0;
+  }
+
+  #hourAt(nowUs: number): Hour {
+    if (this.#hour !== undefined && nowUs < this.#hour.startUs + HOUR_US) return this.#hour;
+    this.#worst = worse(this.#worst, this.#hour);
+    this.#hour = { startUs: Math.floor(nowUs / HOUR_US) * HOUR_US, requests: 0, points: 0, refused: 0 };
+    return this.#hour;
+  }
+}
+
+function worse(one: Hour | undefined, other: Hour | undefined): Hour | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  const difference = other.refused - one.refused || other.points - one.points;
+  return difference > 0 ? other : one;
+}

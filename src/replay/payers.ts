@@ -1,0 +1,97 @@
+import type { Caller } from '../domain/caller.ts';
+import type { OperationKind } from '../domain/operation.ts';
+import type { Plan } from '../gateway/buckets.ts';
+import type { Entry } from './input/entry.ts';
+import { BucketStats, type Scope } from './measure/bucket-stats.ts';
+
+/** Whoever is charged for a kind of request: an Account with its Organization, or a Person. */
+export interface Payer {
+  readonly caller: Caller;
+  readonly kind: OperationKind;
+  readonly personOnly: boolean;
+  /** Every bucket that its requests count in, the Account's first; one without a limit as well. */
+  readonly buckets: readonly BucketStats[];
+  /** The plan that `planned` belongs to. */
+  plan: Plan | undefined;
+  /** The statistics of each bucket of the plan, in its order. */
+  planned: readonly BucketStats[];
+}
+
+type Payers = Partial<Record<OperationKind, Payer>> & { readonly organization: string | undefined };
+
+const NOBODY: ReadonlySet<string> = new Set();
+
+/** All payers of a log and the statistics of their buckets. */
+export class PayerBook {
+  readonly stats: BucketStats[] = [];
+  readonly #windowUs: number;
+  readonly #hasSeries: boolean;
+  readonly #byKey = new Map<string, BucketStats>();
+  readonly #accounts = new Map<string, Payers>();
+  readonly #persons = new Map<string, Payers>();
+
+  /** @param hasSeries whether each bucket is also recorded over time, for charts */
+  constructor(windowUs: number, hasSeries: boolean) {
+    this.#windowUs = windowUs;
+    this.#hasSeries = hasSeries;
+  }
+
+  payerOf(entry: Entry): Payer {
+    const { personOnly, principal, account, kind } = entry;
+    const map = personOnly ? this.#persons : this.#accounts;
+    const id = personOnly ? principal : account;
+    const organization = personOnly ? undefined : entry.organization;
+    let payers = map.get(id);
+    // An Account that has changed its Organization is charged to the new one from then on.
+    if (payers === undefined || payers.organization !== organization) {
+      payers = { organization };
+      map.set(id, payers);
+    }
+    payers[kind] ??= this.#createPayer(entry, organization);
+    return payers[kind];
+  }
+
+  #createPayer({ personOnly, principal, account, kind }: Entry, organization: string | undefined): Payer {
+    const buckets = personOnly
+      ? [this.#bucket('person', principal, kind)]
+      : [this.#bucket('account', account, kind)];
+    if (organization !== undefined) buckets.push(this.#bucket('organization', organization, kind));
+    const caller: Caller = {
+      principal: { type: 'Person', id: principal, account, actsFor: NOBODY },
+      account,
+      organization,
+      hasOrganizationLimit: organization !== undefined,
+      // A Person's Organization may differ from the target Account's, and has no part in its bucket.
+      shard: personOnly ? principal : (organization ?? account),
+    };
+    return { caller, kind, personOnly, buckets, plan: undefined, planned: [] };
+  }
+
+  #bucket(scope: Scope, id: string, kind: OperationKind): BucketStats {
+    const name = `${scope}-${kind}`;
+    const key = `${name}\n${id}`;
+    let stats = this.#byKey.get(key);
+    if (stats === undefined) {
+      stats = new BucketStats(scope, id, name, this.#windowUs, this.#hasSeries);
+      this.#byKey.set(key, stats);
+      this.stats.push(stats);
+    }
+    return stats;
+  }
+}
+
+/** Notes the limits of a plan that is new to its payer. */
+export function bindPlan(payer: Payer, plan: Plan): void {
+  payer.plan = plan;
+  for (const stats of payer.buckets) {
+    stats.limit = undefined;
+    stats.shadowLimit = undefined;
+  }
+  payer.planned = plan.buckets.map(({ limit, shadow }, index) => {
+    const stats = payer.buckets.find(({ name }) => name === plan.bucketNames[index]);
+    if (stats === undefined) throw new Error(`a request spends from ${plan.bucketNames[index]} unexpectedly`);
+    if (shadow) stats.shadowLimit = limit;
+    else stats.limit = limit;
+    return stats;
+  });
+}

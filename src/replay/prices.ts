@@ -1,0 +1,46 @@
+import { resolve } from 'node:path';
+import { operationsSchema } from '../config/operation-settings.ts';
+import { upstreamSchema } from '../config/proxy-settings.ts';
+import { parse } from '../config/reader/parse.ts';
+import type { Settings } from '../config/settings.ts';
+import { normalise } from '../gateway/normalise.ts';
+import { PriceList } from '../gateway/operations.ts';
+import { Refusal } from '../gateway/problems.ts';
+import type { ListedOperation } from '../openapi/listed-operation.ts';
+import { OperationFiles } from '../openapi/operation-files.ts';
+import type { PriceOf } from './input/entry.ts';
+
+/** What a replay takes from weir.yaml. */
+export type PriceSettings = Partial<Pick<Settings, 'operations' | 'upstream'>>;
+
+/**
+ * The operations of an OpenAPI document, or of the settings where none is named; undefined where neither is. Throws a
+ * ConfigError that carries every problem.
+ */
+export async function readPrices(
+  document: string | undefined,
+  { operations }: PriceSettings,
+  settingsFile: string,
+): Promise<readonly ListedOperation[] | undefined> {
+  if (document === undefined) {
+    return operations === undefined ? undefined : new OperationFiles(operations, settingsFile).load();
+  }
+  const openapi = resolve(document);
+  const byDefault = parse(operationsSchema, JSON.stringify({ openapi }), '--operations').value;
+  return new OperationFiles({ ...byDefault, ...operations, openapi, list: [] }, settingsFile).load();
+}
+
+/** The price of a request line as the gateway would find it. */
+export function priceFinder(
+  operations: readonly ListedOperation[],
+  { operations: settings, upstream }: PriceSettings,
+): PriceOf {
+  const pathProfile = upstream?.pathProfile ?? parse(upstreamSchema, '{}', 'defaults').value.pathProfile;
+  const prices = new PriceList(operations, settings?.unlisted ?? 'charge', pathProfile.case);
+  return (method, target) => {
+    const normalised = normalise(target, pathProfile);
+    if (normalised instanceof Refusal) return undefined;
+    const operation = prices.find(method, normalised.path);
+    return operation === 'free' || operation instanceof Refusal ? undefined : operation;
+  };
+}

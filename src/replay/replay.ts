@@ -1,0 +1,187 @@
+/**
+ * Charges the requests of a log again, by other limits. The counting is the gateway's: its plans of buckets and its
+ * memory store, with the time of the log as their clock.
+ */
+import type { Limits } from '../domain/limits.ts';
+import { Buckets } from '../gateway/buckets.ts';
+import { MemoryStore } from '../store/memory.ts';
+import type { BucketState } from '../store/store.ts';
+import type { Entry } from './input/entry.ts';
+import type { BucketStats } from './measure/bucket-stats.ts';
+import { Series } from './measure/series.ts';
+import { bindPlan, type Payer, PayerBook } from './payers.ts';
+import { RetryQueue } from './retry-queue.ts';
+
+const US_PER_SECOND = 1_000_000;
+
+/**
+ * What is assumed of clients that are refused. `none`: each line is a request of its own. `drop`: what the log's limits
+ * refused came again later, so those lines are left out. `after`: as `drop`, and what the replay refuses comes again
+ * once its Retry-After is over.
+ */
+export type Retries = 'none' | 'drop' | 'after';
+
+export const RETRIES: readonly Retries[] = ['none', 'drop', 'after'];
+
+/** With `after`, a client gives up when this many tries have been refused. */
+export const MOST_TRIES = 4;
+
+export interface ReplayOptions {
+  readonly limits: Limits;
+  readonly retries: Retries;
+  /** Whether each bucket is recorded over time, for charts. */
+  readonly hasSeries: boolean;
+}
+
+/** A chart of the whole log needs no more. */
+const TOTAL_BINS = 240;
+
+const TOTAL_COLUMNS = { requests: 'sum', refusedBefore: 'sum', refusedAfter: 'sum' } as const;
+
+export type TotalSeries = Series<keyof typeof TOTAL_COLUMNS>;
+
+export class Replay {
+  requests = 0;
+  /** Requests of the log that the assumption about retries leaves out. */
+  dropped = 0;
+  /** Tries that the assumption about retries adds. */
+  retries = 0;
+  gaveUp = 0;
+  /** Requests whose line came so late that they were charged out of order. */
+  late = 0;
+  readonly refused = { before: 0, after: 0 };
+  /** Requests that only the replay refused, and that only the log's limits refused. */
+  readonly changed = { refused: 0, admitted: 0 };
+  /** Requests whose cost is above the limit of a bucket: no wait would have let them pass. */
+  neverFits = 0;
+  /** Unix times of the first and the last charge. */
+  fromUs: number | undefined;
+  toUs: number | undefined;
+  readonly series: TotalSeries = new Series(TOTAL_COLUMNS, US_PER_SECOND, TOTAL_BINS);
+  readonly windowSeconds: number;
+  readonly #retries: Retries;
+  readonly #book: PayerBook;
+  readonly #buckets: Buckets;
+  readonly #store: MemoryStore;
+  readonly #waiting = new RetryQueue<{ readonly entry: Entry; readonly tries: number }>();
+  #nowUs = Number.NEGATIVE_INFINITY;
+
+  constructor({ limits, retries, hasSeries }: ReplayOptions) {
+    this.windowSeconds = limits.windowSeconds;
+    this.#retries = retries;
+    this.#book = new PayerBook(limits.windowSeconds * US_PER_SECOND, hasSeries);
+    this.#buckets = new Buckets('replay', limits, () => this.#nowUs / 1000);
+    this.#store = new MemoryStore(() => this.#nowUs);
+  }
+
+  get buckets(): readonly BucketStats[] {
+    return this.#book.stats;
+  }
+
+  /** Charges one request of the log. Entries come in the order of their charges. */
+  take(entry: Entry): void {
+    this.#retryUntil(entry.atUs);
+    if (entry.atUs < this.#nowUs) this.late += 1;
+    else this.#nowUs = entry.atUs;
+    this.fromUs ??= this.#nowUs;
+    this.toUs = this.#nowUs;
+    if (entry.wasRefused) this.#noteRefusedBefore(entry);
+    if (entry.wasRefused && this.#retries !== 'none') {
+      this.dropped += 1;
+      for (const stats of this.#book.payerOf(entry).buckets) stats.logged += 1;
+      return;
+    }
+    this.requests += 1;
+    this.series.record('requests', 1, this.#nowUs);
+    const isAdmitted = this.#charge(entry, 1);
+    if (isAdmitted && entry.wasRefused) this.changed.admitted += 1;
+    if (!isAdmitted && !entry.wasRefused) this.changed.refused += 1;
+  }
+
+  /** Charges the retries that are still waiting, and counts the windows that have not ended. */
+  end(): void {
+    this.#retryUntil(Number.POSITIVE_INFINITY);
+    for (const stats of this.buckets) stats.end();
+  }
+
+  #retryUntil(nowUs: number): void {
+    for (let due = this.#waiting.take(nowUs); due !== undefined; due = this.#waiting.take(nowUs)) {
+      this.#nowUs = Math.max(this.#nowUs, due.atUs);
+      this.retries += 1;
+      this.#charge(due.value.entry, due.value.tries);
+    }
+  }
+
+  #noteRefusedBefore(entry: Entry): void {
+    this.refused.before += 1;
+    this.series.record('refusedBefore', 1, this.#nowUs);
+    const { buckets } = this.#book.payerOf(entry);
+    // A log that does not name the bucket leaves the first one as the likeliest: the Account's.
+    const refusing = buckets.find(({ name }) => name === entry.refusedBy) ?? buckets[0];
+    for (const stats of buckets) {
+      if (stats === refusing) stats.refuseBefore(this.#nowUs);
+      else stats.refusedByOther.before += 1;
+    }
+  }
+
+  #charge(entry: Entry, tries: number): boolean {
+    const payer = this.#book.payerOf(entry);
+    const { caller, kind, personOnly } = payer;
+    const { cost } = entry;
+    const plan = this.#buckets.planFor(caller, kind, personOnly);
+    if (payer.plan !== plan) bindPlan(payer, plan);
+    for (const stats of payer.buckets) {
+      stats.ask(cost, this.#nowUs);
+      if (tries === 1) stats.logged += 1;
+    }
+    if (plan.buckets.length === 0) return true;
+    const decision = this.#store.charge({ buckets: plan.buckets, cost, windowSeconds: plan.windowSeconds });
+    if (decision.outcome === 'uncounted') throw new Error(`the store did not count: ${decision.reason}`);
+    noteShadows(payer, decision.buckets);
+    if (decision.outcome === 'admitted') return true;
+    const waitUs = this.#noteRefused(payer, decision.buckets, cost);
+    if (this.#retries === 'after') this.#retryLater(entry, tries, waitUs);
+    return false;
+  }
+
+  /** The refusal is the bucket's that needs the longest wait, as in a 429. @returns that wait */
+  #noteRefused(payer: Payer, states: readonly BucketState[], cost: number): number {
+    this.refused.after += 1;
+    this.series.record('refusedAfter', 1, this.#nowUs);
+    let longestUs = 0;
+    let refusing: BucketStats | undefined;
+    for (const [index, { retryAfterUs }] of states.entries()) {
+      if (payer.plan?.buckets[index]?.shadow || retryAfterUs <= longestUs) continue;
+      longestUs = retryAfterUs;
+      refusing = payer.planned[index];
+    }
+    for (const stats of payer.buckets) {
+      if (stats === refusing) stats.refuseAfter(this.#nowUs);
+      else stats.refusedByOther.after += 1;
+    }
+    if (refusing?.limit !== undefined && cost > refusing.limit) this.neverFits += 1;
+    return longestUs;
+  }
+
+  #retryLater(entry: Entry, tries: number, waitUs: number): void {
+    if (tries >= MOST_TRIES) {
+      this.gaveUp += 1;
+      return;
+    }
+    // Clients see whole seconds, rounded up.
+    const retryAfterUs = Math.max(1, Math.ceil(waitUs / US_PER_SECOND)) * US_PER_SECOND;
+    this.#waiting.add({ entry, tries: tries + 1 }, this.#nowUs + retryAfterUs);
+  }
+}
+
+function noteShadows({ plan, planned }: Payer, states: readonly BucketState[]): void {
+  if (plan === undefined || !plan.buckets.some(isShadow)) return;
+  for (const [index, { retryAfterUs }] of states.entries()) {
+    const stats = planned[index];
+    if (stats !== undefined && retryAfterUs > 0 && plan.buckets[index]?.shadow) stats.shadowRefused += 1;
+  }
+}
+
+function isShadow({ shadow }: { readonly shadow?: boolean }): boolean {
+  return shadow === true;
+}

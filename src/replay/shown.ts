@@ -1,0 +1,26 @@
+/** Numbers as people read them. */
+
+const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+
+export function shownCount(count: number): string {
+  return WHOLE.format(count);
+}
+
+/** A share from 0 to 1 as a percentage, never rounded down to nothing or up to everything. */
+export function shownShare(share: number): string {
+  if (share === 0) return '0 %';
+  if (share < 0.0001) return '<0.01 %';
+  if (share === 1) return '100 %';
+  const percent = Math.floor(share * 10_000) / 100;
+  return `${percent} %`;
+}
+
+/** `2026-11-21T14:00:00.000Z` as `2026-11-21 14:00:00`; UTC. */
+export function shownTime(iso: string): string {
+  return iso.slice(0, 19).replace('T', ' ');
+}
+
+/** A count with its noun, in the plural where it is not 1. */
+export function counted(count: number, noun: string): string {
+  return `${shownCount(count)} ${noun}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,128 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { parseLimits } from '../../src/config/limits/parse.ts';
+import type { Caller } from '../../src/domain/caller.ts';
+import { Buckets } from '../../src/gateway/buckets.ts';
+import { charge } from '../../src/gateway/charge.ts';
+import type { Charged, Operation } from '../../src/gateway/types.ts';
+import { weirLog } from '../../src/replay/input/weir-log.ts';
+import { Replay } from '../../src/replay/replay.ts';
+import { MemoryStore } from '../../src/store/memory.ts';
+import { PLENTY } from '../fixtures/configuration.ts';
+import { startUpstream } from '../fixtures/upstream.ts';
+import { startWeir } from '../fixtures/weir-process.ts';
+import { logLine, START_MS } from './log-lines.ts';
+
+const LIMITS = parseLimits(
+  `{ windowSeconds: 1, defaults: { account-read: 12, account-write: 7, organization-read: 18, organization-write: 9,
+     person-read: 5, person-write: 3 } }`,
+  'limits.yaml',
+);
+
+const arbitraryRequest = fc.record({
+  waitUs: fc.oneof(fc.integer({ min: 0, max: 200 }), fc.integer({ min: 0, max: 300_000 })),
+  account: fc.constantFrom('acct_1', 'acct_2', 'acct_3'),
+  kind: fc.constantFrom('read' as const, 'write' as const),
+  cost: fc.integer({ min: 1, max: 3 }),
+  personOnly: fc.boolean(),
+});
+
+it('on the same clock, a replay refuses exactly the requests that the gateway refused', async () => {
+  const pattern = fc.array(arbitraryRequest, { minLength: 20, maxLength: 300 });
+  await fc.assert(
+    fc.asyncProperty(pattern, async (requests) => {
+      let nowUs = START_MS * 1000;
+      const store = new MemoryStore(() => nowUs);
+      const buckets = new Buckets('live', LIMITS, () => nowUs / 1000);
+      const replay = new Replay({ limits: LIMITS, retries: 'none', hasSeries: false });
+      const readLine = weirLog();
+      for (const { waitUs, account, ...operation } of requests) {
+        nowUs += waitUs;
+        const organization = account === 'acct_3' ? undefined : 'org_1';
+        const charged = await charge(store, buckets, callerOf(account, organization), operationOf(operation));
+        const entry = readLine(lineOf(nowUs, account, organization, operation, charged));
+        if (typeof entry === 'string' || 'problem' in entry) throw new Error('the line is not an entry');
+        replay.take(entry);
+      }
+      replay.end();
+      expect(replay.changed).toEqual({ refused: 0, admitted: 0 });
+      expect(replay.refused.after).toBe(replay.refused.before);
+      for (const stats of replay.buckets) expect(stats.refusedAfter, stats.name).toBe(stats.refusedBefore);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+function callerOf(account: string, organization: string | undefined): Caller {
+  return {
+    principal: { type: 'Person', id: 'person_1', account, actsFor: new Set() },
+    account,
+    organization,
+    hasOrganizationLimit: organization !== undefined,
+    shard: organization ?? account,
+  };
+}
+
+type Priced = Pick<Operation, 'kind' | 'cost' | 'personOnly'>;
+
+function operationOf(priced: Priced): Operation {
+  return { id: 'any', listed: true, ...priced };
+}
+
+function lineOf(
+  nowUs: number,
+  account: string,
+  organization: string | undefined,
+  { kind, cost, personOnly }: Priced,
+  charged: Charged,
+): string {
+  const bucket = charged.outcome === 'denied' ? charged.bucket : undefined;
+  // Each Account's Organization has its own Person's bucket in the store, so they are different Persons here.
+  const principal = `person_of_${organization ?? account}`;
+  const more = { kind, cost, personOnly, chargedAtUs: nowUs, outcome: charged.outcome, bucket, principal };
+  return logLine({ atMs: 0, account, ...(organization === undefined ? {} : { organization }), more });
+}
+
+/**
+ * The gateway reads the clock for its log a moment before the store reads its own, so at the edge of a window a request
+ * and its neighbour may swap their fates. The number of refusals stays nearly the same.
+ */
+const MOST_AT_EDGES = 0.1;
+const MOST_TOTAL = 0.01;
+
+it('the log of a live gateway, replayed, refuses what was refused, but for the edges of windows', async () => {
+  const upstream = await startUpstream();
+  const weir = await startWeir({
+    upstreamUrl: upstream.url,
+    limits: { ...PLENTY, windowSeconds: 1, accounts: { acct_1: { 'account-read': 40 } } },
+  });
+  let sent = 0;
+  const client = async () => {
+    while (sent < 1_200) {
+      sent += 1;
+      await (await fetch(`${weir.url}/v3/things`, { headers: { Authorization: 'Bearer service' } })).text();
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, client));
+  await expect.poll(() => weir.lines.filter((line) => line.includes('"msg":"request"')).length).toBe(sent);
+  await weir.close();
+  await upstream.close();
+
+  const limits = parseLimits(
+    '{ accounts: { acct_1: { account-read: 40 } }, defaults: { organization-read: none } }',
+    'limits.yaml',
+  );
+  const replay = new Replay({ limits, retries: 'none', hasSeries: false });
+  const readLine = weirLog();
+  const entries = weir.lines.map(readLine).filter((entry) => typeof entry === 'object' && 'atUs' in entry);
+  for (const entry of entries.sort((one, other) => one.atUs - other.atUs)) replay.take(entry);
+  replay.end();
+  expect(replay.requests).toBe(sent);
+  expect(replay.refused.before, 'the test sends more than the limit').toBeGreaterThan(100);
+  const atEdges = replay.changed.refused + replay.changed.admitted;
+  console.log(
+    `${replay.refused.before} of ${sent} refused live, ${replay.refused.after} in the replay, ${atEdges} differ`,
+  );
+  expect(atEdges).toBeLessThanOrEqual(sent * MOST_AT_EDGES);
+  expect(Math.abs(replay.refused.after - replay.refused.before)).toBeLessThanOrEqual(sent * MOST_TOTAL);
+});

@@ -1,0 +1,182 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { expect, it } from 'vitest';
+import type { ReplayResult } from '../../src/replay/result.ts';
+import { runWeir } from '../fixtures/weir-process.ts';
+import { type LoggedRequest, logText, START_MS, writeFiles } from './log-lines.ts';
+
+const LIMIT_5 = 'windowSeconds: 1\ndefaults: { account-read: 5, organization-read: 8 }\n';
+
+/** Eight requests of one millisecond distance, ten seconds apart. */
+const BURSTS: readonly LoggedRequest[] = [0, 10_000, 20_000].flatMap((startMs) =>
+  Array.from({ length: 8 }, (_, index) => ({ atMs: startMs + index, organization: 'org_1' })),
+);
+
+async function replayJson(...args: string[]): Promise<ReplayResult> {
+  const { code, stdout, stderr } = await runWeir(['replay', '--json', ...args]);
+  expect(code, stderr).toBe(0);
+  return JSON.parse(stdout) as ReplayResult;
+}
+
+it('--json names every bucket with its limit, requests, refusals and windows', async () => {
+  const { log, limits } = await writeFiles({ log: logText(BURSTS), limits: LIMIT_5 });
+  const result = await replayJson(log, '--limits', limits);
+  expect(result).toMatchObject({
+    from: new Date(START_MS).toISOString(),
+    to: new Date(START_MS + 20_007).toISOString(),
+    lines: 24,
+    unreadable: 0,
+    requests: 24,
+    refused: { before: 0, after: 9 },
+    complete: true,
+  });
+  expect(result.buckets).toEqual([
+    expect.objectContaining({
+      scope: 'account',
+      id: 'acct_1',
+      bucket: 'account-read',
+      limit: 5,
+      requests: 24,
+      refusedBefore: 0,
+      refusedAfter: 9,
+      fullestWindow: 8,
+      windows: { p50: 8, p99: 8, 'p99.9': 8 },
+      worstHour: { from: new Date(START_MS).toISOString(), requests: 24, points: 24, refused: 9 },
+    }),
+    expect.objectContaining({
+      scope: 'organization',
+      id: 'org_1',
+      bucket: 'organization-read',
+      limit: 8,
+      refusedAfter: 0,
+      refusedByOther: { before: 0, after: 9 },
+    }),
+  ]);
+});
+
+it('several files, gzip files and standard input are one log, in the order of the charges', async () => {
+  // The lines of a burst are written at the same moment, those of the latest charges first.
+  const shuffled = [0, 8, 16].flatMap((start) =>
+    BURSTS.slice(start, start + 8)
+      .map((one) => ({ ...one, lasts: 5_000 - (one.atMs % 10_000) }))
+      .toReversed(),
+  );
+  const even = BURSTS.filter((_, index) => index % 2 === 0);
+  const odd = BURSTS.filter((_, index) => index % 2 === 1);
+  const files = await writeFiles({
+    whole: logText(BURSTS),
+    'access.log': logText(odd),
+    'access.log.1.gz': gzipSync(logText(even)),
+    shuffled: logText(shuffled),
+    limits: LIMIT_5,
+  });
+  const whole = await replayJson(files.whole, '--limits', files.limits);
+  const parts = await replayJson(files['access.log'], files['access.log.1.gz'], '--limits', files.limits);
+  const reordered = await replayJson(files.shuffled, '--limits', files.limits);
+  expect(parts.buckets).toEqual(whole.buckets);
+  expect(reordered.buckets).toEqual(whole.buckets);
+
+  const command = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+  const child = spawn(process.execPath, [command, 'replay', '--json', '--limits', files.limits]);
+  let stdout = '';
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stdin.end(gzipSync(logText(BURSTS)));
+  await once(child, 'close');
+  expect((JSON.parse(stdout) as ReplayResult).buckets).toEqual(whole.buckets);
+});
+
+it('rotated files that do not overlap are read in the order of their times, whatever their order on the command line', async () => {
+  const hour = (hours: number) => BURSTS.map((one) => ({ ...one, atMs: one.atMs + hours * 3_600_000 }));
+  const files = await writeFiles({
+    'access.log': logText(hour(2)),
+    'access.log.1': logText(hour(1)),
+    'access.log.2': logText(hour(0)),
+    limits: LIMIT_5,
+  });
+  const result = await replayJson(
+    files['access.log'],
+    files['access.log.1'],
+    files['access.log.2'],
+    '--limits',
+    files.limits,
+  );
+  expect(result).toMatchObject({ requests: 72, refused: { after: 27 }, notes: [] });
+});
+
+it('lines that cannot be read are counted and named; lines of other things are not requests', async () => {
+  const text = `{"level":30,"msg":"weir is listening"}\n${logText(BURSTS)}not json\n\n{"msg":"request","outcome":"admitted"}\n`;
+  const { log, limits } = await writeFiles({ log: text, limits: LIMIT_5 });
+  const result = await replayJson(log, '--limits', limits);
+  expect(result).toMatchObject({ lines: 27, otherLines: 1, unreadable: 2, requests: 24 });
+  expect(result.unreadableLines.map(({ line }) => line)).toEqual([26, 28]);
+  const { stdout } = await runWeir(['replay', log, '--limits', limits]);
+  expect(stdout).toContain(`${log}:26 is not a JSON object`);
+});
+
+it('--max-refused sets the exit status', async () => {
+  const { log, limits } = await writeFiles({ log: logText(BURSTS), limits: LIMIT_5 });
+  const run = (share: string) => runWeir(['replay', log, '--limits', limits, '--max-refused', share]);
+  expect((await run('37.5%')).code).toBe(0);
+  expect((await run('0.38')).code).toBe(0);
+  const above = await run('37.4%');
+  expect(above.code).toBe(2);
+  expect(above.stderr).toContain('37.5 % of the requests are refused');
+  expect((await run('half')).code).toBe(1);
+});
+
+it('with the price that an operation has in another document, it spends that', async () => {
+  const document = {
+    openapi: '3.1.0',
+    info: { title: 'test', version: '1' },
+    paths: { '/v3/things': { get: { 'x-weir': { cost: 5 }, responses: { 200: { description: 'ok' } } } } },
+  };
+  const { log, limits, operations } = await writeFiles({
+    log: logText(BURSTS),
+    limits: LIMIT_5,
+    operations: JSON.stringify(document),
+  });
+  const result = await replayJson(log, '--limits', limits, '--operations', operations);
+  expect(result.refused.after).toBe(21);
+  expect(result.buckets[0]).toMatchObject({ points: 120, fullestWindow: 40 });
+});
+
+it('refused lines of the log can be left out, and refusals of the replay sent again', async () => {
+  const refused = { outcome: 'denied', status: 429, bucket: 'account-read' };
+  const requests = BURSTS.map((one, index) => (index % 8 >= 6 ? { ...one, more: refused } : one));
+  const { log, limits } = await writeFiles({ log: logText(requests), limits: LIMIT_5 });
+  const none = await replayJson(log, '--limits', limits);
+  expect(none).toMatchObject({
+    requests: 24,
+    refused: { before: 6, after: 9 },
+    changed: { refused: 3, admitted: 0 },
+  });
+  expect(none.notes.join()).toContain('Refused clients usually retry');
+  const drop = await replayJson(log, '--limits', limits, '--retries', 'drop');
+  expect(drop).toMatchObject({ requests: 18, refused: { before: 6, after: 3 }, retries: { dropped: 6 } });
+  const after = await replayJson(log, '--limits', limits, '--retries', 'after');
+  expect(after).toMatchObject({
+    requests: 18,
+    refused: { after: 3 },
+    retries: { dropped: 6, added: 3, gaveUp: 0 },
+  });
+});
+
+it('a wrong file, folder or option is one sentence', async () => {
+  const { log, limits } = await writeFiles({ log: logText(BURSTS), limits: LIMIT_5 });
+  const sentences: [string[], string][] = [
+    [['/no/such/file', '--limits', limits], 'There is no file /no/such/file.'],
+    [['/tmp', '--limits', limits], '/tmp is a folder'],
+    [[log], 'Name the limits to replay with --limits'],
+    [[log, '--limits', limits, '--rows', 'x'], '--rows takes a whole number'],
+  ];
+  for (const [args, sentence] of sentences) {
+    const { code, stderr } = await runWeir(['replay', ...args]);
+    expect(code).toBe(1);
+    expect(stderr).toContain(sentence);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+  }
+});
