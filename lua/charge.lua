@@ -1,5 +1,5 @@
 -- charge: spends points in every bucket of a decision, or in none. Several decisions may share one call; each is
--- decided by itself, in order, and one whose bucket cannot be read does not disturb its neighbours.
+-- decided by itself, in order, and one whose bucket cannot be read does not affect the others.
 --
 -- KEYS     the buckets of every decision, in order; all in one Cluster slot
 -- ARGV[1]  now in µs since 1970, for tests; 0 for Redis TIME
@@ -11,34 +11,53 @@
 --          or, instead of all that, one string: the error that kept the decision's buckets from being read
 -- Errors   Redis's own; then nothing was written
 --
--- The format of a bucket and why no window ever holds more than the limit: README.md.
+-- README.md describes the format of a bucket, and why no window ever holds more than the limit.
 
 local HEADER, HEADER_BYTES = '>I4I7I4', 15
 local ENTRY, ENTRY_BYTES = '>I7I4', 11
-local SLOTS_PER_WINDOW = 100
+-- A charge joins the newest entry if both are in the same 1/100 of the window and hold at most 1/250 of the limit.
+local SLOTS_PER_WINDOW, ENTRIES_PER_LIMIT = 100, 250
+-- A bucket's first read covers the header and the 16 oldest entries, which is all that most decisions need: the cost
+-- of a decision then does not grow with the bucket.
+local FIRST_READ_BYTES, FIRST_READ_END = HEADER_BYTES + 16 * ENTRY_BYTES, '190'
+-- A write changes the header and appends. A key is written whole to drop expired entries, eight or more at a time, and
+-- to renew its life, once a quarter of a window.
+local FIRST_COMPACTED, RENEWALS_PER_WINDOW = 1 + HEADER_BYTES + 8 * ENTRY_BYTES, 4
 
--- Fields of a bucket in this call. Arrays for records, and no function on the path of an admitted charge: a closure
--- over a dozen locals costs as much as a GET, and this script has 5 µs.
-local KEY, LOG, OLDEST, TOTAL, NEWEST_US, NEWEST_POINTS, HAS_NEW_LOG, LIFE_MS = 1, 2, 3, 4, 5, 6, 7, 8
+-- Fields of a bucket in this call. OLDEST is the place in LOG of the oldest entry that counts, EXPIRED the points of
+-- those before it, ADDED the entries that this call appends. Arrays instead of records, and no function on the path of
+-- an admitted charge: a closure over a dozen locals costs as much as a GET, and this script has 8 µs.
+local KEY, LOG, IS_WHOLE, OLDEST, TOTAL, EXPIRED = 1, 2, 3, 4, 5, 6
+local NEWEST_US, NEWEST_POINTS, ADDED, IS_REWRITTEN, LIFE_MS = 7, 8, 9, 10, 11
 
 local KEYS, ARGV, call, pcall, tonumber = KEYS, ARGV, redis.call, redis.pcall, tonumber
 local pack, unpack, sub = struct.pack, struct.unpack, string.sub
 
--- The clock went back: what was charged "later" counts as charged now, so it stays for one more window at most.
--- Returns the older entries that keep their times, and the points of the newest one.
-local function rewind(log, newestPoints, nowUs)
-  local kept = 16
-  while kept <= #log and struct.unpack('>I7', log, kept) <= nowUs do kept = kept + 11 end
-  for later = kept, #log, 11 do newestPoints = newestPoints + struct.unpack('>I4', log, later + 7) end
-  return string.sub(log, 1, kept - 1), newestPoints
+local function whole_log(bucket)
+  if not bucket[IS_WHOLE] then bucket[LOG], bucket[IS_WHOLE] = redis.call('GET', bucket[KEY]), true end
+  return bucket[LOG]
 end
 
--- When the last of the oldest `points` was charged; nil when the newest entry holds it.
-local function charged_at(log, oldest, points)
-  for entry = oldest, #log, 11 do
-    local atUs, entryPoints = struct.unpack('>I7I4', log, entry)
-    points = points - entryPoints
-    if points <= 0 then return atUs end
+-- The clock went back: what was charged "later" counts as charged now, so it stays for one more window at most.
+local function rewind(bucket, nowUs)
+  local log, newestPoints, kept = whole_log(bucket), bucket[NEWEST_POINTS], 16
+  while kept <= #log and struct.unpack('>I7', log, kept) <= nowUs do kept = kept + 11 end
+  for later = kept, #log, 11 do newestPoints = newestPoints + struct.unpack('>I4', log, later + 7) end
+  bucket[LOG], bucket[NEWEST_US], bucket[NEWEST_POINTS] = string.sub(log, 1, kept - 1), nowUs, newestPoints
+  bucket[IS_REWRITTEN] = true
+end
+
+-- When the last of the oldest `points` was charged.
+local function charged_at(bucket, points)
+  local log, entry, is_complete = bucket[LOG], bucket[OLDEST], false
+  while true do
+    while entry <= #log do
+      local atUs, entryPoints = struct.unpack('>I7I4', log, entry)
+      points, entry = points - entryPoints, entry + 11
+      if points <= 0 then return atUs end
+    end
+    if is_complete then return bucket[NEWEST_US] end
+    log, is_complete = whole_log(bucket) .. bucket[ADDED], true
   end
 end
 
@@ -62,19 +81,19 @@ while nextArg <= argCount do
     local key, limit = KEYS[i], tonumber(ARGV[firstLimit + i - nextKey])
     local bucket = buckets[key]
     if not bucket then
-      local value = pcall('GET', key)
-      if not value then
-        bucket = { key, '', 1, 0, 0, 0, true, false }
+      local value = pcall('GETRANGE', key, '0', FIRST_READ_END)
+      if value == '' then
+        bucket = { key, '', true, 1, 0, 0, 0, 0, '', true, false }
       elseif type(value) == 'table' then
         problem = value.err
       elseif #value < HEADER_BYTES or (#value - HEADER_BYTES) % ENTRY_BYTES ~= 0 then
         problem = 'WRONGVALUE the key holds no bucket of this version'
       else
         local total, newestUs, newestPoints = unpack(HEADER, value)
-        bucket = { key, value, 16, total, newestUs, newestPoints, false, false }
+        bucket = { key, value, #value < FIRST_READ_BYTES, 16, total, 0, newestUs, newestPoints, '', false, false }
         if newestUs > nowUs then
-          bucket[LOG], bucket[NEWEST_POINTS] = rewind(value, newestPoints, nowUs)
-          bucket[NEWEST_US], bucket[HAS_NEW_LOG], bucket[LIFE_MS] = nowUs, true, lifeMs
+          rewind(bucket, nowUs)
+          bucket[LIFE_MS] = lifeMs
           writes = writes + 1
           written[writes] = bucket
         end
@@ -85,14 +104,21 @@ while nextArg <= argCount do
     local total = bucket[TOTAL]
     if total > 0 and bucket[NEWEST_US] <= startUs then
       total = 0
-      bucket[LOG], bucket[OLDEST], bucket[TOTAL], bucket[NEWEST_POINTS], bucket[HAS_NEW_LOG] = '', 1, 0, 0, true
+      bucket[LOG], bucket[IS_WHOLE], bucket[OLDEST], bucket[TOTAL], bucket[EXPIRED] = '', true, 1, 0, 0
+      bucket[NEWEST_POINTS], bucket[IS_REWRITTEN] = 0, true
     else
-      local log, oldest = bucket[LOG], bucket[OLDEST]
-      while oldest <= #log do
+      local log, oldest, expired = bucket[LOG], bucket[OLDEST], 0
+      while true do
+        if oldest > #log then log = whole_log(bucket) end
+        if oldest > #log then break end
         local atUs, points = unpack(ENTRY, log, oldest)
         if atUs > startUs then break end
-        total, oldest = total - points, oldest + ENTRY_BYTES
-        bucket[OLDEST], bucket[TOTAL], bucket[HAS_NEW_LOG] = oldest, total, true
+        expired, oldest = expired + points, oldest + ENTRY_BYTES
+      end
+      if expired > 0 then
+        total = total - expired
+        bucket[TOTAL], bucket[EXPIRED], bucket[OLDEST] = total, bucket[EXPIRED] + expired, oldest
+        if oldest >= FIRST_COMPACTED then bucket[IS_REWRITTEN] = true end
       end
     end
     if limit > 0 and total + cost > limit then admitted = 0 end
@@ -107,16 +133,18 @@ while nextArg <= argCount do
     if limit < 0 then limit = -limit end
     if total + cost > limit then
       retryAfterUs = windowUs
-      if cost <= limit then
-        retryAfterUs = (charged_at(bucket[LOG], bucket[OLDEST], total + cost - limit) or bucket[NEWEST_US]) - startUs
-      end
+      if cost <= limit then retryAfterUs = charged_at(bucket, total + cost - limit) - startUs end
     elseif admitted == 1 then
-      local newestPoints = bucket[NEWEST_POINTS]
-      if newestPoints > 0 and bucket[NEWEST_US] >= slotStartUs then
+      local newestUs, newestPoints = bucket[NEWEST_US], bucket[NEWEST_POINTS]
+      if newestPoints > 0
+        and (newestUs == nowUs or newestUs >= slotStartUs and (newestPoints + cost) * ENTRIES_PER_LIMIT <= limit) then
         bucket[NEWEST_POINTS] = newestPoints + cost
       else
-        if newestPoints > 0 then bucket[LOG] = bucket[LOG] .. pack(ENTRY, bucket[NEWEST_US], newestPoints) end
-        bucket[NEWEST_POINTS], bucket[HAS_NEW_LOG] = cost, true
+        if newestPoints > 0 then
+          bucket[ADDED] = pack(ENTRY, newestUs, newestPoints)
+          if newestUs < nowUs - nowUs % (windowUs / RENEWALS_PER_WINDOW) then bucket[IS_REWRITTEN] = true end
+        end
+        bucket[NEWEST_POINTS] = cost
       end
       total = total + cost
       bucket[TOTAL], bucket[NEWEST_US] = total, nowUs
@@ -137,12 +165,12 @@ end
 -- Write: only after every bucket of every decision has been read.
 for i = 1, writes do
   local bucket = written[i]
-  local header = pack(HEADER, bucket[TOTAL], bucket[NEWEST_US], bucket[NEWEST_POINTS])
-  if bucket[HAS_NEW_LOG] then
-    if bucket[OLDEST] <= #bucket[LOG] then header = header .. sub(bucket[LOG], bucket[OLDEST]) end
-    call('PSETEX', bucket[KEY], bucket[LIFE_MS], header)
+  if bucket[IS_REWRITTEN] then
+    local header = pack(HEADER, bucket[TOTAL], bucket[NEWEST_US], bucket[NEWEST_POINTS])
+    call('PSETEX', bucket[KEY], bucket[LIFE_MS], header .. sub(whole_log(bucket), bucket[OLDEST]) .. bucket[ADDED])
   else
-    call('SETRANGE', bucket[KEY], '0', header) -- the key keeps the life that its newest entry was opened with
+    if bucket[ADDED] ~= '' then call('APPEND', bucket[KEY], bucket[ADDED]) end
+    call('SETRANGE', bucket[KEY], '0', pack(HEADER, bucket[TOTAL] + bucket[EXPIRED], bucket[NEWEST_US], bucket[NEWEST_POINTS]))
   end
 end
 return reply

@@ -1,12 +1,15 @@
 /**
- * A sliding log of points whose charges share an entry while they fall in the same 1/100 of the window. An entry
- * leaves when its *last* charge is a window old, so no window ever holds more than the limit; an early charge of an
- * entry stays up to 1/100 of a window longer than it must, which costs a saturating client under 1 %. At most 101
- * entries. The same counter as lua/charge.lua, step by step.
+ * A sliding log of points. A charge joins the newest entry if both are in the same 1/100 of the window and the entry
+ * then holds at most 1/250 of the limit, or if both have the same time; otherwise it opens an entry. An entry expires
+ * when its *last* charge is a window old, so no window ever holds more than the limit. Its earlier charges stay longer
+ * than they must: that is the only inexactness, and it never exceeds 1/250 of the limit, less one point. At most 601
+ * entries. The same algorithm as lua/charge.lua; lua/README.md states what follows from it.
  */
 import type { BucketState } from './store.ts';
 
 const SLOTS_PER_WINDOW = 100;
+/** An entry that charges of different times share holds at most this part of the limit. */
+const ENTRIES_PER_LIMIT = 250;
 
 /** Numbers per entry: when its last charge was made, and its points. */
 const ENTRY = 2;
@@ -52,16 +55,24 @@ export class CoalescedLog {
     return this.#total + cost <= limit;
   }
 
-  spend(cost: number, nowUs: number, windowUs: number): void {
-    const slotUs = windowUs / SLOTS_PER_WINDOW;
+  spend(cost: number, limit: number, nowUs: number, windowUs: number): void {
     const newest = this.#count - 1;
-    if (newest >= 0 && Math.floor(this.#atUs(newest) / slotUs) === Math.floor(nowUs / slotUs)) {
+    if (this.#canJoin(newest, cost, limit, nowUs, windowUs)) {
       this.#write(newest, nowUs, this.#points(newest) + cost);
     } else {
       this.#push(nowUs, cost);
     }
     this.#total += cost;
     this.#emptyFromUs = nowUs + windowUs;
+  }
+
+  #canJoin(newest: number, cost: number, limit: number, nowUs: number, windowUs: number): boolean {
+    if (newest < 0) return false;
+    const atUs = this.#atUs(newest);
+    if (atUs === nowUs) return true;
+    const slotUs = windowUs / SLOTS_PER_WINDOW;
+    const isYoung = Math.floor(atUs / slotUs) === Math.floor(nowUs / slotUs);
+    return isYoung && (this.#points(newest) + cost) * ENTRIES_PER_LIMIT <= limit;
   }
 
   /** `hadRoom` is what `hasRoom` said before any spending. */

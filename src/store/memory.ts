@@ -62,7 +62,7 @@ export class MemoryStore implements Store {
     const isSpent = isSpending && isAdmitted;
     const buckets: BucketState[] = [];
     for (const { log, limit, hasRoom } of touched) {
-      if (isSpent && hasRoom) log.spend(cost, nowUs, windowUs);
+      if (isSpent && hasRoom) log.spend(cost, limit, nowUs, windowUs);
       buckets.push(log.state(cost, limit, hasRoom, nowUs, windowUs));
     }
     return { outcome: isAdmitted ? 'admitted' : 'denied', buckets };

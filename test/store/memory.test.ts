@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest';
 import { MemoryStore } from '../../src/store/memory.ts';
 import { type ClockedStore, testsOfConformance } from './conformance.ts';
+import { testsOfUsefulness } from './usefulness.ts';
 
-testsOfConformance(async () => ({ store: clockedMemory(), prefix: 'm' }));
+const open = async () => ({ store: clockedMemory(), prefix: 'm' });
+testsOfConformance(open);
+testsOfUsefulness(open, 1000);
 
 function clockedMemory(): ClockedStore {
   let nowUs = 0;

@@ -2,8 +2,11 @@ import { afterAll } from 'vitest';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { openClockedRedis } from './clocked-redis.ts';
 import { testsOfConformance } from './conformance.ts';
+import { testsOfUsefulness } from './usefulness.ts';
 
 const opened = openClockedRedis({ kind: 'redis', url: sharedRedisUrl(), deadlineMs: 5000 });
 afterAll(async () => (await opened).close());
 
-testsOfConformance(async () => ({ store: (await opened).store, prefix: uniquePrefix() }));
+const open = async () => ({ store: (await opened).store, prefix: uniquePrefix() });
+testsOfConformance(open);
+testsOfUsefulness(open, 30);

@@ -25,7 +25,10 @@ test.each(scripts)('%s compiles', async (name) => {
 
 const chargeArbitrary = fc.record({
   ids: fc.uniqueArray(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 3 }),
-  limits: fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 3, maxLength: 3 }),
+  limits: fc.array(fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 500, max: 3000 })), {
+    minLength: 3,
+    maxLength: 3,
+  }),
   shadows: fc.array(fc.boolean(), { minLength: 3, maxLength: 3 }),
   cost: fc.integer({ min: 1, max: 12 }),
 });
@@ -97,13 +100,39 @@ test('a quiet account takes under 200 bytes with its key, the busiest a bounded 
   await runCharge(client, [charge('acct_12345', 500)]);
   expect(await client.memory('USAGE', `${prefix}:1:{acct_12345}:account-read:acct_12345`)).toBeLessThan(200);
   const busy = `${prefix}:1:{acct_12345}:account-read:busy`;
-  for (let step = 0; step < 1000; step++) {
-    await runCharge(client, [charge('busy', 1_000_000)], START_US + step * 300_000);
+  let longest = 0;
+  for (let step = 0; step < 3000; step++) {
+    // Two charges of which neither may join the other, at a pace that fills the bucket once a window.
+    const cost = step % 2 === 0 ? 1 : 3;
+    await runCharge(client, [{ ...charge('busy', 999), cost }], START_US + step * 120_000);
+    longest = Math.max(longest, await client.strlen(busy));
   }
-  expect(await client.strlen(busy)).toBeLessThanOrEqual(15 + 100 * 11);
+  expect(longest).toBeGreaterThan(4000);
+  expect(longest).toBeLessThanOrEqual(15 + (601 + 7) * 11);
   for (const key of await client.keys(`${prefix}:*`)) {
     const lifeMs = await client.pttl(key);
     expect(lifeMs).toBeGreaterThan(60_000);
     expect(lifeMs).toBeLessThanOrEqual(120_000);
   }
 });
+
+test('a key outlives each of its charges by a window, however the charges follow each other', async () => {
+  const key = `${uniquePrefix()}:1:{a}:account-read:a`;
+  const keysAndArguments = [key, 0, US_PER_SECOND, 1500, 1, 1, 100_000];
+  const fromUs = await clockUs();
+  let leastMs = Number.POSITIVE_INFINITY;
+  while ((await clockUs()) < fromUs + 1.3 * US_PER_SECOND) {
+    const results = await client
+      .multi()
+      .weirCharge(1, ...keysAndArguments)
+      .pttl(key)
+      .exec();
+    leastMs = Math.min(leastMs, Number(results?.[1]?.[1]));
+  }
+  expect(leastMs).toBeGreaterThanOrEqual(1000);
+});
+
+async function clockUs(): Promise<number> {
+  const [seconds, microseconds] = await client.time();
+  return Number(seconds) * US_PER_SECOND + Number(microseconds);
+}

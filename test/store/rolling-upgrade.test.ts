@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { Redis } from 'ioredis';
+import { afterAll, expect, test } from 'vitest';
+import { bucketKey } from '../../src/store/keys.ts';
+import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
+import { anyBursts, arrivalsOf, WINDOW_US } from './bursts.ts';
+import { ExactLog } from './exact-log.ts';
+
+const client = new Redis(sharedRedisUrl());
+afterAll(() => client.disconnect());
+
+const [now, earlier] = ['../../lua/charge.lua', 'earlier/charge.lua'].map((path) =>
+  readFileSync(new URL(path, import.meta.url), 'utf8'),
+);
+
+async function isAdmitted(
+  script: string,
+  key: string,
+  atUs: number,
+  cost: number,
+  limit: number,
+): Promise<boolean> {
+  const args = [atUs, WINDOW_US, (WINDOW_US / 1000) * 1.5, cost, 1, limit];
+  const reply = (await client.eval(script, 1, key, ...args)) as number[];
+  expect(reply).toHaveLength(4);
+  return reply[0] === 1;
+}
+
+/**
+ * `earlier/charge.lua` is the script of the first releases, which joined every charge of a slot to one entry and wrote
+ * each key whole. Both read what the other writes.
+ */
+test('replicas of two releases that share a bucket never admit more than its limit in a window', async () => {
+  const prefix = uniquePrefix();
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      anyBursts,
+      fc.array(fc.boolean(), { minLength: 1, maxLength: 20 }),
+      async (bursts, turns) => {
+        const key = bucketKey(prefix, 'a', 'account-read', `${run++}`);
+        const log = new ExactLog();
+        for (const [index, { atUs, cost }] of arrivalsOf(bursts).slice(0, 800).entries()) {
+          const script = (turns[index % turns.length] ? now : earlier) ?? '';
+          const held = log.pointsBetween(atUs - WINDOW_US - WINDOW_US / 100, atUs);
+          const admitted = await isAdmitted(script, key, atUs, cost, bursts.limit);
+          if (held + cost <= bursts.limit) expect(admitted).toBe(true);
+          if (admitted) log.add(atUs, cost);
+        }
+        expect(log.worstWindow(WINDOW_US)).toBeLessThanOrEqual(bursts.limit);
+      },
+    ),
+    { numRuns: 25, endOnFailure: true },
+  );
+});

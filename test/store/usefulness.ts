@@ -1,0 +1,80 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { bucketKey } from '../../src/store/keys.ts';
+import {
+  admittedExactly,
+  anyBursts,
+  arrivalsOf,
+  type Bursts,
+  pointsOf,
+  promisedShare,
+  WINDOW_US,
+} from './bursts.ts';
+import type { ClockedStore } from './conformance.ts';
+
+const EVERY_WINDOW: Omit<Bursts, 'width'> = {
+  limit: 500,
+  count: 6,
+  period: 1,
+  phase: 0.1,
+  jitter: 0,
+  size: 1,
+  costs: [1],
+  last: 0,
+  seed: 1,
+};
+
+/** A client that sends all it may at once, and waits for the window to pass. */
+const REPORTED: readonly { readonly name: string; readonly bursts: Bursts }[] = [
+  ...[0.001, 0.005, 0.009, 0.02, 0.05, 0.1, 0.3].map((width) => ({
+    name: `its limit within ${width} of a window`,
+    bursts: { ...EVERY_WINDOW, width },
+  })),
+  { name: 'its limit at jittered moments', bursts: { ...EVERY_WINDOW, width: 0.005, jitter: 0.003 } },
+  { name: 'half its limit', bursts: { ...EVERY_WINDOW, width: 0.005, period: 0.5, size: 0.5, count: 12 } },
+];
+
+/** What the store admits of some bursts, as a share of what an exact sliding log admits of them. */
+async function usefulShare(
+  store: ClockedStore,
+  prefix: string,
+  bursts: Bursts,
+): Promise<{ share: number; points: number }> {
+  const { limit } = bursts;
+  const arrivals = arrivalsOf(bursts);
+  const buckets = [{ key: bucketKey(prefix, 'a', 'account-read', 'a'), limit }];
+  const windowSeconds = WINDOW_US / 1_000_000;
+  const decisions = await Promise.all(
+    arrivals.map(({ atUs, cost }) => store.charge({ buckets, cost, windowSeconds }, atUs)),
+  );
+  const points = pointsOf(arrivals, admittedExactly(arrivals, limit));
+  const admitted = decisions.map(({ outcome }) => outcome === 'admitted');
+  return { share: pointsOf(arrivals, admitted) / points, points };
+}
+
+/** That the store refuses hardly more than an exact sliding log would. `runs` patterns are tried. */
+export function testsOfUsefulness(
+  open: () => Promise<{ store: ClockedStore; prefix: string }>,
+  runs: number,
+): void {
+  test('every pattern of bursts gets at least 98 % of what an exact sliding log would admit', async () => {
+    const { store, prefix } = await open();
+    let run = 0;
+    await fc.assert(
+      fc.asyncProperty(anyBursts, async (bursts) => {
+        const { share, points } = await usefulShare(store, `${prefix}${run++}`, bursts);
+        fc.pre(points > 0);
+        const promised = promisedShare(bursts.limit, [...bursts.costs, bursts.last]);
+        expect(promised, 'the promise itself').toBeGreaterThanOrEqual(0.98);
+        expect(share, 'the share of the exact points').toBeGreaterThanOrEqual(promised);
+      }),
+      { numRuns: runs, endOnFailure: true },
+    );
+  });
+
+  test.each(REPORTED)('a client that sends $name each period gets what it may', async ({ bursts }) => {
+    const { store, prefix } = await open();
+    const { share } = await usefulShare(store, prefix, bursts);
+    expect(share).toBeGreaterThanOrEqual(0.99);
+  });
+}
