@@ -38,12 +38,14 @@ local function whole_log(bucket)
   return bucket[LOG]
 end
 
--- The clock went back: what was charged "later" counts as charged now, so it stays for one more window at most.
-local function rewind(bucket, nowUs)
-  local log, newestPoints, kept = whole_log(bucket), bucket[NEWEST_POINTS], 16
-  while kept <= #log and struct.unpack('>I7', log, kept) <= nowUs do kept = kept + 11 end
-  for later = kept, #log, 11 do newestPoints = newestPoints + struct.unpack('>I4', log, later + 7) end
-  bucket[LOG], bucket[NEWEST_US], bucket[NEWEST_POINTS] = string.sub(log, 1, kept - 1), nowUs, newestPoints
+-- The clock went back by more than a window: what still counted then counts as charged now, for one more window.
+local function rewind(bucket, nowUs, windowUs)
+  local log, total, endUs = whole_log(bucket), bucket[NEWEST_POINTS], bucket[NEWEST_US] - windowUs
+  for entry = 16, #log, 11 do
+    local atUs, points = struct.unpack('>I7I4', log, entry)
+    if atUs > endUs then total = total + points end
+  end
+  bucket[LOG], bucket[OLDEST], bucket[TOTAL], bucket[NEWEST_US], bucket[NEWEST_POINTS] = '', 1, total, nowUs, total
   bucket[IS_REWRITTEN] = true
 end
 
@@ -91,8 +93,8 @@ while nextArg <= argCount do
       else
         local total, newestUs, newestPoints = unpack(HEADER, value)
         bucket = { key, value, #value < FIRST_READ_BYTES, 16, total, 0, newestUs, newestPoints, '', false, false }
-        if newestUs > nowUs then
-          rewind(bucket, nowUs)
+        if newestUs > nowUs + windowUs then
+          rewind(bucket, nowUs, windowUs)
           bucket[LIFE_MS] = lifeMs
           writes = writes + 1
           written[writes] = bucket
@@ -107,12 +109,14 @@ while nextArg <= argCount do
       bucket[LOG], bucket[IS_WHOLE], bucket[OLDEST], bucket[TOTAL], bucket[EXPIRED] = '', true, 1, 0, 0
       bucket[NEWEST_POINTS], bucket[IS_REWRITTEN] = 0, true
     else
-      local log, oldest, expired = bucket[LOG], bucket[OLDEST], 0
+      local log, oldest, expired, expiredUs = bucket[LOG], bucket[OLDEST], 0, startUs
+      -- The clock went back by less: it stands still for this bucket until it has caught up.
+      if bucket[NEWEST_US] > nowUs then expiredUs = bucket[NEWEST_US] - windowUs end
       while true do
         if oldest > #log then log = whole_log(bucket) end
         if oldest > #log then break end
         local atUs, points = unpack(ENTRY, log, oldest)
-        if atUs > startUs then break end
+        if atUs > expiredUs then break end
         expired, oldest = expired + points, oldest + ENTRY_BYTES
       end
       if expired > 0 then
@@ -137,7 +141,7 @@ while nextArg <= argCount do
     elseif admitted == 1 then
       local newestUs, newestPoints = bucket[NEWEST_US], bucket[NEWEST_POINTS]
       if newestPoints > 0
-        and (newestUs == nowUs or newestUs >= slotStartUs and (newestPoints + cost) * ENTRIES_PER_LIMIT <= limit) then
+        and (newestUs >= nowUs or newestUs >= slotStartUs and (newestPoints + cost) * ENTRIES_PER_LIMIT <= limit) then
         bucket[NEWEST_POINTS] = newestPoints + cost
       else
         if newestPoints > 0 then
@@ -147,7 +151,8 @@ while nextArg <= argCount do
         bucket[NEWEST_POINTS] = cost
       end
       total = total + cost
-      bucket[TOTAL], bucket[NEWEST_US] = total, nowUs
+      bucket[TOTAL] = total
+      if newestUs < nowUs then bucket[NEWEST_US] = nowUs end
       if not bucket[LIFE_MS] then
         writes = writes + 1
         written[writes] = bucket
@@ -166,8 +171,10 @@ end
 for i = 1, writes do
   local bucket = written[i]
   if bucket[IS_REWRITTEN] then
-    local header = pack(HEADER, bucket[TOTAL], bucket[NEWEST_US], bucket[NEWEST_POINTS])
-    call('PSETEX', bucket[KEY], bucket[LIFE_MS], header .. sub(whole_log(bucket), bucket[OLDEST]) .. bucket[ADDED])
+    local lifeMs, newestUs = bucket[LIFE_MS], bucket[NEWEST_US]
+    if newestUs > nowUs then lifeMs = lifeMs + math.ceil((newestUs - nowUs) / 1000) end
+    local header = pack(HEADER, bucket[TOTAL], newestUs, bucket[NEWEST_POINTS])
+    call('PSETEX', bucket[KEY], lifeMs, header .. sub(whole_log(bucket), bucket[OLDEST]) .. bucket[ADDED])
   else
     if bucket[ADDED] ~= '' then call('APPEND', bucket[KEY], bucket[ADDED]) end
     call('SETRANGE', bucket[KEY], '0', pack(HEADER, bucket[TOTAL] + bucket[EXPIRED], bucket[NEWEST_US], bucket[NEWEST_POINTS]))

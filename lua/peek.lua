@@ -18,14 +18,17 @@ if nowUs == 0 then
   nowUs = tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 
--- Returns the entries that still count, oldest first: times in µs (none later than now) and points.
+-- Returns the entries that still count, oldest first: times in µs and points. See charge.lua for a clock that went back.
 local function entries_of(value)
-  local times, points = {}, {}
+  local times, points, latestUs, bucketUs = {}, {}, math.huge, nowUs
   local function keep(atUs, entryPoints)
-    if atUs + windowUs <= nowUs then return end
-    times[#times + 1], points[#points + 1] = math.min(atUs, nowUs), entryPoints
+    if atUs + windowUs <= bucketUs then return end
+    times[#times + 1], points[#points + 1] = math.min(atUs, latestUs), entryPoints
   end
   if value then
+    local newestUs = struct.unpack('>I7', value, 5)
+    bucketUs = math.max(nowUs, newestUs)
+    if newestUs > nowUs + windowUs then latestUs = nowUs end
     for entry = HEADER_BYTES + 1, #value, ENTRY_BYTES do
       local atUs, entryPoints = struct.unpack(ENTRY, value, entry)
       keep(atUs, entryPoints)

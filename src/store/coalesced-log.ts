@@ -43,7 +43,7 @@ export class CoalescedLog {
   /** Lets go of what is a window old. Call it before anything else, with the same `nowUs`. */
   advance(nowUs: number, windowUs: number): void {
     this.#rewind(nowUs, windowUs);
-    const startUs = nowUs - windowUs;
+    const startUs = this.#bucketUs(nowUs) - windowUs;
     while (this.#count > 0 && this.#atUs(0) <= startUs) {
       this.#total -= this.#points(0);
       this.#oldest = (this.#oldest + 1) & (this.#ring.length / ENTRY - 1);
@@ -57,13 +57,14 @@ export class CoalescedLog {
 
   spend(cost: number, limit: number, nowUs: number, windowUs: number): void {
     const newest = this.#count - 1;
-    if (this.#canJoin(newest, cost, limit, nowUs, windowUs)) {
-      this.#write(newest, nowUs, this.#points(newest) + cost);
+    const bucketUs = this.#bucketUs(nowUs);
+    if (this.#canJoin(newest, cost, limit, bucketUs, windowUs)) {
+      this.#write(newest, bucketUs, this.#points(newest) + cost);
     } else {
-      this.#push(nowUs, cost);
+      this.#push(bucketUs, cost);
     }
     this.#total += cost;
-    this.#emptyFromUs = nowUs + windowUs;
+    this.#emptyFromUs = bucketUs + windowUs;
   }
 
   #canJoin(newest: number, cost: number, limit: number, nowUs: number, windowUs: number): boolean {
@@ -96,8 +97,17 @@ export class CoalescedLog {
     return atUs + windowUs - nowUs;
   }
 
-  /** The clock went back: what was charged "later" counts as charged now, so it stays for one more window at most. */
+  /** A clock that went back by at most a window stands still for this bucket until it has caught up. */
+  #bucketUs(nowUs: number): number {
+    return this.#count === 0 ? nowUs : Math.max(nowUs, this.#atUs(this.#count - 1));
+  }
+
+  /**
+   * The clock went back by more than a window: what was charged "later" counts as charged now, so it stays for one more
+   * window at most.
+   */
   #rewind(nowUs: number, windowUs: number): void {
+    if (this.#bucketUs(nowUs) <= nowUs + windowUs) return;
     let points = 0;
     while (this.#count > 0 && this.#atUs(this.#count - 1) > nowUs) {
       points += this.#points(this.#count - 1);

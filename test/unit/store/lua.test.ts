@@ -68,6 +68,35 @@ test('a batch in Redis decides as the reference does one by one, step for step',
   );
 });
 
+const steppedCharge = fc.record({
+  pauseUs: fc.oneof(fc.integer({ min: 0, max: 100_000 }), fc.integer({ min: 0, max: 6_000_000 })),
+  backUs: fc.oneof(
+    fc.constant(0),
+    fc.integer({ min: 0, max: 5_000_000 }),
+    fc.integer({ min: 0, max: 20_000_000 }),
+  ),
+  cost: fc.integer({ min: 1, max: 12 }),
+});
+
+test('a bucket in Redis follows a clock that runs back as the reference does', async () => {
+  const prefix = uniquePrefix();
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(steppedCharge, { maxLength: 100, size: 'max' }), async (steps) => {
+      let nowUs = START_US;
+      const reference = new MemoryStore(() => nowUs);
+      // Nothing is denied: a denial writes nothing to Redis, not even the time at which it was decided.
+      const buckets = [{ key: `${prefix}:${run++}`, limit: 1500 }];
+      for (const { pauseUs, backUs, cost } of steps) {
+        nowUs += pauseUs - backUs;
+        const charge = { buckets, cost, windowSeconds: 5 };
+        expect(await runCharge(client, [charge], nowUs)).toEqual([reference.charge(charge)]);
+      }
+    }),
+    { numRuns: 60, endOnFailure: true },
+  );
+});
+
 test('a key that holds no bucket degrades its own charge, whose other bucket stays untouched, and no neighbour', async () => {
   const prefix = uniquePrefix();
   const bucket = (name: string) => ({ key: `${prefix}:${name}`, limit: 10 });
