@@ -1,4 +1,5 @@
 import { Counter, type Registry } from 'prom-client';
+import { bucketsFor } from '../domain/buckets.ts';
 import type { OperationKind } from '../domain/operation.ts';
 import type { GatewayObserver } from '../gateway/parts.ts';
 import type { Exchange } from '../gateway/types.ts';
@@ -86,9 +87,7 @@ function timeHistograms(registry: Registry): (exchange: Exchange, totalMs: numbe
 function bucketOf({ operation, charged }: Exchange): string {
   if (operation === undefined || charged === undefined) return 'none';
   if (charged.outcome === 'denied') return charged.bucket;
-  const isRead = operation.kind === 'read';
-  if (operation.personOnly) return isRead ? 'person-read' : 'person-write';
-  return isRead ? 'account-read' : 'account-write';
+  return bucketsFor(operation.kind, operation.personOnly)[0]?.name ?? 'none';
 }
 
 function outcomeOf({ charged, refusal }: Exchange): string {

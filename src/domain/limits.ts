@@ -1,7 +1,4 @@
-import type { OperationKind } from './operation.ts';
-
-/** The name of a bucket, in the store and, save the person buckets, in the RateLimit headers. */
-export type BucketName = `${'account' | 'organization' | 'person'}-${OperationKind}`;
+import { type BucketName, bucketNamed, type OverrideSection } from './buckets.ts';
 
 /** A limit as a file gives it: a default, or the override of one Account or Organization. */
 export interface GivenLimit {
@@ -16,10 +13,7 @@ export interface GivenLimit {
 export type Overrides = Readonly<Partial<Record<BucketName, GivenLimit>>>;
 
 /** What single Accounts and Organizations have in place of the defaults, by id. */
-export interface OverrideMaps {
-  readonly accounts: ReadonlyMap<string, Overrides>;
-  readonly organizations: ReadonlyMap<string, Overrides>;
-}
+export type OverrideMaps = Readonly<Record<OverrideSection, ReadonlyMap<string, Overrides>>>;
 
 /** The limits of all buckets. Ask `limitInForce` rather than reading an override directly: it may have ended. */
 export interface Limits extends OverrideMaps {
@@ -61,6 +55,6 @@ function tried({ limit, shadow }: GivenLimit): number | undefined {
 }
 
 function overridesOf(limits: Limits, bucket: BucketName): ReadonlyMap<string, Overrides> | undefined {
-  if (bucket.startsWith('account-')) return limits.accounts;
-  return bucket.startsWith('organization-') ? limits.organizations : undefined;
+  const section = bucketNamed(bucket).scope.overrides;
+  return section === undefined ? undefined : limits[section];
 }

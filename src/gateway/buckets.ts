@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
+import { BUCKETS, type BucketDefinition, type BucketName } from '../domain/buckets.ts';
 import type { Caller } from '../domain/caller.ts';
-import { type BucketName, type Limits, limitInForce } from '../domain/limits.ts';
+import { type LimitInForce, type Limits, limitInForce } from '../domain/limits.ts';
 import type { OperationKind } from '../domain/operation.ts';
 import { bucketKey } from '../store/keys.ts';
 import type { BucketCharge } from '../store/store.ts';
@@ -8,29 +9,23 @@ import type { BucketCharge } from '../store/store.ts';
 /** What one caller's reads or writes are charged to. */
 export interface Plan {
   /** The buckets that a request spends from, Account first. */
-  readonly buckets: readonly BucketCharge[];
-  /** The names of those buckets in the RateLimit header, in the same order. */
-  readonly headerNames: readonly string[];
-  /** Their names in a 429's `extensions.bucket`: a Person's own differ from what the headers show. */
-  readonly bucketNames: readonly string[];
+  readonly buckets: readonly PlannedBucket[];
   /** The whole RateLimit-Policy header: every bucket that can refuse, reads and writes. */
   readonly policy: string;
   readonly windowSeconds: number;
 }
 
-interface NamedBucket {
+/** A bucket to charge, and what the response calls it. */
+export interface PlannedBucket extends BucketCharge {
+  readonly name: BucketName;
+  /** Its name in the RateLimit headers: a Person's own bucket appears as the Account's. */
   readonly headerName: string;
-  readonly bucketName: string;
-  readonly charge: BucketCharge;
-}
-
-/** Buckets that a request spends from, and until when (Unix time) they are the right ones. */
-interface Spent {
-  readonly buckets: readonly NamedBucket[];
-  readonly untilMs: number;
+  /** The Account, Organization or Person whose bucket it is. */
+  readonly owner: string;
 }
 
 interface Plans extends Readonly<Record<OperationKind, Plan>> {
+  /** Unix time until which the limits of these plans hold. */
   readonly validUntilMs: number;
 }
 
@@ -76,66 +71,45 @@ export class Buckets {
   }
 
   #plansOf(caller: Caller, personOnly: boolean, nowMs: number): Plans {
-    const spent = (kind: OperationKind) =>
-      personOnly ? this.#personBuckets(caller, kind, nowMs) : this.#accountBuckets(caller, kind, nowMs);
-    return plansOf(spent('read'), spent('write'), this.#limits.windowSeconds);
+    const { windowSeconds } = this.#limits;
+    const ends: number[] = [];
+    const planned = BUCKETS.filter(({ scope }) => scope.isForPersons === personOnly).flatMap((definition) => {
+      const owner = definition.scope.ownerOf(caller);
+      if (owner === undefined) return [];
+      const inForce = limitInForce(this.#limits, definition.name, owner, nowMs);
+      ends.push(inForce.untilMs);
+      return this.#bucketsOf(definition, owner, caller.shard, inForce).map((bucket) => ({
+        kind: definition.kind,
+        bucket,
+      }));
+    });
+    const policy = planned
+      .filter(({ bucket }) => bucket.shadow !== true)
+      .map(({ bucket }) => `"${bucket.headerName}";q=${bucket.limit};w=${windowSeconds}`)
+      .join(', ');
+    const planOf = (kind: OperationKind): Plan => ({
+      buckets: planned.filter((one) => one.kind === kind).map(({ bucket }) => bucket),
+      policy,
+      windowSeconds,
+    });
+    return { read: planOf('read'), write: planOf('write'), validUntilMs: Math.min(...ends) };
   }
 
-  #accountBuckets(
-    { account, organization, hasOrganizationLimit, shard }: Caller,
-    kind: OperationKind,
-    nowMs: number,
-  ): Spent {
-    const ofAccount = `account-${kind}` as const;
-    const own = this.#bucket(ofAccount, ofAccount, shard, account, nowMs);
-    if (organization === undefined || !hasOrganizationLimit) return own;
-    const ofOrganization = `organization-${kind}` as const;
-    const shared = this.#bucket(ofOrganization, ofOrganization, shard, organization, nowMs);
-    return {
-      buckets: [...own.buckets, ...shared.buckets],
-      untilMs: Math.min(own.untilMs, shared.untilMs),
-    };
-  }
-
-  #personBuckets({ principal, shard }: Caller, kind: OperationKind, nowMs: number): Spent {
-    return this.#bucket(`account-${kind}`, `person-${kind}`, shard, principal.id, nowMs);
-  }
-
-  /** The bucket of the limit in force and that of the limit that is tried out beside it, as far as there are any. */
-  #bucket(headerName: string, name: BucketName, shard: string, id: string, nowMs: number): Spent {
-    const { limit, shadowLimit, untilMs } = limitInForce(this.#limits, name, id, nowMs);
-    const keyOf = (bucket: string) => bucketKey(this.#keyPrefix, shard, bucket, id);
-    const buckets: NamedBucket[] = [];
-    if (limit !== undefined) {
-      buckets.push({ headerName, bucketName: name, charge: { key: keyOf(name), limit } });
-    }
+  /** The bucket of the limit in force, and that of the shadow limit beside it. */
+  #bucketsOf(
+    { name, headerName }: BucketDefinition,
+    owner: string,
+    shard: string,
+    { limit, shadowLimit }: LimitInForce,
+  ): readonly PlannedBucket[] {
+    const named = { name, headerName, owner };
+    const keyOf = (bucket: string) => bucketKey(this.#keyPrefix, shard, bucket, owner);
+    const buckets: PlannedBucket[] = [];
+    if (limit !== undefined) buckets.push({ ...named, key: keyOf(name), limit });
+    // It counts what would fit its own limit, so it cannot share a key with the limit in force.
     if (shadowLimit !== undefined) {
-      // It counts what would fit its own limit, so it cannot share a key with the limit in force.
-      const charge = { key: keyOf(`${name}-shadow`), limit: shadowLimit, shadow: true };
-      buckets.push({ headerName, bucketName: name, charge });
+      buckets.push({ ...named, key: keyOf(`${name}-shadow`), limit: shadowLimit, shadow: true });
     }
-    return { buckets, untilMs };
+    return buckets;
   }
-}
-
-function plansOf(read: Spent, write: Spent, windowSeconds: number): Plans {
-  const policy = policyOrder(read.buckets, write.buckets)
-    .filter(({ charge }) => charge.shadow !== true)
-    .map(({ headerName, charge }) => `"${headerName}";q=${charge.limit};w=${windowSeconds}`)
-    .join(', ');
-  const plan = ({ buckets }: Spent): Plan => ({
-    buckets: buckets.map((bucket) => bucket.charge),
-    headerNames: buckets.map((bucket) => bucket.headerName),
-    bucketNames: buckets.map((bucket) => bucket.bucketName),
-    windowSeconds,
-    policy,
-  });
-  return { read: plan(read), write: plan(write), validUntilMs: Math.min(read.untilMs, write.untilMs) };
-}
-
-/** Account buckets first, reads before writes. */
-function policyOrder(read: readonly NamedBucket[], write: readonly NamedBucket[]): readonly NamedBucket[] {
-  const both = [...read, ...write];
-  const isShared = (bucket: NamedBucket) => bucket.headerName.startsWith('organization');
-  return [...both.filter((bucket) => !isShared(bucket)), ...both.filter(isShared)];
 }

@@ -1,7 +1,7 @@
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import type { Caller } from '../domain/caller.ts';
 import type { BucketState, Charge, Decision, Store } from '../store/store.ts';
-import type { Buckets, Plan } from './buckets.ts';
+import type { Buckets, Plan, PlannedBucket } from './buckets.ts';
 import { Refusal } from './problems.ts';
 import type { Admitted, Charged, Operation } from './types.ts';
 
@@ -49,46 +49,47 @@ function chargeOf(plan: Plan, cost: number): Charge {
   return { buckets: plan.buckets, cost, windowSeconds: plan.windowSeconds };
 }
 
-/**
- * RateLimit: the buckets that this request used, `t` rounded up so that no client comes back too early. A limit that
- * is only tried out is no client's business.
- */
+/** Calls `visit` with each bucket of the plan and its state after the decision. Throws where a state is missing. */
+function forEachState(
+  { buckets }: Plan,
+  states: readonly BucketState[],
+  visit: (bucket: PlannedBucket, state: BucketState) => void,
+): void {
+  for (let index = 0; index < buckets.length; index++) {
+    const bucket = buckets[index];
+    const state = states[index];
+    if (bucket === undefined || state === undefined)
+      throw new TypeError('the store gave too few bucket states');
+    visit(bucket, state);
+  }
+}
+
+/** RateLimit: the buckets that this request used, shadow limits excepted; `t` is rounded up so that clients wait long enough. */
 function rateLimitHeader(plan: Plan, states: readonly BucketState[]): string {
   let header = '';
-  for (let index = 0; index < states.length; index++) {
-    if (plan.buckets[index]?.shadow) continue;
-    const { remaining, resetAfterUs } = states[index] ?? NO_STATE;
+  forEachState(plan, states, ({ headerName, shadow }, { remaining, resetAfterUs }) => {
+    if (shadow) return;
     const separator = header === '' ? '"' : ', "';
-    header += `${separator}${plan.headerNames[index]}";r=${remaining};t=${Math.ceil(resetAfterUs / US_PER_SECOND)}`;
-  }
+    header += `${separator}${headerName}";r=${remaining};t=${Math.ceil(resetAfterUs / US_PER_SECOND)}`;
+  });
   return header;
 }
 
 /** A bucket with less than this share of its limit left is near its end. */
 const NEAR_LIMIT_SHARE = 0.1;
 
-/** What an owner wants to know of an admitted request: which buckets it nearly emptied, which shadows would refuse it. */
+/** Which buckets an admitted request nearly emptied, and which shadow limits would have refused it. */
 function remarks(plan: Plan, states: readonly BucketState[]): Pick<Admitted, 'nearLimit' | 'shadowDenied'> {
   let nearLimit: string[] | undefined;
   let shadowDenied: string[] | undefined;
-  for (let index = 0; index < states.length; index++) {
-    const { remaining, retryAfterUs } = states[index] ?? NO_STATE;
-    const { limit, shadow } = plan.buckets[index] ?? NO_BUCKET;
-    if (shadow && retryAfterUs > 0) shadowDenied = [...(shadowDenied ?? []), nameOf(plan, index)];
-    else if (!shadow && remaining < limit * NEAR_LIMIT_SHARE)
-      nearLimit = [...(nearLimit ?? []), nameOf(plan, index)];
-  }
+  forEachState(plan, states, ({ name, limit, shadow }, { remaining, retryAfterUs }) => {
+    if (shadow && retryAfterUs > 0) shadowDenied = [...(shadowDenied ?? []), name];
+    else if (!shadow && remaining < limit * NEAR_LIMIT_SHARE) nearLimit = [...(nearLimit ?? []), name];
+  });
   return { nearLimit, shadowDenied };
 }
 
-const NO_BUCKET = { limit: 0, shadow: false };
-const NO_STATE: BucketState = { remaining: 0, resetAfterUs: 0, retryAfterUs: 0 };
-
-function nameOf(plan: Plan, index: number): string {
-  return plan.bucketNames[index] ?? '';
-}
-
-/** The last refusal of each plan: those of a flood are all alike, and need not all be written anew. */
+/** The last refusal of each plan: a flood's refusals are all alike, so they are not built again. */
 const lastRefusals = new WeakMap<Plan, { costPoints: number; seconds: number; named: NamedRefusal }>();
 
 interface NamedRefusal {
@@ -98,32 +99,34 @@ interface NamedRefusal {
 
 /** The 429 names the bucket that needs the longest wait. */
 function refusalOf(plan: Plan, states: readonly BucketState[], costPoints: number): NamedRefusal {
-  let index = 0;
-  let longestUs = -1;
-  for (let at = 0; at < states.length; at++) {
-    const waitUs = plan.buckets[at]?.shadow ? 0 : (states[at] ?? NO_STATE).retryAfterUs;
-    if (waitUs <= longestUs) continue;
-    longestUs = waitUs;
-    index = at;
-  }
-  const bucket = nameOf(plan, index);
-  const seconds = Math.max(1, Math.ceil(longestUs / US_PER_SECOND));
+  let longest: { bucket: PlannedBucket; waitUs: number } | undefined;
+  forEachState(plan, states, (bucket, { retryAfterUs }) => {
+    if (!bucket.shadow && retryAfterUs > (longest?.waitUs ?? -1)) longest = { bucket, waitUs: retryAfterUs };
+  });
+  if (longest === undefined) throw new TypeError('the store refused a charge that no bucket can refuse');
+  const { bucket, waitUs } = longest;
+  const seconds = Math.max(1, Math.ceil(waitUs / US_PER_SECOND));
   const last = lastRefusals.get(plan);
-  if (last?.costPoints === costPoints && last.seconds === seconds && last.named.bucket === bucket) {
+  if (last?.costPoints === costPoints && last.seconds === seconds && last.named.bucket === bucket.name) {
     return last.named;
   }
-  const named = { bucket, refusal: refusalFor(plan, index, costPoints, seconds) };
+  const named = { bucket: bucket.name, refusal: refusalFor(bucket, plan.windowSeconds, costPoints, seconds) };
   lastRefusals.set(plan, { costPoints, seconds, named });
   return named;
 }
 
-function refusalFor(plan: Plan, index: number, costPoints: number, seconds: number): Refusal {
-  const bucket = nameOf(plan, index);
-  const limit = plan.buckets[index]?.limit ?? 0;
-  const { windowSeconds } = plan;
+function refusalFor(
+  { name, limit }: PlannedBucket,
+  windowSeconds: number,
+  costPoints: number,
+  seconds: number,
+): Refusal {
   return new Refusal(
     'RateLimitExceeded',
-    `The ${bucket} bucket has no room for ${costPoints} more; it takes ${limit} points in ${windowSeconds} s.`,
-    { extensions: { bucket, limit, windowSeconds, costPoints }, headers: { 'Retry-After': `${seconds}` } },
+    `The ${name} bucket has no room for ${costPoints} more; it takes ${limit} points in ${windowSeconds} s.`,
+    {
+      extensions: { bucket: name, limit, windowSeconds, costPoints },
+      headers: { 'Retry-After': `${seconds}` },
+    },
   );
 }

@@ -87,9 +87,9 @@ export function bindPlan(payer: Payer, plan: Plan): void {
     stats.limit = undefined;
     stats.shadowLimit = undefined;
   }
-  payer.planned = plan.buckets.map(({ limit, shadow }, index) => {
-    const stats = payer.buckets.find(({ name }) => name === plan.bucketNames[index]);
-    if (stats === undefined) throw new Error(`a request spends from ${plan.bucketNames[index]} unexpectedly`);
+  payer.planned = plan.buckets.map(({ name, limit, shadow }) => {
+    const stats = payer.buckets.find((bucket) => bucket.name === name);
+    if (stats === undefined) throw new Error(`a request spends from ${name} unexpectedly`);
     if (shadow) stats.shadowLimit = limit;
     else stats.limit = limit;
     return stats;

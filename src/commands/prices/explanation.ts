@@ -147,14 +147,12 @@ function bucketsOf(
   caller: Caller,
   operation: Operation,
 ): readonly ExplainedBucket[] {
-  const { buckets, bucketNames, windowSeconds } = planOf(configuration, caller, operation);
-  return buckets.map(({ limit, shadow = false }, index) => {
-    const bucket = bucketNames[index] ?? '';
-    return { bucket, of: ownerOf(bucket, caller) || undefined, limit, windowSeconds, shadow };
-  });
-}
-
-function ownerOf(bucket: string, { principal, account, organization }: Caller): string | undefined {
-  if (bucket.startsWith('person')) return principal.id;
-  return bucket.startsWith('organization') ? organization : account;
+  const { buckets, windowSeconds } = planOf(configuration, caller, operation);
+  return buckets.map(({ name, owner, limit, shadow = false }) => ({
+    bucket: name,
+    of: owner || undefined,
+    limit,
+    windowSeconds,
+    shadow,
+  }));
 }

@@ -1,5 +1,6 @@
 import type { Static } from 'typebox';
-import type { BucketName, GivenLimit, Limits, OverrideMaps, Overrides } from '../../domain/limits.ts';
+import type { BucketName } from '../../domain/buckets.ts';
+import type { GivenLimit, Limits, OverrideMaps, Overrides } from '../../domain/limits.ts';
 import { ConfigError } from '../problem.ts';
 import type { Finding } from '../reader/check.ts';
 import { parse } from '../reader/parse.ts';

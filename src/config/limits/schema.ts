@@ -1,14 +1,10 @@
-import { type TProperties, type TSchema, Type } from 'typebox';
+import { type TProperties, Type } from 'typebox';
+import { BUCKETS, type BucketDefinition, type OverrideSection } from '../../domain/buckets.ts';
 
 const MOST_POINTS = 1_000_000_000;
 const numberOfPoints = `a whole number from 1 to ${MOST_POINTS}`;
 
-const points = (fallback?: number) =>
-  Type.Integer({
-    minimum: 1,
-    maximum: MOST_POINTS,
-    ...(fallback === undefined ? {} : { default: fallback }),
-  });
+const points = Type.Integer({ minimum: 1, maximum: MOST_POINTS });
 
 const until = Type.String({
   description: 'When the override ends; a date without a time counts whole, in UTC.',
@@ -27,54 +23,47 @@ const none = Type.Literal('none');
 const closed = <T extends TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
 
-const withShadow = closed({ limit: points(), shadow });
-const withUntil = closed({ limit: points(), shadow, until: Type.Optional(until) });
+const withShadow = closed({ limit: points, shadow });
+const withUntil = closed({ limit: points, shadow, until: Type.Optional(until) });
 
-/** A default is never missing, and never ends. */
-const byDefault = (fallback: number, description: string) =>
-  Type.Union([points(), withShadow], {
-    default: fallback,
-    description,
-    expects: `${numberOfPoints}, or { limit, shadow }`,
+/** Reads as a sentence in the generated reference: `GET and HEAD of one Account.` */
+function descriptionOf({ kind, scope }: BucketDefinition): string {
+  const methods = kind === 'read' ? 'GET and HEAD' : 'POST, PUT, PATCH and DELETE';
+  return `${methods} of ${scope.covers}.`;
+}
+
+/** A default is always present and never ends. */
+function defaultOf(bucket: BucketDefinition) {
+  const options = { default: bucket.scope.defaults[bucket.kind], description: descriptionOf(bucket) };
+  return bucket.scope.mayBeNone
+    ? Type.Union([points, none, withShadow], {
+        ...options,
+        expects: `${numberOfPoints}, none, or { limit, shadow }`,
+      })
+    : Type.Union([points, withShadow], { ...options, expects: `${numberOfPoints}, or { limit, shadow }` });
+}
+
+function overrideOf({ scope }: BucketDefinition) {
+  return scope.mayBeNone
+    ? Type.Union([points, none, withUntil], {
+        expects: `${numberOfPoints}, none, or { limit, shadow, until }`,
+      })
+    : Type.Union([points, withUntil], { expects: `${numberOfPoints}, or { limit, shadow, until }` });
+}
+
+function overridesOf(section: OverrideSection, noun: string) {
+  const own = BUCKETS.filter(({ scope }) => scope.overrides === section);
+  const properties = Object.fromEntries(
+    own.map((bucket) => [bucket.name, Type.Optional(overrideOf(bucket))]),
+  );
+  return Type.Record(Type.String(), closed({ ...properties, until: Type.Optional(until) }), {
+    description: `Limits of single ${noun}s, by id; what is left out keeps its default.`,
+    default: {},
   });
+}
 
-const organizationDefault = (fallback: number, description: string) =>
-  Type.Union([points(), none, withShadow], {
-    default: fallback,
-    description,
-    expects: `${numberOfPoints}, none, or { limit, shadow }`,
-  });
-
-const accountOverride = Type.Optional(
-  Type.Union([points(), withUntil], { expects: `${numberOfPoints}, or { limit, shadow, until }` }),
-);
-
-const organizationOverride = Type.Optional(
-  Type.Union([points(), none, withUntil], {
-    expects: `${numberOfPoints}, none, or { limit, shadow, until }`,
-  }),
-);
-
-const byId = <T extends TSchema>(override: T, description: string) =>
-  Type.Record(Type.String(), override, { description, default: {} });
-
-const accounts = byId(
-  closed({
-    'account-read': accountOverride,
-    'account-write': accountOverride,
-    until: Type.Optional(until),
-  }),
-  'Limits of single Accounts, by id; what is left out keeps its default.',
-);
-
-const organizations = byId(
-  closed({
-    'organization-read': organizationOverride,
-    'organization-write': organizationOverride,
-    until: Type.Optional(until),
-  }),
-  'Limits of single Organizations, by id; what is left out keeps its default.',
-);
+const accounts = overridesOf('accounts', 'Account');
+const organizations = overridesOf('organizations', 'Organization');
 
 /** limits.yaml: how many points each bucket holds (contract section 8.1). */
 export const limitsSchema = Type.Object(
@@ -85,20 +74,11 @@ export const limitsSchema = Type.Object(
       minimum: 1,
       maximum: 86_400,
     }),
-    defaults: Type.Object(
-      {
-        'account-read': byDefault(500, 'GET and HEAD of one Account.'),
-        'account-write': byDefault(250, 'POST, PUT, PATCH and DELETE of one Account.'),
-        'organization-read': organizationDefault(2000, 'Reads of all Accounts of one Organization together.'),
-        'organization-write': organizationDefault(
-          1000,
-          'Writes of all Accounts of one Organization together.',
-        ),
-        'person-read': byDefault(500, 'Reads of one Person on Person-only operations.'),
-        'person-write': byDefault(250, 'Writes of one Person on Person-only operations.'),
-      },
-      { description: 'Points per window of each bucket.', default: {}, additionalProperties: false },
-    ),
+    defaults: Type.Object(Object.fromEntries(BUCKETS.map((bucket) => [bucket.name, defaultOf(bucket)])), {
+      description: 'Points per window of each bucket.',
+      default: {},
+      additionalProperties: false,
+    }),
     accounts,
     organizations,
   },

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { checkCosts } from '../../../src/config/costs.ts';
 import { parseLimits } from '../../../src/config/limits/parse.ts';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
-import { type BucketName, limitInForce } from '../../../src/domain/limits.ts';
+import type { BucketName } from '../../../src/domain/buckets.ts';
+import { limitInForce } from '../../../src/domain/limits.ts';
 
 const limitsOf = (text: string) => parseLimits(text, 'limits.yaml');
 

@@ -1,0 +1,107 @@
+import type { Caller } from './caller.ts';
+import type { OperationKind } from './operation.ts';
+
+export const KINDS: readonly OperationKind[] = ['read', 'write'];
+
+/** The sections of the limits file that override the limits of single owners. */
+export const OVERRIDE_SECTIONS = ['accounts', 'organizations'] as const;
+
+export type OverrideSection = (typeof OVERRIDE_SECTIONS)[number];
+
+/** What all buckets of one scope have in common. */
+export interface BucketScope {
+  /** What one bucket counts, as the reference of the limits file says it. */
+  readonly covers: string;
+  /** The scope that the RateLimit headers name: contract section 8.1 rule 2 hides the Person's own. */
+  readonly headerScope: 'account' | 'organization';
+  /** Points per window, unless the limits file says otherwise. */
+  readonly defaults: Readonly<Record<OperationKind, number>>;
+  /** Undefined where every owner has the default. */
+  readonly overrides: OverrideSection | undefined;
+  /** Whether the limits file may switch the limit off. */
+  readonly mayBeNone: boolean;
+  /** Whether Person-only operations are charged to it; if not, all others are. */
+  readonly isForPersons: boolean;
+  /** The id of the bucket that the caller is charged to; undefined where this scope does not apply to it. */
+  ownerOf(caller: Caller): string | undefined;
+}
+
+/**
+ * Every scope of buckets, in the order of the RateLimit headers; each has a read and a write bucket (contract
+ * section 8.1). A new scope is a row here.
+ */
+export const SCOPES = {
+  account: {
+    covers: 'one Account',
+    headerScope: 'account',
+    defaults: { read: 500, write: 250 },
+    overrides: 'accounts',
+    mayBeNone: false,
+    isForPersons: false,
+    ownerOf: ({ account }) => account,
+  },
+  person: {
+    covers: 'one Person on Person-only operations',
+    headerScope: 'account',
+    defaults: { read: 500, write: 250 },
+    overrides: undefined,
+    mayBeNone: false,
+    isForPersons: true,
+    ownerOf: ({ principal }) => principal.id,
+  },
+  organization: {
+    covers: 'all Accounts of one Organization together',
+    headerScope: 'organization',
+    defaults: { read: 2000, write: 1000 },
+    overrides: 'organizations',
+    mayBeNone: true,
+    isForPersons: false,
+    ownerOf: ({ organization, hasOrganizationLimit }) => (hasOrganizationLimit ? organization : undefined),
+  },
+} as const satisfies Readonly<Record<string, BucketScope>>;
+
+export type ScopeName = keyof typeof SCOPES;
+
+/** The name of a bucket in the store, in the limits file, and in the `extensions` of a 429. */
+export type BucketName = `${ScopeName}-${OperationKind}`;
+
+/** One bucket of the table: its name, and what holds for its scope. */
+export interface BucketDefinition {
+  readonly name: BucketName;
+  /** Its name in the RateLimit headers. */
+  readonly headerName: string;
+  readonly kind: OperationKind;
+  readonly scope: BucketScope;
+}
+
+/** All buckets: scope by scope, reads before writes. */
+export const BUCKETS: readonly BucketDefinition[] = (Object.keys(SCOPES) as ScopeName[]).flatMap((name) =>
+  KINDS.map((kind) => ({
+    name: `${name}-${kind}` as const,
+    headerName: `${SCOPES[name].headerScope}-${kind}`,
+    kind,
+    scope: SCOPES[name],
+  })),
+);
+
+const byName: ReadonlyMap<string, BucketDefinition> = new Map(BUCKETS.map((bucket) => [bucket.name, bucket]));
+
+/** The row of a bucket's name. Throws where there is none: names are checked when files are read. */
+export function bucketNamed(name: BucketName): BucketDefinition {
+  const bucket = byName.get(name);
+  if (bucket === undefined) throw new TypeError(`there is no bucket ${name}`);
+  return bucket;
+}
+
+const chargedFor = (kind: OperationKind) => {
+  const ofKind = BUCKETS.filter((bucket) => bucket.kind === kind);
+  const isForPersons = ({ scope }: BucketDefinition) => scope.isForPersons;
+  return { persons: ofKind.filter(isForPersons), others: ofKind.filter((bucket) => !isForPersons(bucket)) };
+};
+
+const CHARGED = { read: chargedFor('read'), write: chargedFor('write') };
+
+/** The buckets that an operation of this kind is charged to, whoever calls it. */
+export function bucketsFor(kind: OperationKind, personOnly: boolean): readonly BucketDefinition[] {
+  return personOnly ? CHARGED[kind].persons : CHARGED[kind].others;
+}
