@@ -112,6 +112,13 @@ export const deployment = {
   settings: mapping,
   watch: closed({ enabled: flag, identities: flag }),
   rbac: closed({ create: flag }),
+  check: closed({ enabled: flag, timeoutSeconds: count(1), resources: mapping }),
+  tests: closed({
+    existingSecret: closed({ name: text, key: name }),
+    path: Type.String({ pattern: '^/' }),
+    account: text,
+    maxRequests: count(0),
+  }),
   replicaCount: nullable(count(0)),
   minReadySeconds: count(0),
   revisionHistoryLimit: count(0),

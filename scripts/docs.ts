@@ -1,5 +1,6 @@
 /** `npm run docs`: makes everything anew that is generated from the schemas. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { withValuesTable } from './chart-readme.ts';
 import { withTables } from './reference.ts';
 import { valuesSchema } from './values-schema.ts';
 
@@ -7,3 +8,6 @@ for (const file of ['README.md', 'docs/configuration.md']) {
   if (existsSync(file)) writeFileSync(file, withTables(readFileSync(file, 'utf8')));
 }
 writeFileSync('helm/weir/values.schema.json', valuesSchema());
+const readme = 'helm/weir/README.md';
+const values = readFileSync('helm/weir/values.yaml', 'utf8');
+writeFileSync(readme, withValuesTable(readFileSync(readme, 'utf8'), values));

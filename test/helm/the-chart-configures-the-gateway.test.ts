@@ -1,54 +1,21 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { type Configuration, readConfiguration } from '../../src/commands/configuration.ts';
+import type { Configuration } from '../../src/commands/configuration.ts';
 import { limitInForce } from '../../src/domain/limits.ts';
 import { CASES, type Manifest, only, refusal, render, renderText } from '../fixtures/helm.ts';
-import { type Existing, layOutPod } from '../fixtures/pod-files.ts';
+import { configurationIn, type PodSpec } from '../fixtures/pod-files.ts';
 import { describeChart } from './describe-chart.ts';
 
-/** What the examples in helm/weir/ci take for granted, and what their Secrets put in the environment. */
-const EXISTING: Existing = {
-  'weir-identities': { 'identities.yaml': 'tokens: {}' },
-  'payments-openapi': { 'payments.yaml': 'openapi: 3.1.0\npaths: {}' },
-  'weir-limits-by-gitops': { 'limits.yaml': 'windowSeconds: 3' },
-  'overrides-a-to-m': { 'a.yaml': 'accounts: { acct_a: { account-read: 7 } }' },
-  'overrides-n-to-z': { 'n.yaml': 'accounts: { acct_n: { account-read: 8 } }' },
-  'upstream-ca': { 'ca.crt': '' },
-  'redis-tls': { 'ca.crt': '', 'tls.crt': '', 'tls.key': '' },
-};
-const FROM_SECRETS = {
-  WEIR_REDIS_URL: 'redis://from-a-secret:6379',
-  WEIR_IDENTITY_CLIENT_SECRET: 'from-a-secret',
-};
-
 /** What the gateway reads in the pod that the chart describes. */
-async function configurationOf(manifests: readonly Manifest[]): Promise<Configuration> {
-  const folder = mkdtempSync(join(tmpdir(), 'weir-pod-'));
-  try {
-    const set = envOf(manifests).map(({ name, value }) => [
-      name,
-      value ?? FROM_SECRETS[name as keyof typeof FROM_SECRETS],
-    ]);
-    return await readConfiguration(layOutPod(manifests, EXISTING, folder), Object.fromEntries(set));
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
+const configurationOf = (manifests: readonly Manifest[]): Promise<Configuration> =>
+  configurationIn(gatewayPod(manifests), manifests);
 
 const deploymentOf = (manifests: readonly Manifest[]) =>
   JSON.stringify(only(manifests, 'Deployment', /^(weir|edge)$/));
 
-interface GatewayPod {
-  readonly containers: readonly {
-    readonly env: readonly { name: string; value?: string; valueFrom?: unknown }[];
-  }[];
-}
+const gatewayPod = (manifests: readonly Manifest[]) =>
+  (only(manifests, 'Deployment', /^(weir|edge)$/).spec as { template: { spec: PodSpec } }).template.spec;
 
-const envOf = (manifests: readonly Manifest[]) =>
-  (only(manifests, 'Deployment', /^(weir|edge)$/).spec as { template: { spec: GatewayPod } }).template.spec
-    .containers[0]?.env ?? [];
+const envOf = (manifests: readonly Manifest[]) => gatewayPod(manifests).containers[0]?.env ?? [];
 
 describeChart('the pod that the chart describes', () => {
   it.each(CASES)('%s: holds what the gateway can start with', async (values) => {

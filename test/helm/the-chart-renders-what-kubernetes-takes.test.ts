@@ -39,7 +39,7 @@ describeChart('the chart', () => {
 
   it.each(CASES)('%s: every pod meets the restricted Pod Security profile', (values) => {
     const pods = render({ values })
-      .filter(({ kind }) => kind === 'Deployment')
+      .filter(({ kind }) => ['Deployment', 'Job', 'Pod'].includes(kind))
       .map(podOf);
     expect(pods.length).toBeGreaterThan(0);
     for (const pod of pods) expectRestricted(pod);
@@ -83,8 +83,8 @@ interface Pod {
   readonly containers: readonly Container[];
 }
 
-function podOf(deployment: Manifest): Pod {
-  return (deployment.spec as { template: { spec: Pod } }).template.spec;
+function podOf({ kind, spec }: Manifest): Pod {
+  return kind === 'Pod' ? (spec as Pod) : (spec as { template: { spec: Pod } }).template.spec;
 }
 
 /** A user's own sidecar is the user's. */

@@ -1,0 +1,27 @@
+{{/* The ConfigMaps of the release: a list of name and data. */}}
+{{- define "weir.configMaps" -}}
+{{- $maps := list (dict "name" (include "weir.fullname" .) "data" (dict "weir.yaml" (include "weir.settings" .))) -}}
+{{- if not .Values.limits.existingConfigMap -}}
+{{- $limits := toYaml (pick .Values.limits "windowSeconds" "defaults" "accounts" "organizations") -}}
+{{- $maps = append $maps (dict "name" (include "weir.limitsConfigMap" .) "data" (dict .Values.limits.key $limits)) -}}
+{{- end -}}
+{{- if not .Values.operations.existingConfigMap -}}
+{{- $openapi := default (dict "openapi" "3.1.0" "info" (dict "title" "no operations" "version" "1") "paths" dict) .Values.operations.openapi -}}
+{{- if not (kindIs "string" $openapi) -}}{{- $openapi = toYaml $openapi -}}{{- end -}}
+{{- $maps = append $maps (dict "name" (include "weir.operationsConfigMap" .) "data" (dict .Values.operations.key $openapi)) -}}
+{{- end -}}
+{{- toYaml $maps -}}
+{{- end -}}
+
+{{/* The Secrets of the release: a list of name and encoded data. */}}
+{{- define "weir.secrets" -}}
+{{- $secrets := list -}}
+{{- if and (eq (include "weir.hasIdentities" .) "yes") (not .Values.identity.static.existingSecret) -}}
+{{- $identities := toYaml (pick .Values.identity.static "tokens" "principals" "accounts") | b64enc -}}
+{{- $secrets = append $secrets (dict "name" (include "weir.identitiesSecret" .) "data" (dict .Values.identity.static.key $identities)) -}}
+{{- end -}}
+{{- if eq (include "weir.hasSecretUrl" .) "yes" -}}
+{{- $secrets = append $secrets (dict "name" (printf "%s-redis" (include "weir.fullname" .)) "data" (dict "url" (b64enc .Values.redis.url))) -}}
+{{- end -}}
+{{- toYaml $secrets -}}
+{{- end -}}

@@ -1,0 +1,65 @@
+import { expect, it } from 'vitest';
+import { CASES, type Manifest, only, type Rendering, render } from '../fixtures/helm.ts';
+import { configurationIn, type PodSpec } from '../fixtures/pod-files.ts';
+import { describeChart } from './describe-chart.ts';
+
+const jobIn = (manifests: readonly Manifest[]) => only(manifests, 'Job');
+const podIn = (manifests: readonly Manifest[]) =>
+  (jobIn(manifests).spec as { template: { spec: PodSpec } }).template.spec;
+
+/** What `weir check` reads in the Job that precedes an upgrade. */
+async function checked(rendering: Rendering) {
+  const manifests = render(rendering);
+  return configurationIn(podIn(manifests), manifests);
+}
+
+describeChart('the Job that runs before an upgrade', () => {
+  it.each(CASES)('%s: has every file that weir check reads', async (values) => {
+    await expect(checked({ values })).resolves.toBeDefined();
+  });
+
+  it('refuses a limit below the cost of an operation', async () => {
+    const rendering = { values: 'standalone-values.yaml', set: ['limits.defaults.account-write=5'] };
+    await expect(checked(rendering)).rejects.toThrow(/account-write: the limit 5 is below the cost 10/);
+  });
+
+  it.each(CASES)('%s: reads copies of what the upgrade brings, which are gone afterwards', (values) => {
+    const manifests = render({ values });
+    const hooks = manifests.filter(
+      ({ metadata }) => metadata.annotations?.['helm.sh/hook'] === 'pre-upgrade',
+    );
+    const own = manifests.filter(({ metadata }) => metadata.annotations?.['helm.sh/hook'] === undefined);
+    for (const { kind, data, metadata } of hooks.filter((one) => one.kind !== 'Job')) {
+      expect(metadata.annotations?.['helm.sh/hook-delete-policy']).toContain('hook-failed');
+      const original = own.find((one) => one.kind === kind && `${one.metadata.name}-check` === metadata.name);
+      expect(original?.data).toEqual(data);
+    }
+    const names = new Set(own.map(({ kind, metadata }) => `${kind} ${metadata.name}`));
+    for (const { configMap, secret } of podIn(manifests).volumes) {
+      expect(names).not.toContain(`ConfigMap ${configMap?.name}`);
+      expect(names).not.toContain(`Secret ${secret?.secretName}`);
+    }
+  });
+
+  it('has no access to the API, prints why it failed, and can be left out', () => {
+    const manifests = render();
+    expect(JSON.stringify(podIn(manifests))).not.toContain('serviceAccountToken');
+    expect(jobIn(manifests).metadata.annotations?.['helm.sh/hook-output-log-policy']).toBe('hook-failed');
+    const without = render({ set: ['check.enabled=false'] });
+    expect(without.filter(({ metadata }) => metadata.name.endsWith('-check'))).toEqual([]);
+  });
+});
+
+describeChart('helm test', () => {
+  const testPod = (rendering: Rendering) => JSON.stringify(only(render(rendering), 'Pod').spec);
+
+  it('takes its token from a Secret, or from the identities of the values', () => {
+    expect(testPod({ set: ['tests.existingSecret.name=mine'] })).toContain(
+      '"secretKeyRef":{"name":"mine","key":"token"}',
+    );
+    const rendering = { values: 'standalone-values.yaml' };
+    expect(testPod(rendering)).toContain('"secretKeyRef":{"name":"weir-test","key":"token"}');
+    expect(only(render(rendering), 'Secret', /-test$/).data?.token).toBe(btoa('demo-token'));
+    expect(testPod({})).not.toContain('TOKEN');
+  });
+});
