@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FieldErrors } from '../domain/field-errors.ts';
+import { readJson } from './json-text.ts';
 import { addIssues, type Check } from './parameter-value.ts';
 
 /** What a request body must satisfy. */
@@ -40,6 +41,10 @@ export function planBody(rules: BodyRules, headers: IncomingHttpHeaders, errors:
   }
   const rule = rules.byMediaType.get(declared);
   if (rule === undefined) return { kind: 'stream' };
+  if (!isUtf8(headers['content-type'] ?? '')) {
+    errors.add('Content-Type', 'must name no other charset than UTF-8');
+    return { kind: 'refused' };
+  }
   const coding = headers['content-encoding'];
   if (coding !== undefined && coding.toLowerCase() !== 'identity') {
     errors.add('Content-Encoding', 'is not supported here: the body is validated as it is sent');
@@ -49,15 +54,23 @@ export function planBody(rules: BodyRules, headers: IncomingHttpHeaders, errors:
   return { kind: 'read', rule };
 }
 
-/** Finds everything that is wrong with a JSON body (RFC 8259: UTF-8 without a byte order mark). */
+/**
+ * Whether all charsets that a JSON media type names are UTF-8, in which the body is judged: JSON has no other (RFC 8259
+ * section 8.1). Readers differ on a parameter that is not written as RFC 9110 wants it, so it counts as another charset.
+ */
+function isUtf8(contentType: string): boolean {
+  const charsets = contentType.split(';').filter((parameter) => /^[\s"]*charset/i.test(parameter));
+  return charsets.every((parameter) => /^[ \t]*charset=(?:utf-?8|"utf-?8")[ \t]*$/i.test(parameter));
+}
+
+/** Finds everything that is wrong with a JSON body. */
 export function checkBody(rule: JsonRule, body: Buffer, errors: FieldErrors): void {
-  let value: unknown;
-  try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
-  } catch {
-    errors.add('body', 'is not valid JSON');
+  const read = readJson(body);
+  if ('problem' in read) {
+    errors.add('body', read.problem);
     return;
   }
+  const { value } = read;
   const first = rule.check(value);
   if (first === undefined) return;
   const issues = body.length <= ALL_ISSUES_BYTES ? (rule.checkAll(value) ?? first) : first;

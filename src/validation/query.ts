@@ -1,5 +1,6 @@
 import type { FieldErrors } from '../domain/field-errors.ts';
 import { container, deepPath, insertDeep } from './deep-object.ts';
+import { readJson } from './json-text.ts';
 import { addIssues, checkValue, type ValueRule } from './parameter-value.ts';
 import { type QueryPair, readQuery } from './query-text.ts';
 import type { TextTree } from './texts.ts';
@@ -107,15 +108,7 @@ function judge(rule: QueryRule, tree: TextTree, errors: FieldErrors): void {
     checkValue(rule, tree, errors);
     return;
   }
-  const value = parsed(String(tree));
-  const issues = value === undefined ? [{ path: [], message: 'is not valid JSON' }] : rule.check(value.json);
+  const read = readJson(Buffer.from(String(tree)));
+  const issues = 'problem' in read ? [{ path: [], message: read.problem }] : rule.check(read.value);
   if (issues !== undefined) addIssues(rule.name, issues, errors);
-}
-
-function parsed(text: string): { json: unknown } | undefined {
-  try {
-    return { json: JSON.parse(text) };
-  } catch {
-    return undefined;
-  }
 }

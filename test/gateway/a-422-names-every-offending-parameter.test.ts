@@ -145,6 +145,72 @@ describe('what is validated', () => {
     ).toBe(200);
   });
 
+  it.each([
+    'charset=utf-16',
+    'charset=UTF-16LE',
+    'charset="utf-16"',
+    'charset="ut\\f-16"',
+    'Charset=UTF-32',
+    'charset=iso-8859-1',
+    'charset=us-ascii',
+    'charset=utf-7',
+    'charset=',
+    'charset',
+    'charset = utf-16',
+    "charset*=utf-16''x",
+    'charset=utf-8; charset=utf-16',
+    'v=1;charset=utf-16',
+    'v="a;charset=utf-16"',
+    'boundary=x; charset=utf-16; q=1',
+  ])(
+    'JSON with %s is not judged as UTF-8 and then read as something else: it is refused',
+    async (parameters) => {
+      const body = Buffer.from('{"name":"ü"}', 'utf16le');
+      for (const sent of ['{"name":"ab"}', body]) {
+        const seen = gateway.upstream.seen.length;
+        const answer = await fetch(`${gateway.url}/v3/strict/th_a`, {
+          method: 'PUT',
+          headers: {
+            ...key,
+            Authorization: 'Bearer service',
+            'Content-Type': `application/json; ${parameters}`,
+          },
+          body: sent,
+        });
+        expect([answer.status, await fieldsOf(answer)]).toEqual([422, ['Content-Type']]);
+        expect(remainingOf(answer), 'a request that fails validation has spent its points').not.toBeNull();
+        expect(gateway.upstream.seen).toHaveLength(seen);
+      }
+    },
+  );
+
+  it.each(['charset=utf-8', 'charset=UTF-8', 'charset="utf-8"', 'v=1; charset=utf8', 'v="a;b"'])(
+    'JSON with %s is UTF-8',
+    async (parameters) => {
+      const type = { ...key, 'Content-Type': `application/json;${parameters}` };
+      expect((await put('/v3/strict/th_a', '{"name":"ü"}', type)).status).toBe(200);
+    },
+  );
+
+  it.each(['utf16le', 'utf-16 with a byte order mark', 'utf-8 with a byte order mark', 'latin1'])(
+    'a JSON body in %s that names no charset is refused',
+    async (encoding) => {
+      const text = '{"name":"ü"}';
+      const bytes: Readonly<Record<string, Buffer>> = {
+        utf16le: Buffer.from(text, 'utf16le'),
+        'utf-16 with a byte order mark': Buffer.from(`\ufeff${text}`, 'utf16le'),
+        'utf-8 with a byte order mark': Buffer.from(`\ufeff${text}`),
+        latin1: Buffer.from(text, 'latin1'),
+      };
+      const answer = await fetch(`${gateway.url}/v3/strict/th_a`, {
+        method: 'PUT',
+        headers: { ...json, Authorization: 'Bearer service' },
+        body: bytes[encoding] ?? '',
+      });
+      expect([answer.status, await fieldsOf(answer)]).toEqual([422, ['body']]);
+    },
+  );
+
   it('a body above the bound gets a 413 that has spent its points', async () => {
     const answer = await put('/v3/strict/th_a', JSON.stringify({ name: 'x'.repeat(300_000) }));
     expect(answer.status).toBe(413);

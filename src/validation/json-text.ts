@@ -1,0 +1,53 @@
+/** A JSON text that every parser reads alike. */
+type Read = { readonly value: unknown } | { readonly problem: string };
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
+
+/**
+ * The value of a JSON text in UTF-8 (RFC 8259), or what is wrong with it. A text with an object that has a name twice is
+ * refused: parsers differ in which of the two they take (section 4), so another value could be used than was validated.
+ */
+export function readJson(bytes: Buffer): Read {
+  let text: string;
+  let value: unknown;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    value = JSON.parse(text);
+  } catch {
+    return { problem: 'is not valid JSON' };
+  }
+  return countNames(text) === countProperties(value)
+    ? { value }
+    : { problem: 'has an object with the same name twice' };
+}
+
+/** How many names of object members a valid JSON text has: its strings before a colon. */
+function countNames(text: string): number {
+  let names = 0;
+  let start = text.indexOf('"');
+  while (start !== -1) {
+    let end = start + 1;
+    while (text.charCodeAt(end) !== QUOTE) end += text.charCodeAt(end) === BACKSLASH ? 2 : 1;
+    end++;
+    while (/\s/.test(text.charAt(end))) end++;
+    if (text.charCodeAt(end) === COLON) names++;
+    start = text.indexOf('"', end);
+  }
+  return names;
+}
+
+/** How many properties all objects of a value have. It keeps a list of its own: a deep value would overflow the stack. */
+function countProperties(value: unknown): number {
+  let properties = 0;
+  const waiting: unknown[] = [value];
+  while (waiting.length > 0) {
+    const one = waiting.pop();
+    if (typeof one !== 'object' || one === null) continue;
+    const children = Object.values(one);
+    if (!Array.isArray(one)) properties += children.length;
+    for (const child of children) if (typeof child === 'object') waiting.push(child);
+  }
+  return properties;
+}
