@@ -1,0 +1,79 @@
+import type { Readable } from 'node:stream';
+import { isFieldValue, isRequestTarget, isToken } from '../../http1/grammar.ts';
+import { UNSENDABLE, UpstreamError } from './errors.ts';
+import type { ResponseReceiver } from './response-reader.ts';
+
+/** One request for an upstream, and who takes its response. */
+export interface UpstreamRequest {
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  /** Name, value, name, value; without Host and without those that frame the message. */
+  readonly fields: readonly string[];
+  readonly body: Buffer | Readable | null;
+  /** Length of a body that is a stream; undefined sends it chunked. */
+  readonly bodyLength?: number | undefined;
+  /** Never sent on a connection that has carried another request. */
+  readonly needsNewConnection?: boolean;
+  readonly handler: ResponseHandler;
+}
+
+/** Takes one response. Exactly one of `onEnd` and `onError` is called, and nothing after it but `onFlush`. */
+export interface ResponseHandler extends ResponseReceiver {
+  /** The request is about to be sent; until then it can be cancelled at the pool only. */
+  onConnection(transfer: Transfer): void;
+  /**
+   * Called when a read has been handed over: what can be passed on should be passed on now.
+   *
+   * @returns false while chunks handed over are still in use; otherwise their memory is overwritten by the next read
+   */
+  onFlush(): boolean;
+  /** @param isStale the connection had been used before and broke without a byte of this response */
+  onError(error: Error, isStale: boolean): void;
+}
+
+/** A request that has a connection. */
+export interface Transfer {
+  /** Stops reading the response; some chunks may still follow. */
+  pause(): void;
+  resume(): void;
+  /** Closes the connection; `onError` follows at once. */
+  abort(): void;
+}
+
+/** Methods whose requests state a length even when they have no body (RFC 9110 section 8.6). */
+const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
+
+/** Fields that this client writes itself. */
+const OWN_FIELDS: ReadonlySet<string> = new Set(['content-length', 'host', 'transfer-encoding']);
+const OWN_FIELD_LENGTHS: ReadonlySet<number> = new Set([...OWN_FIELDS].map((name) => name.length));
+
+/**
+ * The head of a request as it is sent.
+ *
+ * @throws UpstreamError when a name, a value or the target could break the framing
+ */
+export function writeRequestHead(request: UpstreamRequest, host: string): string {
+  const { method, target, fields } = request;
+  if (!isToken(method)) throw unsendable('the method');
+  if (!isRequestTarget(target)) throw unsendable('the target');
+  let head = `${method} ${target} HTTP/1.1\r\nHost: ${host}\r\n`;
+  for (let index = 0; index < fields.length; index += 2) {
+    const name = fields[index] ?? '';
+    const value = fields[index + 1] ?? '';
+    if (!isToken(name) || !isFieldValue(value)) throw unsendable('a field');
+    if (OWN_FIELD_LENGTHS.has(name.length) && OWN_FIELDS.has(name.toLowerCase())) throw unsendable(name);
+    head += `${name}: ${value}\r\n`;
+  }
+  return `${head}${framingField(request)}\r\n`;
+}
+
+function framingField({ method, body, bodyLength }: UpstreamRequest): string {
+  if (body === null) return METHODS_WITH_BODY.has(method) ? 'Content-Length: 0\r\n' : '';
+  const length = Buffer.isBuffer(body) ? body.length : bodyLength;
+  return length === undefined ? 'Transfer-Encoding: chunked\r\n' : `Content-Length: ${length}\r\n`;
+}
+
+function unsendable(part: string): UpstreamError {
+  return new UpstreamError(UNSENDABLE, `${part} cannot be written as HTTP/1.1`);
+}
