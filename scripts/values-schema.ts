@@ -9,7 +9,7 @@ interface JsonObject {
 }
 
 /** Keywords that JSON Schema does not know. */
-const ANNOTATIONS = new Set(['env', 'envSelects', 'expects', 'file', 'secret']);
+const ANNOTATIONS = new Set(['env', 'envSelects', 'expects', 'file', 'secret', 'url']);
 
 /**
  * values.schema.json of the chart. Helm drops a key that a user sets to null, so no key of the chart's own is

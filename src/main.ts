@@ -8,10 +8,10 @@ import { failureText } from './commands/failure.ts';
 import { platformCommand } from './commands/platform.ts';
 import { explain } from './commands/prices/explain.ts';
 import { FORMATS, operations } from './commands/prices/operations.ts';
+import { printError } from './commands/print.ts';
 import { RETRIES, replay } from './commands/replay.ts';
 import { REMEMBERED_HOURS, revoke } from './commands/revoke.ts';
 import { start } from './commands/start.ts';
-import { maskUrls } from './config/reader/mask.ts';
 
 const { version, description } = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
@@ -87,6 +87,6 @@ for (const command of program.commands) command.version(version);
 try {
   await program.parseAsync();
 } catch (error) {
-  process.stderr.write(`${maskUrls(failureText(error))}\n`);
+  printError(failureText(error));
   process.exitCode = 1;
 }

@@ -2,17 +2,18 @@ import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { type Configuration, readConfiguration } from './configuration.ts';
 import { reviewPrices } from './prices/price-review.ts';
 import { shownPlace } from './prices/shown-place.ts';
+import { print, printError } from './print.ts';
 
 /** `weir check`: reads everything that `start` would read; a problem anywhere is thrown with all the others. */
 export async function check({ config }: { config: string }): Promise<void> {
   const configuration = await readConfiguration(config, process.env);
   const { settings, operations, limits } = configuration;
   const warnings = warningsOf(operations, settings.upstream.pathProfile);
-  for (const warning of warnings) process.stderr.write(`${warning}\n`);
-  process.stdout.write(
+  for (const warning of warnings) printError(warning);
+  print(
     `${config} is sound: ${summaryOf(operations)}, ` +
       `limits for ${limits.accounts.size} accounts and ${limits.organizations.size} organizations of their own, ` +
-      `${callersOf(configuration)}${warnings.length === 0 ? '' : `; warnings: ${warnings.length}`}.\n`,
+      `${callersOf(configuration)}${warnings.length === 0 ? '' : `; warnings: ${warnings.length}`}.`,
   );
 }
 

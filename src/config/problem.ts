@@ -1,4 +1,4 @@
-import { maskUrls } from './reader/mask.ts';
+import { maskUrl, maskUrls } from './reader/mask.ts';
 
 /** One thing wrong with the configuration. */
 export interface Problem {
@@ -15,13 +15,10 @@ export interface Problem {
 
 /** `weir.yaml:3: listen: unknown key "prot": did you mean "port"?`, without the credentials of any URL. */
 export function formatProblem(problem: Problem): string {
-  return maskUrls(unmasked(problem));
-}
-
-function unmasked(problem: Problem): string {
-  const where = problem.line === undefined ? problem.source : `${problem.source}:${problem.line}`;
+  const source = maskUrl(problem.source);
+  const where = problem.line === undefined ? source : `${source}:${problem.line}`;
   const what = problem.path === '' ? problem.message : `${problem.path}: ${problem.message}`;
-  return problem.hint === undefined ? `${where}: ${what}` : `${where}: ${what}: ${problem.hint}`;
+  return maskUrls(problem.hint === undefined ? `${where}: ${what}` : `${where}: ${what}: ${problem.hint}`);
 }
 
 /** A setting's path as a user would write it; a word that is no plain name is quoted. */

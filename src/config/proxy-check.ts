@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { ConfigError, type Problem } from './problem.ts';
+import { maskUrl } from './reader/mask.ts';
 import { readText } from './reader/read-text.ts';
 import type { Settings } from './settings.ts';
 
@@ -16,7 +17,7 @@ export function checkProxySettings({ listen, upstream }: Partial<Settings>, sour
   const problems: Problem[] = [];
   for (const [index, range] of listen?.trustedProxies.entries() ?? []) {
     if (isRange(range)) continue;
-    const message = `must be an address or a CIDR range such as 10.0.0.0/8, is "${range}"`;
+    const message = `must be an address or a CIDR range such as 10.0.0.0/8, is "${maskUrl(range)}"`;
     problems.push({ source, path: `listen.trustedProxies.${index}`, message });
   }
   problems.push(...tlsProblems(upstream?.tls, 'upstream.tls', source));

@@ -19,6 +19,7 @@ export const httpUrl = (description: string, fallback?: string) =>
   Type.String({
     description,
     ...(fallback === undefined ? {} : { default: fallback }),
-    pattern: '^https?://[^\\s/?#]+([/?#]\\S*)?$',
+    pattern: '^https?://[^\\s/?#@]+([/?#]\\S*)?$',
     expects: 'an http:// or https:// URL',
+    url: true,
   });

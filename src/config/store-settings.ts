@@ -51,6 +51,7 @@ const remote = {
 const redisUrl = {
   // It may hold a password.
   secret: true,
+  url: true,
   pattern: '^rediss?://[^\\s/]+(/\\d*)?$',
   expects: 'a redis:// or rediss:// URL',
 };

@@ -1,6 +1,7 @@
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
 import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
 import { readConfiguration } from '../configuration.ts';
+import { print } from '../print.ts';
 import { type Explanation, explainRequest } from './explanation.ts';
 import { shownPlace } from './shown-place.ts';
 
@@ -25,7 +26,7 @@ export async function explain(
     account,
   });
   const text = json ? JSON.stringify(asJson(explanation), null, 2) : asText(explanation);
-  process.stdout.write(`${text}\n`);
+  print(text);
 }
 
 /** What a program reads: every member is always there. */

@@ -4,8 +4,9 @@ import { Type } from 'typebox';
 export const providerUrl = (description: string) =>
   Type.String({
     description,
-    pattern: '^(https://[^\\s/?#]+|http://(localhost|127(\\.\\d{1,3}){3}|\\[::1\\])(:\\d+)?)([/?#]\\S*)?$',
+    pattern: '^(https://[^\\s/?#@]+|http://(localhost|127(\\.\\d{1,3}){3}|\\[::1\\])(:\\d+)?)([/?#]\\S*)?$',
     expects: 'an https:// URL (http:// on the loopback only)',
+    url: true,
   });
 
 export const seconds = (description: string, fallback: number) =>

@@ -1,4 +1,5 @@
 import { Value } from 'typebox/value';
+import { maskUrl } from './mask.ts';
 import { isMapping, kindOf, type SchemaNode } from './schema-node.ts';
 import { described, expected, listed, nearest } from './words.ts';
 
@@ -26,8 +27,29 @@ function read(schema: SchemaNode, given: unknown, path: readonly string[], findi
   if (schema.properties !== undefined) return readObject(schema, value, path, findings);
   if (schema.patternProperties !== undefined) return readRecord(schema, value, path, findings);
   if (schema.type === 'array') return readArray(schema, value, path, findings);
-  if (!Value.Check(schema, value)) findings.push(misfit(schema, value, path));
+  if (!Value.Check(schema, value))
+    findings.push({ ...misfit(schema, value, path), ...urlHint(schema, value) });
+  else if (schema.url && !isReadableUrl(String(value))) {
+    findings.push({ ...misfit(schema, value, path), hint: PERCENT_ENCODING });
+  }
   return value;
+}
+
+function urlHint({ url, secret }: SchemaNode, value: unknown): { hint?: string } {
+  return url && !secret && String(value).includes('@') ? { hint: NO_CREDENTIALS } : {};
+}
+
+const NO_CREDENTIALS = 'no user name or password can be given here';
+const PERCENT_ENCODING = 'in a password, write special characters in percent-encoding, such as %23 for #';
+
+function isReadableUrl(text: string): boolean {
+  try {
+    const { hostname, username, password } = new URL(text);
+    decodeURIComponent(username + password);
+    return hostname !== '';
+  } catch {
+    return false;
+  }
 }
 
 function misfit(schema: SchemaNode, value: unknown, path: readonly string[]): Finding {
@@ -65,7 +87,7 @@ function readObject(
 function unknownKey(key: string, known: readonly string[], path: readonly string[]): Finding {
   const suggestion = nearest(key, known);
   const hint = suggestion === undefined ? `known are ${known.join(', ')}` : `did you mean "${suggestion}"?`;
-  return { path: [...path, key], message: `unknown key "${key}"`, hint };
+  return { path: [...path, key], message: `unknown key "${maskUrl(key)}"`, hint };
 }
 
 function readRecord(

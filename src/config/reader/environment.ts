@@ -1,5 +1,6 @@
 import { formatPath } from '../problem.ts';
 import type { Finding } from './check.ts';
+import { maskUrl } from './mask.ts';
 import { isMapping, kindOf, type SchemaNode } from './schema-node.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -96,7 +97,7 @@ function selectedKind(
   if (named === undefined || named === defaultKind) return selecting.kind;
   overlay.findings.push({
     path: kindPath,
-    message: `is ${String(named)}, but ${selecting.variable} is set`,
+    message: `is ${maskUrl(String(named))}, but ${selecting.variable} is set`,
     hint: `unset ${selecting.variable}, or choose kind ${selecting.kind}`,
   });
   return named;

@@ -3,6 +3,7 @@ import type { Static, TSchema } from 'typebox';
 import { ConfigError, formatPath, type Problem } from '../problem.ts';
 import { check, type Finding } from './check.ts';
 import { type Environment, overlayEnvironment } from './environment.ts';
+import { maskUrl } from './mask.ts';
 import { asNode, isMapping, type SchemaNode } from './schema-node.ts';
 import { readYaml, type YamlText } from './yaml-text.ts';
 
@@ -76,7 +77,7 @@ function masked(schema: SchemaNode, path: readonly string[]): readonly string[] 
   return path.map((word) => {
     const parent: SchemaNode | undefined = node;
     node = parent?.properties?.[word] ?? Object.values(parent?.patternProperties ?? {})[0];
-    return parent?.secret ? maskedToken(word) : word;
+    return parent?.secret ? maskedToken(word) : maskUrl(word);
   });
 }
 

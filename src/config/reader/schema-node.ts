@@ -23,6 +23,8 @@ export interface SchemaNode {
   readonly expects?: string;
   /** A file: a relative one is found from the folder of the settings file. */
   readonly file?: boolean;
+  /** A URL whose host and credentials can be read, besides fitting its pattern. */
+  readonly url?: boolean;
   /** Never shown in a message: the value of a setting, or the keys of a mapping. */
   readonly secret?: boolean;
 }

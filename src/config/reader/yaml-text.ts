@@ -32,8 +32,13 @@ export function readYaml(text: string, source: string): YamlText | Problem {
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
     const line = error.mark?.line === undefined ? {} : { line: error.mark.line + 1 };
-    return { source, ...line, path: '', message: `is not valid YAML: ${error.reason}` };
+    return { source, ...line, path: '', message: `is not valid YAML: ${withoutContent(error.reason)}` };
   }
+}
+
+/** The parser quotes an alias, a tag or its handle: a password that begins with `*` or `!` is read as one of them. */
+function withoutContent(reason: string): string {
+  return reason.replace(/"[^"]*"|!<[^>]*>|(?<=: ).*/g, '...');
 }
 
 function nearestLine(lines: ReadonlyMap<string, number>, path: readonly string[]): number | undefined {
