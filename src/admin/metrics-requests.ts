@@ -2,6 +2,7 @@ import { Counter, type Registry } from 'prom-client';
 import { bucketsFor } from '../domain/buckets.ts';
 import type { OperationKind } from '../domain/operation.ts';
 import type { GatewayObserver } from '../gateway/parts.ts';
+import { isDegraded } from '../gateway/respond.ts';
 import type { Exchange } from '../gateway/types.ts';
 import { SECONDS } from './metrics-buckets.ts';
 import { PlainHistogram } from './metrics-histogram.ts';
@@ -58,8 +59,9 @@ function chargeCounters(registry: Registry): (exchange: Exchange, kind: Operatio
     labelNames: ['bucket'],
     registers,
   });
-  return ({ operation, charged, refusal }, kind) => {
-    if (charged?.outcome === 'uncounted' && refusal === undefined) degraded.inc({ reason: charged.reason });
+  return (exchange, kind) => {
+    const { operation, charged } = exchange;
+    if (charged?.outcome === 'uncounted' && isDegraded(exchange)) degraded.inc({ reason: charged.reason });
     if (charged?.outcome !== 'admitted') return;
     points.add(operation?.cost ?? 0, kind);
     for (const bucket of charged.nearLimit ?? []) nearLimit.inc({ bucket });

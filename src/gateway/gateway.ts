@@ -22,7 +22,7 @@ import { createUnlistedLog } from './log/unlisted-log.ts';
 import { normalise } from './normalise.ts';
 import { METHODS } from './operations.ts';
 import type { Gateway, GatewayParts } from './parts.ts';
-import { Refusal } from './problems.ts';
+import { Refusal, UNCOUNTED } from './problems.ts';
 import { respond } from './respond.ts';
 import type { Charged, Exchange, Operation, Target } from './types.ts';
 import { Upstreams } from './upstream/upstreams.ts';
@@ -96,7 +96,6 @@ function isChunked({ headers }: IncomingMessage): boolean {
 
 /** A request whose rest turned out broken, or whose client left, before anything was spent on it. */
 const ABANDONED = new Refusal('BadRequest', 'The request broke off.', { closes: true });
-const UNCOUNTED = new Refusal('ServiceUnavailable', 'The request could not be counted.');
 const UPSTREAM_BUSY = new Refusal('ServiceUnavailable', 'The service behind the gateway is too busy.');
 
 /** What the stages up to the charge share. */

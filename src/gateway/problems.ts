@@ -52,6 +52,9 @@ export class Refusal {
   }
 }
 
+/** For a request that the store could not count, where the settings have such requests refused. */
+export const UNCOUNTED = new Refusal('ServiceUnavailable', 'The request could not be counted.');
+
 /** A problem body less its request id, in two pieces; kept because most refusals are given more than once. */
 interface Frame {
   readonly baseUrl: string;

@@ -1,23 +1,28 @@
 import type { ServerResponse } from 'node:http';
 import { closeAfterResponse, isAbandoned, isUploadUnfinished } from './http/closing.ts';
-import { problemBody, type Refusal } from './problems.ts';
+import { problemBody, type Refusal, UNCOUNTED } from './problems.ts';
 import type { Exchange } from './types.ts';
 
 /**
  * The fields that the gateway adds to every response: the request id, and what the charge came to. A request that
- * was never charged has no RateLimit fields; one that could not be counted says so (contract 8.1).
+ * was never charged has no RateLimit fields. After a charge there is either RateLimit or `Service-RateLimit-Mode: degraded`
+ * (contract 8.1).
  */
-export function gatewayFields({ requestId, charged, refusal }: Exchange): string[] {
+export function gatewayFields(exchange: Exchange): string[] {
+  const { requestId, charged } = exchange;
   const fields = ['X-Request-Id', requestId];
   if (charged === undefined) return fields;
   // Both are empty where every limit is a shadow; a field without a member is not sent (RFC 9651 section 3.1).
   if (charged.policy !== '') fields.push('RateLimit-Policy', charged.policy);
   if (charged.outcome !== 'uncounted') {
     if (charged.rateLimit !== '') fields.push('RateLimit', charged.rateLimit);
-  }
-  // "Served anyway" is what the word means: a refused request is not degraded.
-  else if (refusal === undefined) fields.push('Service-RateLimit-Mode', 'degraded');
+  } else if (isDegraded(exchange)) fields.push('Service-RateLimit-Mode', 'degraded');
   return fields;
+}
+
+/** Whether the request could not be counted and was served anyway; a 422 or an upstream's failure changes nothing of it. */
+export function isDegraded({ charged, refusal }: Exchange): boolean {
+  return charged?.outcome === 'uncounted' && refusal !== UNCOUNTED;
 }
 
 /**
