@@ -65,7 +65,7 @@ function followFiles(
     ...told('limits'),
     current: limits,
     files: () => files.limits.files(),
-    load: () => files.limits.reload(),
+    load: () => files.limits.load(),
     onLoad(changed) {
       refuseCosts(operations, changed, settings);
       reloadable.limits(changed);

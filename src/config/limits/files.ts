@@ -1,13 +1,10 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import type { Limits, OverrideMaps, Overrides } from '../../domain/limits.ts';
 import { ConfigError, formatPath, type Problem } from '../problem.ts';
 import { FileSource } from '../reader/file-source.ts';
-import { parseElsewhere } from './elsewhere.ts';
-import { type Job, type Parsed, parseHere } from './job.ts';
-
-/** What reading takes: to parse a file, or (undefined) to let others go first. */
-type Steps<T> = Generator<Job | undefined, T, Parsed | undefined>;
+import { type Parsed, parseFile } from './parse-thread.ts';
 
 /** A file as it was read last. */
 interface Known {
@@ -44,39 +41,16 @@ export class LimitsFiles {
     return [this.#main, ...this.#overrides.flatMap((path) => filesIn(path, this.#source))];
   }
 
-  /** Throws a ConfigError that carries the problems of all files. */
-  load(): Limits {
-    const steps = this.#read();
-    let step = steps.next();
-    while (!step.done) {
-      const job = step.value;
-      step = job === undefined ? steps.next() : resumed(steps, () => parseHere(job));
-    }
-    return step.value;
-  }
-
-  /** The same while requests are served; the same object as before where no file has changed. */
-  async reload(): Promise<Limits> {
-    const steps = this.#read();
-    let step = steps.next();
-    while (!step.done) {
-      if (step.value === undefined) {
-        await new Promise((resume) => setImmediate(resume));
-        step = steps.next();
-      } else {
-        const parsing = await Promise.allSettled([parseElsewhere(step.value)]);
-        step = resumed(steps, () => settled(parsing[0]));
-      }
-    }
-    return step.value;
-  }
-
-  *#read(): Steps<Limits> {
+  /**
+   * Reads all files; the same object as before if none has changed. Yields to the event loop between files and slices
+   * of overrides. Rejects with a ConfigError that carries the problems of all files.
+   */
+  async load(): Promise<Limits> {
     const problems: Problem[] = [];
     const cache = new Map<string, Known>();
     for (const file of this.files()) {
       try {
-        cache.set(file, yield* this.#readOne(file));
+        cache.set(file, await this.#readOne(file));
       } catch (error) {
         if (!(error instanceof ConfigError)) throw error;
         problems.push(...error.problems);
@@ -86,36 +60,20 @@ export class LimitsFiles {
     if (problems.length > 0) throw new ConfigError(problems);
     const sources = [...cache].map(([file, known]) => ({ file, ...known }));
     if (this.#last !== undefined && isSame(this.#last.sources, sources)) return this.#last.limits;
-    const limits = yield* merged(sources);
+    const limits = await merged(sources);
     this.#last = { sources, limits };
     return limits;
   }
 
-  *#readOne(file: string): Steps<Known> {
-    yield undefined;
+  async #readOne(file: string): Promise<Known> {
+    await setImmediate();
     const text = this.#source.read(file, 'the setting limits names it');
     const digest = hash('sha256', text);
     const known = this.#cache.get(file);
     if (known?.digest === digest) return known;
-    const maps = yield { kind: file === this.#main ? 'limits' : 'overrides', text, file };
-    if (maps === undefined) throw new Error(`${file} was not parsed`);
+    const maps = await parseFile({ kind: file === this.#main ? 'limits' : 'overrides', text, file });
     return { digest, maps };
   }
-}
-
-function resumed<T>(steps: Steps<T>, parse: () => Parsed): IteratorResult<Job | undefined, T> {
-  let parsed: Parsed;
-  try {
-    parsed = parse();
-  } catch (error) {
-    return steps.throw(error);
-  }
-  return steps.next(parsed);
-}
-
-function settled<T>(result: PromiseSettledResult<T>): T {
-  if (result.status === 'rejected') throw result.reason;
-  return result.value;
 }
 
 /** One file's overrides; those of the limits file come first. */
@@ -127,12 +85,12 @@ function isSame(a: readonly Source[], b: readonly Source[]): boolean {
   return a.length === b.length && a.every(({ maps }, index) => maps === b[index]?.maps);
 }
 
-function* merged(sources: readonly Source[]): Steps<Limits> {
+async function merged(sources: readonly Source[]): Promise<Limits> {
   const limits = sources[0]?.maps as Limits;
   if (sources.length === 1) return limits;
   const problems: Problem[] = [];
-  const accounts = yield* mergedSection('accounts', sources, problems);
-  const organizations = yield* mergedSection('organizations', sources, problems);
+  const accounts = await mergedSection('accounts', sources, problems);
+  const organizations = await mergedSection('organizations', sources, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   return { ...limits, accounts, organizations };
 }
@@ -140,17 +98,17 @@ function* merged(sources: readonly Source[]): Steps<Limits> {
 /** Between two pauses; about a millisecond's worth. */
 const MERGED_AT_ONCE = 2_000;
 
-function* mergedSection(
+async function mergedSection(
   section: keyof OverrideMaps,
   sources: readonly Source[],
   problems: Problem[],
-): Steps<ReadonlyMap<string, Overrides>> {
+): Promise<ReadonlyMap<string, Overrides>> {
   const result = new Map<string, Overrides>();
   for (const { file, maps } of sources) {
     for (const [id, overrides] of maps[section]) {
       if (result.has(id)) problems.push({ source: file, ...alreadySet(section, id, sources) });
       else result.set(id, overrides);
-      if (result.size % MERGED_AT_ONCE === 0) yield undefined;
+      if (result.size % MERGED_AT_ONCE === 0) await setImmediate();
     }
   }
   return result;

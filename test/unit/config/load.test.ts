@@ -22,7 +22,7 @@ describe('loading', () => {
     expect(settings.identity).toEqual({ kind: 'static', file: join(folder, 'i.yaml') });
   });
 
-  test('a missing file is one clear sentence that names it', () => {
+  test('a missing file is one clear sentence that names it', async () => {
     const path = join(folder, 'no.yaml');
     expect(() => loadSettings(path, {})).toThrow(
       new ConfigError([
@@ -30,19 +30,21 @@ describe('loading', () => {
       ]),
     );
     const limits = new LimitsFiles(path, []);
-    expect(() => limits.load()).toThrow(`${path}: there is no such file: the setting limits names it`);
+    await expect(limits.load()).rejects.toThrow(
+      `${path}: there is no such file: the setting limits names it`,
+    );
     mkdirSync(path);
-    expect(() => limits.load()).toThrow('is a folder, not a file');
+    await expect(limits.load()).rejects.toThrow('is a folder, not a file');
   });
 
-  test('problems of form and problems of sense both carry their file and line', () => {
+  test('problems of form and problems of sense both carry their file and line', async () => {
     const path = join(folder, 'l.yaml');
     writeFileSync(path, 'accounts:\n  a: { account-read: 5, until: "2026-02-30" }\n');
-    expect(() => new LimitsFiles(path, []).load()).toThrow(
+    await expect(new LimitsFiles(path, []).load()).rejects.toThrow(
       `${path}:2: accounts.a.until: "2026-02-30" is no date of the calendar`,
     );
     writeFileSync(path, 'accounts:\n  a: { account-read: many }\n');
-    expect(() => new LimitsFiles(path, []).load()).toThrow(
+    await expect(new LimitsFiles(path, []).load()).rejects.toThrow(
       `${path}:2: accounts.a.account-read: must be a whole number`,
     );
   });

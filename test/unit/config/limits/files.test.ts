@@ -17,7 +17,7 @@ const main = () => join(folder, 'limits.yaml');
 const more = () => join(folder, 'more');
 
 describe('files of overrides', () => {
-  test('add to the limits file, from single files and from every YAML and JSON file of a folder', () => {
+  test('add to the limits file, from single files and from every YAML and JSON file of a folder', async () => {
     write(
       'limits.yaml',
       'windowSeconds: 2\ndefaults: { account-read: 7 }\naccounts: { a: { account-read: 1 } }',
@@ -27,35 +27,35 @@ describe('files of overrides', () => {
     write('more/2.json', '{"organizations": {"o": {"organization-read": "none"}}}');
     write('more/notes.txt', 'not: [read');
     write('more/..hidden.yaml', 'not: [read');
-    const limits = new LimitsFiles(main(), [join(folder, 'single.yaml'), more()]).load();
+    const limits = await new LimitsFiles(main(), [join(folder, 'single.yaml'), more()]).load();
     const accountRead = (id: string) => limitInForce(limits, 'account-read', id, 0).limit;
     expect(['a', 'b', 'c', 'd'].map(accountRead)).toEqual([1, 2, 3, 7]);
     expect(limitInForce(limits, 'organization-read', 'o', 0).limit).toBeUndefined();
     expect(limits.windowSeconds).toBe(2);
   });
 
-  test('set no defaults', () => {
+  test('set no defaults', async () => {
     write('limits.yaml', '');
     write('more/1.yaml', 'windowSeconds: 2');
-    expect(() => new LimitsFiles(main(), [more()]).load()).toThrow(
+    await expect(new LimitsFiles(main(), [more()]).load()).rejects.toThrow(
       `${join(more(), '1.yaml')}:1: windowSeconds: unknown key`,
     );
   });
 
-  test('may not set the same Account twice, whichever would win', () => {
+  test('may not set the same Account twice, whichever would win', async () => {
     write('limits.yaml', 'accounts: { a: { account-read: 1 } }');
     write('more/1.yaml', 'accounts: { b: { account-read: 1 } }');
     write('more/2.yaml', 'accounts: { a: { account-read: 2 }, b: { account-read: 2 } }');
     const second = join(more(), '2.yaml');
-    expect(() => new LimitsFiles(main(), [more()]).load()).toThrow(
+    await expect(new LimitsFiles(main(), [more()]).load()).rejects.toThrow(
       `${second}: accounts.a: is set in ${main()} already: keep one of them\n${second}: accounts.b: is set in ${join(more(), '1.yaml')} already`,
     );
   });
 
-  test('the problems of all files are told at once', () => {
+  test('the problems of all files are told at once', async () => {
     write('limits.yaml', 'windowSeconds: 0');
     write('more/1.yaml', 'acounts: {}');
-    expect(() => new LimitsFiles(main(), [more(), join(folder, 'gone.yaml')]).load()).toThrow(
+    await expect(new LimitsFiles(main(), [more(), join(folder, 'gone.yaml')]).load()).rejects.toThrow(
       /windowSeconds: .*\n.*did you mean "accounts"\?\n.*gone\.yaml: there is no such file/,
     );
   });
@@ -64,11 +64,11 @@ describe('files of overrides', () => {
     write('limits.yaml', 'accounts: { a: { account-read: 1 } }');
     write('more/1.yaml', 'accounts: { b: { account-read: 2 } }');
     const files = new LimitsFiles(main(), [more()]);
-    files.load();
+    await files.load();
     rmSync(join(more(), '1.yaml'));
     write('more/2.yaml', 'accounts: { a: { account-read: 9 } }');
     write('limits.yaml', '');
-    const limits = await files.reload();
+    const limits = await files.load();
     expect(files.files()).toEqual([main(), join(more(), '2.yaml')]);
     expect([...limits.accounts.keys()]).toEqual(['a']);
     expect(limitInForce(limits, 'account-read', 'a', 0).limit).toBe(9);
@@ -78,19 +78,19 @@ describe('files of overrides', () => {
     write('limits.yaml', 'windowSeconds: 2');
     write('more/1.yaml', 'accounts: { b: { account-read: 2 } }');
     const files = new LimitsFiles(main(), [more()]);
-    files.load();
+    await files.load();
     const first = files.version;
     expect(first).toMatch(/^[0-9a-f]{12}$/);
     write('copy.yaml', 'windowSeconds: 2');
     const copy = new LimitsFiles(join(folder, 'copy.yaml'), [more()]);
-    copy.load();
+    await copy.load();
     expect(copy.version).toBe(first);
     write('more/1.yaml', 'accounts: { b: { account-read: 3 } }');
-    await files.reload();
+    await files.load();
     expect(files.version).not.toBe(first);
     write('more/1.yaml', 'accounts: { b: { account-read: many } }');
     const second = files.version;
-    await expect(files.reload()).rejects.toThrow();
+    await expect(files.load()).rejects.toThrow();
     expect(files.version).toBe(second);
   });
 
@@ -98,9 +98,9 @@ describe('files of overrides', () => {
     write('limits.yaml', '');
     write('more/1.yaml', 'accounts: { b: { account-read: 2 } }');
     const files = new LimitsFiles(main(), [more()]);
-    const limits = files.load();
-    expect(await files.reload()).toBe(limits);
+    const limits = await files.load();
+    expect(await files.load()).toBe(limits);
     write('more/1.yaml', 'accounts: { b: { account-read: 3 } }');
-    expect(await files.reload()).not.toBe(limits);
+    expect(await files.load()).not.toBe(limits);
   });
 });

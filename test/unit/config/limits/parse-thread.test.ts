@@ -1,0 +1,50 @@
+import { MessageChannel } from 'node:worker_threads';
+import { describe, expect, test } from 'vitest';
+import { parseLimits, parseOverrides } from '../../../../src/config/limits/parse.ts';
+import { type Job, receiveParsed, sendParsed } from '../../../../src/config/limits/parse-thread.ts';
+import { ConfigError } from '../../../../src/config/problem.ts';
+
+/** What arrives of a job when both ends of the thread run here. */
+async function passedOn(job: Job) {
+  const { port1, port2 } = new MessageChannel();
+  try {
+    sendParsed(job, port2);
+    return await receiveParsed(port1, job.file);
+  } finally {
+    port1.close();
+  }
+}
+
+function manyAccounts(count: number): string {
+  const rows = Array.from({ length: count }, (_, index) => `  acct_${index}: { account-read: ${index + 1} }`);
+  return ['accounts:', ...rows].join('\n');
+}
+
+describe('a file that is parsed in a thread', () => {
+  test.each([0, 1, 250, 251, 1_001])(
+    'arrives as if it had been parsed here, with %i overrides',
+    async (count) => {
+      const text = `windowSeconds: 3\n${count === 0 ? '' : manyAccounts(count)}`;
+      expect(await passedOn({ kind: 'limits', text, file: 'l.yaml' })).toEqual(parseLimits(text, 'l.yaml'));
+    },
+  );
+
+  test('may hold overrides only', async () => {
+    const text = manyAccounts(3);
+    expect(await passedOn({ kind: 'overrides', text, file: 'o.yaml' })).toEqual(
+      parseOverrides(text, 'o.yaml'),
+    );
+  });
+
+  test('reports its problems as a ConfigError', async () => {
+    const parsing = passedOn({ kind: 'limits', text: 'windowSeconds: 0', file: 'l.yaml' });
+    await expect(parsing).rejects.toThrow(ConfigError);
+    await expect(parsing).rejects.toThrow('l.yaml:1: windowSeconds');
+  });
+
+  test('is an error if the thread ends early', async () => {
+    const { port1, port2 } = new MessageChannel();
+    port2.close();
+    await expect(receiveParsed(port1, 'l.yaml')).rejects.toThrow('the thread that parses l.yaml ended');
+  });
+});
