@@ -80,6 +80,7 @@ program
   )
   .option('--rows <number>', 'buckets to list', '20')
   .option('--max-refused <share>', 'exit with 2 if a larger share of the requests is refused, such as 0.1%')
+  .option('--report <file>', 'write a report as one HTML page')
   .option('--json', 'print JSON')
   .action(replay);
 for (const command of program.commands) command.version(version);

@@ -1,4 +1,5 @@
 /** A made-up access log of Weir: a busy day of Accounts of very different sizes, with bursts. */
+import { MemoryStore } from '../../src/store/memory.ts';
 
 export interface GeneratedLog {
   readonly lines: number;
@@ -6,6 +7,8 @@ export interface GeneratedLog {
   readonly startMs: number;
   readonly spanMs: number;
   readonly random: () => number;
+  /** Points per second that the made-up gateway admitted to each bucket of an Account. */
+  readonly limit: number;
 }
 
 /** Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
@@ -39,6 +42,7 @@ const SHARES = [0.5, 0.75, 0.85, 0.98, 1];
 /** Yields lines in the order of their writing. */
 export function* linesOf(log: GeneratedLog): Generator<string> {
   const { lines, accounts, startMs, spanMs, random } = log;
+  const gateway = createGateway(log.limit);
   let written = 0;
   while (written < lines) {
     const account = Math.floor(accounts * random() ** 3);
@@ -46,10 +50,22 @@ export function* linesOf(log: GeneratedLog): Generator<string> {
     const burst = random() < 0.02 ? 5 + Math.floor(random() * 40) : 1;
     for (let index = 0; index < burst && written < lines; index++) {
       const chargedMs = startMs + dayTime(written / lines) * spanMs + index * random();
-      yield `${JSON.stringify(lineOf(written, account, chargedMs, random))}\n`;
+      yield `${JSON.stringify(lineOf(written, account, chargedMs, random, gateway))}\n`;
       written += 1;
     }
   }
+}
+
+type MadeUpGateway = ReturnType<typeof createGateway>;
+
+/** Decides as a gateway of this limit would have. */
+function createGateway(limit: number) {
+  let nowUs = 0;
+  const store = new MemoryStore(() => nowUs);
+  return (key: string, cost: number, atUs: number): boolean => {
+    nowUs = Math.max(nowUs, atUs);
+    return store.charge({ buckets: [{ key, limit }], cost, windowSeconds: 1 }).outcome === 'admitted';
+  };
 }
 
 /** Bends time so that the middle of the day has the most traffic. */
@@ -57,11 +73,19 @@ function dayTime(share: number): number {
   return share + Math.sin(2 * Math.PI * share) / 9;
 }
 
-function lineOf(number: number, account: number, chargedMs: number, random: () => number): object {
+function lineOf(
+  number: number,
+  account: number,
+  chargedMs: number,
+  random: () => number,
+  gateway: MadeUpGateway,
+): object {
   const drawn = random();
   const at = SHARES.findIndex((share) => drawn < share);
   const { method, path, operation, kind, cost } = OPERATIONS[at] ?? OPERATIONS[0];
-  const upstreamMs = Math.round(4_000 + 30_000 * random() ** 4) / 1000;
+  const chargedAtUs = Math.round(chargedMs * 1000);
+  const isAdmitted = gateway(`${account} ${kind}`, cost, chargedAtUs);
+  const upstreamMs = isAdmitted ? Math.round(4_000 + 30_000 * random() ** 4) / 1000 : 0;
   return {
     level: 30,
     time: Math.round(chargedMs + upstreamMs),
@@ -76,12 +100,11 @@ function lineOf(number: number, account: number, chargedMs: number, random: () =
     principal: `svc_${account}`,
     kind,
     cost,
-    chargedAtUs: Math.round(chargedMs * 1000),
-    outcome: 'admitted',
-    status: 200,
-    upstreamStatus: 200,
+    chargedAtUs,
+    ...(isAdmitted
+      ? { outcome: 'admitted', status: 200, upstreamStatus: 200, upstreamMs }
+      : { outcome: 'denied', reason: 'RateLimitExceeded', bucket: `account-${kind}`, status: 429 }),
     chargeMs: 0.042,
-    upstreamMs,
     totalMs: Math.round((upstreamMs + 0.4) * 1000) / 1000,
     msg: 'request',
   };

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import { checkCosts } from '../config/costs.ts';
 import { LimitsFiles } from '../config/limits/files.ts';
 import { readSettings } from '../config/load.ts';
@@ -10,6 +10,8 @@ import { weirLog } from '../replay/input/weir-log.ts';
 import { priceFinder, readPrices } from '../replay/prices.ts';
 import { ProgressLine } from '../replay/progress.ts';
 import { RETRIES, type Retries } from '../replay/replay.ts';
+import { reportData } from '../replay/report/data.ts';
+import { reportHtml } from '../replay/report/report.ts';
 import type { ReplayResult } from '../replay/result.ts';
 import { runReplay } from '../replay/run.ts';
 import { shownShare } from '../replay/shown.ts';
@@ -25,6 +27,7 @@ export interface ReplayFlags {
   readonly retries: Retries;
   readonly json?: boolean;
   readonly rows: string;
+  readonly report?: string;
   readonly maxRefused?: string;
 }
 
@@ -39,23 +42,32 @@ export async function replay(files: readonly string[], flags: ReplayFlags): Prom
   const mostRefused = flags.maxRefused === undefined ? undefined : shareOf(flags.maxRefused, '--max-refused');
   const { limits, operations, priceOf } = await readCandidate(flags);
   if (operations !== undefined) warnOfCosts(operations, limits, flags.limits ?? '');
+  const sources = sourcesOf(files);
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort();
   process.once('SIGINT', interrupt);
   const progress = new ProgressLine(process.stderr);
-  const { result } = await runReplay({
-    sources: sourcesOf(files),
+  const run = await runReplay({
+    sources,
     readLine: weirLog(priceOf),
     hasLoggedCosts: true,
     priceOf,
     limits,
     retries: flags.retries,
-    hasSeries: false,
+    hasSeries: flags.report !== undefined,
     onProgress: (state) => progress.show(state),
     signal: interrupted.signal,
   });
   process.off('SIGINT', interrupt);
   progress.clear();
+  const { result } = run;
+  if (flags.report !== undefined) {
+    const names = {
+      limitsName: flags.limits ?? flags.config ?? '',
+      logNames: sources.map(({ name }) => name),
+    };
+    writeFileSync(flags.report, reportHtml(reportData(result, run.replay, names)));
+  }
   process.stdout.write(flags.json ? `${JSON.stringify(result)}\n` : replayText(result, rowsOf(flags.rows)));
   process.exitCode = exitCodeOf(result, mostRefused);
 }

@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { ReportData } from './data.ts';
+
+/** In the order in which they build on each other. */
+const SCRIPTS = ['format.js', 'plot.js', 'time-chart.js', 'histogram.js', 'table.js', 'page.js'];
+
+/**
+ * A replay's report as one HTML page that needs nothing else: styles, scripts and data are in it, and its policy lets
+ * it load nothing.
+ */
+export function reportHtml(data: ReportData): string {
+  const style = asset('page.css');
+  const script = SCRIPTS.map((name) => withoutModules(asset(`browser/${name}`))).join('\n');
+  const parts: Readonly<Record<string, string>> = {
+    POLICY: `default-src 'none'; style-src '${digest(style)}'; script-src '${digest(script)}'; base-uri 'none'; form-action 'none'`,
+    STYLE: style,
+    SCRIPT: script,
+    // A `<` could end the element that the data stands in.
+    DATA: JSON.stringify(data).replaceAll('<', '\\u003c'),
+  };
+  return asset('page.html').replace(/\{\{(\w+)\}\}/g, (_, name: string) => parts[name] ?? '');
+}
+
+function asset(name: string): string {
+  return readFileSync(new URL(name, import.meta.url), 'utf8');
+}
+
+/** The scripts are modules for the sake of editors and linters; in the page they share one scope. */
+function withoutModules(script: string): string {
+  return script.replace(/^import [^;]*;\n/gm, '').replace(/^export /gm, '');
+}
+
+function digest(text: string): string {
+  return `sha256-${createHash('sha256').update(text).digest('base64')}`;
+}

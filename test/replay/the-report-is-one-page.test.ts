@@ -1,0 +1,129 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startChromium } from '../fixtures/chromium.ts';
+import { runWeir } from '../fixtures/weir-process.ts';
+import { type LoggedRequest, logText, writeFiles } from './log-lines.ts';
+
+/** Bursts of two Accounts for ten minutes, and one quiet Account whose name tries to be a script. */
+const REQUESTS: readonly LoggedRequest[] = Array.from({ length: 600 }, (_, second) => [
+  ...burst(second * 1_000, 4 + (second % 7), 'acct_busy'),
+  ...burst(second * 1_000, 2, 'acct_calm'),
+  ...burst(second * 1_000, second % 60 === 0 ? 1 : 0, '</script><b>acct_quiet'),
+]).flat();
+
+function burst(startMs: number, length: number, account: string): LoggedRequest[] {
+  return Array.from({ length }, (_, index) => ({ atMs: startMs + index, account, organization: 'org_1' }));
+}
+
+let browser: Browser;
+let report: string;
+beforeAll(async () => {
+  const limits = 'defaults: { account-read: 8 }\n';
+  const files = await writeFiles({ 'access.log': logText(REQUESTS), 'limits.yaml': limits });
+  report = join(files['access.log'], '..', 'report.html');
+  const args = ['replay', files['access.log'], '--limits', files['limits.yaml'], '--report', report];
+  const { code, stderr } = await runWeir(args);
+  expect(code, stderr).toBe(0);
+  browser = await startChromium();
+}, 60_000);
+afterAll(() => browser?.close());
+
+/** Opens the report; every request that it makes and every message that it logs is noted. */
+async function open(options: {
+  width: number;
+  colorScheme: 'light' | 'dark';
+}): Promise<{ page: Page; noted: string[] }> {
+  const { width, colorScheme } = options;
+  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+  const noted: string[] = [];
+  page.on('console', (message) => noted.push(message.text()));
+  page.on('pageerror', (error) => noted.push(String(error)));
+  page.on('request', (request) => noted.push(request.url()));
+  await page.goto(pathToFileURL(report).href);
+  return { page, noted };
+}
+
+it('loads nothing but itself, and has no link to another host', async () => {
+  const { page, noted } = await open({ width: 1280, colorScheme: 'light' });
+  expect(noted).toEqual([pathToFileURL(report).href]);
+  expect((await readFile(report, 'utf8')).replaceAll('http://www.w3.org/2000/svg', '')).not.toMatch(
+    /https?:\/\//,
+  );
+  await page.close();
+});
+
+it('shows the totals, the charts with the limit, and the most affected bucket', async () => {
+  const { page } = await open({ width: 1280, colorScheme: 'light' });
+  expect(await page.locator('h1').textContent()).toMatch(/would have refused \d/);
+  expect(await page.locator('#detail-title').textContent()).toBe('acct_busy account-read');
+  for (const chart of ['#traffic', '#traffic-share', '#fullest', '#share', '#windows']) {
+    expect(await page.locator(`${chart} svg`).count(), chart).toBe(1);
+  }
+  expect(await page.locator('#fullest .limit-label').textContent()).toBe('limit 8');
+  expect(await page.locator('#windows rect.over').count()).toBeGreaterThan(0);
+  const { x, y, width, height } = (await page.locator('#fullest').boundingBox()) ?? {
+    x: 0,
+    y: 0,
+    width: 0,
+    height: 0,
+  };
+  await page.mouse.move(x + width / 2, y + height / 2);
+  expect(await page.locator('#tip').textContent()).toContain('fullest window: 10');
+  await page.close();
+});
+
+it('finds a bucket by its id and shows it when it is chosen', async () => {
+  const { page } = await open({ width: 1280, colorScheme: 'light' });
+  const rows = page.locator('#buckets tbody tr');
+  expect(await rows.count()).toBe(4);
+  await page.locator('#search').fill('QUIET');
+  expect(await rows.count()).toBe(1);
+  await rows.first().click();
+  expect(await page.locator('#detail-title').textContent()).toBe('</script><b>acct_quiet account-read');
+  await page.locator('#search').fill('nobody');
+  expect(await page.locator('#none').isVisible()).toBe(true);
+  await page.locator('#search').fill('');
+  await page.locator('#kind').selectOption('organization-read');
+  expect(await rows.count()).toBe(1);
+  await page.close();
+});
+
+it('sorts by a column, up and down', async () => {
+  const { page } = await open({ width: 1280, colorScheme: 'light' });
+  const ids = () => page.locator('#buckets tbody td.id').allTextContents();
+  await page.locator('#buckets th button', { hasText: 'Requests' }).click();
+  const down = await ids();
+  expect(down[0]).toBe('org_1organization-read');
+  await page.locator('#buckets th button', { hasText: 'Requests' }).click();
+  expect(await ids()).toEqual(down.toReversed());
+  await page.close();
+});
+
+it.each(['light', 'dark'] as const)(
+  'has no sideways scroll at 360 px and readable contrast in %s',
+  async (colorScheme) => {
+    const { page } = await open({ width: 360, colorScheme });
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
+    const color = (property: string) => page.evaluate<string>(`getComputedStyle(document.body).${property}`);
+    expect(contrast(await color('color'), await color('backgroundColor'))).toBeGreaterThan(7);
+    await page.locator('#theme').click();
+    expect(contrast(await color('color'), await color('backgroundColor'))).toBeGreaterThan(7);
+    await page.close();
+  },
+);
+
+/** WCAG 2.2's contrast ratio of two `rgb(r, g, b)` colours. */
+function contrast(one: string, other: string): number {
+  const luminance = (color: string) => {
+    const [red = 0, green = 0, blue = 0] = (color.match(/\d+/g) ?? []).map((part) => {
+      const share = Number(part) / 255;
+      return share <= 0.040_45 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const [dark = 0, light = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (light + 0.05) / (dark + 0.05);
+}
