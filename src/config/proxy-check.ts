@@ -5,15 +5,15 @@ import { maskUrl } from './reader/mask.ts';
 import { readText } from './reader/read-text.ts';
 import type { Settings } from './settings.ts';
 
-type Tls = NonNullable<Settings['upstream']['tls']>;
+type Tls = Pick<NonNullable<Settings['upstream']['tls']>, 'caFile' | 'certFile' | 'keyFile'>;
 
 /**
- * What the schema cannot see of `listen` and `upstream`: ranges that are none, certificates that cannot be used.
+ * What the schema cannot see of `listen`, `upstream` and `store`: ranges that are none, certificates that cannot be used.
  *
  * @param source the settings file, as the user named it
  * @throws ConfigError with every problem
  */
-export function checkProxySettings({ listen, upstream }: Partial<Settings>, source: string): void {
+export function checkProxySettings({ listen, upstream, store }: Partial<Settings>, source: string): void {
   const problems: Problem[] = [];
   for (const [index, range] of listen?.trustedProxies.entries() ?? []) {
     if (isRange(range)) continue;
@@ -21,6 +21,8 @@ export function checkProxySettings({ listen, upstream }: Partial<Settings>, sour
     problems.push({ source, path: `listen.trustedProxies.${index}`, message });
   }
   problems.push(...tlsProblems(upstream?.tls, 'upstream.tls', source));
+  if (store !== undefined && store.kind !== 'memory')
+    problems.push(...tlsProblems(store.tls, 'store.tls', source));
   for (const [index, { tls }] of upstream?.others.entries() ?? []) {
     problems.push(...tlsProblems(tls, `upstream.others.${index}.tls`, source));
   }
