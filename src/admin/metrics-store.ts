@@ -20,6 +20,10 @@ export function storeMetrics(registry: Registry): StoreObserver {
     'weir_points_late_total',
     'Points that the store counted after their requests had gone on uncounted.',
   );
+  const unanswered = counter(
+    'weir_points_unanswered_total',
+    'Points of requests that went on uncounted because the connection to the store ended before its answer: the store may have counted them.',
+  );
   const remembered = new Tally(registry, {
     name: 'weir_denials_remembered_total',
     help: 'Denials answered from memory, without a store call.',
@@ -49,6 +53,7 @@ export function storeMetrics(registry: Registry): StoreObserver {
   return {
     uncounted: (reason, points) => uncounted.inc({ reason }, points),
     answeredLate: (points) => late.inc(points),
+    unanswered: (points) => unanswered.inc(points),
     deniedFromMemory: () => remembered.add(1),
     called(count, roundTripUs) {
       decisions.observe(count);

@@ -39,6 +39,7 @@ export function observeStore(
       if (reason === 'auth') fails(reason, {});
     },
     answeredLate: (points) => metrics.answeredLate(points),
+    unanswered: (points) => metrics.unanswered(points),
     deniedFromMemory: () => metrics.deniedFromMemory(),
     called(decisions, roundTripUs) {
       metrics.called(decisions, roundTripUs);

@@ -8,6 +8,8 @@ export interface StoreObserver {
   uncounted(reason: UncountedReason, points: number): void;
   /** An answer came after its deadline: these `points` were counted although their requests were told otherwise. */
   answeredLate(points: number): void;
+  /** The connection ended before the answer to charges of these `points`: the store may have counted them. */
+  unanswered(points: number): void;
   /** A charge was denied by what an earlier answer taught, without a call. */
   deniedFromMemory(): void;
   /** A script call came back in time: how many decisions it held, and how long it took. */
@@ -21,6 +23,7 @@ export interface StoreObserver {
 export const silentObserver: StoreObserver = {
   uncounted() {},
   answeredLate() {},
+  unanswered() {},
   deniedFromMemory() {},
   called() {},
   breakerChanged() {},

@@ -10,6 +10,10 @@ import type { LinkEvents, RedisLink } from './redis-link.ts';
 import { defineScripts, runCharge, runPeek } from './redis-scripts.ts';
 import type { Charge, Decision, Store, UncountedReason } from './store.ts';
 
+/** What ioredis says of a command that was sent and whose connection ended: it may have run. */
+const ENDED_BEFORE_ANSWER =
+  /^Connection is closed|^Reached the max retries|^Command aborted due to connection close/;
+
 /** More probes than a window can hold. */
 const PROBE_LIMIT = 1_000_000;
 
@@ -113,8 +117,11 @@ export class RedisStore implements Store {
       this.#observer.called(decisions.length, (performance.now() - startMs) * 1000);
       this.#settle(batch, decisions);
     } catch (error) {
-      if (!batch.isSettled)
-        this.#failed(batch, route, reasonOf(error instanceof Error ? error.message : String(error)));
+      const message = error instanceof Error ? error.message : String(error);
+      if (batch.kind === 'charge' && ENDED_BEFORE_ANSWER.test(message)) {
+        this.#observer.unanswered(batch.charges.reduce((points, { cost }) => points + cost, 0));
+      }
+      if (!batch.isSettled) this.#failed(batch, route, reasonOf(message));
     }
   }
 

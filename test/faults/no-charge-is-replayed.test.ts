@@ -4,7 +4,7 @@ import { bucketKey } from '../../src/store/keys.ts';
 import { type StoreObserver, silentObserver } from '../../src/store/observer.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Charge, Store } from '../../src/store/store.ts';
-import { startRedisServer } from '../fixtures/redis-server.ts';
+import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts';
 import { startTcpProxy, type TcpProxy } from '../fixtures/tcp-proxy.ts';
 import { DEADLINE_MS } from './fault.ts';
 
@@ -21,7 +21,7 @@ function chargeOf(id: string, cost = 1): Charge {
 /** A store behind a line that can be spoilt, and one beside it whose line stays good. */
 async function open(
   observer: Partial<StoreObserver> = {},
-): Promise<{ store: Store; witness: Store; line: TcpProxy }> {
+): Promise<{ store: Store; witness: Store; line: TcpProxy; server: RedisServer }> {
   const server = await startRedisServer();
   const line = await startTcpProxy(server.port);
   const url = `redis://127.0.0.1:${line.port}`;
@@ -38,7 +38,7 @@ async function open(
   });
   await untilCounted(store, chargeOf('warm'));
   await untilCounted(witness, chargeOf('warm'));
-  return { store, witness, line };
+  return { store, witness, line, server };
 }
 
 async function untilCounted(store: Store, charge: Charge): Promise<void> {
@@ -88,6 +88,79 @@ test('points of answers that come too late are told apart', async () => {
   await expect.poll(() => late).toBe(7);
   expect(await pointsIn(witness, 'late')).toBe(7);
 });
+
+/** Charges go on through the fault; each asks for one point. */
+test.each([
+  {
+    what: 'Redis hangs until its connections are given up, and goes on',
+    async spoil({ server, untilUncounted }: Faulty) {
+      server.signal('SIGSTOP');
+      await untilUncounted('disconnected');
+      server.signal('SIGCONT');
+    },
+  },
+  {
+    what: 'the answers come late, and then the connection breaks',
+    async spoil({ line, untilUncounted }: Faulty) {
+      line.set({ kind: 'slow', delayMs: 200 });
+      await untilUncounted('deadline');
+      line.set({ kind: 'cut at the next answer' });
+      await untilUncounted('disconnected');
+      line.set({ kind: 'open' });
+    },
+  },
+  {
+    what: 'the connection breaks again and again',
+    async spoil({ line, untilUncounted, untilCounted }: Faulty) {
+      for (let turn = 0; turn < 3; turn++) {
+        line.set({ kind: 'cut at the next answer' });
+        await untilUncounted('disconnected');
+        line.set({ kind: 'open' });
+        await untilCounted();
+      }
+    },
+  },
+])(
+  'when $what, every point that is counted in spite of its request is late or unanswered',
+  async ({ spoil }) => {
+    const seen = { late: 0, unanswered: 0 };
+    const { store, witness, line, server } = await open({
+      answeredLate: (points) => (seen.late += points),
+      unanswered: (points) => (seen.unanswered += points),
+    });
+    const charge = chargeOf('all');
+    let admitted = 0;
+    let last = '';
+    let isOver = false;
+    const load = Promise.all(
+      Array.from({ length: 8 }, async () => {
+        while (!isOver) {
+          const decision = await store.charge(charge);
+          if (decision.outcome === 'admitted') admitted += 1;
+          last = decision.outcome === 'uncounted' ? decision.reason : 'counted';
+          await pause(1);
+        }
+      }),
+    );
+    const untilLast = (outcome: string) =>
+      expect.poll(() => last, { timeout: 15_000, interval: 1 }).toBe(outcome);
+    await spoil({ line, server, untilUncounted: untilLast, untilCounted: () => untilLast('counted') });
+    await untilLast('counted');
+    isOver = true;
+    await load;
+    const escaped = (await pointsIn(witness, 'all')) - admitted;
+    expect(escaped, `late ${seen.late}, unanswered ${seen.unanswered}`).toBeGreaterThanOrEqual(seen.late);
+    expect(escaped, `late ${seen.late}`).toBeLessThanOrEqual(seen.late + seen.unanswered);
+    expect(seen.late + seen.unanswered).toBeGreaterThan(0);
+  },
+);
+
+interface Faulty {
+  readonly line: TcpProxy;
+  readonly server: RedisServer;
+  untilUncounted(reason: string): Promise<unknown>;
+  untilCounted(): Promise<unknown>;
+}
 
 test('an open breaker lets nothing through but a probe now and then, and nobody waits', async () => {
   const { store, line } = await open();

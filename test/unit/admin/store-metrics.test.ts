@@ -5,6 +5,7 @@ test('what the store lets be seen of its work stands in /metrics', async () => {
   const metrics = createMetrics();
   metrics.uncounted('deadline', 7);
   metrics.answeredLate(3);
+  metrics.unanswered(5);
   metrics.deniedFromMemory();
   metrics.called(4, 1500);
   metrics.breakerChanged('primary', 'open');
@@ -13,6 +14,7 @@ test('what the store lets be seen of its work stands in /metrics', async () => {
   for (const line of [
     'weir_points_uncounted_total{reason="deadline"} 7',
     'weir_points_late_total 3',
+    'weir_points_unanswered_total 5',
     'weir_denials_remembered_total 1',
     'weir_store_call_decisions_sum 4',
     'weir_store_call_duration_seconds_sum 0.0015',
