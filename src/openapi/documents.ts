@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
-import { fileURLToPath } from 'node:url';
-import { $RefParser, JSONParserErrorGroup } from '@apidevtools/json-schema-ref-parser';
 import { ConfigError, formatPath, type Problem } from '../config/problem.ts';
 import type { FileSource } from '../config/reader/file-source.ts';
 import { isMapping } from '../config/reader/schema-node.ts';
 import { readYaml, type YamlText } from '../config/reader/yaml-text.ts';
-import { decoded, resolveReference } from './references.ts';
+import { resolveReference } from './references.ts';
 
 /** One file of an API's description. */
 interface Document extends YamlText {
@@ -111,7 +109,7 @@ export function problemAt(node: Node, message: string, hint?: string): Problem {
  * @throws ConfigError when the document itself cannot be read. A file that some `$ref` names and that cannot be read
  *   is a problem of whoever follows that `$ref`: many documents carry such references in examples.
  */
-export async function openDocuments(file: string, source: FileSource): Promise<Documents> {
+export function openDocuments(file: string, source: FileSource): Documents {
   const documents = new Map<string, Document>();
   const failures = new Map<string, Problem>();
   const open = (path: string): unknown => {
@@ -120,29 +118,31 @@ export async function openDocuments(file: string, source: FileSource): Promise<D
     else documents.set(path, opened);
     return 'value' in opened ? opened.value : undefined;
   };
-  await crawl(file, open);
+  crawl(file, open);
   const root = documents.get(file);
   if (root === undefined) throw new ConfigError([...failures.values()]);
   return new Documents(root, documents, failures);
 }
 
-/** Calls `open` once for the file and for every file that is referred to; its value is looked through in turn. */
-async function crawl(file: string, open: (path: string) => unknown): Promise<void> {
-  const parse = ({ url }: { url: string }) => open(pathOf(url));
-  try {
-    await new $RefParser().resolve(file, {
-      continueOnError: true,
-      parse: {
-        json: false,
-        text: false,
-        binary: false,
-        yaml: { order: 1, canParse: true, allowEmpty: true, parse },
-      },
-      resolve: { http: false, file: { order: 1, canRead: true, read: () => '' } },
-    });
-  } catch (error) {
-    // What could not be opened is known already, with its line.
-    if (!(error instanceof JSONParserErrorGroup)) throw error;
+/** Calls `open` once for the file and for every file that its `$ref`s lead to, however they are nested. */
+function crawl(root: string, open: (path: string) => unknown): void {
+  const files = new Set([root]);
+  for (const file of files) {
+    const seen = new Set<unknown>();
+    for (const reference of referencesIn(open(file), seen)) {
+      const target = resolveReference(reference, file);
+      if (target !== undefined) files.add(target.file);
+    }
+  }
+}
+
+/** Every `$ref` of a value, through YAML aliases too; `seen` ends the rings that aliases can form. */
+function* referencesIn(value: unknown, seen: Set<unknown>): Generator<string> {
+  if (typeof value !== 'object' || value === null || seen.has(value)) return;
+  seen.add(value);
+  for (const [key, one] of Object.entries(value)) {
+    if (key === '$ref' && typeof one === 'string') yield one;
+    else yield* referencesIn(one, seen);
   }
 }
 
@@ -164,10 +164,4 @@ function openDocument(file: string, source: FileSource): Document | Problem {
     if (error instanceof ConfigError && error.problems[0] !== undefined) return error.problems[0];
     throw error;
   }
-}
-
-/** ref-parser names local files by paths with percent escapes. */
-function pathOf(url: string): string {
-  if (url.startsWith('file:')) return fileURLToPath(url);
-  return /^https?:/.test(url) ? url : decoded(url);
 }

@@ -42,7 +42,9 @@ export class OperationFiles {
 
   /** Throws a ConfigError that carries every problem. The same list as before where no text has changed. */
   async load(): Promise<readonly ListedOperation[]> {
-    const opened = await Promise.allSettled(this.#roots.map((root) => openDocuments(root, this.#source)));
+    const opened = await Promise.allSettled(
+      this.#roots.map(async (root) => openDocuments(root, this.#source)),
+    );
     const documents = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     const problems = opened.flatMap((one) => (one.status === 'fulfilled' ? [] : problemsOf(one.reason)));
     // A file that is gone for now is watched as well: it may come back.

@@ -31,8 +31,8 @@ function pointerWords(fragment: string): readonly string[] | undefined {
   return words.map((word) => decoded(word).replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** A text with its percent escapes undone, or as it is where they are malformed. */
-export function decoded(text: string): string {
+/** Undoes percent escapes; a text with malformed ones stays as it is. */
+function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
