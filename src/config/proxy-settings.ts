@@ -29,9 +29,15 @@ export const listenSchema = section('Where clients connect, and what they may ta
   ),
   maxConnections: count('Connections at once; further ones are answered 503.', 10_000),
   maxHeaderBytes: bytes('Request line and header together; 431 above it.', 16_384, 1024),
+  maxHeaderFields: count('Header fields of a request; 431 above it.', 128),
   maxBodyBytes: bytes('Longest request body; 413 above it.', 268_435_456, 0),
   headersTimeoutMs: milliseconds('How long a request header may take.', 10_000),
+  bodyTimeoutMs: milliseconds('Longest silence within a request body; then 408.', 30_000),
   requestTimeoutMs: milliseconds('How long a whole request may take, body included.', 300_000),
+  sendTimeoutMs: milliseconds(
+    'How long a client may read nothing of its answer; then both sides close.',
+    60_000,
+  ),
   keepAliveTimeoutMs: milliseconds('How long an idle connection is kept.', 72_000),
   maxEventLoopDelayMs: milliseconds('Mean delay above which requests are answered 503; 0: never.', 1_000, 0),
 });
@@ -104,6 +110,12 @@ export const upstreamSchema = section('The service behind the gateway.', {
   ),
   pathProfile,
   connections: count('Sockets to each upstream; each carries one request at a time.', 512),
+  unauthenticatedPercent: Type.Integer({
+    description: 'Share of those sockets, at least one, for requests without a caller (OPTIONS); then 503.',
+    default: 5,
+    minimum: 1,
+    maximum: 100,
+  }),
   maxWaiting: count('Requests that wait for a socket; further ones are answered 503.', 1_024),
   connectTimeoutMs: milliseconds('How long a connection may take.', 5_000),
   headersTimeoutMs: milliseconds('How long the response header may take.', 60_000),

@@ -6,11 +6,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import httpProxy from '@fastify/http-proxy';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { brokenBy } from './http/broken.ts';
 import { isAbandoned } from './http/closing.ts';
 import { pushForwarded, type TrustedProxies } from './http/forwarded.ts';
 import { requestFields } from './http/headers.ts';
 import { hasBody } from './http/inspect.ts';
+import type { Stalls } from './http/stalls.ts';
 import type { Upgrades } from './http/upgrades.ts';
+import { respond } from './respond.ts';
 import type { Exchange } from './types.ts';
 import { Relay } from './upstream/relay.ts';
 import { TunnelRelay } from './upstream/tunnel.ts';
@@ -23,6 +26,7 @@ const TRAILERS = /(?:^|,)\s*trailers\s*(?:,|$)/i;
 export interface ForwardContext {
   readonly trusted: TrustedProxies;
   readonly upgrades: Upgrades;
+  readonly stalls: Stalls;
   readonly maxBodyBytes: number;
   readonly baseUrl: string;
 }
@@ -56,8 +60,13 @@ export function forward(
   request: IncomingMessage,
   response: ServerResponse,
   exchange: Exchange,
-  { trusted, maxBodyBytes, baseUrl, upgrades }: ForwardContext,
+  { trusted, maxBodyBytes, baseUrl, upgrades, stalls }: ForwardContext,
 ): void {
+  const broken = brokenBy(request);
+  if (broken !== undefined) {
+    respond(response, exchange, broken, baseUrl);
+    return;
+  }
   if (isAbandoned(response)) {
     response.destroy();
     return;
@@ -73,14 +82,10 @@ export function forward(
   const head = upgrades.headOf(request);
   if (head === undefined) new Relay(upstream, options, response, exchange, baseUrl).start();
   else
-    new TunnelRelay(
-      upstream,
-      { ...options, upgrade: 'websocket' },
-      response,
-      exchange,
-      baseUrl,
+    new TunnelRelay(upstream, { ...options, upgrade: 'websocket' }, response, exchange, baseUrl, {
       head,
-    ).start();
+      stalls,
+    }).start();
 }
 
 /** The fields that an upstream sees: the client's end-to-end ones, and what the gateway says of the request. */

@@ -10,22 +10,24 @@ import type { Caller } from '../domain/caller.ts';
 import { authorise } from './authorise.ts';
 import { charge } from './charge.ts';
 import { forward, routeThroughProxy } from './forward.ts';
+import { brokenBy } from './http/broken.ts';
 import { isAbandoned, isClosing } from './http/closing.ts';
 import { TrustedProxies } from './http/forwarded.ts';
-import { inspect } from './http/inspect.ts';
+import { hasBody, inspect } from './http/inspect.ts';
 import { capConnections, shedLoad } from './http/overload.ts';
 import { closeWithin, createServer } from './http/server.ts';
+import { Stalls } from './http/stalls.ts';
 import { Upgrades } from './http/upgrades.ts';
 import { identify } from './identify.ts';
 import { beginExchange } from './log/exchange.ts';
 import { createUnlistedLog } from './log/unlisted-log.ts';
 import { normalise } from './normalise.ts';
-import { METHODS } from './operations.ts';
+import { METHODS, refuseMethod } from './operations.ts';
 import type { Gateway, GatewayParts } from './parts.ts';
 import { Refusal, UNCOUNTED } from './problems.ts';
 import { respond } from './respond.ts';
 import type { Charged, Exchange, Operation, Target } from './types.ts';
-import { Upstreams } from './upstream/upstreams.ts';
+import { type Upstream, Upstreams } from './upstream/upstreams.ts';
 import { validate } from './validate.ts';
 
 /** Puts the stages behind one server. */
@@ -34,8 +36,11 @@ export async function createGateway(parts: GatewayParts): Promise<Gateway> {
   const upstreams = new Upstreams(parts.upstream);
   const app = createServer(listen, METHODS, baseUrl);
   const trusted = new TrustedProxies(listen.trustedProxies);
-  const context = { trusted, upgrades: new Upgrades(app), baseUrl, maxBodyBytes: listen.maxBodyBytes };
+  const upgrades = new Upgrades(app);
+  const stalls = new Stalls(listen);
+  const context = { trusted, upgrades, stalls, baseUrl, maxBodyBytes: listen.maxBodyBytes };
   const surplus = capConnections(app.server, listen.maxConnections);
+  stalls.watchServer(app.server);
   const stages = { ...parts, upstreams, noteUnlisted: createUnlistedLog(parts.log) };
 
   app.decorateRequest('exchange', undefined);
@@ -47,7 +52,7 @@ export async function createGateway(parts: GatewayParts): Promise<Gateway> {
     }
     const exchange = beginExchange(raw, reply.raw, parts);
     request.exchange = exchange;
-    const refusal = surplus(raw.socket) ?? inspect(raw, listen.maxBodyBytes);
+    const refusal = surplus(raw.socket) ?? brokenBy(raw) ?? inspect(raw, listen);
     if (refusal === undefined) done();
     else refuse(reply, exchange, refusal, baseUrl);
   });
@@ -78,7 +83,7 @@ export async function createGateway(parts: GatewayParts): Promise<Gateway> {
   return {
     listen: ({ host, port }) => app.listen({ host, port }),
     async close(graceMs) {
-      await closeWithin(app, context.upgrades, graceMs);
+      await closeWithin(app, upgrades, graceMs);
       await upstreams.destroy();
     },
   };
@@ -89,13 +94,15 @@ function refuse(reply: FastifyReply, exchange: Exchange, refusal: Refusal, baseU
   respond(reply.raw, exchange, refusal, baseUrl);
 }
 
-/** A chunk that came with the header may be broken: to wait a turn is to hear of it before anything is spent. */
+/** A chunk that came with the header may be broken: a turn later that is known, before anything is spent. */
 function isChunked({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined;
 }
 
-/** A request whose rest turned out broken, or whose client left, before anything was spent on it. */
+/** A request whose client left before anything was spent on it. */
 const ABANDONED = new Refusal('BadRequest', 'The request broke off.', { closes: true });
+const CONNECT = 'CONNECT';
+const OPTIONS_BODY = new Refusal('BadRequest', 'An OPTIONS request may have no body here.');
 const UPSTREAM_BUSY = new Refusal('ServiceUnavailable', 'The service behind the gateway is too busy.');
 
 /** What the stages up to the charge share. */
@@ -117,6 +124,8 @@ type Verdict = Awaitable<Refusal | undefined>;
 /** Runs the stages before the upstream; undefined when the request may be forwarded. */
 function admit(passage: Passage, rawTarget: string): Verdict {
   const { response, exchange, stages } = passage;
+  // Its target is no path (RFC 9112 section 3.2.3).
+  if (exchange.method === CONNECT) return refuseMethod();
   const target = normalise(rawTarget, stages.upstream.pathProfile);
   if (target instanceof Refusal) return target;
   exchange.target = target;
@@ -127,12 +136,19 @@ function price(passage: Passage, target: Target): Verdict {
   const { response, exchange, stages } = passage;
   const operation = stages.prices.find(exchange.method, target.path);
   if (operation instanceof Refusal) return operation;
-  if (!stages.upstreams.find(target.path).hasRoom) return UPSTREAM_BUSY;
-  if (operation === 'free') return undefined;
+  const upstream = stages.upstreams.find(target.path);
+  if (!upstream.hasRoom) return UPSTREAM_BUSY;
+  if (operation === 'free') return admitFree(response.req, upstream);
   exchange.operation = operation;
   return andThen(callerOf(response.req, operation, stages), (caller) =>
     spend(passage, target, operation, caller),
   );
+}
+
+/** Nobody is charged for it, so it may hold little of the upstream, and only as long as the upstream takes. */
+function admitFree(request: IncomingMessage, upstream: Upstream): Refusal | undefined {
+  if (hasBody(request)) return OPTIONS_BODY;
+  return upstream.hasRoomForUnauthenticated ? undefined : UPSTREAM_BUSY;
 }
 
 /** Identifies and authorises; at once where everything about the caller is known already. */
@@ -155,6 +171,8 @@ function spend(passage: Passage, target: Target, operation: Operation, caller: C
     stages.observer.unlistedOperation(exchange.method);
     stages.noteUnlisted(exchange.method, target.path);
   }
+  const broken = brokenBy(response.req);
+  if (broken !== undefined) return broken;
   if (isAbandoned(response)) return ABANDONED;
   const askedMs = performance.now();
   exchange.chargeAskedMs = askedMs;
@@ -163,7 +181,7 @@ function spend(passage: Passage, target: Target, operation: Operation, caller: C
     exchange.charged = charged;
     if (charged.outcome === 'denied') return charged.refusal;
     if (charged.outcome === 'uncounted' && stages.onStoreFailure === 'reject') return UNCOUNTED;
-    return hold(passage, target, operation);
+    return brokenBy(response.req) ?? hold(passage, target, operation);
   };
   return andThen(charge(stages.store, stages.buckets, caller, operation), goOn);
 }

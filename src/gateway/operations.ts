@@ -11,6 +11,13 @@ const KINDS: Readonly<Record<string, OperationKind | 'free'>> = { ...KINDS_BY_ME
 
 export const METHODS: readonly string[] = Object.keys(KINDS);
 
+/** The refusal of a method that is not one of `METHODS`. */
+export function refuseMethod(): Refusal {
+  return new Refusal('MethodNotAllowed', 'The gateway does not serve this method.', {
+    headers: { Allow: METHODS.join(', ') },
+  });
+}
+
 /** What to do with a request that no listed operation matches. */
 export type UnlistedPolicy = 'charge' | 'reject' | { readonly cost: number };
 
@@ -44,11 +51,7 @@ export class PriceList {
   /** The operation as it was listed, `free` for OPTIONS (neither authenticated nor counted), or why there is none. */
   find(method: string, path: string): Operation | 'free' | Refusal {
     const kind = KINDS[method];
-    if (kind === undefined) {
-      return new Refusal('MethodNotAllowed', 'The gateway does not serve this method.', {
-        headers: { Allow: METHODS.join(', ') },
-      });
-    }
+    if (kind === undefined) return refuseMethod();
     if (kind === 'free') return 'free';
     const served = path.includes('%') ? servedPath(path) : path;
     const found = this.#router.find(method as HTTPMethod, inCase(served, this.#letterCase));

@@ -5,6 +5,8 @@ import { type BodyRules, checkBody, planBody } from '../validation/body.ts';
 import { checkHeaders } from '../validation/headers.ts';
 import { checkPath } from '../validation/path.ts';
 import { checkQuery } from '../validation/query.ts';
+import { brokenBy } from './http/broken.ts';
+import { isContinueExpected } from './http/inspect.ts';
 import { Refusal } from './problems.ts';
 import type { Operation, Target } from './types.ts';
 
@@ -42,13 +44,15 @@ async function validateBody(
   if (!errors.isEmpty) return invalid(errors, 'The body is not what the operation takes.');
   if (plan.kind === 'too-large') return tooLarge(rules);
   if (plan.kind !== 'read') return undefined;
-  if (request.headers.expect !== undefined) response.writeContinue();
+  if (isContinueExpected(request)) response.writeContinue();
   const body = await readBody(request, rules.maxBytes);
   if (body === 'too large') return tooLarge(rules);
-  if (body === 'broken off') return new Refusal('BadRequest', 'The request broke off.', { closes: true });
+  if (body === 'broken off') return brokenBy(request) ?? BROKE_OFF;
   checkBody(plan.rule, body, errors);
   return errors.isEmpty ? body : invalid(errors, 'The body has fields that are not valid.');
 }
+
+const BROKE_OFF = new Refusal('BadRequest', 'The request broke off.', { closes: true });
 
 /** The whole body, read as far as the bound and no further. */
 function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | 'too large' | 'broken off'> {
@@ -63,6 +67,7 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | 
       })
       .on('end', () => resolve(Buffer.concat(chunks)))
       .on('error', () => resolve('broken off'))
+      .on('broken', () => resolve('broken off'))
       .on('close', () => resolve('broken off'));
   });
 }

@@ -3,9 +3,10 @@
  * and the reset can overtake the response; so the writing side ends first, and what still arrives is read for a
  * moment and thrown away: nothing that follows on such a connection is run.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { hasBody } from './inspect.ts';
+import { responseOf, resumeReading } from './node-internals.ts';
 
 /** Enough for a response to arrive; short enough that a client that goes on sending costs little. */
 const LINGER_MS = 1_000;
@@ -27,10 +28,22 @@ export function closeAfterResponse({ socket }: IncomingMessage): void {
   socket.destroySoon = () => linger(socket);
 }
 
-/** Writes last words on a connection whose parser gave up, and closes it. */
-export function closeWith(socket: Socket, words: string): void {
+/** Lets a response that may have begun go out as the last of its connection. */
+export function closeBehind(response: ServerResponse): void {
+  const { socket } = response.req;
+  if (response.headersSent) {
+    closing.add(socket);
+    response.once('finish', () => linger(socket));
+  } else {
+    response.shouldKeepAlive = false;
+    closeAfterResponse(response.req);
+  }
+}
+
+/** Writes the last answer of a connection whose parser gave up, and closes it. */
+export function closeWith(socket: Socket, answer: string): void {
   closing.add(socket);
-  socket.write(words, 'latin1');
+  socket.write(answer, 'latin1');
   linger(socket);
 }
 
@@ -42,15 +55,36 @@ export function isUploadUnfinished(request: IncomingMessage): boolean {
   return length === undefined || Number(length) > SMALL_BODY_BYTES;
 }
 
+/** How often the system asks a silent, half-closed client whether it is still there. */
+const PROBE_MS = 1_000;
+
+/**
+ * Decides what it means that clients end their sending side. Before the answer has begun, they wait for it (RFC 9112
+ * section 9.6); later they have left: nothing else would show that while an answer, such as an event stream, is silent.
+ */
+export function followClientEnds(server: Server): void {
+  server.on('connection', (socket: Socket) => socket.off('end', onClientEnd).on('end', onClientEnd));
+}
+
+function onClientEnd(this: Socket): void {
+  const response = responseOf(this);
+  if (response === undefined) return;
+  if (response.headersSent && !response.writableEnded) response.destroy();
+  else this.setKeepAlive(true, PROBE_MS);
+}
+
 /** Whether nobody waits for this answer any more: the client left, or its connection has had its last words. */
 export function isAbandoned({ destroyed, req: { socket } }: ServerResponse): boolean {
   return destroyed || socket.destroyed || socket.writableEnded;
 }
 
-/** Ends the writing side now, and the connection when the client has or a moment has passed. */
+/** Ends the writing side now, and the connection when the client has ended its own or a moment has passed. */
 export function linger(socket: Socket): void {
   const timer = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once('end', () => socket.destroy());
   socket.once('close', () => clearTimeout(timer));
-  socket.end();
+  resumeReading(socket);
+  socket.end(() => {
+    if (socket.readableEnded) socket.destroy();
+  });
 }

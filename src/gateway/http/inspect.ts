@@ -12,9 +12,22 @@ const MAX_ACCOUNT_LENGTH = 256;
 /** RFC 9112 section 3.2: uri-host and port, nothing that a URL parser could split elsewhere. */
 const SANE_HOST = /^[A-Za-z0-9._~!$&'()*+,;=%:[\]-]*$/;
 
-/** Why the request cannot be served at all; undefined when its framing and header are sound. */
-export function inspect(request: IncomingMessage, maxBodyBytes: number): Refusal | undefined {
-  return framingProblem(request, maxBodyBytes) ?? fieldProblem(request);
+export interface MessageLimits {
+  readonly maxBodyBytes: number;
+  readonly maxHeaderFields: number;
+}
+
+/** Why the request cannot be served at all; undefined when its framing and header are valid. */
+export function inspect(request: IncomingMessage, limits: MessageLimits): Refusal | undefined {
+  if (request.rawHeaders.length > 2 * limits.maxHeaderFields) return tooManyFields(limits.maxHeaderFields);
+  return messageProblem(request) ?? framingProblem(request, limits.maxBodyBytes) ?? fieldProblem(request);
+}
+
+function tooManyFields(most: number): Refusal {
+  return new Refusal('BadRequest', `A request header may have ${most} fields at most.`, {
+    status: 431,
+    closes: true,
+  });
 }
 
 /** Whether a body follows the header (RFC 9112 section 6.3). */
@@ -23,10 +36,32 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) !== 0);
 }
 
-/** A message whose end an upstream could see elsewhere: the connection is of no further use. */
-function framingProblem(request: IncomingMessage, maxBodyBytes: number): Refusal | undefined {
+/** Whether the client waits for a 100 before it sends the body. */
+export function isContinueExpected({ headers, httpVersion }: IncomingMessage): boolean {
+  return httpVersion === '1.1' && headers.expect?.toLowerCase() === '100-continue';
+}
+
+/** A message of another protocol, or one that this gateway must not answer as if it had understood it. */
+function messageProblem(request: IncomingMessage): Refusal | undefined {
   const { headers, httpVersion } = request;
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return closing('The gateway speaks HTTP/1.1.');
+  if (httpVersion !== '1.1') {
+    return httpVersion === '1.0' ? undefined : closing('The gateway speaks HTTP/1.1.');
+  }
+  // RFC 9112 section 3.2.
+  if (headers.host === undefined) return closing('The request has no Host.');
+  if (headers.expect === undefined || isContinueExpected(request)) return undefined;
+  // RFC 9110 section 10.1.1.
+  return new Refusal('BadRequest', 'The only expectation understood is 100-continue.', {
+    status: 417,
+    closes: true,
+  });
+}
+
+/** A message whose end an upstream could see elsewhere: the connection is of no further use. */
+function framingProblem(
+  { headers, httpVersion }: IncomingMessage,
+  maxBodyBytes: number,
+): Refusal | undefined {
   const encoding = headers['transfer-encoding'];
   if (encoding !== undefined) {
     // RFC 9112 section 6.1: a 1.0 sender does not know what it means.

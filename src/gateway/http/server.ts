@@ -1,18 +1,20 @@
-/** The server that clients connect to: its limits and its time-outs, and what it says to what is not HTTP. */
-import { randomUUID } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
-import Fastify, { type ConnectionError, type FastifyInstance } from 'fastify';
-import { problemBody, Refusal } from '../problems.ts';
-import { closeWith, isClosing } from './closing.ts';
+/** The server that clients connect to: its limits and its time-outs. */
+import { createServer as createHttpServer, type Server } from 'node:http';
+import Fastify, { type FastifyInstance, type FastifyServerFactoryHandler } from 'fastify';
+import { handleClientError } from './broken.ts';
+import { followClientEnds } from './closing.ts';
+import { answerHalfClosed } from './node-internals.ts';
+import type { StallLimits } from './stalls.ts';
+import { Turns } from './turns.ts';
 import type { Upgrades } from './upgrades.ts';
 
-export interface ListenSettings {
+export interface ListenSettings extends StallLimits {
   readonly trustedProxies: readonly string[];
   readonly maxConnections: number;
   readonly maxBodyBytes: number;
   readonly maxEventLoopDelayMs: number;
   readonly maxHeaderBytes: number;
+  readonly maxHeaderFields: number;
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
@@ -27,28 +29,42 @@ export function createServer(
   methods: readonly string[],
   baseUrl: string,
 ): FastifyInstance {
-  const { headersTimeoutMs, requestTimeoutMs } = limits;
-  const shortestMs = Math.min(headersTimeoutMs, requestTimeoutMs);
   const app = Fastify({
     logger: false,
     rewriteUrl: () => '/',
     // Requests that arrive while it drains are served: the replica is still being taken out of rotation.
     return503OnClosing: false,
-    keepAliveTimeout: limits.keepAliveTimeoutMs,
-    requestTimeout: requestTimeoutMs,
-    http: {
-      maxHeaderSize: limits.maxHeaderBytes,
-      headersTimeout: shortestMs,
-      connectionsCheckingInterval: Math.min(MAX_LOOK_MS, Math.ceil(shortestMs / 4)),
-      insecureHTTPParser: false,
-    },
-    clientErrorHandler: (error, socket) => answerBroken(error, socket, baseUrl),
+    serverFactory: (serve) => openServer(limits, serve),
+    clientErrorHandler: (error, socket) => handleClientError(error, socket, baseUrl),
   });
   // Bodies stream through untouched: no method has one that Fastify would parse.
   for (const method of methods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
-  // The 100 is sent when the upstream takes the body: a request that is refused gets its final status at once.
-  app.server.on('checkContinue', (request, response) => app.routing(request, response));
   return app;
+}
+
+function openServer(limits: ListenSettings, serve: FastifyServerFactoryHandler): Server {
+  const { headersTimeoutMs, requestTimeoutMs } = limits;
+  const shortestMs = Math.min(headersTimeoutMs, requestTimeoutMs);
+  const turns = new Turns();
+  const server = createHttpServer({
+    maxHeaderSize: limits.maxHeaderBytes,
+    headersTimeout: shortestMs,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    connectionsCheckingInterval: Math.min(MAX_LOOK_MS, Math.ceil(shortestMs / 4)),
+    insecureHTTPParser: false,
+    // Refused by `inspect`, as every other request is.
+    requireHostHeader: false,
+  });
+  // Node would drop further fields, but its parser would still frame by them; `inspect` refuses above our own limit.
+  server.maxHeadersCount = 0;
+  answerHalfClosed(server);
+  followClientEnds(server);
+  // The 100 is sent when the upstream takes the body: a request that is refused gets its final status at once.
+  for (const event of ['request', 'checkContinue', 'checkExpectation']) {
+    server.on(event, (request, response) => turns.take(request, response, serve));
+  }
+  return server;
 }
 
 /** How often connections that fell idle while the server closes are closed. */
@@ -64,48 +80,4 @@ export async function closeWithin(app: FastifyInstance, upgrades: Upgrades, grac
   await app.close();
   clearInterval(sweep);
   clearTimeout(breakOff);
-}
-
-/** A request that ends in the parser: it never became one, so it has no exchange, no log line and no charge. */
-function answerBroken(error: ConnectionError, socket: Socket, baseUrl: string): void {
-  // Its last words are on their way; what follows them is not read. The client itself may have said that they are.
-  if (socket.writableEnded || error.code === 'HPE_CLOSED_CONNECTION') return;
-  if (error.code === 'ECONNRESET' || isClosing(socket) || hasAnswerBegun(socket)) {
-    socket.destroy();
-    return;
-  }
-  const refusal = refusalOf(error.code);
-  const requestId = randomUUID();
-  const { text, bytes } = problemBody(refusal, requestId, baseUrl);
-  closeWith(
-    socket,
-    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n` +
-      `X-Request-Id: ${requestId}\r\nConnection: close\r\n` +
-      `Content-Type: application/problem+json\r\nContent-Length: ${bytes}\r\n\r\n${text}`,
-  );
-}
-
-function refusalOf(code: string): Refusal {
-  switch (code) {
-    case 'HPE_HEADER_OVERFLOW':
-      return new Refusal('BadRequest', 'The request header is too long.', { status: 431 });
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new Refusal('BadRequest', 'The request took too long to arrive.', { status: 408 });
-    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return new Refusal('PayloadTooLarge', 'The chunk extensions are too long.');
-    default:
-      return new Refusal('BadRequest', 'The request is not valid HTTP/1.1.');
-  }
-}
-
-/** What Node hangs on a socket: the response that it is busy with, and the request that its parser is reading. */
-interface BusySocket extends Socket {
-  readonly _httpMessage?: { readonly headersSent: boolean } | null;
-  readonly parser?: { readonly incoming: { readonly complete: boolean } | null } | null;
-}
-
-/** A second answer to one request would be taken for the answer to the next. */
-function hasAnswerBegun({ _httpMessage: response, parser }: BusySocket): boolean {
-  const request = parser?.incoming;
-  return response?.headersSent ?? (request !== null && request !== undefined && !request.complete);
 }

@@ -3,10 +3,12 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { isClosing, linger } from './closing.ts';
 import { hasBody } from './inspect.ts';
+import { responseOf } from './node-internals.ts';
 
 /**
- * Requests to switch protocols. One for WebSocket is a GET that takes the path of every request; any other is
- * served as if it had not asked (RFC 9110 section 7.8), which Node by itself does only where nobody listens.
+ * Requests to switch protocols. One for WebSocket is a GET that goes through every stage; CONNECT goes through them to its
+ * refusal. Any other is served as if it had not asked (RFC 9110 section 7.8), which Node by itself does only where
+ * nobody listens.
  */
 export class Upgrades {
   readonly #heads = new WeakMap<IncomingMessage, Buffer>();
@@ -14,11 +16,13 @@ export class Upgrades {
 
   constructor(app: FastifyInstance) {
     app.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-      socket.on('error', () => socket.destroy());
-      whenAnswered(socket, () => {
+      whenAnswered(guarded(socket), () => {
         if (isWebSocket(request)) this.#serve(app, request, socket, head);
         else startOver(app, request, socket, head);
       });
+    });
+    app.server.on('connect', (request: IncomingMessage, socket: Socket) => {
+      whenAnswered(guarded(socket), () => app.routing(request, responseOn(request, socket)));
     });
   }
 
@@ -34,28 +38,42 @@ export class Upgrades {
     return this.#heads.get(request);
   }
 
-  /** Ends every WebSocket connection: the server itself has lost sight of them. */
+  /** Ends every WebSocket connection: the server itself no longer knows them. */
   breakOff(): void {
     for (const socket of this.#open) socket.destroy();
   }
 }
 
-/** The response that Node has assigned to a socket, where it is busy with one. */
-interface BusySocket extends Socket {
-  readonly _httpMessage?: ServerResponse | null;
+/** Node has taken its own listeners off; many requests of one connection may come here. */
+function guarded(socket: Socket): Socket {
+  return socket.off('error', ignoreError).on('error', ignoreError);
 }
 
-/** Waits for the answers to requests that were sent before this one; never comes back where the connection ends first. */
-function whenAnswered(socket: BusySocket, goOn: () => void): void {
+/** The socket closes by itself, and with it the response. */
+function ignoreError(): void {}
+
+/** Calls back when the requests that were sent before this one have their answers; never if the connection ends first. */
+function whenAnswered(socket: Socket, goOn: () => void): void {
   if (socket.destroyed || isClosing(socket)) return;
-  const { _httpMessage: busyWith } = socket;
-  if (busyWith) busyWith.once('finish', () => setImmediate(whenAnswered, socket, goOn));
-  else goOn();
+  const response = responseOf(socket);
+  if (response === undefined) {
+    goOn();
+    return;
+  }
+  // Node no longer reports to that response that its client has read.
+  const onDrain = () => response.emit('drain');
+  socket.on('drain', onDrain);
+  response.once('finish', () => {
+    socket.off('drain', onDrain);
+    setImmediate(whenAnswered, socket, goOn);
+  });
 }
 
+/** HTTP/1.0 knows no upgrade (RFC 9110 section 7.8). */
 function isWebSocket(request: IncomingMessage): boolean {
-  const { method, headers } = request;
-  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && !hasBody(request);
+  const { method, headers, httpVersion } = request;
+  const isAsked = headers.upgrade?.toLowerCase() === 'websocket' && httpVersion === '1.1';
+  return method === 'GET' && isAsked && !hasBody(request);
 }
 
 /** A response for a socket that Node has let go of: nothing can follow on it. */

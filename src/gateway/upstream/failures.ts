@@ -1,6 +1,6 @@
 /** What a failure of the upstream means: which words the client gets, and whether another try is safe. */
 import { Refusal } from '../problems.ts';
-import { BodyTooLongError } from './upload-body.ts';
+import { BodyTooLongError, BrokenBodyError } from './upload-body.ts';
 
 /** Methods that may be sent twice (RFC 9110 section 9.2.2). */
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
@@ -39,6 +39,7 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
 
 /** What the client is told: no word of the cause, which names internal addresses. */
 export function refusalOf(error: Error): Refusal {
+  if (error instanceof BrokenBodyError) return error.refusal;
   if (error instanceof BodyTooLongError)
     return new Refusal('PayloadTooLarge', error.message, { closes: true });
   const code = codeOf(error);

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { closeAfterResponse, isUploadUnfinished } from '../http/closing.ts';
 import { responseFields } from '../http/headers.ts';
@@ -45,8 +45,13 @@ export class Relay implements Dispatcher.DispatchHandler {
 
   /** Sends the request; the answer, or a 503 in its place, goes to the client. */
   start(): void {
-    this.#upstream.atOnce++;
+    this.#upstream.enter(this.#exchange.caller === undefined);
     this.#upstream.pool.dispatch(this.#options, this);
+  }
+
+  /** To be called once, when the upstream is done with the request. */
+  protected leave(): void {
+    this.#upstream.leave(this.#exchange.caller === undefined);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -65,8 +70,10 @@ export class Relay implements Dispatcher.DispatchHandler {
     headers: ResponseHeaders,
   ): void {
     const response = this.#response;
+    // A 101 that names no protocol comes here.
+    if (status <= 101) throw new TypeError('not a status that can be forwarded');
     if (status < 200) {
-      if (status === 103) writeEarlyHints(response, headers);
+      writeInterim(response, status, headers);
       return;
     }
     // Its body is coded in a way that the client would not be told of.
@@ -100,7 +107,7 @@ export class Relay implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(_controller: Dispatcher.DispatchController, trailers: ResponseHeaders): void {
-    this.#upstream.atOnce--;
+    this.leave();
     for (const _ in trailers) {
       addTrailers(this.#response, trailers);
       break;
@@ -109,7 +116,7 @@ export class Relay implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#upstream.atOnce--;
+    this.leave();
     const response = this.#response;
     if (this.#canRepeat && isStaleSocket(error) && !response.destroyed) {
       this.#canRepeat = false;
@@ -131,12 +138,20 @@ function flushHeader(response: ServerResponse): void {
   if (!response.writableEnded) response.flushHeaders();
 }
 
-/** A hint that Node will not write is no loss. */
-function writeEarlyHints(response: ServerResponse, { link }: ResponseHeaders): void {
-  if (link === undefined || response.req.httpVersion !== '1.1') return;
-  try {
-    response.writeEarlyHints({ link });
-  } catch {}
+/** An interim answer is forwarded as it is (RFC 9110 section 15.2), but never to a 1.0 client. */
+function writeInterim(response: ServerResponse, status: number, headers: ResponseHeaders): void {
+  if (response.req.httpVersion !== '1.1' || response.headersSent || response.destroyed) return;
+  response.socket?.write(
+    headText(status, STATUS_CODES[status] ?? '', responseFields(headers, status)),
+    'latin1',
+  );
+}
+
+/** A response's head, for where Node's ServerResponse writes none. */
+export function headText(status: number, reason: string, fields: readonly string[]): string {
+  let text = `HTTP/1.1 ${status} ${reason}\r\n`;
+  for (let index = 0; index < fields.length; index += 2) text += `${fields[index]}: ${fields[index + 1]}\r\n`;
+  return `${text}\r\n`;
 }
 
 /** Trailers go on where the response is chunked; elsewhere they may be dropped (RFC 9110 section 6.5.1). */

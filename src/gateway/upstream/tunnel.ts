@@ -7,32 +7,36 @@ import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { responseFields } from '../http/headers.ts';
+import type { Stalls } from '../http/stalls.ts';
 import { gatewayFields } from '../respond.ts';
 import type { Exchange } from '../types.ts';
-import { Relay } from './relay.ts';
+import { headText, Relay } from './relay.ts';
 import type { Upstream } from './upstreams.ts';
+
+interface TunnelEnds {
+  /** What the client had already sent behind its request. */
+  readonly head: Buffer;
+  readonly stalls: Stalls;
+}
 
 /** Relays the answer to an upgrade: a refusal as any response, a 101 as the beginning of a tunnel. */
 export class TunnelRelay extends Relay {
-  readonly #upstream: Upstream;
   readonly #response: ServerResponse;
   readonly #exchange: Exchange;
-  readonly #head: Buffer;
+  readonly #ends: TunnelEnds;
 
-  /** @param head what the client had already sent behind its request */
   constructor(
     upstream: Upstream,
     options: Dispatcher.DispatchOptions,
     response: ServerResponse,
     exchange: Exchange,
     baseUrl: string,
-    head: Buffer,
+    ends: TunnelEnds,
   ) {
     super(upstream, options, response, exchange, baseUrl);
-    this.#upstream = upstream;
     this.#response = response;
     this.#exchange = exchange;
-    this.#head = head;
+    this.#ends = ends;
   }
 
   onRequestUpgrade(
@@ -41,24 +45,24 @@ export class TunnelRelay extends Relay {
     headers: Record<string, string | string[] | undefined>,
     behind: Duplex,
   ): void {
-    this.#upstream.atOnce--;
+    // The connection would carry a protocol that nobody asked for (RFC 9110 section 7.8).
+    if (headers.upgrade?.toString().toLowerCase() !== 'websocket') {
+      throw new TypeError('an upgrade to another protocol');
+    }
+    this.leave();
     const response = this.#response;
     const { socket } = response.req;
     this.#exchange.upstreamStatus = status;
     const fields = responseFields(headers, status);
     fields.push(...gatewayFields(this.#exchange), 'Connection', 'Upgrade', 'Upgrade', 'websocket');
     response.statusCode = status;
-    socket.write(headOf(status, fields), 'latin1');
-    if (this.#head.length > 0) behind.write(this.#head);
+    socket.write(headText(status, 'Switching Protocols', fields), 'latin1');
+    const { head, stalls } = this.#ends;
+    if (head.length > 0) behind.write(head);
     socket.setTimeout(0);
+    stalls.watch(behind);
     join(socket, behind);
   }
-}
-
-function headOf(status: number, fields: readonly string[]): string {
-  let head = `HTTP/1.1 ${status} Switching Protocols\r\n`;
-  for (let index = 0; index < fields.length; index += 2) head += `${fields[index]}: ${fields[index + 1]}\r\n`;
-  return `${head}\r\n`;
 }
 
 /** Each side's bytes become the other's; when one ends or breaks, so does the other. */

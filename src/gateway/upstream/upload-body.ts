@@ -1,11 +1,25 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
+import { brokenBy } from '../http/broken.ts';
+import { isContinueExpected } from '../http/inspect.ts';
+import type { Refusal } from '../problems.ts';
 
 /** Ends an upload that turned out longer than allowed. */
 export class BodyTooLongError extends Error {
   constructor(maxBytes: number) {
     super(`A request body may have ${maxBytes} bytes at most.`);
     this.name = 'BodyTooLongError';
+  }
+}
+
+/** Ends an upload whose rest will not arrive, with the answer for its client. */
+export class BrokenBodyError extends Error {
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal) {
+    super(refusal.detail);
+    this.name = 'BrokenBodyError';
+    this.refusal = refusal;
   }
 }
 
@@ -26,6 +40,7 @@ export class UploadBody extends Readable {
     this.#request = request;
     this.#response = response;
     this.#maxBytes = maxBytes;
+    request.on('broken', this.#onBroken);
   }
 
   override _read(): void {
@@ -34,7 +49,7 @@ export class UploadBody extends Readable {
       return;
     }
     this.#hasBegun = true;
-    if (this.#request.headers.expect !== undefined) this.#response.writeContinue();
+    if (isContinueExpected(this.#request)) this.#response.writeContinue();
     this.#request
       .on('data', this.#onData)
       .on('end', this.#onEnd)
@@ -45,6 +60,7 @@ export class UploadBody extends Readable {
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     const request = this.#request;
     request.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onGone);
+    request.off('broken', this.#onBroken);
     // What is left of it is read and dropped, so that the connection does not stand still.
     if (!request.destroyed) request.resume();
     callback(error);
@@ -58,6 +74,11 @@ export class UploadBody extends Readable {
 
   readonly #onEnd = (): void => {
     this.push(null);
+  };
+
+  readonly #onBroken = (): void => {
+    const refusal = brokenBy(this.#request);
+    if (refusal !== undefined) this.destroy(new BrokenBodyError(refusal));
   };
 
   readonly #onGone = (): void => {

@@ -20,6 +20,7 @@ interface Place {
 export interface UpstreamSettings extends Place {
   readonly others: readonly (Place & { readonly prefix: string })[];
   readonly connections: number;
+  readonly unauthenticatedPercent: number;
   readonly maxWaiting: number;
   readonly connectTimeoutMs: number;
   readonly headersTimeoutMs: number;
@@ -34,14 +35,19 @@ export class Upstream {
   /** Path of the upstream's URL, put before every canonical path; empty for none. */
   readonly basePath: string;
   readonly #maxAtOnce: number;
-  /** Requests dispatched and not yet answered in full. */
-  atOnce = 0;
+  readonly #maxUnauthenticated: number;
+  #atOnce = 0;
+  #unauthenticated = 0;
 
   constructor(prefix: string, { url, tls }: Place, settings: UpstreamSettings) {
     const { origin, pathname } = new URL(url);
     this.prefix = prefix;
     this.basePath = pathname.replace(/\/$/, '');
     this.#maxAtOnce = settings.connections + settings.maxWaiting;
+    this.#maxUnauthenticated = Math.max(
+      1,
+      Math.floor((settings.connections * settings.unauthenticatedPercent) / 100),
+    );
     this.pool = new Pool(origin, {
       connections: settings.connections,
       pipelining: 1,
@@ -54,7 +60,24 @@ export class Upstream {
 
   /** False when its sockets are busy and enough requests wait for one. */
   get hasRoom(): boolean {
-    return this.atOnce < this.#maxAtOnce;
+    return this.#atOnce < this.#maxAtOnce;
+  }
+
+  /** False when requests without a caller hold their whole share of the sockets. */
+  get hasRoomForUnauthenticated(): boolean {
+    return this.#unauthenticated < this.#maxUnauthenticated;
+  }
+
+  /** Counts a request that is dispatched, until `leave`. */
+  enter(isUnauthenticated: boolean): void {
+    this.#atOnce++;
+    if (isUnauthenticated) this.#unauthenticated++;
+  }
+
+  /** Counts out a request that was answered in full, or failed. */
+  leave(isUnauthenticated: boolean): void {
+    this.#atOnce--;
+    if (isUnauthenticated) this.#unauthenticated--;
   }
 }
 

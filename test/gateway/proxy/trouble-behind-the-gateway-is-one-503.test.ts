@@ -1,33 +1,11 @@
-import { once } from 'node:events';
-import { createServer, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
+import { startTcpUpstream } from '../../fixtures/tcp-upstream.ts';
 import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
 
 let gateway: TestGateway;
 afterEach(() => gateway.close());
-
-/** A server that speaks raw TCP: what it does with each connection is up to the test. */
-async function startRaw(onConnection: (socket: Socket, count: number) => void): Promise<TestUpstream> {
-  let count = 0;
-  const sockets = new Set<Socket>();
-  const server: Server = createServer((socket) => {
-    sockets.add(socket.on('error', () => {}));
-    onConnection(socket, ++count);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  return {
-    url: `http://127.0.0.1:${port}`,
-    seen: [],
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, 'close');
-    },
-  };
-}
 
 const NO_UPSTREAM: TestUpstream = { url: '', seen: [], close: async () => {} };
 
@@ -53,13 +31,13 @@ describe('the client is told the same words each time, and no address', () => {
 
   it('when a connection takes too long', async () => {
     // It accepts, and never says a word of TLS.
-    const upstream = await startRaw(() => {});
+    const upstream = await startTcpUpstream(() => {});
     await start(upstream, { connectTimeoutMs: 50 }, upstream.url.replace('http', 'https'));
     expect(await detailOf()).toBe('The service behind the gateway cannot be reached.');
   });
 
   it('when the response header takes too long', async () => {
-    const upstream = await startRaw(() => {});
+    const upstream = await startTcpUpstream(() => {});
     await start(upstream, { headersTimeoutMs: 50 });
     expect(await detailOf('POST')).toBe('The service behind the gateway did not answer in time.');
   });
@@ -82,7 +60,7 @@ describe('the client is told the same words each time, and no address', () => {
     ],
     ['is a 100 that nobody asked for', 'HTTP/1.1 100 Continue\r\n\r\n'],
   ])('when the response %s', async (_, bytes) => {
-    await start(await startRaw((socket) => socket.once('data', () => socket.write(bytes, 'latin1'))));
+    await start(await startTcpUpstream((socket) => socket.once('data', () => socket.write(bytes, 'latin1'))));
     expect(await detailOf()).toBe('The service behind the gateway did not answer.');
   });
 });
@@ -99,7 +77,7 @@ it('a silence within a body ends it, and the client sees that it was cut short',
 
 it('chunks that end too early are seen as cut short', async () => {
   await start(
-    await startRaw((socket) =>
+    await startTcpUpstream((socket) =>
       socket.once('data', () =>
         socket.end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n'),
       ),
@@ -113,7 +91,7 @@ it('bytes behind an answer are not taken for the next one', async () => {
   const requests: string[] = [];
   const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
   await start(
-    await startRaw((socket) =>
+    await startTcpUpstream((socket) =>
       socket.on('data', (chunk) => {
         requests.push(chunk.toString());
         socket.write(`${answer}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison`);
@@ -143,7 +121,7 @@ const closingOnReuse = (requests: string[]) => (socket: Socket, count: number) =
 describe('a connection that the upstream closed while it was idle', () => {
   it('costs a GET one more try, and no second charge', async () => {
     const requests: string[] = [];
-    await start(await startRaw(closingOnReuse(requests)), { connections: 1 });
+    await start(await startTcpUpstream(closingOnReuse(requests)), { connections: 1 });
     await gateway.send('GET', '/v3/things');
     const answer = await gateway.send('GET', '/v3/things');
     expect([answer.status, await answer.text()]).toEqual([200, 'ok']);
@@ -153,7 +131,7 @@ describe('a connection that the upstream closed while it was idle', () => {
 
   it('is a 503 to a POST: the upstream may have done the work', async () => {
     const requests: string[] = [];
-    await start(await startRaw(closingOnReuse(requests)), { connections: 1 });
+    await start(await startTcpUpstream(closingOnReuse(requests)), { connections: 1 });
     await gateway.send('POST', '/v3/things', { body: '{}' });
     await detailOf('POST');
     expect(requests).toEqual(['1 POST', '1 POST']);
@@ -163,7 +141,7 @@ describe('a connection that the upstream closed while it was idle', () => {
 it('a fresh connection that is reset is not tried again', async () => {
   let count = 0;
   await start(
-    await startRaw((socket) => {
+    await startTcpUpstream((socket) => {
       count++;
       socket.once('data', () => socket.resetAndDestroy());
     }),

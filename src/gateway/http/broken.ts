@@ -1,0 +1,85 @@
+/**
+ * Messages that the parser gave up on, or whose rest did not arrive in time. The answer to an earlier request of the
+ * connection always goes out first (RFC 9112 section 9.3.2); what follows the broken bytes is never run.
+ */
+import { randomUUID } from 'node:crypto';
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { problemBody, Refusal } from '../problems.ts';
+import { closeBehind, closeWith, isClosing, linger } from './closing.ts';
+import { requestOf, responseOf } from './node-internals.ts';
+
+const broken = new WeakMap<IncomingMessage, Refusal>();
+
+/** Why the rest of this request will not arrive; undefined for a request that is whole or still arriving. */
+export function brokenBy(request: IncomingMessage): Refusal | undefined {
+  return broken.get(request);
+}
+
+/** Records why the rest of a request will not arrive, and emits `broken` for whoever is reading its body. */
+export function markBroken(request: IncomingMessage, refusal: Refusal): void {
+  if (broken.has(request)) return;
+  broken.set(request, refusal);
+  request.emit('broken');
+}
+
+/** Handles an error of the parser, of its time-outs or of the socket. */
+export function handleClientError(error: NodeJS.ErrnoException, socket: Socket, baseUrl: string): void {
+  const { code = '' } = error;
+  // After a last request or a last answer, what arrives is dropped.
+  if (code === 'HPE_CLOSED_CONNECTION' || socket.writableEnded || isClosing(socket)) return;
+  if (!code.startsWith('HPE_') && code !== 'ERR_HTTP_REQUEST_TIMEOUT') {
+    socket.destroy();
+    return;
+  }
+  const request = requestOf(socket);
+  if (request !== undefined && !request.complete) breakRequest(request, socket, code);
+  else answerOrClose(socket, code, baseUrl);
+}
+
+/** The error lies within the body of a request: that request gets the answer, unless it has one. */
+function breakRequest(request: IncomingMessage, socket: Socket, code: string): void {
+  const response = responseOf(socket);
+  if (response === undefined) linger(socket);
+  else if (response.req !== request || !response.headersSent) markBroken(request, refusalOf(code));
+  else if (response.writableEnded) closeBehind(response);
+  else socket.destroy();
+}
+
+/** The error lies between requests or within a header, so that there is no request that could be answered. */
+function answerOrClose(socket: Socket, code: string, baseUrl: string): void {
+  const response = responseOf(socket);
+  if (response !== undefined) {
+    closeBehind(response);
+    return;
+  }
+  const refusal = refusalOf(code);
+  const requestId = randomUUID();
+  const { text, bytes } = problemBody(refusal, requestId, baseUrl);
+  closeWith(
+    socket,
+    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n` +
+      `X-Request-Id: ${requestId}\r\nConnection: close\r\n` +
+      `Content-Type: application/problem+json\r\nContent-Length: ${bytes}\r\n\r\n${text}`,
+  );
+}
+
+export const TOO_SLOW = new Refusal('BadRequest', 'The request took too long to arrive.', {
+  status: 408,
+  closes: true,
+});
+
+export const NOT_HTTP = new Refusal('BadRequest', 'The request is not valid HTTP/1.1.', { closes: true });
+
+function refusalOf(code: string): Refusal {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new Refusal('BadRequest', 'The request header is too long.', { status: 431, closes: true });
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return TOO_SLOW;
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new Refusal('PayloadTooLarge', 'The chunk extensions are too long.', { closes: true });
+    default:
+      return NOT_HTTP;
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * What Weir reads and sets of Node's HTTP server beyond its documented interface, checked with Node 20 and 24. Every
+ * other file uses public properties only.
+ */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** A socket as Node's HTTP server keeps it. */
+interface ServedSocket extends Socket {
+  /** The response that is being written. */
+  _httpMessage?: ServerResponse | null;
+  /** Set while Node does not read, so that reading a request's body does not start it again. */
+  _paused?: boolean;
+  readonly parser?: {
+    readonly incoming: IncomingMessage | null;
+    resume(): void;
+    getCurrentBuffer(): Buffer | undefined;
+  } | null;
+  readonly _handle?: { readonly bytesWritten: number; readonly writeQueueSize: number } | null;
+}
+
+/** The response that the connection is busy with; undefined between two requests. */
+export function responseOf({ _httpMessage }: ServedSocket): ServerResponse | undefined {
+  return _httpMessage ?? undefined;
+}
+
+/** The request whose bytes the parser read last; its body may be unfinished. */
+export function requestOf({ parser }: ServedSocket): IncomingMessage | undefined {
+  return parser?.incoming ?? undefined;
+}
+
+/** The bytes that the parser is at; empty outside of its callbacks. */
+export function bytesInParser({ parser }: ServedSocket): Buffer | undefined {
+  return parser?.getCurrentBuffer();
+}
+
+/** Stops reading until `resumeReading`; the packet that is being parsed is still parsed to its end. */
+export function pauseReading(socket: ServedSocket): void {
+  socket._paused = true;
+  socket.pause();
+}
+
+export function resumeReading(socket: ServedSocket): void {
+  if (socket._paused !== true) return;
+  socket._paused = false;
+  socket.parser?.resume();
+  socket.resume();
+}
+
+/** How many bytes the system has taken for the client; undefined when none are waiting for it. */
+export function sentWhileWaiting({ _handle: handle, writableLength }: ServedSocket): number | undefined {
+  if (!handle || (handle.writeQueueSize === 0 && writableLength === 0)) return undefined;
+  return handle.bytesWritten - handle.writeQueueSize;
+}
+
+/** Answers clients that close their sending side behind a request, instead of ending the connection at once. */
+export function answerHalfClosed(server: Server): void {
+  Object.assign(server, { httpAllowHalfOpen: true });
+}

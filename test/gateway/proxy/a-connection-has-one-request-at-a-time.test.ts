@@ -1,0 +1,145 @@
+import type { ServerResponse } from 'node:http';
+import { afterEach, describe, expect, it } from 'vitest';
+import { PLENTY } from '../../fixtures/configuration.ts';
+import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
+import { connectRaw, untilClosed } from '../../fixtures/raw.ts';
+import { startUpstream } from '../../fixtures/upstream.ts';
+
+const HEAD = 'Host: weir\r\nAuthorization: Bearer service\r\n';
+
+let gateway: TestGateway;
+afterEach(() => gateway.close());
+
+/** An upstream that holds every request for the test to answer, and notes the most that it held at once. */
+async function startHolding(settings: Readonly<Record<string, unknown>> = {}) {
+  const held: { readonly url: string; readonly body: string; readonly response: ServerResponse }[] = [];
+  const state = { held, most: 0 };
+  const upstream = await startUpstream((request, response) => {
+    void request.toArray().then((chunks) => {
+      held.push({ url: request.url ?? '', body: Buffer.concat(chunks).toString(), response });
+      state.most = Math.max(state.most, held.length);
+    });
+  });
+  gateway = await startGateway({
+    upstream,
+    limits: PLENTY,
+    settings: { upstream: { url: upstream.url, ...settings } },
+  });
+  return state;
+}
+
+describe('requests sent ahead of their answers', () => {
+  const COUNT = 60;
+  const requests = (wish: string) =>
+    Array.from({ length: COUNT }, (_, index) => {
+      const last = index === COUNT - 1 ? 'Connection: close\r\n' : '';
+      if (index % 3 === 0) return `GET /v3/things/t${index} HTTP/1.1\r\n${HEAD}${wish}${last}\r\n`;
+      const body = `body ${index}`;
+      if (index % 3 === 1)
+        return `POST /v3/things/t${index} HTTP/1.1\r\n${HEAD}${last}Content-Length: ${body.length}\r\n\r\n${body}`;
+      const size = body.length.toString(16);
+      return `PUT /v3/things/t${index} HTTP/1.1\r\n${HEAD}${last}Transfer-Encoding: chunked\r\n\r\n${size}\r\n${body}\r\n0\r\n\r\n`;
+    }).join('');
+  const bytes = requests('');
+
+  it.each([
+    ['in one packet', [bytes]],
+    ['in packets that end anywhere', bytes.match(/[\s\S]{1,97}/g) ?? []],
+    ['with upgrades among them', [requests('Connection: upgrade\r\nUpgrade: h2c\r\n')]],
+  ])('%s are served one at a time, in order, each with its body', async (_, packets) => {
+    const upstream = await startHolding();
+    const socket = await connectRaw(gateway.url);
+    socket.setNoDelay();
+    const answer = untilClosed(socket);
+    for (const packet of packets) {
+      socket.write(packet);
+      if (packets.length > 1) await new Promise(setImmediate);
+    }
+    for (let index = 0; index < COUNT; index++) {
+      await expect.poll(() => upstream.held.length, { interval: 1 }).toBe(1);
+      const { url, body, response } = upstream.held[0] ?? {};
+      expect([url, body]).toEqual([`/v3/things/t${index}`, index % 3 === 0 ? '' : `body ${index}`]);
+      upstream.held.pop();
+      response?.end(`answer ${index}.`);
+    }
+    const { text, statuses } = await answer;
+    expect(upstream.most).toBe(1);
+    expect(statuses).toEqual(Array(COUNT).fill(200));
+    expect(text.match(/answer \d+\./g)).toEqual(
+      Array.from({ length: COUNT }, (_, index) => `answer ${index}.`),
+    );
+  });
+
+  it('are all answered where there are thousands', async () => {
+    gateway = await startGateway({ limits: PLENTY });
+    const count = 6_000;
+    const socket = await connectRaw(gateway.url);
+    const answer = untilClosed(socket);
+    socket.write('GET / HTTP/1.1\r\nHost: weir\r\n\r\n'.repeat(count));
+    socket.write('GET / HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n');
+    const { statuses } = await answer;
+    expect(statuses).toHaveLength(count + 1);
+    expect(new Set(statuses)).toEqual(new Set([401]));
+  });
+});
+
+describe('requests that nobody is charged for', () => {
+  const OPTIONS = 'OPTIONS /v3/things HTTP/1.1\r\nHost: weir\r\n\r\n';
+
+  it('of one connection hold one socket of the upstream, however many are sent', async () => {
+    const upstream = await startHolding({ connections: 40, unauthenticatedPercent: 50 });
+    const socket = await connectRaw(gateway.url);
+    socket.write(OPTIONS.repeat(1_000));
+    await expect.poll(() => upstream.held.length).toBe(1);
+    const served = Array.from({ length: 39 }, () => gateway.send('GET', '/v3/things'));
+    await expect.poll(() => upstream.held.length).toBe(40);
+    expect(upstream.held.filter(({ response }) => response.req.method === 'OPTIONS')).toHaveLength(1);
+    socket.destroy();
+    for (const { response } of upstream.held) response.end();
+    for (const answer of served) expect((await answer).status).toBe(200);
+  });
+
+  it('of many connections hold their share of the sockets, and everybody else the rest', async () => {
+    const upstream = await startHolding({ connections: 20, unauthenticatedPercent: 10 });
+    const strangers = await Promise.all(Array.from({ length: 50 }, () => connectRaw(gateway.url)));
+    const answers = strangers.map((stranger) => untilClosed(stranger));
+    for (const stranger of strangers)
+      stranger.write(OPTIONS.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
+    await expect.poll(() => upstream.held.length).toBe(2);
+    const served = Array.from({ length: 18 }, () => gateway.send('GET', '/v3/things'));
+    await expect.poll(() => upstream.held.length).toBe(20);
+    for (const { response } of upstream.held) response.end();
+    for (const answer of served) expect((await answer).status).toBe(200);
+    const statuses = (await Promise.all(answers)).flatMap((answer) => answer.statuses).sort();
+    expect(statuses).toEqual([200, 200, ...Array(48).fill(503)]);
+    // The share is free again.
+    const next = gateway.send('OPTIONS', '/v3/things', { token: null });
+    await expect.poll(() => upstream.held.length).toBe(21);
+    upstream.held[20]?.response.end();
+    expect((await next).status).toBe(200);
+  });
+
+  it.each([
+    ['of a known length', 'Content-Length: 5\r\n\r\nhe', 'Connection: close'],
+    ['that is long', 'Content-Length: 500000\r\n\r\nhe', ''],
+    ['in chunks', 'Transfer-Encoding: chunked\r\n\r\n5\r\nhel', ''],
+  ])('and have an unfinished body %s are refused at once', async (_, body, close) => {
+    gateway = await startGateway();
+    const socket = await connectRaw(gateway.url);
+    const answer = untilClosed(socket);
+    socket.write(`OPTIONS /v3/things HTTP/1.1\r\nHost: weir\r\n${close === '' ? '' : `${close}\r\n`}${body}`);
+    const { statuses, text } = await answer;
+    expect(statuses).toEqual([400]);
+    expect(text).toContain('An OPTIONS request may have no body here.');
+    expect(gateway.upstream.seen).toEqual([]);
+  });
+
+  it('and say that their body is empty are served', async () => {
+    gateway = await startGateway();
+    const answer = await gateway.send('OPTIONS', '/v3/things', {
+      token: null,
+      headers: { 'Content-Length': '0' },
+    });
+    expect(answer.status).toBe(200);
+  });
+});

@@ -1,0 +1,90 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { PLENTY } from '../../fixtures/configuration.ts';
+import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
+import { sendRaw } from '../../fixtures/raw.ts';
+import type { TestUpstream } from '../../fixtures/upstream.ts';
+
+const HEAD = 'Host: weir\r\nAuthorization: Bearer service\r\n';
+/** Past Node's own cut of 1,000 pairs, in far fewer bytes than a header may have. */
+const MANY = 'a:\r\n'.repeat(1_100);
+const SECOND = `GET /v3/smuggled HTTP/1.1\r\n${HEAD}\r\n`;
+
+let gateway: TestGateway;
+afterEach(() => gateway.close());
+
+const HIDDEN: readonly (readonly [what: string, bytes: string])[] = [
+  ['Content-Length', `POST /v3/things HTTP/1.1\r\n${HEAD}${MANY}Content-Length: 5\r\n\r\nhello`],
+  [
+    'Transfer-Encoding',
+    `POST /v3/things HTTP/1.1\r\n${HEAD}${MANY}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n`,
+  ],
+  ['X-Service-Account', `GET /v3/things HTTP/1.1\r\n${HEAD}${MANY}X-Service-Account: acct_9\r\n\r\n`],
+  ['Idempotency-Key', `POST /v3/things HTTP/1.1\r\n${HEAD}${MANY}Idempotency-Key: k\r\n\r\n`],
+  ['a second Host', `GET /v3/things HTTP/1.1\r\n${HEAD}${MANY}Host: other\r\n\r\n`],
+  [
+    'the Content-Length of an upgrade',
+    `POST /v3/things HTTP/1.1\r\n${HEAD}Connection: Upgrade\r\nUpgrade: foo\r\n${MANY}Content-Length: ${SECOND.length}\r\n\r\n${SECOND}`,
+  ],
+  [
+    'the Content-Length of a WebSocket',
+    `GET /v3/things HTTP/1.1\r\n${HEAD}Connection: Upgrade\r\nUpgrade: websocket\r\n${MANY}Content-Length: ${SECOND.length}\r\n\r\n${SECOND}`,
+  ],
+  [
+    'a body that is announced with Expect',
+    `POST /v3/things HTTP/1.1\r\n${HEAD}Expect: 100-continue\r\n${MANY}Content-Length: 5\r\n\r\nhello`,
+  ],
+];
+
+describe('a field behind more fields than a header may have', () => {
+  it.each(HIDDEN)('%s: 431, closed, uncharged, unseen by the upstream', async (_, bytes) => {
+    gateway = await startGateway();
+    const answer = await sendRaw(gateway.url, bytes);
+    expect(answer.statuses).toEqual([431]);
+    expect(answer.text).toMatch(/^Connection: close\r$/m);
+    expect(answer.text).not.toContain('RateLimit');
+    expect(gateway.upstream.seen).toEqual([]);
+  });
+});
+
+it('the limit is a setting, and counts each line', async () => {
+  gateway = await startGateway({ settings: { listen: { host: '127.0.0.1', port: 0, maxHeaderFields: 5 } } });
+  const request = (fields: string) => `GET /v3/things HTTP/1.1\r\n${HEAD}Connection: close\r\n${fields}\r\n`;
+  expect((await sendRaw(gateway.url, request('a: 1\r\na: 1\r\n'))).statuses).toEqual([200]);
+  expect((await sendRaw(gateway.url, request('a: 1\r\na: 1\r\na: 1\r\n'))).statuses).toEqual([431]);
+});
+
+it('a limit above what Node would keep loses nothing', async () => {
+  gateway = await startGateway({
+    upstream: await startCounting(),
+    limits: PLENTY,
+    settings: { listen: { host: '127.0.0.1', port: 0, maxHeaderFields: 3_000, maxHeaderBytes: 65_536 } },
+  });
+  const answer = await sendRaw(
+    gateway.url,
+    `POST /v3/things HTTP/1.1\r\n${HEAD}Connection: close\r\n${'a: b\r\n'.repeat(2_500)}Content-Length: 5\r\n\r\nhello`,
+  );
+  expect(answer.text).toContain('2500 fields, hello');
+});
+
+/** Answers with the number of fields named `a` that reached it, and the body. */
+async function startCounting(): Promise<TestUpstream> {
+  const server = createServer({ maxHeaderSize: 65_536 }, (request, response) => {
+    const count = request.rawHeaders.filter((word, index) => index % 2 === 0 && word === 'a').length;
+    void request.toArray().then((chunks) => response.end(`${count} fields, ${Buffer.concat(chunks)}`));
+  });
+  server.maxHeadersCount = 0;
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    seen: [],
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

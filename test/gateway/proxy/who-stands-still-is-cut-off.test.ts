@@ -1,0 +1,124 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { PLENTY } from '../../fixtures/configuration.ts';
+import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
+import { connectRaw, untilClosed } from '../../fixtures/raw.ts';
+import { startTcpUpstream } from '../../fixtures/tcp-upstream.ts';
+import { startUpstream } from '../../fixtures/upstream.ts';
+
+const HEAD = 'Host: weir\r\nAuthorization: Bearer service\r\n';
+const GET = `GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`;
+/** More than the system takes for a client that does not read. */
+const LONG_BYTES = 32 << 20;
+
+let gateway: TestGateway;
+afterEach(() => gateway.close());
+
+/** An upstream with a long answer at /v3/things and a short one elsewhere, and how many long ones are under way. */
+async function startLong(listen: Readonly<Record<string, unknown>>) {
+  const open = { count: 0 };
+  const upstream = await startUpstream((request, response) => {
+    if (request.url !== '/v3/things') {
+      response.end('short');
+      return;
+    }
+    open.count++;
+    response.once('close', () => open.count--);
+    response.end(Buffer.alloc(LONG_BYTES, 'x'));
+  });
+  gateway = await startGateway({
+    upstream,
+    limits: PLENTY,
+    settings: {
+      listen: { host: '127.0.0.1', port: 0, ...listen },
+      upstream: { url: upstream.url, connections: 5, maxWaiting: 1 },
+    },
+  });
+  return open;
+}
+
+describe('a client that does not read its answer', () => {
+  it('is cut off, and leaves its socket of the upstream to others', async () => {
+    const open = await startLong({ sendTimeoutMs: 300 });
+    const clients = await Promise.all(Array.from({ length: 5 }, () => connectRaw(gateway.url)));
+    for (const client of clients) client.on('error', () => {}).write(GET);
+    await expect.poll(() => open.count).toBe(5);
+    for (const client of clients) client.pause();
+    await expect.poll(() => open.count, { timeout: 10_000 }).toBe(0);
+    expect((await gateway.send('GET', '/v3/things/short')).status).toBe(200);
+    for (const client of clients) {
+      await untilClosed(client.resume());
+      expect(client.bytesRead).toBeLessThan(LONG_BYTES);
+    }
+  });
+
+  it('is cut off too where the gateway answers by itself', async () => {
+    await startLong({ sendTimeoutMs: 300 });
+    const client = (await connectRaw(gateway.url)).on('error', () => {});
+    const request = `GET /v3/things HTTP/1.1\r\nHost: weir\r\nX-Request-Id: ${'r'.repeat(128)}\r\n\r\n`;
+    client.pause();
+    // Until the system takes no more of either side.
+    while (!client.destroyed && client.writableLength < 1 << 20) {
+      client.write(request.repeat(1_000));
+      await new Promise(setImmediate);
+    }
+    await untilClosed(client);
+  });
+
+  it('for a while, but goes on before its time is over, gets all of it', async () => {
+    await startLong({ sendTimeoutMs: 1_000 });
+    const client = await connectRaw(gateway.url);
+    const answer = untilClosed(client);
+    client.write(GET.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
+    const pauses = 12;
+    for (let count = 1; count <= pauses; count++) {
+      while (client.bytesRead < (count * LONG_BYTES) / pauses - 1) await once(client, 'data');
+      client.pause();
+      await setTimeout(100);
+      client.resume();
+    }
+    await answer;
+    expect(client.bytesRead).toBeGreaterThan(LONG_BYTES);
+  });
+});
+
+it('a WebSocket of which one side does not read is cut off on both', async () => {
+  const behind: Socket[] = [];
+  const upstream = await startTcpUpstream((socket) => {
+    behind.push(socket);
+    socket.once('data', () => {
+      socket.pause();
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+    });
+  });
+  gateway = await startGateway({
+    upstream,
+    settings: { listen: { host: '127.0.0.1', port: 0, sendTimeoutMs: 300 } },
+  });
+  const client = await connectRaw(gateway.url);
+  client.write(
+    `GET /v3/things HTTP/1.1\r\n${HEAD}Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+  );
+  await once(client, 'data');
+  client.write(Buffer.alloc(LONG_BYTES));
+  await untilClosed(client);
+  expect(behind).toHaveLength(1);
+  for (const socket of behind) await untilClosed(socket.resume());
+});
+
+it('an upstream that reads nothing of a long upload is a 503 after its time-out', async () => {
+  const upstream = await startTcpUpstream((socket) => socket.pause());
+  gateway = await startGateway({
+    upstream,
+    settings: { upstream: { url: upstream.url, headersTimeoutMs: 300 } },
+  });
+  const client = (await connectRaw(gateway.url)).on('error', () => {});
+  const answer = untilClosed(client);
+  client.write(`POST /v3/things HTTP/1.1\r\n${HEAD}Content-Length: ${LONG_BYTES}\r\n\r\n`);
+  client.write(Buffer.alloc(LONG_BYTES));
+  const { statuses, text } = await answer;
+  expect(statuses).toEqual([503]);
+  expect(text).toContain('did not answer in time');
+});
