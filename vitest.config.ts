@@ -8,6 +8,8 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 20_000,
     hookTimeout: 30_000,
+    // The machine may be busy with other work.
+    expect: { poll: { timeout: 10_000 } },
     coverage: { provider: 'v8', include: ['src/**'] },
   },
 });

@@ -6,14 +6,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import httpProxy from '@fastify/http-proxy';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { brokenBy } from './http/broken.ts';
 import { isAbandoned } from './http/closing.ts';
 import { pushForwarded, type TrustedProxies } from './http/forwarded.ts';
 import { requestFields } from './http/headers.ts';
 import { hasBody } from './http/inspect.ts';
 import type { Stalls } from './http/stalls.ts';
 import type { Upgrades } from './http/upgrades.ts';
-import { respond } from './respond.ts';
 import type { Exchange } from './types.ts';
 import { Relay } from './upstream/relay.ts';
 import { TunnelRelay } from './upstream/tunnel.ts';
@@ -62,11 +60,6 @@ export function forward(
   exchange: Exchange,
   { trusted, maxBodyBytes, baseUrl, upgrades, stalls }: ForwardContext,
 ): void {
-  const broken = brokenBy(request);
-  if (broken !== undefined) {
-    respond(response, exchange, broken, baseUrl);
-    return;
-  }
   if (isAbandoned(response)) {
     response.destroy();
     return;

@@ -181,7 +181,7 @@ function spend(passage: Passage, target: Target, operation: Operation, caller: C
     exchange.charged = charged;
     if (charged.outcome === 'denied') return charged.refusal;
     if (charged.outcome === 'uncounted' && stages.onStoreFailure === 'reject') return UNCOUNTED;
-    return brokenBy(response.req) ?? hold(passage, target, operation);
+    return hold(passage, target, operation);
   };
   return andThen(charge(stages.store, stages.buckets, caller, operation), goOn);
 }
@@ -191,7 +191,7 @@ function hold({ response, exchange }: Passage, target: Target, operation: Operat
   return andThen(validate(operation, target, response), (validated) => {
     if (validated instanceof Refusal) return validated;
     if (validated !== undefined) exchange.body = validated;
-    return undefined;
+    return brokenBy(response.req);
   });
 }
 

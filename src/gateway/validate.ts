@@ -57,6 +57,7 @@ const BROKE_OFF = new Refusal('BadRequest', 'The request broke off.', { closes: 
 /** The whole body, read as far as the bound and no further. */
 function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | 'too large' | 'broken off'> {
   return new Promise((resolve) => {
+    if (request.destroyed || brokenBy(request) !== undefined) resolve('broken off');
     const chunks: Buffer[] = [];
     let bytes = 0;
     request

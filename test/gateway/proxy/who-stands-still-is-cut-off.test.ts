@@ -18,13 +18,14 @@ afterEach(() => gateway.close());
 
 /** An upstream with a long answer at /v3/things and a short one elsewhere, and how many long ones are under way. */
 async function startLong(listen: Readonly<Record<string, unknown>>) {
-  const open = { count: 0 };
+  const open = { count: 0, total: 0 };
   const upstream = await startUpstream((request, response) => {
     if (request.url !== '/v3/things') {
       response.end('short');
       return;
     }
     open.count++;
+    open.total++;
     response.once('close', () => open.count--);
     response.end(Buffer.alloc(LONG_BYTES, 'x'));
   });
@@ -44,7 +45,7 @@ describe('a client that does not read its answer', () => {
     const open = await startLong({ sendTimeoutMs: 300 });
     const clients = await Promise.all(Array.from({ length: 5 }, () => connectRaw(gateway.url)));
     for (const client of clients) client.on('error', () => {}).write(GET);
-    await expect.poll(() => open.count).toBe(5);
+    await expect.poll(() => open.total, { timeout: 10_000 }).toBe(5);
     for (const client of clients) client.pause();
     await expect.poll(() => open.count, { timeout: 10_000 }).toBe(0);
     expect((await gateway.send('GET', '/v3/things/short')).status).toBe(200);
