@@ -9,31 +9,17 @@ const BREAKER_STATES = { closed: 0, 'half-open': 1, open: 2 };
 /** How the store does. */
 export function storeMetrics(registry: Registry): StoreObserver {
   const registers = [registry];
-  const counter = (name: string, help: string, labelNames: string[] = []) =>
-    new Counter({ name, help, labelNames, registers });
-  const uncounted = counter(
-    'weir_points_uncounted_total',
-    'Points of requests that were not counted, by reason.',
-    ['reason'],
-  );
-  const late = counter(
-    'weir_points_late_total',
-    'Points that the store counted after their requests had gone on uncounted.',
-  );
-  const unanswered = counter(
-    'weir_points_unanswered_total',
-    'Points of requests that went on uncounted because the connection to the store ended before its answer: the store may have counted them.',
-  );
   const remembered = new Tally(registry, {
     name: 'weir_denials_remembered_total',
     help: 'Denials answered from memory, without a store call.',
     labelNames: [],
   });
-  const failures = counter(
-    'weir_store_connection_failures_total',
-    'Failed connections to the store, by reason.',
-    ['reason'],
-  );
+  const failures = new Counter({
+    name: 'weir_store_connection_failures_total',
+    help: 'Failed connections to the store, by reason.',
+    labelNames: ['reason'],
+    registers,
+  });
   const duration = new PlainHistogram(registry, {
     name: 'weir_store_call_duration_seconds',
     help: 'Time that a call to the store took, of those answered in time.',
@@ -50,10 +36,14 @@ export function storeMetrics(registry: Registry): StoreObserver {
     labelNames: ['route'],
     registers,
   });
+  const unsafe = new Gauge({
+    name: 'weir_store_setting_unsafe',
+    help: 'Settings of Redis under which limits can be exceeded, as read at connecting: 1 unsafe, 0 safe.',
+    labelNames: ['route', 'setting'],
+    registers,
+  });
   return {
-    uncounted: (reason, points) => uncounted.inc({ reason }, points),
-    answeredLate: (points) => late.inc(points),
-    unanswered: (points) => unanswered.inc(points),
+    ...pointMetrics(registers),
     deniedFromMemory: () => remembered.add(1),
     called(count, roundTripUs) {
       decisions.observe(count);
@@ -61,5 +51,32 @@ export function storeMetrics(registry: Registry): StoreObserver {
     },
     breakerChanged: (route, state) => breaker.set({ route }, BREAKER_STATES[state]),
     connectionFailed: (reason) => failures.inc({ reason }),
+    settingChecked: (route, setting, risk) => unsafe.set({ route, setting }, risk === undefined ? 0 : 1),
+  };
+}
+
+/** Points that escaped their limits, or may have been counted for nothing. */
+function pointMetrics(
+  registers: Registry[],
+): Pick<StoreObserver, 'uncounted' | 'answeredLate' | 'unanswered'> {
+  const counter = (name: string, help: string, labelNames: string[] = []) =>
+    new Counter({ name, help, labelNames, registers });
+  const uncounted = counter(
+    'weir_points_uncounted_total',
+    'Points of requests that were not counted, by reason.',
+    ['reason'],
+  );
+  const late = counter(
+    'weir_points_late_total',
+    'Points that the store counted after their requests had gone on uncounted.',
+  );
+  const unanswered = counter(
+    'weir_points_unanswered_total',
+    'Points of requests that went on uncounted because the connection to the store ended before its answer: the store may have counted them.',
+  );
+  return {
+    uncounted: (reason, points) => uncounted.inc({ reason }, points),
+    answeredLate: (points) => late.inc(points),
+    unanswered: (points) => unanswered.inc(points),
   };
 }

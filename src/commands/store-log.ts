@@ -19,6 +19,8 @@ export function observeStore(
 ): StoreObserver {
   let isFailing = false;
   let lastReason: UncountedReason | undefined;
+  /** By route and setting: a server that is connected to again and again is warned about once. */
+  const risks = new Map<string, string | undefined>();
   const quietUntilMs = new Map<UncountedReason | undefined, number>();
   const fails = (reason: UncountedReason | undefined, details: object): void => {
     const now = nowMs();
@@ -57,6 +59,13 @@ export function observeStore(
       metrics.connectionFailed(reason, message);
       lastReason = reason;
       fails(reason, { problem: message });
+    },
+    settingChecked(route, setting, risk) {
+      metrics.settingChecked(route, setting, risk);
+      const key = `${route} ${setting}`;
+      if (risk !== undefined && risks.get(key) !== risk)
+        log.warn({ route, setting, risk }, 'Redis is not set up for strict limits');
+      risks.set(key, risk);
     },
   };
 }

@@ -2,6 +2,9 @@ import type { UncountedReason } from './store.ts';
 
 export type BreakerState = 'closed' | 'open' | 'half-open';
 
+/** A setting of a Redis on which the counter's guarantees depend. */
+export type ServerSetting = 'maxmemory-policy' | 'min-replicas';
+
 /** What a store lets the world see of its work; the metrics implement it. Calls must be quick and must not throw. */
 export interface StoreObserver {
   /** A charge of `points` got no decision: its request goes on uncounted, or is rejected, as the gateway is set. */
@@ -18,6 +21,8 @@ export interface StoreObserver {
   breakerChanged(route: string, state: BreakerState): void;
   /** The connection, or one to a Cluster's node, failed or was refused. */
   connectionFailed(reason: UncountedReason, message: string): void;
+  /** A server's setting was read at connecting; `risk` says what is wrong with it. */
+  settingChecked(route: string, setting: ServerSetting, risk: string | undefined): void;
 }
 
 export const silentObserver: StoreObserver = {
@@ -28,4 +33,5 @@ export const silentObserver: StoreObserver = {
   called() {},
   breakerChanged() {},
   connectionFailed() {},
+  settingChecked() {},
 };

@@ -2,6 +2,7 @@ import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
 import type { StoreObserver } from './observer.ts';
 import { Reconnection } from './redis/reconnection.ts';
+import { checkSettings } from './redis/settings-check.ts';
 import { reasonOf } from './redis-failures.ts';
 import type { LinkEvents, RedisLink } from './redis-link.ts';
 import { accessOptions, commonOptions, type RemoteSettings, readUrl } from './redis-options.ts';
@@ -34,6 +35,7 @@ export function openClusterLink(
     nodes.set(addressOf(node), node);
     node.on('ready', () => {
       reconnection.introduce(node).catch(() => {});
+      void checkSettings(node, addressOf(node), observer);
       events.ready();
     });
     node.on('close', () => events.lost());

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import type { StoreObserver } from './observer.ts';
 import { Reconnection } from './redis/reconnection.ts';
+import { checkSettings } from './redis/settings-check.ts';
 import { reasonOf } from './redis-failures.ts';
 import { accessOptions, commonOptions, type RemoteSettings, readUrl } from './redis-options.ts';
 import type { RedisClient } from './redis-scripts.ts';
@@ -99,6 +100,7 @@ function watchConnection(
   });
   client.on('ready', () => {
     reconnection.introduce(client).then(answered, turnedAway);
+    void checkSettings(client, THE_ONLY_ROUTE, observer);
     events.ready();
   });
   client.on('close', () => {

@@ -10,6 +10,8 @@ test('what the store lets be seen of its work stands in /metrics', async () => {
   metrics.called(4, 1500);
   metrics.breakerChanged('primary', 'open');
   metrics.connectionFailed('auth', 'WRONGPASS');
+  metrics.settingChecked('primary', 'maxmemory-policy', 'it evicts');
+  metrics.settingChecked('primary', 'min-replicas', undefined);
   const text = await metrics.text();
   for (const line of [
     'weir_points_uncounted_total{reason="deadline"} 7',
@@ -20,6 +22,8 @@ test('what the store lets be seen of its work stands in /metrics', async () => {
     'weir_store_call_duration_seconds_sum 0.0015',
     'weir_store_breaker_state{route="primary"} 2',
     'weir_store_connection_failures_total{reason="auth"} 1',
+    'weir_store_setting_unsafe{route="primary",setting="maxmemory-policy"} 1',
+    'weir_store_setting_unsafe{route="primary",setting="min-replicas"} 0',
   ]) {
     expect(text).toContain(line);
   }

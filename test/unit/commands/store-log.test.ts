@@ -48,3 +48,15 @@ test('one line when it counts again, and the next failure is written soon', () =
   observer.connectionFailed('auth', 'WRONGPASS');
   expect(levels()).toEqual([50, 30, 50]);
 });
+
+test('a setting that weakens the limits is a warning, once for each server and value', () => {
+  for (let turn = 0; turn < 3; turn++) {
+    observer.settingChecked('primary', 'maxmemory-policy', 'it evicts');
+    observer.settingChecked('primary', 'min-replicas', undefined);
+  }
+  expect(levels()).toEqual([40]);
+  observer.settingChecked('10.0.0.7:6379', 'maxmemory-policy', 'it evicts');
+  observer.settingChecked('primary', 'maxmemory-policy', undefined);
+  observer.settingChecked('primary', 'maxmemory-policy', 'it evicts again');
+  expect(levels()).toEqual([40, 40, 40]);
+});
