@@ -16,6 +16,8 @@ export interface ReplayResult {
   readonly otherLines: number;
   /** Requests that spend nothing: refused before the charge, or OPTIONS. */
   readonly uncharged: number;
+  /** Requests whose Account the log does not give; left out. */
+  readonly withoutAccount: number;
   /** Requests replayed. */
   readonly requests: number;
   /** `before`: by the limits of the log. `after`: by the limits replayed. */
@@ -92,6 +94,7 @@ export function resultOf({ replay, tally, retries, complete, notes }: Outcome): 
     unreadableLines: tally.named,
     otherLines: tally.other,
     uncharged: tally.uncharged,
+    withoutAccount: tally.anonymous,
     requests,
     refused: { ...refused },
     shareRefused: { before: share(refused.before, requests + dropped), after: share(refused.after, asked) },
