@@ -1,5 +1,6 @@
+import type { BucketName, ScopeName } from '../domain/buckets.ts';
 import type { Tally, UnreadableLine } from './input/tally.ts';
-import type { BucketStats, Scope } from './measure/bucket-stats.ts';
+import type { BucketStats } from './measure/bucket-stats.ts';
 import type { Replay, Retries } from './replay.ts';
 
 /** What a replay came to: the document that `weir replay --json` prints. Shares are from 0 to 1, times ISO 8601 in UTC. */
@@ -47,9 +48,9 @@ export interface BeforeAfter {
 }
 
 export interface BucketResult {
-  readonly scope: Scope;
+  readonly scope: ScopeName;
   readonly id: string;
-  readonly bucket: string;
+  readonly bucket: BucketName;
   /** Points per window by the limits replayed; null where no such limit applies. */
   readonly limit: number | null;
   /** Requests that spend from this bucket, added retries included. */
@@ -121,7 +122,7 @@ function byEffect(one: BucketStats, other: BucketStats): number {
 function bucketResult(stats: BucketStats): BucketResult {
   const { requests, refusedBefore, refusedAfter, windows, worstHour, shadowLimit } = stats;
   return {
-    scope: stats.scope,
+    scope: stats.bucket.scopeName,
     id: stats.id,
     bucket: stats.name,
     limit: stats.limit ?? null,

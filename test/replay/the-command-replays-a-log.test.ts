@@ -160,9 +160,8 @@ it('with the price that an operation has in another document, it spends that', a
     info: { title: 'test', version: '1' },
     paths: { '/v3/things': { get: { 'x-weir': { cost: 5 }, responses: { 200: { description: 'ok' } } } } },
   };
-  const { log, limits, operations } = await writeFiles({
+  const { log, operations } = await writeFiles({
     log: logText(BURSTS),
-    limits: LIMIT_5,
     operations: JSON.stringify(document),
   });
   const result = await replayed([log], { operations });
@@ -173,7 +172,7 @@ it('with the price that an operation has in another document, it spends that', a
 it('refused lines of the log can be left out, and refusals of the replay sent again', async () => {
   const refused = { outcome: 'denied', status: 429, bucket: 'account-read' };
   const requests = BURSTS.map((one, index) => (index % 8 >= 6 ? { ...one, more: refused } : one));
-  const { log, limits } = await writeFiles({ log: logText(requests), limits: LIMIT_5 });
+  const { log } = await writeFiles({ log: logText(requests) });
   const none = await replayed([log]);
   expect(none).toMatchObject({
     requests: 24,

@@ -1,6 +1,10 @@
-import type { BucketName } from '../../domain/buckets.ts';
+import {
+  BUCKETS,
+  type BucketDefinition,
+  OVERRIDE_SECTIONS,
+  type OverrideSection,
+} from '../../domain/buckets.ts';
 import type { GivenLimit, Limits, Overrides } from '../../domain/limits.ts';
-import type { Scope } from '../measure/bucket-stats.ts';
 import { counted, shownCount, shownShare } from '../shown.ts';
 import type { SuggestedLimit, Suggestion } from './search.ts';
 
@@ -25,56 +29,53 @@ export function limitsYaml(text: LimitsText): string {
     `# all of them together would have refused ${shownCount(suggestion.refused)} of ${counted(requests, 'request')} (${shownShare(requests === 0 ? 0 : suggestion.refused / requests)}).`,
     `windowSeconds: ${base.windowSeconds}`,
     'defaults:',
-    ...Object.entries(base.defaults).map(([bucket, given]) =>
-      line(`  ${bucket}: ${limitText(given)}`, defaultComment(bucket, text)),
+    ...BUCKETS.map((bucket) =>
+      line(`  ${bucket.name}: ${limitText(base.defaults[bucket.name])}`, defaultComment(bucket, text)),
     ),
-    ...section('accounts', 'account', base.accounts, text),
-    ...section('organizations', 'organization', base.organizations, text),
+    ...OVERRIDE_SECTIONS.flatMap((section) => sectionLines(section, text)),
     '',
   ].join('\n');
 }
 
-function defaultComment(bucket: string, { baseName, suggestion }: LimitsText): string {
+function defaultComment({ name, scope }: BucketDefinition, { baseName, suggestion }: LimitsText): string {
   const kept = `kept from ${baseName}`;
-  if (!bucket.startsWith('person-')) return kept;
-  const needed = suggestion.limits.filter(({ stats }) => stats.name === bucket).map(({ limit }) => limit);
+  if (scope.overrides !== undefined) return kept;
+  const needed = suggestion.limits.filter(({ stats }) => stats.name === name).map(({ limit }) => limit);
   if (needed.length === 0) return `${kept}; no request in this log`;
   return `${kept}; of ${counted(needed.length, 'Person')} the busiest needs ${shownCount(Math.max(...needed))}`;
 }
 
-function section(
-  name: 'accounts' | 'organizations',
-  scope: Scope,
-  base: ReadonlyMap<string, Overrides>,
-  { suggestion, baseName }: LimitsText,
+function sectionLines(
+  section: OverrideSection,
+  { base, suggestion, baseName }: LimitsText,
 ): readonly string[] {
+  const given = base[section];
   const byId = new Map<string, Map<string, SuggestedLimit>>();
-  for (const id of base.keys()) byId.set(id, new Map());
+  for (const id of given.keys()) byId.set(id, new Map());
   for (const one of suggestion.limits) {
     const { stats } = one;
-    if (stats.scope !== scope) continue;
+    if (stats.bucket.scope.overrides !== section) continue;
     const buckets = byId.get(stats.id) ?? new Map<string, SuggestedLimit>();
     byId.set(stats.id, buckets.set(stats.name, one));
   }
   if (byId.size === 0) return [];
   const ids = [...byId.keys()].sort((one, other) => one.localeCompare(other, 'en', { numeric: true }));
   return [
-    `${name}:`,
+    `${section}:`,
     ...ids.flatMap((id) => [
       `  ${yamlKey(id)}:`,
-      ...overrideLines(scope, base.get(id) ?? {}, byId.get(id) ?? new Map(), baseName),
+      ...overrideLines(section, given.get(id) ?? {}, byId.get(id) ?? new Map(), baseName),
     ]),
   ];
 }
 
 function overrideLines(
-  scope: Scope,
+  section: OverrideSection,
   base: Overrides,
   suggested: ReadonlyMap<string, SuggestedLimit>,
   baseName: string,
 ): readonly string[] {
-  const buckets: readonly BucketName[] = [`${scope}-read`, `${scope}-write`];
-  return buckets.flatMap((bucket) => {
+  return BUCKETS.filter(({ scope }) => scope.overrides === section).flatMap(({ name: bucket }) => {
     const one = suggested.get(bucket);
     if (one !== undefined) return [line(`    ${bucket}: ${one.limit}`, suggestedComment(one))];
     const given = base[bucket];
