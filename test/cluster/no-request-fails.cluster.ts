@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { writeSection } from '../../bench/counter/section.ts';
+import type { Namespace } from './commands.ts';
+import {
+  createEnvironment,
+  gatewayPods,
+  readmeInstall,
+  removeEnvironment,
+  scaleGateway,
+  TOKEN,
+} from './environment.ts';
+import { type Probe, startProbe } from './probe.ts';
+
+const URL = 'http://weir/v3/things';
+const RATE = Number(process.env.WEIR_TEST_RATE ?? 100);
+
+interface Progress {
+  readonly isFinal: boolean;
+  readonly sent: number;
+  readonly statuses: Readonly<Record<string, number>>;
+  readonly failed: number;
+  readonly failures: readonly string[];
+}
+
+let namespace: Namespace;
+const rows: { event: string; sent: number; failed: number; degraded: number }[] = [];
+
+beforeAll(async () => {
+  namespace = await createEnvironment();
+  await namespace.helm(
+    ...readmeInstall(),
+    '--wait',
+    '--timeout=180s',
+    '--set',
+    'limits.defaults.account-read=100000',
+  );
+});
+afterAll(async () => {
+  await removeEnvironment(namespace);
+  save();
+});
+
+/** Reads progress until a line meets the condition. */
+async function until(load: Probe, isMet: (progress: Progress) => boolean): Promise<Progress> {
+  for (;;) {
+    const { value, done } = await load.lines.next();
+    if (done === true) {
+      await load.ended;
+      throw new Error('the load ended before what was waited for');
+    }
+    const progress = JSON.parse(value) as Progress;
+    if (progress.sent !== undefined && isMet(progress)) return progress;
+  }
+}
+
+const degradedIn = ({ statuses }: Progress) => statuses['200 degraded'] ?? 0;
+
+/** Runs an event under load that lasts longer than it. */
+async function underLoad(
+  event: string,
+  seconds: number,
+  happen: (load: Probe) => Promise<unknown>,
+): Promise<Progress> {
+  const load = startProbe(namespace, 'load', [URL, TOKEN, String(RATE), String(seconds)]);
+  await until(load, ({ sent }) => sent > RATE);
+  await happen(load);
+  const last = await until(load, ({ isFinal }) => isFinal);
+  await load.ended;
+  rows.push({ event, sent: last.sent, failed: last.failed, degraded: degradedIn(last) });
+  expect(last.failures, JSON.stringify(last.statuses)).toEqual([]);
+  expect(last.failed).toBe(0);
+  return last;
+}
+
+const rolledOut = () => namespace.kubectl('rollout', 'status', 'deployment/weir', '--timeout=180s');
+
+/** What `kubectl drain` does with a pod; Kubernetes refuses it while the PodDisruptionBudget does not allow it. */
+function evict(name: string): Promise<string> {
+  const eviction = {
+    apiVersion: 'policy/v1',
+    kind: 'Eviction',
+    metadata: { name, namespace: namespace.name },
+  };
+  const path = `/api/v1/namespaces/${namespace.name}/pods/${name}/eviction`;
+  return namespace.create(path, JSON.stringify(eviction));
+}
+
+describe.sequential('no request fails while', () => {
+  it('the pods are rolled', async () => {
+    await underLoad('rollout restart', 60, async () => {
+      await namespace.kubectl('rollout', 'restart', 'deployment/weir');
+      await rolledOut();
+    });
+  });
+
+  it('pods are evicted, as a drain of their nodes does', async () => {
+    await underLoad('eviction of every pod, one after the other', 75, async () => {
+      for (const { name } of await gatewayPods(namespace)) {
+        await evict(name);
+        await namespace.kubectl('wait', `pod/${name}`, '--for=delete', '--timeout=60s');
+        await rolledOut();
+      }
+    });
+  });
+
+  it('the release grows to four pods and shrinks to one', async () => {
+    await underLoad('scaled 2, 4, 1, 2', 75, async () => {
+      for (const replicas of [4, 1, 2]) await scaleGateway(namespace, replicas);
+    });
+  });
+
+  it('limits change', async () => {
+    await underLoad('three changes of the limits by helm upgrade', 60, async () => {
+      for (const limit of [100_001, 100_002, 100_003]) {
+        const set = `limits.defaults.account-read=${limit}`;
+        await namespace.helm('upgrade', 'weir', './helm/weir', '--reset-then-reuse-values', '--set', set);
+      }
+    });
+  });
+
+  it('the Redis is gone and comes back: requests are served degraded, then counted again', async () => {
+    const last = await underLoad('Redis gone and back', 60, async (load) => {
+      await namespace.kubectl('scale', 'deployment/redis', '--replicas=0');
+      const gone = await until(load, (progress) => degradedIn(progress) > RATE);
+      await namespace.kubectl('scale', 'deployment/redis', '--replicas=1');
+      await namespace.kubectl('rollout', 'status', 'deployment/redis', '--timeout=60s');
+      const counted = gone.statuses['200'] ?? 0;
+      await until(load, ({ statuses }) => (statuses['200'] ?? 0) > counted + 3 * RATE);
+    });
+    expect(degradedIn(last)).toBeGreaterThan(RATE);
+  });
+});
+
+/** `WEIR_WRITE_RESULTS=1` puts the table into bench/RESULTS.md. */
+function save(): void {
+  const table = [
+    `${RATE} requests a second through the Service, half of them on new connections.`,
+    '',
+    '| event | requests | failed | served degraded |',
+    '|---|--:|--:|--:|',
+    ...rows.map(({ event, sent, failed, degraded }) => `| ${event} | ${sent} | ${failed} | ${degraded} |`),
+  ].join('\n');
+  console.log(table);
+  if (process.env.WEIR_WRITE_RESULTS !== '1') return;
+  const at = new Date().toISOString().slice(0, 16).replace('T', ' ');
+  writeSection(
+    'cluster-load',
+    `### Under load on Kubernetes\n\n${at} UTC, \`npm run test:cluster\`.\n${table}`,
+  );
+}

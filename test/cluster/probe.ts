@@ -1,0 +1,55 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Namespace } from './commands.ts';
+
+/** A script of the folder `probe` that runs in the cluster and writes one JSON value a line. */
+export interface Probe {
+  readonly lines: AsyncIterableIterator<string>;
+  /** Rejects with what it wrote to standard error if it fails. */
+  readonly ended: Promise<void>;
+  kill(): void;
+}
+
+export type ProbeScript = 'load' | 'request' | 'flood' | 'follow';
+
+export function startProbe(namespace: Namespace, script: ProbeScript, args: readonly string[]): Probe {
+  const child = namespace.exec('deployment/probe', ['node', '--input-type=module', '-', ...args]);
+  child.stdin.end(readFileSync(join(import.meta.dirname, 'probe', `${script}.mjs`)));
+  let errors = '';
+  child.stderr.on('data', (chunk) => {
+    errors += chunk;
+  });
+  const ended = once(child, 'close').then(([code]) => {
+    if (code !== 0) throw new Error(`the probe ${script} failed (${code}): ${errors}`);
+  });
+  // Whoever awaits it later still gets the error.
+  ended.catch(() => undefined);
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return { lines, ended, kill: () => child.kill() };
+}
+
+/** Runs a script to its end; answers its last line. */
+export async function probe<T>(
+  namespace: Namespace,
+  script: ProbeScript,
+  args: readonly string[],
+): Promise<T> {
+  const { lines, ended } = startProbe(namespace, script, args);
+  let last = '';
+  for await (const line of lines) last = line;
+  await ended;
+  return JSON.parse(last) as T;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+/** One GET from inside the cluster; a token of '' sends none. */
+export function ask(namespace: Namespace, url: string, token: string): Promise<Answer> {
+  return probe<Answer>(namespace, 'request', [url, token]);
+}
