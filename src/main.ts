@@ -10,7 +10,7 @@ import { explain } from './commands/prices/explain.ts';
 import { FORMATS, operations } from './commands/prices/operations.ts';
 import { printError } from './commands/print.ts';
 import { RETRIES, replay } from './commands/replay.ts';
-import { REMEMBERED_HOURS, revoke } from './commands/revoke.ts';
+import { REMEMBERED_HOURS, type RevokeOptions, revoke } from './commands/revoke/revoke.ts';
 import { start } from './commands/start.ts';
 
 const { version, description } = JSON.parse(
@@ -54,14 +54,19 @@ program
 program.addCommand(platformCommand());
 program
   .command('revoke')
-  .description('revoke one token, or everything that a principal was given until now, at every replica')
-  .argument(
-    '<target>',
-    'SHA-256 of the token in hex (printf %s "$TOKEN" | sha256sum), or the id of a principal',
-  )
+  .description('revoke a token, or everything that a principal was given until now, at every replica')
+  // A token that was pasted here must not be shown, and commander repeats what it does not know.
+  .argument('[nothing...]')
+  .allowUnknownOption()
+  .usage('--config <file> (--token <token> | --principal <id>) [--undo], or --config <file> --list')
   .requiredOption('-c, --config <file>', 'process settings, such as weir.yaml: its store carries the message')
+  .option('--token <token>', 'a token, or sha256:<hex> of one; - reads it from standard input')
+  .option('--principal <id>', 'a Person or ServiceAccount: what it was given until now')
   .option('--hours <number>', 'how long to remember it: longer than tokens live', REMEMBERED_HOURS)
-  .action(revoke);
+  .option('--undo', 'let the token or the principal authenticate again')
+  .option('--list', 'print what is revoked')
+  .option('--json', 'print JSON')
+  .action((others: string[], options: RevokeOptions) => revoke(others, options));
 program
   .command('replay')
   .description('show what other limits or prices would have done to the requests of an access log')

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { IdentityObserver } from '../identity/observer.ts';
 import { type OpenedIdentity, openIdentity } from '../identity/open.ts';
-import { readRevocation, revocationChannel } from '../identity/revocation-message.ts';
+import { readRevocation, revocationChannel, writeRevocation } from '../identity/revocation-message.ts';
 import type { Revocations } from '../identity/revocations.ts';
 import { listen } from '../store/redis-channel.ts';
 import type { Configuration } from './configuration.ts';
@@ -38,16 +38,26 @@ function hear(
   const channel = listen(store, revocationChannel(store.keyPrefix), {
     message(text) {
       const revocation = readRevocation(text);
-      if (revocation === undefined) log.warn('a message of the revocation channel makes no sense');
+      if (revocation === undefined) log.warn('a message of the revocation channel cannot be read');
       else if (revocations.add(revocation)) {
         observer.revoked();
-        log.info({ kind: revocation.revoked.kind }, 'revoked');
+        log.info(
+          { kind: revocation.revoked.kind },
+          revocation.isUndone ? 'a revocation was undone' : 'revoked',
+        );
       }
     },
-    connected(isConnected) {
+    connected(isConnected, problem) {
       observer.revocationsHeard(isConnected);
-      if (!isConnected) log.warn('revocations do not reach this replica until Redis is back');
+      if (!isConnected) log.warn({ problem }, 'revocations do not reach this replica until Redis is back');
     },
+    missingFrom(record) {
+      const all = revocations
+        .remembered()
+        .map((one) => ({ text: writeRevocation(one), untilMs: one.untilMs }));
+      return all.filter(({ text }) => !record.has(text));
+    },
+    restored: (count) => log.info({ count }, 'revocations that Redis did not hold are recorded again'),
   });
   const late = setTimeout(LONGEST_WAIT_MS, undefined, { ref: false });
   return { ready: Promise.race([channel.heard, late]), close: () => channel.close() };

@@ -55,12 +55,16 @@ export class LookupCache<T extends object, I> {
     return this.#underWay.get(key) ?? this.#begin(key, input);
   }
 
-  /** Drops a key, or every value that `matches`. What is loading for them is not kept, and not waited for. */
+  /**
+   * Drops a key, found or not, or every value that `what` holds for. What is loading for them is not kept, and not waited
+   * for.
+   */
   forget(what: string | ((value: T) => boolean)): void {
     this.#generation++;
     this.#underWay.clear();
     if (typeof what === 'string') {
       this.#known.delete(what);
+      this.#unknown.delete(what);
       return;
     }
     for (const [key, { value }] of this.#known.entries()) if (what(value)) this.#known.delete(key);

@@ -1,14 +1,14 @@
 import type { Revocation, Revoked } from './revocations.ts';
 
-/** For how long a revocation is remembered where nobody says: longer than access tokens live. */
+/** For how long a revocation is remembered by default: longer than access tokens live. */
 export const REMEMBERED_MS = 24 * 3_600_000;
 
-/** The Redis channel on which replicas that share a key prefix hear of revocations. */
+/** The Redis channel on which replicas that share a key prefix receive revocations. */
 export function revocationChannel(keyPrefix: string): string {
   return `${keyPrefix}:1:revocations`;
 }
 
-/** What a person or a message names: `sha256:` and the hex digest of a token, that digest alone, or a principal. */
+/** What a plain message names: `sha256:` and the hex digest of a token, that digest alone, or a principal. */
 export function readTarget(text: string): Revoked {
   const digest = /^(?:sha256:)?([0-9a-f]{64})$/i.exec(text)?.[1];
   return digest === undefined
@@ -16,9 +16,15 @@ export function readTarget(text: string): Revoked {
     : { kind: 'token', digestHex: digest.toLowerCase() };
 }
 
-export function writeRevocation({ revoked, atMs, untilMs }: Revocation): string {
-  const target = revoked.kind === 'token' ? `sha256:${revoked.digestHex}` : revoked.id;
-  return JSON.stringify({ kind: revoked.kind, target, atMs, untilMs });
+/** `sha256:` and the digest of a token, or the id of a principal. */
+export function formatTarget(revoked: Revoked): string {
+  return revoked.kind === 'token' ? `sha256:${revoked.digestHex}` : revoked.id;
+}
+
+/** An undone revocation has no `kind`: a replica of an older version must not take it for a revocation. */
+export function writeRevocation({ revoked, atMs, untilMs, isUndone }: Revocation): string {
+  const kind = isUndone ? { undone: revoked.kind } : { kind: revoked.kind };
+  return JSON.stringify({ ...kind, target: formatTarget(revoked), atMs, untilMs });
 }
 
 /**
@@ -30,10 +36,12 @@ export function readRevocation(message: string, nowMs = Date.now()): Revocation 
     if (message === '') return undefined;
     return { revoked: readTarget(message), atMs: nowMs, untilMs: nowMs + REMEMBERED_MS };
   }
-  const { kind, target, atMs, untilMs } = parsed(message);
+  const { kind, undone, target, atMs, untilMs } = parsed(message);
   if (typeof target !== 'string' || typeof atMs !== 'number' || typeof untilMs !== 'number') return undefined;
-  const revoked: Revoked = kind === 'principal' ? { kind, id: target } : readTarget(target);
-  return revoked.kind === kind ? { revoked, atMs, untilMs } : undefined;
+  const named = kind ?? undone;
+  const revoked: Revoked = named === 'principal' ? { kind: named, id: target } : readTarget(target);
+  if (revoked.kind !== named) return undefined;
+  return { revoked, atMs, untilMs, ...(kind === undefined ? { isUndone: true } : {}) };
 }
 
 function parsed(message: string): Readonly<Record<string, unknown>> {

@@ -7,10 +7,12 @@ export type Revoked =
 
 export interface Revocation {
   readonly revoked: Revoked;
-  /** Unix time at which it was revoked. */
+  /** Unix time at which it was revoked, or at which the revocation was undone. */
   readonly atMs: number;
   /** Unix time until which that has to be remembered. */
   readonly untilMs: number;
+  /** It was revoked before and authenticates again. */
+  readonly isUndone?: boolean;
 }
 
 /** Far more than anybody revokes by hand; the oldest makes room. */
@@ -26,26 +28,36 @@ export class Revocations {
     return this.#tokens.size === 0 && this.#principals.size === 0;
   }
 
-  /** `listener` is called for every new revocation, once it is in force. */
+  /** `listener` is called for every new revocation, and for every one that is undone, once it is in force. */
   onRevoked(listener: (revoked: Revoked) => void): void {
     this.#listeners.push(listener);
   }
 
-  /** Puts it in force; false when it was in force already. */
+  /**
+   * Puts it in force; false when it was in force already, or something newer is. Of a revocation and its undoing the
+   * later one counts, in whatever order they arrive.
+   */
   add(revocation: Revocation, nowMs = Date.now()): boolean {
-    const { revoked, atMs, untilMs } = revocation;
+    const { revoked, untilMs } = revocation;
     if (untilMs <= nowMs) return false;
     const [revocations, key] =
       revoked.kind === 'token'
         ? ([this.#tokens, digestOfHex(revoked.digestHex)] as const)
         : ([this.#principals, revoked.id] as const);
     const before = revocations.get(key);
-    if (before !== undefined && before.atMs >= atMs && before.untilMs >= untilMs) return false;
+    const after = before === undefined ? revocation : merged(before, revocation);
+    if (after === before) return false;
     revocations.delete(key);
-    revocations.set(key, revocation);
+    revocations.set(key, after);
     makeRoom(revocations, nowMs);
     for (const listener of this.#listeners) listener(revoked);
     return true;
+  }
+
+  /** All that has to be remembered, what is undone included. */
+  remembered(nowMs = Date.now()): readonly Revocation[] {
+    const all = [...this.#tokens.values(), ...this.#principals.values()];
+    return all.filter(({ untilMs }) => nowMs < untilMs);
   }
 
   /**
@@ -57,12 +69,30 @@ export class Revocations {
    */
   covers(digest: string, principal: string, vouchedAtMs: number | undefined, nowMs = Date.now()): boolean {
     if (this.isEmpty) return false;
-    const ofToken = this.#tokens.get(digest);
-    if (ofToken !== undefined && nowMs < ofToken.untilMs) return true;
+    if (isInForce(this.#tokens.get(digest), nowMs)) return true;
     const ofPrincipal = this.#principals.get(principal);
-    if (ofPrincipal === undefined || nowMs >= ofPrincipal.untilMs) return false;
+    if (!isInForce(ofPrincipal, nowMs)) return false;
     return vouchedAtMs === undefined || vouchedAtMs <= ofPrincipal.atMs;
   }
+}
+
+function isInForce(revocation: Revocation | undefined, nowMs: number): revocation is Revocation {
+  return revocation !== undefined && !revocation.isUndone && nowMs < revocation.untilMs;
+}
+
+/** What two messages about one target come to; `before` itself where the other one adds nothing to it. */
+function merged(before: Revocation, other: Revocation): Revocation {
+  if (Boolean(before.isUndone) !== Boolean(other.isUndone)) {
+    // At the same moment it stays revoked.
+    const isLater = before.isUndone ? other.atMs >= before.atMs : other.atMs > before.atMs;
+    return isLater ? other : before;
+  }
+  if (before.atMs >= other.atMs && before.untilMs >= other.untilMs) return before;
+  return {
+    ...before,
+    atMs: Math.max(before.atMs, other.atMs),
+    untilMs: Math.max(before.untilMs, other.untilMs),
+  };
 }
 
 function makeRoom(revocations: Map<string, Revocation>, nowMs: number): void {

@@ -1,25 +1,22 @@
-import { type StoreObserver, silentObserver } from './observer.ts';
-import { type ClusterSettings, openClusterLink } from './redis-cluster.ts';
-import {
-  type LinkEvents,
-  openLink,
-  type RedisLink,
-  type SentinelSettings,
-  type SingleSettings,
-} from './redis-link.ts';
+import { MessageRecord, openAnyLink, type RecordedMessage } from './redis/record.ts';
+import type { ClusterSettings } from './redis-cluster.ts';
+import type { RedisLink, SentinelSettings, SingleSettings } from './redis-link.ts';
 
 export type RemoteStoreSettings = SingleSettings | SentinelSettings | ClusterSettings;
 
-/** Who listens to a channel. Neither function may throw. */
+/** Who listens to a channel. None of the functions may throw. */
 export interface ChannelListener {
-  /** A message, told at once to whoever is connected, and again to whoever comes later while it still holds. */
+  /** A message: at once for whoever is connected, and again for whoever comes later while it still holds. */
   message(text: string): void;
-  /** Told when nothing arrives any more, and when everything arrives again. */
-  connected(isConnected: boolean): void;
+  /** Called when nothing arrives any more, with the reason, and when everything arrives again. */
+  connected(isConnected: boolean, problem?: string): void;
+  /** What this listener knows and the record, as it was read just now, does not hold: it is written again. */
+  missingFrom?(record: ReadonlySet<string>): readonly RecordedMessage[];
+  restored?(count: number): void;
 }
 
 export interface Channel {
-  /** Resolves once everything that was said before has been heard; never rejects. */
+  /** Resolves once everything that was published before has arrived; never rejects. */
   readonly heard: Promise<void>;
   close(): void;
 }
@@ -28,80 +25,18 @@ export interface Channel {
 const LOOK_MS = 5_000;
 const RETRY_MS = 250;
 
-/** How long `publish` goes on trying to reach Redis. */
-const PUBLISH_MS = 5_000;
+/** Written again at one look; the others follow with the next. */
+const MOST_RESTORED = 1_000;
+
+/** A connection takes a moment to open: only then is its absence a problem. */
+const FIRST_CONTACT_MS = 1_000;
 
 /**
  * Listens to what is published under a name (a Redis channel), and reads the record of what still holds: at every
- * connection, and every few seconds. A message is told more than once; none is missed for longer than a look.
+ * connection, and every few seconds. A message arrives more than once; none is missed for longer than a look.
  */
 export function listen(settings: RemoteStoreSettings, name: string, listener: ChannelListener): Channel {
   return new Listening(settings, name, listener);
-}
-
-/**
- * Records a message until a moment of Unix time, and tells it to everybody who listens.
- *
- * @returns how many heard it: of a Cluster, those at one node alone
- * @throws Error when Redis cannot be reached within five seconds, or refuses
- */
-export async function publish(
-  settings: RemoteStoreSettings,
-  name: string,
-  message: string,
-  untilMs: number,
-): Promise<number> {
-  let problem: string | undefined;
-  const observer: StoreObserver = {
-    ...silentObserver,
-    connectionFailed(_reason, message) {
-      problem = message;
-    },
-  };
-  const link = openAnyLink(settings, { ready() {}, lost() {} }, observer);
-  const giveUpMs = performance.now() + PUBLISH_MS;
-  try {
-    for (;;) {
-      try {
-        return await publishOnce(link, name, message, untilMs);
-      } catch (error) {
-        if (performance.now() >= giveUpMs) throw problem === undefined ? error : new Error(problem);
-        await new Promise((resume) => setTimeout(resume, RETRY_MS));
-      }
-    }
-  } finally {
-    link.close();
-  }
-}
-
-/** First the record, then the news: a replica that connects in between misses neither. */
-async function publishOnce(
-  { client }: RedisLink,
-  name: string,
-  message: string,
-  untilMs: number,
-): Promise<number> {
-  const record = recordOf(name);
-  await client.zremrangebyscore(record, '-inf', Date.now());
-  await client.zadd(record, untilMs, message);
-  const [, lastMs = untilMs] = (await client.zrevrange(record, 0, 0, 'WITHSCORES')).flat();
-  await client.pexpireat(record, Number(lastMs));
-  return await client.publish(name, message);
-}
-
-/** A sorted set of messages by the moment at which they cease to hold. */
-function recordOf(name: string): string {
-  return `${name}:record`;
-}
-
-function openAnyLink(
-  settings: RemoteStoreSettings,
-  events: LinkEvents,
-  observer: StoreObserver = silentObserver,
-): RedisLink {
-  return settings.kind === 'cluster'
-    ? openClusterLink(settings, observer, events)
-    : openLink(settings, observer, events);
 }
 
 class Listening implements Channel {
@@ -113,7 +48,8 @@ class Listening implements Channel {
   readonly #reader: RedisLink;
   #heardAll: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
-  #isConnected = false;
+  #isConnected: boolean | undefined;
+  readonly #openedMs = performance.now();
   #isClosed = false;
 
   constructor(settings: RemoteStoreSettings, name: string, listener: ChannelListener) {
@@ -144,24 +80,43 @@ class Listening implements Channel {
     if (!this.#isClosed) this.#timer = setTimeout(() => void this.#look(), delayMs).unref();
   }
 
-  /** Subscribing again to what is subscribed already is harmless, and tells whether the connection lives. */
+  /** Subscribing again to what is subscribed already is harmless, and shows whether the connection lives. */
   async #look(): Promise<void> {
     try {
       await this.#subscriber.client.subscribe(this.#name);
-      const held = await this.#reader.client.zrangebyscore(recordOf(this.#name), Date.now(), '+inf');
+      const record = new MessageRecord(this.#reader.client, this.#name);
+      const held = await record.read();
       for (const text of held) this.#listener.message(text);
       this.#connected(true);
       this.#heardAll();
+      await this.#restore(record, held);
       this.#lookIn(LOOK_MS);
-    } catch {
-      this.#connected(false);
+    } catch (error) {
+      this.#connected(false, error instanceof Error ? error.message : String(error));
       this.#lookIn(RETRY_MS);
     }
   }
 
-  #connected(isConnected: boolean): void {
+  /** A Redis that restarted without its data, or failed over, may have lost what this process still knows. */
+  async #restore(record: MessageRecord, held: readonly string[]): Promise<void> {
+    const missing = (this.#listener.missingFrom?.(new Set(held)) ?? []).slice(0, MOST_RESTORED);
+    if (missing.length === 0) return;
+    try {
+      await record.write(missing);
+      this.#listener.restored?.(missing.length);
+    } catch {
+      // A Redis user that may only read leaves this to other replicas.
+    }
+  }
+
+  #connected(isConnected: boolean, problem?: string): void {
     if (this.#isClosed || isConnected === this.#isConnected) return;
+    if (this.#isConnected === undefined && !isConnected && !this.#isLate) return;
     this.#isConnected = isConnected;
-    this.#listener.connected(isConnected);
+    this.#listener.connected(isConnected, problem);
+  }
+
+  get #isLate(): boolean {
+    return performance.now() - this.#openedMs > FIRST_CONTACT_MS;
   }
 }

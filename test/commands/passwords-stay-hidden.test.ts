@@ -9,7 +9,7 @@ const COMMANDS = [
   ['start'],
   ['operations'],
   ['explain', 'GET', '/v3/things'],
-  ['revoke', 'person_1'],
+  ['revoke', '--principal', 'person_1'],
 ];
 
 /** Each setting has a URL with a password, and something is wrong with it. */

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { REMEMBERED_HOURS, revoke as revokeHere } from '../../src/commands/revoke.ts';
+import type { RevokeOptions } from '../../src/commands/revoke/revoke.ts';
 import { PLENTY, writeConfiguration } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { introspectionSettings, jwtSettings, startIssuer, type TestIssuer } from '../fixtures/issuer.ts';
 import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
+import { revokeHere } from '../fixtures/revoke.ts';
 import { runWeir } from '../fixtures/weir-process.ts';
 
 let issuer: TestIssuer;
@@ -45,15 +46,9 @@ async function untilStatuses(token: string, expected: readonly number[]): Promis
   await vi.waitFor(async () => expect(await statuses(token)).toEqual(expected), { timeout: 10_000 });
 }
 
-/** `weir revoke` in this process. */
-async function revoke(target: string, url?: string): Promise<void> {
+async function revoke(options: Omit<RevokeOptions, 'config'>, url?: string): Promise<void> {
   const config = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1', store: store(url) });
-  const stdout = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
-  try {
-    await revokeHere(target, { config, hours: REMEMBERED_HOURS });
-  } finally {
-    stdout.mockRestore();
-  }
+  expect((await revokeHere({ ...options, config })).failure).toBeUndefined();
 }
 
 describe('at every replica', () => {
@@ -62,9 +57,10 @@ describe('at every replica', () => {
     const [stolen, other] = [await issuer.sign(), await issuer.sign()];
     expect(await statuses(stolen)).toEqual([200, 200]);
     const file = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1', store: store() });
-    const { code, stdout, stderr } = await runWeir(['revoke', sha256(stolen), '--config', file]);
-    expect(stderr).toBe('');
-    expect(stdout).toContain('2 gateways have heard it');
+    const { code, stdout, stderr } = await runWeir(['revoke', '--config', file, '--token', stolen]);
+    expect(stderr).not.toContain(stolen);
+    expect(stdout).toContain('2 gateways have received it');
+    expect(stdout).not.toContain(stolen);
     expect(code).toBe(0);
     await untilStatuses(stolen, [401, 401]);
     expect(await statuses(other)).toEqual([200, 200]);
@@ -75,7 +71,7 @@ describe('at every replica', () => {
     const before = await issuer.sign();
     const ofAnother = await issuer.sign({ sub: 'person_2', account: 'acct_2' });
     expect(await statuses(before)).toEqual([200, 200]);
-    await revoke('person_1');
+    await revoke({ principal: 'person_1' });
     await untilStatuses(before, [401, 401]);
     expect(await statuses(await issuer.sign({ iat: Math.floor(Date.now() / 1000) + 2 }))).toEqual([200, 200]);
     expect(await statuses(ofAnother)).toEqual([200, 200]);
@@ -84,7 +80,7 @@ describe('at every replica', () => {
   it('an API key of the identities file', async () => {
     await Promise.all([start({}), start({})]);
     expect(await statuses('person')).toEqual([200, 200]);
-    await revoke(`sha256:${sha256('person')}`);
+    await revoke({ token: `sha256:${sha256('person')}` });
     await vi.waitFor(async () => expect(await statuses('person')).toEqual([401, 401]));
     expect(await statuses('service')).toEqual([200, 200]);
   });
@@ -95,7 +91,7 @@ describe('at every replica', () => {
     expect(await statuses('opaque')).toEqual([200, 200]);
     issuer.tokens.delete('opaque');
     expect(await statuses('opaque')).toEqual([200, 200]);
-    await revoke('svc_1');
+    await revoke({ principal: 'svc_1' });
     await vi.waitFor(async () => expect(await statuses('opaque')).toEqual([401, 401]));
   });
 
@@ -112,7 +108,7 @@ describe('at every replica', () => {
 
 it('a replica that starts later has heard of it before its first request', async () => {
   const token = await issuer.sign();
-  await revoke(sha256(token));
+  await revoke({ token });
   await start(jwtSettings(issuer));
   expect(await statuses(token)).toEqual([401]);
   const client = new Redis(sharedRedisUrl());
@@ -131,23 +127,21 @@ it('a replica that was cut off hears of it when Redis is back', async () => {
   });
   expect(await statuses(token)).toEqual([200]);
   await redis.start();
-  await revoke(sha256(token), redis.url);
+  await revoke({ token }, redis.url);
   await untilStatuses(token, [401]);
   expect(await gateway.metrics()).toContain('weir_revocations_heard 1');
 });
 
 describe('the command', () => {
   it('says what it cannot do with the memory store', async () => {
-    const file = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1' });
-    const { code, stderr } = await runWeir(['revoke', 'person_1', '--config', file]);
-    expect(code).toBe(1);
-    expect(stderr).toContain('revocations travel through Redis');
+    const config = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1' });
+    const { failure } = await revokeHere({ config, principal: 'person_1' });
+    expect(failure).toContain('revocations travel through Redis');
   });
 
   it('refuses a time to remember that is none', async () => {
-    const file = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1', store: store() });
-    const { code, stderr } = await runWeir(['revoke', 'person_1', '--config', file, '--hours', 'ever']);
-    expect(code).toBe(1);
-    expect(stderr).toBe('--hours ever is not a number of hours above 0.\n');
+    const config = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1', store: store() });
+    const { failure } = await revokeHere({ config, principal: 'person_1', hours: 'ever' });
+    expect(failure).toBe('--hours takes a number above 0.');
   });
 });

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it, vi } from 'vitest';
-import { type Channel, listen, publish, type RemoteStoreSettings } from '../../src/store/redis-channel.ts';
+import { openRecord } from '../../src/store/redis/record.ts';
+import { type Channel, listen, type RemoteStoreSettings } from '../../src/store/redis-channel.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';
 import { startSentinel } from '../fixtures/redis-sentinel.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
@@ -42,6 +43,15 @@ const TOPOLOGIES: readonly Topology[] = [
   },
 ];
 
+async function publish(
+  settings: RemoteStoreSettings,
+  name: string,
+  text: string,
+  untilMs: number,
+): Promise<number> {
+  return openRecord(settings, name, (record) => record.publish({ text, untilMs }));
+}
+
 const SOON = { timeout: 10_000, interval: 20 };
 
 describe.each(TOPOLOGIES)('a channel of $kind', ({ start }) => {
@@ -73,6 +83,21 @@ describe.each(TOPOLOGIES)('a channel of $kind', ({ start }) => {
     const late = await ear(name);
     await late.channel.heard;
     expect([...late.heard]).toEqual(['lasting']);
+  });
+
+  it('writes again what the record has lost', async () => {
+    const { settings } = await started;
+    const name = `${uniquePrefix()}:1:revocations`;
+    const known = { text: 'known', untilMs: Date.now() + 60_000 };
+    const channel = listen(settings, name, {
+      message() {},
+      connected() {},
+      missingFrom: (record) => (record.has(known.text) ? [] : [known]),
+    });
+    open.push(channel);
+    await vi.waitFor(async () => {
+      expect(await openRecord(settings, name, (record) => record.read())).toEqual(['known']);
+    }, SOON);
   });
 
   it('tells nothing of another channel', async () => {

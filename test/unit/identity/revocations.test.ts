@@ -1,12 +1,17 @@
 import { expect, it } from 'vitest';
 import { readRevocation, readTarget, writeRevocation } from '../../../src/identity/revocation-message.ts';
-import { Revocations } from '../../../src/identity/revocations.ts';
+import { type Revocation, Revocations } from '../../../src/identity/revocations.ts';
 import { digestOfHex } from '../../../src/identity/token-digest.ts';
 
 const HEX = 'ab'.repeat(32);
 const DIGEST = digestOfHex(HEX);
 const token = { kind: 'token', digestHex: HEX } as const;
 const principal = { kind: 'principal', id: 'person_1' } as const;
+
+function orders<T>(items: readonly T[]): T[][] {
+  if (items.length === 0) return [[]];
+  return items.flatMap((item, at) => orders(items.toSpliced(at, 1)).map((rest) => [item, ...rest]));
+}
 
 it('a revoked token is covered until it need not be remembered', () => {
   const revocations = new Revocations();
@@ -35,11 +40,41 @@ it('listeners hear of each revocation once', () => {
   expect(heard).toEqual([token]);
 });
 
+it('of a revocation and its undoing the later one counts, in whatever order they arrive', () => {
+  const revoked = { revoked: token, atMs: 10, untilMs: 1000 };
+  const undone = { revoked: token, atMs: 20, untilMs: 1000, isUndone: true };
+  const again = { revoked: token, atMs: 30, untilMs: 1000 };
+  const atTheSameTime = { ...revoked, atMs: 20 };
+  const isCovered = (...messages: Revocation[]) => {
+    const revocations = new Revocations();
+    for (const message of messages) revocations.add(message, 50);
+    return revocations.covers(DIGEST, 'anybody', undefined, 50);
+  };
+  for (const order of orders([revoked, undone])) expect(isCovered(...order)).toBe(false);
+  for (const order of orders([revoked, undone, again])) expect(isCovered(...order)).toBe(true);
+  for (const order of orders([atTheSameTime, undone])) expect(isCovered(...order)).toBe(true);
+});
+
+it('an undone revocation is remembered for as long as the revocation would have been', () => {
+  const revocations = new Revocations();
+  const undone = { revoked: principal, atMs: 20, untilMs: 100, isUndone: true };
+  revocations.add({ revoked: principal, atMs: 10, untilMs: 100 }, 20);
+  revocations.add(undone, 20);
+  expect(revocations.remembered(99)).toEqual([undone]);
+  expect(revocations.remembered(100)).toEqual([]);
+});
+
 it('a message says what was written', () => {
   for (const revoked of [token, principal, { kind: 'principal', id: HEX } as const]) {
     const revocation = { revoked, atMs: 1, untilMs: 2 };
-    expect(readRevocation(writeRevocation(revocation))).toEqual(revocation);
+    for (const one of [revocation, { ...revocation, isUndone: true }])
+      expect(readRevocation(writeRevocation(one))).toEqual(one);
   }
+});
+
+it('a message that undoes has no kind: an older version must not read it as a revocation', () => {
+  const message = writeRevocation({ revoked: token, atMs: 1, untilMs: 2, isUndone: true });
+  expect(JSON.parse(message)).not.toHaveProperty('kind');
 });
 
 it('a digest is a token, with and without its mark and in any case; all else is a principal', () => {
