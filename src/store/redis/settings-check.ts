@@ -7,10 +7,9 @@ import type { ServerSetting, StoreObserver } from '../observer.ts';
  */
 export async function checkSettings(client: Redis, route: string, observer: StoreObserver): Promise<void> {
   try {
-    const memory = fieldsOf(await client.info('memory'));
-    const replication = fieldsOf(await client.info('replication'));
-    report('maxmemory-policy', evictionRisk(memory));
-    report('min-replicas', splitBrainRisk(replication));
+    const [memory, replication] = await Promise.all([client.info('memory'), client.info('replication')]);
+    report('maxmemory-policy', evictionRisk(fieldsOf(memory)));
+    report('min-replicas', splitBrainRisk(fieldsOf(replication)));
   } catch {
     // INFO is not allowed, or the connection ended, which is reported elsewhere.
   }
