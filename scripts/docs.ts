@@ -1,12 +1,14 @@
 /** `npm run docs`: makes everything anew that is generated from the schemas. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { withValuesTable } from './chart-readme.ts';
+import { platformDocument } from './platform-openapi/document.ts';
 import { withTables } from './reference.ts';
 import { valuesSchema } from './values-schema.ts';
 
 for (const file of ['README.md', 'docs/configuration.md']) {
   if (existsSync(file)) writeFileSync(file, withTables(readFileSync(file, 'utf8')));
 }
+writeFileSync('src/platform/openapi.yaml', platformDocument());
 writeFileSync('helm/weir/values.schema.json', valuesSchema());
 const readme = 'helm/weir/README.md';
 const values = readFileSync('helm/weir/values.yaml', 'utf8');

@@ -13,7 +13,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/gateway': ['src/domain', 'src/config', 'src/openapi', 'src/validation', 'src/store', 'src/identity'],
   'src/admin': ['src/domain', 'src/config', 'src/store', 'src/identity', 'src/gateway'],
   'src/replay': ['src/domain', 'src/config', 'src/openapi', 'src/store', 'src/gateway'],
-  'src/platform': ['src/domain'],
+  'src/platform': ['src/domain', 'src/openapi'],
   'src/commands': ['src'],
   src: ['src/commands'],
 };

@@ -2,13 +2,15 @@ import { type OpenDatabase, openDatabase } from './database/connect.ts';
 import { startRetention } from './database/retention.ts';
 import type { Database } from './database/schema.ts';
 import { readTokenKey } from './database/secrets.ts';
-import { seedDemoData } from './database/seed.ts';
 import { startRelay } from './deliveries/relay.ts';
 import { startDeliveries } from './deliveries/worker.ts';
+import { seedDemoData } from './demo/seed.ts';
 import { complianceHandlers } from './handlers/compliance.ts';
 import { deliveryHandlers } from './handlers/deliveries.ts';
+import { operationHandlers } from './handlers/operations.ts';
 import { paymentsHandlers } from './handlers/payments.ts';
 import { platformHandlers } from './handlers/platform.ts';
+import { resourceHandlers } from './handlers/resources.ts';
 import { searchHandlers } from './handlers/search.ts';
 import type { Services } from './handlers/services.ts';
 import { subscriptionHandlers } from './handlers/subscriptions.ts';
@@ -87,6 +89,8 @@ async function serve(settings: PlatformSettings, database: OpenDatabase): Promis
 
 function handlersOf(services: Services) {
   return {
+    ...resourceHandlers(services),
+    ...operationHandlers(services),
     ...platformHandlers(services),
     ...subscriptionHandlers(services),
     ...deliveryHandlers(services),

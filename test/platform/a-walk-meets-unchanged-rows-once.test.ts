@@ -5,7 +5,6 @@ import type { Database } from '../../src/platform/database/schema.ts';
 import type { Call } from '../../src/platform/http/call.ts';
 import { readPage } from '../../src/platform/lists/page.ts';
 import { resourceList } from '../../src/platform/lists/resource-list.ts';
-import { ofAccount } from '../../src/platform/lists/scope.ts';
 import { createTokenSealer, type TokenSealer } from '../../src/platform/lists/token.ts';
 import { resourceRow } from '../../src/platform/resources/resources.ts';
 import { databases, type OpenTestDatabase } from './fixtures/databases.ts';
@@ -74,7 +73,7 @@ class ChangingList {
     let token = '';
     for (let page = 0; page === 0 || token !== ''; page++) {
       const call = this.call({ 'page[size]': size, ...(token && { 'page[token]': token }) });
-      const body = await readPage(sealer, call, resourceList(this.#db, call, 'Payee', ofAccount));
+      const body = await readPage(sealer, call, resourceList(this.#db, call, 'Payee'));
       met.push(...body.data.map((row) => (row as { id: string }).id));
       token = body.pagination.nextPageToken;
       for (const one of changes[page] ?? []) await this.apply(one);

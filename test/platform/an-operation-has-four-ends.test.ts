@@ -34,7 +34,7 @@ describe.each(databases)('on $name', ({ open }) => {
     await place.close();
   });
   beforeEach(async () => {
-    const body = await acceptOperation(database.db, NO_JOBS, CALLER, 'Test', {}, BEGIN);
+    const body = await acceptOperation(database.db, NO_JOBS, CALLER, { type: 'Test', input: {} }, BEGIN);
     operationId = String(body.id);
   });
 

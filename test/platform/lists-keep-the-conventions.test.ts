@@ -104,12 +104,26 @@ describe.each(databases)('on $name', (database) => {
     }
   });
 
+  test('event types are paged and filtered like every list', async () => {
+    const path = '/v3/platform/webhook-event-types';
+    const whole = (await client.get(path)).body;
+    expect([whole.pagination.nextPageToken, whole.data.length]).toEqual(['', whole.pagination.totalSize]);
+    const walked = await client.walk(`${path}?page[size]=25`);
+    expect(walked).toEqual(whole.data);
+    const ofInvoices = await client.get(`${path}?filter[resource][eq]=Invoice&page[size]=3`);
+    expect([ofInvoices.body.data.length, ofInvoices.body.pagination.totalSize]).toEqual([3, 5]);
+    const planned = await client.walk(`${path}?filter[availableForSubscription][eq]=false`);
+    expect(planned).toEqual(whole.data.filter(({ contractStatus }) => contractStatus === 'Planned'));
+    for (const query of ['page[size]=0', 'page[size]=101', 'limit=3', 'page[token]=x'])
+      expect((await client.get(`${path}?${query}`)).status, query).toBe(422);
+  });
+
   test('a request that did not come through the gateway is 401', async () => {
     expect((await platform.as({}).get('/v3/payments/payees')).status).toBe(401);
   });
 
   test('a method that a path does not have is 405 with those that it has; a body that is not JSON is 400', async () => {
-    const wrong = await client.send('DELETE', '/v3/payments/payees');
+    const wrong = await client.send('DELETE', '/v3/payments/mandates');
     expect([wrong.status, wrong.body.code, wrong.headers.get('allow')]).toEqual([
       405,
       'MethodNotAllowed',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ACCT_1, ACCT_2, trigger } from './fixtures/client.ts';
+import { ACCT_1, ACCT_2, ACCT_3, trigger } from './fixtures/client.ts';
 import { databases } from './fixtures/databases.ts';
 import { usePlatform } from './fixtures/platform.ts';
 
@@ -42,5 +42,39 @@ describe.each(databases)('on $name', (database) => {
     const late = await client.get(page);
     expect([late.status, late.body.code]).toEqual([404, 'ResourceNotFound']);
     expect((await client.get('/v3/search/invoices?page[mode]=materialized')).status).toBe(200);
+  });
+
+  test('a walk that repeats the identical request with the page token stays in its snapshot', async () => {
+    const client = platform.as(ACCT_1);
+    const search = '/v3/search/payees?page[mode]=materialized&page[size]=7';
+    const first = await client.get(search);
+    const ids = (await client.walk(search)).map(({ id }) => id);
+    expect([ids.length, new Set(ids).size]).toEqual([60, 60]);
+    const second = await client.get(`${search}&page[token]=${first.body.pagination.nextPageToken}`);
+    expect(second.body.pagination.resultSetId).toBe(first.body.pagination.resultSetId);
+    const other = (await client.get(search)).body.pagination.resultSetId;
+    const mixed = `${search}&page[token]=${first.body.pagination.nextPageToken}&page[resultSetId]=${other}`;
+    expect((await client.get(mixed)).status).toBe(422);
+    nowMs += 600_001;
+    const late = await client.get(`${search}&page[token]=${first.body.pagination.nextPageToken}`);
+    expect([late.status, late.body.code]).toEqual([404, 'ResourceNotFound']);
+  });
+
+  test('a token that does not open leaves no snapshot, and an Account has twenty at most, the oldest making way', async () => {
+    const client = platform.as(ACCT_3);
+    const search = '/v3/search/payables?page[mode]=materialized&page[size]=1';
+    const live = await client.get('/v3/search/payables?page[size]=1');
+    const pageOf = (id: string) => client.get(`${search}&page[resultSetId]=${id}`);
+    const made: string[] = [];
+    for (let i = 0; i < 20; i++) {
+      made.push((await client.get(search)).body.pagination.resultSetId);
+      nowMs += 1;
+    }
+    for (const token of ['nonsense', live.body.pagination.nextPageToken])
+      expect((await client.get(`${search}&page[token]=${token}`)).status).toBe(422);
+    for (const id of made) expect((await pageOf(id)).status).toBe(200);
+    await client.get(search);
+    expect((await pageOf(made[0] ?? '')).status).toBe(404);
+    expect((await pageOf(made[1] ?? '')).status).toBe(200);
   });
 });

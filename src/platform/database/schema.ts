@@ -25,11 +25,13 @@ export interface Tables {
     updated_at: Date;
   };
   operations: {
+    sequence: Generated<string>;
     id: string;
     type: string;
     account_id: string;
     principal_id: string;
     person_id: string | null;
+    external_id: string | null;
     status: string;
     input: JSONColumnType<Record<string, unknown>>;
     result: JSONColumnType<Record<string, unknown> | null, string | null, string | null>;
@@ -91,7 +93,7 @@ export interface Tables {
     response_status: number | null;
     error: string | null;
   };
-  search_snapshots: { id: string; query: string; total_size: number; expires_at: Date };
+  search_snapshots: { id: string; account_id: string; query: string; total_size: number; expires_at: Date };
   search_snapshot_rows: {
     snapshot_id: string;
     position: string;

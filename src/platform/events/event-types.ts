@@ -1,6 +1,5 @@
-import { type CatalogResource, moneyCatalog } from './catalog.ts';
-import { complianceCatalog } from './catalog-compliance.ts';
-import { platformCatalog, reservedTypes } from './catalog-platform.ts';
+import { catalog } from '../catalog/catalog.ts';
+import { reservedTypes } from '../catalog/reserved.ts';
 
 /** One record of `GET /v3/platform/webhook-event-types` (contract section 2.2). */
 export interface EventType {
@@ -14,12 +13,6 @@ export interface EventType {
   readonly allowedRoutingSubjectTypes: readonly string[];
   readonly description: string;
 }
-
-const catalog: Readonly<Record<string, CatalogResource>> = {
-  ...moneyCatalog,
-  ...complianceCatalog,
-  ...platformCatalog,
-};
 
 /** Every event type: the 111 published ones in the catalog's order, then the reserved ones. */
 export const eventTypes: readonly EventType[] = [
@@ -58,9 +51,4 @@ const byName = new Map(eventTypes.map((type) => [type.type, type]));
 /** The record of a published or reserved name; undefined for a name that the catalog does not hold. */
 export function findEventType(name: string): EventType | undefined {
   return byName.get(name);
-}
-
-/** The catalog's entry of a resource that publishes events; undefined for others. */
-export function findCatalogResource(resource: string): CatalogResource | undefined {
-  return catalog[resource];
 }

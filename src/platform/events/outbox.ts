@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { findCatalogResource } from '../catalog/catalog.ts';
+import type { Scope } from '../catalog/resource.ts';
 import type { Database } from '../database/schema.ts';
-import type { Scope } from './catalog.ts';
-import { findCatalogResource } from './event-types.ts';
 
 export interface Recipient {
   readonly scope: Scope;

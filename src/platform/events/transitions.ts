@@ -1,7 +1,8 @@
 import type { Selectable } from 'kysely';
+import { findCatalogResource } from '../catalog/catalog.ts';
 import type { Database, Tables } from '../database/schema.ts';
 import { invalid, notFound } from '../http/problems.ts';
-import { findCatalogResource, findEventType } from './event-types.ts';
+import { findEventType } from './event-types.ts';
 import { type Recipient, writeOccurrence } from './outbox.ts';
 
 export type Resource = Selectable<Tables['resources']>;
@@ -40,8 +41,7 @@ export async function recordTransition(
     const what = resource.kind.toLowerCase();
     throw invalid('status', `is ${resource.status}, which is final for this ${what}; create a new ${what}`);
   }
-  const events = { ...resource.events, [timestampName(part)]: at.toISOString() };
-  const status = KEEPS_STATUS.has(part) ? resource.status : part;
+  const { status, events } = afterPart(resource, part, at);
   await db
     .updateTable('resources')
     .set({ status, events: JSON.stringify(events), updated_at: at })
@@ -51,6 +51,14 @@ export async function recordTransition(
   if (findEventType(`${resource.kind}.${part}`)?.availableForSubscription)
     await report(db, changed, transition);
   return changed;
+}
+
+/** Status and timestamps after an event part (contract section 2.5). */
+export function afterPart({ status, events }: Pick<Resource, 'status' | 'events'>, part: string, at: Date) {
+  return {
+    status: KEEPS_STATUS.has(part) ? status : part,
+    events: { ...events, [timestampName(part)]: at.toISOString() },
+  };
 }
 
 /** The resource as it is now, kept as it is for everyone else until `db`'s transaction ends. */
@@ -99,6 +107,7 @@ function recipientsOf(resource: Resource): Recipient[] {
   ].flatMap(({ scope, id }) => (id === null ? [] : [{ scope, id }]));
 }
 
-function timestampName(part: string): string {
+/** `paidAt` for `Paid`. */
+export function timestampName(part: string): string {
   return `${part.charAt(0).toLowerCase()}${part.slice(1)}At`;
 }

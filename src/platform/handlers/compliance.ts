@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
+import { newId } from '../catalog/catalog.ts';
+import type { Database } from '../database/schema.ts';
 import { recordTransition } from '../events/transitions.ts';
 import type { Handlers } from '../http/routes.ts';
-import { ofAccount } from '../lists/scope.ts';
-import { findOwnedResource, insertResource, resourceBody } from '../resources/resources.ts';
-import { listOf, ok, pathId, readOf, type Services } from './services.ts';
+import { findOwnedResource, insertResource, resourceBody, updateFields } from '../resources/resources.ts';
+import { ok, pathId, type Services } from './services.ts';
 
 interface VaultFileBody {
   readonly name?: string;
@@ -14,13 +14,11 @@ interface VaultFileBody {
 export function complianceHandlers(services: Services): Handlers {
   const { now } = services.settings;
   return {
-    listVaultFiles: listOf(services, 'VaultFile', ofAccount),
-    getVaultFile: readOf('VaultFile', 'vaultFileId'),
     async createVaultFile(call, db) {
       const { name, externalId = null } = call.body as VaultFileBody;
       const at = now();
       const file = await insertResource(db, {
-        id: `file_${randomUUID()}`,
+        id: newId('VaultFile'),
         kind: 'VaultFile',
         status: 'Stored',
         account_id: call.caller.accountId,
@@ -32,13 +30,9 @@ export function complianceHandlers(services: Services): Handlers {
     },
     async updateVaultFile(call, db) {
       const file = await findOwnedResource(db, call.caller, 'VaultFile', pathId(call, 'vaultFileId'));
-      const { name = file.fields.name, externalId = file.external_id } = call.body as VaultFileBody;
-      const fields = { ...file.fields, name };
-      await db
-        .updateTable('resources')
-        .set({ fields: JSON.stringify(fields), external_id: externalId })
-        .where('id', '=', file.id)
-        .execute();
+      const { name, externalId } = call.body as VaultFileBody;
+      if (name !== undefined) await updateFields(db, file.id, { name });
+      if (externalId !== undefined) await setExternalId(db, file.id, externalId);
       return ok(resourceBody(await recordTransition(db, file, { part: 'Updated', at: now() })));
     },
     async submitTaxForm(call, db) {
@@ -48,4 +42,8 @@ export function complianceHandlers(services: Services): Handlers {
       return ok(resourceBody(await recordTransition(db, form, { part: 'Submitted', at: now() })));
     },
   };
+}
+
+async function setExternalId(db: Database, id: string, externalId: string): Promise<void> {
+  await db.updateTable('resources').set({ external_id: externalId }).where('id', '=', id).execute();
 }

@@ -23,9 +23,7 @@ export function deliveryHandlers({ sealer, settings }: Services): Handlers {
     async listWebhookDeliveries(call, db) {
       const { id } = await findSubscription(db, call);
       const status = call.query['filter[status][eq]'];
-      return ok(
-        await readPage(sealer, call, deliveryList(db, id, status), { onStaleToken: 'reject', boundTo: id }),
-      );
+      return ok(await readPage(sealer, call, deliveryList(db, id, status), { boundTo: id }));
     },
     async getWebhookDelivery(call, db) {
       const delivery = await findDelivery(

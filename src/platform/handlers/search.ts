@@ -1,8 +1,10 @@
+import type { Database } from '../database/schema.ts';
+import type { Call } from '../http/call.ts';
+import { invalid } from '../http/problems.ts';
 import type { Handler, Handlers } from '../http/routes.ts';
-import { readPage } from '../lists/page.ts';
+import { openPageToken, readPage } from '../lists/page.ts';
 import { resourceList } from '../lists/resource-list.ts';
-import { ofAccount } from '../lists/scope.ts';
-import { createSnapshot, findSnapshot, snapshotList } from '../search/snapshots.ts';
+import { createSnapshot, findSnapshot, type Snapshot, snapshotList } from '../search/snapshots.ts';
 import { ok, type Services } from './services.ts';
 
 /** `/v3/search/…`: live results without a count, or a snapshot with one (contract section 4.2). */
@@ -14,19 +16,39 @@ export function searchHandlers(services: Services): Handlers {
   };
 }
 
-function searchOf({ sealer, settings }: Services, kind: string): Handler {
+/** A token of a snapshot does not open on the live search, nor the other way round. */
+const MATERIALIZED = { boundTo: 'materialized' };
+
+function searchOf(services: Services, kind: string): Handler {
+  const { sealer } = services;
   return async (call, db) => {
     const { 'page[mode]': mode, 'page[resultSetId]': resultSetId } = call.query;
     if (mode !== 'materialized' && resultSetId === undefined) {
-      return ok(await readPage(sealer, call, resourceList(db, call, kind, ofAccount, true)));
+      return ok(await readPage(sealer, call, resourceList(db, call, kind, true)));
     }
-    const now = settings.now();
-    const snapshot =
-      resultSetId === undefined
-        ? await createSnapshot(db, call, kind, settings.snapshotLifetimeSeconds, now)
-        : await findSnapshot(db, call, String(resultSetId), now);
-    const rules = { onStaleToken: 'reject', boundTo: snapshot.id } as const;
+    const snapshot = await snapshotOf(services, call, db, kind);
+    const rules = { ...MATERIALIZED, version: snapshot.id };
     const page = await readPage(sealer, call, snapshotList(db, snapshot), rules);
     return ok({ ...page, pagination: { ...page.pagination, resultSetId: snapshot.id } });
   };
+}
+
+/** The snapshot that the page token or `page[resultSetId]` names, or a new one. */
+async function snapshotOf(
+  { sealer, settings }: Services,
+  call: Call,
+  db: Database,
+  kind: string,
+): Promise<Snapshot> {
+  const resultSetId = call.query['page[resultSetId]'];
+  // First of all: a token that does not open leaves no snapshot behind.
+  const ofToken = openPageToken(sealer, call, MATERIALIZED)?.version;
+  if (ofToken !== undefined && resultSetId !== undefined && ofToken !== resultSetId) {
+    throw invalid('page[token]', 'belongs to another result set');
+  }
+  const id = ofToken ?? resultSetId;
+  const now = settings.now();
+  return id === undefined
+    ? createSnapshot(db, call, kind, settings.snapshotLifetimeSeconds, now)
+    : findSnapshot(db, call, String(id), now);
 }

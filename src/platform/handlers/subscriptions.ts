@@ -1,9 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Selectable } from 'kysely';
+import type { Scope } from '../catalog/resource.ts';
 import type { Database, Tables } from '../database/schema.ts';
 import { refusalOfUrl } from '../deliveries/addresses.ts';
 import { hastenDeliveries } from '../deliveries/queue.ts';
-import type { Scope } from '../events/catalog.ts';
 import { checkSubscribedEvents } from '../events/subscribed.ts';
 import type { Call } from '../http/call.ts';
 import { invalid, notFound } from '../http/problems.ts';

@@ -1,6 +1,7 @@
-import { randomUUID } from 'node:crypto';
+import { exampleFields, findCatalogResource, newId } from '../catalog/catalog.ts';
+import type { Scope } from '../catalog/resource.ts';
 import type { Database } from '../database/schema.ts';
-import { findCatalogResource, findEventType } from '../events/event-types.ts';
+import { findEventType } from '../events/event-types.ts';
 import { type Resource, recordTransition } from '../events/transitions.ts';
 import type { ActingCaller } from '../http/call.ts';
 import { invalid, PlatformError } from '../http/problems.ts';
@@ -47,7 +48,7 @@ export function triggerHandlers({ settings }: Services): Handlers {
   };
 }
 
-/** A resource that belongs to every scope that can receive the kind's events. */
+/** A resource that belongs to every scope that can receive the kind's events, with the members of the catalog. */
 async function makeUp(
   db: Database,
   caller: ActingCaller,
@@ -56,23 +57,55 @@ async function makeUp(
   at: Date,
 ): Promise<Resource> {
   const entry = findCatalogResource(kind);
-  const receives = (scope: 'Account' | 'Organization' | 'Person') => entry?.scopes.includes(scope) === true;
+  if (!entry) throw new Error(`The catalog has no resource "${kind}".`);
   checkRecipient(kind, caller);
-  const parent =
-    kind === 'InvoicePayment' ? await makeUp(db, caller, 'Invoice', counterpartyAccountId, at) : undefined;
+  const counterparty = entry.bothParties ? await counterpartyOf(db, caller, counterpartyAccountId) : null;
+  const parent = entry.parent
+    ? await makeUp(db, caller, entry.parent, counterparty ?? undefined, at)
+    : undefined;
+  const receives = (scope: Scope) => entry.scopes.includes(scope);
   return insertResource(db, {
-    id: `${kind.toLowerCase()}_${randomUUID()}`,
+    id: newId(kind),
     kind,
     status: 'Created',
     external_id: `triggered-${at.getTime()}`,
     account_id: receives('Account') ? caller.accountId : null,
-    counterparty_account_id: entry?.bothParties ? (counterpartyAccountId ?? null) : null,
+    counterparty_account_id: counterparty,
     organization_id: receives('Organization') ? (caller.organizationId ?? null) : null,
     person_id: receives('Person') ? (caller.personId ?? null) : null,
-    ...(parent && { parent: { type: 'Invoice', id: parent.id } }),
-    fields: { isTriggered: true },
+    ...(parent && { parent: { type: parent.kind, id: parent.id } }),
+    fields: exampleFields(entry),
     at,
   });
+}
+
+/** The other party that the request names, or else one that the acting Account deals with already. */
+async function counterpartyOf(
+  db: Database,
+  { accountId }: ActingCaller,
+  named: string | undefined,
+): Promise<string> {
+  if (named === accountId) throw invalid('counterpartyAccountId', 'is the acting Account itself');
+  if (named !== undefined) return named;
+  const dealings = await db
+    .selectFrom('resources')
+    .select('counterparty_account_id as id')
+    .where('kind', '=', 'Payable')
+    .where('account_id', '=', accountId)
+    .where('counterparty_account_id', 'is not', null)
+    .limit(1)
+    .executeTakeFirst();
+  const account =
+    dealings ??
+    (await db
+      .selectFrom('resources')
+      .select('id')
+      .where('kind', '=', 'Account')
+      .where('id', '<>', accountId)
+      .limit(1)
+      .executeTakeFirst());
+  if (!account?.id) throw invalid('counterpartyAccountId', 'is missing, and no other Account is known');
+  return account.id;
 }
 
 /** 422 for an event whose only kind of recipient the caller is not. */

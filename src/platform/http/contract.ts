@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { parse } from 'yaml';
+import { fileURLToPath } from 'node:url';
+import { CORE_SCHEMA, load } from 'js-yaml';
+import { resolveReference } from '../../openapi/references.ts';
 
 type Json = { readonly [key: string]: unknown };
 
@@ -19,9 +21,11 @@ export interface ContractOperation {
   };
 }
 
+const DOCUMENT = fileURLToPath(new URL('../openapi.yaml', import.meta.url));
+
 /** Reads openapi.yaml, which ships beside this code; the gateway prices and validates with the same file. */
 export function loadContract(): ContractOperation[] {
-  const document = parse(readFileSync(new URL('../openapi.yaml', import.meta.url), 'utf8')) as Json;
+  const document = load(readFileSync(DOCUMENT, 'utf8'), { schema: CORE_SCHEMA }) as Json;
   return Object.entries(document.paths as Json).flatMap(([path, item]) =>
     METHODS.flatMap((method) => {
       const operation = (item as Json)[method] as Json | undefined;
@@ -76,8 +80,8 @@ function resolve(document: Json, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const reference = (value as Json).$ref;
   if (typeof reference === 'string') {
-    const path = reference.slice('#/'.length).split('/');
-    const target = path.reduce<unknown>((node, key) => (node as Json | undefined)?.[key], document);
+    const words = resolveReference(reference, DOCUMENT)?.words;
+    const target = words?.reduce<unknown>((node, key) => (node as Json | undefined)?.[key], document);
     if (target === undefined) throw new Error(`openapi.yaml: ${reference} points at nothing.`);
     return resolve(document, target);
   }

@@ -1,5 +1,4 @@
-import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
-import type { Tables } from '../database/schema.ts';
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Call } from '../http/call.ts';
 import { invalid } from '../http/problems.ts';
 
@@ -31,15 +30,15 @@ export function readFilters(call: Call): Filter[] {
     .sort((a, b) => (a.field + a.operator < b.field + b.operator ? -1 : 1));
 }
 
-/** The filters as one condition on `resources`; a field that is no column is a member of `fields`. */
-export function matchesFilters(filters: readonly Filter[]) {
-  return (where: ExpressionBuilder<Tables, 'resources'>) => where.and(filters.map(toCondition));
+/** The filters as one condition on `resources` or `operations`; a field that is no column is a member of `fields`. */
+export function matchesFilters(filters: readonly Filter[]): RawBuilder<SqlBool> {
+  return sql<SqlBool>`(${sql.join([sql`true`, ...filters.map(toCondition)], sql` and `)})`;
 }
 
-function toCondition({ field, operator, value }: Filter): RawBuilder<boolean> {
+function toCondition({ field, operator, value }: Filter): RawBuilder<SqlBool> {
   if (operator === 'contains') {
     const pattern = `%${value.replaceAll(/[\\%_]/g, (sign) => `\\${sign}`)}%`;
-    return sql<boolean>`${columnOf(field)} ilike ${pattern}`;
+    return sql<SqlBool>`${columnOf(field)} ilike ${pattern}`;
   }
   const comparison = COMPARISONS[operator];
   if (!comparison)
@@ -47,7 +46,7 @@ function toCondition({ field, operator, value }: Filter): RawBuilder<boolean> {
   const operand = field.endsWith('At')
     ? sql`${toTime({ field, operator, value })}::timestamptz`
     : sql`${value}`;
-  return sql<boolean>`${columnOf(field)} ${comparison} ${operand}`;
+  return sql<SqlBool>`${columnOf(field)} ${comparison} ${operand}`;
 }
 
 /** A filter's value as a time that PostgreSQL reads as a client does; 422 for one before the year 1. */
@@ -57,17 +56,18 @@ export function toTime({ field, operator, value }: Filter): string {
   throw invalid(`filter[${field}][${operator}]`, 'is not a time that can be compared');
 }
 
+const COLUMNS: Readonly<Record<string, string>> = {
+  status: 'status',
+  externalId: 'external_id',
+  accountId: 'account_id',
+  createdAt: 'created_at',
+  updatedAt: 'updated_at',
+  // Of operations.
+  type: 'type',
+};
+
 function columnOf(field: string): RawBuilder<unknown> {
-  switch (field) {
-    case 'status':
-      return sql.ref('resources.status');
-    case 'externalId':
-      return sql.ref('resources.external_id');
-    case 'createdAt':
-      return sql.ref('resources.created_at');
-    case 'updatedAt':
-      return sql.ref('resources.updated_at');
-    default:
-      return sql`resources.fields ->> ${field}`;
-  }
+  const column = COLUMNS[field];
+  if (column !== undefined) return sql.ref(column);
+  return field === 'parentId' ? sql`parent ->> 'id'` : sql`fields ->> ${field}`;
 }

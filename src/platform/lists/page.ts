@@ -15,14 +15,24 @@ export interface ListSource<Row> {
 
 export interface ListRules {
   /** What a token that is stale, forged or of another query leads to (contract section 4.1 rule 6). */
-  readonly onStaleToken: 'reject' | 'restart';
+  readonly onStaleToken?: 'restart';
   /** Added to what a token belongs to, where the operation, the Account and the filters do not say it all. */
   readonly boundTo?: string;
+  /** Sealed into the tokens: which of several versions of the list they continue. */
+  readonly version?: string;
+  /** Results on a page where the request does not say. */
+  readonly defaultSize?: number;
 }
 
 export interface ListBody {
   readonly data: readonly unknown[];
   readonly pagination: { readonly nextPageToken: string; readonly totalSize?: number };
+}
+
+/** Where a page begins, as its token says. */
+export interface PageStart {
+  readonly afterKey: string;
+  readonly version: string | undefined;
 }
 
 const DEFAULT_SIZE = 25;
@@ -35,32 +45,35 @@ export async function readPage<Row>(
   sealer: TokenSealer,
   call: Call,
   source: ListSource<Row>,
-  rules: ListRules = { onStaleToken: 'reject' },
+  rules: ListRules = {},
 ): Promise<ListBody> {
-  const size = Number(call.query['page[size]'] ?? DEFAULT_SIZE);
-  const query = JSON.stringify([
-    call.operationId,
-    call.caller.accountId,
-    readFilters(call),
-    rules.boundTo ?? '',
-  ]);
-  const start = startOf(sealer, call, query, rules);
-  const [rows, totalSize] = await Promise.all([source.fetch(start, size + 1), source.count?.()]);
+  const size = Number(call.query['page[size]'] ?? rules.defaultSize ?? DEFAULT_SIZE);
+  const afterKey = openPageToken(sealer, call, rules)?.afterKey ?? '0';
+  const [rows, totalSize] = await Promise.all([source.fetch(afterKey, size + 1), source.count?.()]);
   const data = rows.slice(0, size);
   const last = data.at(-1);
-  const nextPageToken =
-    last !== undefined && rows.length > size ? sealer.seal([source.keyOf(last)], query) : '';
+  const { version } = rules;
+  const seal = (key: string) =>
+    sealer.seal(version === undefined ? [key] : [key, version], queryOf(call, rules));
   return {
     data: data.map((row) => source.toBody(row)),
-    pagination: { nextPageToken, ...(totalSize !== undefined && { totalSize }) },
+    pagination: {
+      nextPageToken: last !== undefined && rows.length > size ? seal(source.keyOf(last)) : '',
+      ...(totalSize !== undefined && { totalSize }),
+    },
   };
 }
 
-function startOf(sealer: TokenSealer, call: Call, query: string, rules: ListRules): string {
+/** What the request's page token says; undefined without one. 422 when it is stale, unless the list starts again then. */
+export function openPageToken(sealer: TokenSealer, call: Call, rules: ListRules): PageStart | undefined {
   const token = call.query['page[token]'];
-  if (token === undefined) return '0';
-  const [key] = sealer.open(String(token), query) ?? [];
-  if (key !== undefined) return key;
-  if (rules.onStaleToken === 'restart') return '0';
+  if (token === undefined) return undefined;
+  const [afterKey, version] = sealer.open(String(token), queryOf(call, rules)) ?? [];
+  if (afterKey !== undefined) return { afterKey, version };
+  if (rules.onStaleToken === 'restart') return undefined;
   throw invalid('page[token]', 'has expired or belongs to another query; start again without it');
+}
+
+function queryOf(call: Call, { boundTo = '' }: ListRules): string {
+  return JSON.stringify([call.operationId, call.caller.accountId, readFilters(call), boundTo]);
 }

@@ -1,18 +1,32 @@
+import { sql } from 'kysely';
 import type { Database } from '../database/schema.ts';
 import type { Resource } from '../events/transitions.ts';
 import type { Call } from '../http/call.ts';
 import { resourceBody } from '../resources/resources.ts';
+import { visibilityOf } from '../resources/visibility.ts';
 import { matchesFilters, readFilters } from './filters.ts';
 import type { ListSource } from './page.ts';
-import type { ListScope } from './scope.ts';
 
-/** The resources of a kind that the caller sees and that match the request's filters, oldest first. */
-export function selectResources(db: Database, call: Call, kind: string, scope: ListScope) {
-  return db
-    .selectFrom('resources')
-    .where('kind', '=', kind)
-    .where((where) => scope(where, call))
-    .where(matchesFilters(readFilters(call)));
+/** The resources of a kind that the caller sees and that match the request's filters; oldest first where `limit` is given. */
+export function selectResources(
+  db: Database,
+  call: Call,
+  kind: string,
+  page?: { readonly afterKey: string; readonly limit: number },
+) {
+  const filters = readFilters(call);
+  // One query for each way to see a resource, so that each of them is a range of an index in the list's order.
+  const ways = visibilityOf(kind, call.caller).map(({ column, id }) => {
+    const way = db
+      .selectFrom('resources')
+      .selectAll()
+      .where('kind', '=', kind)
+      .where(column, '=', id)
+      .where(matchesFilters(filters));
+    if (!page) return sql`(${way})`;
+    return sql`(${way.where('sequence', '>', page.afterKey).orderBy('sequence').limit(page.limit)})`;
+  });
+  return sql<Resource>`(${sql.join(ways, sql` union `)})`.as<'found'>('found');
 }
 
 /** A list of resources, with its number of matches unless `isCountless`. */
@@ -20,18 +34,22 @@ export function resourceList(
   db: Database,
   call: Call,
   kind: string,
-  scope: ListScope,
   isCountless = false,
 ): ListSource<Resource> {
-  const select = () => selectResources(db, call, kind, scope);
   return {
     fetch: (afterKey, limit) =>
-      select().selectAll().where('sequence', '>', afterKey).orderBy('sequence').limit(limit).execute(),
+      db
+        .selectFrom(selectResources(db, call, kind, { afterKey, limit }))
+        .selectAll()
+        .orderBy('sequence')
+        .limit(limit)
+        .execute(),
     keyOf: (row) => String(row.sequence),
     toBody: resourceBody,
     ...(!isCountless && {
       async count() {
-        const row = await select()
+        const row = await db
+          .selectFrom(selectResources(db, call, kind))
           .select((fn) => fn.fn.countAll().as('count'))
           .executeTakeFirstOrThrow();
         return Number(row.count);

@@ -12,11 +12,13 @@ export interface OperationOutcome {
 }
 
 /** The AsyncOperation, as `GET /v3/platform/operations/{operationId}` gives it. */
-export function operationBody(operation: Operation): Record<string, unknown> {
+export function operationBody(operation: Omit<Operation, 'sequence'>): Record<string, unknown> {
   return {
     id: operation.id,
     type: operation.type,
     status: operation.status,
+    ...(operation.external_id !== null && { externalId: operation.external_id }),
+    accountId: operation.account_id,
     ...(operation.result && { result: operation.result }),
     ...(operation.error && { error: operation.error }),
     createdAt: operation.created_at.toISOString(),

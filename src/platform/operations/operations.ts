@@ -1,27 +1,35 @@
-import { randomUUID } from 'node:crypto';
+import { newId } from '../catalog/catalog.ts';
 import type { Database } from '../database/schema.ts';
 import { writeOccurrence } from '../events/outbox.ts';
+import { timestampName } from '../events/transitions.ts';
 import type { ActingCaller } from '../http/call.ts';
 import type { Jobs } from '../jobs/queue.ts';
 import { type Operation, type OperationOutcome, operationBody } from './operation.ts';
 
 export const OPERATION_QUEUE = 'operations';
 
+export interface NewOperation {
+  readonly type: string;
+  readonly input: Readonly<Record<string, unknown>>;
+  /** Of the one resource that it acts on. */
+  readonly externalId?: string | null;
+}
+
 /** Writes a new operation, its event and its job, with `db`'s transaction, and gives the body of the 202. */
 export async function acceptOperation(
   db: Database,
   jobs: Jobs,
   caller: ActingCaller,
-  type: string,
-  input: Readonly<Record<string, unknown>>,
+  { type, input, externalId = null }: NewOperation,
   now: Date,
 ): Promise<Record<string, unknown>> {
-  const operation: Operation = {
-    id: `op_${randomUUID()}`,
+  const operation: Omit<Operation, 'sequence'> = {
+    id: newId('Operation'),
     type,
     account_id: caller.accountId,
     principal_id: caller.principalId,
     person_id: caller.personId ?? null,
+    external_id: externalId,
     status: 'Pending',
     input,
     result: null,
@@ -48,8 +56,7 @@ export async function finishOperation(
   now: Date,
 ): Promise<void> {
   const part = outcome.status;
-  const name = `${part.charAt(0).toLowerCase()}${part.slice(1)}At`;
-  const events = { ...operation.events, [name]: now.toISOString() };
+  const events = { ...operation.events, [timestampName(part)]: now.toISOString() };
   await db
     .updateTable('operations')
     .set({
@@ -64,11 +71,15 @@ export async function finishOperation(
   await report(db, { ...operation, status: part }, part, now);
 }
 
-function report(db: Database, operation: Operation, part: string, at: Date): Promise<void> {
+function report(db: Database, operation: Omit<Operation, 'sequence'>, part: string, at: Date): Promise<void> {
   return writeOccurrence(db, {
     type: `Operation.${part}`,
     at,
-    data: { id: operation.id, status: operation.status },
+    data: {
+      id: operation.id,
+      status: operation.status,
+      ...(operation.external_id !== null && { externalId: operation.external_id }),
+    },
     accountId: operation.account_id,
     recipients: [
       { scope: 'Account', id: operation.account_id },

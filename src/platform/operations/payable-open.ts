@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { newId } from '../catalog/catalog.ts';
 import type { Database } from '../database/schema.ts';
 import { lockResource, type Resource, recordTransition } from '../events/transitions.ts';
 import { invalid } from '../http/problems.ts';
@@ -10,30 +10,31 @@ import type { OperationWork } from './run.ts';
 export const SETTLEMENT_QUEUE = 'settlements';
 export const PAYABLE_OPEN = 'Payable.Open';
 
-/** Throws a 422 when the payable can no longer be opened. */
+/** Throws a 422 when the payable can no longer be opened: `Returned` is the only end (contract section 3 rule 1). */
 export function checkOpenable(payable: Resource): void {
-  if (payable.status === 'Draft' || payable.status === 'Open' || payable.status === 'Paid') return;
+  if (payable.status !== 'Returned') return;
   throw invalid('payableId', `names a payable that is ${payable.status}; create a new payable`);
 }
 
 /**
  * Opens a payable: money starts to move, and a settlement job lets it arrive later. A payable that is open or paid
- * already is left as it is, so opening twice pays once.
+ * already is left as it is, so opening twice pays once; one that was paid in part is opened again for the rest.
  */
 export function openPayableWork(jobs: Jobs, settlementSeconds: number): OperationWork {
   return async (db, operation, now) => {
     const payable = await lockResource(db, String(operation.input.payableId));
     checkOpenable(payable);
-    if (payable.status !== 'Draft') {
+    if (payable.status === 'Open' || payable.status === 'Paid') {
       return { status: 'Completed', result: { payableId: payable.id, status: payable.status } };
     }
     const opened = await recordTransition(db, payable, { part: 'Open', at: now });
     const movement = await insertResource(db, {
-      id: `fm_${randomUUID()}`,
+      id: newId('FundsMovement'),
       kind: 'FundsMovement',
       account_id: payable.account_id,
       counterparty_account_id: payable.counterparty_account_id,
       status: 'Created',
+      external_id: payable.external_id,
       fields: { payableId: payable.id, amount: payable.fields.amount, currency: payable.fields.currency },
       at: now,
     });
@@ -55,6 +56,9 @@ export function settle(db: Database, now: () => Date, job: Job): Promise<void> {
     await recordTransition(trx, { id: job.data.fundsMovementId ?? '' }, { part: 'Completed', at });
     await recordTransition(trx, payable, { part: 'Paid', at });
     if (typeof payable.fields.invoiceId !== 'string') return;
-    await recordTransition(trx, { id: payable.fields.invoiceId }, { part: 'Paid', at });
+    const invoice = await lockResource(trx, payable.fields.invoiceId);
+    // Only the payer's own: the id is data that once came from a client.
+    if (invoice.kind !== 'Invoice' || invoice.account_id !== payable.account_id) return;
+    await recordTransition(trx, invoice, { part: 'Paid', at });
   });
 }

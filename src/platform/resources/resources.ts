@@ -1,7 +1,10 @@
+import { sql } from 'kysely';
+import { spaced } from '../catalog/catalog.ts';
 import type { Database } from '../database/schema.ts';
 import type { Resource } from '../events/transitions.ts';
 import type { ActingCaller } from '../http/call.ts';
 import { forbidden, notFound } from '../http/problems.ts';
+import { visibilityOf } from './visibility.ts';
 
 export interface NewResource {
   readonly id: string;
@@ -14,7 +17,7 @@ export interface NewResource {
   readonly person_id?: string | null;
   readonly parent?: { readonly type: string; readonly id: string };
   readonly external_id?: string | null;
-  readonly fields?: Readonly<Record<string, unknown>>;
+  readonly fields?: object;
   readonly events?: Readonly<Record<string, string>>;
 }
 
@@ -40,6 +43,19 @@ export function insertResource(db: Database, resource: NewResource): Promise<Res
   return db.insertInto('resources').values(resourceRow(resource)).returningAll().executeTakeFirstOrThrow();
 }
 
+/** Sets members of a resource. The transition that reports the change sets its `updatedAt`. */
+export async function updateFields(
+  db: Database,
+  id: string,
+  changes: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  await db
+    .updateTable('resources')
+    .set({ fields: sql`fields || ${JSON.stringify(changes)}::jsonb` })
+    .where('id', '=', id)
+    .execute();
+}
+
 /** What a client sees of a resource. */
 export function resourceBody(resource: Resource): Record<string, unknown> {
   return {
@@ -48,10 +64,24 @@ export function resourceBody(resource: Resource): Record<string, unknown> {
     ...(resource.external_id !== null && { externalId: resource.external_id }),
     ...resource.fields,
     ...(resource.parent && { parent: resource.parent }),
+    ...partiesOf(resource),
     createdAt: resource.created_at.toISOString(),
     updatedAt: resource.updated_at.toISOString(),
     events: resource.events,
   };
+}
+
+/** Whom the resource belongs to. */
+function partiesOf(resource: Resource): Record<string, string> {
+  const parties = {
+    accountId: resource.account_id,
+    counterpartyAccountId: resource.counterparty_account_id,
+    organizationId: resource.organization_id,
+    personId: resource.person_id,
+  };
+  return Object.fromEntries(
+    Object.entries(parties).flatMap(([name, id]) => (id === null ? [] : [[name, id]])),
+  );
 }
 
 /**
@@ -69,16 +99,9 @@ export async function findResource(
     .selectAll()
     .where('kind', '=', kind)
     .where('id', '=', id)
-    .where((where) =>
-      where.or([
-        where('account_id', '=', caller.accountId),
-        where('counterparty_account_id', '=', caller.accountId),
-        where('organization_id', '=', caller.organizationId ?? ''),
-        where('person_id', '=', caller.principalId),
-      ]),
-    )
+    .where((where) => where.or(visibilityOf(kind, caller).map(({ column, id }) => where(column, '=', id))))
     .executeTakeFirst();
-  if (!resource) throw notFound(nameOf(kind), id);
+  if (!resource) throw notFound(spaced(kind), id);
   return resource;
 }
 
@@ -93,10 +116,6 @@ export async function findOwnedResource(
   const isOfOrganization = resource.account_id === null && resource.organization_id === caller.organizationId;
   const isOwned =
     resource.account_id === caller.accountId || resource.person_id === caller.principalId || isOfOrganization;
-  if (!isOwned) throw forbidden(`Only the owner of the ${nameOf(kind)} "${id}" may change it.`);
+  if (!isOwned) throw forbidden(`Only the owner of the ${spaced(kind)} "${id}" may change it.`);
   return resource;
-}
-
-function nameOf(kind: string): string {
-  return kind.replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ').toLowerCase();
 }

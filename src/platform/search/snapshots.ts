@@ -7,7 +7,6 @@ import { invalid, notFound } from '../http/problems.ts';
 import { readFilters } from '../lists/filters.ts';
 import type { ListSource } from '../lists/page.ts';
 import { selectResources } from '../lists/resource-list.ts';
-import { ofAccount } from '../lists/scope.ts';
 import { resourceBody } from '../resources/resources.ts';
 
 /** A result set, frozen at one instant and paged by its id until it expires (contract section 4.2). */
@@ -19,6 +18,9 @@ export interface Snapshot {
 /** More would be copied than anyone pages through. */
 const MAX_ROWS = 10_000;
 
+/** Of one Account at a time: each of them is a copy. */
+const MAX_SNAPSHOTS = 20;
+
 /** Freezes the results of a search. 422 when there are too many to freeze. */
 export function createSnapshot(
   db: Database,
@@ -29,17 +31,24 @@ export function createSnapshot(
 ): Promise<Snapshot> {
   const id = `rs_${randomUUID()}`;
   return db.transaction().execute(async (trx) => {
-    await trx.deleteFrom('search_snapshots').where('expires_at', '<', now).execute();
+    await deleteOldSnapshots(trx, call.caller.accountId, now);
     const expiresAt = new Date(now.getTime() + lifetimeSeconds * 1000);
     await trx
       .insertInto('search_snapshots')
-      .values({ id, query: queryOf(call), total_size: 0, expires_at: expiresAt })
+      .values({
+        id,
+        account_id: call.caller.accountId,
+        query: queryOf(call),
+        total_size: 0,
+        expires_at: expiresAt,
+      })
       .execute();
-    const matches = selectResources(trx, call, kind, ofAccount)
+    const matches = trx
+      .selectFrom(selectResources(trx, call, kind))
       .select([
         sql<string>`${id}`.as('snapshot_id'),
         sql<string>`row_number() over (order by sequence)`.as('position'),
-        sql<string>`to_jsonb(resources)`.as('resource'),
+        sql<string>`to_jsonb(found)`.as('resource'),
       ])
       .orderBy('sequence')
       .limit(MAX_ROWS + 1);
@@ -63,12 +72,12 @@ export async function findSnapshot(db: Database, call: Call, id: string, now: Da
     .selectFrom('search_snapshots')
     .selectAll()
     .where('id', '=', id)
+    .where('account_id', '=', call.caller.accountId)
     .where('expires_at', '>', now)
     .executeTakeFirst();
-  const query = queryOf(call);
-  const isOfCaller = snapshot?.query.startsWith(`${JSON.stringify([call.caller.accountId])}`) === true;
-  if (!snapshot || !isOfCaller) throw notFound('result set', id);
-  if (snapshot.query !== query) throw invalid('page[resultSetId]', 'belongs to a search with other filters');
+  if (!snapshot) throw notFound('result set', id);
+  if (snapshot.query !== queryOf(call))
+    throw invalid('page[resultSetId]', 'belongs to a search with other filters');
   return { id, totalSize: snapshot.total_size };
 }
 
@@ -102,7 +111,19 @@ function thaw(frozen: FrozenResource): Resource {
   return { ...frozen, created_at: new Date(frozen.created_at), updated_at: new Date(frozen.updated_at) };
 }
 
-/** What a snapshot belongs to; the Account comes first, by itself. */
+/** What a snapshot shows. */
 function queryOf(call: Call): string {
-  return `${JSON.stringify([call.caller.accountId])}${JSON.stringify([call.operationId, readFilters(call)])}`;
+  return JSON.stringify([call.operationId, readFilters(call)]);
+}
+
+/** Makes room for one more snapshot of the Account: the oldest go first, and all that have expired. */
+async function deleteOldSnapshots(db: Database, accountId: string, now: Date): Promise<void> {
+  await db.deleteFrom('search_snapshots').where('expires_at', '<', now).execute();
+  const old = db
+    .selectFrom('search_snapshots')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .orderBy('expires_at', 'desc')
+    .offset(MAX_SNAPSHOTS - 1);
+  await db.deleteFrom('search_snapshots').where('id', 'in', old).execute();
 }

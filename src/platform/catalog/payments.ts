@@ -1,24 +1,20 @@
-/** The scope types that can receive an event (contract section 6.2). */
-export type Scope = 'Account' | 'Organization' | 'Person';
+import { ACCOUNT, AMOUNT, type Catalog, CURRENCY, day, idOf, oneOf, text } from './resource.ts';
 
-export interface CatalogResource {
-  readonly domain: 'payments' | 'finance' | 'compliance' | 'platform';
-  readonly scopes: readonly Scope[];
-  /** Sent to the payer's and to the payee's Account, as two events with one `occurrenceId`. */
-  readonly bothParties?: true;
-  readonly moneyMovement?: true;
-  /** Event part to what it means. */
-  readonly events: Readonly<Record<string, string>>;
-}
-
-const ACCOUNT: readonly Scope[] = ['Account'];
-
-const payments: Record<string, CatalogResource> = {
+/** Contract section 6.3, payments. */
+export const paymentsCatalog: Catalog = {
   FundsMovement: {
     domain: 'payments',
+    what: 'One movement of money between accounts that backs a payment.',
     scopes: ACCOUNT,
     bothParties: true,
     moneyMovement: true,
+    idPrefix: 'fm',
+    filters: ['payableId'],
+    fields: {
+      payableId: idOf('Payable', 'The payable that it pays.', 'payable_1001'),
+      amount: AMOUNT,
+      currency: CURRENCY,
+    },
     events: {
       Created: 'A funds movement was created.',
       Processing: 'The rail is processing the funds movement.',
@@ -30,12 +26,23 @@ const payments: Record<string, CatalogResource> = {
   },
   GroupMember: {
     domain: 'payments',
+    what: 'A payee added to a payee group.',
     scopes: ACCOUNT,
+    filters: ['groupId', 'payeeId'],
+    fields: {
+      groupId: text('The payee group.', 'group_1001'),
+      payeeId: idOf('Payee', 'The member.', 'payee_1001'),
+    },
     events: { Created: 'A payee was added to a payee group.' },
   },
   InternalAccount: {
     domain: 'payments',
+    what: 'A financial account held by the platform for an Account.',
     scopes: ACCOUNT,
+    fields: {
+      name: text('What its owner calls it.', 'Operating account'),
+      currency: CURRENCY,
+    },
     events: {
       Opened: 'A financial account was opened.',
       Closed: 'A financial account was closed.',
@@ -45,9 +52,18 @@ const payments: Record<string, CatalogResource> = {
   },
   Invoice: {
     domain: 'payments',
+    what: 'A billing document.',
     scopes: ACCOUNT,
     bothParties: true,
     moneyMovement: true,
+    filters: ['payeeId'],
+    optional: ['dueOn'],
+    fields: {
+      payeeId: idOf('Payee', 'Who is to be paid.', 'payee_1001'),
+      amount: AMOUNT,
+      currency: CURRENCY,
+      dueOn: day('When it is due.', '2026-02-05'),
+    },
     events: {
       PaymentInTransit: 'Payment on the invoice has started and is in transit.',
       Paid: 'The invoice was marked paid; funds may still be in transit.',
@@ -59,9 +75,15 @@ const payments: Record<string, CatalogResource> = {
   },
   InvoicePayment: {
     domain: 'payments',
+    what: 'One payment attempt against an invoice.',
     scopes: ACCOUNT,
     bothParties: true,
     moneyMovement: true,
+    parent: 'Invoice',
+    fields: {
+      amount: AMOUNT,
+      currency: CURRENCY,
+    },
     events: {
       Initiated: 'A payment attempt against an invoice was initiated.',
       Processing: 'The payment attempt is being processed.',
@@ -73,7 +95,12 @@ const payments: Record<string, CatalogResource> = {
   },
   Mandate: {
     domain: 'payments',
+    what: 'An authorization to debit a funding source.',
     scopes: ACCOUNT,
+    fields: {
+      fundingSource: text('What is debited.', 'DE89 3704 0044 0532 0130 00'),
+      singleUse: { type: 'boolean', description: 'Whether one debit consumes it.', examples: [true] },
+    },
     events: {
       Created: 'A mandate was created.',
       Activated: 'The mandate was activated.',
@@ -86,9 +113,18 @@ const payments: Record<string, CatalogResource> = {
   },
   Payable: {
     domain: 'payments',
+    what: 'A payment obligation from a payer to a payee.',
     scopes: ACCOUNT,
     bothParties: true,
     moneyMovement: true,
+    filters: ['payeeId', 'invoiceId'],
+    optional: ['invoiceId'],
+    fields: {
+      payeeId: idOf('Payee', 'Who is to be paid.', 'payee_1001'),
+      invoiceId: idOf('Invoice', 'The invoice that it pays.', 'invoice_1001'),
+      amount: AMOUNT,
+      currency: CURRENCY,
+    },
     events: {
       Paid: 'The payable was marked paid; funds may still be in transit.',
       Returned: 'The payment was returned; final for that payable.',
@@ -97,7 +133,15 @@ const payments: Record<string, CatalogResource> = {
   },
   Payee: {
     domain: 'payments',
+    what: 'The payer-owned record of someone who is paid.',
     scopes: ACCOUNT,
+    filters: ['payeeAccountId'],
+    optional: ['email', 'payeeAccountId'],
+    fields: {
+      name: text('The name of the person or business.', 'Ada Almeida'),
+      email: { ...text('Where invitations go.', 'ada.almeida@example.com'), format: 'email' },
+      payeeAccountId: text("The payee's own Account, once it is associated.", 'acct_2'),
+    },
     events: {
       Activated:
         'The payee recorded an Activated transition and events.activatedAt is set. Not an invitation-accepted signal.',
@@ -105,36 +149,12 @@ const payments: Record<string, CatalogResource> = {
   },
   PayrollSchedule: {
     domain: 'payments',
+    what: "A payer's pay-period cadence configuration.",
     scopes: ACCOUNT,
+    fields: {
+      cadence: oneOf('How often is paid.', 'Monthly', 'BiWeekly', 'Weekly'),
+      firstPayDate: day('The first pay day.', '2026-01-30'),
+    },
     events: { Created: 'A pay-period cadence was configured.' },
   },
 };
-
-const finance: Record<string, CatalogResource> = {
-  Statement: {
-    domain: 'finance',
-    scopes: ACCOUNT,
-    events: { Created: 'A periodic account statement was created.', Updated: 'A statement changed.' },
-  },
-  Transaction: {
-    domain: 'finance',
-    scopes: ACCOUNT,
-    events: { Created: 'A ledger transaction was created.', Updated: 'A ledger transaction changed.' },
-  },
-  Transfer: {
-    domain: 'finance',
-    scopes: ACCOUNT,
-    moneyMovement: true,
-    events: {
-      Created: 'A transfer was created.',
-      Updated: 'A transfer changed.',
-      Processed: 'The transfer was processed.',
-      Completed: 'The transfer completed.',
-      Cancelled: 'The transfer was cancelled.',
-      Failed: 'The transfer failed.',
-    },
-  },
-};
-
-/** Contract section 6.3, what moves money; catalog-compliance.ts and catalog-platform.ts have the rest. */
-export const moneyCatalog: Readonly<Record<string, CatalogResource>> = { ...payments, ...finance };

@@ -1,0 +1,130 @@
+import { type Json, type OperationSpec, refTo } from './files.ts';
+
+const IS_WRITE = { get: false, post: true, patch: true, delete: true } as const;
+
+/** Every refusal that an operation may meet, by status (contract section 7). */
+const REFUSALS: Readonly<Record<number, string>> = {
+  400: 'BadRequest',
+  401: 'Unauthenticated',
+  403: 'Forbidden',
+  404: 'ResourceNotFound',
+  413: 'PayloadTooLarge',
+  422: 'ValidationError',
+  429: 'RateLimitExceeded',
+  503: 'ServiceUnavailable',
+};
+
+/** One operation of `paths`. */
+export function toOperation(spec: OperationSpec): Json {
+  const isWrite = IS_WRITE[spec.method];
+  const parameters = [
+    'serviceAccount',
+    ...(isWrite ? ['idempotencyKey'] : []),
+    ...[...spec.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name),
+    ...(spec.query ?? []),
+  ];
+  return {
+    operationId: spec.id,
+    tags: [spec.tag],
+    summary: spec.summary,
+    'x-weir': { cost: spec.cost ?? 1, personOnly: spec.personOnly ?? false },
+    parameters: parameters.map((name) => refTo('parameters', name)),
+    ...(spec.body && {
+      requestBody: { required: !spec.isBodyOptional, content: contentOf(spec.body, spec.body) },
+    }),
+    responses: {
+      [spec.status ?? 200]: answerOf(spec, isWrite),
+      ...Object.fromEntries(
+        refusalsOf(spec).map((status) => [status, refTo('responses', REFUSALS[status] ?? '')]),
+      ),
+    },
+  };
+}
+
+function refusalsOf({ path, body, refusals = [], query = [] }: OperationSpec): number[] {
+  const own = [...(path.includes('{') || query.includes('resultSetId') ? [404] : []), ...(body ? [413] : [])];
+  return [...new Set([400, 401, 403, 422, 429, 503, ...own, ...refusals])].sort((a, b) => a - b);
+}
+
+function answerOf({ answer, list, status }: OperationSpec, isWrite: boolean): Json {
+  const headers = {
+    ...headerRefs(),
+    ...(isWrite && { 'Idempotency-Replayed': refTo('headers', 'IdempotencyReplayed') }),
+  };
+  if (list)
+    return {
+      description: 'One page of the list.',
+      headers,
+      content: contentOf(`${list}List`, `${list}List`),
+    };
+  if (!answer) return { description: 'Done.', headers };
+  const description = status === 202 ? 'Accepted.' : status === 201 ? 'Created.' : 'As asked for.';
+  return { description, headers, content: contentOf(answer, answer) };
+}
+
+function contentOf(schema: string, example: string): Json {
+  return {
+    'application/json': {
+      schema: refTo('schemas', schema),
+      examples: { example: refTo('examples', example) },
+    },
+  };
+}
+
+function headerRefs(): Json {
+  return {
+    'RateLimit-Policy': refTo('headers', 'RateLimitPolicy'),
+    RateLimit: refTo('headers', 'RateLimit'),
+    'Service-RateLimit-Mode': refTo('headers', 'ServiceRateLimitMode'),
+    'X-Request-Id': refTo('headers', 'RequestId'),
+  };
+}
+
+/** `components.responses`: one for each refusal. */
+export function refusalResponses(): Json {
+  const descriptions: Readonly<Record<string, string>> = {
+    BadRequest: 'The request is not one that HTTP or JSON allows.',
+    Unauthenticated: 'The token is missing, unknown, expired or revoked.',
+    Forbidden: 'The caller may not act for that Account, or may only read the resource.',
+    ResourceNotFound: 'The resource does not exist, or the caller does not see it.',
+    PayloadTooLarge: 'The body is too large.',
+    ValidationError: 'Parameters or members are not valid; `errors` names each of them.',
+    RateLimitExceeded:
+      'The request rate is too high. Nothing was changed, and the Idempotency-Key was not used.',
+    ServiceUnavailable: 'The service has a problem.',
+  };
+  return Object.fromEntries(
+    Object.entries(REFUSALS).map(([status, code]) => [
+      code,
+      {
+        description: descriptions[code],
+        headers: refusalHeaders(Number(status)),
+        content: {
+          'application/problem+json': {
+            schema: refTo('schemas', 'Problem'),
+            examples: { example: { value: problemExample(Number(status), code) } },
+          },
+        },
+      },
+    ]),
+  );
+}
+
+/** What is refused before it is counted has no RateLimit fields. */
+function refusalHeaders(status: number): Json {
+  const requestId = { 'X-Request-Id': refTo('headers', 'RequestId') };
+  if (status === 429) return { ...headerRefs(), 'Retry-After': refTo('headers', 'RetryAfter') };
+  return [404, 413, 422].includes(status) ? headerRefs() : requestId;
+}
+
+function problemExample(status: number, code: string): Json {
+  const title = code.replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ');
+  const errors = [{ field: 'page[size]', message: 'must be <= 100' }];
+  const extensions = { bucket: 'account-read', limit: 500, windowSeconds: 1, costPoints: 1 };
+  return {
+    type: `https://api.example.com/errors/${title.replaceAll(' ', '-').toLowerCase()}`,
+    ...{ title, status, detail: `${title}.`, code, requestId: '0b7f2a52-7e5f-4f0e-9c43-6a1d2f3b4c5d' },
+    extensions: status === 429 ? extensions : {},
+    ...(status === 422 && { errors }),
+  };
+}

@@ -1,0 +1,87 @@
+import { catalog, exampleFields, idPrefixOf } from '../catalog/catalog.ts';
+import type { CatalogResource } from '../catalog/resource.ts';
+import type { Database } from '../database/schema.ts';
+import { afterPart, type Resource } from '../events/transitions.ts';
+import { type NewResource, resourceRow } from '../resources/resources.ts';
+import { type DemoAccount, demoAccounts, demoOrganization } from './accounts.ts';
+import { BEGIN_MS, HOUR_MS, numbered, type Seeds, specialSeeds } from './special-seeds.ts';
+
+/** Fills an empty database with demo data: some of every kind of the catalog. Leaves any other as it is. */
+export async function seedDemoData(db: Database): Promise<void> {
+  const resident = await db.selectFrom('resources').select('id').limit(1).executeTakeFirst();
+  if (resident) return;
+  const rows = [...organizationSeeds(), ...demoAccounts.flatMap(accountSeeds)].map(resourceRow);
+  await db
+    .insertInto('resources')
+    .values(rows)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+function organizationSeeds(): NewResource[] {
+  const { id, name, serviceAccount } = demoOrganization;
+  const common = { status: 'Activated', organization_id: id, at: new Date(BEGIN_MS) };
+  return [
+    { ...common, id, kind: 'Organization', external_id: 'erp-quayside', fields: { name } },
+    {
+      ...common,
+      id: serviceAccount,
+      kind: 'ServiceAccount',
+      external_id: 'erp-reporting',
+      fields: { name: 'Group reporting' },
+    },
+  ];
+}
+
+/** Kinds whose demo data is the identities of the demo, or that a seed cannot make: an operation is what was done. */
+const NOT_PER_ACCOUNT = new Set(['Organization', 'Operation']);
+
+function accountSeeds(account: DemoAccount): NewResource[] {
+  return Object.entries(catalog).flatMap(([kind, entry]) =>
+    NOT_PER_ACCOUNT.has(kind) ? [] : seedsOf(account, kind, entry, specialSeeds[kind] ?? {}),
+  );
+}
+
+const COUNT = 3;
+
+function seedsOf(account: DemoAccount, kind: string, entry: CatalogResource, seeds: Seeds): NewResource[] {
+  return Array.from({ length: seeds.count ?? COUNT }, (_, index): NewResource => {
+    const at = new Date(BEGIN_MS + index * HOUR_MS);
+    const id = numbered(idPrefixOf(kind), account, index);
+    const isOfPerson = !entry.scopes.includes('Account');
+    return {
+      id,
+      kind,
+      at,
+      account_id: isOfPerson ? null : account.id,
+      person_id: isOfPerson ? account.person.id : null,
+      counterparty_account_id: entry.bothParties ? account.pays : null,
+      external_id: `erp-${id}`,
+      ...(entry.parent !== undefined && {
+        parent: { type: entry.parent, id: numbered(idPrefixOf(entry.parent), account, index) },
+      }),
+      ...historyOf(entry, index, at),
+      fields: fieldsOf(account, entry, index),
+      ...seeds.make?.(account, index, at),
+    };
+  });
+}
+
+/** The first of a kind has just begun, the second has come one event further, and so on. */
+function historyOf({ events }: CatalogResource, index: number, at: Date) {
+  const begin: Pick<Resource, 'status' | 'events'> = {
+    status: 'Created',
+    events: { createdAt: at.toISOString() },
+  };
+  const parts = Object.keys(events).filter((part) => part !== 'Created');
+  return parts.slice(0, index).reduce((state, part) => afterPart(state, part, at), begin);
+}
+
+/** The examples of the catalog, with references to what the Account has itself. */
+function fieldsOf(account: DemoAccount, entry: CatalogResource, index: number): Record<string, unknown> {
+  const examples = Object.entries(exampleFields(entry)).map(([name, example]) => {
+    const kind = entry.fields[name]?.['x-resource'];
+    return [name, kind ? numbered(idPrefixOf(kind), account, index) : example];
+  });
+  return Object.fromEntries(examples);
+}
