@@ -2,7 +2,7 @@
 /** The `weir` command. */
 import { readFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
-import { check } from './commands/check.ts';
+import { check } from './commands/check/check.ts';
 import { demo } from './commands/demo.ts';
 import { failureText } from './commands/failure.ts';
 import { platformCommand } from './commands/platform.ts';
@@ -30,6 +30,7 @@ program
   .command('check')
   .description('read every configuration file and print all problems; exit 1 when there are any')
   .requiredOption('-c, --config <file>', 'process settings, such as weir.yaml')
+  .option('--connect', 'then try the store, the upstreams, the identity provider and the directory')
   .action(check);
 program
   .command('explain')

@@ -37,6 +37,7 @@ export function reasonOf(message: string): UncountedReason {
   if (message.includes('Too many Cluster redirections')) {
     return message.includes('CLUSTERDOWN') ? 'clusterdown' : 'redirected';
   }
-  if (message.includes('WRONGPASS') || /certificate|TLS/i.test(message)) return 'auth';
+  if (/WRONGPASS|user executing the script can't|ACL failure in script|certificate|TLS/i.test(message))
+    return 'auth';
   return DISCONNECTED.test(message) ? 'disconnected' : 'error';
 }

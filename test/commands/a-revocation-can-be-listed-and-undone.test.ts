@@ -6,7 +6,8 @@ import { writeConfiguration } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
-import { type FinishedRevoke, revokeHere } from '../fixtures/revoke.ts';
+import { revokeHere } from '../fixtures/revoke.ts';
+import type { CommandHere } from '../fixtures/run-here.ts';
 
 const TOKEN = 'lonely';
 const TARGET = `sha256:${createHash('sha256').update(TOKEN).digest('hex')}`;
@@ -24,7 +25,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-const revoke = (options: Omit<RevokeOptions, 'config'>): Promise<FinishedRevoke> =>
+const revoke = (options: Omit<RevokeOptions, 'config'>): Promise<CommandHere> =>
   revokeHere({ config, ...options });
 
 async function start(url?: string): Promise<TestGateway> {

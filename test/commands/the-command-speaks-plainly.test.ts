@@ -55,10 +55,10 @@ describe('weir', () => {
     expect(stderr).toMatch(/acct_3\.account-read.*9.*dearRead/s);
   });
 
-  it('check of sound files says so, and exits 0', async () => {
+  it('check of valid files says so, and exits 0', async () => {
     const file = await writeConfiguration({ upstreamUrl: UPSTREAM });
     const { code, stdout } = await runWeir(['check', '--config', file]);
-    expect([code, stdout]).toEqual([0, expect.stringContaining('is sound')]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('is valid')]);
   });
 
   it('a missing file is one sentence', async () => {

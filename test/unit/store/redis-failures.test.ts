@@ -4,6 +4,14 @@ import { reasonOf } from '../../../src/store/redis-failures.ts';
 test.each([
   ['WRONGPASS invalid username-password pair or user is disabled.', 'auth'],
   ['NOAUTH HELLO must be called with the client already authenticated', 'auth'],
+  [
+    "ERR The user executing the script can't run this command or subcommand script: caee, on @user_script:1.",
+    'auth',
+  ],
+  [
+    "ERR ACL failure in script: User reader has no permissions to run the 'set' command script: 52df, on @user_script:1.",
+    'auth',
+  ],
   ["NOPERM this user has no permissions to run the 'evalsha' command", 'auth'],
   ['self-signed certificate in certificate chain', 'auth'],
   ['LOADING Redis is loading the dataset in memory', 'loading'],

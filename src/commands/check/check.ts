@@ -1,0 +1,70 @@
+import type { Settings } from '../../config/settings.ts';
+import type { ListedOperation } from '../../openapi/listed-operation.ts';
+import { type Configuration, readConfiguration } from '../configuration.ts';
+import { CommandError } from '../failure.ts';
+import { reviewPrices } from '../prices/price-review.ts';
+import { shownPlace } from '../prices/shown-place.ts';
+import { print, printError } from '../print.ts';
+import { tryProviders } from './try-providers.ts';
+import { tryStore } from './try-store.ts';
+import { tryUpstreams } from './try-upstreams.ts';
+
+/**
+ * `weir check`: reads everything that `start` would read; all problems are thrown together. With `connect` it then tries
+ * the connections that the settings name, and fails if one of them does.
+ */
+export async function check({ config, connect }: { config: string; connect?: boolean }): Promise<void> {
+  const configuration = await readConfiguration(config, process.env);
+  const { settings, operations, limits } = configuration;
+  const warnings = warningsOf(operations, settings.upstream.pathProfile);
+  for (const warning of warnings) printError(warning);
+  print(
+    `${config} is valid: ${summaryOf(operations)}, ` +
+      `limits for ${limits.accounts.size} accounts and ${limits.organizations.size} organizations of their own, ` +
+      `${callersOf(configuration)}${warnings.length === 0 ? '' : `; warnings: ${warnings.length}`}.`,
+  );
+  if (connect) await tryConnections(settings);
+}
+
+/** Prints a line for each connection. */
+async function tryConnections({ store, upstream, identity }: Settings): Promise<void> {
+  const trials = [tryStore(store), ...tryUpstreams(upstream), ...tryProviders(identity)];
+  let failed = 0;
+  for (const trial of trials) {
+    const { name, outcome, text } = await trial;
+    if (outcome === 'failed') failed++;
+    print(`${name}: ${outcome === 'ok' ? text : `${outcome}: ${text}`}`);
+  }
+  if (failed > 0) throw new CommandError(`${failed} of ${trials.length} connections failed.`);
+}
+
+function callersOf({ settings, identities }: Configuration): string {
+  const { kind } = settings.identity;
+  return kind === 'static' ? `${identities.tokens.size} tokens` : `callers by ${kind}`;
+}
+
+/** Nothing that keeps the gateway from running, but most likely not what was meant. */
+function warningsOf(
+  operations: readonly ListedOperation[],
+  profile: Parameters<typeof reviewPrices>[1],
+): readonly string[] {
+  const warnings: string[] = [];
+  for (const [{ method, path, writtenAt }, remarks] of reviewPrices(operations, profile)) {
+    for (const { kind, text } of remarks) {
+      if (kind !== 'unpriced')
+        warnings.push(`${shownPlace(writtenAt)}: warning: ${method} ${path} is ${kind}: ${text}`);
+    }
+  }
+  return warnings;
+}
+
+function summaryOf(operations: readonly ListedOperation[]): string {
+  const count = (is: (operation: ListedOperation) => boolean) => operations.filter(is).length;
+  const expensive = count(({ cost }) => cost > 1);
+  const unpriced = count(({ costWrittenAt }) => costWrittenAt === undefined);
+  const unvalidated = count(({ validation }) => validation === 'none');
+  return (
+    `${operations.length} operations (${expensive} cost more than 1 point, ${unpriced} without a written cost, ` +
+    `${unvalidated} unvalidated)`
+  );
+}

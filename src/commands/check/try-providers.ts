@@ -1,0 +1,74 @@
+import { randomUUID } from 'node:crypto';
+import type { Settings } from '../../config/settings.ts';
+import { HttpDirectory } from '../../identity/directory/http-directory.ts';
+import { IntrospectionVerifier } from '../../identity/introspection.ts';
+import { RemoteKeys } from '../../identity/jwt/remote-keys.ts';
+import { silentIdentityObserver } from '../../identity/observer.ts';
+import type { Reporting } from '../../identity/provider.ts';
+import type { Finding } from './finding.ts';
+
+type IdentitySettings = Settings['identity'];
+type JwtSettings = Extract<IdentitySettings, { readonly kind: 'jwt' }>;
+type IntrospectionSettings = Extract<IdentitySettings, { readonly kind: 'introspection' }>;
+type HttpDirectorySettings = Extract<JwtSettings['directory'], { readonly kind: 'http' }>;
+
+/** Asks each provider over HTTP as the gateway would, about a token or an Account that cannot exist. */
+export function tryProviders(identity: IdentitySettings): readonly Promise<Finding>[] {
+  if (identity.kind === 'static') return [];
+  const trials: Promise<Finding>[] = [];
+  if (identity.kind === 'introspection') trials.push(tryIntrospection(identity));
+  else if (identity.jwksUrl !== undefined) trials.push(tryKeys(identity, identity.jwksUrl));
+  if (identity.directory.kind === 'http') trials.push(tryDirectory(identity.directory));
+  return trials;
+}
+
+async function tryKeys(settings: JwtSettings, url: string): Promise<Finding> {
+  const name = `keys ${url}`;
+  const seen = watch();
+  let isFetched = false;
+  const observer = { ...silentIdentityObserver, keysFetched: () => (isFetched = true) };
+  const { timeoutMs } = settings;
+  await new RemoteKeys({ ...seen.reporting, observer, url, timeoutMs, cooldownMs: 0 }).warmUp();
+  return isFetched
+    ? { name, outcome: 'ok', text: 'answers with a key set' }
+    : { name, outcome: 'failed', text: seen.reason() };
+}
+
+async function tryIntrospection(settings: IntrospectionSettings): Promise<Finding> {
+  const name = `introspection ${settings.url}`;
+  const seen = watch();
+  const { outcome } = await new IntrospectionVerifier({ ...settings, ...seen.reporting }).verify(madeUp());
+  if (outcome === 'unavailable') return { name, outcome: 'failed', text: seen.reason() };
+  return outcome === 'invalid'
+    ? { name, outcome: 'ok', text: 'accepts the credentials, and refuses a made-up token' }
+    : { name, outcome: 'failed', text: 'calls a made-up token active: every token would be valid' };
+}
+
+async function tryDirectory(settings: HttpDirectorySettings): Promise<Finding> {
+  const name = `directory ${settings.url}`;
+  const seen = watch();
+  const noCache = { freshMs: 0, refusedMs: 0, outageMs: 0, maxAccounts: 1 };
+  const account = await new HttpDirectory({ ...settings, ...seen.reporting, ...noCache }).find(madeUp());
+  if (account === 'unavailable') return { name, outcome: 'failed', text: seen.reason() };
+  return account === undefined
+    ? { name, outcome: 'ok', text: 'answers, and does not know a made-up Account' }
+    : { name, outcome: 'warning', text: 'knows an Account with a made-up id' };
+}
+
+function madeUp(): string {
+  return `weir-check-${randomUUID()}`;
+}
+
+/** Keeps the reason that a provider logs when it gives no usable answer. */
+function watch(): { readonly reporting: Reporting; reason(): string } {
+  let reason = 'no usable answer';
+  const log: Reporting['log'] = {
+    info() {},
+    error() {},
+    warn(details: unknown) {
+      if (typeof details === 'object' && details !== null && 'reason' in details)
+        reason = String(details.reason);
+    },
+  };
+  return { reporting: { observer: silentIdentityObserver, log }, reason: () => reason };
+}

@@ -1,0 +1,121 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Settings } from '../../config/settings.ts';
+import { bucketKey } from '../../store/keys.ts';
+import { type StoreObserver, silentObserver } from '../../store/observer.ts';
+import { openStore } from '../../store/open.ts';
+import type { Store, UncountedReason } from '../../store/store.ts';
+import type { Finding } from './finding.ts';
+
+type StoreSettings = Settings['store'];
+
+/** How long a store may take to connect and to count. */
+const CONNECT_MS = 5_000;
+const RETRY_MS = 50;
+
+/** Keys enough to reach each master of a Cluster of usual size. */
+const CLUSTER_KEYS = 128;
+
+/** A store reads Redis's settings beside its first calls: by the third they have arrived. */
+const CALLS = 3;
+
+/** Charges buckets that belong to nobody: a Redis that can be read but not written is found as well. */
+export async function tryStore(settings: StoreSettings): Promise<Finding> {
+  const name = `store ${addressOf(settings)}`;
+  const seen = new Seen();
+  const store = openStore(settings, seen.observer);
+  try {
+    const buckets = settings.kind === 'cluster' ? CLUSTER_KEYS : 1;
+    const keys = Array.from({ length: buckets }, (_, index) =>
+      bucketKey(settings.keyPrefix, `weir-check-${index}`, 'check', 'none'),
+    );
+    const problem = await chargeAll(store, keys, seen);
+    if (problem !== undefined)
+      return { name, outcome: 'failed', text: seen.describe(problem, settings.deadlineMs) };
+    return seen.risks === ''
+      ? { name, outcome: 'ok', text: seen.latency }
+      : { name, outcome: 'warning', text: seen.risks };
+  } finally {
+    await store.close();
+  }
+}
+
+/** Charges every key until all have been counted `CALLS` times. Returns why that did not happen, if it did not. */
+async function chargeAll(
+  store: Store,
+  keys: readonly string[],
+  seen: Seen,
+): Promise<UncountedReason | undefined> {
+  const giveUpMs = performance.now() + CONNECT_MS;
+  let counted = 0;
+  while (counted < CALLS) {
+    const problem = await chargeOnce(store, keys);
+    if (problem === undefined) counted++;
+    else if (seen.isRefused || performance.now() >= giveUpMs) return problem;
+    else await setTimeout(RETRY_MS);
+  }
+  return undefined;
+}
+
+async function chargeOnce(store: Store, keys: readonly string[]): Promise<UncountedReason | undefined> {
+  const decisions = await Promise.all(
+    keys.map((key) => store.charge({ buckets: [{ key, limit: 1_000_000 }], cost: 1, windowSeconds: 1 })),
+  );
+  for (const decision of decisions) if (decision.outcome === 'uncounted') return decision.reason;
+  return undefined;
+}
+
+/** What the store reports while it is tried. */
+class Seen {
+  #problem: string | undefined;
+  #roundTripUs: number | undefined;
+  readonly #risks = new Map<string, string>();
+  isRefused = false;
+
+  readonly observer: StoreObserver = {
+    ...silentObserver,
+    called: (_decisions, roundTripUs) => {
+      this.#roundTripUs = Math.min(roundTripUs, this.#roundTripUs ?? roundTripUs);
+    },
+    uncounted: (reason) => {
+      if (reason === 'auth') this.isRefused = true;
+    },
+    connectionFailed: (reason, message) => {
+      this.#problem = message;
+      if (reason === 'auth') this.isRefused = true;
+    },
+    settingChecked: (route, setting, risk) => {
+      if (risk !== undefined) this.#risks.set(`${route} ${setting}`, risk);
+    },
+  };
+
+  /** Of all servers together; empty for none. */
+  get risks(): string {
+    return [...new Set(this.#risks.values())].join('; ');
+  }
+
+  get latency(): string {
+    return this.#roundTripUs === undefined
+      ? 'counts'
+      : `counts; the fastest call took ${(this.#roundTripUs / 1000).toFixed(1)} ms`;
+  }
+
+  describe(reason: UncountedReason, deadlineMs: number): string {
+    if (reason === 'deadline') return `no answer within store.deadlineMs (${deadlineMs} ms)`;
+    if (reason === 'auth' && this.#problem === undefined)
+      return 'auth (its user may not run the commands that count, or not on keys with store.keyPrefix)';
+    return this.#problem === undefined ? reason : `${reason} (${this.#problem})`;
+  }
+}
+
+function addressOf(settings: StoreSettings): string {
+  switch (settings.kind) {
+    case 'memory':
+      return 'memory';
+    case 'redis':
+      return settings.url;
+    case 'cluster':
+      return settings.nodes.join(' ');
+    case 'sentinel':
+      return `${settings.name} of ${settings.sentinels.join(' ')}`;
+  }
+}

@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs';
+import { request as requestHttp } from 'node:http';
+import { type RequestOptions, request as requestHttps } from 'node:https';
+import type { Settings } from '../../config/settings.ts';
+import type { Finding } from './finding.ts';
+
+type UpstreamSettings = Settings['upstream'];
+type Place = Pick<UpstreamSettings, 'url' | 'tls'>;
+
+/** How long an upstream may take to answer. */
+const ANSWER_MS = 10_000;
+
+/** Sends each upstream a HEAD, which changes nothing there (RFC 9110 section 9.2.1). Any answer below 500 is a good one. */
+export function tryUpstreams(settings: UpstreamSettings): readonly Promise<Finding>[] {
+  return [
+    tryUpstream('upstream', settings),
+    ...settings.others.map((other) => tryUpstream(`upstream ${other.prefix}`, other)),
+  ];
+}
+
+async function tryUpstream(label: string, place: Place): Promise<Finding> {
+  const name = `${label} ${place.url}`;
+  try {
+    const status = await ask(place);
+    const text = `answers HEAD ${new URL(place.url).pathname} with ${status}`;
+    return { name, outcome: status < 500 ? 'ok' : 'warning', text };
+  } catch (error) {
+    return { name, outcome: 'failed', text: reasonOf(error) };
+  }
+}
+
+function ask({ url, tls }: Place): Promise<number> {
+  const options: RequestOptions = {
+    method: 'HEAD',
+    agent: false,
+    signal: AbortSignal.timeout(ANSWER_MS),
+    rejectUnauthorized: tls?.verify ?? true,
+    ...(tls?.caFile === undefined ? {} : { ca: readFileSync(tls.caFile) }),
+    ...(tls?.certFile === undefined ? {} : { cert: readFileSync(tls.certFile) }),
+    ...(tls?.keyFile === undefined ? {} : { key: readFileSync(tls.keyFile) }),
+    ...(tls?.serverName === undefined ? {} : { servername: tls.serverName }),
+  };
+  return new Promise((resolve, reject) => {
+    const send = url.startsWith('https:') ? requestHttps : requestHttp;
+    const request = send(url, options, (response) => {
+      response.destroy();
+      resolve(response.statusCode ?? 0);
+    });
+    request.on('error', reject);
+    request.end();
+  });
+}
+
+function reasonOf(error: unknown): string {
+  // A name with several addresses: each has failed.
+  const cause = error instanceof AggregateError ? error.errors[0] : error;
+  if (!(cause instanceof Error)) return String(cause);
+  if (cause.name === 'AbortError') return `no answer within ${ANSWER_MS / 1000} s`;
+  const { code = '' } = cause as NodeJS.ErrnoException;
+  if (cause.message === 'socket hang up') return 'the connection was closed before an answer';
+  return code.startsWith('HPE_') ? `what it answers is not HTTP (${cause.message})` : cause.message;
+}

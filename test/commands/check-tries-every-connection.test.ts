@@ -1,0 +1,219 @@
+import { once } from 'node:events';
+import { mkdtemp, readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { check } from '../../src/commands/check/check.ts';
+import { makeCertificate } from '../fixtures/certificate.ts';
+import { writeConfiguration } from '../fixtures/configuration.ts';
+import { freePort } from '../fixtures/free-port.ts';
+import { introspectionSettings, jwtSettings, startIssuer, type TestIssuer } from '../fixtures/issuer.ts';
+import { startRedisCluster } from '../fixtures/redis-cluster.ts';
+import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts';
+import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
+import { type CommandHere, runHere } from '../fixtures/run-here.ts';
+import { startUpstream } from '../fixtures/upstream.ts';
+import { runWeir } from '../fixtures/weir-process.ts';
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+async function upstreamUrl(): Promise<string> {
+  const upstream = await startUpstream();
+  closing.push(() => upstream.close());
+  return upstream.url;
+}
+
+async function issuer(): Promise<TestIssuer> {
+  const started = await startIssuer();
+  closing.push(() => started.close());
+  return started;
+}
+
+async function redis(...args: string[]): Promise<RedisServer> {
+  const started = await startRedisServer({ args });
+  closing.push(() => started.stop());
+  return started;
+}
+
+/** A deadline that no busy machine exceeds. */
+const store = (url: string, more: object = {}) => ({
+  kind: 'redis',
+  url,
+  keyPrefix: uniquePrefix(),
+  deadlineMs: 5000,
+  ...more,
+});
+
+async function listening(server: Server): Promise<string> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  closing.push(async () => server.close());
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const nobody = async () => `127.0.0.1:${await freePort()}`;
+
+async function connect(
+  settings: Record<string, unknown>,
+  { url, storeSettings }: { url?: string; storeSettings?: Record<string, unknown> } = {},
+): Promise<CommandHere> {
+  const config = await writeConfiguration({
+    upstreamUrl: url ?? (await upstreamUrl()),
+    settings,
+    ...(storeSettings === undefined ? {} : { store: storeSettings }),
+  });
+  return runHere(() => check({ config, connect: true }));
+}
+
+/** The lines about connections: those after the summary of the files. */
+const linesOf = ({ stdout }: CommandHere) => stdout.trimEnd().split('\n').slice(1);
+
+it('reports each connection that works, and exits 0', async () => {
+  const { url, jwksUrl } = await issuer();
+  const directory = { kind: 'http', url: `${url}/accounts/{account}` };
+  const result = await connect(jwtSettings({ jwksUrl }, { directory }), {
+    storeSettings: store(sharedRedisUrl()),
+  });
+  expect(result.failure).toBeUndefined();
+  expect(linesOf(result)).toEqual([
+    expect.stringMatching(/^store redis:\S+: counts; the fastest call took \d+\.\d ms$/),
+    expect.stringMatching(/^upstream http:\S+: answers HEAD \/ with \d+$/),
+    `keys ${jwksUrl}: answers with a key set`,
+    `directory ${url}/accounts/{account}: answers, and does not know a made-up Account`,
+  ]);
+});
+
+it('tries nothing unless asked', async () => {
+  const config = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1' });
+  const result = await runHere(() => check({ config }));
+  expect([result.failure, linesOf(result)]).toEqual([undefined, []]);
+});
+
+it('reports every failure together, and exits 1', async () => {
+  const [dead, other, gone] = [await nobody(), await nobody(), await nobody()];
+  const config = await writeConfiguration({
+    upstreamUrl: `http://${dead}`,
+    store: store(`redis://${other}`),
+    settings: {
+      upstream: { url: `http://${dead}`, others: [{ prefix: '/v3/search', url: `http://${gone}` }] },
+    },
+  });
+  const { code, stdout, stderr } = await runWeir(['check', '--connect', '--config', config]);
+  expect([code, stderr]).toEqual([1, '3 of 3 connections failed.\n']);
+  expect(stdout.trimEnd().split('\n').slice(1)).toEqual([
+    `store redis://${other}: failed: disconnected (connect ECONNREFUSED ${other})`,
+    `upstream http://${dead}: failed: connect ECONNREFUSED ${dead}`,
+    `upstream /v3/search http://${gone}: failed: connect ECONNREFUSED ${gone}`,
+  ]);
+});
+
+describe('the store', () => {
+  it('a wrong password', async () => {
+    const { url } = await redis('--requirepass', 'right');
+    const result = await connect({}, { storeSettings: store(url, { password: 'zq-wrong' }) });
+    expect(linesOf(result)[0]).toMatch(/^store redis:\S+: failed: auth \(WRONGPASS .*\)$/);
+    expect(result.failure).toBe('1 of 2 connections failed.');
+    expect(result.stdout).not.toContain('zq-wrong');
+  });
+
+  it('a user that may read and not write', async () => {
+    const { url } = await redis('--user', ...'reader on >secret ~* &* +@all -@write'.split(' '));
+    const result = await connect(
+      {},
+      {
+        storeSettings: store(url, { username: 'reader', password: 'secret' }),
+      },
+    );
+    expect(linesOf(result)[0]).toMatch(/^store redis:\S+: failed: auth/);
+  });
+
+  it('a Redis that may evict buckets is a warning', async () => {
+    const { url } = await redis('--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru');
+    const result = await connect({}, { storeSettings: store(url) });
+    expect(linesOf(result)[0]).toMatch(/^store redis:\S+: warning: maxmemory-policy is allkeys-lru/);
+    expect(result.failure).toBeUndefined();
+  });
+
+  it('a Cluster', async () => {
+    const cluster = await startRedisCluster();
+    closing.push(() => cluster.stop());
+    const storeSettings = {
+      kind: 'cluster',
+      nodes: cluster.urls,
+      keyPrefix: uniquePrefix(),
+      deadlineMs: 5000,
+    };
+    const result = await connect({}, { storeSettings });
+    expect(linesOf(result)[0]).toMatch(/^store redis:\S+.*: counts/);
+  });
+});
+
+describe('the upstream', () => {
+  it('something that does not speak HTTP', async () => {
+    const server = createTcpServer((socket) => socket.end('-ERR unknown command\r\n'));
+    const result = await connect({}, { url: `http://${await listening(server)}` });
+    expect(linesOf(result)[1]).toContain(': failed: what it answers is not HTTP');
+  });
+
+  it('something that closes the connection', async () => {
+    const server = createTcpServer((socket) => socket.resume().once('data', () => socket.destroy()));
+    const result = await connect({}, { url: `http://${await listening(server)}` });
+    expect(linesOf(result)[1]).toContain(': failed: the connection was closed before an answer');
+  });
+
+  it('an upstream that is not ready is a warning', async () => {
+    const server = createServer((_request, response) => response.writeHead(503).end());
+    const result = await connect({}, { url: `http://${await listening(server)}/base` });
+    expect(linesOf(result)[1]).toContain(': warning: answers HEAD /base with 503');
+  });
+
+  it('a certificate that only its caFile vouches for', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'weir-check-'));
+    const [caFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+    makeCertificate(caFile, keyFile);
+    const [cert, key] = await Promise.all([readFile(caFile), readFile(keyFile)]);
+    const url = `https://${await listening(createTlsServer({ cert, key }, (_request, response) => response.end()))}`;
+    expect(linesOf(await connect({}, { url }))[1]).toBe(`upstream ${url}: failed: self-signed certificate`);
+    const trusting = await connect({ upstream: { url, tls: { caFile } } });
+    expect(linesOf(trusting)[1]).toBe(`upstream ${url}: answers HEAD / with 200`);
+  });
+});
+
+describe('providers', () => {
+  it('wrong credentials of the gateway at the introspection endpoint', async () => {
+    const provider = await issuer();
+    provider.failWith = 401;
+    const result = await connect(introspectionSettings(provider));
+    expect(linesOf(result)[2]).toBe(`introspection ${provider.url}/introspect: failed: answered 401`);
+  });
+
+  it('a made-up token is refused', async () => {
+    const provider = await issuer();
+    const result = await connect(introspectionSettings(provider));
+    expect(linesOf(result)[2]).toMatch(/: accepts the credentials, and refuses a made-up token$/);
+  });
+
+  it('keys that are no keys', async () => {
+    const { url } = await issuer();
+    const result = await connect(jwtSettings({ jwksUrl: `${url}/introspect` }));
+    expect(linesOf(result)[2]).toBe(`keys ${url}/introspect: failed: answered no key set`);
+  });
+
+  it('a directory that refuses the token of the gateway', async () => {
+    const provider = await issuer();
+    provider.failWith = 403;
+    const directory = { kind: 'http', url: `${provider.url}/accounts/{account}`, token: 'zq-token' };
+    const result = await connect(jwtSettings(provider, { directory }));
+    expect(linesOf(result).slice(2)).toEqual([
+      `keys ${provider.jwksUrl}: failed: answered 403`,
+      `directory ${provider.url}/accounts/{account}: failed: answered 403`,
+    ]);
+    expect(result.stdout).not.toContain('zq-token');
+  });
+});
