@@ -3,18 +3,20 @@
 --
 -- KEYS     the buckets of every decision, in order; all in one Cluster slot
 -- ARGV[1]  now in µs since 1970, for tests; 0 for Redis TIME
+-- ARGV[2]  1 to charge; 0 to peek, which decides the same and writes nothing
 -- ARGV     then per decision: window in µs, life of a written key in ms (at least 1.25 windows), cost in points,
 --          number of buckets, and per bucket its limit in points, negative for a shadow bucket (it counts what fits,
 --          and refuses nothing)
--- Reply    a flat array of integers; per decision 1 admitted | 0 denied, and per bucket
---          remaining points, µs until it is full again, µs until this cost fits (0 when it fitted);
---          or, instead of all that, one string: the error that kept the decision's buckets from being read
+-- Reply    one string of big-endian integers; per decision 1 byte, 1 admitted | 0 denied, and per bucket
+--          4 bytes remaining points, 6 bytes µs until it is full again, 6 bytes µs until this cost fits (0 when it fits);
+--          or, instead of all that, one byte 2, a length of 2 bytes and the error that kept the buckets from being read
 -- Errors   Redis's own; then nothing was written
 --
 -- README.md describes the format of a bucket, and why no window ever holds more than the limit.
 
 local HEADER, HEADER_BYTES = '>I4I7I4', 15
 local ENTRY, ENTRY_BYTES = '>I7I4', 11
+local STATE, PROBLEM = '>I4I6I6', '>BI2c0'
 -- A charge joins the newest entry if both are in the same 1/100 of the window and hold at most 1/250 of the limit.
 local SLOTS_PER_WINDOW, ENTRIES_PER_LIMIT = 100, 250
 -- A bucket's first read covers the header and the 16 oldest entries, which is all that most decisions need: the cost
@@ -69,8 +71,9 @@ if nowUs == 0 then
   nowUs = tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 
+local isSpending = ARGV[2] == '1'
 local buckets, written, writes, reply, replied = {}, {}, 0, {}, 0
-local nextKey, nextArg, argCount = 1, 2, #ARGV
+local nextKey, nextArg, argCount = 1, 3, #ARGV
 
 while nextArg <= argCount do
   local windowUs, lifeMs, cost = tonumber(ARGV[nextArg]), ARGV[nextArg + 1], tonumber(ARGV[nextArg + 2])
@@ -130,7 +133,11 @@ while nextArg <= argCount do
 
   -- Spend and reply.
   replied = replied + 1
-  reply[replied] = problem or admitted
+  if problem then
+    reply[replied] = pack(PROBLEM, 2, #problem, problem)
+  else
+    reply[replied] = admitted == 1 and '\1' or '\0'
+  end
   for i = nextKey, problem and 0 or lastKey do
     local bucket, limit = buckets[KEYS[i]], tonumber(ARGV[firstLimit + i - nextKey])
     local total, retryAfterUs = bucket[TOTAL], 0
@@ -138,7 +145,7 @@ while nextArg <= argCount do
     if total + cost > limit then
       retryAfterUs = windowUs
       if cost <= limit then retryAfterUs = charged_at(bucket, total + cost - limit) - startUs end
-    elseif admitted == 1 then
+    elseif admitted == 1 and isSpending then
       local newestUs, newestPoints = bucket[NEWEST_US], bucket[NEWEST_POINTS]
       if newestPoints > 0
         and (newestUs >= nowUs or newestUs >= slotStartUs and (newestPoints + cost) * ENTRIES_PER_LIMIT <= limit) then
@@ -159,16 +166,15 @@ while nextArg <= argCount do
       end
       bucket[LIFE_MS] = lifeMs
     end
-    reply[replied + 1] = total < limit and limit - total or 0
-    reply[replied + 2] = total > 0 and bucket[NEWEST_US] - startUs or 0
-    reply[replied + 3] = retryAfterUs
-    replied = replied + 3
+    replied = replied + 1
+    reply[replied] =
+      pack(STATE, total < limit and limit - total or 0, total > 0 and bucket[NEWEST_US] - startUs or 0, retryAfterUs)
   end
   nextArg, nextKey = firstLimit + lastKey - nextKey + 1, lastKey + 1
 end
 
 -- Write: only after every bucket of every decision has been read.
-for i = 1, writes do
+for i = 1, isSpending and writes or 0 do
   local bucket = written[i]
   if bucket[IS_REWRITTEN] then
     local lifeMs, newestUs = bucket[LIFE_MS], bucket[NEWEST_US]
@@ -180,4 +186,4 @@ for i = 1, writes do
     call('SETRANGE', bucket[KEY], '0', pack(HEADER, bucket[TOTAL] + bucket[EXPIRED], bucket[NEWEST_US], bucket[NEWEST_POINTS]))
   end
 end
-return reply
+return table.concat(reply)

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { bucketKey } from '../../src/store/keys.ts';
-import { defineScripts, runCharge } from '../../src/store/redis-scripts.ts';
 import type { Charge } from '../../src/store/store.ts';
+import { runCharges } from '../../test/fixtures/run-charges.ts';
 
 export interface CostRow {
   readonly state: string;
@@ -52,7 +52,6 @@ const scenes: readonly Scene[] = [
 /** What a call of charge.lua costs Redis, and what a bucket takes of its memory. */
 export async function measureScript(url: string): Promise<{ costs: CostRow[]; sizes: SizeRow[] }> {
   const client = new Redis(url);
-  defineScripts(client);
   const costs: CostRow[] = [];
   for (const buckets of [1, 2]) {
     for (const scene of scenes) {
@@ -94,7 +93,7 @@ async function cheapestRun(client: Redis, scene: Scene, buckets: number): Promis
       const charges = Array.from({ length: IN_FLIGHT }, (_, index) =>
         chargeOf(scene.accountOf(run * CALLS + call + index), buckets, scene),
       );
-      await Promise.all(charges.map((charge) => runCharge(client, [charge])));
+      await Promise.all(charges.map((charge) => runCharges(client, [charge])));
       if (scene.pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, scene.pauseMs));
     }
     const after = await evalStats(client);
@@ -120,7 +119,7 @@ async function fill(client: Redis, accounts: number): Promise<void> {
     const batches = Array.from({ length: 16 }, (_, batch) =>
       Array.from({ length: 64 }, (_call, index) => chargeOf(first + batch * 64 + index, 2, scene)),
     );
-    await Promise.all(batches.map((charges) => runCharge(client, charges)));
+    await Promise.all(batches.map((charges) => runCharges(client, charges)));
   }
 }
 
@@ -135,7 +134,9 @@ async function measureSizes(client: Redis): Promise<SizeRow[]> {
     const startUs = Date.now() * 1000;
     for (let index = 0; index < charges; index++) {
       const charge = { buckets: [{ key, limit: 1_000_000 }], cost: 1, windowSeconds: 60 };
-      await runCharge(client, [charge], startUs + Math.floor((index * 60_000_000) / Math.max(10, charges)));
+      await runCharges(client, [charge], {
+        nowUs: startUs + Math.floor((index * 60_000_000) / Math.max(10, charges)),
+      });
     }
     rows.push({ state, bytes: Number(await client.memory('USAGE', key)) });
   }

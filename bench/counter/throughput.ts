@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { bucketKey } from '../../src/store/keys.ts';
-import { defineScripts, runCharge } from '../../src/store/redis-scripts.ts';
+import { runCharges } from '../../test/fixtures/run-charges.ts';
 import { type Contender, type Counter, contenders } from './contenders.ts';
 
 export interface ThroughputRow {
@@ -24,7 +24,6 @@ const unbatched: Contender = {
   canWeigh: true,
   async open(url, prefix, limits) {
     const client = new Redis(url);
-    defineScripts(client);
     return {
       async decide(account, organization, cost) {
         const buckets = [
@@ -34,7 +33,7 @@ const unbatched: Contender = {
             limit: limits.organization,
           },
         ];
-        const [decision] = await runCharge(client, [{ buckets, cost, windowSeconds: 1 }]);
+        const [decision] = await runCharges(client, [{ buckets, cost, windowSeconds: 1 }]);
         return decision?.outcome === 'admitted';
       },
       close: async () => client.disconnect(),

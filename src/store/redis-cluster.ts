@@ -56,6 +56,17 @@ export function openClusterLink(
       // Without a node the call goes to any other, which names the slot's new one.
       return node === undefined || node.status === 'ready' ? undefined : 'disconnected';
     },
+    inOneWrite(send) {
+      const streams = [...nodes.values()]
+        .filter(({ status }) => status === 'ready')
+        .map(({ stream }) => stream);
+      for (const stream of streams) stream.cork();
+      try {
+        send();
+      } finally {
+        for (const stream of streams) stream.uncork();
+      }
+    },
     close: reconnection.keepAlive(cluster),
   };
 }

@@ -27,6 +27,8 @@ export interface RedisLink {
   routeOf(group: number): string;
   /** Why a call of this group cannot be sent now. */
   problemOf(group: number): UncountedReason | undefined;
+  /** Runs `send`. What it sends to one server leaves in one write. */
+  inOneWrite(send: () => void): void;
   close(): void;
 }
 
@@ -63,6 +65,8 @@ export function openLink(
     client,
     groupOf: () => THE_ONLY_GROUP,
     routeOf: () => THE_ONLY_ROUTE,
+    // Charges of one turn share a call, so there is one write already.
+    inOneWrite: (send) => send(),
     ...watchConnection(client, reconnection, observer, events),
   };
 }

@@ -1,94 +1,107 @@
-import { readFileSync } from 'node:fs';
-import type { Cluster, Redis, Result } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
+import { bulkNumber, bulkString, isUnknown, Script, ScriptCall } from './redis/script-call.ts';
 import { reasonOf } from './redis-failures.ts';
 import type { BucketState, Charge, Decision } from './store.ts';
-
-type Argument = string | number;
-/** Decisions one after the other: see the header of each script. */
-type Reply = readonly (number | string)[];
-
-declare module 'ioredis' {
-  interface RedisCommander<Context> {
-    weirCharge(keyCount: number, ...keysAndArguments: Argument[]): Result<Reply, Context>;
-    weirPeek(keyCount: number, ...keysAndArguments: Argument[]): Result<Reply, Context>;
-  }
-}
 
 const US_PER_SECOND = 1_000_000;
 /** A key outlives its window by half: more than the slot that its newest entry may still grow for. */
 const LIFE_MS_PER_WINDOW_SECOND = 1500;
-/** The scripts read Redis TIME when they are told no other time. */
+/** The script reads Redis TIME when it is given no other time. */
 const STORE_CLOCK = 0;
+
+/** The reply of lua/charge.lua. */
+const PROBLEM = 2;
+const ADMITTED = 1;
+const STATE_BYTES = 16;
+
+const charge = new Script('charge');
 
 export type RedisClient = Redis | Cluster;
 
-/** Teaches a client the two scripts of `lua/`. Only their digests travel once a connection has seen them. */
-export function defineScripts(client: RedisClient): void {
-  client.defineCommand('weirCharge', { lua: source('charge') });
-  client.defineCommand('weirPeek', { lua: source('peek') });
+export interface ScriptOptions {
+  /** The Cluster slot of all keys; any number elsewhere. */
+  readonly slot: number;
+  /** False to decide the same without spending. */
+  readonly isSpending: boolean;
+  /** A clock for tests. */
+  readonly nowUs?: number;
 }
 
-function source(name: string): string {
-  return readFileSync(new URL(`../../lua/${name}.lua`, import.meta.url), 'utf8');
-}
+/** Called once: with a decision for each charge, or with the error for which none was counted or none is known. */
+export type Decided = (error: Error | undefined, decisions: readonly Decision[]) => void;
 
-/**
- * Decides several charges in one script call, in order; rejects when Redis answers with an error, and then none was
- * counted. All their keys must be in one Cluster slot. `nowUs` is a clock for tests.
- */
-export async function runCharge(
+/** Decides several charges in one script call, in order. All their keys must be in one Cluster slot. */
+export function sendCharges(
   client: RedisClient,
   charges: readonly Charge[],
-  nowUs = STORE_CLOCK,
-): Promise<readonly Decision[]> {
-  const keys: Argument[] = [];
-  const args: Argument[] = [nowUs];
+  options: ScriptOptions,
+  decided: Decided,
+): void {
+  let keyCount = 0;
+  let argumentCount = 2;
+  let keys = '';
+  let args = bulkNumber(options.nowUs ?? STORE_CLOCK) + bulkNumber(options.isSpending ? 1 : 0);
   for (const { buckets, cost, windowSeconds } of charges) {
-    args.push(windowSeconds * US_PER_SECOND, windowSeconds * LIFE_MS_PER_WINDOW_SECOND, cost, buckets.length);
+    args += bulkNumber(windowSeconds * US_PER_SECOND) + bulkNumber(windowSeconds * LIFE_MS_PER_WINDOW_SECOND);
+    args += bulkNumber(cost) + bulkNumber(buckets.length);
+    argumentCount += 4 + buckets.length;
+    keyCount += buckets.length;
     for (const { key, limit, shadow } of buckets) {
-      keys.push(key);
-      args.push(shadow === true ? -limit : limit);
+      keys += bulkString(key);
+      args += bulkNumber(shadow === true ? -limit : limit);
     }
   }
-  const reply = await client.weirCharge(keys.length, ...keys, ...args);
-  return readDecisions(reply, charges);
+  const body = bulkNumber(keyCount) + keys + args;
+  const send = (isLastTry: boolean): void => {
+    const call = new ScriptCall(charge, options.slot, 1 + keyCount + argumentCount, body, (error, reply) => {
+      // Nothing ran: the next call sends the whole script.
+      if (error !== undefined && isUnknown(error) && !isLastTry) send(true);
+      else if (error !== undefined) decided(error, []);
+      else readReply(reply, charges, decided);
+    });
+    client.sendCommand(call);
+  };
+  send(false);
 }
 
-/** What `runCharge` would decide for this one charge, without spending anything. */
-export async function runPeek(client: RedisClient, charge: Charge, nowUs = STORE_CLOCK): Promise<Decision> {
-  const keys = charge.buckets.map(({ key }) => key);
-  const limits = charge.buckets.map(({ limit, shadow }) => (shadow === true ? -limit : limit));
-  const windowUs = charge.windowSeconds * US_PER_SECOND;
-  const reply = await client.weirPeek(keys.length, ...keys, nowUs, windowUs, charge.cost, ...limits);
-  const [decision] = readDecisions(reply, [charge]);
-  return decision ?? { outcome: 'uncounted', reason: 'error' };
+function readReply(reply: Buffer, charges: readonly Charge[], decided: Decided): void {
+  let decisions: readonly Decision[];
+  try {
+    decisions = readDecisions(reply, charges);
+  } catch (error) {
+    decided(error instanceof Error ? error : new Error(String(error)), []);
+    return;
+  }
+  decided(undefined, decisions);
 }
 
-function readDecisions(reply: Reply, charges: readonly Charge[]): Decision[] {
+function readDecisions(reply: Buffer, charges: readonly Charge[]): Decision[] {
   const decisions: Decision[] = [];
   let position = 0;
   for (const { buckets } of charges) {
-    const head = reply[position++];
-    if (typeof head === 'number') {
-      decisions.push({
-        outcome: head === 1 ? 'admitted' : 'denied',
-        buckets: readStates(reply, position, buckets.length),
-      });
-      position += 3 * buckets.length;
+    const head = reply.readUInt8(position);
+    position += 1;
+    if (head === PROBLEM) {
+      const end = position + 2 + reply.readUInt16BE(position);
+      const message = reply.toString('utf8', position + 2, end);
+      decisions.push({ outcome: 'uncounted', reason: reasonOf(message) });
+      position = end;
     } else {
-      decisions.push({ outcome: 'uncounted', reason: reasonOf(String(head)) });
+      const states = readStates(reply, position, buckets.length);
+      decisions.push({ outcome: head === ADMITTED ? 'admitted' : 'denied', buckets: states });
+      position += STATE_BYTES * buckets.length;
     }
   }
   return decisions;
 }
 
-function readStates(reply: Reply, start: number, count: number): BucketState[] {
+function readStates(reply: Buffer, start: number, count: number): BucketState[] {
   const states: BucketState[] = [];
-  for (let position = start; states.length < count; position += 3) {
+  for (let position = start; states.length < count; position += STATE_BYTES) {
     states.push({
-      remaining: Number(reply[position]),
-      resetAfterUs: Number(reply[position + 1]),
-      retryAfterUs: Number(reply[position + 2]),
+      remaining: reply.readUInt32BE(position),
+      resetAfterUs: reply.readUIntBE(position + 4, 6),
+      retryAfterUs: reply.readUIntBE(position + 10, 6),
     });
   }
   return states;

@@ -7,7 +7,7 @@ import { Turn } from './calls/turn.ts';
 import type { StoreObserver } from './observer.ts';
 import { reasonOf } from './redis-failures.ts';
 import type { LinkEvents, RedisLink } from './redis-link.ts';
-import { defineScripts, runCharge, runPeek } from './redis-scripts.ts';
+import { sendCharges } from './redis-scripts.ts';
 import type { Charge, Decision, Store, UncountedReason } from './store.ts';
 
 /** What ioredis says of a command that was sent and whose connection ended: it may have run. */
@@ -58,8 +58,8 @@ export class RedisStore implements Store {
       for (const { breaker } of this.#routes.values()) breaker.probeSoon();
     };
     this.#link = openLink({ ready, lost: connectionLost });
-    defineScripts(this.#link.client);
-    this.#turn = new Turn(this.#link.groupOf, (batch, group) => this.#send(batch, group));
+    const { groupOf, inOneWrite } = this.#link;
+    this.#turn = new Turn(groupOf, (batch, group) => this.#send(batch, group), inOneWrite);
   }
 
   charge(charge: Charge): Awaitable<Decision> {
@@ -99,36 +99,37 @@ export class RedisStore implements Store {
   #send(batch: Batch, group: number): void {
     const route = this.#route(group, batch);
     const refusal = this.#isClosed ? 'closed' : (this.#link.problemOf(group) ?? route.breaker.refusal);
-    if (refusal === undefined) void this.#call(batch, route);
+    if (refusal === undefined) this.#call(batch, route, group);
     else this.#giveUp(batch, refusal);
   }
 
   /** Settles the batch, whatever happens. */
-  async #call(batch: Batch, route: Route): Promise<void> {
+  #call(batch: Batch, route: Route, slot: number): void {
     const startMs = performance.now();
     this.#deadline.watch({ batch, route });
-    try {
-      const decisions = await this.#run(batch);
-      if (batch.isSettled) {
-        this.#answeredLate(batch, decisions);
-        return;
-      }
-      route.breaker.succeeded();
-      this.#observer.called(decisions.length, (performance.now() - startMs) * 1000);
-      this.#settle(batch, decisions);
-    } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      if (batch.kind === 'charge' && ENDED_BEFORE_ANSWER.test(message)) {
-        this.#observer.unanswered(batch.charges.reduce((points, { cost }) => points + cost, 0));
-      }
-      if (!batch.isSettled) this.#failed(batch, route, reasonOf(message));
-    }
+    sendCharges(
+      this.#link.client,
+      batch.charges,
+      { slot, isSpending: batch.kind !== 'peek' },
+      (error, decisions) => {
+        if (error !== undefined) {
+          this.#unanswered(batch, route, error.message);
+        } else if (batch.isSettled) {
+          this.#answeredLate(batch, decisions);
+        } else {
+          route.breaker.succeeded();
+          this.#observer.called(decisions.length, (performance.now() - startMs) * 1000);
+          this.#settle(batch, decisions);
+        }
+      },
+    );
   }
 
-  async #run({ kind, charges }: Batch): Promise<readonly Decision[]> {
-    const { client } = this.#link;
-    if (kind === 'peek') return Promise.all(charges.map((charge) => runPeek(client, charge)));
-    return runCharge(client, charges);
+  #unanswered(batch: Batch, route: Route, message: string): void {
+    if (batch.kind === 'charge' && ENDED_BEFORE_ANSWER.test(message)) {
+      this.#observer.unanswered(batch.charges.reduce((points, { cost }) => points + cost, 0));
+    }
+    if (!batch.isSettled) this.#failed(batch, route, reasonOf(message));
   }
 
   #settle(batch: Batch, decisions: readonly Decision[]): void {
@@ -184,7 +185,7 @@ export class RedisStore implements Store {
     const batch = new Batch('probe');
     const bucket = { key: route.probeKey, limit: PROBE_LIMIT };
     const answer = batch.add({ buckets: [bucket], cost: 1, windowSeconds: 1 });
-    void this.#call(batch, route);
+    this.#call(batch, route, group);
     const decision = await answer;
     return decision.outcome === 'uncounted' ? decision.reason : undefined;
   }

@@ -4,8 +4,9 @@ import { silentObserver } from '../../src/store/observer.ts';
 import type { StoreSettings } from '../../src/store/open.ts';
 import { openClusterLink } from '../../src/store/redis-cluster.ts';
 import { openLink } from '../../src/store/redis-link.ts';
-import { defineScripts, type RedisClient, runCharge, runPeek } from '../../src/store/redis-scripts.ts';
-import type { Decision } from '../../src/store/store.ts';
+import type { RedisClient } from '../../src/store/redis-scripts.ts';
+import type { Charge, Decision } from '../../src/store/store.ts';
+import { runCharges } from '../fixtures/run-charges.ts';
 import type { ClockedStore } from './conformance.ts';
 
 export type RemoteStoreSettings = Exclude<StoreSettings, { kind: 'memory' }>;
@@ -17,21 +18,20 @@ export async function openClockedRedis(
   settings: RemoteStoreSettings,
 ): Promise<{ store: ClockedStore; close(): void }> {
   const events = { ready() {}, lost() {} };
-  const { client, close } =
+  const { client, groupOf, close } =
     settings.kind === 'cluster'
       ? openClusterLink(settings, silentObserver, events)
       : openLink(settings, silentObserver, events);
-  defineScripts(client);
+  const decide = async (charge: Charge, isSpending: boolean, nowUs: number): Promise<Decision> => {
+    if (!isSound(charge)) return INVALID;
+    const slot = groupOf(charge.buckets[0]?.key ?? '');
+    const [decision = INVALID] = await runCharges(client, [charge], { slot, isSpending, nowUs });
+    return decision;
+  };
   await untilAnswering(client);
   const store: ClockedStore = {
-    async charge(charge, nowUs) {
-      if (!isSound(charge)) return INVALID;
-      const [decision = INVALID] = await runCharge(client, [charge], nowUs);
-      return decision;
-    },
-    async peek(charge, nowUs) {
-      return isSound(charge) ? runPeek(client, charge, nowUs) : INVALID;
-    },
+    charge: (charge, nowUs) => decide(charge, true, nowUs),
+    peek: (charge, nowUs) => decide(charge, false, nowUs),
   };
   return { store, close };
 }
@@ -41,7 +41,7 @@ async function untilAnswering(client: RedisClient): Promise<void> {
   const giveUpMs = performance.now() + 20_000;
   for (;;) {
     try {
-      await runPeek(client, charge);
+      await runCharges(client, [charge]);
       return;
     } catch (error) {
       if (performance.now() > giveUpMs) throw error;

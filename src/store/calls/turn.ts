@@ -12,13 +12,22 @@ const MAX_BATCH_SIZE = 64;
 export class Turn {
   readonly #groupOf: (key: string) => number;
   readonly #send: (batch: Batch, group: number) => void;
+  readonly #inOneWrite: (send: () => void) => void;
   #batches = new Map<number, Batch>();
   readonly #end = () => this.flush();
 
-  /** `groupOf` names the Cluster slot of a key: charges of different slots cannot share a call. */
-  constructor(groupOf: (key: string) => number, send: (batch: Batch, group: number) => void) {
+  /**
+   * `groupOf` names the Cluster slot of a key: charges of different slots cannot share a call. `inOneWrite` runs a
+   * function so that the calls it makes reach each server together.
+   */
+  constructor(
+    groupOf: (key: string) => number,
+    send: (batch: Batch, group: number) => void,
+    inOneWrite: (send: () => void) => void,
+  ) {
     this.#groupOf = groupOf;
     this.#send = send;
+    this.#inOneWrite = inOneWrite;
   }
 
   add(charge: Charge): Promise<Decision> {
@@ -40,6 +49,8 @@ export class Turn {
   flush(): void {
     const batches = this.#batches;
     this.#batches = new Map();
-    for (const [group, batch] of batches) this.#send(batch, group);
+    this.#inOneWrite(() => {
+      for (const [group, batch] of batches) this.#send(batch, group);
+    });
   }
 }

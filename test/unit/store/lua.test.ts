@@ -3,12 +3,11 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
 import { MemoryStore } from '../../../src/store/memory.ts';
-import { defineScripts, runCharge } from '../../../src/store/redis-scripts.ts';
 import type { Charge } from '../../../src/store/store.ts';
 import { sharedRedisUrl, uniquePrefix } from '../../fixtures/redis-url.ts';
+import { runCharges } from '../../fixtures/run-charges.ts';
 
 const client = new Redis(sharedRedisUrl());
-defineScripts(client);
 afterAll(() => client.disconnect());
 
 const US_PER_SECOND = 1_000_000;
@@ -61,7 +60,7 @@ test('a batch in Redis decides as the reference does one by one, step for step',
         );
         const expected = [];
         for (const charge of batch) expected.push(await reference.charge(charge));
-        expect(await runCharge(client, batch, nowUs)).toEqual(expected);
+        expect(await runCharges(client, batch, { nowUs })).toEqual(expected);
       }
     }),
     { numRuns: 60, endOnFailure: true },
@@ -90,7 +89,7 @@ test('a bucket in Redis follows a clock that runs back as the reference does', a
       for (const { pauseUs, backUs, cost } of steps) {
         nowUs += pauseUs - backUs;
         const charge = { buckets, cost, windowSeconds: 5 };
-        expect(await runCharge(client, [charge], nowUs)).toEqual([reference.charge(charge)]);
+        expect(await runCharges(client, [charge], { nowUs })).toEqual([reference.charge(charge)]);
       }
     }),
     { numRuns: 60, endOnFailure: true },
@@ -103,7 +102,7 @@ test('a key that holds no bucket degrades its own charge, whose other bucket sta
   await client.rpush(`${prefix}:list`, 'not a bucket');
   await client.set(`${prefix}:text`, 'not a bucket either');
   const charge = (...names: string[]): Charge => ({ buckets: names.map(bucket), cost: 4, windowSeconds: 5 });
-  const decisions = await runCharge(client, [
+  const decisions = await runCharges(client, [
     charge('a', 'list'),
     charge('a'),
     charge('b', 'text'),
@@ -119,6 +118,23 @@ test('a key that holds no bucket degrades its own charge, whose other bucket sta
   expect(await client.type(`${prefix}:list`)).toBe('list');
 });
 
+test('a peek decides as the charge after it, and leaves no trace', async () => {
+  const key = `${uniquePrefix()}:1:{a}:account-read:a`;
+  const charge: Charge = { buckets: [{ key, limit: 10 }], cost: 4, windowSeconds: 5 };
+  const look = (nowUs: number) => runCharges(client, [charge], { isSpending: false, nowUs });
+  expect(await look(START_US)).toMatchObject([{ outcome: 'admitted', buckets: [{ remaining: 10 }] }]);
+  expect(await client.exists(key)).toBe(0);
+  for (let turn = 0; turn < 2; turn++) await runCharges(client, [charge], { nowUs: START_US + turn });
+  const value = await client.getBuffer(key);
+  // Even where a charge writes although it is denied: the clock has gone back by more than a window.
+  for (const nowUs of [START_US + 2, START_US - 6 * US_PER_SECOND]) {
+    const foreseen = await look(nowUs);
+    expect(foreseen).toMatchObject([{ outcome: 'denied', buckets: [{ remaining: 2 }] }]);
+    expect(await client.getBuffer(key)).toEqual(value);
+    expect(await runCharges(client, [charge], { nowUs })).toEqual(foreseen);
+  }
+});
+
 test('a quiet account takes under 200 bytes with its key, the busiest a bounded value, and both expire', async () => {
   const prefix = uniquePrefix();
   const charge = (id: string, limit: number): Charge => ({
@@ -126,14 +142,14 @@ test('a quiet account takes under 200 bytes with its key, the busiest a bounded 
     cost: 1,
     windowSeconds: 60,
   });
-  await runCharge(client, [charge('acct_12345', 500)]);
+  await runCharges(client, [charge('acct_12345', 500)]);
   expect(await client.memory('USAGE', `${prefix}:1:{acct_12345}:account-read:acct_12345`)).toBeLessThan(200);
   const busy = `${prefix}:1:{acct_12345}:account-read:busy`;
   let longest = 0;
   for (let step = 0; step < 3000; step++) {
     // Two charges of which neither may join the other, at a pace that fills the bucket once a window.
     const cost = step % 2 === 0 ? 1 : 3;
-    await runCharge(client, [{ ...charge('busy', 999), cost }], START_US + step * 120_000);
+    await runCharges(client, [{ ...charge('busy', 999), cost }], { nowUs: START_US + step * 120_000 });
     longest = Math.max(longest, await client.strlen(busy));
   }
   expect(longest).toBeGreaterThan(4000);
@@ -147,13 +163,14 @@ test('a quiet account takes under 200 bytes with its key, the busiest a bounded 
 
 test('a key outlives each of its charges by a window, however the charges follow each other', async () => {
   const key = `${uniquePrefix()}:1:{a}:account-read:a`;
-  const keysAndArguments = [key, 0, US_PER_SECOND, 1500, 1, 1, 100_000];
+  const script = readFileSync(new URL('../../../lua/charge.lua', import.meta.url), 'utf8');
+  const keysAndArguments = [key, 0, 1, US_PER_SECOND, 1500, 1, 1, 100_000];
   const fromUs = await clockUs();
   let leastMs = Number.POSITIVE_INFINITY;
   while ((await clockUs()) < fromUs + 1.3 * US_PER_SECOND) {
     const results = await client
       .multi()
-      .weirCharge(1, ...keysAndArguments)
+      .eval(script, 1, ...keysAndArguments)
       .pttl(key)
       .exec();
     leastMs = Math.min(leastMs, Number(results?.[1]?.[1]));

@@ -1,0 +1,43 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import { expect, onTestFinished, test } from 'vitest';
+import { bucketKey } from '../../src/store/keys.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { Charge, Store } from '../../src/store/store.ts';
+import { startRedisCluster } from '../fixtures/redis-cluster.ts';
+
+const ORGANIZATIONS = 600;
+
+function chargeOf(organization: number): Charge {
+  const key = bucketKey('weir', `org_${organization}`, 'account-read', 'a');
+  return { buckets: [{ key, limit: 1_000_000 }], cost: 1, windowSeconds: 60 };
+}
+
+async function chargeAll(store: Store): Promise<string[]> {
+  const decisions = await Promise.all(
+    Array.from({ length: ORGANIZATIONS }, (_, organization) => store.charge(chargeOf(organization))),
+  );
+  return decisions.map(({ outcome }) => outcome);
+}
+
+/** How often the servers have read from their clients, which is how many pieces the calls arrived in. */
+async function readsOf(servers: readonly Redis[]): Promise<number> {
+  const infos = await Promise.all(servers.map((server) => server.info('stats')));
+  return infos.reduce((sum, info) => sum + Number(/total_reads_processed:(\d+)/.exec(info)?.[1]), 0);
+}
+
+test('charges of one turn reach each node of a Cluster in one write, however many slots they touch', async () => {
+  const { urls, clients, stop } = await startRedisCluster();
+  const store = openStore({ kind: 'cluster', nodes: urls, deadlineMs: 60_000 });
+  onTestFinished(async () => {
+    await store.close();
+    await stop();
+  });
+  while ((await chargeAll(store)).includes('uncounted')) await pause(10);
+
+  const before = await readsOf(clients);
+  expect(new Set(await chargeAll(store))).toEqual(new Set(['admitted']));
+  const reads = (await readsOf(clients)) - before;
+  // One write is read in pieces of at most 16 kB, which hold some seventy charges.
+  expect(reads).toBeLessThan(ORGANIZATIONS / 20);
+});
