@@ -76,7 +76,7 @@ function shape(path: string, profile: PathProfile): Shaped {
   let shaped = path;
   if (profile.matrixParameters === 'remove') shaped = shaped.replace(/;[^/]*/g, '');
   if (profile.duplicateSlashes === 'merge') shaped = shaped.replace(/\/{2,}/g, '/');
-  if (profile.trailingSlash === 'remove') shaped = shaped.replace(/\/+$/, '') || '/';
+  if (profile.trailingSlash === 'remove') shaped = shaped.replace(/(?<!\/)\/+$/, '') || '/';
   // Last, because what is removed above may uncover one: `/.;x/`.
   if (/\/\.\.?(?:[;/]|$)/.test(shaped)) return { problem: 'The path has a dot segment.' };
   return { path: shaped };

@@ -1,3 +1,5 @@
+import { isParameter, parameterExpression, segmentParts } from '../openapi/segment.ts';
+
 /**
  * `/v3/files/{name}.{format}` in the words of find-my-way; undefined for a path that no request target can be. Its
  * own syntax in a literal is taken as text: a colon, as in `/things/{id}:cancel`, is one.
@@ -8,11 +10,14 @@ export function routePattern(path: string): string | undefined {
   let count = 0;
   const segments = path.split('/').map((segment) => {
     const isWhole = /^\{[^{}]*\}$/.test(segment);
-    const parts = segment.split(/(\{[^{}]*\})/).map((part) => {
-      if (!part.startsWith('{')) return decodedLiteral(part).replaceAll(':', '::');
-      return isWhole ? `:p${count++}` : `:p${count++}([^/]+?)`;
+    const parts = segmentParts(segment).map((part, index) =>
+      isParameter(index) ? part : decodedLiteral(part),
+    );
+    const patterns = parts.map((part, index) => {
+      if (!isParameter(index)) return part.replaceAll(':', '::');
+      return isWhole ? `:p${count++}` : `:p${count++}(${parameterExpression(parts.slice(index + 1))})`;
     });
-    return parts.join('');
+    return patterns.join('');
   });
   return segments.join('/');
 }

@@ -8,6 +8,7 @@ import { child, type Node } from './documents.ts';
 import { isJsonMediaType, type Parameter } from './parameters.ts';
 import { readQueryRules } from './query-rules.ts';
 import { compiledCheck, type RuleMaker, valueRule } from './rule-maker.ts';
+import { escapeExpression, isParameter, parameterExpression, segmentParts } from './segment.ts';
 
 /** Header fields that OpenAPI leaves to other parts of a document (3.1, section 4.8.12.2.1). */
 const OTHERS_HEADERS = new Set(['accept', 'content-type', 'authorization']);
@@ -53,14 +54,12 @@ function pathRules(maker: RuleMaker, path: string, parameter: Parameter): readon
   return [{ ...rule, segment, within, isList: rule.shape.types.has('array') }];
 }
 
-/** Characters that mean something in an expression. */
-const SPECIAL = /[\\^$.*+?()[\]{}|]/g;
-
 /** `report-{id}.{format}` as an expression whose group is the one parameter. */
 function segmentPattern(segment: string, name: string): RegExp {
-  const parts = segment.split(/(\{[^{}]*\})/).map((part) => {
-    if (part === `{${name}}`) return '([^/]+?)';
-    return part.startsWith('{') ? '[^/]+?' : part.replaceAll(SPECIAL, '\\$&');
+  const parts = segmentParts(segment).map((part, index, all) => {
+    if (!isParameter(index)) return escapeExpression(part);
+    const parameter = parameterExpression(all.slice(index + 1));
+    return part === `{${name}}` ? `(${parameter})` : parameter;
   });
   return new RegExp(`^${parts.join('')}$`);
 }

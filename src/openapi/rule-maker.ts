@@ -1,6 +1,6 @@
 import type { Problem } from '../config/problem.ts';
 import type { Check, ValueRule } from '../validation/parameter-value.ts';
-import { type Documents, type Node, problemAt } from './documents.ts';
+import { child, type Documents, type Node, problemAt } from './documents.ts';
 import type { Schemas, SchemaTrouble } from './schemas.ts';
 import { readShape } from './shape.ts';
 
@@ -29,6 +29,33 @@ export function compiledCheck(
   if (typeof check === 'function') return check;
   const written = maker.documents.follow(schema);
   const at = 'message' in written ? schema : written;
-  maker.problems.push(problemAt(at, `its schema cannot be used: ${check.trouble}`));
+  const { pattern, trouble } = check;
+  const found = pattern === undefined ? undefined : findPattern(maker.documents, at, pattern);
+  maker.problems.push(
+    found === undefined
+      ? problemAt(at, `its schema cannot be used: ${trouble}`)
+      : problemAt(
+          found,
+          trouble,
+          'write it in another way, or set x-weir: { validate: false } for the operation',
+        ),
+  );
+  return undefined;
+}
+
+/** Where a schema, or one that it refers to, has a pattern. */
+function findPattern(documents: Documents, schema: Node, pattern: string): Node | undefined {
+  const seen = new Set<unknown>();
+  const waiting = [schema];
+  for (const node of waiting) {
+    const target = documents.follow(node);
+    if ('message' in target || typeof target.value !== 'object' || seen.has(target.value)) continue;
+    seen.add(target.value);
+    const written = child(target, 'pattern');
+    if (written.value === pattern) return written;
+    const byPattern = child(child(target, 'patternProperties'), pattern);
+    if (byPattern.value !== undefined) return byPattern;
+    for (const key of Object.keys(target.value ?? {})) waiting.push(child(target, key));
+  }
   return undefined;
 }

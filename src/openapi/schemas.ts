@@ -1,24 +1,18 @@
-import { Ajv, type AnySchema, type ErrorObject, type Options, type ValidateFunction } from 'ajv';
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import addFormats from 'ajv-formats';
+import type { Ajv, AnySchema, ErrorObject, ValidateFunction } from 'ajv';
 import { isMapping } from '../config/reader/schema-node.ts';
-import type { Check, Issue } from '../validation/parameter-value.ts';
+import { type Check, type Issue, TOO_COMPLEX } from '../validation/parameter-value.ts';
 import type { Documents, Node } from './documents.ts';
+import { createEngine, STEP } from './engine/engine.ts';
+import { Meter, TooComplex } from './engine/meter.ts';
+import { PatternTrouble } from './engine/patterns.ts';
 import { resolveReference } from './references.ts';
 
 /** A schema that cannot be compiled, and why. */
 export interface SchemaTrouble {
   readonly trouble: string;
+  /** The pattern that is the trouble, where it is one. */
+  readonly pattern?: string;
 }
-
-const OPTIONS: Options = {
-  // Documents are read as they are found in the wild: unknown keywords and formats constrain nothing.
-  strict: false,
-  validateSchema: false,
-  logger: false,
-  // Patterns are written for many engines; few of them hold in the unicode mode, where an idle escape is an error.
-  unicodeRegExp: false,
-};
 
 /** The one schema that holds all files of a description, each under the key `file:` and its number. */
 const ROOT = 'weir://description';
@@ -29,6 +23,7 @@ export class Schemas {
   readonly #keys: ReadonlyMap<string, string>;
   readonly #root: object;
   readonly #compiled = new Map<string, Check | SchemaTrouble>();
+  readonly #meter = new Meter();
   #first: Ajv | undefined;
   #all: Ajv | undefined;
 
@@ -61,18 +56,15 @@ export class Schemas {
       if (tells === 'all') this.#all ??= this.#engine(true);
       else this.#first ??= this.#engine(false);
       const engine = tells === 'all' ? this.#all : this.#first;
-      return engine === undefined ? { trouble: 'no engine' } : toCheck(engine.compile(schema));
+      return engine === undefined ? { trouble: 'no engine' } : toCheck(engine.compile(schema), this.#meter);
     } catch (error) {
+      if (error instanceof PatternTrouble) return { trouble: error.message, pattern: error.pattern };
       return { trouble: error instanceof Error ? error.message : String(error) };
     }
   }
 
   #engine(allErrors: boolean): Ajv {
-    const options = { ...OPTIONS, allErrors };
-    const engine = this.#isOldDialect
-      ? new Ajv({ ...options, ignoreKeywordsWithRef: true } as Options)
-      : new Ajv2020(options);
-    addFormats.default(engine);
+    const engine = createEngine(this.#isOldDialect ? 'openapi-3.0' : '2020-12', allErrors, this.#meter);
     engine.addSchema(this.#root, ROOT);
     return engine;
   }
@@ -86,11 +78,14 @@ export class Schemas {
   #translated(value: unknown, file: string): unknown {
     if (Array.isArray(value)) return value.map((item) => this.#translated(item, file));
     if (!isMapping(value)) return value;
+    const { $ref } = value;
+    // Nothing beside a $ref counts in OpenAPI 3.0 (section 4.7.23).
+    if (typeof $ref === 'string' && this.#isOldDialect)
+      return { $ref: this.#reference($ref, file), [STEP]: true };
     const copy: Record<string, unknown> = {};
-    for (const [key, one] of Object.entries(value)) {
-      copy[key] =
-        key === '$ref' && typeof one === 'string' ? this.#reference(one, file) : this.#translated(one, file);
-    }
+    for (const [key, one] of Object.entries(value)) copy[key] = this.#translated(one, file);
+    if (typeof $ref === 'string') copy.$ref = this.#reference($ref, file);
+    if (REFERENCES.some((key) => typeof value[key] === 'string')) copy[STEP] = true;
     // The draft lets an `enum` be empty; real documents have some that mean no more than what stands beside them.
     if (Array.isArray(copy.enum) && copy.enum.length === 0) delete copy.enum;
     dropReadOnly(copy);
@@ -107,9 +102,23 @@ export class Schemas {
   }
 }
 
-function toCheck(validate: ValidateFunction): Check {
-  return (value) => (validate(value) ? undefined : (validate.errors ?? []).map(toIssue));
+const REFERENCES = ['$ref', '$dynamicRef', '$recursiveRef'] as const;
+
+function toCheck(validate: ValidateFunction, meter: Meter): Check {
+  return (value, bytes = MOST_PARAMETER_BYTES) => {
+    meter.begin(bytes);
+    try {
+      return validate(value) ? undefined : (validate.errors ?? []).map(toIssue);
+    } catch (error) {
+      // A RangeError is an overflow of the stack: the value is nested too deeply.
+      if (error instanceof TooComplex || error instanceof RangeError) return TOO_COMPLEX;
+      throw error;
+    }
+  };
 }
+
+/** More than Node lets a header or a request target have. */
+const MOST_PARAMETER_BYTES = 16_384;
 
 function toIssue({ instancePath, keyword, params, message = 'is not valid' }: ErrorObject): Issue {
   const path = instancePath

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FieldErrors } from '../domain/field-errors.ts';
 import { readJson } from './json-text.ts';
-import { addIssues, type Check } from './parameter-value.ts';
+import { addIssues, type Check, TOO_COMPLEX } from './parameter-value.ts';
 
 /** What a request body must satisfy. */
 export interface BodyRules {
@@ -71,9 +71,10 @@ export function checkBody(rule: JsonRule, body: Buffer, errors: FieldErrors): vo
     return;
   }
   const { value } = read;
-  const first = rule.check(value);
+  const first = rule.check(value, body.length);
   if (first === undefined) return;
-  const issues = body.length <= ALL_ISSUES_BYTES ? (rule.checkAll(value) ?? first) : first;
+  const all = body.length <= ALL_ISSUES_BYTES ? rule.checkAll(value, body.length) : undefined;
+  const issues = all === undefined || all === TOO_COMPLEX ? first : all;
   for (const { path, message } of issues) {
     if (path.length === 0) errors.add('body', message);
     else addIssues(path[0] ?? '', [{ path: path.slice(1), message }], errors);

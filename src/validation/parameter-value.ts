@@ -7,8 +7,18 @@ export interface Issue {
   readonly message: string;
 }
 
-/** A compiled schema: undefined for a value that satisfies it. */
-export type Check = (value: unknown) => readonly Issue[] | undefined;
+/**
+ * A compiled schema: undefined for a value that satisfies it. It takes time in proportion to the value: TOO_COMPLEX where the
+ * schema would take more.
+ *
+ * @param bytes the size of the value as it was sent; that of the largest parameter unless given
+ */
+export type Check = (value: unknown, bytes?: number) => readonly Issue[] | undefined;
+
+/** What is wrong with a value that would take too long to judge. */
+export const TOO_COMPLEX: readonly Issue[] = [
+  { path: [], message: 'is too deeply nested or too complex to be validated' },
+];
 
 /** What every value of a parameter must satisfy. */
 export interface ValueRule {

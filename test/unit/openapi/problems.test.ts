@@ -81,6 +81,22 @@ describe('the problems of a price list', () => {
     expect(await problems()).toEqual([]);
   });
 
+  test('a pattern that cannot be judged in linear time is refused where it is written', async () => {
+    const schemas = "components: { schemas: { Text: { type: string, pattern: '^(a+)\\1$' } } }\n";
+    const schema = "schema: { type: object, properties: { text: { $ref: '#/components/schemas/Text' } } }";
+    await folder.write(
+      'openapi.yaml',
+      openapi(
+        `/a: { put: { x-weir: { validate: body }, requestBody: { content: { application/json: { ${schema} } } } } }`,
+        '3.1.0',
+        schemas,
+      ),
+    );
+    expect(await problems()).toEqual([
+      'openapi.yaml:3: components.schemas.Text.pattern: the pattern ^(a+)\\1$ cannot be used: the backreference \\1 cannot be judged in linear time: write it in another way, or set x-weir: { validate: false } for the operation',
+    ]);
+  });
+
   test('a text that is no YAML and a file that is missing are one sentence each', async () => {
     await folder.write('openapi.yaml', 'openapi: [');
     expect(await problems()).toEqual([expect.stringMatching(/^openapi.yaml:\d+: is not valid YAML: /)]);

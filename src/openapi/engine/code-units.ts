@@ -1,0 +1,89 @@
+/** Sets of UTF-16 code units: what one character of a pattern without the flag `u` can be. */
+import type { AST } from '@eslint-community/regexpp';
+
+/** Sorted ranges that neither overlap nor touch, each from its first to its last code unit. */
+export type CodeUnits = readonly (readonly [first: number, last: number])[];
+
+const LAST = 0xffff;
+
+const DIGITS: CodeUnits = [[0x30, 0x39]];
+const WORD: CodeUnits = union([
+  [0x30, 0x39],
+  [0x41, 0x5a],
+  [0x5f, 0x5f],
+  [0x61, 0x7a],
+]);
+const LINE_ENDS: CodeUnits = union([
+  [0x0a, 0x0a],
+  [0x0d, 0x0d],
+  [0x2028, 0x2029],
+]);
+/** WhiteSpace and LineTerminator of ECMAScript (ECMA-262, sections 12.2 and 12.3). */
+const SPACE: CodeUnits = union([
+  [0x09, 0x0d],
+  [0x20, 0x20],
+  [0xa0, 0xa0],
+  [0x1680, 0x1680],
+  [0x2000, 0x200a],
+  [0x2028, 0x2029],
+  [0x202f, 0x202f],
+  [0x205f, 0x205f],
+  [0x3000, 0x3000],
+  [0xfeff, 0xfeff],
+]);
+
+/** The code units that a part of a pattern matches one of; undefined for a part that is no single character. */
+export function codeUnitsOf(node: AST.Node): CodeUnits | undefined {
+  switch (node.type) {
+    case 'Character':
+      return [[node.value, node.value]];
+    case 'CharacterClassRange':
+      return [[node.min.value, node.max.value]];
+    case 'CharacterSet':
+      return setOf(node);
+    case 'CharacterClass': {
+      const elements = node.elements.map(codeUnitsOf);
+      if (elements.includes(undefined)) return undefined;
+      const all = union(elements.flatMap((units) => units ?? []));
+      return node.negate ? complement(all) : all;
+    }
+    default:
+      return undefined;
+  }
+}
+
+function setOf(node: AST.CharacterSet): CodeUnits | undefined {
+  switch (node.kind) {
+    case 'any':
+      return complement(LINE_ENDS);
+    case 'digit':
+      return node.negate ? complement(DIGITS) : DIGITS;
+    case 'space':
+      return node.negate ? complement(SPACE) : SPACE;
+    case 'word':
+      return node.negate ? complement(WORD) : WORD;
+    default:
+      return undefined;
+  }
+}
+
+function union(ranges: CodeUnits): CodeUnits {
+  const merged: [number, number][] = [];
+  for (const [first, last] of ranges.toSorted(([one], [other]) => one - other)) {
+    const before = merged.at(-1);
+    if (before === undefined || first > before[1] + 1) merged.push([first, last]);
+    else before[1] = Math.max(before[1], last);
+  }
+  return merged;
+}
+
+function complement(ranges: CodeUnits): CodeUnits {
+  const others: [number, number][] = [];
+  let next = 0;
+  for (const [first, last] of ranges) {
+    if (first > next) others.push([next, first - 1]);
+    next = last + 1;
+  }
+  if (next <= LAST) others.push([next, LAST]);
+  return others;
+}
