@@ -9,7 +9,7 @@ import { platformCommand } from './commands/platform.ts';
 import { explain } from './commands/prices/explain.ts';
 import { FORMATS, operations } from './commands/prices/operations.ts';
 import { printError } from './commands/print.ts';
-import { RETRIES, replay } from './commands/replay.ts';
+import { FORMATS as LOG_FORMATS, RETRIES, replay } from './commands/replay.ts';
 import { REMEMBERED_HOURS, type RevokeOptions, revoke } from './commands/revoke/revoke.ts';
 import { start } from './commands/start.ts';
 
@@ -75,6 +75,7 @@ program
   .option('--limits <file>', 'the limits to replay; those that --config names by default')
   .option('-c, --config <file>', 'process settings, for their operations and limits')
   .option('--operations <file>', 'the OpenAPI document to price requests by')
+  .option('--suggest <share>', 'print the smallest limits that refuse at most this share, such as 0.1%')
   .addOption(
     new Option(
       '--retries <assumption>',
@@ -84,6 +85,9 @@ program
       .choices(RETRIES)
       .default('none'),
   )
+  .addOption(new Option('--format <format>', 'format of the log; weir by default').choices(LOG_FORMATS))
+  .option('--map <fields>', 'fields of the log, such as account=.jwt.sub,path=.uri')
+  .option('--account-pattern <regex>', "finds the Account in a line: its group 'account', or its first group")
   .option('--rows <number>', 'buckets to list', '20')
   .option('--max-refused <share>', 'exit with 2 if a larger share of the requests is refused, such as 0.1%')
   .option('--report <file>', 'write a report as one HTML page')

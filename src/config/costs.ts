@@ -54,7 +54,10 @@ function orLower({ costWrittenAt }: PricedOperation): string {
   return costWrittenAt === undefined ? '' : `, or lower the cost at ${formatPlace(costWrittenAt)}`;
 }
 
-function costliestByBucket(operations: readonly PricedOperation[]): ReadonlyMap<BucketName, PricedOperation> {
+/** The most expensive operation that is charged to each bucket. */
+export function costliestByBucket(
+  operations: readonly PricedOperation[],
+): ReadonlyMap<BucketName, PricedOperation> {
   const costliest = new Map<BucketName, PricedOperation>();
   for (const operation of operations) {
     for (const { name } of bucketsFor(operation.kind, operation.personOnly)) {

@@ -71,17 +71,20 @@ export interface BucketDefinition {
   /** Its name in the RateLimit headers. */
   readonly headerName: string;
   readonly kind: OperationKind;
+  readonly scopeName: ScopeName;
   readonly scope: BucketScope;
 }
 
 /** All buckets: scope by scope, reads before writes. */
-export const BUCKETS: readonly BucketDefinition[] = (Object.keys(SCOPES) as ScopeName[]).flatMap((name) =>
-  KINDS.map((kind) => ({
-    name: `${name}-${kind}` as const,
-    headerName: `${SCOPES[name].headerScope}-${kind}`,
-    kind,
-    scope: SCOPES[name],
-  })),
+export const BUCKETS: readonly BucketDefinition[] = (Object.keys(SCOPES) as ScopeName[]).flatMap(
+  (scopeName) =>
+    KINDS.map((kind) => ({
+      name: `${scopeName}-${kind}` as const,
+      headerName: `${SCOPES[scopeName].headerScope}-${kind}`,
+      kind,
+      scopeName,
+      scope: SCOPES[scopeName],
+    })),
 );
 
 const byName: ReadonlyMap<string, BucketDefinition> = new Map(BUCKETS.map((bucket) => [bucket.name, bucket]));

@@ -20,6 +20,7 @@ export function notesOn(circumstances: Circumstances): readonly string[] {
     completeness(circumstances),
     ...brokenFiles(circumstances.tally),
     retriesNote(circumstances),
+    anonymousNote(circumstances.tally),
     latenessNote(circumstances.replay),
     resolutionNote(circumstances),
     costNote(circumstances),
@@ -53,6 +54,11 @@ function retriesNote({ replay, retries }: Circumstances): string | undefined {
     `The log has ${counted(refused.before, 'refused request')}. Refused clients usually retry, so it shows more requests than clients wanted to send. ` +
     'Each line counted as a request of its own; --retries drop leaves the refused ones out.'
   );
+}
+
+function anonymousNote({ anonymous }: Tally): string | undefined {
+  if (anonymous === 0) return undefined;
+  return `${counted(anonymous, 'request')} without an Account were left out.`;
 }
 
 function latenessNote({ late, requests }: Replay): string | undefined {

@@ -1,15 +1,16 @@
+import { type BucketDefinition, bucketsFor } from '../domain/buckets.ts';
 import type { Caller } from '../domain/caller.ts';
 import type { OperationKind } from '../domain/operation.ts';
 import type { Plan } from '../gateway/buckets.ts';
 import type { Entry } from './input/entry.ts';
-import { BucketStats, type Scope } from './measure/bucket-stats.ts';
+import { BucketStats } from './measure/bucket-stats.ts';
 
-/** Whoever is charged for a kind of request: an Account with its Organization, or a Person. */
+/** The buckets that a kind of request is charged to: those of an Account and its Organization, or of a Person. */
 export interface Payer {
   readonly caller: Caller;
   readonly kind: OperationKind;
   readonly personOnly: boolean;
-  /** Every bucket that its requests count in, the Account's first; one without a limit as well. */
+  /** Every bucket that its requests count in, in the order of the bucket table; one without a limit as well. */
   readonly buckets: readonly BucketStats[];
   /** The plan that `planned` belongs to. */
   plan: Plan | undefined;
@@ -52,10 +53,6 @@ export class PayerBook {
   }
 
   #createPayer({ personOnly, principal, account, kind }: Entry, organization: string | undefined): Payer {
-    const buckets = personOnly
-      ? [this.#bucket('person', principal, kind)]
-      : [this.#bucket('account', account, kind)];
-    if (organization !== undefined) buckets.push(this.#bucket('organization', organization, kind));
     const caller: Caller = {
       principal: { type: 'Person', id: principal, account, actsFor: NOBODY },
       account,
@@ -64,15 +61,18 @@ export class PayerBook {
       // A Person's Organization may differ from the target Account's, and has no part in its bucket.
       shard: personOnly ? principal : (organization ?? account),
     };
+    const buckets = bucketsFor(kind, personOnly).flatMap((bucket) => {
+      const owner = bucket.scope.ownerOf(caller);
+      return owner === undefined ? [] : [this.#statsOf(bucket, owner)];
+    });
     return { caller, kind, personOnly, buckets, plan: undefined, planned: [] };
   }
 
-  #bucket(scope: Scope, id: string, kind: OperationKind): BucketStats {
-    const name = `${scope}-${kind}`;
-    const key = `${name}\n${id}`;
+  #statsOf(bucket: BucketDefinition, owner: string): BucketStats {
+    const key = `${bucket.name}\n${owner}`;
     let stats = this.#byKey.get(key);
     if (stats === undefined) {
-      stats = new BucketStats(scope, id, name, this.#windowUs, this.#hasSeries);
+      stats = new BucketStats(bucket, owner, this.#windowUs, this.#hasSeries);
       this.#byKey.set(key, stats);
       this.stats.push(stats);
     }

@@ -1,5 +1,6 @@
+import type { BucketName, ScopeName } from '../domain/buckets.ts';
 import type { Tally, UnreadableLine } from './input/tally.ts';
-import type { BucketStats, Scope } from './measure/bucket-stats.ts';
+import type { BucketStats } from './measure/bucket-stats.ts';
 import type { Replay, Retries } from './replay.ts';
 
 /** What a replay came to: the document that `weir replay --json` prints. Shares are from 0 to 1, times ISO 8601 in UTC. */
@@ -16,6 +17,8 @@ export interface ReplayResult {
   readonly otherLines: number;
   /** Requests that spend nothing: refused before the charge, or OPTIONS. */
   readonly uncharged: number;
+  /** Requests whose Account the log does not give; left out. */
+  readonly withoutAccount: number;
   /** Requests replayed. */
   readonly requests: number;
   /** `before`: by the limits of the log. `after`: by the limits replayed. */
@@ -45,9 +48,9 @@ export interface BeforeAfter {
 }
 
 export interface BucketResult {
-  readonly scope: Scope;
+  readonly scope: ScopeName;
   readonly id: string;
-  readonly bucket: string;
+  readonly bucket: BucketName;
   /** Points per window by the limits replayed; null where no such limit applies. */
   readonly limit: number | null;
   /** Requests that spend from this bucket, added retries included. */
@@ -92,6 +95,7 @@ export function resultOf({ replay, tally, retries, complete, notes }: Outcome): 
     unreadableLines: tally.named,
     otherLines: tally.other,
     uncharged: tally.uncharged,
+    withoutAccount: tally.anonymous,
     requests,
     refused: { ...refused },
     shareRefused: { before: share(refused.before, requests + dropped), after: share(refused.after, asked) },
@@ -118,7 +122,7 @@ function byEffect(one: BucketStats, other: BucketStats): number {
 function bucketResult(stats: BucketStats): BucketResult {
   const { requests, refusedBefore, refusedAfter, windows, worstHour, shadowLimit } = stats;
   return {
-    scope: stats.scope,
+    scope: stats.bucket.scopeName,
     id: stats.id,
     bucket: stats.name,
     limit: stats.limit ?? null,

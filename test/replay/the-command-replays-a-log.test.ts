@@ -1,11 +1,21 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
+import { parseLimits } from '../../src/config/limits/parse.ts';
+import { fileSource } from '../../src/replay/input/log-file.ts';
+import { weirLog } from '../../src/replay/input/weir-log.ts';
+import { priceFinder, readPrices } from '../../src/replay/prices.ts';
+import type { Retries } from '../../src/replay/replay.ts';
 import type { ReplayResult } from '../../src/replay/result.ts';
+import { runReplay } from '../../src/replay/run.ts';
 import { runWeir } from '../fixtures/weir-process.ts';
 import { type LoggedRequest, logText, START_MS, writeFiles } from './log-lines.ts';
+
+/** Some tests start processes, which are slow on a busy machine. */
+vi.setConfig({ testTimeout: 60_000 });
 
 const LIMIT_5 = 'windowSeconds: 1\ndefaults: { account-read: 5, organization-read: 8 }\n';
 
@@ -14,15 +24,37 @@ const BURSTS: readonly LoggedRequest[] = [0, 10_000, 20_000].flatMap((startMs) =
   Array.from({ length: 8 }, (_, index) => ({ atMs: startMs + index, organization: 'org_1' })),
 );
 
-async function replayJson(...args: string[]): Promise<ReplayResult> {
-  const { code, stdout, stderr } = await runWeir(['replay', '--json', ...args]);
-  expect(code, stderr).toBe(0);
-  return JSON.parse(stdout) as ReplayResult;
+interface Replayed {
+  readonly retries?: Retries;
+  readonly operations?: string;
+}
+
+/** Replays files in this process, by LIMIT_5. */
+async function replayed(
+  files: readonly string[],
+  { retries = 'none', operations }: Replayed = {},
+): Promise<ReplayResult> {
+  const prices = await readPrices(operations, {}, '');
+  const priceOf = prices && priceFinder(prices, {});
+  const { result } = await runReplay({
+    sources: files.map((file) => fileSource(file, statSync(file).size)),
+    readLine: weirLog(priceOf),
+    hasLoggedCosts: true,
+    priceOf,
+    limits: parseLimits(LIMIT_5, 'limits.yaml'),
+    retries,
+    hasSeries: false,
+    onProgress: () => {},
+    signal: new AbortController().signal,
+  });
+  return result;
 }
 
 it('--json names every bucket with its limit, requests, refusals and windows', async () => {
   const { log, limits } = await writeFiles({ log: logText(BURSTS), limits: LIMIT_5 });
-  const result = await replayJson(log, '--limits', limits);
+  const { code, stdout, stderr } = await runWeir(['replay', log, '--limits', limits, '--json']);
+  expect(code, stderr).toBe(0);
+  const result = JSON.parse(stdout) as ReplayResult;
   expect(result).toMatchObject({
     from: new Date(START_MS).toISOString(),
     to: new Date(START_MS + 20_007).toISOString(),
@@ -72,9 +104,9 @@ it('several files, gzip files and standard input are one log, in the order of th
     shuffled: logText(shuffled),
     limits: LIMIT_5,
   });
-  const whole = await replayJson(files.whole, '--limits', files.limits);
-  const parts = await replayJson(files['access.log'], files['access.log.1.gz'], '--limits', files.limits);
-  const reordered = await replayJson(files.shuffled, '--limits', files.limits);
+  const whole = await replayed([files.whole]);
+  const parts = await replayed([files['access.log'], files['access.log.1.gz']]);
+  const reordered = await replayed([files.shuffled]);
   expect(parts.buckets).toEqual(whole.buckets);
   expect(reordered.buckets).toEqual(whole.buckets);
 
@@ -97,20 +129,14 @@ it('rotated files that do not overlap are read in the order of their times, what
     'access.log.2': logText(hour(0)),
     limits: LIMIT_5,
   });
-  const result = await replayJson(
-    files['access.log'],
-    files['access.log.1'],
-    files['access.log.2'],
-    '--limits',
-    files.limits,
-  );
+  const result = await replayed([files['access.log'], files['access.log.1'], files['access.log.2']]);
   expect(result).toMatchObject({ requests: 72, refused: { after: 27 }, notes: [] });
 });
 
 it('lines that cannot be read are counted and named; lines of other things are not requests', async () => {
   const text = `{"level":30,"msg":"weir is listening"}\n${logText(BURSTS)}not json\n\n{"msg":"request","outcome":"admitted"}\n`;
   const { log, limits } = await writeFiles({ log: text, limits: LIMIT_5 });
-  const result = await replayJson(log, '--limits', limits);
+  const result = await replayed([log]);
   expect(result).toMatchObject({ lines: 27, otherLines: 1, unreadable: 2, requests: 24 });
   expect(result.unreadableLines.map(({ line }) => line)).toEqual([26, 28]);
   const { stdout } = await runWeir(['replay', log, '--limits', limits]);
@@ -134,12 +160,11 @@ it('with the price that an operation has in another document, it spends that', a
     info: { title: 'test', version: '1' },
     paths: { '/v3/things': { get: { 'x-weir': { cost: 5 }, responses: { 200: { description: 'ok' } } } } },
   };
-  const { log, limits, operations } = await writeFiles({
+  const { log, operations } = await writeFiles({
     log: logText(BURSTS),
-    limits: LIMIT_5,
     operations: JSON.stringify(document),
   });
-  const result = await replayJson(log, '--limits', limits, '--operations', operations);
+  const result = await replayed([log], { operations });
   expect(result.refused.after).toBe(21);
   expect(result.buckets[0]).toMatchObject({ points: 120, fullestWindow: 40 });
 });
@@ -147,17 +172,17 @@ it('with the price that an operation has in another document, it spends that', a
 it('refused lines of the log can be left out, and refusals of the replay sent again', async () => {
   const refused = { outcome: 'denied', status: 429, bucket: 'account-read' };
   const requests = BURSTS.map((one, index) => (index % 8 >= 6 ? { ...one, more: refused } : one));
-  const { log, limits } = await writeFiles({ log: logText(requests), limits: LIMIT_5 });
-  const none = await replayJson(log, '--limits', limits);
+  const { log } = await writeFiles({ log: logText(requests) });
+  const none = await replayed([log]);
   expect(none).toMatchObject({
     requests: 24,
     refused: { before: 6, after: 9 },
     changed: { refused: 3, admitted: 0 },
   });
   expect(none.notes.join()).toContain('Refused clients usually retry');
-  const drop = await replayJson(log, '--limits', limits, '--retries', 'drop');
+  const drop = await replayed([log], { retries: 'drop' });
   expect(drop).toMatchObject({ requests: 18, refused: { before: 6, after: 3 }, retries: { dropped: 6 } });
-  const after = await replayJson(log, '--limits', limits, '--retries', 'after');
+  const after = await replayed([log], { retries: 'after' });
   expect(after).toMatchObject({
     requests: 18,
     refused: { after: 3 },

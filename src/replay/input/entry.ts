@@ -26,7 +26,9 @@ export type Skipped =
   /** Not the line of a request. */
   | 'other'
   /** A request that spends nothing: refused before the charge, or OPTIONS. */
-  | 'uncharged';
+  | 'uncharged'
+  /** A request of nobody that the log names. */
+  | 'anonymous';
 
 /** A line that should have been an entry and cannot be read. */
 export interface Unreadable {

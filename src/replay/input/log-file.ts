@@ -83,8 +83,7 @@ export class LogFile {
     const tally = this.#tally;
     tally.lines += 1;
     const read = this.#readLine(line);
-    if (read === 'other') tally.other += 1;
-    else if (read === 'uncharged') tally.uncharged += 1;
+    if (typeof read === 'string') tally[read] += 1;
     else if ('problem' in read) tally.noteUnreadable(this.name, this.#line, read.problem);
     else {
       if (read.loggedUs > this.watermarkUs) this.watermarkUs = read.loggedUs;

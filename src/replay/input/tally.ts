@@ -17,6 +17,8 @@ export class Tally {
   other = 0;
   /** Requests that spent nothing. */
   uncharged = 0;
+  /** Requests whose Account the log does not give. */
+  anonymous = 0;
   unreadable = 0;
   readonly named: UnreadableLine[] = [];
   /** Files that ended early, with the reason. */

@@ -1,11 +1,9 @@
+import type { BucketDefinition, BucketName } from '../../domain/buckets.ts';
 import { DemandWindow } from './demand-window.ts';
 import { Histogram } from './histogram.ts';
 import { Series } from './series.ts';
 
 const HOUR_US = 3_600_000_000;
-
-/** Whose bucket it is. */
-export type Scope = 'account' | 'organization' | 'person';
 
 /** An hour of one bucket; `startUs` is Unix time. */
 export interface Hour {
@@ -25,10 +23,9 @@ export type BucketSeries = Series<keyof typeof COLUMNS>;
 
 /** What a replay has seen of one bucket. */
 export class BucketStats {
-  readonly scope: Scope;
+  readonly bucket: BucketDefinition;
+  /** The Account, Organization or Person whose bucket it is. */
   readonly id: string;
-  /** Such as `account-read`. */
-  readonly name: string;
   /** Points per window that the replayed limits allow; undefined where no such limit applies. */
   limit: number | undefined;
   /** A limit in shadow mode: counted, refusing nothing. */
@@ -55,12 +52,15 @@ export class BucketStats {
   #hour: Hour | undefined;
   #worst: Hour | undefined;
 
-  constructor(scope: Scope, id: string, name: string, windowUs: number, hasSeries: boolean) {
-    this.scope = scope;
+  constructor(bucket: BucketDefinition, id: string, windowUs: number, hasSeries: boolean) {
+    this.bucket = bucket;
     this.id = id;
-    this.name = name;
     this.#windowUs = windowUs;
     this.series = hasSeries ? new Series(COLUMNS, windowUs, BINS) : undefined;
+  }
+
+  get name(): BucketName {
+    return this.bucket.name;
   }
 
   /** The most points that were asked within any window. */

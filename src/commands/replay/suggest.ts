@@ -1,0 +1,60 @@
+import { costliestByBucket } from '../../config/costs.ts';
+import type { BucketName } from '../../domain/buckets.ts';
+import type { ReadOptions } from '../../replay/input/read-log.ts';
+import { readLog } from '../../replay/input/read-log.ts';
+import type { Retries } from '../../replay/replay.ts';
+import { counted, shownTime } from '../../replay/shown.ts';
+import { Demand } from '../../replay/suggest/demand.ts';
+import { limitsYaml } from '../../replay/suggest/limits-yaml.ts';
+import { suggestLimits } from '../../replay/suggest/search.ts';
+import type { Candidate } from './candidate.ts';
+
+export interface SuggestOptions extends Omit<ReadOptions, 'deliver'> {
+  readonly candidate: Candidate;
+  readonly mostRefused: number;
+  readonly retries: Retries;
+}
+
+/** Reads a log and gives a limits.yaml with the smallest limits that refuse at most a share of each bucket's requests. */
+export async function suggestedLimits(options: SuggestOptions): Promise<string> {
+  const { candidate, mostRefused, retries, sources, signal } = options;
+  const { limits: base, limitsName: baseName } = candidate;
+  const demand = new Demand(base.windowSeconds, retries);
+  const tally = await readLog({ ...options, deliver: (entry) => demand.take(entry) });
+  demand.end();
+  const costliest = costliestByBucket(candidate.operations ?? []);
+  const suggestion = suggestLimits(demand, {
+    mostRefused,
+    windowSeconds: base.windowSeconds,
+    leastLimit: ({ name }) => costliest.get(name as BucketName)?.cost ?? 1,
+    onPass(searched) {
+      if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${counted(searched, 'bucket')} left to search`);
+    },
+  });
+  if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
+  demand.spool.close();
+  const remarks = [
+    `Suggested by weir replay from ${sources.map(({ name }) => name).join(', ')}${periodText(demand)}.`,
+    ...(signal.aborted
+      ? ['The reading was interrupted: these limits cover only the part of the log up to there.']
+      : []),
+    ...(tally.unreadable > 0 ? [`${counted(tally.unreadable, 'line')} could not be read.`] : []),
+    ...refusalRemark(demand, retries),
+  ];
+  return limitsYaml({ suggestion, base, baseName, mostRefused, requests: demand.requests, remarks });
+}
+
+function periodText({ fromUs, toUs, requests }: Demand): string {
+  if (fromUs === undefined || toUs === undefined) return ', which has no charged request';
+  const shown = (us: number) => shownTime(new Date(us / 1000).toISOString());
+  return `: ${counted(requests, 'request')} from ${shown(fromUs)} to ${shown(toUs)} UTC`;
+}
+
+function refusalRemark({ refusedInLog }: Demand, retries: Retries): readonly string[] {
+  if (refusedInLog === 0) return [];
+  const treatment =
+    retries === 'none'
+      ? 'count as requests of their own, so the limits may be higher than clients need (--retries drop)'
+      : 'are left out, as each is assumed to have been sent again later';
+  return [`The ${counted(refusedInLog, 'request')} that the log shows as refused ${treatment}.`];
+}

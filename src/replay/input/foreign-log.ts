@@ -1,0 +1,90 @@
+import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
+import type { Entry, Price, PriceOf, ReadLine, Skipped, Unreadable } from './entry.ts';
+import { fieldAt, type MappedName, type Mapping } from './mapping.ts';
+import type { Fields } from './text-formats.ts';
+import { timeUs } from './times.ts';
+
+export interface ForeignLog {
+  readonly fieldsOf: (line: string) => Fields | undefined;
+  readonly mapping: Mapping;
+  /** Finds the Account in the whole line: its group `account`, or else its first. */
+  readonly accountPattern: RegExp | undefined;
+  /** Prices requests; each costs 1 point otherwise, unless the log has a cost. */
+  readonly priceOf: PriceOf | undefined;
+}
+
+/** 401 and 403 answer a caller that is not authorised: nothing is charged before. */
+const UNCHARGED_STATUS = new Set([401, 403]);
+
+const REFUSED_STATUS = 429;
+
+/** Reads the access log of another gateway, by a mapping of its fields. */
+export function foreignLog(log: ForeignLog): ReadLine {
+  return (line) => {
+    const fields = log.fieldsOf(line);
+    return fields === undefined ? { problem: 'is not a line of this format' } : readFields(log, line, fields);
+  };
+}
+
+function readFields(log: ForeignLog, line: string, fields: Fields): Entry | Skipped | Unreadable {
+  const { mapping } = log;
+  const text = (name: MappedName) => textOf(fieldAt(fields, mapping[name]));
+  const loggedUs = timeUs(fieldAt(fields, mapping.time));
+  if (loggedUs === undefined) return { problem: `has no time at ${shownPath(mapping.time)}` };
+  const method = text('method');
+  if (method === undefined) return { problem: `has no method at ${shownPath(mapping.method)}` };
+  const status = Number(text('status'));
+  if (UNCHARGED_STATUS.has(status)) return 'uncharged';
+  const account = log.accountPattern === undefined ? text('account') : matched(log.accountPattern, line);
+  if (account === undefined) return 'anonymous';
+  const price = priceOf(log, method, text('path') ?? '/', text('cost'));
+  if (price === undefined) return 'uncharged';
+  return {
+    atUs: loggedUs - durationUs(text('durationMs'), text('durationSeconds')),
+    loggedUs,
+    ...price,
+    account,
+    organization: text('organization'),
+    principal: text('principal') ?? account,
+    wasRefused: status === REFUSED_STATUS,
+    refusedBy: undefined,
+  };
+}
+
+/** `-` and the empty text stand for nothing in many logs. */
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'number') return String(value);
+  return typeof value === 'string' && value !== '' && value !== '-' ? value : undefined;
+}
+
+function matched(pattern: RegExp, line: string): string | undefined {
+  const match = pattern.exec(line);
+  return textOf(match?.groups?.account ?? match?.[1]);
+}
+
+function durationUs(ms: string | undefined, seconds: string | undefined): number {
+  const duration = ms === undefined ? Number(seconds ?? 0) * 1e6 : Number(ms) * 1e3;
+  return Number.isFinite(duration) ? Math.round(duration) : 0;
+}
+
+function priceOf(
+  log: ForeignLog,
+  method: string,
+  target: string,
+  cost: string | undefined,
+): Price | undefined {
+  if (log.priceOf !== undefined) return log.priceOf(method, targetOf(target));
+  const kind = KINDS_BY_METHOD[method as keyof typeof KINDS_BY_METHOD];
+  if (kind === undefined) return undefined;
+  const points = Number(cost ?? 1);
+  return { kind, cost: Number.isInteger(points) && points >= 1 ? points : 1, personOnly: false };
+}
+
+/** A load balancer logs the whole URL, a gateway its path and query. */
+function targetOf(target: string): string {
+  return target.replace(/^https?:\/\/[^/?]+/, '') || '/';
+}
+
+function shownPath(path: readonly string[] | undefined): string {
+  return path === undefined ? 'any field: map one' : `.${path.join('.')}`;
+}

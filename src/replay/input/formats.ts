@@ -1,0 +1,73 @@
+import type { PriceOf, ReadLine } from './entry.ts';
+import { foreignLog } from './foreign-log.ts';
+import type { Mapping } from './mapping.ts';
+import { albFields, combinedFields, type Fields, jsonFields } from './text-formats.ts';
+import { weirLog } from './weir-log.ts';
+
+interface Preset {
+  readonly fieldsOf: (line: string) => Fields | undefined;
+  readonly mapping: Mapping;
+}
+
+/** Formats of other gateways, with what their fields mean. */
+const PRESETS = {
+  json: {
+    fieldsOf: jsonFields,
+    mapping: {
+      time: ['time'],
+      method: ['method'],
+      path: ['path'],
+      status: ['status'],
+      account: ['account'],
+      organization: ['organization'],
+      principal: ['principal'],
+      cost: ['cost'],
+    },
+  },
+  combined: {
+    fieldsOf: combinedFields,
+    mapping: {
+      time: ['time_local'],
+      method: ['method'],
+      path: ['uri'],
+      status: ['status'],
+      account: ['remote_user'],
+    },
+  },
+  envoy: {
+    fieldsOf: jsonFields,
+    mapping: { time: ['start_time'], method: ['method'], path: ['path'], status: ['response_code'] },
+  },
+  alb: {
+    fieldsOf: albFields,
+    mapping: {
+      time: ['request_creation_time'],
+      method: ['method'],
+      path: ['uri'],
+      status: ['elb_status_code'],
+    },
+  },
+} as const satisfies Record<string, Preset>;
+
+export type Format = 'weir' | keyof typeof PRESETS;
+
+export const FORMATS: readonly Format[] = ['weir', ...(Object.keys(PRESETS) as (keyof typeof PRESETS)[])];
+
+export interface FormatOptions {
+  readonly format: Format;
+  /** Laid over the format's own mapping. */
+  readonly mapping: Mapping;
+  readonly accountPattern: RegExp | undefined;
+  readonly priceOf: PriceOf | undefined;
+}
+
+/** Reads the lines of a format. Returns a sentence where it cannot know the Account of a request. */
+export function lineReader({ format, mapping, accountPattern, priceOf }: FormatOptions): ReadLine | string {
+  if (format === 'weir') return weirLog(priceOf);
+  const preset: Preset = PRESETS[format];
+  const whole = { ...preset.mapping, ...mapping };
+  if (whole.account === undefined && accountPattern === undefined) {
+    return `The format ${format} has no field for the Account: name one with --map account=.field, or match it with --account-pattern.`;
+  }
+  return foreignLog({ fieldsOf: preset.fieldsOf, mapping: whole, accountPattern, priceOf });
+}

@@ -1,0 +1,36 @@
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** `20/Nov/2026:12:00:00 +0100`, as in the common and combined formats. */
+const COMMON_TIME = /^(\d{2})\/([A-Z][a-z]{2})\/(\d{4}):(\d{2}:\d{2}:\d{2}) ([+-]\d{2})(\d{2})$/;
+
+/** Digits after the third of a second's fraction, which Date.parse ignores. */
+const MICROSECONDS = /\.\d{3}(\d{1,3})/;
+
+/**
+ * Unix time in microseconds of a time in a log: ISO 8601, the common format, or a Unix time as a number or text, in
+ * seconds, milliseconds, microseconds or nanoseconds by its size. Undefined for anything else.
+ */
+export function timeUs(value: unknown): number | undefined {
+  if (typeof value === 'number') return unixUs(value);
+  if (typeof value !== 'string' || value === '') return undefined;
+  if (/^\d+(\.\d+)?$/.test(value)) return unixUs(Number(value));
+  const common = COMMON_TIME.exec(value);
+  const ms = Date.parse(common === null ? value : isoOf(common));
+  if (Number.isNaN(ms)) return undefined;
+  const [, rest = ''] = MICROSECONDS.exec(value) ?? [];
+  return ms * 1000 + Number(rest.padEnd(3, '0'));
+}
+
+/** Until the year 5138 a time in seconds is below this, and after 1973 one in milliseconds is above it. */
+const MOST_SECONDS = 1e11;
+
+function unixUs(time: number): number | undefined {
+  if (!(time > 0)) return undefined;
+  if (time < MOST_SECONDS) return Math.round(time * 1e6);
+  if (time < MOST_SECONDS * 1e3) return Math.round(time * 1e3);
+  return Math.round(time < MOST_SECONDS * 1e6 ? time : time / 1e3);
+}
+
+function isoOf([, day, month = '', year, clock, hours, minutes]: RegExpExecArray): string {
+  return `${year}-${String(MONTHS.indexOf(month) + 1).padStart(2, '0')}-${day}T${clock}${hours}:${minutes}`;
+}

@@ -1,0 +1,122 @@
+import { MemoryStore } from '../../store/memory.ts';
+import type { BucketStats } from '../measure/bucket-stats.ts';
+import type { Demand } from './demand.ts';
+
+/** The smallest limit that was found to refuse no more than the share that is allowed. */
+export interface SuggestedLimit {
+  readonly stats: BucketStats;
+  readonly limit: number;
+  /** Requests that the bucket alone would have refused with it. */
+  readonly refused: number;
+}
+
+export interface Suggestion {
+  readonly limits: readonly SuggestedLimit[];
+  /** Requests refused with all suggested limits together. */
+  readonly refused: number;
+}
+
+interface Search {
+  readonly stats: BucketStats;
+  /** Refuses too much, or could never admit the most expensive request. */
+  tooLow: number;
+  /** Expected to be enough; `refused` is undefined until it was tried. */
+  enough: number;
+  refused: number | undefined;
+  /** The limit under trial, and what it refused so far; undefined once the search has ended. */
+  trial: number | undefined;
+  refusedInTrial: number;
+}
+
+export interface SearchOptions {
+  /** Of a bucket's requests, from 0 to 1. */
+  readonly mostRefused: number;
+  readonly windowSeconds: number;
+  /** The limit below which the gateway would not load the file; from the most expensive operation. */
+  leastLimit(stats: BucketStats): number;
+  /** Called before each pass over the requests, with the number of buckets still searched. */
+  onPass(searched: number): void;
+}
+
+/**
+ * Searches for every bucket at once: each pass over the requests tries one limit per bucket with the gateway's own
+ * counter and halves what is left. Every bucket is counted alone, as if no other one refused.
+ */
+export function suggestLimits(demand: Demand, options: SearchOptions): Suggestion {
+  const { mostRefused, windowSeconds } = options;
+  const searches = demand.buckets.map((stats, number) => {
+    const least = Math.max(demand.largestCost(number), options.leastLimit(stats));
+    return startSearch(stats, least, mostRefused);
+  });
+  for (;;) {
+    const searched = searches.filter(({ trial }) => trial !== undefined).length;
+    if (searched === 0) break;
+    options.onPass(searched);
+    tryLimits(demand, searches, windowSeconds);
+    for (const search of searches) settle(search, mostRefused);
+  }
+  const limits = searches.map(({ stats, enough, refused = 0 }) => ({ stats, limit: enough, refused }));
+  return { limits, refused: refusedTogether(demand, limits, windowSeconds) };
+}
+
+function startSearch(stats: BucketStats, least: number, mostRefused: number): Search {
+  const estimate = Math.max(least, stats.windows.quantile(1 - mostRefused));
+  return {
+    stats,
+    tooLow: least - 1,
+    enough: Math.max(estimate, stats.fullestWindow),
+    refused: undefined,
+    trial: estimate,
+    refusedInTrial: 0,
+  };
+}
+
+function tryLimits(demand: Demand, searches: readonly Search[], windowSeconds: number): void {
+  let nowUs = 0;
+  const store = new MemoryStore(() => nowUs);
+  const charge = (number: number, cost: number) => {
+    const search = searches[number];
+    if (search?.trial === undefined) return;
+    const buckets = [{ key: String(number), limit: search.trial }];
+    if (store.charge({ buckets, cost, windowSeconds }).outcome === 'denied') search.refusedInTrial += 1;
+  };
+  demand.spool.forEach(({ atUs, cost, bucket, second }) => {
+    nowUs = atUs;
+    charge(bucket, cost);
+    if (second !== -1) charge(second, cost);
+  });
+}
+
+/** Draws the conclusion of a trial and sets the next one. */
+function settle(search: Search, mostRefused: number): void {
+  const { stats, trial, refusedInTrial } = search;
+  if (trial === undefined) return;
+  if (refusedInTrial <= stats.requests * mostRefused) {
+    search.enough = trial;
+    search.refused = refusedInTrial;
+  } else {
+    search.tooLow = trial;
+    // The counter keeps a few points for longer than the window, so even the fullest window may not be enough.
+    if (trial >= search.enough) search.enough = Math.ceil(trial * 1.05) + 1;
+  }
+  search.refusedInTrial = 0;
+  search.trial = nextTrial(search);
+}
+
+function nextTrial({ tooLow, enough, refused }: Search): number | undefined {
+  if (enough - tooLow > 1) return Math.floor((tooLow + enough) / 2);
+  return refused === undefined ? enough : undefined;
+}
+
+function refusedTogether(demand: Demand, limits: readonly SuggestedLimit[], windowSeconds: number): number {
+  let nowUs = 0;
+  let refused = 0;
+  const store = new MemoryStore(() => nowUs);
+  const charges = limits.map(({ limit }, number) => ({ key: String(number), limit }));
+  demand.spool.forEach(({ atUs, cost, bucket, second }) => {
+    nowUs = atUs;
+    const buckets = [charges[bucket], charges[second]].filter((one) => one !== undefined);
+    if (store.charge({ buckets, cost, windowSeconds }).outcome === 'denied') refused += 1;
+  });
+  return refused;
+}

@@ -1,0 +1,152 @@
+import { expect, it, vi } from 'vitest';
+import type { Entry } from '../../src/replay/input/entry.ts';
+import { type FormatOptions, lineReader } from '../../src/replay/input/formats.ts';
+import { parseMapping } from '../../src/replay/input/mapping.ts';
+import { timeUs } from '../../src/replay/input/times.ts';
+import { runWeir } from '../fixtures/weir-process.ts';
+import { writeFiles } from './log-lines.ts';
+
+/** Each test starts a few processes, which are slow on a busy machine. */
+vi.setConfig({ testTimeout: 60_000 });
+
+const AT_US = Date.UTC(2026, 10, 20, 12) * 1000;
+
+function read(options: Partial<FormatOptions>, line: string): unknown {
+  const whole: FormatOptions = {
+    format: 'json',
+    mapping: {},
+    accountPattern: undefined,
+    priceOf: undefined,
+    ...options,
+  };
+  const readLine = lineReader(whole);
+  if (typeof readLine === 'string') throw new Error(readLine);
+  return readLine(line);
+}
+
+function mapped(text: string): FormatOptions['mapping'] {
+  const mapping = parseMapping(text);
+  if (typeof mapping === 'string') throw new Error(mapping);
+  return mapping;
+}
+
+const ENTRY: Entry = {
+  atUs: AT_US,
+  loggedUs: AT_US,
+  kind: 'read',
+  cost: 1,
+  personOnly: false,
+  account: 'acct_1',
+  organization: undefined,
+  principal: 'acct_1',
+  wasRefused: false,
+  refusedBy: undefined,
+};
+
+it('JSON lines, by a mapping of nested fields', () => {
+  const line = JSON.stringify({
+    ts: '2026-11-20T12:00:00.250Z',
+    took: 0.25,
+    verb: 'POST',
+    uri: '/v3/things?x=1',
+    code: 429,
+    jwt: { sub: 'acct_1', org: 'org_1', 'x.user': 'svc_7' },
+  });
+  const mapping = mapped(
+    'time=.ts,durationSeconds=.took,method=.verb,path=.uri,status=.code,account=.jwt.sub,organization=.jwt.org,principal=.jwt."x.user"',
+  );
+  expect(read({ mapping }, line)).toEqual({
+    ...ENTRY,
+    loggedUs: AT_US + 250_000,
+    kind: 'write',
+    organization: 'org_1',
+    principal: 'svc_7',
+    wasRefused: true,
+  });
+});
+
+it('the combined format of nginx and Apache, the Account from the user or by a pattern', () => {
+  const line =
+    '203.0.113.9 - acct_1 [20/Nov/2026:13:00:00 +0100] "GET /v3/things HTTP/1.1" 200 512 "-" "curl/8 \\"x\\" tenant=acct_9"';
+  expect(read({ format: 'combined' }, line)).toEqual(ENTRY);
+  expect(read({ format: 'combined', accountPattern: /tenant=(\w+)/ }, line)).toMatchObject({
+    account: 'acct_9',
+  });
+  expect(read({ format: 'combined', accountPattern: /(tenant)=(?<account>\w+)/ }, line)).toMatchObject({
+    account: 'acct_9',
+  });
+  expect(read({ format: 'combined' }, line.replace('acct_1', '-'))).toBe('anonymous');
+  expect(read({ format: 'combined' }, line.replace('" 200', '" 401'))).toBe('uncharged');
+  expect(read({ format: 'combined' }, line.replace('GET', 'OPTIONS'))).toBe('uncharged');
+  expect(read({ format: 'combined' }, 'nonsense')).toEqual({ problem: 'is not a line of this format' });
+});
+
+it("Envoy's JSON", () => {
+  const line = JSON.stringify({
+    start_time: '2026-11-20T12:00:00.000Z',
+    method: 'GET',
+    path: '/v3/things',
+    response_code: 200,
+    duration: 12,
+    x_account: 'acct_1',
+  });
+  expect(read({ format: 'envoy', mapping: mapped('account=.x_account') }, line)).toEqual(ENTRY);
+  expect(() => read({ format: 'envoy' }, line)).toThrow('has no field for the Account');
+});
+
+it('the access log of an Application Load Balancer', () => {
+  const line =
+    'https 2026-11-20T12:00:01.500000Z app/my/50dc6 192.0.2.1:2817 10.0.0.1:80 0.086 0.048 0.037 200 200 0 57 ' +
+    '"GET https://acct_1.example.com:443/v3/things?x=1 HTTP/1.1" "curl/7.46.0" ECDHE TLSv1.2 arn:aws:x "Root=1-58337281" ' +
+    '"acct_1.example.com" "arn:aws:acm" 1 2026-11-20T12:00:00.000000Z "authenticate,forward" "-" "-"';
+  const accountPattern = /https:\/\/(\w+)\.example/;
+  expect(read({ format: 'alb', accountPattern }, line)).toEqual(ENTRY);
+  expect(read({ format: 'alb', mapping: mapped('account=.domain_name') }, line)).toMatchObject({
+    account: 'acct_1.example.com',
+  });
+  const priceOf = (method: string, path: string) => {
+    expect([method, path]).toEqual(['GET', '/v3/things?x=1']);
+    return { kind: 'read' as const, cost: 5, personOnly: false };
+  };
+  expect(read({ format: 'alb', accountPattern, priceOf }, line)).toMatchObject({ cost: 5 });
+});
+
+it.each([
+  ['2026-11-20T12:00:00Z', AT_US],
+  ['2026-11-20T12:00:00.123456Z', AT_US + 123_456],
+  ['2026-11-20T13:00:00.5+01:00', AT_US + 500_000],
+  ['20/Nov/2026:12:00:00 +0000', AT_US],
+  [AT_US / 1e6, AT_US],
+  [AT_US / 1e3 + 0.25, AT_US + 250],
+  [AT_US, AT_US],
+  [`${AT_US / 1e6}.25`, AT_US + 250_000],
+  ['yesterday', undefined],
+  [null, undefined],
+])('the time %s', (written, expected) => {
+  expect(timeUs(written)).toBe(expected);
+});
+
+it('a mapping that makes no sense is one sentence, and what a foreign log cannot tell is a note', async () => {
+  const line = (second: number) =>
+    `203.0.113.9 - acct_1 [20/Nov/2026:12:00:0${second} +0000] "GET /v3/things HTTP/1.1" 200 512 "-" "curl/8"\n`;
+  const files = await writeFiles({
+    log: line(1) + line(1) + line(2),
+    limits: 'defaults: { account-read: 1 }',
+  });
+  const wrong = await runWeir(['replay', files.log, '--limits', files.limits, '--map', 'acount=.x']);
+  expect(wrong.code).toBe(1);
+  expect(wrong.stderr).toContain('does not start with one of time,');
+  const { stdout } = await runWeir([
+    'replay',
+    files.log,
+    '--limits',
+    files.limits,
+    '--format',
+    'combined',
+    '--json',
+  ]);
+  const result = JSON.parse(stdout) as { requests: number; refused: { after: number }; notes: string[] };
+  expect(result).toMatchObject({ requests: 3, refused: { after: 1 } });
+  expect(result.notes.join('\n')).toContain('whole seconds');
+  expect(result.notes.join('\n')).toContain('Each request costs 1 point');
+});

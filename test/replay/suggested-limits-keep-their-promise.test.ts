@@ -1,0 +1,146 @@
+import fc from 'fast-check';
+import { expect, it, vi } from 'vitest';
+import { parseLimits } from '../../src/config/limits/parse.ts';
+import type { Entry } from '../../src/replay/input/entry.ts';
+import { Replay } from '../../src/replay/replay.ts';
+import { Demand } from '../../src/replay/suggest/demand.ts';
+import { suggestLimits } from '../../src/replay/suggest/search.ts';
+import { runWeir } from '../fixtures/weir-process.ts';
+import { type LoggedRequest, logText, START_MS, writeFiles } from './log-lines.ts';
+
+/** Each test starts a few processes, which are slow on a busy machine. */
+vi.setConfig({ testTimeout: 60_000 });
+
+const MOST_REFUSED = 0.05;
+
+const arbitraryRequest = fc.record({
+  waitUs: fc.oneof(fc.integer({ min: 0, max: 2_000 }), fc.integer({ min: 0, max: 400_000 })),
+  account: fc.constantFrom('acct_1', 'acct_2'),
+  cost: fc.integer({ min: 1, max: 4 }),
+});
+
+function entryOf(atUs: number, account: string, cost: number): Entry {
+  const who = { account, organization: undefined, principal: 'svc_1' };
+  return {
+    atUs,
+    loggedUs: atUs,
+    kind: 'read',
+    cost,
+    personOnly: false,
+    ...who,
+    wasRefused: false,
+    refusedBy: undefined,
+  };
+}
+
+/** What a replay of these entries refuses when each Account has this limit. */
+function refusedWith(entries: readonly Entry[], limit: number): number {
+  const limits = parseLimits(`defaults: { account-read: ${limit} }`, 'limits.yaml');
+  const replay = new Replay({ limits, retries: 'none', hasSeries: false });
+  for (const entry of entries) replay.take(entry);
+  replay.end();
+  return replay.refused.after;
+}
+
+it('a suggested limit refuses at most the share that is allowed, and one point less would refuse more', () => {
+  const pattern = fc.array(arbitraryRequest, { minLength: 30, maxLength: 300 });
+  fc.assert(
+    fc.property(pattern, (requests) => {
+      let nowUs = START_MS * 1000;
+      const entries = requests.map(({ waitUs, account, cost }) => {
+        nowUs += waitUs;
+        return entryOf(nowUs, account, cost);
+      });
+      const demand = new Demand(1, 'none');
+      for (const entry of entries) demand.take(entry);
+      demand.end();
+      const options = { mostRefused: MOST_REFUSED, windowSeconds: 1, leastLimit: () => 1, onPass: () => {} };
+      const { limits, refused } = suggestLimits(demand, options);
+      demand.spool.close();
+      let sum = 0;
+      for (const one of limits) {
+        const own = entries.filter(({ account }) => account === one.stats.id);
+        const allowed = own.length * MOST_REFUSED;
+        expect(refusedWith(own, one.limit)).toBe(one.refused);
+        expect(one.refused).toBeLessThanOrEqual(allowed);
+        const costliest = Math.max(...own.map(({ cost }) => cost));
+        if (one.limit > costliest) expect(refusedWith(own, one.limit - 1)).toBeGreaterThan(allowed);
+        sum += one.refused;
+      }
+      expect(refused).toBe(sum);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+/** A burst of eight in each of ten minutes, of one Account whose name is a word of YAML. */
+const BURSTS: readonly LoggedRequest[] = Array.from({ length: 10 }, (_, minute) =>
+  Array.from({ length: 8 }, (_, index) => ({
+    atMs: minute * 60_000 + index,
+    account: 'no',
+    organization: 'org_1',
+  })),
+).flat();
+
+it('--suggest prints a limits file that can be used as it is, with a comment at every limit', async () => {
+  const base = `windowSeconds: 1
+defaults: { account-write: 70, person-read: { limit: 9, shadow: true } }
+accounts: { no: { account-write: 77 }, acct_absent: { account-read: { limit: 900, until: "2030-01-31T18:00:00Z" } } }
+`;
+  const files = await writeFiles({ log: logText(BURSTS), 'base.yaml': base });
+  const { code, stdout, stderr } = await runWeir([
+    'replay',
+    files.log,
+    '--suggest',
+    '0%',
+    '--limits',
+    files['base.yaml'],
+  ]);
+  expect(code, stderr).toBe(0);
+  const limitLines = stdout.split('\n').filter((line) => /^ +[a-z]+-(read|write): /.test(line));
+  expect(limitLines.filter((line) => !line.includes(' # '))).toEqual([]);
+  const suggested = parseLimits(stdout, 'suggested.yaml');
+  const before = parseLimits(base, 'base.yaml');
+  expect(suggested.accounts.get('no')).toEqual({
+    'account-read': { limit: 8, shadow: false },
+    'account-write': { limit: 77, shadow: false },
+  });
+  expect(suggested.organizations.get('org_1')).toEqual({ 'organization-read': { limit: 8, shadow: false } });
+  expect(suggested.accounts.get('acct_absent')).toEqual(before.accounts.get('acct_absent'));
+  expect(suggested.defaults).toEqual(before.defaults);
+  expect(stdout).toContain('# 80 requests, fullest window 8, p99.9 8: refuses 0 (0 %)');
+
+  const replayed = await writeFiles({ log: logText(BURSTS), 'suggested.yaml': stdout });
+  const { stdout: json } = await runWeir([
+    'replay',
+    replayed.log,
+    '--limits',
+    replayed['suggested.yaml'],
+    '--json',
+  ]);
+  expect(JSON.parse(json)).toMatchObject({ requests: 80, refused: { after: 0 } });
+});
+
+it('--suggest without limits lays its own over the defaults of Weir', async () => {
+  const { log } = await writeFiles({ log: logText(BURSTS) });
+  const { stdout } = await runWeir(['replay', log, '--suggest', '15%']);
+  expect(stdout).toContain("kept from Weir's defaults");
+  expect(parseLimits(stdout, 'suggested.yaml').accounts.get('no')?.['account-read']?.limit).toBe(7);
+});
+
+it('no suggestion is below the cost of an operation, because the gateway would not load it', async () => {
+  const document = {
+    openapi: '3.1.0',
+    info: { title: 'test', version: '1' },
+    paths: {
+      '/v3/things': { get: { responses: { 200: { description: 'ok' } } } },
+      '/v3/big': { get: { 'x-weir': { cost: 10 }, responses: { 200: { description: 'ok' } } } },
+    },
+  };
+  const { log, operations } = await writeFiles({
+    log: logText(BURSTS),
+    operations: JSON.stringify(document),
+  });
+  const { stdout } = await runWeir(['replay', log, '--suggest', '0%', '--operations', operations]);
+  expect(parseLimits(stdout, 'suggested.yaml').accounts.get('no')?.['account-read']?.limit).toBe(10);
+});
