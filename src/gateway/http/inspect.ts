@@ -10,7 +10,7 @@ import { requestRule } from './field-names.ts';
 const MAX_ACCOUNT_LENGTH = 256;
 
 /** RFC 9112 section 3.2: uri-host and port, nothing that a URL parser could split elsewhere. */
-const SANE_HOST = /^[A-Za-z0-9._~!$&'()*+,;=%:[\]-]*$/;
+const SANE_HOST = /^(?:[A-Za-z0-9._~!$&'()*+,;=%-]*|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
 
 export interface MessageLimits {
   readonly maxBodyBytes: number;

@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest';
+import { PLENTY } from '../../fixtures/configuration.ts';
+import { startGateway } from '../../fixtures/gateway.ts';
+import { NGINX_VERDICTS, NGINX_VERSION } from '../../fixtures/hostile/raw/nginx-verdicts.ts';
+import { RAW_REQUESTS, startCountingUpstream, verdictsOf } from '../../fixtures/hostile/raw/verdict.ts';
+import { nginxVersion, startNginx } from '../../fixtures/nginx.ts';
+
+/** A message that stops short is answered after its time-out; on a busy machine no other message takes that long. */
+const TIMES = { keepAliveTimeoutMs: 200, headersTimeoutMs: 5_000, bodyTimeoutMs: 5_000 };
+
+const differing = new Map(
+  NGINX_VERDICTS.flatMap(({ verdict, messages }) => messages.map((name) => [name, verdict] as const)),
+);
+
+/** One line for each message, so that a difference shows which one it is. */
+const table = (verdicts: readonly (string | undefined)[]) =>
+  RAW_REQUESTS.map(({ name }, index) => `${name}: ${verdicts[index]}`);
+
+it('each raw request has the verdict that is written beside it', { timeout: 60_000 }, async () => {
+  const upstream = await startCountingUpstream();
+  const gateway = await startGateway({
+    upstream,
+    limits: PLENTY,
+    settings: { listen: { host: '127.0.0.1', port: 0, ...TIMES } },
+  });
+  const verdicts = await verdictsOf(gateway.url, upstream);
+  await gateway.close();
+  expect(table(verdicts)).toEqual(table(RAW_REQUESTS.map(({ ours }) => ours)));
+});
+
+it('nginx judges otherwise where that is written, and nowhere else', { timeout: 60_000 }, async ({
+  skip,
+}) => {
+  const version = nginxVersion();
+  if (version !== NGINX_VERSION) {
+    skip(`the verdicts are those of nginx ${NGINX_VERSION}, and this machine has ${version ?? 'no nginx'}`);
+    return;
+  }
+  const upstream = await startCountingUpstream();
+  const nginx = await startNginx(upstream.url);
+  const verdicts = await verdictsOf(nginx.url, upstream);
+  await nginx.close();
+  await upstream.close();
+  expect(table(verdicts)).toEqual(table(RAW_REQUESTS.map(({ name, ours }) => differing.get(name) ?? ours)));
+});
+
+it('every verdict of nginx is about one message, and differs from that of Weir', () => {
+  const ours = new Map(RAW_REQUESTS.map((message) => [message.name, message.ours]));
+  expect(ours.size).toBe(RAW_REQUESTS.length);
+  for (const [name, verdict] of differing) expect([undefined, verdict], name).not.toContain(ours.get(name));
+});
