@@ -1,4 +1,5 @@
 import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 
 export interface Finished {
   readonly code: number;
@@ -42,10 +43,6 @@ export class Namespace {
     return succeed('kubectl', ['--namespace', this.name, 'apply', '--server-side', '-f', '-'], manifests);
   }
 
-  replace(manifests: string): Promise<string> {
-    return succeed('kubectl', ['--namespace', this.name, 'replace', '-f', '-'], manifests);
-  }
-
   /** Posts an object to a path of the API. */
   create(path: string, object: string): Promise<string> {
     return succeed('kubectl', ['create', '--raw', path, '-f', '-'], object);
@@ -60,8 +57,33 @@ export class Namespace {
     return run('helm', [...args, '--namespace', this.name]);
   }
 
-  /** A process in the container of a pod; `script` becomes its standard input. */
+  /** A process in the container of a pod. */
   exec(pod: string, command: readonly string[]): ChildProcessWithoutNullStreams {
     return spawn('kubectl', ['--namespace', this.name, 'exec', '-i', pod, '--', ...command]);
   }
+}
+
+/** The Kubernetes API over plain HTTP, without the time that a kubectl takes to start. */
+export interface Api {
+  /** Replaces a ConfigMap; resolves once the API server has stored it. */
+  replaceConfigMap(namespace: Namespace, manifest: string): Promise<void>;
+  stop(): void;
+}
+
+export async function startApi(): Promise<Api> {
+  const child = spawn('kubectl', ['proxy', '--port=0'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [greeting] = (await once(child.stdout, 'data')) as [Buffer];
+  const address = /127\.0\.0\.1:\d+/.exec(String(greeting))?.[0];
+  if (address === undefined) throw new Error(`kubectl proxy printed: ${greeting}`);
+  return {
+    async replaceConfigMap(namespace, manifest) {
+      const { metadata } = JSON.parse(manifest) as { metadata: { name: string } };
+      const url = `http://${address}/api/v1/namespaces/${namespace.name}/configmaps/${metadata.name}`;
+      const headers = { 'content-type': 'application/json' };
+      const answer = await fetch(url, { method: 'PUT', headers, body: manifest });
+      if (!answer.ok) throw new Error(`PUT ${url}: ${answer.status} ${await answer.text()}`);
+      await answer.body?.cancel();
+    },
+    stop: () => child.kill(),
+  };
 }

@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Namespace } from './commands.ts';
 
-/** A script of the folder `probe` that runs in the cluster and writes one JSON value a line. */
+/**
+ * A script of the folder `probe` that runs in the cluster and writes one JSON value a line. A script that does not end
+ * by itself has to end with its standard input: `kill` ends only the kubectl.
+ */
 export interface Probe {
   readonly lines: AsyncIterableIterator<string>;
   /** Rejects with what it wrote to standard error if it fails. */
@@ -15,8 +18,15 @@ export interface Probe {
 export type ProbeScript = 'load' | 'request' | 'flood' | 'follow';
 
 export function startProbe(namespace: Namespace, script: ProbeScript, args: readonly string[]): Probe {
-  const child = namespace.exec('deployment/probe', ['node', '--input-type=module', '-', ...args]);
-  child.stdin.end(readFileSync(join(import.meta.dirname, 'probe', `${script}.mjs`)));
+  const code = readFileSync(join(import.meta.dirname, 'probe', `${script}.mjs`), 'utf8');
+  const child = namespace.exec('deployment/probe', [
+    'node',
+    '--input-type=module',
+    '-e',
+    code,
+    '--',
+    ...args,
+  ]);
   let errors = '';
   child.stderr.on('data', (chunk) => {
     errors += chunk;

@@ -1,7 +1,7 @@
 // flood <url> <token> <requests>: as fast as it can; prints how many got which status, and the first 429.
 import { Agent, get } from 'node:http';
 
-const [url, token, requests] = process.argv.slice(2);
+const [url, token, requests] = process.argv.slice(1);
 const agent = new Agent({ keepAlive: true, maxSockets: 32 });
 const statuses = {};
 let first429;

@@ -1,10 +1,10 @@
 // follow <token> <path> <ip...>: asks each pod in turn and prints a line whenever the limit or the cost of a request has
 // changed there: { ip, limit, cost }. The pods share one count and nobody else may send, so the cost of a request is
-// what the remaining points have fallen by. Ends after ten minutes at the latest.
+// what the remaining points have fallen by. Ends with its standard input.
 import { Agent, get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const [token, path, ...ips] = process.argv.slice(2);
+const [token, path, ...ips] = process.argv.slice(1);
 const agent = new Agent({ keepAlive: true });
 const known = new Map();
 let remaining;
@@ -17,7 +17,7 @@ const ask = (ip) =>
     }).on('error', reject);
   });
 
-setTimeout(() => process.exit(), 600_000).unref();
+process.stdin.once('end', () => process.exit()).resume();
 for (let count = 0; ; count++) {
   await sleep(3);
   const ip = ips[count % ips.length];

@@ -2,7 +2,7 @@
 // per second with what has happened so far; the last one is final.
 import { Agent, get } from 'node:http';
 
-const [url, token, rate, seconds] = process.argv.slice(2);
+const [url, token, rate, seconds] = process.argv.slice(1);
 const keepAlive = new Agent({ keepAlive: true, maxSockets: 100 });
 const statuses = {};
 const failures = [];
@@ -39,6 +39,7 @@ function send() {
 const report = (isFinal) =>
   console.log(JSON.stringify({ isFinal, sent, statuses, failed: failures.length, failures: failures.slice(0, 20) }));
 
+process.stdin.once('end', () => process.exit()).resume();
 console.log(JSON.stringify({ started: true }));
 const sending = setInterval(() => {
   const dueNow = ((performance.now() - startedMs) / 1000) * Number(rate);

@@ -4,6 +4,9 @@ import { parseLimits, parseOverrides } from '../../../../src/config/limits/parse
 import { type Job, receiveParsed, sendParsed } from '../../../../src/config/limits/parse-thread.ts';
 import { ConfigError } from '../../../../src/config/problem.ts';
 
+/** As built: from source there is no thread to parse in. */
+const BUILT = new URL('../../../../dist/config/limits/parse-thread.js', import.meta.url).href;
+
 /** What arrives of a job when both ends of the thread run here. */
 async function passedOn(job: Job) {
   const { port1, port2 } = new MessageChannel();
@@ -46,5 +49,27 @@ describe('a file that is parsed in a thread', () => {
     const { port1, port2 } = new MessageChannel();
     port2.close();
     await expect(receiveParsed(port1, 'l.yaml')).rejects.toThrow('the thread that parses l.yaml ended');
+  });
+});
+
+describe('the thread', () => {
+  test('parses one large file after another, an invalid one included', async () => {
+    const { parseFile } = (await import(
+      BUILT
+    )) as typeof import('../../../../src/config/limits/parse-thread.ts');
+    const text = manyAccounts(5_000);
+    const jobs = [text, `${text}\nother: 1`, text].map((one) => ({
+      kind: 'overrides' as const,
+      text: one,
+      file: 'o.yaml',
+    }));
+    const parsed = await Promise.allSettled(jobs.map((job) => parseFile(job)));
+    const value = parseOverrides(text, 'o.yaml');
+    expect(parsed[0]).toEqual({ status: 'fulfilled', value });
+    expect(parsed[1]).toMatchObject({
+      status: 'rejected',
+      reason: { name: 'ConfigError', message: expect.stringContaining('o.yaml:5002: other') },
+    });
+    expect(parsed[2]).toEqual({ status: 'fulfilled', value });
   });
 });
