@@ -98,6 +98,7 @@ function staticContestant(): Contestant {
   const tokens = Array.from({ length: TOKENS }, (_, index) => `static-token-of-a-usual-length-${index}`);
   const known = new StaticIdentities({
     tokens: new Map(tokens.map((token) => [token, principal])),
+    principals: new Map([[principal.id, principal]]),
     accounts: new Map([['acct_1', { organization: 'org_1' }]]),
   });
   const headers = tokens.map((token) => `Bearer ${token}`);

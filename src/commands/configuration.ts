@@ -42,7 +42,7 @@ export interface SettingsFile {
   read(): Settings;
 }
 
-const NO_IDENTITIES: Identities = { tokens: new Map(), accounts: new Map() };
+const NO_IDENTITIES: Identities = { tokens: new Map(), principals: new Map(), accounts: new Map() };
 
 /**
  * Reads the process settings and every file that they name. A setting that is wrong hides nothing of the files that

@@ -57,7 +57,12 @@ Try it:
   curl -i -X POST -H 'Authorization: Bearer demo-person' -H 'X-Service-Account: acct_2' ${url}/v3/payments/payables/payable_2001/open
 
   # two sessions of 10 points for an Account with 10 a second: the second answer is a 429
-  curl -i -X POST -H 'Authorization: Bearer demo-small' '${url}/v3/platform/{sessions,sessions}'
+  curl -i -Z -X POST -H 'Authorization: Bearer demo-small' '${url}/v3/platform/{sessions,sessions}'
+
+  # an API key for a service account: issue it, call with it, revoke it, and the next call is a 401
+  curl -s -X POST -H 'Authorization: Bearer demo-person' -H 'Content-Type: application/json' -d '{"name":"CI","principalId":"svc_1"}' ${url}/v3/platform/api-keys
+  curl -i -H 'Authorization: Bearer <key>' ${url}/v3/payments/payees
+  curl -i -X POST -H 'Authorization: Bearer demo-person' ${url}/v3/platform/api-keys/<id>/revoke
 
 Metrics: ${adminUrl}/metrics. Ctrl-C stops everything.
 

@@ -10,6 +10,8 @@ import { nearest } from './reader/words.ts';
 export interface Identities {
   /** By token, or by `sha256:` and the lower-case hex digest of a token. */
   readonly tokens: ReadonlyMap<string, Principal>;
+  /** By id, those without a token included. */
+  readonly principals: ReadonlyMap<string, Principal>;
   /** All Accounts that exist, by id. */
   readonly accounts: ReadonlyMap<string, Account>;
 }
@@ -43,7 +45,7 @@ function toIdentities(file: File): { identities: Identities; findings: readonly 
     const principal = principals.get(id);
     if (principal !== undefined) tokens.set(normalised(token), principal);
   }
-  return { identities: { tokens, accounts: new Map(Object.entries(file.accounts)) }, findings };
+  return { identities: { tokens, principals, accounts: new Map(Object.entries(file.accounts)) }, findings };
 }
 
 function idFindings({ principals, accounts }: File): readonly Finding[] {

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { apiKeySchema } from './callers/api-key-settings.ts';
 import { introspectionSchema, jwtSchema } from './callers/token-settings.ts';
 
 /** Who callers are. A further way to tell is one more variant of this union, under a `kind` of its own. */
@@ -19,6 +20,7 @@ export const identitySchema = Type.Union(
     ),
     jwtSchema,
     introspectionSchema,
+    apiKeySchema,
   ],
   { description: 'Who callers are.', default: { kind: 'static' } },
 );

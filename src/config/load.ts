@@ -69,9 +69,7 @@ function identitiesFile(
 ): ParsedFile<Identities> | undefined {
   const open = (file: string, setting: string) =>
     new ParsedFile(file, parseIdentities, `the setting ${setting} names it`, source);
-  if (identity.kind === 'static') {
-    return open(identity.file, 'identity.file');
-  }
+  if ('file' in identity) return open(identity.file, 'identity.file');
   const { directory } = identity;
   if (directory.kind !== 'file') return undefined;
   return open(directory.file, 'identity.directory.file');

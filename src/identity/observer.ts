@@ -1,8 +1,8 @@
 /** How the tokens of a gateway are proven: `identity.kind`. */
-export type SourceName = 'static' | 'jwt' | 'introspection';
+export type SourceName = 'static' | 'jwt' | 'introspection' | 'api-keys';
 
 /** Whom the gateway asks over HTTP. */
-export type ProviderName = 'jwks' | 'introspection' | 'directory';
+export type ProviderName = 'jwks' | 'introspection' | 'directory' | 'api-keys';
 
 /** Who counts what comes of tokens. No token, principal or Account is ever handed over. */
 export interface IdentityObserver {

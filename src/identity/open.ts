@@ -1,6 +1,7 @@
 import type { JSONWebKeySet } from 'jose';
 import type { Identities } from '../config/identities.ts';
 import type { Settings } from '../config/settings.ts';
+import { ApiKeys, keyOwnersUrl } from './api-keys.ts';
 import { ClaimsDirectory } from './directory/claims-directory.ts';
 import { HttpDirectory } from './directory/http-directory.ts';
 import type { Directory, IdentitySource } from './identity.ts';
@@ -13,7 +14,8 @@ import { StaticIdentities } from './static.ts';
 import { VerifiedIdentities } from './verified.ts';
 
 type IdentitySettings = Settings['identity'];
-type TokenSettings = Exclude<IdentitySettings, { readonly kind: 'static' }>;
+type ApiKeySettings = Extract<IdentitySettings, { readonly kind: 'api-keys' }>;
+type TokenSettings = Exclude<IdentitySettings, { readonly kind: 'static' | 'api-keys' }>;
 type JwtSettings = Extract<IdentitySettings, { readonly kind: 'jwt' }>;
 type IntrospectionSettings = Extract<IdentitySettings, { readonly kind: 'introspection' }>;
 
@@ -21,6 +23,7 @@ type IntrospectionSettings = Extract<IdentitySettings, { readonly kind: 'introsp
 export interface IdentityFiles {
   readonly identities: Identities;
   readonly keys: JSONWebKeySet | undefined;
+  readonly settings: { readonly upstream: Pick<Settings['upstream'], 'url'> };
 }
 
 /** Who callers are and what is known of Accounts, as the `identity` section asks for it. */
@@ -36,19 +39,37 @@ export interface OpenedIdentity {
 /** Returns at once: a provider that cannot be reached is no error but an identity that cannot be told. */
 export function openIdentity(
   settings: IdentitySettings,
-  { identities, keys }: IdentityFiles,
+  files: IdentityFiles,
   reporting: Reporting,
 ): OpenedIdentity {
+  const { identities, keys } = files;
   const revocations = new Revocations();
   const file = new StaticIdentities(identities, reporting.observer, revocations);
   const replaceIdentities: OpenedIdentity['replaceIdentities'] = (next) => file.replace(next);
   if (settings.kind === 'static') return { source: file, directory: file, revocations, replaceIdentities };
+  if (settings.kind === 'api-keys') return openApiKeys(settings, files, file, revocations, reporting);
   const source =
     settings.kind === 'jwt'
       ? openJwt(settings, keys, revocations, reporting)
       : openIntrospection(settings, revocations, reporting);
   const directory = openDirectory(settings.directory, file, reporting);
   return { source, directory, revocations, replaceIdentities };
+}
+
+function openApiKeys(
+  settings: ApiKeySettings,
+  { identities, settings: { upstream } }: IdentityFiles,
+  file: StaticIdentities,
+  revocations: Revocations,
+  reporting: Reporting,
+): OpenedIdentity {
+  const url = keyOwnersUrl(settings.url, upstream.url);
+  const source = new ApiKeys({ ...settings, ...reporting, url, revocations }, file, identities);
+  const replaceIdentities: OpenedIdentity['replaceIdentities'] = (next) => {
+    file.replace(next);
+    source.replace(next);
+  };
+  return { source, directory: file, revocations, replaceIdentities };
 }
 
 function openJwt(

@@ -5,6 +5,7 @@ import { readTokenKey } from './database/secrets.ts';
 import { startRelay } from './deliveries/relay.ts';
 import { startDeliveries } from './deliveries/worker.ts';
 import { seedDemoData } from './demo/seed.ts';
+import { apiKeyHandlers, serveKeyOwners } from './handlers/api-keys.ts';
 import { complianceHandlers } from './handlers/compliance.ts';
 import { deliveryHandlers } from './handlers/deliveries.ts';
 import { operationHandlers } from './handlers/operations.ts';
@@ -71,6 +72,7 @@ async function serve(settings: PlatformSettings, database: OpenDatabase): Promis
       relay.wake();
       deliveries.wake();
     });
+    serveKeyOwners(app, db);
     logError = (error) => app.log.error({ err: error }, 'background work failed');
     const url = await app.listen({ host: settings.host, port: settings.port });
     return {
@@ -91,6 +93,7 @@ function handlersOf(services: Services) {
   return {
     ...resourceHandlers(services),
     ...operationHandlers(services),
+    ...apiKeyHandlers(services),
     ...platformHandlers(services),
     ...subscriptionHandlers(services),
     ...deliveryHandlers(services),

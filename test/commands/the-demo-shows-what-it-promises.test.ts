@@ -38,7 +38,7 @@ async function startDemo(): Promise<string> {
 }
 
 it('prints three curl lines that work, the last of which shows a 429', async () => {
-  const lines = (await startDemo()).split('\n').filter((line) => line.trim().startsWith('curl '));
+  const lines = curlLines(await startDemo()).slice(0, 3);
   const answers: string[] = [];
   for (const line of lines) answers.push((await run('sh', ['-c', `${line} -s`])).stdout);
   const statuses = answers.map((answer) =>
@@ -47,6 +47,20 @@ it('prints three curl lines that work, the last of which shows a 429', async () 
   expect(statuses).toEqual([['200'], [expect.stringMatching(/^20[02]$/)], ['201', '429']]);
   for (const answer of answers) expect(answer).toMatch(/^RateLimit: "account-(read|write)";r=\d+;t=1/m);
 }, 90_000);
+
+it('shows an API key from its issue to the 401 that follows its revocation', async () => {
+  const [issue = '', call = '', revoke = ''] = curlLines(await startDemo()).slice(3);
+  const key = JSON.parse((await run('sh', ['-c', issue])).stdout);
+  const status = async (line: string) => {
+    const written = line.replace('<key>', key.key).replace('<id>', key.id);
+    return /^HTTP\/1\.1 (\d+)/.exec((await run('sh', ['-c', `${written} -s`])).stdout)?.[1];
+  };
+  expect([await status(call), await status(revoke), await status(call)]).toEqual(['200', '200', '401']);
+}, 90_000);
+
+function curlLines(output: string): string[] {
+  return output.split('\n').filter((line) => line.trim().startsWith('curl '));
+}
 
 it('the platform ends with the demo, even when the demo is killed', async () => {
   await startDemo();
@@ -63,7 +77,7 @@ it('the platform ends with the demo, even when the demo is killed', async () => 
       { timeout: 10_000 },
     )
     .toBe('gone');
-});
+}, 90_000);
 
 it('a busy port is told in words, and nothing stays behind', async () => {
   const squatter = await startUpstream();
@@ -76,4 +90,4 @@ it('a busy port is told in words, and nothing stays behind', async () => {
   expect(stderr).toContain(`Port ${new URL(squatter.url).port} on 127.0.0.1 is in use`);
   expect(stderr).not.toContain('    at ');
   await squatter.close();
-});
+}, 90_000);

@@ -28,7 +28,7 @@ export async function check({ config, connect }: { config: string; connect?: boo
 
 /** Prints a line for each connection. */
 async function tryConnections({ store, upstream, identity }: Settings): Promise<void> {
-  const trials = [tryStore(store), ...tryUpstreams(upstream), ...tryProviders(identity)];
+  const trials = [tryStore(store), ...tryUpstreams(upstream), ...tryProviders({ identity, upstream })];
   let failed = 0;
   for (const trial of trials) {
     const { name, outcome, text } = await trial;
@@ -40,7 +40,9 @@ async function tryConnections({ store, upstream, identity }: Settings): Promise<
 
 function callersOf({ settings, identities }: Configuration): string {
   const { kind } = settings.identity;
-  return kind === 'static' ? `${identities.tokens.size} tokens` : `callers by ${kind}`;
+  const tokens = `${identities.tokens.size} tokens`;
+  if (kind === 'static') return tokens;
+  return kind === 'api-keys' ? `${tokens} and API keys` : `callers by ${kind}`;
 }
 
 /** Nothing that keeps the gateway from running, but most likely not what was meant. */

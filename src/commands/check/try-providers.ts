@@ -1,20 +1,28 @@
 import { randomUUID } from 'node:crypto';
 import type { Settings } from '../../config/settings.ts';
+import { ApiKeys, keyOwnersUrl } from '../../identity/api-keys.ts';
 import { HttpDirectory } from '../../identity/directory/http-directory.ts';
 import { IntrospectionVerifier } from '../../identity/introspection.ts';
 import { RemoteKeys } from '../../identity/jwt/remote-keys.ts';
 import { silentIdentityObserver } from '../../identity/observer.ts';
 import type { Reporting } from '../../identity/provider.ts';
+import { Revocations } from '../../identity/revocations.ts';
+import { StaticIdentities } from '../../identity/static.ts';
 import type { Finding } from './finding.ts';
 
 type IdentitySettings = Settings['identity'];
+type ApiKeySettings = Extract<IdentitySettings, { readonly kind: 'api-keys' }>;
 type JwtSettings = Extract<IdentitySettings, { readonly kind: 'jwt' }>;
 type IntrospectionSettings = Extract<IdentitySettings, { readonly kind: 'introspection' }>;
 type HttpDirectorySettings = Extract<JwtSettings['directory'], { readonly kind: 'http' }>;
 
 /** Asks each provider over HTTP as the gateway would, about a token or an Account that cannot exist. */
-export function tryProviders(identity: IdentitySettings): readonly Promise<Finding>[] {
+export function tryProviders({
+  identity,
+  upstream,
+}: Pick<Settings, 'identity' | 'upstream'>): readonly Promise<Finding>[] {
   if (identity.kind === 'static') return [];
+  if (identity.kind === 'api-keys') return [tryApiKeys(identity, upstream.url)];
   const trials: Promise<Finding>[] = [];
   if (identity.kind === 'introspection') trials.push(tryIntrospection(identity));
   else if (identity.jwksUrl !== undefined) trials.push(tryKeys(identity, identity.jwksUrl));
@@ -42,6 +50,19 @@ async function tryIntrospection(settings: IntrospectionSettings): Promise<Findin
   return outcome === 'invalid'
     ? { name, outcome: 'ok', text: 'accepts the credentials, and refuses a made-up token' }
     : { name, outcome: 'failed', text: 'calls a made-up token active: every token would be valid' };
+}
+
+async function tryApiKeys(settings: ApiKeySettings, upstreamUrl: string): Promise<Finding> {
+  const url = keyOwnersUrl(settings.url, upstreamUrl);
+  const name = `API keys ${url}`;
+  const seen = watch();
+  const nobody = { tokens: new Map(), principals: new Map(), accounts: new Map() };
+  const options = { ...settings, ...seen.reporting, url, revocations: new Revocations() };
+  const keys = new ApiKeys(options, new StaticIdentities(nobody), nobody);
+  const principal = await keys.principalOf(settings.prefix + madeUp());
+  return principal === 'unavailable'
+    ? { name, outcome: 'failed', text: seen.reason() }
+    : { name, outcome: 'ok', text: 'answers, and does not know a made-up key' };
 }
 
 async function tryDirectory(settings: HttpDirectorySettings): Promise<Finding> {

@@ -123,7 +123,7 @@ async function findCaller(
 
 /** Whether what is known of Accounts stands in tokens: without one, nobody can tell an Account's Organization. */
 function knowsTokensOnly({ settings: { identity } }: Configuration): boolean {
-  return identity.kind !== 'static' && identity.directory.kind === 'claims';
+  return 'directory' in identity && identity.directory.kind === 'claims';
 }
 
 function unknownAccount(principal: Principal, account: string): Caller {

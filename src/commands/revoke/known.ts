@@ -21,7 +21,7 @@ export type Knowledge =
 
 export function lookUp(revoked: Revoked, settings: Settings): Knowledge {
   const { identity } = settings;
-  if (identity.kind !== 'static') {
+  if (!('file' in identity)) {
     return { isKnown: undefined, why: `identity.kind is ${identity.kind}, so only the issuer knows them` };
   }
   try {
@@ -29,24 +29,28 @@ export function lookUp(revoked: Revoked, settings: Settings): Knowledge {
     if (identities === undefined) return { isKnown: true };
     const digests = new Set([...identities.tokens.keys()].map(digestOfKey));
     if (revoked.kind === 'token') {
-      return digests.has(revoked.digestHex)
-        ? { isKnown: true }
-        : { isKnown: false, file: identity.file, isToken: false };
+      if (digests.has(revoked.digestHex)) return { isKnown: true };
+      return identity.kind === 'static'
+        ? { isKnown: false, file: identity.file, isToken: false }
+        : { isKnown: undefined, why: 'identity.kind is api-keys, so the file does not have all of them' };
     }
-    const ids = [...new Set([...identities.tokens.values()].map(({ id }) => id))];
-    if (ids.includes(revoked.id)) return { isKnown: true };
-    const isToken = digests.has(hash('sha256', revoked.id));
-    const suggestion = isToken ? undefined : nearest(revoked.id, ids);
-    return {
-      isKnown: false,
-      file: identity.file,
-      isToken,
-      ...(suggestion === undefined ? {} : { suggestion }),
-    };
+    return lookUpPrincipal(revoked.id, identity.file, identities.principals, digests);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return { isKnown: undefined, why: `${identity.file} cannot be read` };
   }
+}
+
+function lookUpPrincipal(
+  id: string,
+  file: string,
+  principals: ReadonlyMap<string, unknown>,
+  digests: ReadonlySet<string>,
+): Knowledge {
+  if (principals.has(id)) return { isKnown: true };
+  const isToken = digests.has(hash('sha256', id));
+  const suggestion = isToken ? undefined : nearest(id, [...principals.keys()]);
+  return { isKnown: false, file, isToken, ...(suggestion === undefined ? {} : { suggestion }) };
 }
 
 /** A key of `tokens` is a token, or `sha256:` and the digest of one. */

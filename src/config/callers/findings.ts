@@ -7,6 +7,7 @@ type IdentitySettings = Settings['identity'];
 /** What does not fit together in the `identity` section, though each setting by itself is sound. */
 export function identityFindings(identity: IdentitySettings): readonly Finding[] {
   if (identity.kind === 'static') return [];
+  if (identity.kind === 'api-keys') return digestFindings(identity);
   const findings = identity.kind === 'jwt' ? keyFindings(identity) : [];
   const { directory } = identity;
   if (directory.kind === 'http' && !directory.url.includes('{account}')) {
@@ -17,6 +18,14 @@ export function identityFindings(identity: IdentitySettings): readonly Finding[]
     });
   }
   return findings;
+}
+
+function digestFindings({ url }: Extract<IdentitySettings, { kind: 'api-keys' }>): readonly Finding[] {
+  if (url.includes('{digest}')) return [];
+  const path = ['identity', 'url'];
+  return [
+    { path, message: 'must say where the digest of a key goes', hint: 'such as /internal/api-keys/{digest}' },
+  ];
 }
 
 function keyFindings({

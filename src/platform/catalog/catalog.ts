@@ -76,6 +76,6 @@ export function spaced(kind: string): string {
 }
 
 function pluralOf(kind: string): string {
-  if (kind.endsWith('y')) return `${kind.slice(0, -1)}ies`;
+  if (/[^aeiou]y$/.test(kind)) return `${kind.slice(0, -1)}ies`;
   return kind.endsWith('s') ? `${kind}es` : `${kind}s`;
 }

@@ -117,5 +117,6 @@ export interface Tables {
     target: string;
     created_at: Date;
   };
+  api_keys: { digest: string; resource_id: string };
   secrets: { name: string; value: string };
 }

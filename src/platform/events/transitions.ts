@@ -22,7 +22,11 @@ const KEEPS_STATUS = new Set([
 ]);
 
 /** States that a resource never leaves (contract sections 3 and 6.4). */
-const FINAL: Readonly<Record<string, string>> = { Payable: 'Returned', Mandate: 'Consumed' };
+const FINAL: Readonly<Record<string, string>> = {
+  Payable: 'Returned',
+  Mandate: 'Consumed',
+  ApiKey: 'Revoked',
+};
 
 /**
  * Records that something happened to a resource: sets `events.<event>At` (contract section 2.5), moves the status,

@@ -5,6 +5,7 @@ import type { PlatformSettings } from '../settings.ts';
 import { loadContract } from './contract.ts';
 import { answerProblems } from './refusals.ts';
 import { bindContract, type Handlers } from './routes.ts';
+import { useSharedValidators } from './validators.ts';
 import { runWrite } from './writes.ts';
 
 /** The HTTP face of the platform. `afterWrite` is called once a write has been committed. */
@@ -19,10 +20,6 @@ export function buildApp(
     logController: new LogController({ disableRequestLogging: true }),
     forceCloseConnections: true,
     genReqId: (request) => requestIdFrom(request.headers['x-request-id']),
-    // An unknown member is refused by name, never silently removed; every fault is reported at once.
-    ajv: {
-      customOptions: { removeAdditional: false, coerceTypes: true, useDefaults: true, allErrors: true },
-    },
   });
   app.addHook('onSend', async (request, reply) => {
     reply.header('x-request-id', request.id);
@@ -35,6 +32,7 @@ export function buildApp(
     body === '' ? done(null, null) : app.getDefaultJsonParser('error', 'ignore')(request, String(body), done),
   );
   app.removeContentTypeParser('text/plain');
+  useSharedValidators(app);
   answerProblems(app, settings.baseUrl);
   bindContract(app, loadContract(), handlers, db, async (call, handler) => {
     const answer = await runWrite(db, call, handler, settings.now());

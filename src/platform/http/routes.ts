@@ -8,6 +8,10 @@ export interface Answer {
   readonly status: number;
   /** JSON; absent for 204. */
   readonly body?: unknown;
+  /** Further members, for the first answer alone: they are not kept under an Idempotency-Key. */
+  readonly once?: Readonly<Record<string, string>>;
+  /** It is the answer to an earlier request with the same Idempotency-Key. */
+  readonly isReplayed?: boolean;
 }
 
 /** Serves one operation. `db` is the transaction of a write. */
@@ -42,7 +46,9 @@ export function bindContract(
       handler: async (request, reply) => {
         const call = toCall(request, operationId);
         const answer = await (method === 'GET' ? handler(call, db) : runWrite(call, handler));
-        return reply.code(answer.status).send(answer.body);
+        if (answer.isReplayed) reply.header('idempotency-replayed', 'true');
+        const { body, once } = answer;
+        return reply.code(answer.status).send(once ? { ...(body as object), ...once } : body);
       },
     });
   }

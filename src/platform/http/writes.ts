@@ -75,7 +75,8 @@ async function claimKey(db: Database, call: Call, key: string, now: Date): Promi
     .executeTakeFirstOrThrow();
   if (earlier.fingerprint !== fingerprint)
     throw invalid('Idempotency-Key', 'was used with another request before');
-  return { status: earlier.status ?? 200, ...(earlier.body !== null && { body: earlier.body }) };
+  const body = earlier.body === null ? {} : { body: earlier.body };
+  return { status: earlier.status ?? 200, ...body, isReplayed: true };
 }
 
 /** An answer may hold a secret: a key of one principal never finds the answer to another. */

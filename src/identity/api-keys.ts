@@ -1,0 +1,116 @@
+import type { Identities } from '../config/identities.ts';
+import type { Principal } from '../domain/caller.ts';
+import type { Answer, IdentitySource, Lookup } from './identity.ts';
+import { Provider, type Reporting } from './provider.ts';
+import type { Revocations } from './revocations.ts';
+import type { StaticIdentities } from './static.ts';
+import { digestOf } from './token-digest.ts';
+
+export interface ApiKeysOptions extends Reporting {
+  /** `{digest}` stands for the SHA-256 of the key, in hex. */
+  readonly url: string;
+  readonly prefix: string;
+  readonly timeoutMs: number;
+  readonly revocations: Revocations;
+}
+
+/** As an introspection provider's: see there. */
+const BACKOFF = { tolerated: 2, firstMs: 250, longestMs: 5000 };
+
+/** RFC 6750 section 2.1, and no longer than any key has to be. */
+const KEY = /^[A-Za-z0-9\-._~+/]{16,512}={0,2}$/;
+
+/**
+ * Tokens of the identities file, and API keys that an endpoint knows by their digest; a key stands for one of the
+ * file's principals.
+ *
+ * The endpoint is asked anew for every request, so that a revoked key fails at the next request on every replica.
+ * Requests that arrive while the question about their key is under way share the next question, never the current
+ * one: its answer may be older than they are.
+ */
+export class ApiKeys implements IdentitySource {
+  readonly #options: ApiKeysOptions;
+  readonly #file: StaticIdentities;
+  readonly #provider: Provider;
+  readonly #current = new Map<string, Promise<Answer<Principal>>>();
+  readonly #next = new Map<string, Promise<Answer<Principal>>>();
+  #principals: Identities['principals'];
+
+  constructor(options: ApiKeysOptions, file: StaticIdentities, { principals }: Identities) {
+    this.#options = options;
+    this.#file = file;
+    this.#principals = principals;
+    this.#provider = new Provider({ ...options, name: 'api-keys', backoff: BACKOFF, statuses: [200, 404] });
+  }
+
+  /** Puts another reading of the file's principals in force. */
+  replace({ principals }: Identities): void {
+    this.#principals = principals;
+  }
+
+  principalOf(token: string): Lookup<Principal> {
+    if (!token.startsWith(this.#options.prefix) || !KEY.test(token)) return this.#file.principalOf(token);
+    const digest = digestOf(token);
+    const current = this.#current.get(digest);
+    if (current === undefined) return this.#ask(digest);
+    const planned = this.#next.get(digest);
+    if (planned !== undefined) return planned;
+    const next = current.then(() => {
+      this.#next.delete(digest);
+      return this.#ask(digest);
+    });
+    this.#next.set(digest, next);
+    return next;
+  }
+
+  #ask(digest: string): Promise<Answer<Principal>> {
+    const answer = this.#lookUp(digest).finally(() => this.#current.delete(digest));
+    this.#current.set(digest, answer);
+    return answer;
+  }
+
+  async #lookUp(digest: string): Promise<Answer<Principal>> {
+    const { url, observer } = this.#options;
+    const hex = Buffer.from(digest, 'latin1').toString('hex');
+    const answer = await this.#provider.ask(url.replaceAll('{digest}', hex), {}, (body) => {
+      if (!isOwner(body)) throw new Error('answered without "principal"');
+    });
+    if (answer === 'unavailable') {
+      observer.identified('api-keys', 'unavailable', false);
+      return 'unavailable';
+    }
+    const principal = answer.status === 200 ? this.#ownerOf(digest, answer.body as Owner) : undefined;
+    observer.identified('api-keys', principal === undefined ? 'invalid' : 'known', false);
+    return principal;
+  }
+
+  #ownerOf(digest: string, { principal: id, issuedAt }: Owner): Principal | undefined {
+    const issuedAtMs = issuedAt === undefined ? undefined : Date.parse(issuedAt);
+    if (this.#options.revocations.covers(digest, id, issuedAtMs)) return undefined;
+    const principal = this.#principals.get(id);
+    if (principal === undefined) {
+      this.#options.log.warn('an API key stands for a principal that the identities file does not have');
+    }
+    return principal;
+  }
+}
+
+/** Where owners of keys are looked up: a path is one of the upstream. */
+export function keyOwnersUrl(url: string, upstreamUrl: string): string {
+  // Not through URL, which would escape the braces of the placeholder.
+  return url.startsWith('/') ? `${upstreamUrl.replace(/\/+$/, '')}${url}` : url;
+}
+
+interface Owner {
+  readonly principal: string;
+  /** When the key was issued; a principal's revocation leaves later keys alone. */
+  readonly issuedAt?: string;
+}
+
+function isOwner(body: unknown): body is Owner {
+  if (typeof body !== 'object' || body === null) return false;
+  const { principal, issuedAt } = body as Record<string, unknown>;
+  return (
+    typeof principal === 'string' && (issuedAt === undefined || !Number.isNaN(Date.parse(`${issuedAt}`)))
+  );
+}

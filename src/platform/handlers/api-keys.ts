@@ -1,0 +1,115 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import { sql } from 'kysely';
+import { newId } from '../catalog/catalog.ts';
+import type { Database } from '../database/schema.ts';
+import { recordTransition } from '../events/transitions.ts';
+import type { Call } from '../http/call.ts';
+import { invalid, notFound } from '../http/problems.ts';
+import type { Handlers } from '../http/routes.ts';
+import { findOwnedResource, insertResource, resourceBody } from '../resources/resources.ts';
+import { ok, pathId, type Services } from './services.ts';
+
+interface ApiKeyBody {
+  readonly name: string;
+  /** The caller itself where there is none. */
+  readonly principalId?: string;
+  readonly externalId?: string;
+}
+
+/** So that a key is recognised as one, by the gateway and by whoever scans for leaked secrets. */
+const PREFIX = 'wk_';
+const KEY_BYTES = 32;
+/** Shown in lists: 4 of 43 characters say nothing of the others. */
+const HINT_LENGTH = PREFIX.length + 4;
+
+/** `/v3/platform/api-keys`: issuing and revoking (contract section 5). */
+export function apiKeyHandlers({ settings }: Services): Handlers {
+  return {
+    async createApiKey(call, db) {
+      const { name, principalId = call.caller.principalId, externalId = null } = call.body as ApiKeyBody;
+      const { principalType, ...owner } = await ownerOf(db, call, principalId);
+      const key = PREFIX + randomBytes(KEY_BYTES).toString('base64url');
+      const at = settings.now();
+      const resource = await insertResource(db, {
+        id: newId('ApiKey'),
+        kind: 'ApiKey',
+        status: 'Active',
+        external_id: externalId,
+        ...owner,
+        fields: { name, principalId, principalType, hint: key.slice(0, HINT_LENGTH) },
+        at,
+      });
+      await db
+        .insertInto('api_keys')
+        .values({ digest: createHash('sha256').update(key).digest('hex'), resource_id: resource.id })
+        .execute();
+      const created = await recordTransition(db, resource, { part: 'Created', at });
+      return { status: 201, body: resourceBody(created), once: { key } };
+    },
+    async revokeApiKey(call, db) {
+      const key = await findOwnedResource(db, call.caller, 'ApiKey', pathId(call, 'apiKeyId'));
+      if (key.status === 'Revoked') return ok(resourceBody(key));
+      return ok(resourceBody(await recordTransition(db, key, { part: 'Revoked', at: settings.now() })));
+    },
+  };
+}
+
+/**
+ * Whom a key belongs to, and so who receives its events. A caller issues keys for itself and for ServiceAccounts of the
+ * acting Account: a ServiceAccount of the Organization may do more than they.
+ */
+async function ownerOf(db: Database, { caller }: Call, principalId: string) {
+  if (principalId === caller.personId) {
+    return { principalType: 'Person', account_id: caller.accountId, person_id: principalId };
+  }
+  const service = await db
+    .selectFrom('resources')
+    .select(['account_id', 'organization_id'])
+    .where('kind', '=', 'ServiceAccount')
+    .where('id', '=', principalId)
+    .executeTakeFirst();
+  const principalType = 'ServiceAccount';
+  if (service?.account_id === caller.accountId) return { principalType, account_id: caller.accountId };
+  if (principalId !== caller.principalId) {
+    throw invalid('principalId', 'names neither the caller nor a ServiceAccount of this Account');
+  }
+  return service?.organization_id
+    ? { principalType, organization_id: service.organization_id }
+    : { principalType, account_id: caller.accountId };
+}
+
+/**
+ * Answers the gateway, for the SHA-256 of a key, with the principal that the key stands for. What a client sends
+ * through the gateway carries `X-Account-Id` and finds nothing here.
+ */
+export function serveKeyOwners(app: FastifyInstance, db: Database): void {
+  app.get<{ Params: { digest: string } }>('/internal/api-keys/:digest', async (request) => {
+    const { digest } = request.params;
+    const key = request.headers['x-account-id'] === undefined ? await findKey(db, digest) : undefined;
+    if (!key) throw notFound('API key', digest);
+    return { principal: key.fields.principalId, issuedAt: key.created_at.toISOString() };
+  });
+}
+
+/** Neither a revoked key nor one of a ServiceAccount that is switched off. */
+function findKey(db: Database, digest: string) {
+  return db
+    .selectFrom('api_keys')
+    .innerJoin('resources as key', 'key.id', 'api_keys.resource_id')
+    .select(['key.fields', 'key.created_at'])
+    .where('digest', '=', digest)
+    .where('key.status', '<>', 'Revoked')
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('resources as service')
+            .select('service.id')
+            .where('service.kind', '=', 'ServiceAccount')
+            .where('service.status', 'in', ['Inactivated', 'Disabled'])
+            .where('service.id', '=', sql<string>`key.fields ->> 'principalId'`),
+        ),
+      ),
+    )
+    .executeTakeFirst();
+}
