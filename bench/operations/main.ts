@@ -9,9 +9,9 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { parse } from '../../src/config/reader/parse.ts';
 import { settingsSchema } from '../../src/config/settings.ts';
-import { PriceList } from '../../src/gateway/operations.ts';
+import { OperationTable } from '../../src/gateway/match.ts';
 import { Refusal } from '../../src/gateway/problems.ts';
-import type { Operation } from '../../src/gateway/types.ts';
+import type { Operation } from '../../src/gateway/request-context.ts';
 import { validate } from '../../src/gateway/validate.ts';
 import { OperationFiles } from '../../src/openapi/operation-files.ts';
 import { writeSection } from '../counter/section.ts';
@@ -76,14 +76,14 @@ function document(): object {
   return { openapi: '3.1.0', info: { title: 'bench', version: '1' }, paths };
 }
 
-async function loadPrices(): Promise<{ prices: PriceList; count: number; loadMs: number }> {
+async function loadPrices(): Promise<{ prices: OperationTable; count: number; loadMs: number }> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-bench-'));
   const openapi = join(folder, 'openapi.json');
   writeFileSync(openapi, JSON.stringify(document(), null, 2));
   const { operations: settings } = parse(settingsSchema, '', 'weir.yaml').value;
   const startMs = performance.now();
   const operations = await new OperationFiles({ ...settings, openapi }, 'weir.yaml').load();
-  const prices = new PriceList(operations, 'charge');
+  const prices = new OperationTable(operations, 'charge');
   const loadMs = performance.now() - startMs;
   rmSync(folder, { recursive: true });
   return { prices, count: operations.length, loadMs };

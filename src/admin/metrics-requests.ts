@@ -1,9 +1,9 @@
 import { Counter, type Registry } from 'prom-client';
 import { bucketsFor } from '../domain/buckets.ts';
 import type { OperationKind } from '../domain/operation.ts';
-import type { GatewayObserver } from '../gateway/parts.ts';
+import type { GatewayObserver } from '../gateway/dependencies.ts';
+import type { RequestContext } from '../gateway/request-context.ts';
 import { isDegraded } from '../gateway/respond.ts';
-import type { Exchange } from '../gateway/types.ts';
 import { SECONDS } from './metrics-buckets.ts';
 import { PlainHistogram } from './metrics-histogram.ts';
 import { Tally } from './metrics-tally.ts';
@@ -25,16 +25,16 @@ export function requestMetrics(registry: Registry): GatewayObserver {
   });
   return {
     unlistedOperation: (method) => unlisted.inc({ method }),
-    requestFinished(exchange, _status, totalMs) {
-      const kind = exchange.operation?.kind ?? 'none';
-      requests.add(1, kind, bucketOf(exchange), outcomeOf(exchange));
-      countCharge(exchange, kind);
-      observeTimes(exchange, totalMs);
+    requestFinished(context, _status, totalMs) {
+      const kind = context.operation?.kind ?? 'none';
+      requests.add(1, kind, bucketOf(context), outcomeOf(context));
+      countCharge(context, kind);
+      observeTimes(context, totalMs);
     },
   };
 }
 
-function chargeCounters(registry: Registry): (exchange: Exchange, kind: OperationKind | 'none') => void {
+function chargeCounters(registry: Registry): (context: RequestContext, kind: OperationKind | 'none') => void {
   const registers = [registry];
   const points = new Tally(registry, {
     name: 'weir_points_charged_total',
@@ -59,9 +59,9 @@ function chargeCounters(registry: Registry): (exchange: Exchange, kind: Operatio
     labelNames: ['bucket'],
     registers,
   });
-  return (exchange, kind) => {
-    const { operation, charged } = exchange;
-    if (charged?.outcome === 'uncounted' && isDegraded(exchange)) degraded.inc({ reason: charged.reason });
+  return (context, kind) => {
+    const { operation, charged } = context;
+    if (charged?.outcome === 'uncounted' && isDegraded(context)) degraded.inc({ reason: charged.reason });
     if (charged?.outcome !== 'admitted') return;
     points.add(operation?.cost ?? 0, kind);
     for (const bucket of charged.nearLimit ?? []) nearLimit.inc({ bucket });
@@ -69,7 +69,7 @@ function chargeCounters(registry: Registry): (exchange: Exchange, kind: Operatio
   };
 }
 
-function timeHistograms(registry: Registry): (exchange: Exchange, totalMs: number) => void {
+function timeHistograms(registry: Registry): (context: RequestContext, totalMs: number) => void {
   const histogram = (name: string, help: string) =>
     new PlainHistogram(registry, { name, help, buckets: SECONDS });
   const charge = histogram('weir_charge_duration_seconds', 'Time to decide a charge, store included.');
@@ -86,13 +86,13 @@ function timeHistograms(registry: Registry): (exchange: Exchange, totalMs: numbe
 }
 
 /** The bucket that a 429 names, else the first that the request was charged to. */
-function bucketOf({ operation, charged }: Exchange): string {
+function bucketOf({ operation, charged }: RequestContext): string {
   if (operation === undefined || charged === undefined) return 'none';
   if (charged.outcome === 'denied') return charged.bucket;
   return bucketsFor(operation.kind, operation.personOnly)[0]?.name ?? 'none';
 }
 
-function outcomeOf({ charged, refusal }: Exchange): string {
+function outcomeOf({ charged, refusal }: RequestContext): string {
   if (refusal !== undefined && refusal.code !== 'RateLimitExceeded') return refusal.code;
   return charged?.outcome ?? 'free';
 }

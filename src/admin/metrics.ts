@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { KubernetesObserver } from '../config/kubernetes/follow.ts';
 import type { ReloadObserver } from '../config/watch.ts';
-import type { GatewayObserver } from '../gateway/parts.ts';
+import type { GatewayObserver } from '../gateway/dependencies.ts';
 import type { IdentityObserver } from '../identity/observer.ts';
 import type { StoreObserver } from '../store/observer.ts';
 import { identityMetrics } from './metrics-identity.ts';

@@ -13,7 +13,7 @@ import { checkProxySettings } from '../config/proxy-check.ts';
 import { FileSource } from '../config/reader/file-source.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Limits } from '../domain/limits.ts';
-import { unlistedOperations } from '../gateway/operations.ts';
+import { unlistedOperations } from '../gateway/match.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { OperationFiles } from '../openapi/operation-files.ts';
 

@@ -6,7 +6,7 @@ import { createAdminServer } from '../admin/server.ts';
 import type { Settings } from '../config/settings.ts';
 import { Buckets } from '../gateway/buckets.ts';
 import { createGateway } from '../gateway/gateway.ts';
-import { PriceList } from '../gateway/operations.ts';
+import { OperationTable } from '../gateway/match.ts';
 import type { StoreObserver } from '../store/observer.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
@@ -38,14 +38,18 @@ export async function runGateway(
   const storeObserver = observeStore(metrics, log);
   const store = openStore(settings.store, storeObserver);
   const identity = runIdentity(configuration, metrics, log);
-  const prices = new PriceList(operations, settings.operations.unlisted, settings.upstream.pathProfile.case);
+  const operationTable = new OperationTable(
+    operations,
+    settings.operations.unlisted,
+    settings.upstream.pathProfile.case,
+  );
   const buckets = new Buckets(settings.store.keyPrefix, limits);
   let isReady = true;
   const gateway = await createGateway({
     baseUrl: settings.baseUrl,
     listen: settings.listen,
     upstream: settings.upstream,
-    prices,
+    operations: operationTable,
     identities: identity.source,
     directory: identity.directory,
     buckets,
@@ -59,7 +63,7 @@ export async function runGateway(
   const admin = createAdminServer(metrics, { isReady: () => isReady });
   const reloadable: Reloadable = {
     limits: (changed) => buckets.replaceLimits(changed),
-    operations: (changed) => prices.replaceOperations(changed),
+    operations: (changed) => operationTable.replaceOperations(changed),
     identities: (changed) => identity.replaceIdentities(changed),
   };
   const following = followConfiguration(configuration, reloadable, metrics, log);

@@ -2,7 +2,7 @@ import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import type { Account, Caller, Principal } from '../domain/caller.ts';
 import type { Answer, Directory, Lookup } from '../identity/identity.ts';
 import { Refusal } from './problems.ts';
-import type { Operation } from './types.ts';
+import type { Operation } from './request-context.ts';
 
 const PERSON_ONLY = new Refusal('Forbidden', 'Only a Person may call this operation.');
 const NO_ACCOUNT = new Refusal(

@@ -3,7 +3,7 @@ import type { Caller } from '../domain/caller.ts';
 import type { BucketState, Charge, Decision, Store } from '../store/store.ts';
 import type { Buckets, Plan, PlannedBucket } from './buckets.ts';
 import { Refusal } from './problems.ts';
-import type { Admitted, Charged, Operation } from './types.ts';
+import type { Admitted, Charged, Operation } from './request-context.ts';
 
 const US_PER_SECOND = 1_000_000;
 

@@ -1,18 +1,11 @@
-/**
- * Forwards what was charged. @fastify/http-proxy owns the route; the request itself goes through undici's
- * `dispatch` straight into the raw response, because reply.from would buffer errors into 500s, retry GETs and copy
- * every chunk through two more streams.
- */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import httpProxy from '@fastify/http-proxy';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isAbandoned } from './http/closing.ts';
 import { pushForwarded, type TrustedProxies } from './http/forwarded.ts';
 import { requestFields } from './http/headers.ts';
 import { hasBody } from './http/inspect.ts';
 import type { Stalls } from './http/stalls.ts';
 import type { Upgrades } from './http/upgrades.ts';
-import type { Exchange } from './types.ts';
+import type { RequestContext } from './request-context.ts';
 import { Relay } from './upstream/relay.ts';
 import { TunnelRelay } from './upstream/tunnel.ts';
 import { UploadBody } from './upstream/upload-body.ts';
@@ -29,53 +22,30 @@ export interface ForwardContext {
   readonly baseUrl: string;
 }
 
-/**
- * Routes every admitted request to `handle`. http-proxy would first build four URLs from a path that is `/` for every
- * request, to see that it leads nowhere else; only an upgrade, which it carries out itself, needs that.
- */
-export async function routeThroughProxy(
-  app: FastifyInstance,
-  upstreamUrl: string,
-  handle: (request: FastifyRequest, reply: FastifyReply) => void,
-): Promise<void> {
-  app.addHook('onRoute', (route) => {
-    const proxied = route.handler;
-    route.handler = function (request, reply) {
-      if (request.raw.headers.upgrade === undefined) return handle(request, reply);
-      return proxied.call(this, request, reply);
-    };
-  });
-  await app.register(httpProxy, {
-    upstream: upstreamUrl,
-    disableRequestLogging: true,
-    handler: handle,
-  });
-}
-
-/** Sends the request on and streams the answer back; an upstream without an answer gives a 503 problem. */
+/** Sends the request to the upstream and streams the response back; an upstream that gives none is a 503 problem. */
 export function forward(
   upstream: Upstream,
   request: IncomingMessage,
   response: ServerResponse,
-  exchange: Exchange,
+  context: RequestContext,
   { trusted, maxBodyBytes, baseUrl, upgrades, stalls }: ForwardContext,
 ): void {
   if (isAbandoned(response)) {
     response.destroy();
     return;
   }
-  const { target } = exchange;
+  const { target } = context;
   if (target === undefined) throw new TypeError('forward needs a normalised target');
   const options = {
     path: upstream.basePath + target.path + target.search,
-    method: exchange.method,
-    headers: upstreamFields(request, exchange, trusted.has(request.socket)),
-    body: exchange.body ?? (hasBody(request) ? new UploadBody(request, response, maxBodyBytes) : null),
+    method: context.method,
+    headers: upstreamFields(request, context, trusted.has(request.socket)),
+    body: context.body ?? (hasBody(request) ? new UploadBody(request, response, maxBodyBytes) : null),
   };
   const head = upgrades.headOf(request);
-  if (head === undefined) new Relay(upstream, options, response, exchange, baseUrl).start();
+  if (head === undefined) new Relay(upstream, options, response, context, baseUrl).start();
   else
-    new TunnelRelay(upstream, { ...options, upgrade: 'websocket' }, response, exchange, baseUrl, {
+    new TunnelRelay(upstream, { ...options, upgrade: 'websocket' }, response, context, baseUrl, {
       head,
       stalls,
     }).start();
@@ -84,7 +54,7 @@ export function forward(
 /** The fields that an upstream sees: the client's end-to-end ones, and what the gateway says of the request. */
 export function upstreamFields(
   request: IncomingMessage,
-  { requestId, caller }: Exchange,
+  { requestId, caller }: RequestContext,
   isTrusted: boolean,
 ): string[] {
   const { headers, rawHeaders } = request;

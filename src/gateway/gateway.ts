@@ -1,15 +1,15 @@
 /**
- * The path of a request, in one direction: normalise, match, identify, authorise, charge, validate, forward,
- * respond. Each stage is a file of its own and gives its value or a Refusal; only this file knows them all.
+ * A request's way through the gateway. `PIPELINE` is the order of its stages up to the upstream; `decide` holds those
+ * that need no HTTP. Each stage is a file of its own, and only this file and decide.ts know them all.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
-import type { FastifyReply } from 'fastify';
+import httpProxy from '@fastify/http-proxy';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
-import type { Caller } from '../domain/caller.ts';
-import { authorise } from './authorise.ts';
-import { charge } from './charge.ts';
-import { forward, routeThroughProxy } from './forward.ts';
+import { decide } from './decide.ts';
+import type { Gateway, GatewayDependencies } from './dependencies.ts';
+import { type ForwardContext, forward } from './forward.ts';
 import { brokenBy } from './http/broken.ts';
 import { isAbandoned, isClosing } from './http/closing.ts';
 import { TrustedProxies } from './http/forwarded.ts';
@@ -18,68 +18,86 @@ import { capConnections, shedLoad } from './http/overload.ts';
 import { closeWithin, createServer } from './http/server.ts';
 import { Stalls } from './http/stalls.ts';
 import { Upgrades } from './http/upgrades.ts';
-import { identify } from './identify.ts';
-import { beginExchange } from './log/exchange.ts';
+import { beginRequest } from './log/begin-request.ts';
 import { createUnlistedLog } from './log/unlisted-log.ts';
+import { METHODS, refuseMethod } from './match.ts';
 import { normalise } from './normalise.ts';
-import { METHODS, refuseMethod } from './operations.ts';
-import type { Gateway, GatewayParts } from './parts.ts';
-import { Refusal, UNCOUNTED } from './problems.ts';
+import { Refusal } from './problems.ts';
+import type { RequestContext, Target } from './request-context.ts';
 import { respond } from './respond.ts';
-import type { Charged, Exchange, Operation, Target } from './types.ts';
-import { type Upstream, Upstreams } from './upstream/upstreams.ts';
+import { runStages, type Stage } from './stages.ts';
+import { Upstreams } from './upstream/upstreams.ts';
 import { validate } from './validate.ts';
 
+/** One request on its way: what the stages read, and the context that they write to. */
+interface Passage {
+  readonly rawTarget: string;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly context: RequestContext;
+  readonly shared: Shared;
+}
+
+/** What all requests share. */
+interface Shared extends GatewayDependencies {
+  readonly upstreams: Upstreams;
+  readonly noteUnlisted: (method: string, path: string) => void;
+}
+
+/** The stages before the upstream, in their order: normalise, match to charge (`decide`), validate. */
+const PIPELINE: readonly Stage<Passage>[] = [
+  normaliseTarget,
+  awaitFirstChunk,
+  requireFreeUpstream,
+  decideRequest,
+  holdBackUncharged,
+  validateRequest,
+];
+
 /** Puts the stages behind one server. */
-export async function createGateway(parts: GatewayParts): Promise<Gateway> {
-  const { baseUrl, listen } = parts;
-  const upstreams = new Upstreams(parts.upstream);
+export async function createGateway(dependencies: GatewayDependencies): Promise<Gateway> {
+  const { baseUrl, listen, log } = dependencies;
+  const upstreams = new Upstreams(dependencies.upstream);
   const app = createServer(listen, METHODS, baseUrl);
-  const trusted = new TrustedProxies(listen.trustedProxies);
   const upgrades = new Upgrades(app);
   const stalls = new Stalls(listen);
-  const context = { trusted, upgrades, stalls, baseUrl, maxBodyBytes: listen.maxBodyBytes };
-  const surplus = capConnections(app.server, listen.maxConnections);
   stalls.watchServer(app.server);
-  const stages = { ...parts, upstreams, noteUnlisted: createUnlistedLog(parts.log) };
+  const surplus = capConnections(app.server, listen.maxConnections);
+  const shared: Shared = { ...dependencies, upstreams, noteUnlisted: createUnlistedLog(log) };
 
-  app.decorateRequest('exchange', undefined);
+  app.decorateRequest('context', undefined);
   app.addHook('onRequest', (request, reply, done) => {
     const { raw } = request;
     if (isClosing(raw.socket)) {
       reply.hijack();
       return;
     }
-    const exchange = beginExchange(raw, reply.raw, parts);
-    request.exchange = exchange;
+    const context = beginRequest(raw, reply.raw, dependencies);
+    request.context = context;
     const refusal = surplus(raw.socket) ?? brokenBy(raw) ?? inspect(raw, listen);
     if (refusal === undefined) done();
-    else refuse(reply, exchange, refusal, baseUrl);
+    else refuse(reply, context, refusal, baseUrl);
   });
-  await shedLoad(app, listen.maxEventLoopDelayMs, ({ exchange }, reply, refusal) => {
-    if (exchange !== undefined) refuse(reply, exchange, refusal, baseUrl);
+  await shedLoad(app, listen.maxEventLoopDelayMs, ({ context }, reply, refusal) => {
+    if (context !== undefined) refuse(reply, context, refusal, baseUrl);
   });
-  app.addHook('onRequest', ({ originalUrl, exchange }, reply, done) => {
-    if (exchange === undefined) return;
-    const goOn = (refusal: Refusal | undefined) => {
+  app.addHook('onRequest', ({ raw, originalUrl, context }, reply, done) => {
+    if (context === undefined) return;
+    const passage = { rawTarget: originalUrl, request: raw, response: reply.raw, context, shared };
+    const verdict = andThen(runStages(PIPELINE, passage), (refusal) => {
       if (refusal === undefined) done();
-      else refuse(reply, exchange, refusal, baseUrl);
-    };
-    const verdict = admit({ response: reply.raw, exchange, stages }, originalUrl);
-    if (verdict instanceof Promise) verdict.then(goOn, done);
-    else goOn(verdict);
+      else refuse(reply, context, refusal, baseUrl);
+    });
+    if (verdict instanceof Promise) verdict.catch(done);
   });
-  app.setErrorHandler((error, { exchange }, reply) => {
-    parts.log.error({ err: error, requestId: exchange?.requestId }, 'the gateway failed');
+  app.setErrorHandler((error, { context }, reply) => {
+    log.error({ err: error, requestId: context?.requestId }, 'the gateway failed');
     const refusal = new Refusal('ServiceUnavailable', 'The gateway could not handle this request.');
-    if (exchange !== undefined) refuse(reply, exchange, refusal, baseUrl);
+    if (context !== undefined) refuse(reply, context, refusal, baseUrl);
   });
-  await routeThroughProxy(app, parts.upstream.url, ({ raw, exchange }, reply) => {
-    if (exchange?.target === undefined) return;
-    forward(upstreams.find(exchange.target.path), raw, reply.raw, exchange, context);
-    // Behind it, so that what it throws is still answered.
-    reply.hijack();
-  });
+  const trusted = new TrustedProxies(listen.trustedProxies);
+  const proxied = { trusted, upgrades, stalls, baseUrl, maxBodyBytes: listen.maxBodyBytes };
+  await registerProxy(app, dependencies.upstream.url, upstreams, proxied);
   return {
     listen: ({ host, port }) => app.listen({ host, port }),
     async close(graceMs) {
@@ -89,110 +107,105 @@ export async function createGateway(parts: GatewayParts): Promise<Gateway> {
   };
 }
 
-function refuse(reply: FastifyReply, exchange: Exchange, refusal: Refusal, baseUrl: string): void {
+/**
+ * Registers @fastify/http-proxy, which owns the route and its life cycle. Its `preHandler` option forwards the request:
+ * its own handler would build four URLs per request, turn errors of the upstream into 500s, retry GETs and copy every
+ * chunk through two more streams. What the hook hijacked never reaches that handler.
+ */
+async function registerProxy(
+  app: FastifyInstance,
+  upstreamUrl: string,
+  upstreams: Upstreams,
+  proxied: ForwardContext,
+): Promise<void> {
+  const preHandler = (
+    { raw, context }: FastifyRequest,
+    reply: FastifyReply,
+    done: (error: Error) => void,
+  ) => {
+    try {
+      if (context === undefined) throw new TypeError('the request was never begun');
+      forward(upstreams.find(targetOf(context).path), raw, reply.raw, context, proxied);
+      // Hijack after `forward`: if it throws, the error handler can still reply.
+      reply.hijack();
+    } catch (error) {
+      done(error as Error);
+    }
+  };
+  await app.register(httpProxy, { upstream: upstreamUrl, disableRequestLogging: true, preHandler });
+}
+
+function refuse(reply: FastifyReply, context: RequestContext, refusal: Refusal, baseUrl: string): void {
   reply.hijack();
-  respond(reply.raw, exchange, refusal, baseUrl);
+  respond(reply.raw, context, refusal, baseUrl);
 }
 
-/** A chunk that came with the header may be broken: a turn later that is known, before anything is spent. */
-function isChunked({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined;
+function normaliseTarget({ context, rawTarget, shared }: Passage) {
+  // The target of a CONNECT is no path (RFC 9112 section 3.2.3).
+  if (context.method === 'CONNECT') return refuseMethod();
+  const target = normalise(rawTarget, shared.upstream.pathProfile);
+  if (target instanceof Refusal) return target;
+  context.target = target;
+  return undefined;
 }
 
-/** A request whose client left before anything was spent on it. */
-const ABANDONED = new Refusal('BadRequest', 'The request broke off.', { closes: true });
-const CONNECT = 'CONNECT';
-const OPTIONS_BODY = new Refusal('BadRequest', 'An OPTIONS request may have no body here.');
+/** Yields one tick, so that a chunked body whose first chunk is malformed is refused before it is charged. */
+function awaitFirstChunk({ request }: Passage) {
+  return request.headers['transfer-encoding'] === undefined ? undefined : setImmediate(undefined);
+}
+
 const UPSTREAM_BUSY = new Refusal('ServiceUnavailable', 'The service behind the gateway is too busy.');
 
-/** What the stages up to the charge share. */
-interface Stages extends GatewayParts {
-  readonly upstreams: Upstreams;
-  readonly noteUnlisted: (method: string, path: string) => void;
+/** Comes before the charge: a request that nobody can serve costs nothing. */
+function requireFreeUpstream({ context, shared }: Passage) {
+  return shared.upstreams.find(targetOf(context).path).hasRoom ? undefined : UPSTREAM_BUSY;
 }
 
-/** One request on its way through the stages. */
-interface Passage {
-  readonly response: ServerResponse;
-  readonly exchange: Exchange;
-  readonly stages: Stages;
-}
+const ABANDONED = new Refusal('BadRequest', 'The request broke off.', { closes: true });
 
-/** Why the request goes no further, or undefined; at once where no stage has to wait. */
-type Verdict = Awaitable<Refusal | undefined>;
-
-/** Runs the stages before the upstream; undefined when the request may be forwarded. */
-function admit(passage: Passage, rawTarget: string): Verdict {
-  const { response, exchange, stages } = passage;
-  // Its target is no path (RFC 9112 section 3.2.3).
-  if (exchange.method === CONNECT) return refuseMethod();
-  const target = normalise(rawTarget, stages.upstream.pathProfile);
-  if (target instanceof Refusal) return target;
-  exchange.target = target;
-  return isChunked(response.req) ? setImmediate().then(() => price(passage, target)) : price(passage, target);
-}
-
-function price(passage: Passage, target: Target): Verdict {
-  const { response, exchange, stages } = passage;
-  const operation = stages.prices.find(exchange.method, target.path);
-  if (operation instanceof Refusal) return operation;
-  const upstream = stages.upstreams.find(target.path);
-  if (!upstream.hasRoom) return UPSTREAM_BUSY;
-  if (operation === 'free') return admitFree(response.req, upstream);
-  exchange.operation = operation;
-  return andThen(callerOf(response.req, operation, stages), (caller) =>
-    spend(passage, target, operation, caller),
-  );
-}
-
-/** Nobody is charged for it, so it may hold little of the upstream, and only as long as the upstream takes. */
-function admitFree(request: IncomingMessage, upstream: Upstream): Refusal | undefined {
-  if (hasBody(request)) return OPTIONS_BODY;
-  return upstream.hasRoomForUnauthenticated ? undefined : UPSTREAM_BUSY;
-}
-
-/** Identifies and authorises; at once where everything about the caller is known already. */
-function callerOf(
-  request: IncomingMessage,
-  operation: Operation,
-  { identities, directory }: Stages,
-): Awaitable<Caller | Refusal> {
-  const named = serviceAccount(request);
-  return andThen(identify(identities, request.headers.authorization), (principal) =>
-    principal instanceof Refusal ? principal : authorise(directory, principal, operation, named),
-  );
-}
-
-function spend(passage: Passage, target: Target, operation: Operation, caller: Caller | Refusal): Verdict {
-  if (caller instanceof Refusal) return caller;
-  const { response, exchange, stages } = passage;
-  exchange.caller = caller;
-  if (!operation.listed) {
-    stages.observer.unlistedOperation(exchange.method);
-    stages.noteUnlisted(exchange.method, target.path);
-  }
-  const broken = brokenBy(response.req);
-  if (broken !== undefined) return broken;
-  if (isAbandoned(response)) return ABANDONED;
-  const askedMs = performance.now();
-  exchange.chargeAskedMs = askedMs;
-  const goOn = (charged: Charged) => {
-    exchange.chargeMs = performance.now() - askedMs;
-    exchange.charged = charged;
-    if (charged.outcome === 'denied') return charged.refusal;
-    if (charged.outcome === 'uncounted' && stages.onStoreFailure === 'reject') return UNCOUNTED;
-    return hold(passage, target, operation);
+function decideRequest({ request, response, context, shared }: Passage): Awaitable<Refusal | undefined> {
+  const { path } = targetOf(context);
+  const question = {
+    method: context.method,
+    path,
+    authorization: request.headers.authorization,
+    namedAccount: serviceAccount(request),
+    cancelled() {
+      if (context.operation?.listed === false) noteUnlisted(shared, context.method, path);
+      return brokenBy(request) ?? (isAbandoned(response) ? ABANDONED : undefined);
+    },
   };
-  return andThen(charge(stages.store, stages.buckets, caller, operation), goOn);
+  return decide(question, context, shared);
 }
 
-/** Holds the request against its document; a body that had to be read for that is kept for the upstream. */
-function hold({ response, exchange }: Passage, target: Target, operation: Operation): Verdict {
-  return andThen(validate(operation, target, response), (validated) => {
+function noteUnlisted(shared: Shared, method: string, path: string): void {
+  shared.observer.unlistedOperation(method);
+  shared.noteUnlisted(method, path);
+}
+
+const OPTIONS_BODY = new Refusal('BadRequest', 'An OPTIONS request may have no body here.');
+
+/** Nobody is charged for OPTIONS, so it may hold only a small share of the upstream. */
+function holdBackUncharged({ request, context, shared }: Passage) {
+  if (context.operation !== undefined) return undefined;
+  if (hasBody(request)) return OPTIONS_BODY;
+  const upstream = shared.upstreams.find(targetOf(context).path);
+  return upstream.hasRoomForUnauthenticated ? 'done' : UPSTREAM_BUSY;
+}
+
+/** Checks the request against its operation's document; a body that had to be read for that is kept to be forwarded. */
+function validateRequest({ request, response, context }: Passage) {
+  if (context.operation === undefined) return undefined;
+  return andThen(validate(context.operation, targetOf(context), response), (validated) => {
     if (validated instanceof Refusal) return validated;
-    if (validated !== undefined) exchange.body = validated;
-    return brokenBy(response.req);
+    if (validated !== undefined) context.body = validated;
+    return brokenBy(request);
   });
+}
+
+function targetOf(context: RequestContext): Target {
+  if (context.target === undefined) throw new TypeError('the request has not been normalised');
+  return context.target;
 }
 
 function serviceAccount({ headers }: IncomingMessage): string | undefined {

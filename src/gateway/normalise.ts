@@ -1,6 +1,6 @@
 import { hasAsciiForm } from './ascii-forms.ts';
 import { Refusal } from './problems.ts';
-import type { Target } from './types.ts';
+import type { Target } from './request-context.ts';
 
 /** How the upstream's router reads what may be spelt in two ways. The defaults are safe in front of any router. */
 export interface PathProfile {

@@ -8,7 +8,7 @@ import { checkQuery } from '../validation/query.ts';
 import { brokenBy } from './http/broken.ts';
 import { isContinueExpected } from './http/inspect.ts';
 import { Refusal } from './problems.ts';
-import type { Operation, Target } from './types.ts';
+import type { Operation, Target } from './request-context.ts';
 
 /** A refusal, the body that had to be read for its validation, or undefined for a body that still streams. */
 export type Validated = Refusal | Buffer | undefined;

@@ -3,8 +3,8 @@ import { operationsSchema } from '../config/operation-settings.ts';
 import { upstreamSchema } from '../config/proxy-settings.ts';
 import { parse } from '../config/reader/parse.ts';
 import type { Settings } from '../config/settings.ts';
+import { OperationTable } from '../gateway/match.ts';
 import { normalise } from '../gateway/normalise.ts';
-import { PriceList } from '../gateway/operations.ts';
 import { Refusal } from '../gateway/problems.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { OperationFiles } from '../openapi/operation-files.ts';
@@ -36,7 +36,7 @@ export function priceFinder(
   { operations: settings, upstream }: PriceSettings,
 ): PriceOf {
   const pathProfile = upstream?.pathProfile ?? parse(upstreamSchema, '{}', 'defaults').value.pathProfile;
-  const prices = new PriceList(operations, settings?.unlisted ?? 'charge', pathProfile.case);
+  const prices = new OperationTable(operations, settings?.unlisted ?? 'charge', pathProfile.case);
   return (method, target) => {
     const normalised = normalise(target, pathProfile);
     if (normalised instanceof Refusal) return undefined;

@@ -4,7 +4,7 @@ import { parseLimits } from '../../src/config/limits/parse.ts';
 import type { Caller } from '../../src/domain/caller.ts';
 import { Buckets } from '../../src/gateway/buckets.ts';
 import { charge } from '../../src/gateway/charge.ts';
-import type { Charged, Operation } from '../../src/gateway/types.ts';
+import type { Charged, Operation } from '../../src/gateway/request-context.ts';
 import { weirLog } from '../../src/replay/input/weir-log.ts';
 import { Replay } from '../../src/replay/replay.ts';
 import { MemoryStore } from '../../src/store/memory.ts';

@@ -5,10 +5,10 @@ import { FieldErrors } from '../../domain/field-errors.ts';
 import { authorise } from '../../gateway/authorise.ts';
 import { Buckets } from '../../gateway/buckets.ts';
 import { identify } from '../../gateway/identify.ts';
+import { OperationTable } from '../../gateway/match.ts';
 import { normalise } from '../../gateway/normalise.ts';
-import { PriceList } from '../../gateway/operations.ts';
 import { Refusal } from '../../gateway/problems.ts';
-import type { Operation, Target } from '../../gateway/types.ts';
+import type { Operation, Target } from '../../gateway/request-context.ts';
 import { silentIdentityObserver } from '../../identity/observer.ts';
 import { openIdentity } from '../../identity/open.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
@@ -72,7 +72,7 @@ export async function explainRequest(configuration: Configuration, question: Que
   if (target instanceof Refusal) return { ...nothing, refusal: target };
   const { path } = target;
 
-  const prices = new PriceList(operations, settings.operations.unlisted, pathProfile.case);
+  const prices = new OperationTable(operations, settings.operations.unlisted, pathProfile.case);
   const operation = prices.find(question.method, path);
   if (operation instanceof Refusal) return { ...nothing, path, refusal: operation };
   if (operation === 'free') return { ...nothing, path, operation };

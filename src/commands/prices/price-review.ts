@@ -1,5 +1,5 @@
+import { type LetterCase, OperationTable } from '../../gateway/match.ts';
 import { normalise, type PathProfile } from '../../gateway/normalise.ts';
-import { type LetterCase, PriceList } from '../../gateway/operations.ts';
 import { Refusal } from '../../gateway/problems.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
 
@@ -15,7 +15,7 @@ export function reviewPrices(
   operations: readonly ListedOperation[],
   profile: PathProfile & { readonly case: LetterCase },
 ): ReadonlyMap<ListedOperation, readonly Remark[]> {
-  const prices = new PriceList(operations, 'reject', profile.case);
+  const prices = new OperationTable(operations, 'reject', profile.case);
   const ambiguities = findAmbiguities(operations);
   const review = new Map<ListedOperation, readonly Remark[]>();
   for (const operation of operations) {
@@ -33,7 +33,11 @@ export function reviewPrices(
 }
 
 /** Why a request for this operation never reaches it; undefined where it does. */
-function shadowOf(operation: ListedOperation, prices: PriceList, profile: PathProfile): string | undefined {
+function shadowOf(
+  operation: ListedOperation,
+  prices: OperationTable,
+  profile: PathProfile,
+): string | undefined {
   const { method, path } = operation;
   if (/[?#*]/.test(path)) return 'no path has ?, # or * in it';
   const sample = encodeURI(path.replaceAll(/\{[^{}]*\}/g, 'aParameterOfThisPath')).replaceAll('%25', '%');

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Caller } from '../../domain/caller.ts';
-import type { Charged, Exchange } from '../types.ts';
+import type { Charged, RequestContext } from '../request-context.ts';
 import { unixUs } from './wall-clock.ts';
 
 /**
@@ -8,8 +8,8 @@ import { unixUs } from './wall-clock.ts';
  * response has ended; `chargedAtUs` is the Unix time at which the store was asked. `weir replay` reads these lines:
  * docs/access-log.md lists the members that it relies on.
  */
-export function writeAccessLine(log: Logger, exchange: Exchange, status: number, totalMs: number): void {
-  const { requestId, method, target, operation, caller, charged, refusal, chargeMs, upstreamMs } = exchange;
+export function writeAccessLine(log: Logger, context: RequestContext, status: number, totalMs: number): void {
+  const { requestId, method, target, operation, caller, charged, refusal, chargeMs, upstreamMs } = context;
   log.info(
     {
       requestId,
@@ -23,14 +23,14 @@ export function writeAccessLine(log: Logger, exchange: Exchange, status: number,
       kind: operation?.kind,
       cost: operation?.cost,
       personOnly: operation?.personOnly ? true : undefined,
-      chargedAtUs: exchange.chargeAskedMs === undefined ? undefined : unixUs(exchange.chargeAskedMs),
+      chargedAtUs: context.chargeAskedMs === undefined ? undefined : unixUs(context.chargeAskedMs),
       outcome: charged?.outcome ?? (refusal === undefined ? 'free' : 'refused'),
       reason: charged?.outcome === 'uncounted' ? charged.reason : refusal?.code,
       bucket: deniedBy(charged),
       shadowDenied: charged?.outcome === 'admitted' ? charged.shadowDenied : undefined,
       status,
-      upstreamStatus: exchange.upstreamStatus,
-      upstreamError: exchange.upstreamError,
+      upstreamStatus: context.upstreamStatus,
+      upstreamError: context.upstreamError,
       chargeMs: rounded(chargeMs),
       upstreamMs: rounded(upstreamMs),
       totalMs: rounded(totalMs),

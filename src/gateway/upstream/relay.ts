@@ -2,8 +2,8 @@ import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { closeAfterResponse, isUploadUnfinished } from '../http/closing.ts';
 import { responseFields } from '../http/headers.ts';
+import type { RequestContext } from '../request-context.ts';
 import { endWith, gatewayFields, respond } from '../respond.ts';
-import type { Exchange } from '../types.ts';
 import { codeOf, isRepeatable, isStaleSocket, refusalOf } from './failures.ts';
 import type { Upstream } from './upstreams.ts';
 
@@ -17,7 +17,7 @@ export class Relay implements Dispatcher.DispatchHandler {
   readonly #upstream: Upstream;
   readonly #options: Dispatcher.DispatchOptions;
   readonly #response: ServerResponse;
-  readonly #exchange: Exchange;
+  readonly #context: RequestContext;
   readonly #baseUrl: string;
   readonly #sentMs = performance.now();
   #controller: Dispatcher.DispatchController | undefined;
@@ -29,13 +29,13 @@ export class Relay implements Dispatcher.DispatchHandler {
     upstream: Upstream,
     options: Dispatcher.DispatchOptions,
     response: ServerResponse,
-    exchange: Exchange,
+    context: RequestContext,
     baseUrl: string,
   ) {
     this.#upstream = upstream;
     this.#options = options;
     this.#response = response;
-    this.#exchange = exchange;
+    this.#context = context;
     this.#baseUrl = baseUrl;
     this.#canRepeat = isRepeatable(options.method, options.body !== null);
     response.on('close', () => {
@@ -45,13 +45,13 @@ export class Relay implements Dispatcher.DispatchHandler {
 
   /** Sends the request; the answer, or a 503 in its place, goes to the client. */
   start(): void {
-    this.#upstream.enter(this.#exchange.caller === undefined);
+    this.#upstream.enter(this.#context.caller === undefined);
     this.#upstream.pool.dispatch(this.#options, this);
   }
 
   /** To be called once, when the upstream is done with the request. */
   protected leave(): void {
-    this.#upstream.leave(this.#exchange.caller === undefined);
+    this.#upstream.leave(this.#context.caller === undefined);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -78,11 +78,11 @@ export class Relay implements Dispatcher.DispatchHandler {
     }
     // Its body is coded in a way that the client would not be told of.
     if (!isChunkedAtMost(headers['transfer-encoding'])) throw new TypeError('unknown Transfer-Encoding');
-    const exchange = this.#exchange;
-    exchange.upstreamMs = performance.now() - this.#sentMs;
-    exchange.upstreamStatus = status;
+    const context = this.#context;
+    context.upstreamMs = performance.now() - this.#sentMs;
+    context.upstreamStatus = status;
     const fields = responseFields(headers, status);
-    fields.push(...gatewayFields(exchange));
+    fields.push(...gatewayFields(context));
     if (isUploadUnfinished(response.req)) {
       fields.push('Connection', 'close');
       closeAfterResponse(response.req);
@@ -123,10 +123,10 @@ export class Relay implements Dispatcher.DispatchHandler {
       this.start();
       return;
     }
-    this.#exchange.upstreamError = codeOf(error);
+    this.#context.upstreamError = codeOf(error);
     // Cut short, the client sees a truncated body as one: the status line is already gone.
     if (response.headersSent || response.destroyed) response.destroy();
-    else respond(response, this.#exchange, refusalOf(error), this.#baseUrl);
+    else respond(response, this.#context, refusalOf(error), this.#baseUrl);
   }
 }
 

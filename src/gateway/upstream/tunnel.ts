@@ -8,8 +8,8 @@ import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { responseFields } from '../http/headers.ts';
 import type { Stalls } from '../http/stalls.ts';
+import type { RequestContext } from '../request-context.ts';
 import { gatewayFields } from '../respond.ts';
-import type { Exchange } from '../types.ts';
 import { headText, Relay } from './relay.ts';
 import type { Upstream } from './upstreams.ts';
 
@@ -22,20 +22,20 @@ interface TunnelEnds {
 /** Relays the answer to an upgrade: a refusal as any response, a 101 as the beginning of a tunnel. */
 export class TunnelRelay extends Relay {
   readonly #response: ServerResponse;
-  readonly #exchange: Exchange;
+  readonly #context: RequestContext;
   readonly #ends: TunnelEnds;
 
   constructor(
     upstream: Upstream,
     options: Dispatcher.DispatchOptions,
     response: ServerResponse,
-    exchange: Exchange,
+    context: RequestContext,
     baseUrl: string,
     ends: TunnelEnds,
   ) {
-    super(upstream, options, response, exchange, baseUrl);
+    super(upstream, options, response, context, baseUrl);
     this.#response = response;
-    this.#exchange = exchange;
+    this.#context = context;
     this.#ends = ends;
   }
 
@@ -52,9 +52,9 @@ export class TunnelRelay extends Relay {
     this.leave();
     const response = this.#response;
     const { socket } = response.req;
-    this.#exchange.upstreamStatus = status;
+    this.#context.upstreamStatus = status;
     const fields = responseFields(headers, status);
-    fields.push(...gatewayFields(this.#exchange), 'Connection', 'Upgrade', 'Upgrade', 'websocket');
+    fields.push(...gatewayFields(this.#context), 'Connection', 'Upgrade', 'Upgrade', 'websocket');
     response.statusCode = status;
     socket.write(headText(status, 'Switching Protocols', fields), 'latin1');
     const { head, stalls } = this.#ends;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { OperationTable } from '../../../src/gateway/match.ts';
 import { normalise } from '../../../src/gateway/normalise.ts';
-import { PriceList } from '../../../src/gateway/operations.ts';
 import { Refusal } from '../../../src/gateway/problems.ts';
 import { COSTS, UPSTREAMS } from '../../fixtures/hostile/upstream-routers.ts';
 
@@ -124,7 +124,7 @@ const targets = fc
   });
 
 describe.each(UPSTREAMS)('in front of %s', (_, upstream, profile) => {
-  const prices = new PriceList(OPERATIONS, 'charge', profile.case);
+  const prices = new OperationTable(OPERATIONS, 'charge', profile.case);
 
   it('no spelling of a path is charged less than the operation that it runs', () => {
     let forwarded = 0;

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import Fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { OperationTable } from '../../../src/gateway/match.ts';
 import { normalise } from '../../../src/gateway/normalise.ts';
-import { PriceList } from '../../../src/gateway/operations.ts';
 import { Refusal } from '../../../src/gateway/problems.ts';
 import { PLENTY } from '../../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
@@ -100,7 +100,7 @@ describe('a path that is written with other letters than ASCII', () => {
   const place = { file: 'test', path: '', line: () => undefined };
   const listed = { method: 'GET', kind: 'read', personOnly: false, listed: true, rules: undefined } as const;
   const cafe = { ...listed, path: '/v3/Café', id: 'café', cost: 10, writtenAt: place, costWrittenAt: place };
-  const prices = new PriceList([{ ...cafe, validation: 'none' }], 'charge');
+  const prices = new OperationTable([{ ...cafe, validation: 'none' }], 'charge');
 
   it.each(['/v3/Caf%C3%A9', '/v3/CAF%C3%89', '/v3/cafe%CC%81', '/v3/ca%C2%ADf%C3%A9'])(
     'has one price: %s',

@@ -3,8 +3,8 @@ import type { OperationKind } from '../domain/operation.ts';
 import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from '../openapi/listed-operation.ts';
 import { foldCase } from './ascii-forms.ts';
 import { Refusal } from './problems.ts';
+import type { Operation } from './request-context.ts';
 import { routePattern, servedPath } from './route-pattern.ts';
-import type { Operation } from './types.ts';
 
 /** The methods that the gateway serves, and the buckets that they spend from (contract 8.1). */
 const KINDS: Readonly<Record<string, OperationKind | 'free'>> = { ...KINDS_BY_METHOD, OPTIONS: 'free' };
@@ -27,7 +27,7 @@ export type LetterCase = 'insensitive' | 'sensitive';
 type Router = ReturnType<typeof createRouter>;
 
 /** The price list, ready for look-up by method and canonical path; it may be replaced while requests are under way. */
-export class PriceList {
+export class OperationTable {
   readonly #unlisted: Readonly<Record<OperationKind, Operation>> | undefined;
   readonly #letterCase: LetterCase;
   #router: Router;

@@ -1,25 +1,15 @@
 import type { Logger } from 'pino';
-import type { Directory, IdentitySource } from '../identity/identity.ts';
-import type { Store } from '../store/store.ts';
-import type { Buckets } from './buckets.ts';
+import type { DecisionDependencies } from './decide.ts';
 import type { ListenSettings } from './http/server.ts';
 import type { PathProfile } from './normalise.ts';
-import type { PriceList } from './operations.ts';
-import type { Exchange } from './types.ts';
+import type { RequestContext } from './request-context.ts';
 import type { UpstreamSettings } from './upstream/upstreams.ts';
 
-/** What a gateway is made of. Price list, identities and limits may change while it runs; the rest may not. */
-export interface GatewayParts {
+/** What a gateway is made of, besides what it decides with. */
+export interface GatewayDependencies extends DecisionDependencies {
   readonly baseUrl: string;
   readonly listen: ListenSettings;
   readonly upstream: UpstreamSettings & { readonly pathProfile: PathProfile };
-  readonly prices: PriceList;
-  readonly identities: IdentitySource;
-  readonly directory: Directory;
-  readonly buckets: Buckets;
-  readonly store: Store;
-  /** What to do with a request that the store could not count. */
-  readonly onStoreFailure: 'serve' | 'reject';
   readonly observer: GatewayObserver;
   readonly log: Logger;
   /** Whether each request gets its line in the log. */
@@ -31,13 +21,13 @@ export interface GatewayParts {
 /** Who counts what the gateway does. */
 export interface GatewayObserver {
   /** A response was sent in full, or its client went away. */
-  requestFinished(exchange: Exchange, status: number, totalMs: number): void;
+  requestFinished(context: RequestContext, status: number, totalMs: number): void;
   unlistedOperation(method: string): void;
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    exchange: Exchange | undefined;
+    context: RequestContext | undefined;
   }
 }
 

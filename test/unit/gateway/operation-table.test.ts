@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { PriceList, type UnlistedPolicy } from '../../../src/gateway/operations.ts';
+import { OperationTable, type UnlistedPolicy } from '../../../src/gateway/match.ts';
 import { Refusal } from '../../../src/gateway/problems.ts';
 import { type ApiFolder, apiFolder, openapi } from '../../fixtures/api-files.ts';
 
@@ -25,7 +25,7 @@ async function finder(
   letterCase: 'insensitive' | 'sensitive' = 'insensitive',
   unlisted: UnlistedPolicy = 'charge',
 ) {
-  const prices = new PriceList(await folder.load(), unlisted, letterCase);
+  const prices = new OperationTable(await folder.load(), unlisted, letterCase);
   return (method: string, path: string) => {
     const found = prices.find(method, path);
     if (found === 'free') return found;
@@ -73,13 +73,13 @@ describe('the price list', () => {
   });
 
   test('what is not listed costs what the settings say, or is not there', async () => {
-    const dear = new PriceList([], { cost: 4 });
+    const dear = new OperationTable([], { cost: 4 });
     expect(dear.find('POST', '/x')).toMatchObject({ cost: 4, kind: 'write', listed: false });
     expect((await finder('insensitive', 'reject'))('GET', '/nothing')).toBe(404);
   });
 
   test('other operations are in force from the next request on', async () => {
-    const prices = new PriceList(await folder.load(), 'charge');
+    const prices = new OperationTable(await folder.load(), 'charge');
     prices.replaceOperations([]);
     expect(prices.find('GET', '/things/1')).toMatchObject({ listed: false });
   });

@@ -51,23 +51,28 @@ export type Charged =
     }
   | { readonly outcome: 'uncounted'; readonly policy: string; readonly reason: UncountedReason };
 
-/** What the gateway knows of one request; each stage adds its part, the log line and the metrics read it. */
-export interface Exchange {
+/** What has been found out; each stage adds its part, so that a refusal leaves what the stages before it found. */
+export interface Findings {
+  /** Missing for OPTIONS, which is neither authenticated nor charged. */
+  operation?: Operation;
+  caller?: Caller;
+  charged?: Charged;
+  /** When the store was asked, as `performance.now()` gives it. */
+  chargeAskedMs?: number;
+  chargeMs?: number;
+}
+
+/** What the gateway knows of one request; each stage adds its part, and the access log and the metrics read it. */
+export interface RequestContext extends Findings {
   readonly requestId: string;
   readonly method: string;
   readonly startedMs: number;
   target?: Target;
-  operation?: Operation;
-  caller?: Caller;
-  charged?: Charged;
   /** Read in full, because it had to be validated; otherwise it streams. */
   body?: Buffer;
   refusal?: Refusal;
-  /** When the store was asked, by the clock of `startedMs`. */
-  chargeAskedMs?: number;
-  chargeMs?: number;
   upstreamStatus?: number;
   upstreamMs?: number;
-  /** Code of the error that stood in place of the upstream's answer, or cut it short. */
+  /** Code of the error that took the place of the upstream's response, or cut it short. */
   upstreamError?: string;
 }

@@ -1,0 +1,101 @@
+import { type Awaitable, andThen } from '../domain/awaitable.ts';
+import type { Principal } from '../domain/caller.ts';
+import type { Directory, IdentitySource } from '../identity/identity.ts';
+import type { Store } from '../store/store.ts';
+import { authorise } from './authorise.ts';
+import type { Buckets } from './buckets.ts';
+import { charge } from './charge.ts';
+import { identify } from './identify.ts';
+import type { OperationTable } from './match.ts';
+import { Refusal, UNCOUNTED } from './problems.ts';
+import type { Findings } from './request-context.ts';
+import { runStages, type Stage } from './stages.ts';
+
+/** What decisions are made with. Operations, identities and limits may be replaced while the gateway runs. */
+export interface DecisionDependencies {
+  readonly operations: OperationTable;
+  readonly identities: IdentitySource;
+  readonly directory: Directory;
+  readonly buckets: Buckets;
+  readonly store: Store;
+  /** What to do with a request that the store could not count. */
+  readonly onStoreFailure: 'serve' | 'reject';
+}
+
+/** What is to be decided, free of any transport. */
+export interface Question {
+  readonly method: string;
+  /** Canonical, as `normalise` gives it. */
+  readonly path: string;
+  /** The Authorization header. */
+  readonly authorization: string | undefined;
+  /** The X-Service-Account header. */
+  readonly namedAccount: string | undefined;
+  /** Asked right before the charge: why nothing should be spent any more, such as a client that has left. */
+  readonly cancelled?: () => Refusal | undefined;
+}
+
+interface State {
+  readonly question: Question;
+  readonly findings: Findings;
+  readonly dependencies: DecisionDependencies;
+  principal?: Principal;
+}
+
+/** The stages that need no HTTP, in their order. */
+const STAGES: readonly Stage<State>[] = [matchOperation, identifyCaller, authoriseCaller, chargePoints];
+
+/**
+ * Decides whether a request may pass: finds its operation, who calls it and for which Account, and spends its points.
+ * Synchronous where nothing has to be asked. Returns why the request may not pass, or undefined; what was found on the
+ * way is written to `findings`.
+ */
+export function decide(
+  question: Question,
+  findings: Findings,
+  dependencies: DecisionDependencies,
+): Awaitable<Refusal | undefined> {
+  return runStages(STAGES, { question, findings, dependencies });
+}
+
+function matchOperation({ question, findings, dependencies }: State) {
+  const operation = dependencies.operations.find(question.method, question.path);
+  if (operation instanceof Refusal) return operation;
+  if (operation === 'free') return 'done';
+  findings.operation = operation;
+  return undefined;
+}
+
+function identifyCaller(state: State) {
+  return andThen(identify(state.dependencies.identities, state.question.authorization), (principal) => {
+    if (principal instanceof Refusal) return principal;
+    state.principal = principal;
+    return undefined;
+  });
+}
+
+function authoriseCaller({ question, findings, dependencies, principal }: State) {
+  const { operation } = findings;
+  if (principal === undefined || operation === undefined) throw new TypeError('a stage was skipped');
+  return andThen(authorise(dependencies.directory, principal, operation, question.namedAccount), (caller) => {
+    if (caller instanceof Refusal) return caller;
+    findings.caller = caller;
+    return undefined;
+  });
+}
+
+function chargePoints({ question, findings, dependencies }: State) {
+  const { operation, caller } = findings;
+  if (operation === undefined || caller === undefined) throw new TypeError('a stage was skipped');
+  const cancelled = question.cancelled?.();
+  if (cancelled !== undefined) return cancelled;
+  const { store, buckets, onStoreFailure } = dependencies;
+  const askedMs = performance.now();
+  findings.chargeAskedMs = askedMs;
+  return andThen(charge(store, buckets, caller, operation), (charged) => {
+    findings.chargeMs = performance.now() - askedMs;
+    findings.charged = charged;
+    if (charged.outcome === 'denied') return charged.refusal;
+    return charged.outcome === 'uncounted' && onStoreFailure === 'reject' ? UNCOUNTED : undefined;
+  });
+}

@@ -1,0 +1,22 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { requestIdFrom } from '../../domain/request-id.ts';
+import type { GatewayDependencies } from '../dependencies.ts';
+import type { RequestContext } from '../request-context.ts';
+import { writeAccessLine } from './access-log.ts';
+
+/** What is known of a request at its beginning; its end is counted and logged, however it comes. */
+export function beginRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  parts: GatewayDependencies,
+): RequestContext {
+  const requestId = requestIdFrom(request.headers['x-request-id']);
+  const context: RequestContext = { requestId, method: request.method ?? '', startedMs: performance.now() };
+  if (parts.isDraining()) response.shouldKeepAlive = false;
+  response.on('close', () => {
+    const totalMs = performance.now() - context.startedMs;
+    parts.observer.requestFinished(context, response.statusCode, totalMs);
+    if (parts.accessLog) writeAccessLine(parts.log, context, response.statusCode, totalMs);
+  });
+  return context;
+}
