@@ -13,7 +13,7 @@ import { checkProxySettings } from '../config/proxy-check.ts';
 import { FileSource } from '../config/reader/file-source.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Limits } from '../domain/limits.ts';
-import { unlistedOperations } from '../gateway/match.ts';
+import { OperationTable, unlistedOperations } from '../gateway/match.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { OperationFiles } from '../openapi/operation-files.ts';
 
@@ -33,6 +33,11 @@ export interface Configuration {
     readonly source: FileSource;
     readonly settings: SettingsFile;
   };
+}
+
+/** The operations of a configuration, ready to match requests. */
+export function operationTableOf({ settings, operations }: Configuration): OperationTable {
+  return new OperationTable(operations, settings.operations.unlisted, settings.upstream.pathProfile.case);
 }
 
 /** weir.yaml, which is not reloaded. */

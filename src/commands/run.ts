@@ -6,11 +6,10 @@ import { createAdminServer } from '../admin/server.ts';
 import type { Settings } from '../config/settings.ts';
 import { Buckets } from '../gateway/buckets.ts';
 import { createGateway } from '../gateway/gateway.ts';
-import { OperationTable } from '../gateway/match.ts';
 import type { StoreObserver } from '../store/observer.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
-import type { Configuration } from './configuration.ts';
+import { type Configuration, operationTableOf } from './configuration.ts';
 import { openLog } from './log/log.ts';
 import { followConfiguration, type Reloadable } from './reload.ts';
 import { runIdentity } from './run-identity.ts';
@@ -33,16 +32,12 @@ export async function runGateway(
   configuration: Configuration,
   log: Logger = openLog(configuration.settings.log.level),
 ): Promise<RunningGateway> {
-  const { settings, limits, operations } = configuration;
+  const { settings, limits } = configuration;
   const metrics = createMetrics();
   const storeObserver = observeStore(metrics, log);
   const store = openStore(settings.store, storeObserver);
   const identity = runIdentity(configuration, metrics, log);
-  const operationTable = new OperationTable(
-    operations,
-    settings.operations.unlisted,
-    settings.upstream.pathProfile.case,
-  );
+  const operationTable = operationTableOf(configuration);
   const buckets = new Buckets(settings.store.keyPrefix, limits);
   let isReady = true;
   const gateway = await createGateway({

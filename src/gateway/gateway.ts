@@ -164,23 +164,23 @@ function requireFreeUpstream({ context, shared }: Passage) {
 const ABANDONED = new Refusal('BadRequest', 'The request broke off.', { closes: true });
 
 function decideRequest({ request, response, context, shared }: Passage): Awaitable<Refusal | undefined> {
+  const { method } = context;
   const { path } = targetOf(context);
   const question = {
-    method: context.method,
+    method,
     path,
     authorization: request.headers.authorization,
     namedAccount: serviceAccount(request),
-    cancelled() {
-      if (context.operation?.listed === false) noteUnlisted(shared, context.method, path);
-      return brokenBy(request) ?? (isAbandoned(response) ? ABANDONED : undefined);
-    },
+    cancelled: () => brokenBy(request) ?? (isAbandoned(response) ? ABANDONED : undefined),
   };
-  return decide(question, context, shared);
-}
-
-function noteUnlisted(shared: Shared, method: string, path: string): void {
-  shared.observer.unlistedOperation(method);
-  shared.noteUnlisted(method, path);
+  return andThen(decide(question, context, shared), (refusal) => {
+    // Only for known callers: a stranger must not be able to fill the log.
+    if (context.caller !== undefined && context.operation?.listed === false) {
+      shared.observer.unlistedOperation(method);
+      shared.noteUnlisted(method, path);
+    }
+    return refusal;
+  });
 }
 
 const OPTIONS_BODY = new Refusal('BadRequest', 'An OPTIONS request may have no body here.');

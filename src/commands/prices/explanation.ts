@@ -1,20 +1,21 @@
 import { pino } from 'pino';
+import type { Awaitable } from '../../domain/awaitable.ts';
 import type { Caller, Principal } from '../../domain/caller.ts';
 import type { FieldError } from '../../domain/field-errors.ts';
 import { FieldErrors } from '../../domain/field-errors.ts';
-import { authorise } from '../../gateway/authorise.ts';
-import { Buckets } from '../../gateway/buckets.ts';
-import { identify } from '../../gateway/identify.ts';
-import { OperationTable } from '../../gateway/match.ts';
+import { Buckets, type PlannedBucket } from '../../gateway/buckets.ts';
+import { decide } from '../../gateway/decide.ts';
 import { normalise } from '../../gateway/normalise.ts';
 import { Refusal } from '../../gateway/problems.ts';
-import type { Operation, Target } from '../../gateway/request-context.ts';
+import type { Findings, Operation, Target } from '../../gateway/request-context.ts';
+import type { Directory, IdentitySource } from '../../identity/identity.ts';
 import { silentIdentityObserver } from '../../identity/observer.ts';
 import { openIdentity } from '../../identity/open.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
+import { MemoryStore } from '../../store/memory.ts';
 import { checkPath } from '../../validation/path.ts';
 import { checkQuery } from '../../validation/query.ts';
-import type { Configuration } from '../configuration.ts';
+import { type Configuration, operationTableOf } from '../configuration.ts';
 
 /** What someone asks about. */
 export interface Question {
@@ -24,31 +25,31 @@ export interface Question {
   readonly account: string | undefined;
 }
 
-/** What the gateway would do with such a request, found by the stages that would do it. Nothing is charged. */
+/** What the gateway would do with such a request, found by the same decision. Nothing is charged. */
 export interface Explanation {
   readonly method: string;
   /** The canonical path; the one that was asked about where it is refused. */
   readonly path: string;
   /** `free` for OPTIONS. */
   readonly operation: ListedOperation | Operation | 'free' | undefined;
-  /** Undefined where neither a token nor an Account was named, or where the request is refused before. */
+  /** Undefined where neither a token nor an Account was named, or where the request is refused earlier. */
   readonly caller: Caller | undefined;
   readonly buckets: readonly ExplainedBucket[];
   /** The RateLimit-Policy field. */
   readonly policy: string | undefined;
   /** What a 422 would name, of the path and the query that were asked about. */
   readonly errors: readonly FieldError[];
-  /** Why the request would end before it is charged. */
+  /** Why the request would be refused, by an empty bucket's count. */
   readonly refusal: Refusal | undefined;
 }
 
 interface ExplainedBucket {
   readonly bucket: string;
-  /** Whose bucket it is; undefined for anyone without an override. */
+  /** The bucket's owner; undefined for anyone without an override. */
   readonly of: string | undefined;
   readonly limit: number;
   readonly windowSeconds: number;
-  /** A limit that is tried out refuses nothing. */
+  /** A shadow limit refuses nothing. */
   readonly shadow: boolean;
 }
 
@@ -56,10 +57,11 @@ interface ExplainedBucket {
 const ANYONE = '';
 
 export async function explainRequest(configuration: Configuration, question: Question): Promise<Explanation> {
-  const { settings, operations } = configuration;
+  const { method, path } = question;
+  const { store, upstream } = configuration.settings;
   const nothing = {
-    method: question.method,
-    path: question.path,
+    method,
+    path,
     operation: undefined,
     caller: undefined,
     buckets: [],
@@ -67,67 +69,76 @@ export async function explainRequest(configuration: Configuration, question: Que
     errors: [],
     refusal: undefined,
   };
-  const { pathProfile } = settings.upstream;
-  const target = normalise(question.path, pathProfile);
+  const target = normalise(path, upstream.pathProfile);
   if (target instanceof Refusal) return { ...nothing, refusal: target };
-  const { path } = target;
 
-  const prices = new OperationTable(operations, settings.operations.unlisted, pathProfile.case);
-  const operation = prices.find(question.method, path);
-  if (operation instanceof Refusal) return { ...nothing, path, refusal: operation };
-  if (operation === 'free') return { ...nothing, path, operation };
-
-  const caller = await findCaller(configuration, question, operation);
-  if (caller instanceof Refusal) return { ...nothing, path, operation, refusal: caller };
+  const findings: Findings = {};
+  const buckets = new Buckets(store.keyPrefix, configuration.limits);
+  const refusal = await decideAlone(configuration, question, target, findings, buckets);
+  const { operation, caller, charged } = findings;
+  if (operation === undefined && refusal === undefined) {
+    return { ...nothing, path: target.path, operation: 'free' };
+  }
+  const found = { ...nothing, path: target.path, operation, refusal };
+  if (operation === undefined || caller === undefined) return found;
+  const plan = buckets.planFor(caller, operation.kind, operation.personOnly);
   return {
-    ...nothing,
-    path,
-    operation,
+    ...found,
     caller: caller.account === ANYONE ? undefined : caller,
-    buckets: bucketsOf(configuration, caller, operation),
-    policy: planOf(configuration, caller, operation).policy,
+    buckets: plan.buckets.map((bucket) => explainBucket(bucket, plan.windowSeconds)),
+    policy: charged?.policy,
     errors: errorsOf(operation, target),
   };
 }
 
-/** The caller that a token proves; without one, anybody who may act for the Account that is named. */
-async function findCaller(
+/** Decides as the gateway would, with a store of its own: nothing is charged that anyone else could see. */
+function decideAlone(
   configuration: Configuration,
-  { token, account }: Question,
-  operation: Operation,
-): Promise<Caller | Refusal> {
-  const log = pino({ level: 'silent' });
-  const { source, directory } = openIdentity(configuration.settings.identity, configuration, {
-    observer: silentIdentityObserver,
-    log,
-  });
-  if (token !== undefined) {
-    const principal = await identify(source, `Bearer ${token}`);
-    return principal instanceof Refusal ? principal : authorise(directory, principal, operation, account);
-  }
-  const anybody: Principal = { id: ANYONE, type: 'Person', account: account ?? ANYONE, actsFor: new Set() };
-  if (account !== undefined) {
-    const caller = await authorise(directory, anybody, operation, account);
-    return caller instanceof Refusal && knowsTokensOnly(configuration)
-      ? unknownAccount(anybody, account)
-      : caller;
-  }
-  return {
-    principal: anybody,
-    account: ANYONE,
-    organization: ANYONE,
-    hasOrganizationLimit: true,
-    shard: ANYONE,
-  };
+  { method, token, account }: Question,
+  { path }: Target,
+  findings: Findings,
+  buckets: Buckets,
+): Awaitable<Refusal | undefined> {
+  return decide(
+    { method, path, authorization: `Bearer ${token ?? ANYONE}`, namedAccount: account },
+    findings,
+    {
+      ...openCallers(configuration, token, account),
+      operations: operationTableOf(configuration),
+      buckets,
+      store: new MemoryStore(),
+      onStoreFailure: 'reject',
+    },
+  );
 }
 
-/** Whether what is known of Accounts stands in tokens: without one, nobody can tell an Account's Organization. */
+/** Who proves the caller: the configured sources for a token; without one, anybody may act for the Account named. */
+function openCallers(
+  configuration: Configuration,
+  token: string | undefined,
+  account: string | undefined,
+): { readonly identities: IdentitySource; readonly directory: Directory } {
+  const { source, directory } = openIdentity(configuration.settings.identity, configuration, {
+    observer: silentIdentityObserver,
+    log: pino({ level: 'silent' }),
+  });
+  if (token !== undefined) return { identities: source, directory };
+  const anybody: Principal = { id: ANYONE, type: 'Person', account: account ?? ANYONE, actsFor: new Set() };
+  const identities = { principalOf: () => anybody };
+  if (account === undefined) return { identities, directory: { find: () => ({ organization: ANYONE }) } };
+  return { identities, directory: knowsTokensOnly(configuration) ? { find: () => ({}) } : directory };
+}
+
+/** Whether Accounts are known from tokens alone: without one, an Account's Organization is unknown. */
 function knowsTokensOnly({ settings: { identity } }: Configuration): boolean {
   return 'directory' in identity && identity.directory.kind === 'claims';
 }
 
-function unknownAccount(principal: Principal, account: string): Caller {
-  return { principal, account, organization: undefined, hasOrganizationLimit: false, shard: account };
+function explainBucket(
+  { name, owner, limit, shadow = false }: PlannedBucket,
+  windowSeconds: number,
+): ExplainedBucket {
+  return { bucket: name, of: owner || undefined, limit, windowSeconds, shadow };
 }
 
 function errorsOf({ rules }: Operation, { path, search }: Target): readonly FieldError[] {
@@ -136,23 +147,4 @@ function errorsOf({ rules }: Operation, { path, search }: Target): readonly Fiel
   checkPath(rules.path, path, errors);
   checkQuery(rules.query, search, errors);
   return errors.list;
-}
-
-function planOf({ settings, limits }: Configuration, caller: Caller, { kind, personOnly }: Operation) {
-  return new Buckets(settings.store.keyPrefix, limits).planFor(caller, kind, personOnly);
-}
-
-function bucketsOf(
-  configuration: Configuration,
-  caller: Caller,
-  operation: Operation,
-): readonly ExplainedBucket[] {
-  const { buckets, windowSeconds } = planOf(configuration, caller, operation);
-  return buckets.map(({ name, owner, limit, shadow = false }) => ({
-    bucket: name,
-    of: owner || undefined,
-    limit,
-    windowSeconds,
-    shadow,
-  }));
 }
