@@ -6,10 +6,11 @@ export default defineConfig({
     globalSetup: ['test/setup/temporary.ts', 'test/setup/redis.ts', 'test/setup/postgres.ts'],
     // Most of a test's time is waiting for sockets and processes: on two cores the default of one worker idles.
     maxWorkers: 2,
-    testTimeout: 20_000,
-    hookTimeout: 30_000,
-    // The machine may be busy with other work.
-    expect: { poll: { timeout: 10_000 } },
+    // Ends a test that hangs. Ten times what the slowest takes, because the machine may be busy with other work.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    teardownTimeout: 60_000,
+    expect: { poll: { timeout: 60_000 } },
     coverage: { provider: 'v8', include: ['src/**'] },
   },
 });

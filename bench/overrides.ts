@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
-import { checkCosts } from '../src/config/costs.ts';
+import { checkCosts } from '../src/config/files/costs.ts';
 import type { Caller } from '../src/domain/caller.ts';
 import type { Limits } from '../src/domain/limits.ts';
 import { Buckets } from '../src/gateway/buckets.ts';
@@ -53,7 +53,7 @@ function nsPerPlan(limits: Limits, accounts: number): number {
   const callers = Array.from({ length: accounts }, (_, index): Caller => {
     const account = accountOf((index * 7919) % OVERRIDES);
     const principal = { id: 'p', type: 'ServiceAccount', account, actsFor: new Set<string>() } as const;
-    return { principal, account, organization: undefined, hasOrganizationLimit: false, shard: account };
+    return { principal, account, organization: undefined, hasOrganizationLimit: false, hashTag: account };
   });
   const run = () => {
     for (let count = 0; count < LOOK_UPS; count++) {

@@ -1,9 +1,9 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
-import { identitiesSchema } from '../src/config/identities-schema.ts';
+import { identitiesSchema } from '../src/config/files/identities-schema.ts';
 import { limitsSchema } from '../src/config/limits/schema.ts';
 import { asNode, kindOf, type SchemaNode } from '../src/config/reader/schema-node.ts';
-import { settingsSchema } from '../src/config/settings.ts';
-import { storeSchema } from '../src/config/store-settings.ts';
+import { settingsSchema } from '../src/config/settings/settings.ts';
+import { storeSchema } from '../src/config/settings/store.ts';
 import { deployment } from './chart-deployment.ts';
 
 const closed = <T extends TProperties>(properties: T) =>

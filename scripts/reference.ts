@@ -1,7 +1,7 @@
-import { identitiesSchema } from '../src/config/identities-schema.ts';
+import { identitiesSchema } from '../src/config/files/identities-schema.ts';
 import { limitsSchema } from '../src/config/limits/schema.ts';
 import { asNode, type SchemaNode } from '../src/config/reader/schema-node.ts';
-import { settingsSchema } from '../src/config/settings.ts';
+import { settingsSchema } from '../src/config/settings/settings.ts';
 import { type Row, rowsOf } from './rows.ts';
 
 /** A table for each pair of markers `<!-- name:begin -->` and `<!-- name:end -->` that a document may have. */

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import { settingsSchema } from '../src/config/settings.ts';
+import { settingsSchema } from '../src/config/settings/settings.ts';
 import { chartValuesSchema } from './chart-values.ts';
 
 type Json = null | boolean | number | string | readonly Json[] | JsonObject;

@@ -20,8 +20,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
 /** Which files may import a package that shapes the whole: one place knows each of them. */
 const USERS: Readonly<Record<string, RegExp>> = {
-  ioredis: /^src\/store\/redis/,
-  'prom-client': /^src\/admin\/metrics/,
+  ioredis: /^src\/store\/redis\//,
+  'prom-client': /^src\/admin\/metrics\//,
   undici: /^src\/gateway\/upstream\//,
   '@fastify/http-proxy': /^src\/gateway\/(gateway|forward)\.ts$/,
 };

@@ -9,6 +9,7 @@ import type { Principal } from '../../src/domain/caller.ts';
 import { authorise } from '../../src/gateway/authorise.ts';
 import { identify } from '../../src/gateway/identify.ts';
 import { Refusal } from '../../src/gateway/problems.ts';
+import { CachedTokens, type Verifier } from '../../src/identity/cached-tokens.ts';
 import { ClaimsDirectory } from '../../src/identity/directory/claims-directory.ts';
 import type { Directory, IdentitySource } from '../../src/identity/identity.ts';
 import { IntrospectionVerifier } from '../../src/identity/introspection.ts';
@@ -16,7 +17,6 @@ import { JwtVerifier } from '../../src/identity/jwt/verifier.ts';
 import { silentIdentityObserver } from '../../src/identity/observer.ts';
 import { Revocations } from '../../src/identity/revocations.ts';
 import { StaticIdentities } from '../../src/identity/static.ts';
-import { VerifiedIdentities, type Verifier } from '../../src/identity/verified.ts';
 
 const ROUNDS = 7;
 const ROUND_MS = 150;
@@ -55,8 +55,8 @@ function whole(
   };
 }
 
-function remembering(verifier: Verifier, freshMs: number): VerifiedIdentities {
-  return new VerifiedIdentities({
+function remembering(verifier: Verifier, freshMs: number): CachedTokens {
+  return new CachedTokens({
     source: 'jwt',
     verifier,
     freshMs,

@@ -8,7 +8,7 @@ import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { parse } from '../../src/config/reader/parse.ts';
-import { settingsSchema } from '../../src/config/settings.ts';
+import { settingsSchema } from '../../src/config/settings/settings.ts';
 import { OperationTable } from '../../src/gateway/match.ts';
 import { Refusal } from '../../src/gateway/problems.ts';
 import type { Operation } from '../../src/gateway/request-context.ts';

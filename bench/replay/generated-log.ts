@@ -1,5 +1,5 @@
 /** A made-up access log of Weir: a busy day of Accounts of very different sizes, with bursts. */
-import { MemoryStore } from '../../src/store/memory.ts';
+import { MemoryStore } from '../../src/store/memory-store.ts';
 
 export interface GeneratedLog {
   readonly lines: number;

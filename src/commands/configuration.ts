@@ -1,6 +1,6 @@
 import type { JSONWebKeySet } from 'jose';
-import { checkCosts, type PricedOperation } from '../config/costs.ts';
-import type { Identities } from '../config/identities.ts';
+import { checkCosts, type PricedOperation } from '../config/files/costs.ts';
+import type { Identities } from '../config/files/identities.ts';
 import {
   type ConfigurationFiles,
   configurationFiles,
@@ -9,9 +9,9 @@ import {
   readSettings,
 } from '../config/load.ts';
 import { ConfigError, type Problem } from '../config/problem.ts';
-import { checkProxySettings } from '../config/proxy-check.ts';
 import { FileSource } from '../config/reader/file-source.ts';
-import type { Settings } from '../config/settings.ts';
+import { checkProxySettings } from '../config/settings/proxy-check.ts';
+import type { Settings } from '../config/settings/settings.ts';
 import type { Limits } from '../domain/limits.ts';
 import { OperationTable, unlistedOperations } from '../gateway/match.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import type { Identities } from '../config/identities.ts';
+import type { Identities } from '../config/files/identities.ts';
 import { followKubernetes, type KubernetesObserver } from '../config/kubernetes/follow.ts';
 import { ConfigError, formatProblem } from '../config/problem.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/settings/settings.ts';
 import {
   type ReloadedFile,
   type ReloadObserver,

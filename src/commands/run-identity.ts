@@ -4,7 +4,7 @@ import type { IdentityObserver } from '../identity/observer.ts';
 import { type OpenedIdentity, openIdentity } from '../identity/open.ts';
 import { readRevocation, revocationChannel, writeRevocation } from '../identity/revocation-message.ts';
 import type { Revocations } from '../identity/revocations.ts';
-import { listen } from '../store/redis-channel.ts';
+import { listen } from '../store/redis/channel.ts';
 import type { Configuration } from './configuration.ts';
 
 export interface RunningIdentity extends Omit<OpenedIdentity, 'revocations'> {

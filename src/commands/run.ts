@@ -1,9 +1,9 @@
 /** Puts a configured gateway together and opens its two ports: what `start` and `demo` share. */
 import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { createMetrics } from '../admin/metrics.ts';
+import { createMetrics } from '../admin/metrics/metrics.ts';
 import { createAdminServer } from '../admin/server.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/settings/settings.ts';
 import { Buckets } from '../gateway/buckets.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import type { StoreObserver } from '../store/observer.ts';

@@ -1,7 +1,6 @@
 import type { JSONWebKeySet } from 'jose';
-import { identityFindings } from './callers/findings.ts';
-import { parseKeyFile } from './callers/key-file.ts';
-import { type Identities, parseIdentities } from './identities.ts';
+import { type Identities, parseIdentities } from './files/identities.ts';
+import { parseKeyFile } from './files/key-file.ts';
 import { LimitsFiles } from './limits/files.ts';
 import { ConfigError, type Problem } from './problem.ts';
 import type { Environment } from './reader/environment.ts';
@@ -10,7 +9,8 @@ import { examine, resolveFiles } from './reader/parse.ts';
 import { ParsedFile } from './reader/parsed-file.ts';
 import { readText } from './reader/read-text.ts';
 import { isMapping } from './reader/schema-node.ts';
-import { type Settings, settingsSchema } from './settings.ts';
+import { identityFindings } from './settings/identity/findings.ts';
+import { type Settings, settingsSchema } from './settings/settings.ts';
 
 /** weir.yaml with the environment laid over it, as far as it is sound. */
 export interface SettingsReading {

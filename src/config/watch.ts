@@ -50,25 +50,25 @@ const DEFAULT_INTERVAL_MS = 400;
  * few `stat` calls. A change is taken only when two looks in a row have seen the same, lest half a file be read.
  */
 export function watchFiles<T>(watched: Watched<T>): Watch {
-  const looker = new Looker(watched);
+  const watcher = new FileWatcher(watched);
   let looking = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
   const look = () => {
-    looking = looking.then(() => looker.look());
+    looking = looking.then(() => watcher.look());
     return looking;
   };
   const schedule = () => {
     timer = setTimeout(() => look().then(schedule), watched.intervalMs ?? DEFAULT_INTERVAL_MS).unref();
   };
   const close = () => {
-    looker.isClosed = true;
+    watcher.isClosed = true;
     clearTimeout(timer);
   };
   schedule();
-  return { look, retry: () => looker.retry(), close };
+  return { look, retry: () => watcher.retry(), close };
 }
 
-class Looker<T> {
+class FileWatcher<T> {
   isClosed = false;
   readonly #watched: Watched<T>;
   #current: T;

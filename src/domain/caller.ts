@@ -50,5 +50,5 @@ export interface Caller {
    * The hash tag of all keys that this request charges: an Organization, or an Account that has none. For a
    * Person-only operation it is the Principal Account's, so that a Person has one bucket whomever it acts for.
    */
-  readonly shard: string;
+  readonly hashTag: string;
 }

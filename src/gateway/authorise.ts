@@ -71,6 +71,6 @@ function callerOf(
     account,
     organization,
     hasOrganizationLimit: organization !== undefined && found.organizationLimit !== false,
-    shard: foundHome.organization ?? home,
+    hashTag: foundHome.organization ?? home,
   };
 }

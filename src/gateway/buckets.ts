@@ -60,8 +60,8 @@ export class Buckets {
   planFor(caller: Caller, kind: OperationKind, personOnly: boolean): Plan {
     const nowMs = this.#nowMs();
     const cacheKey = personOnly
-      ? `person\n${caller.shard}\n${caller.principal.id}`
-      : `${caller.hasOrganizationLimit ? 'both' : 'account'}\n${caller.shard}\n${caller.account}`;
+      ? `person\n${caller.hashTag}\n${caller.principal.id}`
+      : `${caller.hasOrganizationLimit ? 'both' : 'account'}\n${caller.hashTag}\n${caller.account}`;
     let plans = this.#plans.get(cacheKey);
     if (plans === undefined || plans.validUntilMs <= nowMs) {
       plans = this.#plansOf(caller, personOnly, nowMs);
@@ -78,7 +78,7 @@ export class Buckets {
       if (owner === undefined) return [];
       const inForce = limitInForce(this.#limits, definition.name, owner, nowMs);
       ends.push(inForce.untilMs);
-      return this.#bucketsOf(definition, owner, caller.shard, inForce).map((bucket) => ({
+      return this.#bucketsOf(definition, owner, caller.hashTag, inForce).map((bucket) => ({
         kind: definition.kind,
         bucket,
       }));
@@ -99,11 +99,11 @@ export class Buckets {
   #bucketsOf(
     { name, headerName }: BucketDefinition,
     owner: string,
-    shard: string,
+    hashTag: string,
     { limit, shadowLimit }: LimitInForce,
   ): readonly PlannedBucket[] {
     const named = { name, headerName, owner };
-    const keyOf = (bucket: string) => bucketKey(this.#keyPrefix, shard, bucket, owner);
+    const keyOf = (bucket: string) => bucketKey(this.#keyPrefix, hashTag, bucket, owner);
     const buckets: PlannedBucket[] = [];
     if (limit !== undefined) buckets.push({ ...named, key: keyOf(name), limit });
     // It counts what would fit its own limit, so it cannot share a key with the limit in force.

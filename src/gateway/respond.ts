@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { closeAfterResponse, isAbandoned, isUploadUnfinished } from './http/closing.ts';
+import { closeAfterResponse, isAbandoned, isUploadUnfinished } from './http/lingering-close.ts';
 import { problemBody, type Refusal, UNCOUNTED } from './problems.ts';
 import type { RequestContext } from './request-context.ts';
 

@@ -1,4 +1,4 @@
-import type { Identities } from '../config/identities.ts';
+import type { Identities } from '../config/files/identities.ts';
 import type { Principal } from '../domain/caller.ts';
 import type { Answer, IdentitySource, Lookup } from './identity.ts';
 import { Provider, type Reporting } from './provider.ts';

@@ -1,7 +1,8 @@
 import type { JSONWebKeySet } from 'jose';
-import type { Identities } from '../config/identities.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Identities } from '../config/files/identities.ts';
+import type { Settings } from '../config/settings/settings.ts';
 import { ApiKeys, keyOwnersUrl } from './api-keys.ts';
+import { CachedTokens } from './cached-tokens.ts';
 import { ClaimsDirectory } from './directory/claims-directory.ts';
 import { HttpDirectory } from './directory/http-directory.ts';
 import type { Directory, IdentitySource } from './identity.ts';
@@ -11,7 +12,6 @@ import { findKeyIn, JwtVerifier } from './jwt/verifier.ts';
 import type { Reporting } from './provider.ts';
 import { Revocations } from './revocations.ts';
 import { StaticIdentities } from './static.ts';
-import { VerifiedIdentities } from './verified.ts';
 
 type IdentitySettings = Settings['identity'];
 type ApiKeySettings = Extract<IdentitySettings, { readonly kind: 'api-keys' }>;
@@ -78,10 +78,10 @@ function openJwt(
   revocations: Revocations,
   { observer, log }: Reporting,
 ): IdentitySource {
-  return new VerifiedIdentities({
+  return new CachedTokens({
     source: 'jwt',
     verifier: new JwtVerifier({ ...settings, findKey: findKeyOf(settings, keys, { observer, log }) }),
-    freshMs: settings.verifiedSeconds * 1000,
+    freshMs: settings.cacheSeconds * 1000,
     refusedMs: REFUSED_JWT_MS,
     outageMs: 0,
     maxTokens: settings.maxCachedTokens,
@@ -110,12 +110,12 @@ function openIntrospection(
   revocations: Revocations,
   { observer, log }: Reporting,
 ): IdentitySource {
-  return new VerifiedIdentities({
+  return new CachedTokens({
     source: 'introspection',
     verifier: new IntrospectionVerifier({ ...settings, observer, log }),
     freshMs: settings.cacheSeconds * 1000,
     refusedMs: settings.negativeCacheSeconds * 1000,
-    outageMs: settings.outageSeconds * 1000,
+    outageMs: settings.staleIfErrorSeconds * 1000,
     maxTokens: settings.maxCachedTokens,
     revocations,
     observer,
@@ -139,7 +139,7 @@ function openDirectory(
         log,
         freshMs: settings.cacheSeconds * 1000,
         refusedMs: settings.negativeCacheSeconds * 1000,
-        outageMs: settings.outageSeconds * 1000,
+        outageMs: settings.staleIfErrorSeconds * 1000,
         maxAccounts: settings.maxCachedAccounts,
       });
   }

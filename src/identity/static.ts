@@ -1,4 +1,4 @@
-import type { Identities } from '../config/identities.ts';
+import type { Identities } from '../config/files/identities.ts';
 import type { Account, Principal } from '../domain/caller.ts';
 import type { Directory, IdentitySource } from './identity.ts';
 import { type IdentityObserver, silentIdentityObserver } from './observer.ts';

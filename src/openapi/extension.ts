@@ -1,6 +1,6 @@
 import type { Problem } from '../config/problem.ts';
+import { described, nearest } from '../config/reader/messages.ts';
 import { isMapping } from '../config/reader/schema-node.ts';
-import { described, nearest } from '../config/reader/words.ts';
 import { child, type Node, problemAt } from './documents.ts';
 import type { Validation } from './listed-operation.ts';
 

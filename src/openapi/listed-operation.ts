@@ -1,4 +1,4 @@
-import type { PricedOperation } from '../config/costs.ts';
+import type { PricedOperation } from '../config/files/costs.ts';
 import type { Place } from '../config/place.ts';
 import type { RequestRules } from '../validation/rules.ts';
 

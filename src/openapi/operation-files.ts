@@ -4,9 +4,9 @@ import { ConfigError, formatPath, formatProblem, type Problem } from '../config/
 import { FileSource } from '../config/reader/file-source.ts';
 import { readText } from '../config/reader/read-text.ts';
 import { readYaml } from '../config/reader/yaml-text.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/settings/settings.ts';
 import { type Documents, openDocuments } from './documents.ts';
-import { findDoubles } from './doubles.ts';
+import { findDoubles } from './duplicates.ts';
 import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from './listed-operation.ts';
 import { type ReadOptions, readOperations } from './read-operations.ts';
 

@@ -59,7 +59,7 @@ export class PayerBook {
       organization,
       hasOrganizationLimit: organization !== undefined,
       // A Person's Organization may differ from the target Account's, and has no part in its bucket.
-      shard: personOnly ? principal : (organization ?? account),
+      hashTag: personOnly ? principal : (organization ?? account),
     };
     const buckets = bucketsFor(kind, personOnly).flatMap((bucket) => {
       const owner = bucket.scope.ownerOf(caller);

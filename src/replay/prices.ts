@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import { operationsSchema } from '../config/operation-settings.ts';
-import { upstreamSchema } from '../config/proxy-settings.ts';
 import { parse } from '../config/reader/parse.ts';
-import type { Settings } from '../config/settings.ts';
+import { operationsSchema } from '../config/settings/operations.ts';
+import type { Settings } from '../config/settings/settings.ts';
+import { upstreamSchema } from '../config/settings/upstream.ts';
 import { OperationTable } from '../gateway/match.ts';
 import { normalise } from '../gateway/normalise.ts';
 import { Refusal } from '../gateway/problems.ts';

@@ -4,7 +4,7 @@
  */
 import type { Limits } from '../domain/limits.ts';
 import { Buckets } from '../gateway/buckets.ts';
-import { MemoryStore } from '../store/memory.ts';
+import { MemoryStore } from '../store/memory-store.ts';
 import type { BucketState } from '../store/store.ts';
 import type { Entry } from './input/entry.ts';
 import type { BucketStats } from './measure/bucket-stats.ts';

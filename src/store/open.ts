@@ -1,9 +1,14 @@
-import { Denials } from './denials.ts';
-import { MemoryStore } from './memory.ts';
+import { DenialCache } from './denial-cache.ts';
+import { MemoryStore } from './memory-store.ts';
 import { type StoreObserver, silentObserver } from './observer.ts';
-import { RedisStore } from './redis.ts';
-import { type ClusterSettings, openClusterLink } from './redis-cluster.ts';
-import { type LinkEvents, openLink, type SentinelSettings, type SingleSettings } from './redis-link.ts';
+import { type ClusterSettings, openClusterLink } from './redis/cluster.ts';
+import {
+  type ConnectionEvents,
+  openConnection,
+  type SentinelSettings,
+  type SingleSettings,
+} from './redis/connection.ts';
+import { RedisStore } from './redis/redis-store.ts';
 import type { Store } from './store.ts';
 
 /** The `store` section of weir.yaml, as far as it concerns a store. */
@@ -15,11 +20,11 @@ export type StoreSettings = { readonly kind: 'memory' } | SingleSettings | Senti
  */
 export function openStore(settings: StoreSettings, observer: StoreObserver = silentObserver): Store {
   if (settings.kind === 'memory') return new MemoryStore();
-  const open = (events: LinkEvents) =>
+  const open = (events: ConnectionEvents) =>
     settings.kind === 'cluster'
       ? openClusterLink(settings, observer, events)
-      : openLink(settings, observer, events);
+      : openConnection(settings, observer, events);
   const store = new RedisStore(open, settings.deadlineMs, observer, () => denials.forget());
-  const denials = new Denials(store, observer);
+  const denials = new DenialCache(store, observer);
   return denials;
 }

@@ -1,4 +1,4 @@
-import type { Shape, TextTree } from './texts.ts';
+import type { RawValue, Shape } from './texts.ts';
 
 /** One step into an object: the name of a property, or the next item of a list. */
 type Step = string | typeof NEXT_ITEM;
@@ -33,7 +33,7 @@ export function deepPath(name: string, shape: Shape): readonly Step[] | undefine
 }
 
 /** Puts a value where the steps lead. @returns false where something stands already that it does not fit beside */
-export function insertDeep(tree: TextTree, steps: readonly Step[], value: string): boolean {
+export function insertDeep(tree: RawValue, steps: readonly Step[], value: string): boolean {
   const [step, ...rest] = steps;
   if (step === undefined || typeof tree === 'string') return false;
   if (step === NEXT_ITEM) return insertItem(tree, rest, value);
@@ -50,7 +50,7 @@ export function insertDeep(tree: TextTree, steps: readonly Step[], value: string
 }
 
 function insertItem(
-  tree: TextTree[] | { [key: string]: TextTree },
+  tree: RawValue[] | { [key: string]: RawValue },
   rest: readonly Step[],
   value: string,
 ): boolean {
@@ -65,6 +65,6 @@ function insertItem(
 }
 
 /** What the next of these steps goes into: a list for an item, else an object without inherited names. */
-export function container(steps: readonly Step[]): TextTree {
+export function container(steps: readonly Step[]): RawValue {
   return steps[0] === NEXT_ITEM ? [] : Object.create(null);
 }

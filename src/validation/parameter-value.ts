@@ -1,5 +1,5 @@
 import type { FieldErrors } from '../domain/field-errors.ts';
-import { readValue, type Shape, type TextTree } from './texts.ts';
+import { type RawValue, readValue, type Shape } from './texts.ts';
 
 /** What is wrong inside of a value; an empty path means the value as a whole. */
 export interface Issue {
@@ -28,7 +28,7 @@ export interface ValueRule {
 }
 
 /** Judges the value that a text stands for; what may be text or a number passes if it passes as either. */
-export function checkValue(rule: ValueRule, tree: TextTree, errors: FieldErrors): void {
+export function checkValue(rule: ValueRule, tree: RawValue, errors: FieldErrors): void {
   const issues = rule.check(readValue(tree, rule.shape, false));
   if (issues === undefined) return;
   if (rule.check(readValue(tree, rule.shape, true)) === undefined) return;

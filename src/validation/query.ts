@@ -3,7 +3,7 @@ import { container, deepPath, insertDeep } from './deep-object.ts';
 import { readJson } from './json-text.ts';
 import { addIssues, checkValue, type ValueRule } from './parameter-value.ts';
 import { type QueryPair, readQuery } from './query-text.ts';
-import type { TextTree } from './texts.ts';
+import type { RawValue } from './texts.ts';
 
 /**
  * How the text of a parameter is to be read: `single` value, `repeated` parameter, list with a `separator`, `deep`
@@ -32,7 +32,7 @@ const OTHER_PAGE_SIZES = new Set(['pageSize', 'limit']);
 /** Finds every parameter of a query that is unknown, doubled, missing or of a wrong value (contract section 4.1). */
 export function checkQuery(rules: QueryRules, search: string, errors: FieldErrors): void {
   if (search.length <= 1 && rules.required.length === 0) return;
-  const given = new Map<QueryRule, TextTree>();
+  const given = new Map<QueryRule, RawValue>();
   for (const pair of readQuery(search)) take(rules, pair, given, errors);
   for (const rule of rules.required) {
     if (!given.has(rule)) errors.add(rule.name, 'is missing');
@@ -43,7 +43,7 @@ export function checkQuery(rules: QueryRules, search: string, errors: FieldError
 function take(
   rules: QueryRules,
   { name, value, problem }: QueryPair,
-  given: Map<QueryRule, TextTree>,
+  given: Map<QueryRule, RawValue>,
   errors: FieldErrors,
 ): void {
   const rule = rules.byName.get(name) ?? deepRule(rules, name);
@@ -69,7 +69,7 @@ function gather(
   rule: QueryRule,
   name: string,
   value: string,
-  given: Map<QueryRule, TextTree>,
+  given: Map<QueryRule, RawValue>,
   errors: FieldErrors,
 ): void {
   const before = given.get(rule);
@@ -90,7 +90,7 @@ function gatherDeep(
   rule: QueryRule,
   name: string,
   value: string,
-  given: Map<QueryRule, TextTree>,
+  given: Map<QueryRule, RawValue>,
   errors: FieldErrors,
 ): void {
   const path = deepPath(name, rule.shape);
@@ -103,7 +103,7 @@ function gatherDeep(
   else errors.add(name, 'is given more than once');
 }
 
-function judge(rule: QueryRule, tree: TextTree, errors: FieldErrors): void {
+function judge(rule: QueryRule, tree: RawValue, errors: FieldErrors): void {
   if (rule.form.kind !== 'json') {
     checkValue(rule, tree, errors);
     return;

@@ -1,5 +1,5 @@
 /** Values as a URL or a header spells them: text, lists of text, and what brackets in names make of them. */
-export type TextTree = string | TextTree[] | { [key: string]: TextTree };
+export type RawValue = string | RawValue[] | { [key: string]: RawValue };
 
 /** What a schema lets a value be, as far as it takes to read a value from its text. */
 export interface Shape {
@@ -22,7 +22,7 @@ const INTEGER = /^-?(?:0|[1-9]\d*)$/;
  *
  * @param prefersText whether what may be text or something else is text
  */
-export function readValue(tree: TextTree, shape: Shape | undefined, prefersText: boolean): unknown {
+export function readValue(tree: RawValue, shape: Shape | undefined, prefersText: boolean): unknown {
   if (shape === undefined) return tree;
   if (typeof tree === 'string') return scalarOf(tree, shape.types, prefersText);
   if (Array.isArray(tree)) return tree.map((item) => readValue(item, shape.items, prefersText));

@@ -101,7 +101,7 @@ it('reports every failure together, and exits 1', async () => {
     upstreamUrl: `http://${dead}`,
     store: store(`redis://${other}`),
     settings: {
-      upstream: { url: `http://${dead}`, others: [{ prefix: '/v3/search', url: `http://${gone}` }] },
+      upstream: { url: `http://${dead}`, routes: [{ prefix: '/v3/search', url: `http://${gone}` }] },
     },
   });
   const { code, stdout, stderr } = await runWeir(['check', '--connect', '--config', config]);

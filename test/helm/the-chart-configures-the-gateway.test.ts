@@ -69,7 +69,7 @@ describeChart('the pod that the chart describes', () => {
     expect(settings).toMatchObject({
       identity: { kind: 'jwt', audience: 'payments', directory: { kind: 'file' } },
       listen: { trustedProxies: ['10.0.0.0/8'], maxConnections: 20_000 },
-      upstream: { others: [{ prefix: '/v3/search' }], headersTimeoutMs: 30_000 },
+      upstream: { routes: [{ prefix: '/v3/search' }], headersTimeoutMs: 30_000 },
       shutdown: { drainDelaySeconds: 20, graceSeconds: 40 },
     });
     expect(identities.accounts.get('acct_1')).toEqual({ organization: 'org_1' });

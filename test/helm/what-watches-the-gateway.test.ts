@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createMetrics } from '../../src/admin/metrics.ts';
+import { createMetrics } from '../../src/admin/metrics/metrics.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { only, render } from '../fixtures/helm.ts';
 import { describeChart } from './describe-chart.ts';

@@ -72,7 +72,7 @@ it('while it is down known Accounts go on, and others get a 503', async () => {
 });
 
 it('an answer that is no Account is none', async () => {
-  await start({ cacheSeconds: 0, outageSeconds: 0 });
+  await start({ cacheSeconds: 0, staleIfErrorSeconds: 0 });
   for (const body of [
     { organization: 7 },
     { organization: 'org 1' },

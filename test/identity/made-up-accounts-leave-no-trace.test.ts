@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { parseIdentities } from '../../src/config/identities.ts';
+import { parseIdentities } from '../../src/config/files/identities.ts';
 import { authorise } from '../../src/gateway/authorise.ts';
 import { Refusal } from '../../src/gateway/problems.ts';
 import { StaticIdentities } from '../../src/identity/static.ts';

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { createConfig, lint } from '@redocly/openapi-core';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from '../../src/config/reader/parse.ts';
-import { settingsSchema } from '../../src/config/settings.ts';
+import { settingsSchema } from '../../src/config/settings/settings.ts';
 import type { ListedOperation } from '../../src/openapi/listed-operation.ts';
 import { OperationFiles } from '../../src/openapi/operation-files.ts';
 

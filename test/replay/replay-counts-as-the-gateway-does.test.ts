@@ -7,7 +7,7 @@ import { charge } from '../../src/gateway/charge.ts';
 import type { Charged, Operation } from '../../src/gateway/request-context.ts';
 import { weirLog } from '../../src/replay/input/weir-log.ts';
 import { Replay } from '../../src/replay/replay.ts';
-import { MemoryStore } from '../../src/store/memory.ts';
+import { MemoryStore } from '../../src/store/memory-store.ts';
 import { PLENTY } from '../fixtures/configuration.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
 import { startWeir } from '../fixtures/weir-process.ts';
@@ -59,7 +59,7 @@ function callerOf(account: string, organization: string | undefined): Caller {
     account,
     organization,
     hasOrganizationLimit: organization !== undefined,
-    shard: organization ?? account,
+    hashTag: organization ?? account,
   };
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it, vi } from 'vitest';
+import { type Channel, listen, type RemoteStoreSettings } from '../../src/store/redis/channel.ts';
 import { openRecord } from '../../src/store/redis/record.ts';
-import { type Channel, listen, type RemoteStoreSettings } from '../../src/store/redis-channel.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';
 import { startSentinel } from '../fixtures/redis-sentinel.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';

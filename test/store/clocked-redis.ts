@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { isSound } from '../../src/store/calls/soundness.ts';
+import { isValidCharge } from '../../src/store/dispatch/valid-charge.ts';
 import { silentObserver } from '../../src/store/observer.ts';
 import type { StoreSettings } from '../../src/store/open.ts';
-import { openClusterLink } from '../../src/store/redis-cluster.ts';
-import { openLink } from '../../src/store/redis-link.ts';
-import type { RedisClient } from '../../src/store/redis-scripts.ts';
+import { openClusterLink } from '../../src/store/redis/cluster.ts';
+import { openConnection } from '../../src/store/redis/connection.ts';
+import type { RedisClient } from '../../src/store/redis/scripts.ts';
 import type { Charge, Decision } from '../../src/store/store.ts';
 import { runCharges } from '../fixtures/run-charges.ts';
 import type { ClockedStore } from './conformance.ts';
@@ -21,9 +21,9 @@ export async function openClockedRedis(
   const { client, groupOf, close } =
     settings.kind === 'cluster'
       ? openClusterLink(settings, silentObserver, events)
-      : openLink(settings, silentObserver, events);
+      : openConnection(settings, silentObserver, events);
   const decide = async (charge: Charge, isSpending: boolean, nowUs: number): Promise<Decision> => {
-    if (!isSound(charge)) return INVALID;
+    if (!isValidCharge(charge)) return INVALID;
     const slot = groupOf(charge.buckets[0]?.key ?? '');
     const [decision = INVALID] = await runCharges(client, [charge], { slot, isSpending, nowUs });
     return decision;

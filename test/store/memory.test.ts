@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MemoryStore } from '../../src/store/memory.ts';
+import { MemoryStore } from '../../src/store/memory-store.ts';
 import { type ClockedStore, testsOfConformance } from './conformance.ts';
 import { testsOfUsefulness } from './usefulness.ts';
 

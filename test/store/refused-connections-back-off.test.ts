@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { silentObserver } from '../../src/store/observer.ts';
+import { openConnection } from '../../src/store/redis/connection.ts';
 import { Reconnection } from '../../src/store/redis/reconnection.ts';
-import { openLink } from '../../src/store/redis-link.ts';
 
 const PROTECTED =
   '-DENIED Redis is running in protected mode because no password is set for the default user.\r\n';
@@ -28,7 +28,7 @@ test.each(Object.entries(REFUSALS))('%s: the waits between attempts grow', async
   const url = `redis://:pw@127.0.0.1:${(server.address() as AddressInfo).port}`;
   let failures = 0;
   const observer = { ...silentObserver, connectionFailed: () => void failures++ };
-  const link = openLink({ kind: 'redis', url, deadlineMs: 25 }, observer, { ready() {}, lost() {} });
+  const link = openConnection({ kind: 'redis', url, deadlineMs: 25 }, observer, { ready() {}, lost() {} });
   onTestFinished(() => {
     link.close();
     server.close();

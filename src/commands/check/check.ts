@@ -1,4 +1,4 @@
-import type { Settings } from '../../config/settings.ts';
+import type { Settings } from '../../config/settings/settings.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
 import { type Configuration, readConfiguration } from '../configuration.ts';
 import { CommandError } from '../failure.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Settings } from '../../config/settings.ts';
+import type { Settings } from '../../config/settings/settings.ts';
 import { ApiKeys, keyOwnersUrl } from '../../identity/api-keys.ts';
 import { HttpDirectory } from '../../identity/directory/http-directory.ts';
 import { IntrospectionVerifier } from '../../identity/introspection.ts';

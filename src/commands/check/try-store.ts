@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import type { Settings } from '../../config/settings.ts';
+import type { Settings } from '../../config/settings/settings.ts';
 import { bucketKey } from '../../store/keys.ts';
 import { type StoreObserver, silentObserver } from '../../store/observer.ts';
 import { openStore } from '../../store/open.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { request as requestHttp } from 'node:http';
 import { type RequestOptions, request as requestHttps } from 'node:https';
-import type { Settings } from '../../config/settings.ts';
+import type { Settings } from '../../config/settings/settings.ts';
 import type { Finding } from './finding.ts';
 
 type UpstreamSettings = Settings['upstream'];
@@ -14,7 +14,7 @@ const ANSWER_MS = 10_000;
 export function tryUpstreams(settings: UpstreamSettings): readonly Promise<Finding>[] {
   return [
     tryUpstream('upstream', settings),
-    ...settings.others.map((other) => tryUpstream(`upstream ${other.prefix}`, other)),
+    ...settings.routes.map((route) => tryUpstream(`upstream ${route.prefix}`, route)),
   ];
 }
 

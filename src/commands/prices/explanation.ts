@@ -12,7 +12,7 @@ import type { Directory, IdentitySource } from '../../identity/identity.ts';
 import { silentIdentityObserver } from '../../identity/observer.ts';
 import { openIdentity } from '../../identity/open.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
-import { MemoryStore } from '../../store/memory.ts';
+import { MemoryStore } from '../../store/memory-store.ts';
 import { checkPath } from '../../validation/path.ts';
 import { checkQuery } from '../../validation/query.ts';
 import { type Configuration, operationTableOf } from '../configuration.ts';

@@ -1,4 +1,4 @@
-import { checkCosts } from '../../config/costs.ts';
+import { checkCosts } from '../../config/files/costs.ts';
 import { LimitsFiles } from '../../config/limits/files.ts';
 import { parseLimits } from '../../config/limits/parse.ts';
 import { readSettings } from '../../config/load.ts';

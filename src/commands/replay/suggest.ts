@@ -1,4 +1,4 @@
-import { costliestByBucket } from '../../config/costs.ts';
+import { costliestByBucket } from '../../config/files/costs.ts';
 import type { BucketName } from '../../domain/buckets.ts';
 import type { ReadOptions } from '../../replay/input/read-log.ts';
 import { readLog } from '../../replay/input/read-log.ts';

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import { configurationFiles } from '../../config/load.ts';
 import { ConfigError } from '../../config/problem.ts';
 import { FileSource } from '../../config/reader/file-source.ts';
-import { nearest } from '../../config/reader/words.ts';
-import type { Settings } from '../../config/settings.ts';
+import { nearest } from '../../config/reader/messages.ts';
+import type { Settings } from '../../config/settings/settings.ts';
 import type { Revoked } from '../../identity/revocations.ts';
 
 /** What the identities file knows of a token or a principal. */

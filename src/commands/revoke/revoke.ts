@@ -1,5 +1,5 @@
 import { loadSettings } from '../../config/load.ts';
-import type { Settings } from '../../config/settings.ts';
+import type { Settings } from '../../config/settings/settings.ts';
 import {
   formatTarget,
   REMEMBERED_MS,
@@ -8,8 +8,8 @@ import {
   writeRevocation,
 } from '../../identity/revocation-message.ts';
 import { type Revocation, Revocations, type Revoked } from '../../identity/revocations.ts';
+import type { RemoteStoreSettings } from '../../store/redis/channel.ts';
 import { type MessageRecord, openRecord } from '../../store/redis/record.ts';
-import type { RemoteStoreSettings } from '../../store/redis-channel.ts';
 import { CommandError } from '../failure.ts';
 import { print, printError } from '../print.ts';
 import { lookUp } from './known.ts';

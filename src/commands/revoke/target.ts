@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { ID_IN_WORDS, ID_PATTERN } from '../../config/identities-schema.ts';
+import { ID_IN_WORDS, ID_PATTERN } from '../../config/files/identities-schema.ts';
 import type { Revoked } from '../../identity/revocations.ts';
 import { CommandError } from '../failure.ts';
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { FileSource } from '../reader/file-source.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { ApiServer } from './api-server.ts';
 import { MountedFolder } from './mounted-folder.ts';
 import { DEFAULT_TIMING, ObjectWatch, type WatchListener } from './object-watch.ts';

@@ -1,7 +1,7 @@
 import { Value } from 'typebox/value';
 import { maskUrl } from './mask.ts';
+import { described, expected, listed, nearest } from './messages.ts';
 import { isMapping, kindOf, type SchemaNode } from './schema-node.ts';
-import { described, expected, listed, nearest } from './words.ts';
 
 /** A problem before it is known which file or variable the value came from. */
 export interface Finding {
@@ -70,9 +70,8 @@ function readObject(
     return value;
   }
   const properties = schema.properties ?? {};
-  const known = Object.keys(properties);
   for (const key of Object.keys(value)) {
-    if (!known.includes(key)) findings.push(unknownKey(key, known, path));
+    if (!Object.hasOwn(properties, key)) findings.push(unknownKey(key, properties, path));
   }
   const result: Record<string, unknown> = {};
   for (const [key, property] of Object.entries(properties)) {
@@ -84,7 +83,16 @@ function readObject(
   return result;
 }
 
-function unknownKey(key: string, known: readonly string[], path: readonly string[]): Finding {
+function unknownKey(
+  key: string,
+  properties: Readonly<Record<string, SchemaNode>>,
+  path: readonly string[],
+): Finding {
+  const known = Object.keys(properties);
+  const renamed = known.find((name) => properties[name]?.formerly === key);
+  if (renamed !== undefined) {
+    return { path: [...path, key], message: `"${key}" has been renamed`, hint: `use "${renamed}"` };
+  }
   const suggestion = nearest(key, known);
   const hint = suggestion === undefined ? `known are ${known.join(', ')}` : `did you mean "${suggestion}"?`;
   return { path: [...path, key], message: `unknown key "${maskUrl(key)}"`, hint };

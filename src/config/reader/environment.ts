@@ -60,10 +60,28 @@ function layObject(
   if (!isMapping(given)) return value;
   const result: Record<string, unknown> = { ...given };
   for (const [key, property] of Object.entries(properties)) {
+    refuseFormerVariable(property, key, path, overlay);
     const one = lay(property, given[key], [...path, key], overlay);
     if (one !== undefined) result[key] = one;
   }
   return value === undefined && Object.keys(result).length === 0 ? undefined : result;
+}
+
+/** A variable that is ignored because its setting has been renamed would be missed for a long time. */
+function refuseFormerVariable(
+  property: SchemaNode,
+  key: string,
+  path: readonly string[],
+  { env, findings }: Overlay,
+): void {
+  if (property.formerly === undefined) return;
+  const former = variableName(property, [...path, property.formerly]);
+  if (former === undefined || !env[former]) return;
+  findings.push({
+    path: [...path, key],
+    message: `the variable ${former} has been renamed`,
+    hint: `use ${variableName(property, [...path, key])}`,
+  });
 }
 
 function layUnion(

@@ -15,6 +15,8 @@ export interface SchemaNode {
   readonly maximum?: number;
   readonly minLength?: number;
   readonly pattern?: string;
+  /** The former name of this setting, which is refused with this one as the hint. */
+  readonly formerly?: string;
   /** The environment variable that overrides this setting, where it is not the path's own words. */
   readonly env?: string;
   /** Setting the variable also chooses this variant of a union, in place of the union's default variant. */

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { problemBody, Refusal } from '../problems.ts';
-import { closeBehind, closeWith, isClosing, linger } from './closing.ts';
+import { closeBehind, closeWith, isClosing, linger } from './lingering-close.ts';
 import { requestOf, responseOf } from './node-internals.ts';
 
 const broken = new WeakMap<IncomingMessage, Refusal>();

@@ -2,7 +2,7 @@
 import { createServer as createHttpServer, type Server } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyServerFactoryHandler } from 'fastify';
 import { handleClientError } from './broken.ts';
-import { followClientEnds } from './closing.ts';
+import { followClientEnds } from './lingering-close.ts';
 import { answerHalfClosed } from './node-internals.ts';
 import type { StallLimits } from './stalls.ts';
 import { Turns } from './turns.ts';

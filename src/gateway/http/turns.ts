@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { markBroken, NOT_HTTP } from './broken.ts';
-import { isClosing } from './closing.ts';
+import { isClosing } from './lingering-close.ts';
 import { bytesInParser, pauseReading, resumeReading } from './node-internals.ts';
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void;

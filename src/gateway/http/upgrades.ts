@@ -1,8 +1,8 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { isClosing, linger } from './closing.ts';
 import { hasBody } from './inspect.ts';
+import { isClosing, linger } from './lingering-close.ts';
 import { responseOf } from './node-internals.ts';
 
 /**

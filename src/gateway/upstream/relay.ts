@@ -1,7 +1,7 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Dispatcher } from 'undici';
-import { closeAfterResponse, isUploadUnfinished } from '../http/closing.ts';
 import { responseFields } from '../http/headers.ts';
+import { closeAfterResponse, isUploadUnfinished } from '../http/lingering-close.ts';
 import type { RequestContext } from '../request-context.ts';
 import { endWith, gatewayFields, respond } from '../respond.ts';
 import { codeOf, isRepeatable, isStaleSocket, refusalOf } from './failures.ts';

@@ -18,7 +18,7 @@ interface Place {
 }
 
 export interface UpstreamSettings extends Place {
-  readonly others: readonly (Place & { readonly prefix: string })[];
+  readonly routes: readonly (Place & { readonly prefix: string })[];
   readonly connections: number;
   readonly unauthenticatedPercent: number;
   readonly maxWaiting: number;
@@ -89,7 +89,7 @@ export class Upstreams {
   /** @throws Error when a certificate file cannot be read */
   constructor(settings: UpstreamSettings) {
     this.#main = new Upstream('', settings, settings);
-    this.#byPrefix = settings.others
+    this.#byPrefix = settings.routes
       .map((place) => new Upstream(place.prefix, place, settings))
       .sort((a, b) => b.prefix.length - a.prefix.length);
   }

@@ -12,10 +12,10 @@ import {
   jwtVerify,
   type KeyObject,
 } from 'jose';
+import type { Verified, Verifier } from '../cached-tokens.ts';
 import { type ClaimNames, readPrincipal } from '../claims.ts';
-import type { Verified, Verifier } from '../verified.ts';
 import { KeysUnavailable } from './remote-keys.ts';
-import { isCanonical, twinOf } from './token-twin.ts';
+import { isCanonical, twinOf } from './signature-malleability.ts';
 
 /** Gives the key that a token says it is signed with; throws where there is none. */
 export type FindKey = (

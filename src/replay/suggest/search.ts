@@ -1,4 +1,4 @@
-import { MemoryStore } from '../../store/memory.ts';
+import { MemoryStore } from '../../store/memory-store.ts';
 import type { BucketStats } from '../measure/bucket-stats.ts';
 import type { Demand } from './demand.ts';
 

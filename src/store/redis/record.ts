@@ -3,10 +3,10 @@
  * Without it, whoever is not listening while a message is published would never see it.
  */
 import { type StoreObserver, silentObserver } from '../observer.ts';
-import type { RemoteStoreSettings } from '../redis-channel.ts';
-import { openClusterLink } from '../redis-cluster.ts';
-import { type LinkEvents, openLink, type RedisLink } from '../redis-link.ts';
-import type { RedisClient } from '../redis-scripts.ts';
+import type { RemoteStoreSettings } from './channel.ts';
+import { openClusterLink } from './cluster.ts';
+import { type ConnectionEvents, openConnection, type RedisConnection } from './connection.ts';
+import type { RedisClient } from './scripts.ts';
 
 export interface RecordedMessage {
   readonly text: string;
@@ -53,12 +53,12 @@ export async function openRecord<T>(
 
 export function openAnyLink(
   settings: RemoteStoreSettings,
-  events: LinkEvents,
+  events: ConnectionEvents,
   observer: StoreObserver = silentObserver,
-): RedisLink {
+): RedisConnection {
   return settings.kind === 'cluster'
     ? openClusterLink(settings, observer, events)
-    : openLink(settings, observer, events);
+    : openConnection(settings, observer, events);
 }
 
 export class MessageRecord {

@@ -20,14 +20,14 @@ describe('with several upstreams', () => {
   beforeAll(async () => {
     [search, deep] = await Promise.all([startUpstream(), startUpstream()]);
     const upstream = await startUpstream();
-    const others = [
+    const routes = [
       { prefix: '/v3/search', url: search.url },
       { prefix: '/v3/search/deep', url: `${deep.url}/base/` },
     ];
     gateway = await startGateway({
       upstream,
       limits: PLENTY,
-      settings: { upstream: { url: upstream.url, others } },
+      settings: { upstream: { url: upstream.url, routes } },
     });
   });
   afterAll(async () => {
@@ -123,7 +123,7 @@ it('weir check names certificates that cannot be used and ranges that are none',
       upstream: {
         url: 'https://127.0.0.1:1',
         tls: { caFile: 'missing.pem' },
-        others: [{ prefix: '/a', url: 'https://a', tls: { certFile: 'weir.yaml' } }],
+        routes: [{ prefix: '/a', url: 'https://a', tls: { certFile: 'weir.yaml' } }],
       },
     },
   });
@@ -135,5 +135,5 @@ it('weir check names certificates that cannot be used and ranges that are none',
   expect(stderr).toContain('listen.trustedProxies.2');
   expect(stderr).not.toContain('listen.trustedProxies.1');
   expect(stderr).toContain('missing.pem: there is no such file: the setting upstream.tls.caFile names it');
-  expect(stderr).toContain('upstream.others.0.tls: cannot be used for TLS');
+  expect(stderr).toContain('upstream.routes.0.tls: cannot be used for TLS');
 });

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { Counter, Histogram, Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { PlainHistogram } from '../../../src/admin/metrics-histogram.ts';
-import { Tally } from '../../../src/admin/metrics-tally.ts';
+import { PlainHistogram } from '../../../src/admin/metrics/histogram.ts';
+import { Tally } from '../../../src/admin/metrics/tally.ts';
 
 const BUCKETS = [0.001, 0.01, 0.1, 1];
 const DESCRIBED = { name: 'weir_test', help: 'For a test.' };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createMetrics } from '../../../src/admin/metrics.ts';
+import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
 
 test('what the store lets be seen of its work stands in /metrics', async () => {
   const metrics = createMetrics();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseIdentities } from '../../../src/config/identities.ts';
+import { parseIdentities } from '../../../src/config/files/identities.ts';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
 
 const read = (text: string) => parseIdentities(text, 'identities.yaml');

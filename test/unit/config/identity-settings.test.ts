@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseKeyFile } from '../../../src/config/callers/key-file.ts';
+import { parseKeyFile } from '../../../src/config/files/key-file.ts';
 import { loadSettings } from '../../../src/config/load.ts';
 
 function problemsOf(identity: object): string {

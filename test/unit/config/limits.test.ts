@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkCosts } from '../../../src/config/costs.ts';
+import { checkCosts } from '../../../src/config/files/costs.ts';
 import { parseLimits } from '../../../src/config/limits/parse.ts';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
 import type { BucketName } from '../../../src/domain/buckets.ts';

@@ -5,7 +5,7 @@ import { variableName } from '../../../src/config/reader/environment.ts';
 import { maskUrl, maskUrls } from '../../../src/config/reader/mask.ts';
 import { examine } from '../../../src/config/reader/parse.ts';
 import { asNode, type SchemaNode } from '../../../src/config/reader/schema-node.ts';
-import { settingsSchema } from '../../../src/config/settings.ts';
+import { settingsSchema } from '../../../src/config/settings/settings.ts';
 
 /** Long enough not to be part of any message by chance. */
 const secrets = fc

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
 import type { Environment } from '../../../src/config/reader/environment.ts';
 import { parse } from '../../../src/config/reader/parse.ts';
-import { settingsSchema } from '../../../src/config/settings.ts';
+import { settingsSchema } from '../../../src/config/settings/settings.ts';
 
 const read = (text: string, env: Environment = {}) => parse(settingsSchema, text, 'weir.yaml', env).value;
 
@@ -58,7 +58,7 @@ describe('the settings of weir.yaml', () => {
       admin: { host: '127.0.0.1', port: 9090 },
       upstream: {
         url: 'http://127.0.0.1:3000',
-        others: [],
+        routes: [],
         pathProfile: {
           case: 'insensitive',
           trailingSlash: 'refuse',
@@ -203,6 +203,18 @@ describe('environment variables', () => {
     expect(read('', env).store).toMatchObject({ kind: 'cluster', nodes: ['redis://a:1', 'redis://b:2'] });
     expect(problemsOf('', { WEIR_STORE_KIND: 'clutser' })).toEqual([
       'WEIR_STORE_KIND: store.kind: must be memory, redis, cluster or sentinel, is "clutser": did you mean "cluster"?',
+    ]);
+  });
+
+  test('a setting that has been renamed is refused with its new name, in a file or a variable', () => {
+    expect(problemsOf('upstream: { others: [] }')).toEqual([
+      'weir.yaml:1: upstream.others: "others" has been renamed: use "routes"',
+    ]);
+    const jwt = 'identity: { kind: jwt, issuer: i, audience: a, jwksUrl: "https://i.test/keys" }';
+    expect(problemsOf(jwt, { WEIR_IDENTITY_VERIFIED_SECONDS: '5' })).toEqual([
+      expect.stringContaining(
+        'the variable WEIR_IDENTITY_VERIFIED_SECONDS has been renamed: use WEIR_IDENTITY_CACHE_SECONDS',
+      ),
     ]);
   });
 });

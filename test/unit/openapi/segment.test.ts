@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { PriceList } from '../../../src/gateway/operations.ts';
+import { OperationTable } from '../../../src/gateway/match.ts';
 import type { ListedOperation } from '../../../src/openapi/listed-operation.ts';
 import {
   escapeExpression,
@@ -43,7 +43,7 @@ describe('a segment with several parameters', () => {
   it.each(['{a}-{b}.json', '{a}-{b}-{c}.json', '{a}{b}-{c}-{d}', '{a}--{b}--{c}.json'])(
     '%s is looked up in time that grows no faster than the path',
     (segment) => {
-      const prices = new PriceList([operation(`/x/${segment}/end`)], 'charge');
+      const prices = new OperationTable([operation(`/x/${segment}/end`)], 'charge');
       expectLinearTime((pairs) => {
         const path = `/x/${'a-'.repeat(pairs)}.jso`;
         return () => expect(prices.find('GET', path)).toMatchObject({ id: 'unlisted' });

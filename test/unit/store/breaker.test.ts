@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Breaker } from '../../../src/store/calls/breaker.ts';
+import { Breaker } from '../../../src/store/dispatch/breaker.ts';
 import type { BreakerState } from '../../../src/store/observer.ts';
 
 beforeEach(() => {

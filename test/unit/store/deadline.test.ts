@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { Deadline } from '../../../src/store/calls/deadline.ts';
+import { Deadline } from '../../../src/store/dispatch/deadline.ts';
 
 interface Call {
   isSettled: boolean;

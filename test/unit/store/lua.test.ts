@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
-import { MemoryStore } from '../../../src/store/memory.ts';
+import { MemoryStore } from '../../../src/store/memory-store.ts';
 import type { Charge } from '../../../src/store/store.ts';
 import { sharedRedisUrl, uniquePrefix } from '../../fixtures/redis-url.ts';
 import { runCharges } from '../../fixtures/run-charges.ts';

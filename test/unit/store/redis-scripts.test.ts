@@ -1,6 +1,6 @@
 import type { Command, Redis } from 'ioredis';
 import { expect, test } from 'vitest';
-import { sendCharges } from '../../../src/store/redis-scripts.ts';
+import { sendCharges } from '../../../src/store/redis/scripts.ts';
 import type { Charge, Decision } from '../../../src/store/store.ts';
 
 const charge: Charge = { buckets: [{ key: 'k', limit: 5 }], cost: 1, windowSeconds: 1 };

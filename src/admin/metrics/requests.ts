@@ -1,0 +1,97 @@
+import { Counter, type Registry } from 'prom-client';
+import { bucketsFor } from '../../domain/buckets.ts';
+import type { OperationKind } from '../../domain/operation.ts';
+import type { GatewayObserver } from '../../gateway/dependencies.ts';
+import type { RequestContext } from '../../gateway/request-context.ts';
+import { isDegraded } from '../../gateway/respond.ts';
+import { PlainHistogram, SECONDS } from './histogram.ts';
+import { Tally } from './tally.ts';
+
+/** What became of requests, and how long it took. */
+export function requestMetrics(registry: Registry): GatewayObserver {
+  const countCharge = chargeCounters(registry);
+  const observeTimes = timeHistograms(registry);
+  const requests = new Tally(registry, {
+    name: 'weir_requests_total',
+    help: 'Requests by kind of operation, bucket (of a 429: the one that refused) and outcome.',
+    labelNames: ['kind', 'bucket', 'outcome'],
+  });
+  const unlisted = new Counter({
+    name: 'weir_unlisted_operations_total',
+    help: 'Requests that no operation of the OpenAPI document matches, by method.',
+    labelNames: ['method'],
+    registers: [registry],
+  });
+  return {
+    unlistedOperation: (method) => unlisted.inc({ method }),
+    requestFinished(context, _status, totalMs) {
+      const kind = context.operation?.kind ?? 'none';
+      requests.add(1, kind, bucketOf(context), outcomeOf(context));
+      countCharge(context, kind);
+      observeTimes(context, totalMs);
+    },
+  };
+}
+
+function chargeCounters(registry: Registry): (context: RequestContext, kind: OperationKind | 'none') => void {
+  const registers = [registry];
+  const points = new Tally(registry, {
+    name: 'weir_points_charged_total',
+    help: 'Points charged to Accounts and Persons; what is also charged to an Organization counts once.',
+    labelNames: ['kind'],
+  });
+  const degraded = new Counter({
+    name: 'weir_degraded_total',
+    help: 'Requests served although they could not be counted, by reason.',
+    labelNames: ['reason'],
+    registers,
+  });
+  const shadowDenied = new Counter({
+    name: 'weir_shadow_denied_total',
+    help: 'Requests admitted that a limit tried out as a shadow would have refused, by its bucket.',
+    labelNames: ['bucket'],
+    registers,
+  });
+  const nearLimit = new Counter({
+    name: 'weir_near_limit_total',
+    help: 'Requests admitted that left less than a tenth of the limit in their bucket.',
+    labelNames: ['bucket'],
+    registers,
+  });
+  return (context, kind) => {
+    const { operation, charged } = context;
+    if (charged?.outcome === 'uncounted' && isDegraded(context)) degraded.inc({ reason: charged.reason });
+    if (charged?.outcome !== 'admitted') return;
+    points.add(operation?.cost ?? 0, kind);
+    for (const bucket of charged.nearLimit ?? []) nearLimit.inc({ bucket });
+    for (const bucket of charged.shadowDenied ?? []) shadowDenied.inc({ bucket });
+  };
+}
+
+function timeHistograms(registry: Registry): (context: RequestContext, totalMs: number) => void {
+  const histogram = (name: string, help: string) =>
+    new PlainHistogram(registry, { name, help, buckets: SECONDS });
+  const charge = histogram('weir_charge_duration_seconds', 'Time to decide a charge, store included.');
+  const upstream = histogram('weir_upstream_duration_seconds', "Time until the upstream's response headers.");
+  const total = histogram(
+    'weir_request_duration_seconds',
+    'Time from request headers to the end of the response.',
+  );
+  return ({ chargeMs, upstreamMs }, totalMs) => {
+    total.observe(totalMs / 1000);
+    if (chargeMs !== undefined) charge.observe(chargeMs / 1000);
+    if (upstreamMs !== undefined) upstream.observe(upstreamMs / 1000);
+  };
+}
+
+/** The bucket that a 429 names, else the first that the request was charged to. */
+function bucketOf({ operation, charged }: RequestContext): string {
+  if (operation === undefined || charged === undefined) return 'none';
+  if (charged.outcome === 'denied') return charged.bucket;
+  return bucketsFor(operation.kind, operation.personOnly)[0]?.name ?? 'none';
+}
+
+function outcomeOf({ charged, refusal }: RequestContext): string {
+  if (refusal !== undefined && refusal.code !== 'RateLimitExceeded') return refusal.code;
+  return charged?.outcome ?? 'free';
+}

@@ -1,0 +1,81 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { StoreObserver } from '../../store/observer.ts';
+import { PlainHistogram, SECONDS } from './histogram.ts';
+import { Tally } from './tally.ts';
+
+const BREAKER_STATES = { closed: 0, 'half-open': 1, open: 2 };
+
+/** How the store does. */
+export function storeMetrics(registry: Registry): StoreObserver {
+  const registers = [registry];
+  const remembered = new Tally(registry, {
+    name: 'weir_denials_remembered_total',
+    help: 'DenialCache answered from memory, without a store call.',
+    labelNames: [],
+  });
+  const failures = new Counter({
+    name: 'weir_store_connection_failures_total',
+    help: 'Failed connections to the store, by reason.',
+    labelNames: ['reason'],
+    registers,
+  });
+  const duration = new PlainHistogram(registry, {
+    name: 'weir_store_call_duration_seconds',
+    help: 'Time that a call to the store took, of those answered in time.',
+    buckets: SECONDS,
+  });
+  const decisions = new PlainHistogram(registry, {
+    name: 'weir_store_call_decisions',
+    help: 'Decisions that shared a call to the store.',
+    buckets: [1, 2, 4, 8, 16, 32, 64],
+  });
+  const breaker = new Gauge({
+    name: 'weir_store_breaker_state',
+    help: 'Circuit breaker of the store, or of each Cluster master: 0 closed, 1 half-open, 2 open.',
+    labelNames: ['route'],
+    registers,
+  });
+  const unsafe = new Gauge({
+    name: 'weir_store_setting_unsafe',
+    help: 'Settings of Redis under which limits can be exceeded, as read at connecting: 1 unsafe, 0 safe.',
+    labelNames: ['route', 'setting'],
+    registers,
+  });
+  return {
+    ...pointMetrics(registers),
+    deniedFromMemory: () => remembered.add(1),
+    called(count, roundTripUs) {
+      decisions.observe(count);
+      duration.observe(roundTripUs / 1_000_000);
+    },
+    breakerChanged: (route, state) => breaker.set({ route }, BREAKER_STATES[state]),
+    connectionFailed: (reason) => failures.inc({ reason }),
+    settingChecked: (route, setting, risk) => unsafe.set({ route, setting }, risk === undefined ? 0 : 1),
+  };
+}
+
+/** Points that escaped their limits, or may have been counted for nothing. */
+function pointMetrics(
+  registers: Registry[],
+): Pick<StoreObserver, 'uncounted' | 'answeredLate' | 'unanswered'> {
+  const counter = (name: string, help: string, labelNames: string[] = []) =>
+    new Counter({ name, help, labelNames, registers });
+  const uncounted = counter(
+    'weir_points_uncounted_total',
+    'Points of requests that were not counted, by reason.',
+    ['reason'],
+  );
+  const late = counter(
+    'weir_points_late_total',
+    'Points that the store counted after their requests had gone on uncounted.',
+  );
+  const unanswered = counter(
+    'weir_points_unanswered_total',
+    'Points of requests that went on uncounted because the connection to the store ended before its answer: the store may have counted them.',
+  );
+  return {
+    uncounted: (reason, points) => uncounted.inc({ reason }, points),
+    answeredLate: (points) => late.inc(points),
+    unanswered: (points) => unanswered.inc(points),
+  };
+}

@@ -1,0 +1,34 @@
+import { type TProperties, Type } from 'typebox';
+
+/**
+ * One section of weir.yaml. To add a section: write it as the others are, give every setting a default and a
+ * description, and run `npm run docs`. Its environment variables follow from its words (`WEIR_<SECTION>_<SETTING>`);
+ * write `env` only where another name reads better.
+ */
+export function section<T extends TProperties>(description: string, properties: T) {
+  return Type.Object(properties, { description, default: {}, additionalProperties: false });
+}
+
+export const host = (description: string, fallback: string, env: string) =>
+  Type.String({ description, default: fallback, minLength: 1, env, expects: 'a host name or address' });
+
+export const port = (description: string, fallback: number, env: string) =>
+  Type.Integer({ description, default: fallback, minimum: 0, maximum: 65535, env });
+
+export const httpUrl = (description: string, fallback?: string) =>
+  Type.String({
+    description,
+    ...(fallback === undefined ? {} : { default: fallback }),
+    pattern: '^https?://[^\\s/?#@]+([/?#]\\S*)?$',
+    expects: 'an http:// or https:// URL',
+    url: true,
+  });
+
+/** A day; a proxy never waits longer. */
+const MAX_MS = 86_400_000;
+
+export const milliseconds = (description: string, fallback: number, minimum = 1) =>
+  Type.Integer({ description, default: fallback, minimum, maximum: MAX_MS });
+
+export const count = (description: string, fallback: number) =>
+  Type.Integer({ description, default: fallback, minimum: 1 });

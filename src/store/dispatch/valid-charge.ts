@@ -1,0 +1,32 @@
+import type { BucketCharge, Charge } from '../store.ts';
+
+/** Points are kept in 32 bits. */
+const MAX_LIMIT = 2_000_000_000;
+const MAX_WINDOW_SECONDS = 366 * 24 * 3600;
+const MAX_BUCKETS = 16;
+
+/**
+ * Whether a store can decide this charge: whole numbers in range, and no bucket twice. A charge that is not sound is
+ * answered `uncounted` by itself, before it could spoil the script call that it would share with others.
+ */
+export function isValidCharge({ buckets, cost, windowSeconds }: Charge): boolean {
+  return (
+    isWithin(cost, MAX_LIMIT) &&
+    isWithin(windowSeconds, MAX_WINDOW_SECONDS) &&
+    isWithin(buckets.length, MAX_BUCKETS) &&
+    areSound(buckets)
+  );
+}
+
+function areSound(buckets: readonly BucketCharge[]): boolean {
+  for (let index = 0; index < buckets.length; index++) {
+    const bucket = buckets[index];
+    if (bucket === undefined || !isWithin(bucket.limit, MAX_LIMIT)) return false;
+    for (let earlier = 0; earlier < index; earlier++) if (buckets[earlier]?.key === bucket.key) return false;
+  }
+  return true;
+}
+
+function isWithin(value: number, max: number): boolean {
+  return Number.isInteger(value) && value >= 1 && value <= max;
+}

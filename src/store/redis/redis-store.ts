@@ -1,0 +1,196 @@
+import type { Awaitable } from '../../domain/awaitable.ts';
+import { Batch } from '../dispatch/batch.ts';
+import { Breaker } from '../dispatch/breaker.ts';
+import { Deadline } from '../dispatch/deadline.ts';
+import { TickBatcher } from '../dispatch/tick-batcher.ts';
+import { isValidCharge } from '../dispatch/valid-charge.ts';
+import type { StoreObserver } from '../observer.ts';
+import type { Charge, Decision, Store, UncountedReason } from '../store.ts';
+import type { ConnectionEvents, RedisConnection } from './connection.ts';
+import { reasonOf } from './failures.ts';
+import { sendCharges } from './scripts.ts';
+
+/** What ioredis says of a command that was sent and whose connection ended: it may have run. */
+const ENDED_BEFORE_ANSWER =
+  /^Connection is closed|^Reached the max retries|^Command aborted due to connection close/;
+
+/** More probes than a window can hold. */
+const PROBE_LIMIT = 1_000_000;
+
+/** A server of the link: its breaker, and a key of its own that a probe may write. */
+interface Route {
+  readonly breaker: Breaker;
+  readonly probeKey: string;
+}
+
+/** A batch whose answer is awaited. */
+interface Call {
+  readonly batch: Batch;
+  readonly route: Route;
+}
+
+/**
+ * Counts in Redis by the scripts of `lua/`. Charges of one turn share a call; a call has a deadline; failures open a
+ * breaker per server. Starts whether Redis is there or not, and counts as soon as it is.
+ */
+export class RedisStore implements Store {
+  readonly #link: RedisConnection;
+  readonly #observer: StoreObserver;
+  readonly #deadline: Deadline<Call>;
+  readonly #batcher: TickBatcher;
+  readonly #routes = new Map<string, Route>();
+  #isClosed = false;
+
+  /** `connectionLost` is told whenever a connection to Redis ends. */
+  constructor(
+    openConnection: (events: ConnectionEvents) => RedisConnection,
+    deadlineMs: number,
+    observer: StoreObserver,
+    connectionLost: () => void,
+  ) {
+    this.#observer = observer;
+    this.#deadline = new Deadline(
+      deadlineMs,
+      ({ batch }) => batch.isSettled,
+      ({ batch, route }) => this.#failed(batch, route, 'deadline'),
+    );
+    const ready = () => {
+      for (const { breaker } of this.#routes.values()) breaker.probeSoon();
+    };
+    this.#link = openConnection({ ready, lost: connectionLost });
+    const { groupOf, inOneWrite } = this.#link;
+    this.#batcher = new TickBatcher(groupOf, (batch, group) => this.#send(batch, group), inOneWrite);
+  }
+
+  charge(charge: Charge): Awaitable<Decision> {
+    if (!this.#isDecidable(charge)) return this.#refusal(charge, 'invalid');
+    return this.#batcher.add(charge);
+  }
+
+  async peek(charge: Charge): Promise<Decision> {
+    if (!this.#isDecidable(charge)) return this.#refusal(charge, 'invalid');
+    const batch = new Batch('peek');
+    const decision = batch.add(charge);
+    this.#send(batch, this.#link.groupOf(firstKey(charge)));
+    return decision;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#batcher.flush();
+    for (const { batch } of this.#deadline.pending()) this.#giveUp(batch, 'closed');
+    this.#deadline.close();
+    for (const { breaker } of this.#routes.values()) breaker.close();
+    this.#link.close();
+  }
+
+  #isDecidable(charge: Charge): boolean {
+    if (!isValidCharge(charge)) return false;
+    const { groupOf } = this.#link;
+    const { buckets } = charge;
+    return buckets.length === 1 || buckets.every(({ key }) => groupOf(key) === groupOf(firstKey(charge)));
+  }
+
+  #refusal(charge: Charge, reason: UncountedReason): Decision {
+    this.#observer.uncounted(reason, charge.cost);
+    return { outcome: 'uncounted', reason };
+  }
+
+  #send(batch: Batch, group: number): void {
+    const route = this.#route(group, batch);
+    const refusal = this.#isClosed ? 'closed' : (this.#link.problemOf(group) ?? route.breaker.refusal);
+    if (refusal === undefined) this.#call(batch, route, group);
+    else this.#giveUp(batch, refusal);
+  }
+
+  /** Settles the batch, whatever happens. */
+  #call(batch: Batch, route: Route, slot: number): void {
+    const startMs = performance.now();
+    this.#deadline.watch({ batch, route });
+    sendCharges(
+      this.#link.client,
+      batch.charges,
+      { slot, isSpending: batch.kind !== 'peek' },
+      (error, decisions) => {
+        if (error !== undefined) {
+          this.#unanswered(batch, route, error.message);
+        } else if (batch.isSettled) {
+          this.#answeredLate(batch, decisions);
+        } else {
+          route.breaker.succeeded();
+          this.#observer.called(decisions.length, (performance.now() - startMs) * 1000);
+          this.#settle(batch, decisions);
+        }
+      },
+    );
+  }
+
+  #unanswered(batch: Batch, route: Route, message: string): void {
+    if (batch.kind === 'charge' && ENDED_BEFORE_ANSWER.test(message)) {
+      this.#observer.unanswered(batch.charges.reduce((points, { cost }) => points + cost, 0));
+    }
+    if (!batch.isSettled) this.#failed(batch, route, reasonOf(message));
+  }
+
+  #settle(batch: Batch, decisions: readonly Decision[]): void {
+    for (const [index, decision] of decisions.entries()) {
+      if (decision.outcome !== 'uncounted' || batch.kind !== 'charge') continue;
+      this.#observer.uncounted(decision.reason, batch.charges[index]?.cost ?? 0);
+    }
+    batch.settle(decisions);
+  }
+
+  #answeredLate(batch: Batch, decisions: readonly Decision[]): void {
+    let points = 0;
+    for (const [index, decision] of decisions.entries()) {
+      if (decision.outcome === 'admitted') points += batch.charges[index]?.cost ?? 0;
+    }
+    if (batch.kind === 'charge' && points > 0) this.#observer.answeredLate(points);
+  }
+
+  /** One call failed. When that opens the route's breaker, nobody waits any longer for the calls beside it. */
+  #failed(batch: Batch, route: Route, reason: UncountedReason): void {
+    this.#giveUp(batch, reason);
+    if (reason === 'wrongtype' || reason === 'invalid') return; // One bucket's trouble, not the store's.
+    route.breaker.failed(reason);
+    const cause = route.breaker.refusal;
+    if (cause === undefined) return;
+    for (const call of this.#deadline.pending()) if (call.route === route) this.#giveUp(call.batch, cause);
+  }
+
+  #giveUp(batch: Batch, reason: UncountedReason): void {
+    if (batch.kind === 'charge') for (const { cost } of batch.charges) this.#observer.uncounted(reason, cost);
+    batch.giveUp(reason);
+  }
+
+  #route(group: number, batch: Batch): Route {
+    const name = this.#link.routeOf(group);
+    const known = this.#routes.get(name);
+    if (known !== undefined) return known;
+    const [charge] = batch.charges;
+    const probeKey = `${charge === undefined ? '' : firstKey(charge)}:probe`;
+    const breaker = new Breaker({
+      probe: () => this.#probe(route, group),
+      changed: (state) => this.#observer.breakerChanged(name, state),
+    });
+    const route: Route = { breaker, probeKey };
+    this.#routes.set(name, route);
+    return route;
+  }
+
+  /** A charge like any other, of a bucket that is nobody's: it finds a Redis that reads but cannot write, too. */
+  async #probe(route: Route, group: number): Promise<UncountedReason | undefined> {
+    const problem = this.#isClosed ? 'closed' : this.#link.problemOf(group);
+    if (problem !== undefined) return problem;
+    const batch = new Batch('probe');
+    const bucket = { key: route.probeKey, limit: PROBE_LIMIT };
+    const answer = batch.add({ buckets: [bucket], cost: 1, windowSeconds: 1 });
+    this.#call(batch, route, group);
+    const decision = await answer;
+    return decision.outcome === 'uncounted' ? decision.reason : undefined;
+  }
+}
+
+function firstKey(charge: Charge): string {
+  return charge.buckets[0]?.key ?? '';
+}

@@ -1,0 +1,108 @@
+import type { Cluster, Redis } from 'ioredis';
+import type { BucketState, Charge, Decision } from '../store.ts';
+import { reasonOf } from './failures.ts';
+import { bulkNumber, bulkString, isUnknown, Script, ScriptCall } from './script-call.ts';
+
+const US_PER_SECOND = 1_000_000;
+/** A key outlives its window by half: more than the slot that its newest entry may still grow for. */
+const LIFE_MS_PER_WINDOW_SECOND = 1500;
+/** The script reads Redis TIME when it is given no other time. */
+const STORE_CLOCK = 0;
+
+/** The reply of lua/charge.lua. */
+const PROBLEM = 2;
+const ADMITTED = 1;
+const STATE_BYTES = 16;
+
+const charge = new Script('charge');
+
+export type RedisClient = Redis | Cluster;
+
+export interface ScriptOptions {
+  /** The Cluster slot of all keys; any number elsewhere. */
+  readonly slot: number;
+  /** False to decide the same without spending. */
+  readonly isSpending: boolean;
+  /** A clock for tests. */
+  readonly nowUs?: number;
+}
+
+/** Called once: with a decision for each charge, or with the error for which none was counted or none is known. */
+export type Decided = (error: Error | undefined, decisions: readonly Decision[]) => void;
+
+/** Decides several charges in one script call, in order. All their keys must be in one Cluster slot. */
+export function sendCharges(
+  client: RedisClient,
+  charges: readonly Charge[],
+  options: ScriptOptions,
+  decided: Decided,
+): void {
+  let keyCount = 0;
+  let argumentCount = 2;
+  let keys = '';
+  let args = bulkNumber(options.nowUs ?? STORE_CLOCK) + bulkNumber(options.isSpending ? 1 : 0);
+  for (const { buckets, cost, windowSeconds } of charges) {
+    args += bulkNumber(windowSeconds * US_PER_SECOND) + bulkNumber(windowSeconds * LIFE_MS_PER_WINDOW_SECOND);
+    args += bulkNumber(cost) + bulkNumber(buckets.length);
+    argumentCount += 4 + buckets.length;
+    keyCount += buckets.length;
+    for (const { key, limit, shadow } of buckets) {
+      keys += bulkString(key);
+      args += bulkNumber(shadow === true ? -limit : limit);
+    }
+  }
+  const body = bulkNumber(keyCount) + keys + args;
+  const send = (isLastTry: boolean): void => {
+    const call = new ScriptCall(charge, options.slot, 1 + keyCount + argumentCount, body, (error, reply) => {
+      // Nothing ran: the next call sends the whole script.
+      if (error !== undefined && isUnknown(error) && !isLastTry) send(true);
+      else if (error !== undefined) decided(error, []);
+      else readReply(reply, charges, decided);
+    });
+    client.sendCommand(call);
+  };
+  send(false);
+}
+
+function readReply(reply: Buffer, charges: readonly Charge[], decided: Decided): void {
+  let decisions: readonly Decision[];
+  try {
+    decisions = readDecisions(reply, charges);
+  } catch (error) {
+    decided(error instanceof Error ? error : new Error(String(error)), []);
+    return;
+  }
+  decided(undefined, decisions);
+}
+
+function readDecisions(reply: Buffer, charges: readonly Charge[]): Decision[] {
+  const decisions: Decision[] = [];
+  let position = 0;
+  for (const { buckets } of charges) {
+    const head = reply.readUInt8(position);
+    position += 1;
+    if (head === PROBLEM) {
+      const end = position + 2 + reply.readUInt16BE(position);
+      const message = reply.toString('utf8', position + 2, end);
+      decisions.push({ outcome: 'uncounted', reason: reasonOf(message) });
+      position = end;
+    } else {
+      const states = readStates(reply, position, buckets.length);
+      decisions.push({ outcome: head === ADMITTED ? 'admitted' : 'denied', buckets: states });
+      position += STATE_BYTES * buckets.length;
+    }
+  }
+  return decisions;
+}
+
+function readStates(reply: Buffer, start: number, count: number): BucketState[] {
+  const states: BucketState[] = [];
+  for (let position = start; states.length < count; position += STATE_BYTES) {
+    states.push({
+      remaining: reply.readUInt32BE(position),
+      resetAfterUs: reply.readUIntBE(position + 4, 6),
+      retryAfterUs: reply.readUIntBE(position + 10, 6),
+    });
+  }
+  return states;
+}
