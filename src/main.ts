@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The `weir` command. */
 import { readFileSync } from 'node:fs';
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { check } from './commands/check/check.ts';
 import { demo } from './commands/demo.ts';
 import { failureText } from './commands/failure.ts';
@@ -9,7 +9,7 @@ import { platformCommand } from './commands/platform.ts';
 import { explain } from './commands/prices/explain.ts';
 import { FORMATS, operations } from './commands/prices/operations.ts';
 import { printError } from './commands/print.ts';
-import { FORMATS as LOG_FORMATS, RETRIES, replay } from './commands/replay.ts';
+import { replayCommand } from './commands/replay/command.ts';
 import { REMEMBERED_HOURS, type RevokeOptions, revoke } from './commands/revoke/revoke.ts';
 import { start } from './commands/start.ts';
 
@@ -68,31 +68,7 @@ program
   .option('--list', 'print what is revoked')
   .option('--json', 'print JSON')
   .action((others: string[], options: RevokeOptions) => revoke(others, options));
-program
-  .command('replay')
-  .description('show what other limits or prices would have done to the requests of an access log')
-  .argument('[files...]', 'files of one log, plain or gzip, merged by time; standard input without any')
-  .option('--limits <file>', 'the limits to replay; those that --config names by default')
-  .option('-c, --config <file>', 'process settings, for their operations and limits')
-  .option('--operations <file>', 'the OpenAPI document to price requests by')
-  .option('--suggest <share>', 'print the smallest limits that refuse at most this share, such as 0.1%')
-  .addOption(
-    new Option(
-      '--retries <assumption>',
-      'what refused clients do: none counts each line, drop leaves out what the log refused, ' +
-        'after also sends again what the replay refuses',
-    )
-      .choices(RETRIES)
-      .default('none'),
-  )
-  .addOption(new Option('--format <format>', 'format of the log; weir by default').choices(LOG_FORMATS))
-  .option('--map <fields>', 'fields of the log, such as account=.jwt.sub,path=.uri')
-  .option('--account-pattern <regex>', "finds the Account in a line: its group 'account', or its first group")
-  .option('--rows <number>', 'buckets to list', '20')
-  .option('--max-refused <share>', 'exit with 2 if a larger share of the requests is refused, such as 0.1%')
-  .option('--report <file>', 'write a report as one HTML page')
-  .option('--json', 'print JSON')
-  .action(replay);
+program.addCommand(replayCommand());
 for (const command of program.commands) command.version(version);
 
 try {

@@ -13,6 +13,8 @@ export interface Plan {
   /** The whole RateLimit-Policy header: every bucket that can refuse, reads and writes. */
   readonly policy: string;
   readonly windowSeconds: number;
+  /** Unix time until which these limits hold, unless the limits file changes. */
+  readonly validUntilMs: number;
 }
 
 /** A bucket to charge, and what the response calls it. */
@@ -24,10 +26,7 @@ export interface PlannedBucket extends BucketCharge {
   readonly owner: string;
 }
 
-interface Plans extends Readonly<Record<OperationKind, Plan>> {
-  /** Unix time until which the limits of these plans hold. */
-  readonly validUntilMs: number;
-}
+type Plans = Readonly<Record<OperationKind, Plan>>;
 
 /** Plans kept ready; past that the least recently used is worked out again. */
 const PLANS_KEPT = 50_000;
@@ -63,7 +62,7 @@ export class Buckets {
       ? `person\n${caller.hashTag}\n${caller.principal.id}`
       : `${caller.hasOrganizationLimit ? 'both' : 'account'}\n${caller.hashTag}\n${caller.account}`;
     let plans = this.#plans.get(cacheKey);
-    if (plans === undefined || plans.validUntilMs <= nowMs) {
+    if (plans === undefined || plans[kind].validUntilMs <= nowMs) {
       plans = this.#plansOf(caller, personOnly, nowMs);
       this.#plans.set(cacheKey, plans);
     }
@@ -87,12 +86,14 @@ export class Buckets {
       .filter(({ bucket }) => bucket.shadow !== true)
       .map(({ bucket }) => `"${bucket.headerName}";q=${bucket.limit};w=${windowSeconds}`)
       .join(', ');
+    const validUntilMs = Math.min(...ends);
     const planOf = (kind: OperationKind): Plan => ({
       buckets: planned.filter((one) => one.kind === kind).map(({ bucket }) => bucket),
       policy,
       windowSeconds,
+      validUntilMs,
     });
-    return { read: planOf('read'), write: planOf('write'), validUntilMs: Math.min(...ends) };
+    return { read: planOf('read'), write: planOf('write') };
   }
 
   /** The bucket of the limit in force, and that of the shadow limit beside it. */

@@ -128,8 +128,11 @@ export class Replay {
     const payer = this.#book.payerOf(entry);
     const { caller, kind, personOnly } = payer;
     const { cost } = entry;
-    const plan = this.#buckets.planFor(caller, kind, personOnly);
-    if (payer.plan !== plan) bindPlan(payer, plan);
+    let { plan } = payer;
+    if (plan === undefined || plan.validUntilMs <= this.#nowUs / 1000) {
+      plan = this.#buckets.planFor(caller, kind, personOnly);
+      bindPlan(payer, plan);
+    }
     for (const stats of payer.buckets) {
       stats.ask(cost, this.#nowUs);
       if (tries === 1) stats.logged += 1;

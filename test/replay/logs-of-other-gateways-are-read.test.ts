@@ -1,13 +1,10 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Entry } from '../../src/replay/input/entry.ts';
 import { type FormatOptions, lineReader } from '../../src/replay/input/formats.ts';
 import { parseMapping } from '../../src/replay/input/mapping.ts';
 import { timeUs } from '../../src/replay/input/times.ts';
-import { runWeir } from '../fixtures/weir-process.ts';
 import { writeFiles } from './log-lines.ts';
-
-/** Each test starts a few processes, which are slow on a busy machine. */
-vi.setConfig({ testTimeout: 60_000 });
+import { runReplayCommand } from './replay-command.ts';
 
 const AT_US = Date.UTC(2026, 10, 20, 12) * 1000;
 
@@ -133,18 +130,17 @@ it('a mapping that makes no sense is one sentence, and what a foreign log cannot
     log: line(1) + line(1) + line(2),
     limits: 'defaults: { account-read: 1 }',
   });
-  const wrong = await runWeir(['replay', files.log, '--limits', files.limits, '--map', 'acount=.x']);
+  const wrong = await runReplayCommand(files.log, '--limits', files.limits, '--map', 'acount=.x');
   expect(wrong.code).toBe(1);
   expect(wrong.stderr).toContain('does not start with one of time,');
-  const { stdout } = await runWeir([
-    'replay',
+  const { stdout } = await runReplayCommand(
     files.log,
     '--limits',
     files.limits,
     '--format',
     'combined',
     '--json',
-  ]);
+  );
   const result = JSON.parse(stdout) as { requests: number; refused: { after: number }; notes: string[] };
   expect(result).toMatchObject({ requests: 3, refused: { after: 1 } });
   expect(result.notes.join('\n')).toContain('whole seconds');

@@ -1,15 +1,12 @@
 import fc from 'fast-check';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { parseLimits } from '../../src/config/limits/parse.ts';
 import type { Entry } from '../../src/replay/input/entry.ts';
 import { Replay } from '../../src/replay/replay.ts';
 import { Demand } from '../../src/replay/suggest/demand.ts';
 import { suggestLimits } from '../../src/replay/suggest/search.ts';
-import { runWeir } from '../fixtures/weir-process.ts';
 import { type LoggedRequest, logText, START_MS, writeFiles } from './log-lines.ts';
-
-/** Each test starts a few processes, which are slow on a busy machine. */
-vi.setConfig({ testTimeout: 60_000 });
+import { runReplayCommand } from './replay-command.ts';
 
 const MOST_REFUSED = 0.05;
 
@@ -88,14 +85,13 @@ defaults: { account-write: 70, person-read: { limit: 9, shadow: true } }
 accounts: { no: { account-write: 77 }, acct_absent: { account-read: { limit: 900, until: "2030-01-31T18:00:00Z" } } }
 `;
   const files = await writeFiles({ log: logText(BURSTS), 'base.yaml': base });
-  const { code, stdout, stderr } = await runWeir([
-    'replay',
+  const { code, stdout, stderr } = await runReplayCommand(
     files.log,
     '--suggest',
     '0%',
     '--limits',
     files['base.yaml'],
-  ]);
+  );
   expect(code, stderr).toBe(0);
   const limitLines = stdout.split('\n').filter((line) => /^ +[a-z]+-(read|write): /.test(line));
   expect(limitLines.filter((line) => !line.includes(' # '))).toEqual([]);
@@ -111,19 +107,18 @@ accounts: { no: { account-write: 77 }, acct_absent: { account-read: { limit: 900
   expect(stdout).toContain('# 80 requests, fullest window 8, p99.9 8: refuses 0 (0 %)');
 
   const replayed = await writeFiles({ log: logText(BURSTS), 'suggested.yaml': stdout });
-  const { stdout: json } = await runWeir([
-    'replay',
+  const { stdout: json } = await runReplayCommand(
     replayed.log,
     '--limits',
     replayed['suggested.yaml'],
     '--json',
-  ]);
+  );
   expect(JSON.parse(json)).toMatchObject({ requests: 80, refused: { after: 0 } });
 });
 
 it('--suggest without limits lays its own over the defaults of Weir', async () => {
   const { log } = await writeFiles({ log: logText(BURSTS) });
-  const { stdout } = await runWeir(['replay', log, '--suggest', '15%']);
+  const { stdout } = await runReplayCommand(log, '--suggest', '15%');
   expect(stdout).toContain("kept from Weir's defaults");
   expect(parseLimits(stdout, 'suggested.yaml').accounts.get('no')?.['account-read']?.limit).toBe(7);
 });
@@ -141,6 +136,6 @@ it('no suggestion is below the cost of an operation, because the gateway would n
     log: logText(BURSTS),
     operations: JSON.stringify(document),
   });
-  const { stdout } = await runWeir(['replay', log, '--suggest', '0%', '--operations', operations]);
+  const { stdout } = await runReplayCommand(log, '--suggest', '0%', '--operations', operations);
   expect(parseLimits(stdout, 'suggested.yaml').accounts.get('no')?.['account-read']?.limit).toBe(10);
 });

@@ -1,9 +1,6 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { statSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { parseLimits } from '../../src/config/limits/parse.ts';
 import { fileSource } from '../../src/replay/input/log-file.ts';
 import { weirLog } from '../../src/replay/input/weir-log.ts';
@@ -11,11 +8,8 @@ import { priceFinder, readPrices } from '../../src/replay/prices.ts';
 import type { Retries } from '../../src/replay/replay.ts';
 import type { ReplayResult } from '../../src/replay/result.ts';
 import { runReplay } from '../../src/replay/run.ts';
-import { runWeir } from '../fixtures/weir-process.ts';
 import { type LoggedRequest, logText, START_MS, writeFiles } from './log-lines.ts';
-
-/** Some tests start processes, which are slow on a busy machine. */
-vi.setConfig({ testTimeout: 60_000 });
+import { runReplayCommand } from './replay-command.ts';
 
 const LIMIT_5 = 'windowSeconds: 1\ndefaults: { account-read: 5, organization-read: 8 }\n';
 
@@ -52,7 +46,7 @@ async function replayed(
 
 it('--json names every bucket with its limit, requests, refusals and windows', async () => {
   const { log, limits } = await writeFiles({ log: logText(BURSTS), limits: LIMIT_5 });
-  const { code, stdout, stderr } = await runWeir(['replay', log, '--limits', limits, '--json']);
+  const { code, stdout, stderr } = await runReplayCommand(log, '--limits', limits, '--json');
   expect(code, stderr).toBe(0);
   const result = JSON.parse(stdout) as ReplayResult;
   expect(result).toMatchObject({
@@ -88,7 +82,7 @@ it('--json names every bucket with its limit, requests, refusals and windows', a
   ]);
 });
 
-it('several files, gzip files and standard input are one log, in the order of the charges', async () => {
+it('several files, plain or gzip, are one log, in the order of the charges', async () => {
   // The lines of a burst are written at the same moment, those of the latest charges first.
   const shuffled = [0, 8, 16].flatMap((start) =>
     BURSTS.slice(start, start + 8)
@@ -102,23 +96,12 @@ it('several files, gzip files and standard input are one log, in the order of th
     'access.log': logText(odd),
     'access.log.1.gz': gzipSync(logText(even)),
     shuffled: logText(shuffled),
-    limits: LIMIT_5,
   });
   const whole = await replayed([files.whole]);
   const parts = await replayed([files['access.log'], files['access.log.1.gz']]);
   const reordered = await replayed([files.shuffled]);
   expect(parts.buckets).toEqual(whole.buckets);
   expect(reordered.buckets).toEqual(whole.buckets);
-
-  const command = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
-  const child = spawn(process.execPath, [command, 'replay', '--json', '--limits', files.limits]);
-  let stdout = '';
-  child.stdout.on('data', (chunk) => {
-    stdout += chunk;
-  });
-  child.stdin.end(gzipSync(logText(BURSTS)));
-  await once(child, 'close');
-  expect((JSON.parse(stdout) as ReplayResult).buckets).toEqual(whole.buckets);
 });
 
 it('rotated files that do not overlap are read in the order of their times, whatever their order on the command line', async () => {
@@ -127,7 +110,6 @@ it('rotated files that do not overlap are read in the order of their times, what
     'access.log': logText(hour(2)),
     'access.log.1': logText(hour(1)),
     'access.log.2': logText(hour(0)),
-    limits: LIMIT_5,
   });
   const result = await replayed([files['access.log'], files['access.log.1'], files['access.log.2']]);
   expect(result).toMatchObject({ requests: 72, refused: { after: 27 }, notes: [] });
@@ -139,13 +121,13 @@ it('lines that cannot be read are counted and named; lines of other things are n
   const result = await replayed([log]);
   expect(result).toMatchObject({ lines: 27, otherLines: 1, unreadable: 2, requests: 24 });
   expect(result.unreadableLines.map(({ line }) => line)).toEqual([26, 28]);
-  const { stdout } = await runWeir(['replay', log, '--limits', limits]);
+  const { stdout } = await runReplayCommand(log, '--limits', limits);
   expect(stdout).toContain(`${log}:26 is not a JSON object`);
 });
 
 it('--max-refused sets the exit status', async () => {
   const { log, limits } = await writeFiles({ log: logText(BURSTS), limits: LIMIT_5 });
-  const run = (share: string) => runWeir(['replay', log, '--limits', limits, '--max-refused', share]);
+  const run = (share: string) => runReplayCommand(log, '--limits', limits, '--max-refused', share);
   expect((await run('37.5%')).code).toBe(0);
   expect((await run('0.38')).code).toBe(0);
   const above = await run('37.4%');
@@ -199,7 +181,7 @@ it('a wrong file, folder or option is one sentence', async () => {
     [[log, '--limits', limits, '--rows', 'x'], '--rows takes a whole number'],
   ];
   for (const [args, sentence] of sentences) {
-    const { code, stderr } = await runWeir(['replay', ...args]);
+    const { code, stderr } = await runReplayCommand(...args);
     expect(code).toBe(1);
     expect(stderr).toContain(sentence);
     expect(stderr.trim().split('\n')).toHaveLength(1);

@@ -4,8 +4,8 @@ import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startChromium } from '../fixtures/chromium.ts';
-import { runWeir } from '../fixtures/weir-process.ts';
 import { type LoggedRequest, logText, writeFiles } from './log-lines.ts';
+import { runReplayCommand } from './replay-command.ts';
 
 /** Bursts of two Accounts for ten minutes, and one quiet Account whose name tries to be a script. */
 const REQUESTS: readonly LoggedRequest[] = Array.from({ length: 600 }, (_, second) => [
@@ -24,8 +24,8 @@ beforeAll(async () => {
   const limits = 'defaults: { account-read: 8 }\n';
   const files = await writeFiles({ 'access.log': logText(REQUESTS), 'limits.yaml': limits });
   report = join(files['access.log'], '..', 'report.html');
-  const args = ['replay', files['access.log'], '--limits', files['limits.yaml'], '--report', report];
-  const { code, stderr } = await runWeir(args);
+  const args = [files['access.log'], '--limits', files['limits.yaml'], '--report', report];
+  const { code, stderr } = await runReplayCommand(...args);
   expect(code, stderr).toBe(0);
   browser = await startChromium();
 }, 60_000);

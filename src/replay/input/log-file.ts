@@ -30,7 +30,9 @@ export class LogFile {
   readonly #readLine: ReadLine;
   readonly #tally: Tally;
   readonly #take: (entry: Entry) => void;
+  #raw: Readable | undefined;
   #chunks: AsyncIterator<Buffer> | undefined;
+  #isStopped = false;
   #line = 0;
   readonly #splitter = new LineSplitter((line) => this.#read(line));
 
@@ -43,8 +45,9 @@ export class LogFile {
     this.#take = take;
   }
 
-  /** Reads the next piece. @returns false at the end of the file, or where it cannot be read on */
+  /** Reads the next piece. @returns false at the end of the file, where it cannot be read on, and once it was stopped */
   async readOn(): Promise<boolean> {
+    if (this.#isStopped) return false;
     try {
       this.#chunks ??= (await this.#unpacked())[Symbol.asyncIterator]();
       const { done, value } = await this.#chunks.next();
@@ -53,19 +56,23 @@ export class LogFile {
         return true;
       }
     } catch (error) {
+      // What is left of the last line is not a line.
+      if (this.#isStopped) return false;
       this.#tally.brokenFiles.push({ file: this.name, problem: (error as Error).message });
     }
     this.#splitter.end();
     return false;
   }
 
-  async close(): Promise<void> {
-    await this.#chunks?.return?.();
+  /** Ends the reading, also while it waits for more: nobody may be writing into a pipe. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#raw?.destroy();
   }
 
   async #unpacked(): Promise<AsyncIterable<Buffer>> {
-    const raw = this.#open();
-    const counted = countBytes(raw, (bytes) => {
+    this.#raw = this.#open();
+    const counted = countBytes(this.#raw, (bytes) => {
       this.bytesRead += bytes;
     });
     const first = await counted.next();

@@ -44,6 +44,10 @@ export async function readLog({
       file.watermarkUs = await firstTimeUs(source, readLine);
   }
   const open = new Set(files);
+  const stop = () => {
+    for (const file of open) file.stop();
+  };
+  signal.addEventListener('abort', stop);
   while (open.size > 0 && !signal.aborted) {
     const file = earliest(open);
     if (!(await file.readOn())) open.delete(file);
@@ -52,8 +56,9 @@ export async function readLog({
     // Lets signals through: reading from a fast disk never waits.
     await setImmediate();
   }
+  signal.removeEventListener('abort', stop);
+  stop();
   order.end();
-  await Promise.all([...open].map((file) => file.close()));
   return tally;
 }
 
@@ -75,7 +80,7 @@ async function firstTimeUs(source: LogSource, readLine: ReadLine): Promise<numbe
   };
   const file = new LogFile(source, readLine, new Tally(), take);
   await file.readOn();
-  await file.close();
+  file.stop();
   return first;
 }
 

@@ -1,20 +1,17 @@
 import { writeFileSync } from 'node:fs';
-import type { LogSource } from '../replay/input/log-file.ts';
-import { ProgressLine } from '../replay/progress.ts';
-import type { Retries } from '../replay/replay.ts';
-import { reportData } from '../replay/report/data.ts';
-import { reportHtml } from '../replay/report/report.ts';
-import type { ReplayResult } from '../replay/result.ts';
-import { runReplay } from '../replay/run.ts';
-import { shownShare } from '../replay/shown.ts';
-import { replayText } from '../replay/text.ts';
-import { CommandError } from './failure.ts';
-import { type Candidate, type CandidateFlags, readCandidate, warnOfCosts } from './replay/candidate.ts';
-import { type FormatFlags, formatOf, sourcesOf } from './replay/input.ts';
-import { suggestedLimits } from './replay/suggest.ts';
-
-export { FORMATS } from '../replay/input/formats.ts';
-export { RETRIES } from '../replay/replay.ts';
+import type { LogSource } from '../../replay/input/log-file.ts';
+import { ProgressLine } from '../../replay/progress.ts';
+import type { Retries } from '../../replay/replay.ts';
+import { reportData } from '../../replay/report/data.ts';
+import { reportHtml } from '../../replay/report/report.ts';
+import type { ReplayResult } from '../../replay/result.ts';
+import { runReplay } from '../../replay/run.ts';
+import { shownShare } from '../../replay/shown.ts';
+import { replayText } from '../../replay/text.ts';
+import { CommandError } from '../failure.ts';
+import { type Candidate, type CandidateFlags, readCandidate, warnOfCosts } from './candidate.ts';
+import { type FormatFlags, formatOf, sourcesOf } from './input.ts';
+import { suggestedLimits } from './suggest.ts';
 
 export interface ReplayFlags extends CandidateFlags, FormatFlags {
   readonly retries: Retries;

@@ -1,0 +1,35 @@
+import { Command, Option } from 'commander';
+import { FORMATS } from '../../replay/input/formats.ts';
+import { RETRIES } from '../../replay/replay.ts';
+import { replay } from './replay.ts';
+
+/** `weir replay` and its options. */
+export function replayCommand(): Command {
+  return new Command('replay')
+    .description('show what other limits or prices would have done to the requests of an access log')
+    .argument('[files...]', 'files of one log, plain or gzip, merged by time; standard input without any')
+    .option('--limits <file>', 'the limits to replay; those that --config names by default')
+    .option('-c, --config <file>', 'process settings, for their operations and limits')
+    .option('--operations <file>', 'the OpenAPI document to price requests by')
+    .option('--suggest <share>', 'print the smallest limits that refuse at most this share, such as 0.1%')
+    .addOption(
+      new Option(
+        '--retries <assumption>',
+        'what refused clients do: none counts each line, drop leaves out what the log refused, ' +
+          'after also sends again what the replay refuses',
+      )
+        .choices(RETRIES)
+        .default('none'),
+    )
+    .addOption(new Option('--format <format>', 'format of the log; weir by default').choices(FORMATS))
+    .option('--map <fields>', 'fields of the log, such as account=.jwt.sub,path=.uri')
+    .option(
+      '--account-pattern <regex>',
+      "finds the Account in a line: its group 'account', or its first group",
+    )
+    .option('--rows <number>', 'buckets to list', '20')
+    .option('--max-refused <share>', 'exit with 2 if a larger share of the requests is refused, such as 0.1%')
+    .option('--report <file>', 'write a report as one HTML page')
+    .option('--json', 'print JSON')
+    .action(replay);
+}

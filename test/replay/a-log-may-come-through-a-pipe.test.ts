@@ -1,0 +1,53 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { expect, it, vi } from 'vitest';
+import type { ReplayResult } from '../../src/replay/result.ts';
+import { type LoggedRequest, logText, writeFiles } from './log-lines.ts';
+
+/** Each test starts a process, which is slow on a busy machine. */
+vi.setConfig({ testTimeout: 120_000 });
+
+const WEIR = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+
+const LIMITS = 'windowSeconds: 1\ndefaults: { account-read: 5 }\n';
+
+/** Eight requests at once. */
+const BURST: readonly LoggedRequest[] = Array.from({ length: 8 }, (_, atMs) => ({ atMs }));
+
+async function startReplay(...args: readonly string[]) {
+  const { limits } = await writeFiles({ limits: LIMITS });
+  const child = spawn(process.execPath, [WEIR, 'replay', '--json', '--limits', limits, ...args]);
+  return { child, ended: resultOf(child) };
+}
+
+async function resultOf(child: ChildProcess): Promise<{ code: number; result: ReplayResult }> {
+  if (child.stdout === null) throw new Error('the output of weir is not piped');
+  const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
+  return { code: code as number, result: JSON.parse(output) as ReplayResult };
+}
+
+it('standard input is read where no file is named, plain or gzip', async () => {
+  const { child, ended } = await startReplay('--max-refused', '10%');
+  child.stdin.end(gzipSync(logText(BURST)));
+  const { code, result } = await ended;
+  expect(result).toMatchObject({ requests: 8, refused: { after: 3 }, complete: true });
+  expect(code).toBe(2);
+});
+
+it('Ctrl-C prints the result of what was read so far, although nobody has closed the pipe', async () => {
+  const { child, ended } = await startReplay();
+  // Far more than a pipe holds: once all of it is written, the command is reading.
+  const lines = logText(Array.from({ length: 5_000 }, (_, second) => ({ atMs: second * 1_000 })));
+  await new Promise<void>((resolve) => {
+    child.stdin.write(lines, () => resolve());
+  });
+  child.kill('SIGINT');
+  const { code, result } = await ended;
+  expect(code).toBe(130);
+  expect(result.complete).toBe(false);
+  expect(result.requests).toBeGreaterThan(1_000);
+  expect(result.notes[0]).toContain('The reading was interrupted');
+});
