@@ -19,6 +19,18 @@ export function patterns(): readonly Pattern[] {
     { name: 'Poisson at 1.2 times the limit', isWeighted: false, arrivals: poisson(1.2 * LIMIT, () => 1) },
     { name: "bursts at the window's edge", isWeighted: false, arrivals: edges() },
     { name: 'random bursts', isWeighted: false, arrivals: bursts() },
+    { name: 'the limit within 5 ms, each second', isWeighted: false, arrivals: sleepers(LIMIT, 5, 1000, 0) },
+    {
+      name: 'the limit within 100 ms, each second',
+      isWeighted: false,
+      arrivals: sleepers(LIMIT, 100, 1000, 0),
+    },
+    { name: 'the same within 5 ms ± 1.5 ms', isWeighted: false, arrivals: sleepers(LIMIT, 5, 1000, 3) },
+    {
+      name: 'half the limit within 5 ms, each 0.5 s',
+      isWeighted: false,
+      arrivals: sleepers(LIMIT / 2, 5, 500, 0),
+    },
     { name: 'costs of 1 to 10, Poisson at 1.2', isWeighted: true, arrivals: weighted() },
   ];
 }
@@ -58,6 +70,18 @@ function bursts(): Arrival[] {
   for (let atMs = 0; atMs < DURATION_MS; atMs += -Math.log(1 - random()) * 250) {
     const size = 1 + Math.floor(random() * 300);
     for (let one = 0; one < size; one++) arrivals.push({ atMs, cost: 1 });
+  }
+  return arrivals;
+}
+
+/** A client that sends all it may within `widthMs`, and sleeps until the next period; it wakes up to `jitterMs` late. */
+function sleepers(points: number, widthMs: number, periodMs: number, jitterMs: number): Arrival[] {
+  const random = seeded(4);
+  const arrivals: Arrival[] = [];
+  for (let startMs = 100; startMs + periodMs <= DURATION_MS; startMs += periodMs) {
+    const wakesMs = startMs + random() * jitterMs;
+    for (let one = 0; one < points; one++)
+      arrivals.push({ atMs: wakesMs + (one * widthMs) / points, cost: 1 });
   }
   return arrivals;
 }

@@ -1,26 +1,18 @@
 import { expect, test } from 'vitest';
 import { MemoryStore } from '../../src/store/memory-store.ts';
-import { type ClockedStore, testsOfConformance } from './conformance.ts';
+import { clockedMemory } from './clocked-memory.ts';
+import { testsOfConformance } from './conformance.ts';
+import { leastUseful } from './least-useful.ts';
 import { testsOfUsefulness } from './usefulness.ts';
 
 const open = async () => ({ store: clockedMemory(), prefix: 'm' });
 testsOfConformance(open);
 testsOfUsefulness(open, 1000);
 
-function clockedMemory(): ClockedStore {
-  let nowUs = 0;
-  const store = new MemoryStore(() => nowUs);
-  return {
-    charge(charge, atUs) {
-      nowUs = atUs;
-      return store.charge(charge);
-    },
-    peek(charge, atUs) {
-      nowUs = atUs;
-      return store.peek(charge);
-    },
-  };
-}
+test('the least useful pattern that a search finds gets what is promised', async () => {
+  const { bursts, share } = await leastUseful(1000, 20_261_121);
+  expect(share, JSON.stringify(bursts)).toBeGreaterThanOrEqual(0.98);
+});
 
 test('it holds twice the buckets of a window at most', async () => {
   let nowUs = 0;

@@ -1,20 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bucketKey } from '../../src/store/keys.ts';
-import type { Decision } from '../../src/store/store.ts';
-import {
-  admittedExactly,
-  anyBursts,
-  arrivalsOf,
-  type Bursts,
-  pointsOf,
-  promisedShare,
-  WINDOW_US,
-} from './bursts.ts';
+import { anyBursts, type Bursts, promisedShare } from './bursts.ts';
 import type { ClockedStore } from './conformance.ts';
-
-/** Calls sent before the first is answered: more, and a busy machine answers too late. */
-const IN_FLIGHT = 50;
+import { usefulShare } from './least-useful.ts';
 
 const EVERY_WINDOW: Omit<Bursts, 'width'> = {
   limit: 500,
@@ -37,28 +25,6 @@ const REPORTED: readonly { readonly name: string; readonly bursts: Bursts }[] = 
   { name: 'its limit at jittered moments', bursts: { ...EVERY_WINDOW, width: 0.005, jitter: 0.003 } },
   { name: 'half its limit', bursts: { ...EVERY_WINDOW, width: 0.005, period: 0.5, size: 0.5, count: 12 } },
 ];
-
-/** What the store admits of some bursts, as a share of what an exact sliding log admits of them. */
-async function usefulShare(
-  store: ClockedStore,
-  prefix: string,
-  bursts: Bursts,
-): Promise<{ share: number; points: number }> {
-  const { limit } = bursts;
-  const arrivals = arrivalsOf(bursts);
-  const buckets = [{ key: bucketKey(prefix, 'a', 'account-read', 'a'), limit }];
-  const windowSeconds = WINDOW_US / 1_000_000;
-  const decisions: Decision[] = [];
-  for (let first = 0; first < arrivals.length; first += IN_FLIGHT) {
-    const calls = arrivals
-      .slice(first, first + IN_FLIGHT)
-      .map(({ atUs, cost }) => store.charge({ buckets, cost, windowSeconds }, atUs));
-    decisions.push(...(await Promise.all(calls)));
-  }
-  const points = pointsOf(arrivals, admittedExactly(arrivals, limit));
-  const admitted = decisions.map(({ outcome }) => outcome === 'admitted');
-  return { share: pointsOf(arrivals, admitted) / points, points };
-}
 
 /** That the store refuses hardly more than an exact sliding log would. `runs` patterns are tried. */
 export function testsOfUsefulness(
