@@ -1,6 +1,6 @@
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import type { Principal } from '../domain/caller.ts';
-import type { Directory, IdentitySource } from '../identity/identity.ts';
+import type { Client, Directory, IdentitySource } from '../identity/identity.ts';
 import type { Store } from '../store/store.ts';
 import { authorise } from './authorise.ts';
 import type { Buckets } from './buckets.ts';
@@ -29,6 +29,8 @@ export interface Question {
   readonly path: string;
   /** The Authorization header. */
   readonly authorization: string | undefined;
+  /** The address of the client; undefined where there is none. */
+  readonly client?: Client;
   /** The X-Service-Account header. */
   readonly namedAccount: string | undefined;
   /** Asked right before the charge: why nothing should be spent any more, such as a client that has left. */
@@ -67,7 +69,8 @@ function matchOperation({ question, findings, dependencies }: State) {
 }
 
 function identifyCaller(state: State) {
-  return andThen(identify(state.dependencies.identities, state.question.authorization), (principal) => {
+  const { authorization, client } = state.question;
+  return andThen(identify(state.dependencies.identities, authorization, client), (principal) => {
     if (principal instanceof Refusal) return principal;
     state.principal = principal;
     return undefined;

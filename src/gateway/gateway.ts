@@ -41,6 +41,7 @@ interface Passage {
 /** What all requests share. */
 interface Shared extends GatewayDependencies {
   readonly upstreams: Upstreams;
+  readonly trusted: TrustedProxies;
   readonly noteUnlisted: (method: string, path: string) => void;
 }
 
@@ -63,7 +64,8 @@ export async function createGateway(dependencies: GatewayDependencies): Promise<
   const stalls = new Stalls(listen);
   stalls.watchServer(app.server);
   const surplus = capConnections(app.server, listen.maxConnections);
-  const shared: Shared = { ...dependencies, upstreams, noteUnlisted: createUnlistedLog(log) };
+  const trusted = new TrustedProxies(listen.trustedProxies);
+  const shared: Shared = { ...dependencies, upstreams, trusted, noteUnlisted: createUnlistedLog(log) };
 
   app.decorateRequest('context', undefined);
   app.addHook('onRequest', (request, reply, done) => {
@@ -95,7 +97,6 @@ export async function createGateway(dependencies: GatewayDependencies): Promise<
     const refusal = new Refusal('ServiceUnavailable', 'The gateway could not handle this request.');
     if (context !== undefined) refuse(reply, context, refusal, baseUrl);
   });
-  const trusted = new TrustedProxies(listen.trustedProxies);
   const proxied = { trusted, upgrades, stalls, baseUrl, maxBodyBytes: listen.maxBodyBytes };
   await registerProxy(app, dependencies.upstream.url, upstreams, proxied);
   return {
@@ -170,6 +171,7 @@ function decideRequest({ request, response, context, shared }: Passage): Awaitab
     method,
     path,
     authorization: request.headers.authorization,
+    client: () => shared.trusted.clientOf(request),
     namedAccount: serviceAccount(request),
     cancelled: () => brokenBy(request) ?? (isAbandoned(response) ? ABANDONED : undefined),
   };

@@ -1,6 +1,6 @@
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import type { Principal } from '../domain/caller.ts';
-import type { Answer, IdentitySource } from '../identity/identity.ts';
+import type { Answer, Client, IdentitySource } from '../identity/identity.ts';
 import { Refusal } from './problems.ts';
 
 /** Contract section 5, written exactly so: see docs/decisions on the letter case of the scheme. */
@@ -30,10 +30,11 @@ const UNAVAILABLE = new Refusal('ServiceUnavailable', 'The access token cannot b
 export function identify(
   source: IdentitySource,
   authorization: string | undefined,
+  client?: Client,
 ): Awaitable<Principal | Refusal> {
   if (authorization === undefined) return NO_CREDENTIALS;
   if (!authorization.startsWith(SCHEME)) return NOT_BEARER;
-  return andThen(source.principalOf(authorization.slice(SCHEME.length)), principalOrRefusal);
+  return andThen(source.principalOf(authorization.slice(SCHEME.length), client), principalOrRefusal);
 }
 
 function principalOrRefusal(answer: Answer<Principal>): Principal | Refusal {

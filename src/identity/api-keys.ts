@@ -1,6 +1,6 @@
 import type { Identities } from '../config/files/identities.ts';
 import type { Principal } from '../domain/caller.ts';
-import type { Answer, IdentitySource, Lookup } from './identity.ts';
+import type { Answer, Client, IdentitySource, Lookup } from './identity.ts';
 import { Provider, type Reporting } from './provider.ts';
 import type { Revocations } from './revocations.ts';
 import type { StaticIdentities } from './static.ts';
@@ -48,31 +48,32 @@ export class ApiKeys implements IdentitySource {
     this.#principals = principals;
   }
 
-  principalOf(token: string): Lookup<Principal> {
+  principalOf(token: string, client?: Client): Lookup<Principal> {
     if (!token.startsWith(this.#options.prefix) || !KEY.test(token)) return this.#file.principalOf(token);
     const digest = digestOf(token);
     const current = this.#current.get(digest);
-    if (current === undefined) return this.#ask(digest);
+    if (current === undefined) return this.#ask(digest, client);
     const planned = this.#next.get(digest);
     if (planned !== undefined) return planned;
     const next = current.then(() => {
       this.#next.delete(digest);
-      return this.#ask(digest);
+      return this.#ask(digest, client);
     });
     this.#next.set(digest, next);
     return next;
   }
 
-  #ask(digest: string): Promise<Answer<Principal>> {
-    const answer = this.#lookUp(digest).finally(() => this.#current.delete(digest));
+  #ask(digest: string, client: Client | undefined): Promise<Answer<Principal>> {
+    const answer = this.#lookUp(digest, client).finally(() => this.#current.delete(digest));
     this.#current.set(digest, answer);
     return answer;
   }
 
-  async #lookUp(digest: string): Promise<Answer<Principal>> {
+  async #lookUp(digest: string, client: Client | undefined): Promise<Answer<Principal>> {
     const { url, observer } = this.#options;
     const hex = Buffer.from(digest, 'latin1').toString('hex');
-    const answer = await this.#provider.ask(url.replaceAll('{digest}', hex), {}, (body) => {
+    const question = { url: url.replaceAll('{digest}', hex), init: {}, asker: client?.() ?? '' };
+    const answer = await this.#provider.ask(question, (body) => {
       if (!isOwner(body)) throw new Error('answered without "principal"');
     });
     if (answer === 'unavailable') {

@@ -19,9 +19,14 @@ export class Backoff {
     return this.#failures > 0;
   }
 
+  /** Whether a try would have to wait. */
+  isWaiting(nowMs: number): boolean {
+    return nowMs < this.#waitUntilMs;
+  }
+
   /** Takes the try when there is one: whoever asks next has to wait until this one ends, or for another wait. */
   take(nowMs: number): boolean {
-    if (nowMs < this.#waitUntilMs) return false;
+    if (this.isWaiting(nowMs)) return false;
     if (this.#failures > this.#options.tolerated) this.#wait(nowMs);
     return true;
   }

@@ -1,5 +1,5 @@
 import type { Principal } from '../domain/caller.ts';
-import type { Answer, IdentitySource, Lookup } from './identity.ts';
+import type { Answer, Client, IdentitySource, Lookup } from './identity.ts';
 import { type Loaded, LookupCache } from './lookup-cache.ts';
 import type { IdentityObserver, SourceName } from './observer.ts';
 import type { Revocations } from './revocations.ts';
@@ -21,8 +21,8 @@ export type Verified =
 
 /** Checks tokens, each time anew. */
 export interface Verifier {
-  /** Must not reject. */
-  verify(token: string): Promise<Verified>;
+  /** Must not reject. `client` names whose request it is. */
+  verify(token: string, client: string): Promise<Verified>;
   /** Another token that would be verified because this one was, and that a revocation may have meant. */
   twinOf?(token: string): string | undefined;
 }
@@ -43,6 +43,12 @@ export interface CachedTokensOptions {
   readonly nowMs?: () => number;
 }
 
+/** A token to look up, and who sent it. */
+interface Asked {
+  readonly token: string;
+  readonly client: Client | undefined;
+}
+
 /** RFC 6750 section 2.1, b64token. Longer ones are no tokens but attacks: Node takes 16 KiB of header in all. */
 const TOKEN = /^[A-Za-z0-9\-._~+/]{1,8192}={0,2}$/;
 
@@ -53,13 +59,13 @@ const TOKEN = /^[A-Za-z0-9\-._~+/]{1,8192}={0,2}$/;
 export class CachedTokens implements IdentitySource {
   readonly #options: CachedTokensOptions;
   readonly #nowMs: () => number;
-  readonly #cache: LookupCache<Principal, string>;
+  readonly #cache: LookupCache<Principal, Asked>;
 
   constructor(options: CachedTokensOptions) {
     this.#options = options;
     this.#nowMs = options.nowMs ?? Date.now;
     this.#cache = new LookupCache({
-      load: (token: string, digest) => this.#load(token, digest),
+      load: (asked: Asked, digest) => this.#load(asked, digest),
       maxKeys: options.maxTokens,
       nowMs: this.#nowMs,
     });
@@ -69,9 +75,9 @@ export class CachedTokens implements IdentitySource {
     });
   }
 
-  principalOf(token: string): Lookup<Principal> {
+  principalOf(token: string, client?: Client): Lookup<Principal> {
     const digest = digestOf(token);
-    const answer = this.#cache.get(digest, token);
+    const answer = this.#cache.get(digest, { token, client });
     if (answer instanceof Promise) return answer.then((one) => this.#counted(one, false));
     return this.#counted(answer, true);
   }
@@ -82,10 +88,10 @@ export class CachedTokens implements IdentitySource {
     return answer;
   }
 
-  async #load(token: string, digest: string): Promise<Loaded<Principal>> {
+  async #load({ token, client }: Asked, digest: string): Promise<Loaded<Principal>> {
     if (!TOKEN.test(token)) return { value: undefined, freshUntilMs: 0 };
     const { verifier, refusedMs, freshMs, outageMs } = this.#options;
-    const verified = await verifier.verify(token);
+    const verified = await verifier.verify(token, client?.() ?? '');
     const nowMs = this.#nowMs();
     if (verified.outcome === 'unavailable') return 'unavailable';
     if (verified.outcome === 'invalid') {

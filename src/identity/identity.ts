@@ -9,10 +9,13 @@ export type Answer<T> = T | undefined | 'unavailable';
 /** An answer at once where it is known already, else later. It never rejects. */
 export type Lookup<T> = Awaitable<Answer<T>>;
 
+/** The address of the client whose request it is; called only where a token has to be looked up elsewhere. */
+export type Client = () => string;
+
 /** Proves who sent a token. */
 export interface IdentitySource {
   /** The principal of a bearer token; undefined when the token is not valid. */
-  principalOf(token: string): Lookup<Principal>;
+  principalOf(token: string, client?: Client): Lookup<Principal>;
 }
 
 /** What is known of Accounts: which exist, and to which Organization each belongs. */

@@ -28,12 +28,15 @@ export class IntrospectionVerifier implements Verifier {
     this.#provider = new Provider({ ...options, name: 'introspection', backoff: BACKOFF });
   }
 
-  async verify(token: string): Promise<Verified> {
+  async verify(token: string, client: string): Promise<Verified> {
     const askedAtMs = Date.now();
     // RFC 7662 section 2.3: whoever refuses the gateway's own credentials says nothing of the token.
-    const answer = await this.#provider.ask(this.#options.url, this.#question(token), (body) => {
-      if (!isAnswer(body)) throw new Error('answered without "active"');
-    });
+    const answer = await this.#provider.ask(
+      { url: this.#options.url, init: this.#question(token), asker: client },
+      (body) => {
+        if (!isAnswer(body)) throw new Error('answered without "active"');
+      },
+    );
     if (answer === 'unavailable') return { outcome: 'unavailable' };
     const claims = answer.body as Claims;
     const principal = this.#isAccepted(claims, askedAtMs)

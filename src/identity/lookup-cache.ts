@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Answer, Lookup } from './identity.ts';
+import { Refusals } from './refusals.ts';
 
 /** What loading a key came to, and until when that may be believed; times are Unix time. */
 export type Loaded<T> =
@@ -18,7 +19,7 @@ type Known<T> = Extract<Loaded<T>, { readonly usableUntilMs: number }>;
 export interface LookupCacheOptions<T, I> {
   /** Asks for what `input` stands for. Must not reject. */
   load(input: I, key: string): Promise<Loaded<T>>;
-  /** Most keys kept, found and not found each; the least recently used makes room. */
+  /** Most keys kept, found and not found each; the least recently used, or the first refused, makes room. */
   readonly maxKeys: number;
   readonly nowMs?: () => number;
 }
@@ -31,7 +32,7 @@ export class LookupCache<T extends object, I> {
   readonly #options: LookupCacheOptions<T, I>;
   readonly #nowMs: () => number;
   readonly #known: LRUCache<string, Known<T>>;
-  readonly #unknown: LRUCache<string, number>;
+  readonly #unknown: Refusals;
   readonly #underWay = new Map<string, Promise<Answer<T>>>();
   /** Counts `forget`s: what began to load before one is not kept after it. */
   #generation = 0;
@@ -40,15 +41,14 @@ export class LookupCache<T extends object, I> {
     this.#options = options;
     this.#nowMs = options.nowMs ?? Date.now;
     this.#known = new LRUCache({ max: options.maxKeys });
-    this.#unknown = new LRUCache({ max: options.maxKeys });
+    this.#unknown = new Refusals({ maxKeys: options.maxKeys, nowMs: this.#nowMs });
   }
 
   /** The value of a key, at once while it is fresh; else `input` is loaded. */
   get(key: string, input: I): Lookup<T> {
     const known = this.#known.get(key);
     if (known === undefined) {
-      const unknownUntilMs = this.#unknown.get(key);
-      if (unknownUntilMs !== undefined && this.#nowMs() < unknownUntilMs) return undefined;
+      if (this.#unknown.has(key)) return undefined;
     } else if (this.#nowMs() < known.freshUntilMs) {
       return known.value;
     }
@@ -95,7 +95,7 @@ export class LookupCache<T extends object, I> {
       this.#unknown.delete(key);
     } else {
       this.#known.delete(key);
-      if (loaded.freshUntilMs > this.#nowMs()) this.#unknown.set(key, loaded.freshUntilMs);
+      if (loaded.freshUntilMs > this.#nowMs()) this.#unknown.add(key, loaded.freshUntilMs);
     }
   }
 }

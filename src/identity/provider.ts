@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { Backoff, type BackoffOptions } from './backoff.ts';
+import { FairSlots, type FairSlotsOptions } from './fair-slots.ts';
 import type { IdentityObserver, ProviderName } from './observer.ts';
 
 /** Where what an identity source or a directory has to say goes. */
@@ -25,14 +26,25 @@ export interface ProviderAnswer {
 /** More than any key set or introspection answer needs. */
 const LONGEST_BODY_BYTES = 1_048_576;
 
-/** Calls under way at once: a flood of made-up tokens must not become a flood of calls. */
-const MOST_CALLS = 128;
+/**
+ * A flood of made-up tokens must not become a flood of calls, and the one who sends it may take neither all calls nor all
+ * places of those who wait. What is waiting holds a request each.
+ */
+const CALLS: FairSlotsOptions = { slots: 128, slotsPerHolder: 96, waiting: 4096, waitingPerHolder: 512 };
 
-/** Somebody who is asked over HTTP and may be down: with a deadline, a backoff, and no more calls than it can take. */
+/** One question. */
+export interface Question {
+  readonly url: string;
+  readonly init: RequestInit;
+  /** On whose account it is asked: all askers have the same share of the calls. */
+  readonly asker: string;
+}
+
+/** Asks somebody over HTTP who may be down: with a deadline, a backoff, and a bound of calls that all askers share. */
 export class Provider {
   readonly #options: ProviderOptions;
   readonly #backoff: Backoff;
-  #calls = 0;
+  readonly #calls = new FairSlots(CALLS);
 
   constructor(options: ProviderOptions) {
     this.#options = options;
@@ -45,20 +57,25 @@ export class Provider {
   }
 
   /**
-   * Never rejects: whatever goes wrong is 'unavailable', told in the log when it begins and when it ends.
+   * Never rejects: whatever goes wrong is 'unavailable', told in the log when it begins and when it ends. A question that finds
+   * no free call waits for one as long as an answer may take.
    *
    * @param check throws where the body of a 200 is of no use: the provider has failed then as well
    */
-  async ask(
-    url: string,
-    init: RequestInit = {},
-    check: (body: unknown) => void = () => {},
-  ): Promise<ProviderAnswer | 'unavailable'> {
-    if (this.#calls >= MOST_CALLS || !this.#backoff.take(performance.now())) return 'unavailable';
-    const startMs = performance.now();
-    this.#calls++;
+  async ask(question: Question, check: (body: unknown) => void): Promise<ProviderAnswer | 'unavailable'> {
+    if (this.#backoff.isWaiting(performance.now())) return 'unavailable';
+    if (!(await this.#calls.take(question.asker, this.#options.timeoutMs))) return 'unavailable';
     try {
-      const answer = await this.#call(url, init);
+      return this.#backoff.take(performance.now()) ? await this.#askNow(question, check) : 'unavailable';
+    } finally {
+      this.#calls.release(question.asker);
+    }
+  }
+
+  async #askNow(question: Question, check: (body: unknown) => void): Promise<ProviderAnswer | 'unavailable'> {
+    const startMs = performance.now();
+    try {
+      const answer = await this.#call(question);
       if (answer.status === 200) check(answer.body);
       this.#observe('answered', startMs);
       this.#succeeded();
@@ -67,12 +84,10 @@ export class Provider {
       this.#observe('failed', startMs);
       this.#failed(error);
       return 'unavailable';
-    } finally {
-      this.#calls--;
     }
   }
 
-  async #call(url: string, init: RequestInit): Promise<ProviderAnswer> {
+  async #call({ url, init }: Question): Promise<ProviderAnswer> {
     const { timeoutMs, statuses = [200] } = this.#options;
     const response = await fetch(url, {
       ...init,

@@ -45,7 +45,8 @@ async function tryKeys(settings: JwtSettings, url: string): Promise<Finding> {
 async function tryIntrospection(settings: IntrospectionSettings): Promise<Finding> {
   const name = `introspection ${settings.url}`;
   const seen = watch();
-  const { outcome } = await new IntrospectionVerifier({ ...settings, ...seen.reporting }).verify(madeUp());
+  const verifier = new IntrospectionVerifier({ ...settings, ...seen.reporting });
+  const { outcome } = await verifier.verify(madeUp(), ASKER);
   if (outcome === 'unavailable') return { name, outcome: 'failed', text: seen.reason() };
   return outcome === 'invalid'
     ? { name, outcome: 'ok', text: 'accepts the credentials, and refuses a made-up token' }
@@ -69,12 +70,15 @@ async function tryDirectory(settings: HttpDirectorySettings): Promise<Finding> {
   const name = `directory ${settings.url}`;
   const seen = watch();
   const noCache = { freshMs: 0, refusedMs: 0, outageMs: 0, maxAccounts: 1 };
-  const account = await new HttpDirectory({ ...settings, ...seen.reporting, ...noCache }).find(madeUp());
+  const directory = new HttpDirectory({ ...settings, ...seen.reporting, ...noCache });
+  const account = await directory.find(madeUp(), { id: ASKER });
   if (account === 'unavailable') return { name, outcome: 'failed', text: seen.reason() };
   return account === undefined
     ? { name, outcome: 'ok', text: 'answers, and does not know a made-up Account' }
     : { name, outcome: 'warning', text: 'knows an Account with a made-up id' };
 }
+
+const ASKER = 'weir check';
 
 function madeUp(): string {
   return `weir-check-${randomUUID()}`;

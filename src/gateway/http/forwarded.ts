@@ -23,13 +23,43 @@ export class TrustedProxies {
     if (this.#isEmpty) return false;
     let verdict = this.#verdicts.get(socket);
     if (verdict === undefined) {
-      const address = peerOf(socket);
-      const version = isIP(address);
-      verdict = version !== 0 && this.#ranges.check(address, version === 6 ? 'ipv6' : 'ipv4');
+      verdict = this.#includes(peerOf(socket));
       this.#verdicts.set(socket, verdict);
     }
     return verdict;
   }
+
+  /**
+   * The network that a client's request comes from: its IPv4 address, or the /64 of its IPv6 address, of which one client
+   * commonly has all addresses. Behind trusted proxies it is the last address in X-Forwarded-For that is not theirs:
+   * addresses before it are the client's own word.
+   */
+  clientOf({ headers, socket }: IncomingMessage): string {
+    const peer = peerOf(socket);
+    if (!this.has(socket)) return networkOf(peer);
+    const forwarded = [headers['x-forwarded-for'] ?? []].flat().join().split(',');
+    const client = forwarded.map((one) => one.trim()).findLast((one) => !this.#includes(one));
+    return networkOf(client === undefined || isIP(client) === 0 ? peer : client);
+  }
+
+  #includes(address: string): boolean {
+    const version = isIP(address);
+    return version !== 0 && this.#ranges.check(address, version === 6 ? 'ipv6' : 'ipv4');
+  }
+}
+
+function networkOf(address: string): string {
+  const ipv4 = withoutMapping(address);
+  if (isIP(ipv4) !== 6) return ipv4;
+  // A URL's host is the address in its shortest form (RFC 5952).
+  const { hostname } = new URL(`http://[${ipv4.split('%', 1)[0]}]`);
+  const [before = [], behind = []] = hostname.slice(1, -1).split('::').map(groupsOf);
+  const zeros = Array.from({ length: 8 - before.length - behind.length }, () => '0');
+  return [...before, ...zeros, ...behind].slice(0, 4).join(':');
+}
+
+function groupsOf(text: string): readonly string[] {
+  return text === '' ? [] : text.split(':');
 }
 
 /** Adds who the client is: what a trusted proxy says, with the proxy itself behind it, or else the peer alone. */
@@ -52,5 +82,9 @@ function single(value: string | string[] | undefined): string | undefined {
 
 /** An IPv4 peer of a dual-stack listener is written as IPv4. */
 function peerOf({ remoteAddress = 'unknown' }: Socket): string {
-  return remoteAddress.startsWith('::ffff:') ? remoteAddress.slice(7) : remoteAddress;
+  return withoutMapping(remoteAddress);
+}
+
+function withoutMapping(address: string): string {
+  return address.startsWith('::ffff:') ? address.slice(7) : address;
 }

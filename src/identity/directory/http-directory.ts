@@ -1,4 +1,4 @@
-import type { Account } from '../../domain/caller.ts';
+import type { Account, Principal } from '../../domain/caller.ts';
 import type { Directory, Lookup } from '../identity.ts';
 import { type Loaded, LookupCache } from '../lookup-cache.ts';
 import { Provider, type Reporting } from '../provider.ts';
@@ -17,6 +17,8 @@ export interface HttpDirectoryOptions extends Reporting {
 /** As an introspection provider's: see there. */
 const BACKOFF = { tolerated: 2, firstMs: 250, longestMs: 5000 };
 
+type Asker = Pick<Principal, 'id'>;
+
 /** What may stand in a path without becoming another one: no id is `.` or `..`, none holds a slash. */
 const ID = /^(?!\.{1,2}$)[\x21-\x7e]{1,256}$/;
 
@@ -24,14 +26,14 @@ const ID = /^(?!\.{1,2}$)[\x21-\x7e]{1,256}$/;
 export class HttpDirectory implements Directory {
   readonly #options: HttpDirectoryOptions;
   readonly #provider: Provider;
-  readonly #cache: LookupCache<Account, string>;
+  readonly #cache: LookupCache<Account, Asker>;
   readonly #init: RequestInit;
 
   constructor(options: HttpDirectoryOptions) {
     this.#options = options;
     this.#provider = new Provider({ ...options, name: 'directory', backoff: BACKOFF, statuses: [200, 404] });
     this.#cache = new LookupCache({
-      load: (account: string) => this.#load(account),
+      load: (asker: Asker, account) => this.#load(account, asker),
       maxKeys: options.maxAccounts,
     });
     const { token } = options;
@@ -43,13 +45,13 @@ export class HttpDirectory implements Directory {
     };
   }
 
-  find(account: string): Lookup<Account> {
-    return ID.test(account) ? this.#cache.get(account, account) : undefined;
+  find(account: string, asker: Asker): Lookup<Account> {
+    return ID.test(account) ? this.#cache.get(account, asker) : undefined;
   }
 
-  async #load(account: string): Promise<Loaded<Account>> {
+  async #load(account: string, { id }: Asker): Promise<Loaded<Account>> {
     const url = this.#options.url.replaceAll('{account}', () => encodeURIComponent(account));
-    const answer = await this.#provider.ask(url, this.#init, (body) => {
+    const answer = await this.#provider.ask({ url, init: this.#init, asker: id }, (body) => {
       if (!isAccount(body)) throw new Error('answered something that is no Account');
     });
     if (answer === 'unavailable') return 'unavailable';

@@ -86,9 +86,9 @@ export class RemoteKeys {
   }
 
   async #fetchNow(): Promise<void> {
+    const init = { headers: { Accept: 'application/jwk-set+json, application/json' } };
     const answer = await this.#provider.ask(
-      this.#options.url,
-      { headers: { Accept: 'application/jwk-set+json, application/json' } },
+      { url: this.#options.url, init, asker: 'the gateway' },
       (body) => {
         if (!isKeySet(body)) throw new Error('answered no key set');
       },

@@ -24,7 +24,7 @@ const issued = {
     { description: 'Names of the claims to read.', default: {}, additionalProperties: false },
   ),
   maxCachedTokens: Type.Integer({
-    description: 'Most tokens remembered.',
+    description: 'Most verified tokens remembered, and most refused ones.',
     default: 50_000,
     minimum: 1,
     maximum: 10_000_000,

@@ -1,0 +1,52 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { Refusals } from '../../../src/identity/refusals.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function refusalsOf(maxKeys: number): Refusals {
+  return new Refusals({ maxKeys, nowMs: Date.now });
+}
+
+it('a flood of made-up keys is remembered in no larger number than stated', () => {
+  const refusals = refusalsOf(100);
+  for (let index = 0; index < 10_000; index++) {
+    refusals.add(`key-${index}`, Date.now() + 10_000);
+    expect(refusals.size).toBeLessThanOrEqual(100);
+  }
+  expect([refusals.has('key-9899'), refusals.has('key-9900'), refusals.has('key-9999')]).toEqual([
+    false,
+    true,
+    true,
+  ]);
+});
+
+it('a refusal is kept no longer than stated, though nobody asks again', async () => {
+  const refusals = refusalsOf(100);
+  for (let index = 0; index < 60; index++) {
+    refusals.add(`key-${index}`, Date.now() + 10_000);
+    await vi.advanceTimersByTimeAsync(100);
+  }
+  expect(refusals.size).toBe(60);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(refusals.size).toBeLessThanOrEqual(10);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect([refusals.size, vi.getTimerCount()]).toEqual([0, 0]);
+});
+
+it('a key that is refused again is remembered from then on', async () => {
+  const refusals = refusalsOf(2);
+  refusals.add('a', Date.now() + 1_000);
+  refusals.add('b', Date.now() + 1_000);
+  refusals.add('a', Date.now() + 2_000);
+  refusals.add('c', Date.now() + 2_000);
+  expect([refusals.has('a'), refusals.has('b')]).toEqual([true, false]);
+  await vi.advanceTimersByTimeAsync(1_500);
+  expect(refusals.has('a')).toBe(true);
+  refusals.delete('a');
+  expect(refusals.has('a')).toBe(false);
+});
