@@ -1,3 +1,5 @@
+import { relative } from 'node:path';
+import { formatPlace, type Place } from '../config/problem.ts';
 import { maskUrls } from '../config/reader/mask.ts';
 
 /** Writes a line to standard output, without the credentials of the URLs in it. */
@@ -8,4 +10,11 @@ export function print(text: string): void {
 /** As `print`, to standard error. */
 export function printError(text: string): void {
   process.stderr.write(`${maskUrls(text)}\n`);
+}
+
+/** A place as a person at this prompt would write it: from the working folder where it lies below. */
+export function shownPlace(place: Place): string {
+  const fromHere = relative(process.cwd(), place.file);
+  const file = fromHere.startsWith('..') ? place.file : fromHere;
+  return formatPlace({ ...place, file });
 }

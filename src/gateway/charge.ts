@@ -1,11 +1,10 @@
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import type { Caller } from '../domain/caller.ts';
+import { US_PER_SECOND } from '../domain/clock.ts';
 import type { BucketState, Charge, Decision, Store } from '../store/store.ts';
 import type { Buckets, Plan, PlannedBucket } from './buckets.ts';
 import { Refusal } from './problems.ts';
 import type { Admitted, Charged, Operation } from './request-context.ts';
-
-const US_PER_SECOND = 1_000_000;
 
 /**
  * Spends the operation's points in every bucket of the caller, or in none. A store without an answer gives

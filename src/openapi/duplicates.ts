@@ -1,5 +1,5 @@
-import { formatPlace } from '../config/place.ts';
 import type { Problem } from '../config/problem.ts';
+import { formatPlace } from '../config/problem.ts';
 import type { ListedOperation } from './listed-operation.ts';
 
 /** Two operations that match the very same requests: no reader could tell which of the prices holds. */

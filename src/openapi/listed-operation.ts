@@ -1,5 +1,5 @@
 import type { PricedOperation } from '../config/files/costs.ts';
-import type { Place } from '../config/place.ts';
+import type { Place } from '../config/problem.ts';
 import type { RequestRules } from '../validation/rules.ts';
 
 /** The methods that spend points, and the buckets that they spend from (contract 8.1). */

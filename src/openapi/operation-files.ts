@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import type { Place } from '../config/place.ts';
+import type { Place } from '../config/problem.ts';
 import { ConfigError, formatPath, formatProblem, type Problem } from '../config/problem.ts';
 import { FileSource } from '../config/reader/file-source.ts';
 import { readText } from '../config/reader/read-text.ts';

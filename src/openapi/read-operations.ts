@@ -1,4 +1,4 @@
-import type { Place } from '../config/place.ts';
+import type { Place } from '../config/problem.ts';
 import { formatPath, type Problem } from '../config/problem.ts';
 import { isMapping } from '../config/reader/schema-node.ts';
 import { child, type Documents, type Node, problemAt } from './documents.ts';

@@ -2,6 +2,7 @@
  * Charges the requests of a log again, by other limits. The counting is the gateway's: its plans of buckets and its
  * memory store, with the time of the log as their clock.
  */
+import { US_PER_SECOND } from '../domain/clock.ts';
 import type { Limits } from '../domain/limits.ts';
 import { Buckets } from '../gateway/buckets.ts';
 import { MemoryStore } from '../store/memory-store.ts';
@@ -11,8 +12,6 @@ import type { BucketStats } from './measure/bucket-stats.ts';
 import { Series } from './measure/series.ts';
 import { bindPlan, type Payer, PayerBook } from './payers.ts';
 import { RetryQueue } from './retry-queue.ts';
-
-const US_PER_SECOND = 1_000_000;
 
 /**
  * What is assumed of clients that are refused. `none`: each line is a request of its own. `drop`: what the log's limits

@@ -4,7 +4,9 @@
  * call for that long: a flood of 429s costs Redis a few calls per second and bucket. It is exact: it never refuses what
  * Redis would admit. It binds one limit, window and cost; a changed limit asks Redis at once.
  */
+
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
+import { monotonicUs } from '../domain/clock.ts';
 import type { StoreObserver } from './observer.ts';
 import type { BucketCharge, BucketState, Charge, Decision, Store } from './store.ts';
 
@@ -127,8 +129,4 @@ function stateAt({ state, receivedUs }: Remembered, nowUs: number): BucketState 
     resetAfterUs: Math.max(0, state.resetAfterUs - agedUs),
     retryAfterUs: Math.max(0, state.retryAfterUs - agedUs),
   };
-}
-
-function monotonicUs(): number {
-  return Math.floor(performance.now() * 1000);
 }

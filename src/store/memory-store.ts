@@ -1,8 +1,7 @@
+import { monotonicUs, US_PER_SECOND } from '../domain/clock.ts';
 import { CoalescedLog } from './coalesced-log.ts';
 import { isValidCharge } from './dispatch/valid-charge.ts';
 import type { BucketCharge, BucketState, Charge, Decision, Store } from './store.ts';
-
-const US_PER_SECOND = 1_000_000;
 
 /** A bucket of the charge that is being decided. */
 interface Touched {
@@ -106,8 +105,4 @@ export class MemoryStore implements Store {
       if (log.isEmptyAt(nowUs)) this.#logs.delete(key);
     }
   }
-}
-
-function monotonicUs(): number {
-  return Math.floor(performance.now() * 1000);
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { reviewPrices } from '../../src/commands/prices/price-review.ts';
-import { formatPlace } from '../../src/config/place.ts';
+import { formatPlace } from '../../src/config/problem.ts';
 import { FieldErrors } from '../../src/domain/field-errors.ts';
 import type { ListedOperation } from '../../src/openapi/listed-operation.ts';
 import { checkPath } from '../../src/validation/path.ts';

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { request as requestHttp } from 'node:http';
 import { type RequestOptions, request as requestHttps } from 'node:https';
 import type { Settings } from '../../config/settings/settings.ts';
+import { tlsOptions } from '../../domain/tls-files.ts';
 import type { Finding } from './finding.ts';
 
 type UpstreamSettings = Settings['upstream'];
@@ -35,10 +35,7 @@ function ask({ url, tls }: Place): Promise<number> {
     agent: false,
     signal: AbortSignal.timeout(ANSWER_MS),
     rejectUnauthorized: tls?.verify ?? true,
-    ...(tls?.caFile === undefined ? {} : { ca: readFileSync(tls.caFile) }),
-    ...(tls?.certFile === undefined ? {} : { cert: readFileSync(tls.certFile) }),
-    ...(tls?.keyFile === undefined ? {} : { key: readFileSync(tls.keyFile) }),
-    ...(tls?.serverName === undefined ? {} : { servername: tls.serverName }),
+    ...tlsOptions(tls),
   };
   return new Promise((resolve, reject) => {
     const send = url.startsWith('https:') ? requestHttps : requestHttp;

@@ -1,9 +1,8 @@
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
 import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
 import { readConfiguration } from '../configuration.ts';
-import { print } from '../print.ts';
+import { print, shownPlace } from '../print.ts';
 import { type Explanation, explainRequest } from './explanation.ts';
-import { shownPlace } from './shown-place.ts';
 
 interface Options {
   readonly config: string;

@@ -1,8 +1,8 @@
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
 import { readConfiguration } from '../configuration.ts';
 import { CommandError } from '../failure.ts';
+import { shownPlace } from '../print.ts';
 import { type Remark, reviewPrices } from './price-review.ts';
-import { shownPlace } from './shown-place.ts';
 
 /** The forms in which the price list can be printed. */
 export const FORMATS = ['table', 'markdown', 'json'] as const;

@@ -1,8 +1,7 @@
 import { type BucketName, bucketsFor, OVERRIDE_SECTIONS } from '../../domain/buckets.ts';
 import type { Limits, Overrides } from '../../domain/limits.ts';
 import type { OperationKind } from '../../domain/operation.ts';
-import { formatPlace, type Place } from '../place.ts';
-import { formatPath, type Problem } from '../problem.ts';
+import { formatPath, formatPlace, type Place, type Problem } from '../problem.ts';
 
 /** What the check needs to know of an operation. */
 export interface PricedOperation {

@@ -1,13 +1,9 @@
 /** The connections to the services behind the gateway. */
-import { readFileSync } from 'node:fs';
 import { buildConnector, Pool } from 'undici';
+import { type TlsFiles, tlsOptions } from '../../domain/tls-files.ts';
 import { markStale } from './failures.ts';
 
-interface TlsSettings {
-  readonly caFile?: string;
-  readonly certFile?: string;
-  readonly keyFile?: string;
-  readonly serverName?: string;
+interface TlsSettings extends TlsFiles {
   readonly verify: boolean;
 }
 
@@ -115,10 +111,7 @@ function connectorOf(tls: TlsSettings | undefined, timeout: number): buildConnec
   const connect = buildConnector({
     timeout,
     rejectUnauthorized: tls?.verify ?? true,
-    ...(tls?.caFile === undefined ? {} : { ca: readFileSync(tls.caFile) }),
-    ...(tls?.certFile === undefined ? {} : { cert: readFileSync(tls.certFile) }),
-    ...(tls?.keyFile === undefined ? {} : { key: readFileSync(tls.keyFile) }),
-    ...(tls?.serverName === undefined ? {} : { servername: tls.serverName }),
+    ...tlsOptions(tls),
   });
   return (options, callback) =>
     connect(options, (...result) => {

@@ -1,10 +1,9 @@
+import { US_PER_SECOND } from '../../domain/clock.ts';
 import type { Entry } from '../input/entry.ts';
 import type { BucketStats } from '../measure/bucket-stats.ts';
 import { PayerBook } from '../payers.ts';
 import type { Retries } from '../replay.ts';
 import { Spool } from './spool.ts';
-
-const US_PER_SECOND = 1_000_000;
 
 /** What clients asked for according to a log: the requests of every bucket, whatever the limits. */
 export class Demand {

@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
-import type { ConnectionOptions } from 'node:tls';
 import type { RedisOptions } from 'ioredis';
+import { type TlsFiles, tlsOptions } from '../../domain/tls-files.ts';
 import './protected-mode.ts';
 
 /** ioredis types its constructors by `replyMapping`, which the scripts have no use for. */
@@ -11,16 +10,9 @@ export interface RemoteSettings {
   readonly deadlineMs: number;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  readonly tls?: TlsSettings | undefined;
+  readonly tls?: TlsFiles | undefined;
   /** RESP version, 3 unless told; a server that knows only 2 is spoken to in 2. */
   readonly protocol?: 2 | 3 | undefined;
-}
-
-export interface TlsSettings {
-  readonly caFile?: string | undefined;
-  readonly certFile?: string | undefined;
-  readonly keyFile?: string | undefined;
-  readonly serverName?: string | undefined;
 }
 
 /** A socket that owes an answer for this long is dead; so is an attempt to connect. */
@@ -63,14 +55,5 @@ export function accessOptions({ username, password, tls }: RemoteSettings): Conn
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
     ...(tls === undefined ? {} : { tls: tlsOptions(tls) }),
-  };
-}
-
-function tlsOptions({ caFile, certFile, keyFile, serverName }: TlsSettings): ConnectionOptions {
-  return {
-    ...(caFile === undefined ? {} : { ca: readFileSync(caFile) }),
-    ...(certFile === undefined ? {} : { cert: readFileSync(certFile) }),
-    ...(keyFile === undefined ? {} : { key: readFileSync(keyFile) }),
-    ...(serverName === undefined ? {} : { servername: serverName }),
   };
 }

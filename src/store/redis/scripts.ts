@@ -1,9 +1,9 @@
 import type { Cluster, Redis } from 'ioredis';
+import { US_PER_SECOND } from '../../domain/clock.ts';
 import type { BucketState, Charge, Decision } from '../store.ts';
 import { reasonOf } from './failures.ts';
 import { bulkNumber, bulkString, isUnknown, Script, ScriptCall } from './script-call.ts';
 
-const US_PER_SECOND = 1_000_000;
 /** A key outlives its window by half: more than the slot that its newest entry may still grow for. */
 const LIFE_MS_PER_WINDOW_SECOND = 1500;
 /** The script reads Redis TIME when it is given no other time. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { formatPlace } from '../../../src/config/place.ts';
+import { formatPlace } from '../../../src/config/problem.ts';
 import { type ApiFolder, apiFolder, openapi } from '../../fixtures/api-files.ts';
 
 let folder: ApiFolder;
