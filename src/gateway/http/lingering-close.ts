@@ -6,7 +6,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { hasBody } from './inspect.ts';
-import { responseOf, resumeReading } from './node-internals.ts';
+import { onLastResponseSent, responseOf, resumeReading } from './node-internals.ts';
 
 /** Enough for a response to arrive; short enough that a client that goes on sending costs little. */
 const LINGER_MS = 1_000;
@@ -24,8 +24,7 @@ export function isClosing(socket: Socket): boolean {
 /** Closes the connection once the response that is about to be written has gone out. */
 export function closeAfterResponse({ socket }: IncomingMessage): void {
   closing.add(socket);
-  // Node calls it when a response with `Connection: close` has been written.
-  socket.destroySoon = () => linger(socket);
+  onLastResponseSent(socket, () => linger(socket));
 }
 
 /** Lets a response that may have begun go out as the last of its connection. */

@@ -47,6 +47,11 @@ export function resumeReading(socket: ServedSocket): void {
   socket.resume();
 }
 
+/** Calls `close` in place of Node's own closing, once a response with `Connection: close` has been written. */
+export function onLastResponseSent(socket: Socket, close: () => void): void {
+  socket.destroySoon = close;
+}
+
 /** How many bytes the system has taken for the client; undefined when none are waiting for it. */
 export function sentWhileWaiting({ _handle: handle, writableLength }: ServedSocket): number | undefined {
   if (!handle || (handle.writeQueueSize === 0 && writableLength === 0)) return undefined;
