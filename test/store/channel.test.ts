@@ -1,8 +1,10 @@
+import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { type Channel, listen, type RemoteStoreSettings } from '../../src/store/redis/channel.ts';
 import { openRecord } from '../../src/store/redis/record.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';
 import { startSentinel } from '../fixtures/redis-sentinel.ts';
+import { startRedisServer } from '../fixtures/redis-server.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 
 const DEADLINE_MS = 5000;
@@ -109,4 +111,27 @@ describe.each(TOPOLOGIES)('a channel of $kind', ({ start }) => {
     await publish(settings, name, 'for us', Date.now() + 60_000);
     await vi.waitFor(() => expect([...heard]).toEqual(['for us']), SOON);
   });
+});
+
+it('a Redis that refuses its listener is named with its own words, and once it accepts, everything arrives', async () => {
+  const redis = await startRedisServer({ args: ['--requirepass', 'right'] });
+  const problems: (string | undefined)[] = [];
+  let isConnected: boolean | undefined;
+  const channel = listen({ kind: 'redis', url: redis.url, deadlineMs: DEADLINE_MS }, 'refused', {
+    message() {},
+    connected(is, problem) {
+      isConnected = is;
+      if (!is) problems.push(problem);
+    },
+  });
+  try {
+    await vi.waitFor(() => expect(problems).toEqual([expect.stringContaining('NOAUTH')]), SOON);
+    const client = new Redis(redis.url, { password: 'right' });
+    await client.config('SET', 'requirepass', '');
+    client.disconnect();
+    await vi.waitFor(() => expect(isConnected).toBe(true), SOON);
+  } finally {
+    channel.close();
+    await redis.stop();
+  }
 });

@@ -1,3 +1,4 @@
+import { type StoreObserver, silentObserver } from '../observer.ts';
 import type { ClusterSettings } from './cluster.ts';
 import type { RedisConnection, SentinelSettings, SingleSettings } from './connection.ts';
 import { MessageRecord, openAnyLink, type RecordedMessage } from './record.ts';
@@ -49,6 +50,8 @@ class Listening implements Channel {
   #heardAll: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
   #isConnected: boolean | undefined;
+  /** Why Redis could not be reached, since the last look that succeeded. */
+  #problem: string | undefined;
   readonly #openedMs = performance.now();
   #isClosed = false;
 
@@ -58,9 +61,18 @@ class Listening implements Channel {
     this.heard = new Promise((resolve) => {
       this.#heardAll = resolve;
     });
-    const events = { ready: () => this.#lookIn(0), lost: () => this.#connected(false) };
-    this.#subscriber = openAnyLink(settings, events);
-    this.#reader = openAnyLink(settings, events);
+    const events = {
+      ready: () => this.#lookIn(0),
+      lost: () => this.#connected(false, this.#problem ?? 'the connection was lost'),
+    };
+    const observer: StoreObserver = {
+      ...silentObserver,
+      connectionFailed: (_reason, message) => {
+        this.#problem = message;
+      },
+    };
+    this.#subscriber = openAnyLink(settings, events, observer);
+    this.#reader = openAnyLink(settings, events, observer);
     this.#subscriber.client.on('message', (channel: string, text: string) => {
       if (channel === name) listener.message(text);
     });
@@ -87,12 +99,13 @@ class Listening implements Channel {
       const record = new MessageRecord(this.#reader.client, this.#name);
       const held = await record.read();
       for (const text of held) this.#listener.message(text);
+      this.#problem = undefined;
       this.#connected(true);
       this.#heardAll();
       await this.#restore(record, held);
       this.#lookIn(LOOK_MS);
     } catch (error) {
-      this.#connected(false, error instanceof Error ? error.message : String(error));
+      this.#connected(false, this.#problem ?? (error instanceof Error ? error.message : String(error)));
       this.#lookIn(RETRY_MS);
     }
   }
