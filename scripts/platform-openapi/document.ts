@@ -25,6 +25,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Search: 'Live searches and frozen result sets.',
   Webhooks: 'Subscriptions to events and the log of their deliveries.',
   Events: 'What a subscriber receives.',
+  Reference: 'This document.',
 };
 
 /** src/platform/openapi.yaml: what the catalog says, operations.yaml and components.yaml. */

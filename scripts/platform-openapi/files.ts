@@ -14,6 +14,8 @@ export interface OperationSpec {
   /** Points; 1 without it. */
   readonly cost?: number;
   readonly personOnly?: boolean;
+  /** Needs no caller: the media type that it answers with. */
+  readonly publicType?: string;
   /** Names in `components.parameters`. */
   readonly query?: readonly string[];
   /** Names in `components.schemas`. */

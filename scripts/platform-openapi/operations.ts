@@ -16,6 +16,7 @@ const REFUSALS: Readonly<Record<number, string>> = {
 
 /** One operation of `paths`. */
 export function toOperation(spec: OperationSpec): Json {
+  if (spec.publicType !== undefined) return publicOperation(spec, spec.publicType);
   const isWrite = IS_WRITE[spec.method];
   const parameters = [
     'serviceAccount',
@@ -37,6 +38,21 @@ export function toOperation(spec: OperationSpec): Json {
       ...Object.fromEntries(
         refusalsOf(spec).map((status) => [status, refTo('responses', REFUSALS[status] ?? '')]),
       ),
+    },
+  };
+}
+
+/** Served to anybody, and the same for everybody. */
+function publicOperation({ id, tag, summary }: OperationSpec, type: string): Json {
+  const content = { [type]: { schema: { type: 'string' } } };
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    security: [],
+    responses: {
+      200: { description: 'The file.', headers: headerRefs(), content },
+      ...Object.fromEntries([429, 503].map((status) => [status, refTo('responses', REFUSALS[status] ?? '')])),
     },
   };
 }

@@ -17,6 +17,7 @@ import type { Services } from './handlers/services.ts';
 import { subscriptionHandlers } from './handlers/subscriptions.ts';
 import { triggerHandlers } from './handlers/triggers.ts';
 import { buildApp } from './http/app.ts';
+import { serveReference } from './http/reference.ts';
 import { type Jobs, openJobs } from './jobs/queue.ts';
 import { createTokenSealer } from './lists/token.ts';
 import { BULK_DISMISS, bulkDismissWork } from './operations/bulk-dismiss.ts';
@@ -73,6 +74,7 @@ async function serve(settings: PlatformSettings, database: OpenDatabase): Promis
       deliveries.wake();
     });
     serveKeyOwners(app, db);
+    serveReference(app);
     logError = (error) => app.log.error({ err: error }, 'background work failed');
     const url = await app.listen({ host: settings.host, port: settings.port });
     return {

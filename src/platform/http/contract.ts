@@ -29,7 +29,8 @@ export function loadContract(): ContractOperation[] {
   return Object.entries(document.paths as Json).flatMap(([path, item]) =>
     METHODS.flatMap((method) => {
       const operation = (item as Json)[method] as Json | undefined;
-      if (!operation) return [];
+      // What needs no caller is not an operation on anybody's data: it is served apart.
+      if (!operation || isPublic(operation)) return [];
       const parameters = [...listOf((item as Json).parameters), ...listOf(operation.parameters)];
       const schema = toSchema(
         parameters.map((parameter) => resolve(document, parameter) as Json),
@@ -43,6 +44,10 @@ export function loadContract(): ContractOperation[] {
       };
     }),
   );
+}
+
+function isPublic({ security }: Json): boolean {
+  return Array.isArray(security) && security.length === 0;
 }
 
 function toSchema(parameters: readonly Json[], requestBody: Json): ContractOperation['schema'] {
