@@ -1,6 +1,6 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { identitiesSchema } from '../src/config/files/identities-schema.ts';
-import { limitsSchema } from '../src/config/limits/schema.ts';
+import { limitsSchema } from '../src/config/files/limits/schema.ts';
 import { asNode, kindOf, type SchemaNode } from '../src/config/reader/schema-node.ts';
 import { settingsSchema } from '../src/config/settings/settings.ts';
 import { storeSchema } from '../src/config/settings/store.ts';

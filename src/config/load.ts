@@ -1,7 +1,7 @@
 import type { JSONWebKeySet } from 'jose';
 import { type Identities, parseIdentities } from './files/identities.ts';
 import { parseKeyFile } from './files/key-file.ts';
-import { LimitsFiles } from './limits/files.ts';
+import { LimitsFiles } from './files/limits/files.ts';
 import { ConfigError, type Problem } from './problem.ts';
 import type { Environment } from './reader/environment.ts';
 import type { FileSource } from './reader/file-source.ts';

@@ -1,7 +1,7 @@
 import { DenialCache } from './denial-cache.ts';
 import { MemoryStore } from './memory-store.ts';
 import { type StoreObserver, silentObserver } from './observer.ts';
-import { type ClusterSettings, openClusterLink } from './redis/cluster.ts';
+import { type ClusterSettings, openClusterConnection } from './redis/cluster.ts';
 import {
   type ConnectionEvents,
   openConnection,
@@ -22,7 +22,7 @@ export function openStore(settings: StoreSettings, observer: StoreObserver = sil
   if (settings.kind === 'memory') return new MemoryStore();
   const open = (events: ConnectionEvents) =>
     settings.kind === 'cluster'
-      ? openClusterLink(settings, observer, events)
+      ? openClusterConnection(settings, observer, events)
       : openConnection(settings, observer, events);
   const store = new RedisStore(open, settings.deadlineMs, observer, () => denials.forget());
   const denials = new DenialCache(store, observer);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it, vi } from 'vitest';
-import { parseLimits } from '../../src/config/limits/parse.ts';
+import { parseLimits } from '../../src/config/files/limits/parse.ts';
 import type { Caller } from '../../src/domain/caller.ts';
 import { Buckets } from '../../src/gateway/buckets.ts';
 import { charge } from '../../src/gateway/charge.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { parseLimits } from '../../src/config/limits/parse.ts';
+import { parseLimits } from '../../src/config/files/limits/parse.ts';
 import type { Entry } from '../../src/replay/input/entry.ts';
 import { Replay } from '../../src/replay/replay.ts';
 import { Demand } from '../../src/replay/suggest/demand.ts';

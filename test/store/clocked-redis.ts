@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isValidCharge } from '../../src/store/dispatch/valid-charge.ts';
 import { silentObserver } from '../../src/store/observer.ts';
 import type { StoreSettings } from '../../src/store/open.ts';
-import { openClusterLink } from '../../src/store/redis/cluster.ts';
+import { openClusterConnection } from '../../src/store/redis/cluster.ts';
 import { openConnection } from '../../src/store/redis/connection.ts';
 import type { RedisClient } from '../../src/store/redis/scripts.ts';
 import type { Charge, Decision } from '../../src/store/store.ts';
@@ -20,7 +20,7 @@ export async function openClockedRedis(
   const events = { ready() {}, lost() {} };
   const { client, groupOf, close } =
     settings.kind === 'cluster'
-      ? openClusterLink(settings, silentObserver, events)
+      ? openClusterConnection(settings, silentObserver, events)
       : openConnection(settings, silentObserver, events);
   const decide = async (charge: Charge, isSpending: boolean, nowUs: number): Promise<Decision> => {
     if (!isValidCharge(charge)) return INVALID;

@@ -1,6 +1,6 @@
 import { checkCosts } from '../../config/files/costs.ts';
-import { LimitsFiles } from '../../config/limits/files.ts';
-import { parseLimits } from '../../config/limits/parse.ts';
+import { LimitsFiles } from '../../config/files/limits/files.ts';
+import { parseLimits } from '../../config/files/limits/parse.ts';
 import { readSettings } from '../../config/load.ts';
 import { ConfigError, formatProblem } from '../../config/problem.ts';
 import type { Limits } from '../../domain/limits.ts';

@@ -18,18 +18,21 @@ export interface RemoteKeysOptions extends Reporting {
   readonly nowMs?: () => number;
 }
 
-/** Thrown in place of a key: whether the token is signed with a good one cannot be told now. */
+/** Thrown in place of a key while it is unknown whether the issuer has it. */
 export class KeysUnavailable extends Error {}
 
-/** Keys are fetched anew in the background this often, so that a new one is there before tokens need it. */
+/** Keys are refreshed in the background this often, so that a new key is known before tokens are signed with it. */
 const REFRESH_MS = 300_000;
 
-/** From the first failure on: the last good keys go on meanwhile, so there is no hurry. */
+/** From the first failure: the last good keys stay in use, so there is no hurry. */
 const BACKOFF = { tolerated: 0, firstMs: 500, longestMs: 15_000 };
 
 /**
- * An issuer's keys, over HTTP. Fetched once however many tokens wait for them; for unknown keys no more often than the
- * cooldown allows; while the issuer is down the last good ones stay in force. Nothing in a token names another place.
+ * An issuer's keys, fetched over HTTP. Tokens that arrive together share one fetch; unknown keys cause a fetch at most once per
+ * cooldown; while the issuer is down, the last good keys stay in use. No token can name another address.
+ *
+ * jose's `createRemoteJWKSet` does not fit: the request that finds the keys stale waits for the refresh and fails with it,
+ * and there is no back-off.
  */
 export class RemoteKeys {
   readonly #options: RemoteKeysOptions;

@@ -14,7 +14,7 @@ export interface ClusterSettings extends RemoteSettings {
 }
 
 /** A Redis Cluster, found through some of its nodes. A dead master degrades its own slots and no others. */
-export function openClusterLink(
+export function openClusterConnection(
   settings: ClusterSettings,
   observer: StoreObserver,
   events: ConnectionEvents,

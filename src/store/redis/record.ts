@@ -4,7 +4,7 @@
  */
 import { type StoreObserver, silentObserver } from '../observer.ts';
 import type { RemoteStoreSettings } from './channel.ts';
-import { openClusterLink } from './cluster.ts';
+import { openClusterConnection } from './cluster.ts';
 import { type ConnectionEvents, openConnection, type RedisConnection } from './connection.ts';
 import type { RedisClient } from './scripts.ts';
 
@@ -57,7 +57,7 @@ export function openAnyLink(
   observer: StoreObserver = silentObserver,
 ): RedisConnection {
   return settings.kind === 'cluster'
-    ? openClusterLink(settings, observer, events)
+    ? openClusterConnection(settings, observer, events)
     : openConnection(settings, observer, events);
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { checkCosts } from '../../../src/config/files/costs.ts';
-import { parseLimits } from '../../../src/config/limits/parse.ts';
+import { parseLimits } from '../../../src/config/files/limits/parse.ts';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
 import type { BucketName } from '../../../src/domain/buckets.ts';
 import { limitInForce } from '../../../src/domain/limits.ts';

@@ -1,7 +1,7 @@
 import { MessageChannel } from 'node:worker_threads';
 import { describe, expect, test } from 'vitest';
-import { parseLimits, parseOverrides } from '../../../../src/config/limits/parse.ts';
-import { type Job, receiveParsed, sendParsed } from '../../../../src/config/limits/parse-thread.ts';
+import { parseLimits, parseOverrides } from '../../../../src/config/files/limits/parse.ts';
+import { type Job, receiveParsed, sendParsed } from '../../../../src/config/files/limits/parse-thread.ts';
 import { ConfigError } from '../../../../src/config/problem.ts';
 
 /** As built: from source there is no thread to parse in. */
@@ -56,7 +56,7 @@ describe('the thread', () => {
   test('parses one large file after another, an invalid one included', async () => {
     const { parseFile } = (await import(
       BUILT
-    )) as typeof import('../../../../src/config/limits/parse-thread.ts');
+    )) as typeof import('../../../../src/config/files/limits/parse-thread.ts');
     const text = manyAccounts(5_000);
     const jobs = [text, `${text}\nother: 1`, text].map((one) => ({
       kind: 'overrides' as const,

@@ -1,5 +1,5 @@
 import { type TProperties, Type } from 'typebox';
-import { BUCKETS, type BucketDefinition, type OverrideSection } from '../../domain/buckets.ts';
+import { BUCKETS, type BucketDefinition, type OverrideSection } from '../../../domain/buckets.ts';
 
 const MOST_POINTS = 1_000_000_000;
 const numberOfPoints = `a whole number from 1 to ${MOST_POINTS}`;

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import type { Limits, OverrideMaps, Overrides } from '../../domain/limits.ts';
-import { ConfigError, formatPath, type Problem } from '../problem.ts';
-import { FileSource } from '../reader/file-source.ts';
+import type { Limits, OverrideMaps, Overrides } from '../../../domain/limits.ts';
+import { ConfigError, formatPath, type Problem } from '../../problem.ts';
+import { FileSource } from '../../reader/file-source.ts';
 import { type Parsed, parseFile } from './parse-thread.ts';
 
 /** A file as it was read last. */

@@ -1,10 +1,10 @@
 import type { Static } from 'typebox';
-import type { BucketName } from '../../domain/buckets.ts';
-import type { GivenLimit, Limits, OverrideMaps, Overrides } from '../../domain/limits.ts';
-import { ConfigError } from '../problem.ts';
-import type { Finding } from '../reader/check.ts';
-import { parse } from '../reader/parse.ts';
-import { endOf } from '../reader/until.ts';
+import type { BucketName } from '../../../domain/buckets.ts';
+import type { GivenLimit, Limits, OverrideMaps, Overrides } from '../../../domain/limits.ts';
+import { ConfigError } from '../../problem.ts';
+import type { Finding } from '../../reader/check.ts';
+import { parse } from '../../reader/parse.ts';
+import { endOf } from '../../reader/until.ts';
 import { limitsSchema, overridesSchema } from './schema.ts';
 
 /** limits.yaml as the gateway uses it. Throws a ConfigError that carries every problem. */

@@ -10,9 +10,9 @@ import {
   Worker,
   workerData,
 } from 'node:worker_threads';
-import { OVERRIDE_SECTIONS, type OverrideSection } from '../../domain/buckets.ts';
-import type { Limits, OverrideMaps, Overrides } from '../../domain/limits.ts';
-import { ConfigError, type Problem } from '../problem.ts';
+import { OVERRIDE_SECTIONS, type OverrideSection } from '../../../domain/buckets.ts';
+import type { Limits, OverrideMaps, Overrides } from '../../../domain/limits.ts';
+import { ConfigError, type Problem } from '../../problem.ts';
 import { parseLimits, parseOverrides } from './parse.ts';
 
 /** One file of limits to parse. */
