@@ -4,6 +4,8 @@ import { MemoryStore } from '../../src/store/memory-store.ts';
 export interface GeneratedLog {
   readonly lines: number;
   readonly accounts: number;
+  /** Each Account belongs to one of them. */
+  readonly organizations: number;
   readonly startMs: number;
   readonly spanMs: number;
   readonly random: () => number;
@@ -39,18 +41,22 @@ const OPERATIONS = [
 /** Shares of the traffic, in the order of OPERATIONS. */
 const SHARES = [0.5, 0.75, 0.85, 0.98, 1];
 
-/** Yields lines in the order of their writing. */
+const LABEL = 'This log is generated: no client sent any of its requests.';
+
+/** Yields lines in the order of their writing; before the requests, one that says that they are made up. */
 export function* linesOf(log: GeneratedLog): Generator<string> {
   const { lines, accounts, startMs, spanMs, random } = log;
+  yield `${JSON.stringify({ level: 30, time: startMs, msg: LABEL })}\n`;
   const gateway = createGateway(log.limit);
   let written = 0;
   while (written < lines) {
     const account = Math.floor(accounts * random() ** 3);
     // A burst keeps its Account; most requests come alone.
+    const atMs = startMs + dayTime(written / lines) * spanMs;
     const burst = random() < 0.02 ? 5 + Math.floor(random() * 40) : 1;
     for (let index = 0; index < burst && written < lines; index++) {
-      const chargedMs = startMs + dayTime(written / lines) * spanMs + index * random();
-      yield `${JSON.stringify(lineOf(written, account, chargedMs, random, gateway))}\n`;
+      const chargedMs = atMs + index * random();
+      yield `${JSON.stringify(lineOf(log, written, account, chargedMs, gateway))}\n`;
       written += 1;
     }
   }
@@ -74,10 +80,10 @@ function dayTime(share: number): number {
 }
 
 function lineOf(
+  { random, organizations }: GeneratedLog,
   number: number,
   account: number,
   chargedMs: number,
-  random: () => number,
   gateway: MadeUpGateway,
 ): object {
   const drawn = random();
@@ -95,9 +101,9 @@ function lineOf(
     method,
     path,
     operation,
-    account: `acct_${account}`,
-    organization: `org_${account % 200}`,
-    principal: `svc_${account}`,
+    account: `acct_${account + 1}`,
+    organization: `org_${(account % organizations) + 1}`,
+    principal: `svc_${account + 1}`,
     kind,
     cost,
     chargedAtUs,

@@ -6,6 +6,7 @@ import { CommandError } from './failure.ts';
 import { closeOnSignal, runGateway } from './run.ts';
 
 const CONFIG = fileURLToPath(new URL('../demo/weir.yaml', import.meta.url));
+const LOG = fileURLToPath(new URL('../demo/generated-access.log.gz', import.meta.url));
 
 /** `weir demo`: the gateway in this process, the platform in another, everything embedded. */
 export async function demo(): Promise<void> {
@@ -63,6 +64,9 @@ Try it:
   curl -s -X POST -H 'Authorization: Bearer demo-person' -H 'Content-Type: application/json' -d '{"name":"CI","principalId":"svc_1"}' ${url}/v3/platform/api-keys
   curl -i -H 'Authorization: Bearer <key>' ${url}/v3/payments/payees
   curl -i -X POST -H 'Authorization: Bearer demo-person' ${url}/v3/platform/api-keys/<id>/revoke
+
+  # which limits would have been enough for a day of (generated) traffic?
+  node ${process.argv[1]} replay ${LOG} --suggest 0.1%
 
 Metrics: ${adminUrl}/metrics. Ctrl-C stops everything.
 
