@@ -56,10 +56,11 @@ export function planBody(rules: BodyRules, headers: IncomingHttpHeaders, errors:
 
 /**
  * Whether all charsets that a JSON media type names are UTF-8, in which the body is judged: JSON has no other (RFC 8259
- * section 8.1). Readers differ on a parameter that is not written as RFC 9110 wants it, so it counts as another charset.
+ * section 8.1). Readers differ on what is not written as RFC 9110 wants it, and some look for `charset` anywhere, so all else
+ * that has the word counts as another charset.
  */
 function isUtf8(contentType: string): boolean {
-  const charsets = contentType.split(';').filter((parameter) => /^[\s"]*charset/i.test(parameter));
+  const charsets = contentType.split(';').filter((part, index) => index > 0 && /charset/i.test(part));
   return charsets.every((parameter) => /^[ \t]*charset=(?:utf-?8|"utf-?8")[ \t]*$/i.test(parameter));
 }
 

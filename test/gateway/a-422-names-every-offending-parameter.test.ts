@@ -162,6 +162,8 @@ describe('what is validated', () => {
     'v=1;charset=utf-16',
     'v="a;charset=utf-16"',
     'boundary=x; charset=utf-16; q=1',
+    'profile="x" charset=utf-16',
+    'profile=x,charset=utf-16',
   ])(
     'JSON with %s is not judged as UTF-8 and then read as something else: it is refused',
     async (parameters) => {

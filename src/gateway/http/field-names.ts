@@ -38,43 +38,16 @@ const NOT_SENT_UPSTREAM: ReadonlySet<string> = new Set([
   'x-principal-type',
 ]);
 
-/** Names, without separators, by which frameworks run another path than the request line's, which was priced. */
-const PATH_OVERRIDES: ReadonlySet<string> = new Set([
-  // gunicorn takes its PATH_INFO from the first two.
-  'pathinfo',
-  'scriptname',
-  'origpathinfo',
-  'requesturi',
-  'requesturl',
-  'unencodedurl',
-  'xenvoyoriginalpath',
-  'xoriginalpath',
-  'xoriginaluri',
-  'xoriginalurl',
-  'xoverridepath',
-  'xoverrideuri',
-  'xoverrideurl',
-  'xrequesturi',
-  'xrequesturl',
-  'xrewritepath',
-  'xrewriteuri',
-  'xrewriteurl',
-  'xwawsunencodedurl',
-]);
+/**
+ * Names, without separators, by which frameworks run another path than the request line's, which was priced: `X-Original-URL`,
+ * `X-Rewrite-URI`, Traefik's `X-Replaced-Path` and the like, and what gunicorn takes its PATH_INFO from.
+ */
+const PATH_OVERRIDE =
+  /(?:original|override|replaced|rewrite|rewritten|unencoded)(?:path|uri|url)$|^x?request(?:uri|url)$|^(?:orig)?pathinfo$|^scriptname$/;
 
-/** Names, without separators, by which frameworks run another method. */
-const METHOD_OVERRIDES: ReadonlySet<string> = new Set([
-  'httpmethodoverride',
-  'methodoverride',
-  'xhttpmethod',
-  'xhttpmethodoverride',
-  'xhttpoverridemethod',
-  'xmethodoverride',
-  'xoriginalmethod',
-  'xoverridemethod',
-  'xrequestmethod',
-  'xrewritemethod',
-]);
+/** Names, without separators, by which frameworks run another method: `X-HTTP-Method-Override`, `X-Original-Method`. */
+const METHOD_OVERRIDE =
+  /(?:method|verb)overrides?$|^x?(?:original|httpoverride|override|rewrite|tunnel|tunneled)(?:method|verb)$|^x(?:http|request)(?:method|verb)$/;
 
 /** Fields that the gateway or its upstream reads: no Connection header can remove them. */
 export const NOT_NOMINATED: ReadonlySet<string> = new Set([
@@ -142,8 +115,8 @@ function computeRule(name: string): FieldRule {
 /** @param isAlias whether the name as sent has other characters than its folded form */
 function actionFor(folded: string, isAlias: boolean): FieldRule['action'] {
   const letters = folded.replaceAll('-', '');
-  if (METHOD_OVERRIDES.has(letters)) return 'refuse';
-  if (PATH_OVERRIDES.has(letters) || NOT_SENT_UPSTREAM.has(folded)) return 'drop';
+  if (METHOD_OVERRIDE.test(letters)) return 'refuse';
+  if (PATH_OVERRIDE.test(letters) || NOT_SENT_UPSTREAM.has(folded)) return 'drop';
   if (isAlias && NOT_NOMINATED.has(folded)) return 'drop';
   if (folded !== 'forwarded' && folded !== 'x-real-ip' && !folded.startsWith('x-forwarded-'))
     return 'forward';

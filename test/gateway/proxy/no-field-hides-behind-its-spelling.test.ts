@@ -38,6 +38,9 @@ const METHOD_NAMES = [
   'X-MethodOverride',
   'X-Original-Method',
   'HTTP-Method-Override',
+  'X-HTTP-Verb',
+  'X-HTTP-Verb-Override',
+  'X-GData-HTTP-Method-Override',
 ];
 const PATH_NAMES = [
   'X-Original-URL',
@@ -47,6 +50,10 @@ const PATH_NAMES = [
   'X-Override-URL',
   'X-Override-URI',
   'X-Original-Path',
+  'X-Envoy-Original-Path',
+  'X-MS-Original-URL',
+  'X-Replaced-Path',
+  'X-WAWS-Unencoded-URL',
   'Script-Name',
   'Path-Info',
   'Request-URI',
@@ -153,6 +160,16 @@ describe('however its separators are written', () => {
     }
     expect(upstream.seen).toHaveLength(before);
   });
+});
+
+it.each([
+  'Access-Control-Request-Method',
+  'X-Original-File-Path',
+  'X-Payment-Method',
+  'X-Request-Path-Count',
+])('%s is no override and reaches the upstream', async (name) => {
+  expect((await send(`${name}: GET`)).statuses).toEqual([200]);
+  expect(seenAs(name)).toEqual(['GET']);
 });
 
 it('a field that Connection nominates stays behind under each of its spellings, and none of those that are read', async () => {
