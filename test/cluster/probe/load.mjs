@@ -23,10 +23,14 @@ function send() {
     const mode = response.headers['service-ratelimit-mode'];
     const status = `${response.statusCode}${mode === undefined ? '' : ` ${mode}`}`;
     statuses[status] = (statuses[status] ?? 0) + 1;
-    response.resume();
+    let text = '';
+    response.setEncoding('utf8');
+    response.on('data', (chunk) => {
+      text += chunk;
+    });
     response.once('close', () => {
       open--;
-      if (response.statusCode >= 500 || !response.complete) failed(status, atMs);
+      if (response.statusCode >= 500 || !response.complete) failed(`${status} ${text}`, atMs);
     });
   });
   request.once('timeout', () => request.destroy(new Error('no answer for 10 s')));
