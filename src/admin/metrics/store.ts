@@ -10,7 +10,7 @@ export function storeMetrics(registry: Registry): StoreObserver {
   const registers = [registry];
   const remembered = new Tally(registry, {
     name: 'weir_denials_remembered_total',
-    help: 'DenialCache answered from memory, without a store call.',
+    help: 'Denials answered from memory, without a store call.',
     labelNames: [],
   });
   const failures = new Counter({
