@@ -6,6 +6,7 @@ import { isAbandoned } from './http/lingering-close.ts';
 import type { Stalls } from './http/stalls.ts';
 import type { Upgrades } from './http/upgrades.ts';
 import type { RequestContext } from './request-context.ts';
+import type { UpstreamRequest } from './upstream/http1/request.ts';
 import { Relay } from './upstream/relay.ts';
 import { TunnelRelay } from './upstream/tunnel.ts';
 import { UploadBody } from './upstream/upload-body.ts';
@@ -36,19 +37,34 @@ export function forward(
   }
   const { target } = context;
   if (target === undefined) throw new TypeError('forward needs a normalised target');
-  const options = {
-    path: upstream.basePath + target.path + target.search,
+  const outgoing = {
     method: context.method,
-    headers: upstreamFields(request, context, trusted.has(request.socket)),
-    body: context.body ?? (hasBody(request) ? new UploadBody(request, response, maxBodyBytes) : null),
+    target: upstream.basePath + target.path + target.search,
+    fields: upstreamFields(request, context, trusted.has(request.socket)),
+    ...bodyOf(request, response, context, maxBodyBytes),
   };
   const head = upgrades.headOf(request);
-  if (head === undefined) new Relay(upstream, options, response, context, baseUrl).start();
-  else
-    new TunnelRelay(upstream, { ...options, upgrade: 'websocket' }, response, context, baseUrl, {
-      head,
-      stalls,
-    }).start();
+  const relay =
+    head === undefined
+      ? new Relay(upstream, outgoing, response, context, baseUrl)
+      : new TunnelRelay(upstream, outgoing, response, context, baseUrl, { head, stalls });
+  relay.start();
+}
+
+/** The body to send: what was already read of it for validation, or else the client's as it arrives. */
+function bodyOf(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { body }: RequestContext,
+  maxBodyBytes: number,
+): Pick<UpstreamRequest, 'body' | 'bodyLength'> {
+  if (body !== undefined) return { body };
+  if (!hasBody(request)) return { body: null };
+  const length = request.headers['content-length'];
+  return {
+    body: new UploadBody(request, response, maxBodyBytes),
+    bodyLength: length === undefined ? undefined : Number(length),
+  };
 }
 
 /** The fields that an upstream sees: the client's end-to-end ones, and what the gateway says of the request. */

@@ -103,7 +103,7 @@ export async function createGateway(dependencies: GatewayDependencies): Promise<
     listen: ({ host, port }) => app.listen({ host, port }),
     async close(graceMs) {
       await closeWithin(app, upgrades, graceMs);
-      await upstreams.destroy();
+      upstreams.destroy();
     },
   };
 }

@@ -4,7 +4,7 @@
  */
 import { foldName } from '../../domain/field-name.ts';
 
-/** Fields of one connection, never forwarded (RFC 9110 section 7.6.1, and those that Node or undici own). */
+/** Fields of one connection, never forwarded (RFC 9110 section 7.6.1, and those that Node owns). */
 export const HOP_BY_HOP = [
   'connection',
   'http2-settings',
@@ -25,6 +25,8 @@ export const GATEWAY_OWNED = ['ratelimit', 'ratelimit-policy', 'service-ratelimi
 const NOT_SENT_UPSTREAM: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   ...GATEWAY_OWNED,
+  // The upstream client frames the body itself.
+  'content-length',
   'expect',
   'host',
   // CGI hands it to programs as HTTP_PROXY, by which they choose their proxy (CVE-2016-5385).

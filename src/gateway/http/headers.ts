@@ -29,25 +29,26 @@ export function requestFields(
   return fields;
 }
 
-/** The end-to-end fields of an upstream's response. */
+/**
+ * The end-to-end fields of an upstream's response, as sent, in their order.
+ *
+ * @param connection the Connection header, whose nominated fields are not forwarded
+ */
 export function responseFields(
-  headers: Readonly<Record<string, string | string[] | undefined>>,
+  rawHeaders: readonly string[],
+  connection: string | undefined,
   status: number,
 ): string[] {
-  const nominated = nominatedBy(headers.connection?.toString());
+  const nominated = nominatedBy(connection);
   const fields: string[] = [];
-  for (const name in headers) {
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? '';
     if (!sentBack.get(name) || nominated?.has(foldName(name))) continue;
     // RFC 9110 section 8.6: a 204 has none.
-    if (status === 204 && name === 'content-length') continue;
-    push(fields, name, headers[name]);
+    if (status === 204 && name.toLowerCase() === 'content-length') continue;
+    fields.push(name, rawHeaders[index + 1] ?? '');
   }
   return fields;
-}
-
-function push(fields: string[], name: string, value: string | string[] | undefined): void {
-  if (typeof value === 'string') fields.push(name, value);
-  else if (value !== undefined) for (const one of value) fields.push(name, one);
 }
 
 /** The folded names that Connection nominates. Its usual values name no field: they need no set. */

@@ -1,31 +1,17 @@
 /** What a failure of the upstream means: which words the client gets, and whether another try is safe. */
 import { Refusal } from '../problems.ts';
+import { BODY_TIMEOUT, CONNECT_TIMEOUT, HEADERS_TIMEOUT } from './http1/errors.ts';
 import { BodyTooLongError, BrokenBodyError } from './upload-body.ts';
 
 /** Methods that may be sent twice (RFC 9110 section 9.2.2). */
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
-
-/** Errors of sockets that had carried an answer before: the upstream may just have closed an idle connection. */
-const stale = new WeakSet<Error>();
-
-/** Notes that this error came from a socket that had been in use. */
-export function markStale(error: Error): void {
-  stale.add(error);
-}
-
-/** Whether the failure can be the race between a request and the upstream's closing of an idle connection. */
-export function isStaleSocket(error: Error): boolean {
-  if (stale.has(error)) return true;
-  const { code, socket } = error as NodeJS.ErrnoException & { socket?: { bytesRead?: number } | null };
-  return code === 'UND_ERR_SOCKET' && (socket?.bytesRead ?? 0) > 0;
-}
 
 /** Whether a request may be sent again after a failure that came before any byte of the answer. */
 export function isRepeatable(method: string, hasBody: boolean): boolean {
   return !hasBody && IDEMPOTENT.has(method);
 }
 
-const TIMEOUTS: ReadonlySet<string> = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
+const TIMEOUTS: ReadonlySet<string> = new Set([HEADERS_TIMEOUT, BODY_TIMEOUT]);
 
 const UNREACHABLE: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
@@ -34,7 +20,7 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
   'ENETUNREACH',
   'ENOTFOUND',
   'ETIMEDOUT',
-  'UND_ERR_CONNECT_TIMEOUT',
+  CONNECT_TIMEOUT,
 ]);
 
 /** What the client is told: no word of the cause, which names internal addresses. */

@@ -1,150 +1,150 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
-import type { Dispatcher } from 'undici';
 import { responseFields } from '../http/headers.ts';
 import { closeAfterResponse, isUploadUnfinished } from '../http/lingering-close.ts';
 import type { RequestContext } from '../request-context.ts';
 import { endWith, gatewayFields, respond } from '../respond.ts';
-import { codeOf, isRepeatable, isStaleSocket, refusalOf } from './failures.ts';
+import { codeOf, isRepeatable, refusalOf } from './failures.ts';
+import type { ResponseHandler, Transfer, UpstreamRequest } from './http1/request.ts';
+import type { ResponseHead } from './http1/response-head.ts';
 import type { Upstream } from './upstreams.ts';
 
-type ResponseHeaders = Record<string, string | string[] | undefined>;
-
-/** A longer answer is not worth the copy that joins it to its header. */
+/** Joining a body of this length to its head costs less than a second piece to write. */
 const MAX_JOINED_BYTES = 16_384;
 
-/** Copies one upstream response into the client's, chunk by chunk, as fast as the slower of the two. */
-export class Relay implements Dispatcher.DispatchHandler {
+/** Copies one upstream response to the client, chunk by chunk, as fast as the slower of the two. */
+export class Relay implements ResponseHandler {
+  protected readonly response: ServerResponse;
+  protected readonly context: RequestContext;
   readonly #upstream: Upstream;
-  readonly #options: Dispatcher.DispatchOptions;
-  readonly #response: ServerResponse;
-  readonly #context: RequestContext;
   readonly #baseUrl: string;
   readonly #sentMs = performance.now();
-  #controller: Dispatcher.DispatchController | undefined;
+  #request: UpstreamRequest;
+  #transfer: Transfer | undefined;
+  #head: ResponseHead | undefined;
   #canRepeat: boolean;
-  #isPaused = false;
-  #bodyLength = Number.NaN;
+  #isHeadSent = false;
+  #isWaitingForDrain = false;
 
   constructor(
     upstream: Upstream,
-    options: Dispatcher.DispatchOptions,
+    request: Omit<UpstreamRequest, 'handler'>,
     response: ServerResponse,
     context: RequestContext,
     baseUrl: string,
   ) {
+    this.response = response;
+    this.context = context;
     this.#upstream = upstream;
-    this.#options = options;
-    this.#response = response;
-    this.#context = context;
     this.#baseUrl = baseUrl;
-    this.#canRepeat = isRepeatable(options.method, options.body !== null);
+    this.#request = { ...request, handler: this };
+    this.#canRepeat = isRepeatable(request.method, request.body !== null);
     response.on('close', () => {
-      if (!response.writableFinished) this.#controller?.abort(new Error('the client went away'));
+      if (!response.writableFinished) this.#abandon();
     });
   }
 
-  /** Sends the request; the answer, or a 503 in its place, goes to the client. */
+  /** Sends the request; the response, or a 503 in its place, goes to the client. */
   start(): void {
-    this.#upstream.enter(this.#context.caller === undefined);
-    this.#upstream.pool.dispatch(this.#options, this);
+    this.#upstream.enter(this.context.caller === undefined);
+    this.#upstream.pool.dispatch(this.#request);
   }
 
   /** To be called once, when the upstream is done with the request. */
   protected leave(): void {
-    this.#upstream.leave(this.#context.caller === undefined);
+    this.#transfer = undefined;
+    this.#upstream.leave(this.context.caller === undefined);
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    // The client may have left while the request waited for a socket.
-    if (this.#response.destroyed) controller.abort(new Error('the client went away'));
+  onConnection(transfer: Transfer): void {
+    this.#transfer = transfer;
   }
 
-  onResponseStarted(): void {
-    this.#canRepeat = false;
+  /** An interim response is forwarded as it is (RFC 9110 section 15.2), but never to a 1.0 client. */
+  onInterim({ status, fields, connection }: ResponseHead): void {
+    const { response } = this;
+    if (response.req.httpVersion !== '1.1' || response.headersSent || response.destroyed) return;
+    const sent = responseFields(fields, connection, status);
+    response.socket?.write(headText(status, STATUS_CODES[status] ?? '', sent), 'latin1');
   }
 
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: ResponseHeaders,
-  ): void {
-    const response = this.#response;
-    // A 101 that names no protocol comes here.
-    if (status <= 101) throw new TypeError('not a status that can be forwarded');
-    if (status < 200) {
-      writeInterim(response, status, headers);
-      return;
-    }
-    // Its body is coded in a way that the client would not be told of.
-    if (!isChunkedAtMost(headers['transfer-encoding'])) throw new TypeError('unknown Transfer-Encoding');
-    const context = this.#context;
+  onHead(head: ResponseHead): void {
+    this.#head = head;
+    const { context, response } = this;
     context.upstreamMs = performance.now() - this.#sentMs;
-    context.upstreamStatus = status;
-    const fields = responseFields(headers, status);
+    context.upstreamStatus = head.status;
+    const fields = responseFields(head.fields, head.connection, head.status);
     fields.push(...gatewayFields(context));
     if (isUploadUnfinished(response.req)) {
       fields.push('Connection', 'close');
       closeAfterResponse(response.req);
     }
-    response.writeHead(status, fields);
-    this.#bodyLength = Number(headers['content-length']);
-    // The header waits for a body that may be long in coming, but joins one that came with it.
-    process.nextTick(flushHeader, response);
+    response.writeHead(head.status, fields);
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (chunk.length === this.#bodyLength && chunk.length <= MAX_JOINED_BYTES) {
-      // All of it at once: as a string it shares one write with the header.
-      endWith(this.#response, chunk.toString('latin1'), 'latin1');
-      return;
+  onData(chunk: Buffer): void {
+    const { response } = this;
+    this.#isHeadSent = true;
+    if (chunk.length === this.#head?.bodyLength && chunk.length <= MAX_JOINED_BYTES) {
+      // The whole body: as a string it shares one write with the head.
+      endWith(response, chunk.toString('latin1'), 'latin1');
+    } else response.write(chunk);
+  }
+
+  onFlush(): boolean {
+    const { response } = this;
+    if (this.#head === undefined || response.destroyed) return true;
+    if (!response.writableEnded) {
+      this.#sendHead();
+      // Node would gather what is written in this tick; the chunks are only valid now.
+      if (response.socket?.writableCorked) response.socket.uncork();
+      if (response.writableNeedDrain && response.writableLength > 0) this.#waitForDrain();
     }
-    if (this.#response.write(chunk)) return;
-    controller.pause();
-    if (this.#isPaused) return;
-    this.#isPaused = true;
-    this.#response.on('drain', () => controller.resume());
+    return response.writableLength === 0;
   }
 
-  onResponseEnd(_controller: Dispatcher.DispatchController, trailers: ResponseHeaders): void {
+  onEnd(trailers: readonly string[]): void {
     this.leave();
-    for (const _ in trailers) {
-      addTrailers(this.#response, trailers);
-      break;
-    }
-    if (!this.#response.writableEnded) this.#response.end();
+    if (trailers.length > 0) addTrailers(this.response, trailers);
+    if (!this.response.writableEnded) this.response.end();
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+  onError(error: Error, isStale: boolean): void {
     this.leave();
-    const response = this.#response;
-    if (this.#canRepeat && isStaleSocket(error) && !response.destroyed) {
+    const { response } = this;
+    if (isStale && this.#canRepeat && !response.destroyed) {
       this.#canRepeat = false;
+      this.#request = { ...this.#request, needsNewConnection: true };
       this.start();
       return;
     }
-    this.#context.upstreamError = codeOf(error);
-    // Cut short, the client sees a truncated body as one: the status line is already gone.
+    this.context.upstreamError = codeOf(error);
+    // The status line is already sent: an incomplete body is how the client learns of the failure.
     if (response.headersSent || response.destroyed) response.destroy();
-    else respond(response, this.#context, refusalOf(error), this.#baseUrl);
+    else respond(response, this.context, refusalOf(error), this.#baseUrl);
   }
-}
 
-function isChunkedAtMost(encoding: string | string[] | undefined): boolean {
-  return encoding === undefined || String(encoding).toLowerCase() === 'chunked';
-}
+  /** The client left. */
+  #abandon(): void {
+    if (this.#transfer !== undefined) this.#transfer.abort();
+    else if (this.#upstream.pool.cancel(this.#request)) this.leave();
+  }
 
-function flushHeader(response: ServerResponse): void {
-  if (!response.writableEnded) response.flushHeaders();
-}
+  /** The body may be long in coming. */
+  #sendHead(): void {
+    if (this.#isHeadSent) return;
+    this.#isHeadSent = true;
+    this.response.flushHeaders();
+  }
 
-/** An interim answer is forwarded as it is (RFC 9110 section 15.2), but never to a 1.0 client. */
-function writeInterim(response: ServerResponse, status: number, headers: ResponseHeaders): void {
-  if (response.req.httpVersion !== '1.1' || response.headersSent || response.destroyed) return;
-  response.socket?.write(
-    headText(status, STATUS_CODES[status] ?? '', responseFields(headers, status)),
-    'latin1',
-  );
+  #waitForDrain(): void {
+    this.#transfer?.pause();
+    if (this.#isWaitingForDrain) return;
+    this.#isWaitingForDrain = true;
+    this.response.once('drain', () => {
+      this.#isWaitingForDrain = false;
+      this.#transfer?.resume();
+    });
+  }
 }
 
 /** A response's head, for where Node's ServerResponse writes none. */
@@ -154,14 +154,12 @@ export function headText(status: number, reason: string, fields: readonly string
   return `${text}\r\n`;
 }
 
-/** Trailers go on where the response is chunked; elsewhere they may be dropped (RFC 9110 section 6.5.1). */
-function addTrailers(response: ServerResponse, trailers: ResponseHeaders): void {
-  const fields = responseFields(trailers, 200);
+/** Trailers are forwarded where the response is chunked; elsewhere they may be dropped (RFC 9110 section 6.5.1). */
+function addTrailers(response: ServerResponse, trailers: readonly string[]): void {
+  const fields = responseFields(trailers, undefined, response.statusCode);
   const pairs: [string, string][] = [];
-  for (let index = 0; index < fields.length; index += 2) {
-    const name = fields[index] ?? '';
-    if (name !== 'content-length') pairs.push([name, fields[index + 1] ?? '']);
-  }
+  for (let index = 0; index < fields.length; index += 2)
+    pairs.push([fields[index] ?? '', fields[index + 1] ?? '']);
   try {
     response.addTrailers(pairs);
   } catch {}

@@ -5,11 +5,12 @@
  */
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Dispatcher } from 'undici';
 import { responseFields } from '../http/headers.ts';
 import type { Stalls } from '../http/stalls.ts';
 import type { RequestContext } from '../request-context.ts';
 import { gatewayFields } from '../respond.ts';
+import type { UpstreamRequest } from './http1/request.ts';
+import type { ResponseHead } from './http1/response-head.ts';
 import { headText, Relay } from './relay.ts';
 import type { Upstream } from './upstreams.ts';
 
@@ -21,40 +22,34 @@ interface TunnelEnds {
 
 /** Relays the answer to an upgrade: a refusal as any response, a 101 as the beginning of a tunnel. */
 export class TunnelRelay extends Relay {
-  readonly #response: ServerResponse;
-  readonly #context: RequestContext;
   readonly #ends: TunnelEnds;
 
   constructor(
     upstream: Upstream,
-    options: Dispatcher.DispatchOptions,
+    request: Omit<UpstreamRequest, 'handler'>,
     response: ServerResponse,
     context: RequestContext,
     baseUrl: string,
     ends: TunnelEnds,
   ) {
-    super(upstream, options, response, context, baseUrl);
-    this.#response = response;
-    this.#context = context;
+    const onUpgrade = (head: ResponseHead, behind: Duplex) => this.#join(head, behind);
+    super(
+      upstream,
+      { ...request, upgrade: { protocol: 'websocket', onUpgrade } },
+      response,
+      context,
+      baseUrl,
+    );
     this.#ends = ends;
   }
 
-  onRequestUpgrade(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-    behind: Duplex,
-  ): void {
-    // The connection would carry a protocol that nobody asked for (RFC 9110 section 7.8).
-    if (headers.upgrade?.toString().toLowerCase() !== 'websocket') {
-      throw new TypeError('an upgrade to another protocol');
-    }
+  #join({ status, fields: received, connection }: ResponseHead, behind: Duplex): void {
     this.leave();
-    const response = this.#response;
+    const { response, context } = this;
     const { socket } = response.req;
-    this.#context.upstreamStatus = status;
-    const fields = responseFields(headers, status);
-    fields.push(...gatewayFields(this.#context), 'Connection', 'Upgrade', 'Upgrade', 'websocket');
+    context.upstreamStatus = status;
+    const fields = responseFields(received, connection, status);
+    fields.push(...gatewayFields(context), 'Connection', 'Upgrade', 'Upgrade', 'websocket');
     response.statusCode = status;
     socket.write(headText(status, 'Switching Protocols', fields), 'latin1');
     const { head, stalls } = this.#ends;

@@ -1,7 +1,6 @@
 /** The connections to the services behind the gateway. */
-import { buildConnector, Pool } from 'undici';
 import { type TlsFiles, tlsOptions } from '../../domain/tls-files.ts';
-import { markStale } from './failures.ts';
+import { Pool } from './http1/pool.ts';
 
 interface TlsSettings extends TlsFiles {
   readonly verify: boolean;
@@ -36,22 +35,15 @@ export class Upstream {
   #unauthenticated = 0;
 
   constructor(prefix: string, { url, tls }: Place, settings: UpstreamSettings) {
-    const { origin, pathname } = new URL(url);
+    const origin = new URL(url);
     this.prefix = prefix;
-    this.basePath = pathname.replace(/\/$/, '');
+    this.basePath = origin.pathname.replace(/\/$/, '');
     this.#maxAtOnce = settings.connections + settings.maxWaiting;
     this.#maxUnauthenticated = Math.max(
       1,
       Math.floor((settings.connections * settings.unauthenticatedPercent) / 100),
     );
-    this.pool = new Pool(origin, {
-      connections: settings.connections,
-      pipelining: 1,
-      connect: connectorOf(tls, settings.connectTimeoutMs),
-      headersTimeout: settings.headersTimeoutMs,
-      bodyTimeout: settings.bodyTimeoutMs,
-      keepAliveTimeout: settings.keepAliveTimeoutMs,
-    });
+    this.pool = new Pool(origin, settings, tls && { verify: tls.verify, ...tlsOptions(tls) });
   }
 
   /** False when its sockets are busy and enough requests wait for one. */
@@ -102,23 +94,7 @@ export class Upstreams {
   }
 
   /** Closes every connection, and with them what is under way. */
-  async destroy(): Promise<void> {
-    await Promise.all([this.#main, ...this.#byPrefix].map(({ pool }) => pool.destroy()));
+  destroy(): void {
+    for (const { pool } of [this.#main, ...this.#byPrefix]) pool.destroy();
   }
-}
-
-function connectorOf(tls: TlsSettings | undefined, timeout: number): buildConnector.connector {
-  const connect = buildConnector({
-    timeout,
-    rejectUnauthorized: tls?.verify ?? true,
-    ...tlsOptions(tls),
-  });
-  return (options, callback) =>
-    connect(options, (...result) => {
-      const [, socket] = result;
-      socket?.on('error', (error) => {
-        if (socket.bytesRead > 0) markStale(error);
-      });
-      callback(...result);
-    });
 }

@@ -68,7 +68,7 @@ it('an upstream that no authority vouches for gets no request', async () => {
 });
 
 it('nor does one whose certificate bears another name', async () => {
-  open('localhost', { ca: cert, verify: true, serverName: 'other.example' });
+  open('localhost', { ca: cert, verify: true, servername: 'other.example' });
   expect(await call(pool)).toMatchObject({ head: undefined, error: 'ERR_TLS_CERT_ALTNAME_INVALID' });
 });
 

@@ -8,20 +8,29 @@ import { ResponseReader } from './response-reader.ts';
 import { type TimeLimits, timeoutOf, type Wait } from './time-limits.ts';
 import { Upload, type UploadOwner } from './upload.ts';
 
+/** A connection as its pool sees it. */
+export interface PooledConnection {
+  /** @param head the request's head as it is sent */
+  send(request: UpstreamRequest, head: string): void;
+  /** Ends a wait that has exceeded its limit. */
+  sweep(nowMs: number): void;
+  abort(): void;
+}
+
 export interface ConnectionOwner {
   readonly limits: TimeLimits;
   /** A request ended, well or not. */
   onSettled(): void;
   /** The connection can carry another request. */
   onIdle(connection: Connection): void;
-  onClosed(connection: Connection): void;
+  onClosed(connection: PooledConnection): void;
 }
 
 /** An upstream counts its own limit from an earlier moment than this side does. */
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 
 /** One connection to an upstream. It carries one request at a time, and a further one only if nothing is in doubt. */
-export class Connection implements ReadTarget, Transfer, UploadOwner {
+export class Connection implements PooledConnection, ReadTarget, Transfer, UploadOwner {
   readonly #owner: ConnectionOwner;
   readonly #socket: Socket;
   readonly #buffer = new ReadBuffer();
@@ -58,10 +67,9 @@ export class Connection implements ReadTarget, Transfer, UploadOwner {
     return this.#request === undefined && this.#socket.writable && nowMs - this.#sinceMs < this.#idleLimitMs;
   }
 
-  /** @param head the request's head as it is sent */
   send(request: UpstreamRequest, head: string): void {
     this.#request = request;
-    this.#reader = new ResponseReader(request.method === 'HEAD', request.handler);
+    this.#reader = new ResponseReader(request.method, request.handler);
     this.#hasResponse = false;
     this.#sinceMs = performance.now();
     request.handler.onConnection(this);
@@ -103,7 +111,6 @@ export class Connection implements ReadTarget, Transfer, UploadOwner {
     this.#socket.destroy();
   }
 
-  /** Ends a wait that has exceeded its limit. */
   sweep(nowMs: number): void {
     const waitedMs = nowMs - this.#sinceMs;
     if (this.#request === undefined) {

@@ -1,4 +1,4 @@
-import { connect, isIP, type Socket } from 'node:net';
+import { connect, isIP, type OnReadOpts, type Socket } from 'node:net';
 import { createSecureContext, type SecureContext, connect as tlsConnect } from 'node:tls';
 
 /** How to speak TLS to an upstream; contents, not files. */
@@ -6,7 +6,7 @@ export interface TlsOptions {
   readonly ca?: Buffer;
   readonly cert?: Buffer;
   readonly key?: Buffer;
-  readonly serverName?: string;
+  readonly servername?: string;
   readonly verify: boolean;
 }
 
@@ -43,23 +43,24 @@ export class Connector {
     this.#address = origin.hostname.replace(/^\[|\]$/g, '');
     this.#port = origin.port === '' ? (isSecure ? 443 : 80) : Number(origin.port);
     // RFC 6066 section 3: an address is no server name.
-    this.#serverName = tls.serverName ?? (isIP(this.#address) === 0 ? this.#address : undefined);
+    this.#serverName = tls.servername ?? (isIP(this.#address) === 0 ? this.#address : undefined);
     this.#verify = tls.verify;
     if (isSecure) this.#secureContext = createSecureContext({ ca: tls.ca, cert: tls.cert, key: tls.key });
   }
 
-  /** The socket is not connected yet; what is written waits. */
-  open(target: ReadTarget): Socket {
+  /**
+   * The socket is not connected yet; what is written waits.
+   *
+   * @param target takes what is read; without one the socket is an ordinary stream
+   */
+  open(target?: ReadTarget): Socket {
     const options = {
       host: this.#address,
       port: this.#port,
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
-      onread: {
-        buffer: () => target.nextBuffer(),
-        callback: (byteCount: number, bytes: Uint8Array) => target.onRead(byteCount, bytes as Buffer),
-      },
+      ...(target === undefined ? {} : { onread: readInto(target) }),
     };
     if (this.#secureContext === undefined) return connect(options);
     const socket = tlsConnect({
@@ -75,4 +76,11 @@ export class Connector {
     });
     return socket;
   }
+}
+
+function readInto(target: ReadTarget): OnReadOpts {
+  return {
+    buffer: () => target.nextBuffer(),
+    callback: (byteCount, bytes) => target.onRead(byteCount, bytes as Buffer),
+  };
 }

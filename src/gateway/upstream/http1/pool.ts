@@ -1,8 +1,9 @@
-import { Connection, type ConnectionOwner } from './connection.ts';
+import { Connection, type ConnectionOwner, type PooledConnection } from './connection.ts';
 import { Connector, type TlsOptions } from './connector.ts';
 import { ABORTED, UpstreamError } from './errors.ts';
 import { type UpstreamRequest, writeRequestHead } from './request.ts';
 import type { TimeLimits } from './time-limits.ts';
+import { UpgradeConnection } from './upgrade-connection.ts';
 
 export interface PoolSettings extends TimeLimits {
   /** Most connections at once. */
@@ -23,7 +24,7 @@ export class Pool implements ConnectionOwner {
   readonly limits: TimeLimits;
   readonly #connector: Connector;
   readonly #maxConnections: number;
-  readonly #open = new Set<Connection>();
+  readonly #open = new Set<PooledConnection>();
   /** The most recently used one last. */
   readonly #idle: Connection[] = [];
   readonly #waiting: Waiting[] = [];
@@ -67,12 +68,17 @@ export class Pool implements ConnectionOwner {
     this.#scheduleSend();
   }
 
-  /** Takes back a request that has no connection yet, without a further call to its handler. */
-  cancel(request: UpstreamRequest): void {
+  /**
+   * Takes back a request that waits for a connection; its handler is called no more.
+   *
+   * @returns false for a request that does not wait
+   */
+  cancel(request: UpstreamRequest): boolean {
     const index = this.#waiting.findIndex((waiting) => waiting.request === request);
-    if (index === -1) return;
+    if (index === -1) return false;
     this.#waiting.splice(index, 1);
     this.#inFlight--;
+    return true;
   }
 
   /** Closes every connection; requests under way fail. */
@@ -100,9 +106,9 @@ export class Pool implements ConnectionOwner {
     if (this.#waiting.length > 0) this.#scheduleSend();
   }
 
-  onClosed(connection: Connection): void {
+  onClosed(connection: PooledConnection): void {
     this.#open.delete(connection);
-    const index = this.#idle.indexOf(connection);
+    const index = connection instanceof Connection ? this.#idle.indexOf(connection) : -1;
     if (index !== -1) this.#idle.splice(index, 1);
     if (this.#waiting.length > 0) this.#scheduleSend();
   }
@@ -126,15 +132,18 @@ export class Pool implements ConnectionOwner {
     }
   };
 
-  #connectionFor({ needsNewConnection }: UpstreamRequest, nowMs: number): Connection | undefined {
-    if (needsNewConnection !== true) {
+  #connectionFor(
+    { needsNewConnection, upgrade }: UpstreamRequest,
+    nowMs: number,
+  ): PooledConnection | undefined {
+    if (needsNewConnection !== true && upgrade === undefined) {
       for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
         if (idle.isReusable(nowMs)) return idle;
         idle.close();
       }
     }
     if (this.#open.size < this.#maxConnections) {
-      const connection = new Connection(this, this.#connector);
+      const connection = new (upgrade === undefined ? Connection : UpgradeConnection)(this, this.#connector);
       this.#open.add(connection);
       return connection;
     }

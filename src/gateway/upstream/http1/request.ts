@@ -1,6 +1,8 @@
+import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { isFieldValue, isRequestTarget, isToken } from '../../http1/grammar.ts';
 import { UNSENDABLE, UpstreamError } from './errors.ts';
+import type { ResponseHead } from './response-head.ts';
 import type { ResponseReceiver } from './response-reader.ts';
 
 /** One request for an upstream, and who takes its response. */
@@ -15,7 +17,16 @@ export interface UpstreamRequest {
   readonly bodyLength?: number | undefined;
   /** Never sent on a connection that has carried another request. */
   readonly needsNewConnection?: boolean;
+  /** A request to switch protocols; it has no body. */
+  readonly upgrade?: UpgradeRequest | undefined;
   readonly handler: ResponseHandler;
+}
+
+export interface UpgradeRequest {
+  /** In lower case. */
+  readonly protocol: string;
+  /** Called in place of everything else once the upstream has switched. The socket belongs to whoever is called. */
+  onUpgrade(head: ResponseHead, socket: Socket): void;
 }
 
 /** Takes one response. Exactly one of `onEnd` and `onError` is called, and nothing after it but `onFlush`. */
@@ -45,7 +56,13 @@ export interface Transfer {
 const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
 /** Fields that this client writes itself. */
-const OWN_FIELDS: ReadonlySet<string> = new Set(['content-length', 'host', 'transfer-encoding']);
+const OWN_FIELDS: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'host',
+  'transfer-encoding',
+  'upgrade',
+]);
 const OWN_FIELD_LENGTHS: ReadonlySet<number> = new Set([...OWN_FIELDS].map((name) => name.length));
 
 /**
@@ -68,7 +85,8 @@ export function writeRequestHead(request: UpstreamRequest, host: string): string
   return `${head}${framingField(request)}\r\n`;
 }
 
-function framingField({ method, body, bodyLength }: UpstreamRequest): string {
+function framingField({ method, body, bodyLength, upgrade }: UpstreamRequest): string {
+  if (upgrade !== undefined) return `Connection: Upgrade\r\nUpgrade: ${upgrade.protocol}\r\n`;
   if (body === null) return METHODS_WITH_BODY.has(method) ? 'Content-Length: 0\r\n' : '';
   const length = Buffer.isBuffer(body) ? body.length : bodyLength;
   return length === undefined ? 'Transfer-Encoding: chunked\r\n' : `Content-Length: ${length}\r\n`;

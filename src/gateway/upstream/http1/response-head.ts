@@ -92,11 +92,17 @@ function framingOf(
 }
 
 function keepAliveMsOf(fields: readonly string[]): number | undefined {
+  const keepAlive = fieldOf(fields, 'keep-alive');
+  if (keepAlive === undefined) return undefined;
+  const seconds = KEEP_ALIVE_TIMEOUT.exec(keepAlive)?.[1];
+  return seconds === undefined ? undefined : Number(seconds) * 1000;
+}
+
+/** The value of the first field of this name, which is in lower case. */
+export function fieldOf(fields: readonly string[], wanted: string): string | undefined {
   for (let index = 0; index < fields.length; index += 2) {
     const name = fields[index];
-    if (name?.length !== 10 || name.toLowerCase() !== 'keep-alive') continue;
-    const seconds = KEEP_ALIVE_TIMEOUT.exec(fields[index + 1] ?? '')?.[1];
-    return seconds === undefined ? undefined : Number(seconds) * 1000;
+    if (name?.length === wanted.length && name.toLowerCase() === wanted) return fields[index + 1];
   }
   return undefined;
 }

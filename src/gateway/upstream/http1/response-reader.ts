@@ -30,6 +30,7 @@ const NO_TRAILERS: readonly string[] = [];
 export class ResponseReader {
   readonly #isHeadRequest: boolean;
   readonly #receiver: ResponseReceiver;
+  readonly #takesUpgrade: boolean;
   #phase: Phase = 'head';
   /** The beginning of a head that has not fully arrived. */
   #partialHead = '';
@@ -38,12 +39,14 @@ export class ResponseReader {
   #chunked: ChunkedDecoder | undefined;
   #head: ResponseHead | undefined;
 
-  constructor(isHeadRequest: boolean, receiver: ResponseReceiver) {
-    this.#isHeadRequest = isHeadRequest;
+  /** @param takesUpgrade whether a 101 ends the response; it is refused otherwise */
+  constructor(method: string, receiver: ResponseReceiver, { takesUpgrade = false } = {}) {
+    this.#isHeadRequest = method === 'HEAD';
     this.#receiver = receiver;
+    this.#takesUpgrade = takesUpgrade;
   }
 
-  /** The final response's head, once it has arrived. */
+  /** The head of the final response, or of a 101, once it has arrived. */
   get head(): ResponseHead | undefined {
     return this.#head;
   }
@@ -115,8 +118,13 @@ export class ResponseReader {
   }
 
   #takeHead(head: ResponseHead): void {
+    if (head.status === 101) {
+      if (!this.#takesUpgrade) throw new GrammarError('a switch of protocols that was not requested');
+      this.#head = head;
+      this.#phase = 'done';
+      return;
+    }
     if (head.status < 200) {
-      if (head.status === 101) throw new GrammarError('a switch of protocols that was not requested');
       if (++this.#interimCount > MAX_INTERIM) throw new GrammarError('too many interim responses');
       this.#receiver.onInterim(head);
       return;
