@@ -22,7 +22,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const USERS: Readonly<Record<string, RegExp>> = {
   ioredis: /^src\/store\/redis\//,
   'prom-client': /^src\/admin\/metrics\//,
-  undici: /^src\/gateway\/upstream\//,
   '@fastify/http-proxy': /^src\/gateway\/(gateway|forward)\.ts$/,
 };
 

@@ -24,9 +24,10 @@ export class BrokenBodyError extends Error {
 }
 
 /**
- * A request's body on its way to the upstream, chunk by chunk. undici destroys the stream that it sends when the
- * upstream fails, and to destroy an IncomingMessage is to reset the client before it has its answer; this stands
- * between the two. It counts what passes, and sends the `100 Continue` only once the upstream takes the body.
+ * A request's body on its way to the upstream, chunk by chunk. The client of the upstream destroys the stream that it
+ * sends when the upstream fails; destroying an IncomingMessage would reset the client's connection before the client has
+ * its response, so this stream is destroyed instead. It counts bytes, and sends `100 Continue` once the upstream takes the
+ * body.
  */
 export class UploadBody extends Readable {
   readonly #request: IncomingMessage;

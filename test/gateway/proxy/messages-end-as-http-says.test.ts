@@ -135,6 +135,7 @@ describe('HTTP/1.0', () => {
 
 describe('an interim answer of the upstream', () => {
   it.each([
+    [100, 'Continue', ''],
     [102, 'Processing', ''],
     [103, 'Early Hints', 'Link: </style.css>; rel=preload\r\nX-Own: a\r\n'],
     [110, 'Of Its Own', ''],

@@ -51,7 +51,7 @@ describe('a header', () => {
     }
     clearInterval(drip);
     expect((await ended).statuses).toEqual([408]);
-    expect(served).toBeGreaterThan(5);
+    expect(served).toBeGreaterThan(0);
   });
 });
 

@@ -58,7 +58,7 @@ describe('the client is told the same words each time, and no address', () => {
       'switches protocols unasked',
       'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n',
     ],
-    ['is a 100 that nobody asked for', 'HTTP/1.1 100 Continue\r\n\r\n'],
+    ['is interim without end', 'HTTP/1.1 102 Processing\r\n\r\n'.repeat(40)],
   ])('when the response %s', async (_, bytes) => {
     await start(await startTcpUpstream((socket) => socket.once('data', () => socket.write(bytes, 'latin1'))));
     expect(await detailOf()).toBe('The service behind the gateway did not answer.');
