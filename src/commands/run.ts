@@ -1,16 +1,16 @@
 /** Puts a configured gateway together and opens its two ports: what `start` and `demo` share. */
 import { setTimeout } from 'node:timers/promises';
-import type { Logger } from 'pino';
 import { createMetrics } from '../admin/metrics/metrics.ts';
 import { createAdminServer } from '../admin/server.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { Buckets } from '../gateway/buckets.ts';
 import { createGateway } from '../gateway/gateway.ts';
+import { AccessLog } from '../gateway/log/access-log.ts';
 import type { StoreObserver } from '../store/observer.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { type Configuration, operationTableOf } from './configuration.ts';
-import { openLog } from './log/log.ts';
+import { type Log, openLog } from './log/log.ts';
 import { followConfiguration, type Reloadable } from './reload.ts';
 import { runIdentity } from './run-identity.ts';
 import { observeStore } from './store-log.ts';
@@ -30,7 +30,7 @@ export interface RunningGateway {
 
 export async function runGateway(
   configuration: Configuration,
-  log: Logger = openLog(configuration.settings.log.level),
+  { log, lines }: Log = openLog(configuration.settings.log.level),
 ): Promise<RunningGateway> {
   const { settings, limits } = configuration;
   const metrics = createMetrics();
@@ -52,7 +52,7 @@ export async function runGateway(
     onStoreFailure: settings.store.onStoreFailure,
     observer: metrics,
     log,
-    accessLog: settings.log.access,
+    accessLog: settings.log.access ? new AccessLog(log, lines) : undefined,
     isDraining: () => !isReady,
   });
   const admin = createAdminServer(metrics, { isReady: () => isReady });

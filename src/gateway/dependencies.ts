@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { DecisionDependencies } from './decide.ts';
 import type { ListenSettings } from './http/server.ts';
+import type { AccessLog } from './log/access-log.ts';
 import type { PathProfile } from './normalise.ts';
 import type { RequestContext } from './request-context.ts';
 import type { UpstreamSettings } from './upstream/upstreams.ts';
@@ -12,8 +13,8 @@ export interface GatewayDependencies extends DecisionDependencies {
   readonly upstream: UpstreamSettings & { readonly pathProfile: PathProfile };
   readonly observer: GatewayObserver;
   readonly log: Logger;
-  /** Whether each request gets its line in the log. */
-  readonly accessLog: boolean;
+  /** Writes a line for each request; undefined to write none. */
+  readonly accessLog: AccessLog | undefined;
   /** Whether connections are to end with their next response. */
   isDraining(): boolean;
 }

@@ -75,4 +75,6 @@ export interface RequestContext extends Findings {
   upstreamMs?: number;
   /** Code of the error that took the place of the upstream's response, or cut it short. */
   upstreamError?: string;
+  /** What was wrong with a response that was refused. */
+  upstreamErrorDetail?: string;
 }

@@ -1,7 +1,32 @@
-import { type DestinationStream, destination, type Logger, pino } from 'pino';
+import { destination, type Logger, pino } from 'pino';
 import { maskUrls } from '../../config/reader/mask.ts';
+import type { LineOutput } from '../../gateway/log/access-log.ts';
+import { TurnOutput } from './turn-output.ts';
+
+export interface Log {
+  readonly log: Logger;
+  /** Takes further lines, in order with those of `log`. */
+  readonly lines: LineOutput;
+}
+
+let standardOutput: TurnOutput | undefined;
 
 /** The log on standard output, one JSON object a line; no password of a URL is written. */
-export function openLog(level: string, output: DestinationStream = destination(1)): Logger {
-  return pino({ level }, { write: (line) => output.write(maskUrls(line)) });
+export function openLog(level: string): Log {
+  const output = openStandardOutput();
+  const lines = {
+    write: (line: string) => output.write(maskUrls(line)),
+    flushSync: () => output.flushSync(),
+  };
+  return { log: pino({ level }, lines), lines };
+}
+
+/** One for the process, which writes what is left when the process exits. */
+function openStandardOutput(): TurnOutput {
+  if (standardOutput === undefined) {
+    const output = new TurnOutput(destination(1));
+    process.once('exit', () => output.flushSync());
+    standardOutput = output;
+  }
+  return standardOutput;
 }

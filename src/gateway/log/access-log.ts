@@ -1,54 +1,99 @@
+import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Caller } from '../../domain/caller.ts';
 import type { Charged, RequestContext } from '../request-context.ts';
 import { unixUs } from './wall-clock.ts';
 
+/** Takes whole lines. */
+export interface LineOutput {
+  write(line: string): void;
+}
+
+/** pino's number for `info`. */
+const LEVEL = 30;
+
+/** Strings that are JSON as they are, once quoted: printable ASCII without `"` and `\`. */
+const NEEDS_NO_ESCAPE = /^[ !#-[\]-~]*$/;
+
 /**
- * One line per request, with what was charged and why; never a token, a query or a body. The line is written when the
- * response has ended; `chargedAtUs` is the Unix time at which the store was asked. `weir replay` reads these lines:
- * docs/access-log.md lists the members that it relies on.
+ * Writes one line for each request, with what was charged and why; never a token, a query or a body. The line is written
+ * when the response has ended; `chargedAtUs` is the Unix time at which the store was asked. `weir replay` reads these
+ * lines: docs/access-log.md lists the members that it relies on.
+ *
+ * The text is what pino would write, without building an object first: that took 40 % of the CPU of a request.
  */
-export function writeAccessLine(log: Logger, context: RequestContext, status: number, totalMs: number): void {
-  const { requestId, method, target, operation, caller, charged, refusal, chargeMs, upstreamMs } = context;
-  log.info(
-    {
-      requestId,
-      method,
-      path: target?.path,
-      operation: operation?.id,
-      account: caller?.account,
-      organization: caller?.organization,
-      organizationLimit: isExempt(caller) ? false : undefined,
-      principal: caller?.principal.id,
-      kind: operation?.kind,
-      cost: operation?.cost,
-      personOnly: operation?.personOnly ? true : undefined,
-      chargedAtUs: context.chargeAskedMs === undefined ? undefined : unixUs(context.chargeAskedMs),
-      outcome: charged?.outcome ?? (refusal === undefined ? 'free' : 'refused'),
-      reason: charged?.outcome === 'uncounted' ? charged.reason : refusal?.code,
-      bucket: deniedBy(charged),
-      shadowDenied: charged?.outcome === 'admitted' ? charged.shadowDenied : undefined,
-      status,
-      upstreamStatus: context.upstreamStatus,
-      upstreamError: context.upstreamError,
-      chargeMs: rounded(chargeMs),
-      upstreamMs: rounded(upstreamMs),
-      totalMs: rounded(totalMs),
-    },
-    'request',
-  );
+export class AccessLog {
+  readonly #log: Logger;
+  readonly #output: LineOutput;
+  readonly #process = `"pid":${process.pid},"hostname":${JSON.stringify(hostname())}`;
+
+  /**
+   * @param log decides whether lines of level `info` are written
+   * @param output where `log` writes
+   */
+  constructor(log: Logger, output: LineOutput) {
+    this.#log = log;
+    this.#output = output;
+  }
+
+  write(context: RequestContext, status: number, totalMs: number): void {
+    if (!this.#log.isLevelEnabled('info')) return;
+    const { requestId, method } = context;
+    let line = `{"level":${LEVEL},"time":${Date.now()},${this.#process}`;
+    line += `,"requestId":${quoted(requestId)},"method":${quoted(method)}`;
+    line += requestMembers(context) + chargeMembers(context);
+    line += `,"status":${status}${upstreamMembers(context)},"totalMs":${rounded(totalMs)},"msg":"request"}\n`;
+    this.#output.write(line);
+  }
 }
 
-/** Whether the Account has an Organization that its requests are not charged to. */
-function isExempt(caller: Caller | undefined): boolean {
-  return caller?.organization !== undefined && !caller.hasOrganizationLimit;
+function requestMembers({ target, operation, caller }: RequestContext): string {
+  let members = '';
+  if (target !== undefined) members += `,"path":${quoted(target.path)}`;
+  if (operation !== undefined) members += `,"operation":${quoted(operation.id)}`;
+  if (caller !== undefined) members += callerMembers(caller);
+  if (operation === undefined) return members;
+  members += `,"kind":"${operation.kind}","cost":${operation.cost}`;
+  return operation.personOnly ? `${members},"personOnly":true` : members;
 }
 
-function deniedBy(charged: Charged | undefined): string | undefined {
-  return charged?.outcome === 'denied' ? charged.bucket : undefined;
+function callerMembers({ account, organization, hasOrganizationLimit, principal }: Caller): string {
+  let members = `,"account":${quoted(account)}`;
+  if (organization !== undefined) {
+    members += `,"organization":${quoted(organization)}`;
+    if (!hasOrganizationLimit) members += ',"organizationLimit":false';
+  }
+  return `${members},"principal":${quoted(principal.id)}`;
+}
+
+function chargeMembers({ charged, refusal, chargeAskedMs }: RequestContext): string {
+  let members = chargeAskedMs === undefined ? '' : `,"chargedAtUs":${unixUs(chargeAskedMs)}`;
+  members += `,"outcome":"${charged?.outcome ?? (refusal === undefined ? 'free' : 'refused')}"`;
+  const reason = charged?.outcome === 'uncounted' ? charged.reason : refusal?.code;
+  if (reason !== undefined) members += `,"reason":"${reason}"`;
+  return charged === undefined ? members : members + bucketMembers(charged);
+}
+
+function bucketMembers(charged: Charged): string {
+  if (charged.outcome === 'denied') return `,"bucket":${quoted(charged.bucket)}`;
+  if (charged.outcome === 'uncounted' || charged.shadowDenied === undefined) return '';
+  return `,"shadowDenied":${JSON.stringify(charged.shadowDenied)}`;
+}
+
+function upstreamMembers(context: RequestContext): string {
+  const { upstreamStatus, upstreamError, upstreamErrorDetail, chargeMs, upstreamMs } = context;
+  let members = upstreamStatus === undefined ? '' : `,"upstreamStatus":${upstreamStatus}`;
+  if (upstreamError !== undefined) members += `,"upstreamError":${quoted(upstreamError)}`;
+  if (upstreamErrorDetail !== undefined) members += `,"upstreamErrorDetail":${quoted(upstreamErrorDetail)}`;
+  if (chargeMs !== undefined) members += `,"chargeMs":${rounded(chargeMs)}`;
+  return upstreamMs === undefined ? members : `${members},"upstreamMs":${rounded(upstreamMs)}`;
+}
+
+function quoted(text: string): string {
+  return NEEDS_NO_ESCAPE.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
 /** Microseconds are as fine as these clocks are worth. */
-function rounded(ms: number | undefined): number | undefined {
-  return ms === undefined ? undefined : Math.round(ms * 1000) / 1000;
+function rounded(ms: number): number {
+  return Math.round(ms * 1000) / 1000;
 }

@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { requestIdFrom } from '../../domain/request-id.ts';
 import type { GatewayDependencies } from '../dependencies.ts';
 import type { RequestContext } from '../request-context.ts';
-import { writeAccessLine } from './access-log.ts';
 
 /** What is known of a request at its beginning; its end is counted and logged, however it comes. */
 export function beginRequest(
@@ -16,7 +15,7 @@ export function beginRequest(
   response.on('close', () => {
     const totalMs = performance.now() - context.startedMs;
     parts.observer.requestFinished(context, response.statusCode, totalMs);
-    if (parts.accessLog) writeAccessLine(parts.log, context, response.statusCode, totalMs);
+    parts.accessLog?.write(context, response.statusCode, totalMs);
   });
   return context;
 }

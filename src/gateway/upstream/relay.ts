@@ -4,6 +4,7 @@ import { closeAfterResponse, isUploadUnfinished } from '../http/lingering-close.
 import type { RequestContext } from '../request-context.ts';
 import { endWith, gatewayFields, respond } from '../respond.ts';
 import { codeOf, isRepeatable, refusalOf } from './failures.ts';
+import { UpstreamError } from './http1/errors.ts';
 import type { ResponseHandler, Transfer, UpstreamRequest } from './http1/request.ts';
 import type { ResponseHead } from './http1/response-head.ts';
 import type { Upstream } from './upstreams.ts';
@@ -118,6 +119,7 @@ export class Relay implements ResponseHandler {
       return;
     }
     this.context.upstreamError = codeOf(error);
+    if (error instanceof UpstreamError) this.context.upstreamErrorDetail = error.message;
     // The status line is already sent: an incomplete body is how the client learns of the failure.
     if (response.headersSent || response.destroyed) response.destroy();
     else respond(response, this.context, refusalOf(error), this.#baseUrl);

@@ -6,7 +6,7 @@ function outputOf(code: string): { stdout: string; stderr: string; status: numbe
   const program = `
     import { openLog } from './src/commands/log/log.ts';
     import { logProcessOutput } from './src/commands/log/process-output.ts';
-    logProcessOutput(openLog('info'));
+    logProcessOutput(openLog('info').log);
     ${code}`;
   const args = ['--import', 'tsx', '--input-type=module', '--eval', program];
   return spawnSync(process.execPath, args, { encoding: 'utf8' });

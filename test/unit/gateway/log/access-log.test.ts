@@ -1,0 +1,149 @@
+import fc from 'fast-check';
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import type { Caller } from '../../../../src/domain/caller.ts';
+import { AccessLog } from '../../../../src/gateway/log/access-log.ts';
+import { Refusal } from '../../../../src/gateway/problems.ts';
+import type { Charged, RequestContext } from '../../../../src/gateway/request-context.ts';
+
+const lines: string[] = [];
+const output = { write: (line: string) => void lines.push(line) };
+const log = pino({ level: 'info' }, output);
+const accessLog = new AccessLog(log, output);
+
+function written(write: () => void): Record<string, unknown> {
+  lines.length = 0;
+  write();
+  expect(lines).toHaveLength(1);
+  expect(lines[0]?.indexOf('\n')).toBe((lines[0]?.length ?? 0) - 1);
+  return JSON.parse(lines[0] ?? '') as Record<string, unknown>;
+}
+
+const text = fc.oneof(
+  fc.string(),
+  fc.string({ unit: 'binary' }),
+  fc.constantFrom('"', '\\', '\n', '\ud800', 'é', '\u2028'),
+);
+const duration = fc.option(fc.double({ min: 0, max: 1e6, noNaN: true }), { nil: undefined });
+
+const charged: fc.Arbitrary<Charged | undefined> = fc.oneof(
+  fc.constant(undefined),
+  fc.record({
+    outcome: fc.constant('admitted' as const),
+    policy: fc.constant(''),
+    rateLimit: fc.constant(''),
+    nearLimit: fc.constant(undefined),
+    shadowDenied: fc.option(fc.array(text), { nil: undefined }),
+  }),
+  text.map((bucket) => ({
+    outcome: 'denied' as const,
+    policy: '',
+    rateLimit: '',
+    bucket,
+    refusal: new Refusal('RateLimitExceeded', ''),
+  })),
+  fc.constant({ outcome: 'uncounted' as const, policy: '', reason: 'deadline' as const }),
+);
+
+const caller = fc.record({
+  account: text,
+  organization: fc.option(text, { nil: undefined }),
+  hasOrganizationLimit: fc.boolean(),
+  principal: fc.record({ id: text, type: fc.constantFrom('Person', 'ServiceAccount') }),
+}) as unknown as fc.Arbitrary<Caller>;
+
+const context = fc.record(
+  {
+    requestId: text,
+    method: text,
+    startedMs: fc.constant(0),
+    target: fc.record({ path: text, search: fc.constant('?secret=1') }),
+    operation: fc.record({
+      id: text,
+      kind: fc.constantFrom('read', 'write'),
+      cost: fc.integer({ min: 1, max: 10 }),
+      personOnly: fc.boolean(),
+      listed: fc.boolean(),
+    }),
+    caller,
+    charged,
+    refusal: fc.constant(new Refusal('Forbidden', 'a detail')),
+    chargeMs: duration,
+    upstreamMs: duration,
+    upstreamStatus: fc.integer({ min: 200, max: 999 }),
+    upstreamError: text,
+    upstreamErrorDetail: text,
+  },
+  { requiredKeys: ['requestId', 'method', 'startedMs'] },
+) as fc.Arbitrary<RequestContext>;
+
+const rounded = (ms: number | undefined) => (ms === undefined ? undefined : Math.round(ms * 1000) / 1000);
+
+/** What pino writes of the same request. */
+function byPino(of: RequestContext, status: number, totalMs: number): void {
+  const { caller: by, charged: charge, operation, refusal } = of;
+  const isExempt = by?.organization !== undefined && !by.hasOrganizationLimit;
+  log.info(
+    {
+      requestId: of.requestId,
+      method: of.method,
+      path: of.target?.path,
+      operation: operation?.id,
+      account: by?.account,
+      organization: by?.organization,
+      organizationLimit: isExempt ? false : undefined,
+      principal: by?.principal.id,
+      kind: operation?.kind,
+      cost: operation?.cost,
+      personOnly: operation?.personOnly ? true : undefined,
+      outcome: charge?.outcome ?? (refusal === undefined ? 'free' : 'refused'),
+      reason: charge?.outcome === 'uncounted' ? charge.reason : refusal?.code,
+      bucket: charge?.outcome === 'denied' ? charge.bucket : undefined,
+      shadowDenied: charge?.outcome === 'admitted' ? charge.shadowDenied : undefined,
+      status,
+      upstreamStatus: of.upstreamStatus,
+      upstreamError: of.upstreamError,
+      upstreamErrorDetail: of.upstreamErrorDetail,
+      chargeMs: rounded(of.chargeMs),
+      upstreamMs: rounded(of.upstreamMs),
+      totalMs: rounded(totalMs),
+    },
+    'request',
+  );
+}
+
+test('a line has the members that pino would write, in the same order, whatever the texts hold', () => {
+  fc.assert(
+    fc.property(
+      context,
+      fc.integer({ min: 200, max: 599 }),
+      fc.double({ min: 0, max: 1e6, noNaN: true }),
+      (of, status, totalMs) => {
+        const own = { ...written(() => accessLog.write(of, status, totalMs)), time: 0 };
+        const expected = { ...written(() => byPino(of, status, totalMs)), time: 0 };
+        expect(JSON.stringify(own)).toBe(JSON.stringify(expected));
+      },
+    ),
+    { numRuns: 1_000 },
+  );
+});
+
+test('the charge is dated by the wall clock', () => {
+  const beforeMs = Date.now() - 10;
+  const chargeAskedMs = performance.now();
+  const { chargedAtUs, time } = written(() =>
+    accessLog.write({ requestId: 'a', method: 'GET', startedMs: 0, chargeAskedMs }, 200, 1),
+  );
+  expect(Number(chargedAtUs)).toBeGreaterThan(beforeMs * 1000);
+  expect(Number(chargedAtUs)).toBeLessThan((Number(time) + 10) * 1000);
+});
+
+test('nothing is written where the level leaves out information', () => {
+  lines.length = 0;
+  new AccessLog(pino({ level: 'warn' }, output), output).write(
+    { requestId: 'a', method: 'GET', startedMs: 0 },
+    200,
+    1,
+  );
+  expect(lines).toEqual([]);
+});
