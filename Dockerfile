@@ -21,7 +21,7 @@ COPY lua ./lua
 # A number, so that Kubernetes can see that it is not root. Nothing below /app belongs to it, and nothing is written.
 USER 65532:65532
 EXPOSE 8080 9090
-# Node itself is process 1 and takes SIGTERM: no shell stands between. The flags: docs/decisions/0011.
-ENTRYPOINT ["node", "--min-semi-space-size=16", "--no-allocation-site-pretenuring", "/app/dist/main.js"]
+# Node itself is process 1 and takes SIGTERM: no shell stands between.
+ENTRYPOINT ["node", "/app/dist/main.js"]
 CMD ["start", "--config", "/etc/weir/weir.yaml"]
 HEALTHCHECK --interval=10s --timeout=2s --start-period=10s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.WEIR_ADMIN_PORT || 9090}/livez`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]

@@ -1,17 +1,13 @@
 #!/usr/bin/env node
-/** The `weir` command. */
+/** The `weir` command. Each of its commands is loaded when it is run. */
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
-import { check } from './commands/check/check.ts';
-import { demo } from './commands/demo.ts';
+import { FORMATS, REMEMBERED_HOURS } from './commands/choices.ts';
 import { failureText } from './commands/failure.ts';
 import { platformCommand } from './commands/platform.ts';
-import { explain } from './commands/prices/explain.ts';
-import { FORMATS, operations } from './commands/prices/operations.ts';
 import { printError } from './commands/print.ts';
 import { replayCommand } from './commands/replay/command.ts';
-import { REMEMBERED_HOURS, type RevokeOptions, revoke } from './commands/revoke/revoke.ts';
-import { start } from './commands/start.ts';
+import type { RevokeOptions } from './commands/revoke/revoke.ts';
 
 const { version, description } = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
@@ -25,13 +21,13 @@ program
   .command('start')
   .description('run the gateway')
   .requiredOption('-c, --config <file>', 'process settings, such as weir.yaml')
-  .action(start);
+  .action(async (flags) => (await import('./commands/start.ts')).start(flags));
 program
   .command('check')
   .description('read every configuration file and print all problems; exit 1 when there are any')
   .requiredOption('-c, --config <file>', 'process settings, such as weir.yaml')
   .option('--connect', 'then try the store, the upstreams, the identity provider and the directory')
-  .action(check);
+  .action(async (flags) => (await import('./commands/check/check.ts')).check(flags));
 program
   .command('explain')
   .description('tell what a request costs, where that is written, who is charged and what is validated')
@@ -41,17 +37,19 @@ program
   .option('--token <token>', 'bearer token of the caller')
   .option('--account <id>', 'what X-Service-Account would name')
   .option('--json', 'print JSON')
-  .action(explain);
+  .action(async (method, path, flags) =>
+    (await import('./commands/prices/explain.ts')).explain(method, path, flags),
+  );
 program
   .command('operations')
   .description('print the whole price list, with what has no price and what no request reaches')
   .requiredOption('-c, --config <file>', 'process settings, such as weir.yaml')
   .option('--format <format>', FORMATS.join(', '), 'table')
-  .action(operations);
+  .action(async (flags) => (await import('./commands/prices/operations.ts')).operations(flags));
 program
   .command('demo')
   .description('run the gateway in front of the platform, with everything embedded')
-  .action(demo);
+  .action(async () => (await import('./commands/demo.ts')).demo());
 program.addCommand(platformCommand());
 program
   .command('revoke')
@@ -67,7 +65,9 @@ program
   .option('--undo', 'let the token or the principal authenticate again')
   .option('--list', 'print what is revoked')
   .option('--json', 'print JSON')
-  .action((others: string[], options: RevokeOptions) => revoke(others, options));
+  .action(async (others: string[], flags: RevokeOptions) =>
+    (await import('./commands/revoke/revoke.ts')).revoke(others, flags),
+  );
 program.addCommand(replayCommand());
 for (const command of program.commands) command.version(version);
 

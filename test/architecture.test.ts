@@ -73,6 +73,9 @@ describe('the structure of the source', () => {
   });
 
   test.each([
+    ['src/main.ts', 'src/gateway/'],
+    ['src/main.ts', 'src/config/settings/'],
+    ['src/commands/start.ts', 'src/replay/'],
     ['src/commands/start.ts', 'src/platform/'],
     ['src/platform/server.ts', 'src/gateway/'],
   ])('%s loads nothing of %s', (entry, foreign) => {

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { Contestant } from './contestant.ts';
-import { startOnNode } from './node-program.ts';
+import { LIKE_WEIR, startOnNode } from './node-program.ts';
 
 const SERVER = fileURLToPath(new URL('./bare-server.mjs', import.meta.url));
 
@@ -11,5 +11,5 @@ export const bare: Contestant = {
   hasLimiter: false,
   usesRedis: false,
   find: () => ({ version: `Node ${process.version}` }),
-  start: (scene) => startOnNode(scene, (port) => [SERVER, port, scene.upstreamPort]),
+  start: (scene) => startOnNode(scene, (port) => [...LIKE_WEIR, SERVER, port, scene.upstreamPort]),
 };

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Contestant } from './contestant.ts';
-import { startOnNode } from './node-program.ts';
+import { LIKE_WEIR, startOnNode } from './node-program.ts';
 
 const SERVER = fileURLToPath(new URL('./fastify-server.mjs', import.meta.url));
 
@@ -19,7 +19,15 @@ export function fastifyProxy(limiter: FastifyLimiter): Contestant {
     find: () => ({ version: packages.map((name) => `${name} ${installedVersion(name)}`).join(', ') }),
     start(scene) {
       const { limit, redisPort, upstreamPort } = scene;
-      return startOnNode(scene, (port) => [SERVER, limiter, port, upstreamPort, redisPort, limit]);
+      return startOnNode(scene, (port) => [
+        ...LIKE_WEIR,
+        SERVER,
+        limiter,
+        port,
+        upstreamPort,
+        redisPort,
+        limit,
+      ]);
     },
   };
 }

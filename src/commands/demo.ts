@@ -3,17 +3,21 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { type Configuration, readConfiguration } from './configuration.ts';
 import { CommandError } from './failure.ts';
-import { closeOnSignal, runGateway } from './run.ts';
+import { closeOnSignal } from './process/close-on-signal.ts';
+import { allocateYoung, growAtOnce } from './process/tune-memory.ts';
+import { runGateway } from './run.ts';
 
 const CONFIG = fileURLToPath(new URL('../demo/weir.yaml', import.meta.url));
 const LOG = fileURLToPath(new URL('../demo/generated-access.log.gz', import.meta.url));
 
 /** `weir demo`: the gateway in this process, the platform in another, everything embedded. */
 export async function demo(): Promise<void> {
+  allocateYoung();
   const configuration = await readConfiguration(CONFIG, process.env);
   const platform = await startPlatformProcess(configuration.settings);
   try {
     const gateway = await runGateway(configuration);
+    growAtOnce();
     platform.once('exit', endWithPlatform);
     closeOnSignal(async () => {
       platform.off('exit', endWithPlatform);

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { type ActingAs, callPlatform, PlatformCallError } from '../platform/development/client.ts';
 import { CommandError } from './failure.ts';
-import { closeOnSignal } from './run.ts';
+import { closeOnSignal } from './process/close-on-signal.ts';
 
 /** `weir platform`: the service behind the gateway, and two tools for those who build against its events. */
 export function platformCommand(): Command {

@@ -1,13 +1,17 @@
 import { readConfiguration } from './configuration.ts';
 import { openLog } from './log/log.ts';
 import { logProcessOutput } from './log/process-output.ts';
-import { closeOnSignal, runGateway } from './run.ts';
+import { closeOnSignal } from './process/close-on-signal.ts';
+import { allocateYoung, growAtOnce } from './process/tune-memory.ts';
+import { runGateway } from './run.ts';
 
 /** `weir start`: the gateway, until a signal ends it. Once its files are read, it writes nothing but JSON lines. */
 export async function start({ config }: { config: string }): Promise<void> {
+  allocateYoung();
   const configuration = await readConfiguration(config, process.env);
   const output = openLog(configuration.settings.log.level);
   logProcessOutput(output.log);
   const gateway = await runGateway(configuration, output);
+  growAtOnce();
   closeOnSignal(gateway.close, gateway.drain);
 }

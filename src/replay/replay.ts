@@ -20,8 +20,6 @@ import { RetryQueue } from './retry-queue.ts';
  */
 export type Retries = 'none' | 'drop' | 'after';
 
-export const RETRIES: readonly Retries[] = ['none', 'drop', 'after'];
-
 /** With `after`, a client gives up when this many tries have been refused. */
 export const MOST_TRIES = 4;
 

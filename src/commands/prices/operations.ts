@@ -1,11 +1,9 @@
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
+import { FORMATS } from '../choices.ts';
 import { readConfiguration } from '../configuration.ts';
 import { CommandError } from '../failure.ts';
 import { shownPlace } from '../print.ts';
 import { type Remark, reviewPrices } from './price-review.ts';
-
-/** The forms in which the price list can be printed. */
-export const FORMATS = ['table', 'markdown', 'json'] as const;
 
 const HEAD = ['METHOD', 'PATH', 'OPERATION', 'COST', 'KIND', 'VALIDATES', 'WRITTEN AT', 'REMARKS'];
 

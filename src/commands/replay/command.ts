@@ -1,7 +1,6 @@
 import { Command, Option } from 'commander';
 import { FORMATS } from '../../replay/input/formats.ts';
-import { RETRIES } from '../../replay/replay.ts';
-import { replay } from './replay.ts';
+import { RETRIES } from '../choices.ts';
 
 /** `weir replay` and its options. */
 export function replayCommand(): Command {
@@ -31,5 +30,5 @@ export function replayCommand(): Command {
     .option('--max-refused <share>', 'exit with 2 if a larger share of the requests is refused, such as 0.1%')
     .option('--report <file>', 'write a report as one HTML page')
     .option('--json', 'print JSON')
-    .action(replay);
+    .action(async (files, flags) => (await import('./replay.ts')).replay(files, flags));
 }

@@ -2,7 +2,6 @@ import { loadSettings } from '../../config/load.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import {
   formatTarget,
-  REMEMBERED_MS,
   readRevocation,
   revocationChannel,
   writeRevocation,
@@ -10,15 +9,13 @@ import {
 import { type Revocation, Revocations, type Revoked } from '../../identity/revocations.ts';
 import type { RemoteStoreSettings } from '../../store/redis/channel.ts';
 import { type MessageRecord, openRecord } from '../../store/redis/record.ts';
+import { REMEMBERED_HOURS } from '../choices.ts';
 import { CommandError } from '../failure.ts';
 import { print, printError } from '../print.ts';
 import { lookUp } from './known.ts';
 import { readTargetOptions, type TargetOptions } from './target.ts';
 
 const MS_PER_HOUR = 3_600_000;
-
-/** How long `weir revoke` has a revocation remembered by default. */
-export const REMEMBERED_HOURS = String(REMEMBERED_MS / MS_PER_HOUR);
 
 export interface RevokeOptions extends TargetOptions {
   readonly config: string;

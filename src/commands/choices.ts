@@ -1,0 +1,14 @@
+/** Values of options on the command line, apart from the commands that take them: `--help` loads no command. */
+import { REMEMBERED_MS } from '../identity/revocation-message.ts';
+import type { Retries } from '../replay/replay.ts';
+
+/** The forms in which `weir operations` prints the price list. */
+export const FORMATS = ['table', 'markdown', 'json'] as const;
+
+/** What `weir replay` may assume of refused clients. */
+export const RETRIES: readonly Retries[] = ['none', 'drop', 'after'];
+
+const MS_PER_HOUR = 3_600_000;
+
+/** How long `weir revoke` has a revocation remembered by default. */
+export const REMEMBERED_HOURS = String(REMEMBERED_MS / MS_PER_HOUR);
