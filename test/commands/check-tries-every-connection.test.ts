@@ -209,7 +209,8 @@ describe('providers', () => {
     const provider = await issuer();
     provider.failWith = 403;
     const directory = { kind: 'http', url: `${provider.url}/accounts/{account}`, token: 'zq-token' };
-    const result = await connect(jwtSettings(provider, { directory }));
+    const jwksUrl = `${provider.jwksUrl}?key=zq-token`;
+    const result = await connect(jwtSettings({ jwksUrl }, { directory }));
     expect(linesOf(result).slice(2)).toEqual([
       `keys ${provider.jwksUrl}: failed: answered 403`,
       `directory ${provider.url}/accounts/{account}: failed: answered 403`,

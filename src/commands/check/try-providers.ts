@@ -31,7 +31,7 @@ export function tryProviders({
 }
 
 async function tryKeys(settings: JwtSettings, url: string): Promise<Finding> {
-  const name = `keys ${url}`;
+  const name = `keys ${withoutQuery(url)}`;
   const seen = watch();
   let isFetched = false;
   const observer = { ...silentIdentityObserver, keysFetched: () => (isFetched = true) };
@@ -43,7 +43,7 @@ async function tryKeys(settings: JwtSettings, url: string): Promise<Finding> {
 }
 
 async function tryIntrospection(settings: IntrospectionSettings): Promise<Finding> {
-  const name = `introspection ${settings.url}`;
+  const name = `introspection ${withoutQuery(settings.url)}`;
   const seen = watch();
   const verifier = new IntrospectionVerifier({ ...settings, ...seen.reporting });
   const { outcome } = await verifier.verify(madeUp(), ASKER);
@@ -55,7 +55,7 @@ async function tryIntrospection(settings: IntrospectionSettings): Promise<Findin
 
 async function tryApiKeys(settings: ApiKeySettings, upstreamUrl: string): Promise<Finding> {
   const url = keyOwnersUrl(settings.url, upstreamUrl);
-  const name = `API keys ${url}`;
+  const name = `API keys ${withoutQuery(url)}`;
   const seen = watch();
   const nobody = { tokens: new Map(), principals: new Map(), accounts: new Map() };
   const options = { ...settings, ...seen.reporting, url, revocations: new Revocations() };
@@ -67,7 +67,7 @@ async function tryApiKeys(settings: ApiKeySettings, upstreamUrl: string): Promis
 }
 
 async function tryDirectory(settings: HttpDirectorySettings): Promise<Finding> {
-  const name = `directory ${settings.url}`;
+  const name = `directory ${withoutQuery(settings.url)}`;
   const seen = watch();
   const noCache = { freshMs: 0, refusedMs: 0, outageMs: 0, maxAccounts: 1 };
   const directory = new HttpDirectory({ ...settings, ...seen.reporting, ...noCache });
@@ -79,6 +79,11 @@ async function tryDirectory(settings: HttpDirectorySettings): Promise<Finding> {
 }
 
 const ASKER = 'weir check';
+
+/** A query may hold a secret. */
+function withoutQuery(url: string): string {
+  return url.replace(/[?#].*/s, '');
+}
 
 function madeUp(): string {
   return `weir-check-${randomUUID()}`;
