@@ -50,12 +50,12 @@ function passedOn(schema: SchemaNode, leftOut: readonly string[] = []): TSchema 
   return { type: 'object', properties, additionalProperties: false } as TSchema;
 }
 
-/** `identity.<kind>` holds what that kind takes in weir.yaml; only the static file is a Secret of the chart's. */
+/** `identity.<kind>` holds what that kind takes in weir.yaml; the identities file is a Secret that the chart mounts. */
 function identity(): TSchema {
   const variants = asNode(settingsSchema.properties.identity).anyOf ?? [];
   const kinds = variants.map((variant) => kindOf(variant) ?? '');
   const byKind = variants.flatMap((variant) =>
-    kindOf(variant) === 'static' ? [] : [[kindOf(variant), passedOn(variant, ['kind'])]],
+    kindOf(variant) === 'static' ? [] : [[kindOf(variant), passedOn(variant, ['kind', 'file'])]],
   );
   return closed({
     kind: Type.Union(kinds.map((kind) => Type.Literal(kind))),

@@ -24,8 +24,8 @@ export function valuesSchema(): string {
     ...(partial(chart, true) as JsonObject),
     properties: {
       ...(partial(properties ?? {}, true) as JsonObject),
-      limits: partial(limits, false),
-      identity: partial(identity, false),
+      limits: withoutRequired(partial(limits, false)),
+      identity: withoutRequired(partial(identity, false), ['static', 'existingSecret']),
       settings: partial(jsonOf(settingsSchema), true),
     },
   };
@@ -48,6 +48,14 @@ function partial(schema: Json, everything: boolean): Json {
   const required = everything ? [] : stillRequired(result);
   delete result.required;
   return required.length === 0 ? result : { ...result, required };
+}
+
+/** Requires no key of a mapping, and none of these mappings in it; an earlier chart's values lack those that are new. */
+function withoutRequired(schema: Json, within: readonly string[] = []): JsonObject {
+  const { required: _, properties, ...rest } = schema as JsonObject;
+  const all = Object.entries(properties as JsonObject);
+  const own = all.map(([key, one]) => [key, within.includes(key) ? withoutRequired(one) : one]);
+  return { ...rest, properties: Object.fromEntries(own) };
 }
 
 function stillRequired({ required, properties }: Record<string, Json>): readonly string[] {

@@ -152,6 +152,7 @@ describe.sequential.each([2, 5])('with %i pods, from the change of the ConfigMap
 
 /** `WEIR_WRITE_RESULTS=1` puts the table into bench/RESULTS.md. */
 function save(): void {
+  if (rows.length === 0) return;
   const ms = (value: number | undefined) => (value ?? Number.NaN).toFixed(0);
   const lines = rows.map(({ what, pods, lagsMs }) => {
     const sorted = lagsMs.toSorted((a, b) => a - b);

@@ -133,6 +133,7 @@ describe.sequential('no request fails while', () => {
 
 /** `WEIR_WRITE_RESULTS=1` puts the table into bench/RESULTS.md. */
 function save(): void {
+  if (rows.length === 0) return;
   const table = [
     `${RATE} requests a second through the Service, half of them on new connections.`,
     '',

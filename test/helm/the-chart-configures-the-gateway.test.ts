@@ -45,6 +45,16 @@ describeChart('the pod that the chart describes', () => {
     expect(identities.tokens.get('demo-token')?.id).toBe('person_1');
   });
 
+  it('looks API keys up at the platform, and their principals in the identities file', async () => {
+    const { settings, identities } = await configurationOf(render({ values: 'api-keys-values.yaml' }));
+    expect(settings.identity).toMatchObject({
+      kind: 'api-keys',
+      url: '/internal/api-keys/{digest}',
+      timeoutMs: 1000,
+    });
+    expect(identities.principals.get('svc_1')?.account).toBe('acct_1');
+  });
+
   it('knows its Cluster, its certificates and further files of overrides', async () => {
     const { settings, limits } = await configurationOf(render({ values: 'cluster-values.yaml' }));
     expect(settings.store).toMatchObject({

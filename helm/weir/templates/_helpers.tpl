@@ -151,23 +151,24 @@ The Deployment's replicas; empty to leave the field out. An upgrade keeps the nu
 
 {{- define "weir.identity" -}}
 {{- $file := printf "/etc/weir/identities/%s" .Values.identity.static.key -}}
-{{- $identity := dict "kind" .Values.identity.kind -}}
-{{- if eq .Values.identity.kind "static" -}}
-{{- $_ := set $identity "file" $file -}}
-{{- else -}}
-{{- $identity = merge $identity (deepCopy (index .Values.identity .Values.identity.kind)) -}}
-{{- if and (eq (include "weir.hasIdentities" .) "yes") (not $identity.directory.file) -}}
-{{- $_ := set $identity.directory "file" $file -}}
+{{- $kind := .Values.identity.kind -}}
+{{- $identity := dict "kind" $kind -}}
+{{- if ne $kind "static" -}}
+{{- $identity = merge $identity (deepCopy (default dict (get .Values.identity $kind))) -}}
 {{- end -}}
+{{- if has $kind (list "static" "api-keys") -}}
+{{- $_ := set $identity "file" $file -}}
+{{- else if and (eq (include "weir.hasIdentities" .) "yes") (not $identity.directory.file) -}}
+{{- $_ := set $identity.directory "file" $file -}}
 {{- end -}}
 {{- toYaml $identity -}}
 {{- end -}}
 
-{{/* Says "yes" where the identities file is read: by kind static, or as the directory of the others. */}}
+{{/* Says "yes" where the identities file is read: by the kinds static and api-keys, or as the directory of the others. */}}
 {{- define "weir.hasIdentities" -}}
 {{- $kind := .Values.identity.kind -}}
-{{- if eq $kind "static" -}}yes{{- else -}}
-{{- with (index .Values.identity $kind).directory }}{{ if eq .kind "file" }}yes{{ end }}{{ end -}}
+{{- if has $kind (list "static" "api-keys") -}}yes{{- else -}}
+{{- with (default dict (get .Values.identity $kind)).directory }}{{ if eq .kind "file" }}yes{{ end }}{{ end -}}
 {{- end -}}
 {{- end -}}
 
