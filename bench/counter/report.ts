@@ -85,7 +85,7 @@ function leastUsefulText({ least: { bursts, share }, tries }: CounterResults): s
 function faultTable(rows: readonly FaultRow[]): string {
   return [
     '**Two faults of Redis.** Points admitted in the fullest window over the limit of 100. Split brain: a replica is cut off and promoted, and one',
-    'gateway beside each primary asks for the whole limit in every window; at first, and after three seconds. Memory: one bucket of 100 points while',
+    'gateway beside each primary asks for the whole limit in every window; in the first four seconds, and in the next four. Memory: one bucket of 100 points while',
     '120,000 others fill a Redis of 4 MB; after a quarter of them, and after all. Degraded: charges that Redis refused to count.',
     '',
     '| fault | setting of Redis | at first | later | degraded |',
