@@ -1,11 +1,11 @@
 /**
- * Characters that are not ASCII, but that a router which folds case or normalises its paths turns into ASCII: the Kelvin
- * sign becomes `k`, so that `bul\u212a` runs the operation `bulk`. Computed from the Unicode data of the running Node.
+ * Non-ASCII characters that become ASCII in a router that folds case or normalises paths. The Kelvin sign becomes `k`, so
+ * `bul\u212a` would run the operation `bulk`. Computed from the Unicode data of the running Node.
  */
 
 /**
- * Every character that some mapping below changes, and those that this version of Unicode does not assign yet: a later
- * one, which the upstream may have, could map them.
+ * Every character that one of the mappings below changes, and every unassigned one: the upstream may have a later version of
+ * Unicode that maps it.
  */
 const SUSPECTS =
   /(?![\0-\x7f])[\p{Changes_When_NFKC_Casefolded}\p{Changes_When_Uppercased}\p{Changes_When_Lowercased}\p{Unassigned}]/gu;
@@ -29,7 +29,7 @@ const MAPPINGS: readonly ((text: string) => string)[] = [
   (text) => text.normalize('NFKC'),
 ];
 
-/** Answers by character. Only suspects get here, some 12,000 of the assigned ones, so it stays small. */
+/** Results by character. It holds suspect characters only, some 12,000 of the assigned ones. */
 const answers = new Map<string, boolean>();
 
 /**

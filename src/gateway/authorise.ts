@@ -9,7 +9,7 @@ const NO_ACCOUNT = new Refusal(
   'Forbidden',
   'A service account of an Organization must name an Account in X-Service-Account.',
 );
-/** One answer for foreign and unknown Accounts, so that nobody can find out which Accounts exist. */
+/** The same refusal for foreign and unknown Accounts, so that a client cannot find out which Accounts exist. */
 const FOREIGN_ACCOUNT = new Refusal('Forbidden', 'The caller may not act for this Account.');
 const UNAVAILABLE = new Refusal(
   'ServiceUnavailable',
@@ -19,9 +19,9 @@ const UNAVAILABLE = new Refusal(
 type Authorised = Caller | Refusal;
 
 /**
- * The Account that this request acts on, once it is certain that the principal may act for it. Nothing is charged
- * before: otherwise anyone could drain a stranger's buckets (contract section 5). At once where the directory knows
- * the Account already; it is asked only for Accounts that the principal may name.
+ * The caller with its target Account, or a refusal if the principal may not act for that Account. It comes before the charge, so that
+ * nobody can drain a stranger's buckets (contract section 5). Synchronous when the directory has the Account in memory. The
+ * directory is only queried for Accounts that the principal may name.
  *
  * @param named the `X-Service-Account` header, undefined when absent
  */

@@ -6,7 +6,7 @@ import type { OperationKind } from '../domain/operation.ts';
 import { bucketKey } from '../store/keys.ts';
 import type { BucketCharge } from '../store/store.ts';
 
-/** What one caller's reads or writes are charged to. */
+/** The buckets that one caller's reads or writes are charged to. */
 export interface Plan {
   /** The buckets that a request spends from, Account first. */
   readonly buckets: readonly PlannedBucket[];
@@ -17,7 +17,7 @@ export interface Plan {
   readonly validUntilMs: number;
 }
 
-/** A bucket to charge, and what the response calls it. */
+/** A bucket to charge, with its name in the response. */
 export interface PlannedBucket extends BucketCharge {
   readonly name: BucketName;
   /** Its name in the RateLimit headers: a Person's own bucket appears as the Account's. */
@@ -28,17 +28,17 @@ export interface PlannedBucket extends BucketCharge {
 
 type Plans = Readonly<Record<OperationKind, Plan>>;
 
-/** Plans kept ready; past that the least recently used is worked out again. */
+/** Plans kept in memory; beyond that, the least recently used is dropped. */
 const PLANS_KEPT = 50_000;
 
-/** Which buckets apply to a caller and with which limits: the limits file in force, made ready per Account. */
+/** The buckets that apply to each caller and their limits, from the current limits file. */
 export class Buckets {
   readonly #keyPrefix: string;
   readonly #nowMs: () => number;
   readonly #plans = new LRUCache<string, Plans>({ max: PLANS_KEPT });
   #limits: Limits;
 
-  /** @param nowMs Unix time, by which overrides end */
+  /** @param nowMs Unix time, for the expiry of overrides */
   constructor(keyPrefix: string, limits: Limits, nowMs: () => number = Date.now) {
     this.#keyPrefix = keyPrefix;
     this.#nowMs = nowMs;
@@ -49,7 +49,7 @@ export class Buckets {
     return this.#limits;
   }
 
-  /** Puts other limits in force; the counts stay, because keys do not depend on limits. */
+  /** Replaces the limits. Counts are kept, because keys do not depend on limits. */
   replaceLimits(limits: Limits): void {
     this.#limits = limits;
     this.#plans.clear();
@@ -107,7 +107,7 @@ export class Buckets {
     const keyOf = (bucket: string) => bucketKey(this.#keyPrefix, hashTag, bucket, owner);
     const buckets: PlannedBucket[] = [];
     if (limit !== undefined) buckets.push({ ...named, key: keyOf(name), limit });
-    // It counts what would fit its own limit, so it cannot share a key with the limit in force.
+    // A shadow bucket counts only what fits its own limit, so it needs its own key.
     if (shadowLimit !== undefined) {
       buckets.push({ ...named, key: keyOf(`${name}-shadow`), limit: shadowLimit, shadow: true });
     }

@@ -7,9 +7,9 @@ import { Refusal } from './problems.ts';
 import type { Admitted, Charged, Operation } from './request-context.ts';
 
 /**
- * Spends the operation's points in every bucket of the caller, or in none. A store without an answer gives
- * `uncounted`: the request is served anyway (contract 8.1, `Service-RateLimit-Mode: degraded`). At once where the store
- * has not to be asked.
+ * Spends the operation's points in every bucket of the caller, or in none. When the store does not answer, the result is
+ * `uncounted` and the request is served anyway (contract 8.1, `Service-RateLimit-Mode: degraded`). Synchronous when the store
+ * decides in memory.
  */
 export function charge(
   store: Store,
@@ -74,7 +74,7 @@ function rateLimitHeader(plan: Plan, states: readonly BucketState[]): string {
   return header;
 }
 
-/** A bucket with less than this share of its limit left is near its end. */
+/** A bucket with less than this share of its limit left is near its limit. */
 const NEAR_LIMIT_SHARE = 0.1;
 
 /** Which buckets an admitted request nearly emptied, and which shadow limits would have refused it. */
@@ -88,7 +88,7 @@ function remarks(plan: Plan, states: readonly BucketState[]): Pick<Admitted, 'ne
   return { nearLimit, shadowDenied };
 }
 
-/** The last refusal of each plan: a flood's refusals are all alike, so they are not built again. */
+/** The last refusal of each plan. In a flood all refusals are the same, so they are built once. */
 const lastRefusals = new WeakMap<Plan, { costPoints: number; seconds: number; named: NamedRefusal }>();
 
 interface NamedRefusal {

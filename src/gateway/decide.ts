@@ -11,18 +11,18 @@ import { Refusal, UNCOUNTED } from './problems.ts';
 import type { Findings } from './request-context.ts';
 import { runStages, type Stage } from './stages.ts';
 
-/** What decisions are made with. Operations, identities and limits may be replaced while the gateway runs. */
+/** What `decide` depends on. Operations, identities and limits can be replaced while the gateway runs. */
 export interface DecisionDependencies {
   readonly operations: OperationTable;
   readonly identities: IdentitySource;
   readonly directory: Directory;
   readonly buckets: Buckets;
   readonly store: Store;
-  /** What to do with a request that the store could not count. */
+  /** Whether a request that the store could not count is served or rejected. */
   readonly onStoreFailure: 'serve' | 'reject';
 }
 
-/** What is to be decided, free of any transport. */
+/** A request as `decide` sees it, independent of the transport. */
 export interface Question {
   readonly method: string;
   /** Canonical, as `normalise` gives it. */
@@ -33,7 +33,7 @@ export interface Question {
   readonly client?: Client;
   /** The X-Service-Account header. */
   readonly namedAccount: string | undefined;
-  /** Asked right before the charge: why nothing should be spent any more, such as a client that has left. */
+  /** Called right before the charge. Returns why nothing should be spent, such as a client that has disconnected. */
   readonly cancelled?: () => Refusal | undefined;
 }
 
@@ -48,9 +48,8 @@ interface State {
 const STAGES: readonly Stage<State>[] = [matchOperation, identifyCaller, authoriseCaller, chargePoints];
 
 /**
- * Decides whether a request may pass: finds its operation, who calls it and for which Account, and spends its points.
- * Synchronous where nothing has to be asked. Returns why the request may not pass, or undefined; what was found on the
- * way is written to `findings`.
+ * Returns why a request may not pass, or undefined if it may. Finds the operation, the caller and the target Account, and
+ * spends the points; each result is written to `findings`. Synchronous if every stage is.
  */
 export function decide(
   question: Question,

@@ -6,7 +6,7 @@ import type { PathProfile } from './normalise.ts';
 import type { RequestContext } from './request-context.ts';
 import type { UpstreamSettings } from './upstream/upstreams.ts';
 
-/** What a gateway is made of, besides what it decides with. */
+/** What a gateway depends on. */
 export interface GatewayDependencies extends DecisionDependencies {
   readonly baseUrl: string;
   readonly listen: ListenSettings;
@@ -19,9 +19,9 @@ export interface GatewayDependencies extends DecisionDependencies {
   isDraining(): boolean;
 }
 
-/** Who counts what the gateway does. */
+/** Receives the events that metrics count. */
 export interface GatewayObserver {
-  /** A response was sent in full, or its client went away. */
+  /** A response was sent in full, or the client disconnected. */
   requestFinished(context: RequestContext, status: number, totalMs: number): void;
   unlistedOperation(method: string): void;
 }
@@ -32,10 +32,10 @@ declare module 'fastify' {
   }
 }
 
-/** A gateway that is ready to listen; the store stays its owner's. */
+/** A gateway that is ready to listen. Closing it does not close the store. */
 export interface Gateway {
   /** @returns where clients connect, such as `http://127.0.0.1:8080` */
   listen(address: { readonly host: string; readonly port: number }): Promise<string>;
-  /** Takes no further connections, lets requests under way finish for `graceMs`, then breaks off the rest. */
+  /** Stops accepting connections, gives requests in progress `graceMs` to finish, then aborts the others. */
   close(graceMs: number): Promise<void>;
 }

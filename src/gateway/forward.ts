@@ -14,7 +14,7 @@ import type { Upstream } from './upstream/upstreams.ts';
 
 const TRAILERS = /(?:^|,)\s*trailers\s*(?:,|$)/i;
 
-/** What every forwarded request shares. */
+/** What all forwarded requests share. */
 export interface ForwardContext {
   readonly trusted: TrustedProxies;
   readonly upgrades: Upgrades;
@@ -23,7 +23,7 @@ export interface ForwardContext {
   readonly baseUrl: string;
 }
 
-/** Sends the request to the upstream and streams the response back; an upstream that gives none is a 503 problem. */
+/** Sends the request to the upstream and streams the response back; an upstream that does not respond is a 503 problem. */
 export function forward(
   upstream: Upstream,
   request: IncomingMessage,
@@ -67,7 +67,7 @@ function bodyOf(
   };
 }
 
-/** The fields that an upstream sees: the client's end-to-end ones, and what the gateway says of the request. */
+/** The header fields sent upstream: the client's end-to-end fields and the gateway's own. */
 export function upstreamFields(
   request: IncomingMessage,
   { requestId, caller }: RequestContext,
@@ -76,7 +76,7 @@ export function upstreamFields(
   const { headers, rawHeaders } = request;
   const fields = requestFields(rawHeaders, headers.connection, isTrusted);
   fields.push('X-Request-Id', requestId);
-  // RFC 9110 section 10.1.4: the one transfer parameter that reaches through, for trailers are passed on.
+  // RFC 9110 section 10.1.4: the only TE value that is passed on, because trailers are.
   if (headers.te !== undefined && TRAILERS.test(`${headers.te}`)) fields.push('TE', 'trailers');
   pushForwarded(fields, request, isTrusted);
   if (caller === undefined) return fields;

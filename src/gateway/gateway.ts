@@ -1,6 +1,6 @@
 /**
- * A request's way through the gateway. `PIPELINE` is the order of its stages up to the upstream; `decide` holds those
- * that need no HTTP. Each stage is a file of its own, and only this file and decide.ts know them all.
+ * The life of a request. `PIPELINE` lists its stages in order, up to the upstream; `decide` runs those that are independent of
+ * HTTP. Each stage has its own file, and only this file and decide.ts import them.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
@@ -29,7 +29,7 @@ import { runStages, type Stage } from './stages.ts';
 import { Upstreams } from './upstream/upstreams.ts';
 import { validate } from './validate.ts';
 
-/** One request on its way: what the stages read, and the context that they write to. */
+/** The state of one request: what the stages read, and the context that they write to. */
 interface Passage {
   readonly rawTarget: string;
   readonly request: IncomingMessage;
@@ -55,7 +55,7 @@ const PIPELINE: readonly Stage<Passage>[] = [
   validateRequest,
 ];
 
-/** Puts the stages behind one server. */
+/** Creates the server and runs the stages for each of its requests. */
 export async function createGateway(dependencies: GatewayDependencies): Promise<Gateway> {
   const { baseUrl, listen, log } = dependencies;
   const upstreams = new Upstreams(dependencies.upstream);
@@ -109,9 +109,9 @@ export async function createGateway(dependencies: GatewayDependencies): Promise<
 }
 
 /**
- * Registers @fastify/http-proxy, which owns the route and its life cycle. Its `preHandler` option forwards the request:
- * its own handler would build four URLs per request, turn errors of the upstream into 500s, retry GETs and copy every
- * chunk through two more streams. What the hook hijacked never reaches that handler.
+ * Registers @fastify/http-proxy, which provides the route and its life cycle. Its documented `preHandler` option forwards the request
+ * and hijacks the reply, so the plugin's own handler never runs: it would build four URLs per request, turn errors of the
+ * upstream into 500s, retry GETs and copy every chunk through two more streams.
  */
 async function registerProxy(
   app: FastifyInstance,
@@ -142,7 +142,7 @@ function refuse(reply: FastifyReply, context: RequestContext, refusal: Refusal, 
 }
 
 function normaliseTarget({ context, rawTarget, shared }: Passage) {
-  // The target of a CONNECT is no path (RFC 9112 section 3.2.3).
+  // The target of a CONNECT is not a path (RFC 9112 section 3.2.3).
   if (context.method === 'CONNECT') return refuseMethod();
   const target = normalise(rawTarget, shared.upstream.pathProfile);
   if (target instanceof Refusal) return target;
@@ -150,19 +150,19 @@ function normaliseTarget({ context, rawTarget, shared }: Passage) {
   return undefined;
 }
 
-/** Yields one tick, so that a chunked body whose first chunk is malformed is refused before it is charged. */
+/** Yields one tick so that a malformed first chunk is rejected before charging. */
 function awaitFirstChunk({ request }: Passage) {
   return request.headers['transfer-encoding'] === undefined ? undefined : setImmediate(undefined);
 }
 
 const UPSTREAM_BUSY = new Refusal('ServiceUnavailable', 'The service behind the gateway is too busy.');
 
-/** Comes before the charge: a request that nobody can serve costs nothing. */
+/** Comes before the charge, so that a request that cannot be served costs nothing. */
 function requireFreeUpstream({ context, shared }: Passage) {
   return shared.upstreams.find(targetOf(context).path).hasRoom ? undefined : UPSTREAM_BUSY;
 }
 
-const ABANDONED = new Refusal('BadRequest', 'The request broke off.', { closes: true });
+const ABANDONED = new Refusal('BadRequest', 'The request was aborted.', { closes: true });
 
 function decideRequest({ request, response, context, shared }: Passage): Awaitable<Refusal | undefined> {
   const { method } = context;
@@ -176,7 +176,7 @@ function decideRequest({ request, response, context, shared }: Passage): Awaitab
     cancelled: () => brokenBy(request) ?? (isAbandoned(response) ? ABANDONED : undefined),
   };
   return andThen(decide(question, context, shared), (refusal) => {
-    // Only for known callers: a stranger must not be able to fill the log.
+    // Only for authenticated callers, so that a stranger cannot fill the log.
     if (context.caller !== undefined && context.operation?.listed === false) {
       shared.observer.unlistedOperation(method);
       shared.noteUnlisted(method, path);
@@ -187,7 +187,7 @@ function decideRequest({ request, response, context, shared }: Passage): Awaitab
 
 const OPTIONS_BODY = new Refusal('BadRequest', 'An OPTIONS request may have no body here.');
 
-/** Nobody is charged for OPTIONS, so it may hold only a small share of the upstream. */
+/** OPTIONS is free, so it may use only a small share of the upstream's connections. */
 function holdBackUncharged({ request, context, shared }: Passage) {
   if (context.operation !== undefined) return undefined;
   if (hasBody(request)) return OPTIONS_BODY;
@@ -195,7 +195,7 @@ function holdBackUncharged({ request, context, shared }: Passage) {
   return upstream.hasRoomForUnauthenticated ? 'done' : UPSTREAM_BUSY;
 }
 
-/** Checks the request against its operation's document; a body that had to be read for that is kept to be forwarded. */
+/** Validates the request against its operation. A body that was read for this is kept, to be forwarded. */
 function validateRequest({ request, response, context }: Passage) {
   if (context.operation === undefined) return undefined;
   return andThen(validate(context.operation, targetOf(context), response), (validated) => {

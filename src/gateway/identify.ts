@@ -3,7 +3,7 @@ import type { Principal } from '../domain/caller.ts';
 import type { Answer, Client, IdentitySource } from '../identity/identity.ts';
 import { Refusal } from './problems.ts';
 
-/** Contract section 5, written exactly so: see docs/decisions on the letter case of the scheme. */
+/** Contract section 5, case-sensitive: docs/decisions/0008-the-scheme-is-spelt-bearer.md. */
 const SCHEME = 'Bearer ';
 
 /** RFC 6750 section 3: a request without credentials gets the bare challenge, a bad token gets its error. */
@@ -20,12 +20,12 @@ const NOT_BEARER = new Refusal('Unauthenticated', 'The Authorization header is n
   headers: CHALLENGE,
 });
 const INVALID = new Refusal('Unauthenticated', 'The access token is not valid.', { headers: INVALID_TOKEN });
-/** Never 401: the client would throw away a token that may be good. */
+/** Not a 401: the client would discard a token that may be valid. */
 const UNAVAILABLE = new Refusal('ServiceUnavailable', 'The access token cannot be checked at the moment.');
 
 /**
- * Who holds the bearer token of the Authorization header; a refusal with 401 when nobody provably does, with 503 when
- * nobody can tell. At once where the token is known already. A second Authorization was refused before.
+ * The principal of the bearer token in the Authorization header. A refusal with 401 if the token is missing or invalid, with 503 if
+ * it cannot be checked. Synchronous if the token is cached. Requests with two Authorization headers were refused earlier.
  */
 export function identify(
   source: IdentitySource,

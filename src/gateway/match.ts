@@ -18,21 +18,21 @@ export function refuseMethod(): Refusal {
   });
 }
 
-/** What to do with a request that no listed operation matches. */
+/** What happens to a request that no listed operation matches. */
 export type UnlistedPolicy = 'charge' | 'reject' | { readonly cost: number };
 
-/** Whether the upstream's router takes `/Things` and `/things` for one. */
+/** Whether the upstream's router treats `/Things` and `/things` as the same path. */
 export type LetterCase = 'insensitive' | 'sensitive';
 
 type Router = ReturnType<typeof createRouter>;
 
-/** The price list, ready for look-up by method and canonical path; it may be replaced while requests are under way. */
+/** The operations, indexed by method and canonical path. They can be replaced while the gateway runs. */
 export class OperationTable {
   readonly #unlisted: Readonly<Record<OperationKind, Operation>> | undefined;
   readonly #letterCase: LetterCase;
   #router: Router;
 
-  /** @param letterCase `insensitive` prices right in front of either kind of upstream */
+  /** @param letterCase `insensitive` is correct for both kinds of upstream */
   constructor(
     operations: readonly ListedOperation[],
     unlisted: UnlistedPolicy,
@@ -43,12 +43,12 @@ export class OperationTable {
     this.#router = routerOf(operations, letterCase);
   }
 
-  /** Puts other operations in force, from the next request on; what has been counted stays. */
+  /** Replaces the operations, from the next request on. Counts are kept. */
   replaceOperations(operations: readonly ListedOperation[]): void {
     this.#router = routerOf(operations, this.#letterCase);
   }
 
-  /** The operation as it was listed, `free` for OPTIONS (neither authenticated nor counted), or why there is none. */
+  /** The matching operation, `free` for OPTIONS (neither authenticated nor counted), or a refusal. */
   find(method: string, path: string): Operation | 'free' | Refusal {
     const kind = KINDS[method];
     if (kind === undefined) return refuseMethod();
@@ -60,7 +60,7 @@ export class OperationTable {
   }
 }
 
-/** The operations that requests without a listed one are charged as. */
+/** The operations that unlisted requests are charged as. */
 export function unlistedOperations(
   policy: Exclude<UnlistedPolicy, 'reject'>,
 ): Readonly<Record<OperationKind, Operation>> {
@@ -73,8 +73,8 @@ export function unlistedOperations(
 const MAX_PARAMETER_LENGTH = 1_000_000;
 
 /**
- * A parameter longer than the router's default of 100 characters, or one that is no UTF-8, would make a request for a
- * dear operation an unlisted one: the first is allowed, the second gets a route without an operation.
+ * A parameter longer than the router's default of 100 characters, or one that is not UTF-8, would turn a request for an
+ * expensive operation into an unlisted one. Long parameters are allowed; invalid UTF-8 matches a route without an operation.
  */
 function createRouter() {
   return FindMyWay({ caseSensitive: true, maxParamLength: MAX_PARAMETER_LENGTH, onBadUrl: () => undefined });
@@ -96,7 +96,7 @@ function routerOf(operations: readonly ListedOperation[], letterCase: LetterCase
     const pattern = routePattern(inCase(path, letterCase));
     return pattern === undefined ? [] : [pattern];
   };
-  // Of paths that differ by letter case alone, the dearest comes first and is kept.
+  // Of paths that differ only in letter case, the most expensive comes first and is kept.
   const byCost = operations.toSorted((one, other) => other.cost - one.cost);
   for (const operation of byCost) {
     for (const pattern of patternsOf(operation)) add(operation.method, pattern, operation);
@@ -108,7 +108,7 @@ function routerOf(operations: readonly ListedOperation[], letterCase: LetterCase
   return router;
 }
 
-/** Compared with their letter case folded, the literals inside of a parameter's segment included. */
+/** Folds letter case, including that of literals within a parameter's segment. */
 function inCase(path: string, letterCase: LetterCase): string {
   if (letterCase === 'sensitive') return path;
   return path.includes('%') ? foldCase(decodedText(path)) : foldCase(path);

@@ -2,7 +2,7 @@ import { hasAsciiForm } from './ascii-forms.ts';
 import { Refusal } from './problems.ts';
 import type { Target } from './request-context.ts';
 
-/** How the upstream's router reads what may be spelt in two ways. The defaults are safe in front of any router. */
+/** How the upstream's router reads ambiguous paths. The defaults are safe for any router. */
 export interface PathProfile {
   readonly trailingSlash: 'refuse' | 'remove' | 'distinct';
   readonly duplicateSlashes: 'refuse' | 'merge' | 'distinct';
@@ -11,25 +11,25 @@ export interface PathProfile {
   readonly asciiForms: 'refuse' | 'distinct';
 }
 
-/** A path that needs no second look: plain segments, no escapes, no empty or dotted segment. */
+/** A path that is canonical already: plain segments, no escapes, no empty or dotted segment. */
 const PLAIN_PATH = /^(?:\/[A-Za-z0-9_~!$&'()*+,=:@-][A-Za-z0-9._~!$&'()*+,=:@-]*)+$/;
 
 /** Octets that RFC 3986 section 2.3 calls unreserved: their escapes mean the same as the bare character. */
 const UNRESERVED_ESCAPE = /%(?:4[1-9A-F]|5[0-9A]|6[1-9A-F]|7[0-9AE]|3[0-9]|2[DE]|5F)/gi;
 
-/** Escapes that some router, or a proxy before it, undoes and then reads as syntax: `/ \ % ? # ;` and controls. */
+/** Escapes that some routers or proxies decode and then read as syntax: `/ \ % ? # ;` and control characters. */
 const TREACHEROUS_ESCAPE = /%(?:2F|5C|25|3F|23|3B|[01][0-9A-F]|7F)/;
 
-/** Whatever RFC 3986 section 3.3 does not let into a path as itself; routers differ on what it means there. */
+/** Characters that RFC 3986 section 3.3 does not allow in a path; routers differ on their meaning. */
 const FOREIGN_CHARACTER = /[^A-Za-z0-9._~!$&'()*+,=:@%;/-]/;
 
 /**
  * The canonical path and query of a request target in origin form (RFC 9112 section 3.2.1), used both to look up
- * the price and to forward. Escapes of unreserved characters are undone and the others written in capitals, so
- * that two spellings of one resource have one price. Whatever an upstream could read as another path is refused:
+ * the price and to forward. Escapes of unreserved characters are decoded and the others written in capitals, so
+ * that all spellings of one resource have the same price. Anything that an upstream could read as another path is refused:
  * dot segments, backslashes, encoded slashes, double encoding, fragments, targets in absolute form, `*`. Duplicate
- * slashes, `;` parameters and characters with an ASCII form follow the profile. The query is forwarded as sent: it has
- * no part in the price.
+ * slashes, `;` parameters and characters with an ASCII form follow the profile. The query is forwarded unchanged; it does
+ * not affect the price.
  */
 export function normalise(rawTarget: string, profile: PathProfile): Target | Refusal {
   const queryAt = rawTarget.indexOf('?');
@@ -47,7 +47,7 @@ export function normalise(rawTarget: string, profile: PathProfile): Target | Ref
   return 'problem' in shaped ? new Refusal('BadRequest', shaped.problem) : { path: shaped.path, search };
 }
 
-/** Why these characters could be read in two ways, as a sentence; undefined when they cannot. */
+/** A sentence that says why these characters are ambiguous; undefined if they are not. */
 function characterProblem(rawPath: string, { asciiForms }: PathProfile): string | undefined {
   if (!rawPath.startsWith('/')) return 'The request target must be a path.';
   if (FOREIGN_CHARACTER.test(rawPath)) return 'The path has a character that is not allowed there.';
@@ -69,7 +69,7 @@ function characterProblem(rawPath: string, { asciiForms }: PathProfile): string 
 
 type Shaped = { readonly path: string } | { readonly problem: string };
 
-/** Applies the profile to a path whose characters are sound. */
+/** Applies the profile to a path whose characters are valid. */
 function shape(path: string, profile: PathProfile): Shaped {
   const problem = shapeProblem(path, profile);
   if (problem !== undefined) return { problem };
@@ -77,7 +77,7 @@ function shape(path: string, profile: PathProfile): Shaped {
   if (profile.matrixParameters === 'remove') shaped = shaped.replace(/;[^/]*/g, '');
   if (profile.duplicateSlashes === 'merge') shaped = shaped.replace(/\/{2,}/g, '/');
   if (profile.trailingSlash === 'remove') shaped = shaped.replace(/(?<!\/)\/+$/, '') || '/';
-  // Last, because what is removed above may uncover one: `/.;x/`.
+  // Last, because removing parameters can create one: `/.;x/`.
   if (/\/\.\.?(?:[;/]|$)/.test(shaped)) return { problem: 'The path has a dot segment.' };
   return { path: shaped };
 }

@@ -1,6 +1,6 @@
 /**
- * Every answer that the gateway gives by itself, as problem+json (contract section 7). A refusal is a value that
- * a stage returns; nothing here is thrown.
+ * The gateway's own responses, as problem+json (contract section 7). A refusal is a value that a stage returns; it is never
+ * thrown.
  */
 import { STATUS_CODES } from 'node:http';
 import type { FieldError } from '../domain/field-errors.ts';
@@ -24,19 +24,19 @@ interface RefusalParts {
   readonly extensions?: Readonly<Record<string, string | number>>;
   readonly errors?: readonly FieldError[];
   readonly headers?: Readonly<Record<string, string>>;
-  /** A status that says more than the code's own, such as 431 for a BadRequest. */
+  /** A more specific status than the code's own, such as 431 for a BadRequest. */
   readonly status?: number;
-  /** The connection is of no further use: what follows on it cannot be told apart from this request. */
+  /** Whether the connection has to close, because the end of this request cannot be determined. */
   readonly closes?: boolean;
 }
 
-/** A request that ends here. Stages return it in place of their value; `instanceof` tells the two apart. */
+/** A response that ends the request. Stages return it in place of their value; test with `instanceof`. */
 export class Refusal {
   readonly code: ProblemCode;
   readonly detail: string;
   readonly extensions: Readonly<Record<string, string | number>>;
   readonly errors: readonly FieldError[] | undefined;
-  /** Response headers that belong to this refusal, such as `Retry-After` or `WWW-Authenticate`. */
+  /** Further response headers, such as `Retry-After` or `WWW-Authenticate`. */
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly status: number;
   readonly closes: boolean;
@@ -52,15 +52,15 @@ export class Refusal {
   }
 }
 
-/** For a request that the store could not count, where the settings have such requests refused. */
+/** For a request that the store could not count, with `store.onStoreFailure: reject`. */
 export const UNCOUNTED = new Refusal('ServiceUnavailable', 'The request could not be counted.');
 
-/** A problem body less its request id, in two pieces; kept because most refusals are given more than once. */
+/** A problem body without its request id, in two pieces; cached because most refusals are repeated. */
 interface Frame {
   readonly baseUrl: string;
   readonly before: string;
   readonly after: string;
-  /** Of both pieces, in UTF-8. */
+  /** Length of both pieces in bytes of UTF-8. */
   readonly bytes: number;
 }
 

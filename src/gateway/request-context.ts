@@ -1,18 +1,18 @@
-/** What crosses from one stage of the gateway to the next. */
+/** The types that stages share. */
 import type { Caller } from '../domain/caller.ts';
 import type { OperationKind } from '../domain/operation.ts';
 import type { UncountedReason } from '../store/store.ts';
 import type { RequestRules } from '../validation/rules.ts';
 import type { Refusal } from './problems.ts';
 
-/** The one canonical form of a request target: what is priced is what is forwarded. */
+/** The canonical form of a request target, which is both priced and forwarded. */
 export interface Target {
   readonly path: string;
   /** With its leading `?`; empty when the request has none. */
   readonly search: string;
 }
 
-/** A priced operation as the OpenAPI document has it, or the stand-in for one that it does not list. */
+/** A priced operation of the OpenAPI document, or the default for unlisted ones. */
 export interface Operation {
   /** `operationId`, or `METHOD path` where the document names none. */
   readonly id: string;
@@ -21,24 +21,24 @@ export interface Operation {
   readonly cost: number;
   /** Contract section 8.1 rule 2: counted for the Person, not for an Account. */
   readonly personOnly: boolean;
-  /** False when the document does not know this method and path. */
+  /** False if the document has no such method and path. */
   readonly listed: boolean;
-  /** What a request must satisfy to be forwarded; undefined where nothing is validated. */
+  /** The rules for requests; undefined where nothing is validated. */
   readonly rules?: RequestRules | undefined;
 }
 
-/** A charge that was spent, and may be forwarded. */
+/** A charge that was spent. */
 export interface Admitted {
   readonly outcome: 'admitted';
   readonly policy: string;
   readonly rateLimit: string;
-  /** Buckets that are nearly empty now. */
+  /** Buckets that are nearly empty. */
   readonly nearLimit: readonly string[] | undefined;
-  /** Buckets whose tried-out (shadow) limit would have refused this request. */
+  /** Buckets whose shadow limit would have refused this request. */
   readonly shadowDenied: readonly string[] | undefined;
 }
 
-/** What a charge came to, and what the response headers have to say of it. */
+/** The result of a charge, and the response headers that report it. */
 export type Charged =
   | Admitted
   | {
@@ -51,29 +51,29 @@ export type Charged =
     }
   | { readonly outcome: 'uncounted'; readonly policy: string; readonly reason: UncountedReason };
 
-/** What has been found out; each stage adds its part, so that a refusal leaves what the stages before it found. */
+/** The results of the stages that have run; a refusal keeps those of earlier stages. */
 export interface Findings {
   /** Missing for OPTIONS, which is neither authenticated nor charged. */
   operation?: Operation;
   caller?: Caller;
   charged?: Charged;
-  /** When the store was asked, as `performance.now()` gives it. */
+  /** When the store was called, by `performance.now()`. */
   chargeAskedMs?: number;
   chargeMs?: number;
 }
 
-/** What the gateway knows of one request; each stage adds its part, and the access log and the metrics read it. */
+/** Everything about one request. Each stage adds its part; the access log and the metrics read it. */
 export interface RequestContext extends Findings {
   readonly requestId: string;
   readonly method: string;
   readonly startedMs: number;
   target?: Target;
-  /** Read in full, because it had to be validated; otherwise it streams. */
+  /** The whole body, if it was read for validation; otherwise it is streamed. */
   body?: Buffer;
   refusal?: Refusal;
   upstreamStatus?: number;
   upstreamMs?: number;
-  /** Code of the error that took the place of the upstream's response, or cut it short. */
+  /** Code of the error that replaced or truncated the upstream's response. */
   upstreamError?: string;
   /** What was wrong with a response that was refused. */
   upstreamErrorDetail?: string;

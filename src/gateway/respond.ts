@@ -4,8 +4,8 @@ import { problemBody, type Refusal, UNCOUNTED } from './problems.ts';
 import type { RequestContext } from './request-context.ts';
 
 /**
- * The fields that the gateway adds to every response: the request id, and what the charge came to. A request that
- * was never charged has no RateLimit fields. After a charge there is either RateLimit or `Service-RateLimit-Mode: degraded`
+ * The fields that the gateway adds to every response: the request id and the result of the charge. A request that
+ * was not charged has no RateLimit fields. After a charge there is either RateLimit or `Service-RateLimit-Mode: degraded`
  * (contract 8.1).
  */
 export function gatewayFields(context: RequestContext): string[] {
@@ -20,14 +20,14 @@ export function gatewayFields(context: RequestContext): string[] {
   return fields;
 }
 
-/** Whether the request could not be counted and was served anyway; a 422 or an upstream's failure changes nothing of it. */
+/** Whether the request was served uncounted; a later 422 or upstream failure does not change that. */
 export function isDegraded({ charged, refusal }: RequestContext): boolean {
   return charged?.outcome === 'uncounted' && refusal !== UNCOUNTED;
 }
 
 /**
- * Answers with a problem body and ends the response. The rest of a refused upload is read where it is short;
- * otherwise the connection closes behind the answer, which arrives first.
+ * Sends a problem body and ends the response. If the rest of a refused upload is short, it is read and dropped; otherwise the
+ * connection closes once the response has arrived.
  */
 export function respond(
   response: ServerResponse,
@@ -44,7 +44,7 @@ export function respond(
   const fields = gatewayFields(context);
   for (const name in refusal.headers) fields.push(name, refusal.headers[name] ?? '');
   fields.push('Content-Type', 'application/problem+json', 'Content-Length', `${bytes}`);
-  // A shared cache may keep a 404 or a 405 that says nothing of it (RFC 9110 section 15.1).
+  // Without it, a shared cache may store a 404 or a 405 (RFC 9110 section 15.1).
   fields.push('Cache-Control', 'no-store');
   if (refusal.closes || isUploadUnfinished(response.req)) {
     fields.push('Connection', 'close');
@@ -55,8 +55,8 @@ export function respond(
 }
 
 /**
- * Ends a response whose whole body is there: header and body in one string and one write. Node's own `end(body)` adds
- * an empty third piece, and gathers all into a slower kind of write.
+ * Ends a response with a complete body: header and body in one string and one write. Node's own `end(body)` adds an empty
+ * third piece and uses a slower vectored write.
  */
 export function endWith(response: ServerResponse, body: string, encoding: 'latin1' | 'utf8'): void {
   response.write(body, encoding);

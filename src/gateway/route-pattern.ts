@@ -1,8 +1,8 @@
 import { isParameter, parameterExpression, segmentParts } from '../openapi/segment.ts';
 
 /**
- * `/v3/files/{name}.{format}` in the words of find-my-way; undefined for a path that no request target can be. Its
- * own syntax in a literal is taken as text: a colon, as in `/things/{id}:cancel`, is one.
+ * `/v3/files/{name}.{format}` in the syntax of find-my-way; undefined for a path that no request target can have. Its syntax is
+ * escaped in literals, such as the colon in `/things/{id}:cancel`.
  */
 export function routePattern(path: string): string | undefined {
   const literals = path.replaceAll(/\{[^{}]*\}/g, '');
@@ -22,7 +22,7 @@ export function routePattern(path: string): string | undefined {
   return segments.join('/');
 }
 
-/** The router compares what escapes stand for. */
+/** The router compares decoded characters. */
 function decodedLiteral(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -31,7 +31,7 @@ function decodedLiteral(text: string): string {
   }
 }
 
-/** Escapes of characters that a path segment may hold as they are (RFC 3986 section 3.3). */
+/** Escapes of characters that need no escape in a path segment (RFC 3986 section 3.3). */
 const PCHAR_ESCAPE = /%(?:21|24|26|27|28|29|2A|2B|2C|3A|3B|3D|40)/g;
 
 /** Upstreams decode a segment before they route: `/things/1%3Acancel` may be served as `/things/1:cancel`. */

@@ -1,15 +1,14 @@
 import type { Awaitable } from '../domain/awaitable.ts';
 import type { Refusal } from './problems.ts';
 
-/** What a stage answers: a refusal, `done` to skip the stages that remain, or undefined to pass the request on. */
+/** The result of a stage: a refusal, `done` to skip the remaining stages, or undefined to continue. */
 export type Verdict = Refusal | 'done' | undefined;
 
-/** One step of a request's way. It reads what earlier stages wrote into `state`, and writes its own part. */
+/** One step of the pipeline. It reads what earlier stages wrote to `state`, and adds its own results. */
 export type Stage<State> = (state: State) => Awaitable<Verdict>;
 
 /**
- * Runs stages in their order, and ends at the first refusal. Synchronous as long as every stage is, so that a request
- * that nothing has to wait for costs no promise.
+ * Runs stages in order and returns the first refusal. Synchronous if every stage is, which avoids a promise per request.
  */
 export function runStages<State>(
   stages: readonly Stage<State>[],

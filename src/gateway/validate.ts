@@ -10,13 +10,13 @@ import { isContinueExpected } from './http/inspect.ts';
 import { Refusal } from './problems.ts';
 import type { Operation, Target } from './request-context.ts';
 
-/** A refusal, the body that had to be read for its validation, or undefined for a body that still streams. */
+/** A refusal, the body if it was read for validation, or undefined if it is still to be streamed. */
 export type Validated = Refusal | Buffer | undefined;
 
 /**
- * Holds a request against its operation's document: 422 with every offending parameter at once (contract section 4.1
- * rules 2 and 3). It comes after the charge, because a request that fails validation has spent its points (8.1 rule 4).
- * The body is looked at only where the document asks for it, and where all parameters are right.
+ * Validates a request against its operation's document. A 422 lists every invalid parameter (contract section 4.1 rules 2
+ * and 3). This comes after the charge, because a request that fails validation has spent its points (8.1 rule 4). The body is
+ * read only if the document asks for it and all parameters are valid.
  */
 export function validate(
   operation: Operation,
@@ -30,7 +30,7 @@ export function validate(
   checkPath(rules.path, target.path, errors);
   checkQuery(rules.query, target.search, errors);
   checkHeaders(rules.headers, request.headers, errors);
-  if (!errors.isEmpty) return invalid(errors, 'The request has parameters that are not valid.');
+  if (!errors.isEmpty) return invalid(errors, 'The request has invalid parameters.');
   return rules.body === undefined ? undefined : validateBody(rules.body, request, response, errors);
 }
 
@@ -49,12 +49,12 @@ async function validateBody(
   if (body === 'too large') return tooLarge(rules);
   if (body === 'broken off') return brokenBy(request) ?? BROKE_OFF;
   checkBody(plan.rule, body, errors);
-  return errors.isEmpty ? body : invalid(errors, 'The body has fields that are not valid.');
+  return errors.isEmpty ? body : invalid(errors, 'The body has invalid fields.');
 }
 
-const BROKE_OFF = new Refusal('BadRequest', 'The request broke off.', { closes: true });
+const BROKE_OFF = new Refusal('BadRequest', 'The request was aborted.', { closes: true });
 
-/** The whole body, read as far as the bound and no further. */
+/** Reads the whole body, up to the bound. */
 function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | 'too large' | 'broken off'> {
   return new Promise((resolve) => {
     if (request.destroyed || brokenBy(request) !== undefined) resolve('broken off');
