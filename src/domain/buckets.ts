@@ -10,7 +10,7 @@ export type OverrideSection = (typeof OVERRIDE_SECTIONS)[number];
 
 /** What all buckets of one scope have in common. */
 export interface BucketScope {
-  /** What one bucket counts, as the reference of the limits file says it. */
+  /** What one bucket counts, for the reference of the limits file. */
   readonly covers: string;
   /** The scope that the RateLimit headers name: contract section 8.1 rule 2 hides the Person's own. */
   readonly headerScope: 'account' | 'organization';
@@ -22,7 +22,7 @@ export interface BucketScope {
   readonly mayBeNone: boolean;
   /** Whether Person-only operations are charged to it; if not, all others are. */
   readonly isForPersons: boolean;
-  /** The id of the bucket that the caller is charged to; undefined where this scope does not apply to it. */
+  /** The id of the owner that this caller's requests are charged to; undefined if the scope does not apply. */
   ownerOf(caller: Caller): string | undefined;
 }
 
@@ -65,7 +65,7 @@ export type ScopeName = keyof typeof SCOPES;
 /** The name of a bucket in the store, in the limits file, and in the `extensions` of a 429. */
 export type BucketName = `${ScopeName}-${OperationKind}`;
 
-/** One bucket of the table: its name, and what holds for its scope. */
+/** One bucket of the table. */
 export interface BucketDefinition {
   readonly name: BucketName;
   /** Its name in the RateLimit headers. */
@@ -104,7 +104,7 @@ const chargedFor = (kind: OperationKind) => {
 
 const CHARGED = { read: chargedFor('read'), write: chargedFor('write') };
 
-/** The buckets that an operation of this kind is charged to, whoever calls it. */
+/** The buckets that an operation of this kind may be charged to. */
 export function bucketsFor(kind: OperationKind, personOnly: boolean): readonly BucketDefinition[] {
   return personOnly ? CHARGED[kind].persons : CHARGED[kind].others;
 }

@@ -1,6 +1,6 @@
 /** Who sends requests, and for which Account. */
 
-/** What is known of an Account. */
+/** An Account, as far as limits depend on it. */
 export interface Account {
   readonly organization?: string;
   /** False where the limits of its Organization do not apply to it. */
@@ -12,7 +12,7 @@ export type Principal = Person | AccountService | OrganizationService;
 
 interface Claimant {
   readonly id: string;
-  /** What its token says of Accounts: all that a directory of claims knows. */
+  /** The Accounts in the token's claims, for a directory of claims. */
   readonly claimedAccounts?: ReadonlyMap<string, Account>;
 }
 
@@ -38,17 +38,17 @@ export interface OrganizationService extends Claimant {
   readonly organization: string;
 }
 
-/** The principal, and the target Account that it was found to be allowed to act for. */
+/** A principal, and the target Account that it is authorised to act for. */
 export interface Caller {
   readonly principal: Principal;
   readonly account: string;
   /** The Organization of the target Account, where it has one. */
   readonly organization: string | undefined;
-  /** Whether the request is charged to that Organization as well. */
+  /** Whether the request is also charged to that Organization. */
   readonly hasOrganizationLimit: boolean;
   /**
    * The hash tag of all keys that this request charges: an Organization, or an Account that has none. For a
-   * Person-only operation it is the Principal Account's, so that a Person has one bucket whomever it acts for.
+   * Person-only operation it is the Principal Account's, so that a Person has one bucket for all Accounts it acts for.
    */
   readonly hashTag: string;
 }

@@ -4,7 +4,7 @@ export interface FieldError {
   readonly message: string;
 }
 
-/** More are not listed: nobody fixes a hundred at once, and the response must stay small. */
+/** Further errors are not listed, to keep the response small. */
 const MAX_ERRORS = 100;
 const MAX_FIELD_LENGTH = 200;
 
@@ -20,7 +20,7 @@ export class FieldErrors {
     return [...(this.#errors?.values() ?? [])];
   }
 
-  /** Of several errors of one field the first counts. */
+  /** Keeps the first error of each field. */
   add(field: string, message: string): void {
     const cut = field.length > MAX_FIELD_LENGTH ? `${field.slice(0, MAX_FIELD_LENGTH)}...` : field;
     this.#errors ??= new Map();

@@ -1,33 +1,33 @@
 import { type BucketName, bucketNamed, type OverrideSection } from './buckets.ts';
 
-/** A limit as a file gives it: a default, or the override of one Account or Organization. */
+/** A limit from a file: a default, or the override of one Account or Organization. */
 export interface GivenLimit {
   /** Points per window; `none` where no such limit applies. Only Organizations may have none. */
   readonly limit: number | 'none';
-  /** A shadow limit is tried out beside the one in force: counted, reported, refusing nothing. */
+  /** A shadow limit is counted and reported beside the enforced one, and refuses nothing. */
   readonly shadow: boolean;
-  /** Unix time at which this override ends; it never does where this is missing. */
+  /** Unix time at which this override expires; undefined for never. */
   readonly untilMs?: number;
 }
 
 export type Overrides = Readonly<Partial<Record<BucketName, GivenLimit>>>;
 
-/** What single Accounts and Organizations have in place of the defaults, by id. */
+/** The overrides of single Accounts or Organizations, by id. */
 export type OverrideMaps = Readonly<Record<OverrideSection, ReadonlyMap<string, Overrides>>>;
 
-/** The limits of all buckets. Ask `limitInForce` rather than reading an override directly: it may have ended. */
+/** The limits of all buckets. Use `limitInForce` rather than reading an override directly, because it may have expired. */
 export interface Limits extends OverrideMaps {
   readonly windowSeconds: number;
   readonly defaults: Readonly<Record<BucketName, GivenLimit>>;
 }
 
-/** What holds for one bucket of one Account, Organization or Person. */
+/** The limits of one bucket of one Account, Organization or Person. */
 export interface LimitInForce {
   /** Points per window, above which requests are refused; undefined where no such limit applies. */
   readonly limit: number | undefined;
-  /** The limit that is tried out beside it, if any. */
+  /** The shadow limit beside it, if any. */
   readonly shadowLimit: number | undefined;
-  /** Unix time until which this holds unless the limits change; infinite where nothing ends. */
+  /** Unix time until which this is valid unless the limits change; infinite if nothing expires. */
   readonly untilMs: number;
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
-/** Nothing that could forge a log line. */
+/** Contains no characters that could forge a log line. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** The request id of an `X-Request-Id` header if it is valid, otherwise a new one. */

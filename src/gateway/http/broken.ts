@@ -1,6 +1,6 @@
 /**
- * Messages that the parser gave up on, or whose rest did not arrive in time. The answer to an earlier request of the
- * connection always goes out first (RFC 9112 section 9.3.2); what follows the broken bytes is never run.
+ * Handles messages that the parser rejects or that do not arrive in time. The response to an earlier request on the connection is
+ * always sent first (RFC 9112 section 9.3.2); nothing after the broken bytes is executed.
  */
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
@@ -11,12 +11,12 @@ import { requestOf, responseOf } from './node-internals.ts';
 
 const broken = new WeakMap<IncomingMessage, Refusal>();
 
-/** Why the rest of this request will not arrive; undefined for a request that is whole or still arriving. */
+/** Why the rest of this request will not arrive; undefined if it is complete or still arriving. */
 export function brokenBy(request: IncomingMessage): Refusal | undefined {
   return broken.get(request);
 }
 
-/** Records why the rest of a request will not arrive, and emits `broken` for whoever is reading its body. */
+/** Records why the rest of a request will not arrive, and emits `broken` for the reader of its body. */
 export function markBroken(request: IncomingMessage, refusal: Refusal): void {
   if (broken.has(request)) return;
   broken.set(request, refusal);
@@ -26,7 +26,7 @@ export function markBroken(request: IncomingMessage, refusal: Refusal): void {
 /** Handles an error of the parser, of its time-outs or of the socket. */
 export function handleClientError(error: NodeJS.ErrnoException, socket: Socket, baseUrl: string): void {
   const { code = '' } = error;
-  // After a last request or a last answer, what arrives is dropped.
+  // Bytes that arrive after the last request or response are dropped.
   if (code === 'HPE_CLOSED_CONNECTION' || socket.writableEnded || isClosing(socket)) return;
   if (!code.startsWith('HPE_') && code !== 'ERR_HTTP_REQUEST_TIMEOUT') {
     socket.destroy();
@@ -37,7 +37,7 @@ export function handleClientError(error: NodeJS.ErrnoException, socket: Socket, 
   else answerOrClose(socket, code, baseUrl);
 }
 
-/** The error lies within the body of a request: that request gets the answer, unless it has one. */
+/** An error within a request's body is the response to that request, unless it already has one. */
 function breakRequest(request: IncomingMessage, socket: Socket, code: string): void {
   const response = responseOf(socket);
   if (response === undefined) linger(socket);
@@ -46,7 +46,7 @@ function breakRequest(request: IncomingMessage, socket: Socket, code: string): v
   else socket.destroy();
 }
 
-/** The error lies between requests or within a header, so that there is no request that could be answered. */
+/** An error between requests or within a header: there is no request object to respond to. */
 function answerOrClose(socket: Socket, code: string, baseUrl: string): void {
   const response = responseOf(socket);
   if (response !== undefined) {

@@ -1,6 +1,6 @@
 /**
- * What becomes of a request's header fields, judged by their names. CGI and WSGI servers make one variable of
- * `X-Account-Id`, `X_Account_Id` and `X.Account.Id`, so every name is folded before it is judged.
+ * How each request header field is handled, by its name. CGI and WSGI servers make the same variable from `X-Account-Id`,
+ * `X_Account_Id` and `X.Account.Id`, so names are folded before they are compared.
  */
 import { foldName } from '../../domain/field-name.ts';
 
@@ -19,7 +19,7 @@ export const HOP_BY_HOP = [
   'upgrade',
 ];
 
-/** Fields that only the gateway may set, whoever sends them. */
+/** Fields that only the gateway may set. */
 export const GATEWAY_OWNED = ['ratelimit', 'ratelimit-policy', 'service-ratelimit-mode', 'x-request-id'];
 
 const NOT_SENT_UPSTREAM: ReadonlySet<string> = new Set([
@@ -29,7 +29,7 @@ const NOT_SENT_UPSTREAM: ReadonlySet<string> = new Set([
   'content-length',
   'expect',
   'host',
-  // CGI hands it to programs as HTTP_PROXY, by which they choose their proxy (CVE-2016-5385).
+  // CGI passes it to programs as HTTP_PROXY, which sets their proxy (CVE-2016-5385).
   'proxy',
   'x-account-id',
   'x-forwarded-for',
@@ -62,7 +62,7 @@ export const NOT_NOMINATED: ReadonlySet<string> = new Set([
   'x-service-account',
 ]);
 
-/** Fields of which a second one could be read in place of the first, by their names as people write them. */
+/** Fields that may occur only once, because an upstream could read the second in place of the first; spelt as usual. */
 const ONCE: ReadonlyMap<string, string> = new Map([
   ['authorization', 'Authorization'],
   ['content-type', 'Content-Type'],
@@ -73,11 +73,11 @@ const ONCE: ReadonlyMap<string, string> = new Map([
 export interface FieldRule {
   /** `trust`: forwarded if a trusted proxy sent it. `refuse`: the request is a 400. */
   readonly action: 'forward' | 'drop' | 'trust' | 'refuse';
-  /** The name of a field that a request may have once only; undefined for all others. */
+  /** The field's usual name if it may occur only once; undefined otherwise. */
   readonly once: string | undefined;
 }
 
-/** Keeps what was computed for a name. It starts anew when full: made-up names must not use it up for good. */
+/** A cache by name. It is cleared when full, so that made-up names cannot fill it for good. */
 export class NameMemo<T> {
   readonly #compute: (name: string) => T;
   readonly #known = new Map<string, T>();
@@ -104,7 +104,7 @@ const MAX_MEMO_LENGTH = 64;
 
 const rules = new NameMemo(computeRule);
 
-/** What becomes of a request field of this name. */
+/** How a request field of this name is handled. */
 export function requestRule(name: string): FieldRule {
   return rules.get(name);
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type Socket } from 'node:net';
 
-/** The peers whose word on the client is believed: by address range only, never by their number. */
+/** The proxies whose forwarded headers are trusted: by address range, never by their number. */
 export class TrustedProxies {
   readonly #ranges = new BlockList();
   readonly #isEmpty: boolean;
@@ -18,7 +18,7 @@ export class TrustedProxies {
     }
   }
 
-  /** Asked once per connection. */
+  /** Called once per connection. */
   has(socket: Socket): boolean {
     if (this.#isEmpty) return false;
     let verdict = this.#verdicts.get(socket);
@@ -32,7 +32,7 @@ export class TrustedProxies {
   /**
    * The network that a client's request comes from: its IPv4 address, or the /64 of its IPv6 address, of which one client
    * commonly has all addresses. Behind trusted proxies it is the last address in X-Forwarded-For that is not theirs:
-   * addresses before it are the client's own word.
+   * addresses before it are unverified.
    */
   clientOf({ headers, socket }: IncomingMessage): string {
     const peer = peerOf(socket);
@@ -62,7 +62,7 @@ function groupsOf(text: string): readonly string[] {
   return text === '' ? [] : text.split(':');
 }
 
-/** Adds who the client is: what a trusted proxy says, with the proxy itself behind it, or else the peer alone. */
+/** Adds the client's address: a trusted proxy's list with the proxy appended, otherwise only the peer. */
 export function pushForwarded(
   fields: string[],
   { headers, socket }: IncomingMessage,

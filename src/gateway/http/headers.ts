@@ -1,4 +1,4 @@
-/** Which header fields go through the gateway, in both directions. Field lists are flat: name, value, name, value. */
+/** Which header fields the gateway forwards, in both directions. Field lists are flat: name, value, name, value. */
 import { foldName } from '../../domain/field-name.ts';
 import { GATEWAY_OWNED, HOP_BY_HOP, NameMemo, NOT_NOMINATED, requestRule } from './field-names.ts';
 
@@ -7,10 +7,10 @@ const NOT_SENT_BACK: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...GATEWAY_OW
 const sentBack = new NameMemo((name) => !NOT_SENT_BACK.has(foldName(name)));
 
 /**
- * The end-to-end fields of a request, as sent, in their order.
+ * The end-to-end fields of a request, unchanged and in order.
  *
  * @param connection the Connection header, whose nominated fields are not forwarded
- * @param isTrusted whether a trusted proxy sent it, whose word on the client counts
+ * @param isTrusted whether a trusted proxy sent it, whose forwarded headers count
  */
 export function requestFields(
   rawHeaders: readonly string[],

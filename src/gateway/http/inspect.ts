@@ -1,15 +1,15 @@
 /**
- * What a request's framing and header must be before any stage asks what it wants. Node's parser (llhttp, strict)
- * refuses most of what smuggling needs; here is what it lets through.
+ * Checks a request's framing and header before the first stage. Node's parser (llhttp, strict) refuses most smuggling attempts;
+ * these checks cover the rest.
  */
 import type { IncomingMessage } from 'node:http';
 import { Refusal } from '../problems.ts';
 import { requestRule } from './field-names.ts';
 
-/** Longer than any id: what is longer is no Account. */
+/** No Account id is longer. */
 const MAX_ACCOUNT_LENGTH = 256;
 
-/** RFC 9112 section 3.2: uri-host and port, nothing that a URL parser could split elsewhere. */
+/** RFC 9112 section 3.2: uri-host and port, and nothing that a URL parser could split differently. */
 const SANE_HOST = /^(?:[A-Za-z0-9._~!$&'()*+,;=%-]*|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
 
 export interface MessageLimits {
@@ -41,33 +41,33 @@ export function isContinueExpected({ headers, httpVersion }: IncomingMessage): b
   return httpVersion === '1.1' && headers.expect?.toLowerCase() === '100-continue';
 }
 
-/** A message of another protocol, or one that this gateway must not answer as if it had understood it. */
+/** Refuses messages of another protocol, and expectations that the gateway does not support. */
 function messageProblem(request: IncomingMessage): Refusal | undefined {
   const { headers, httpVersion } = request;
   if (httpVersion !== '1.1') {
-    return httpVersion === '1.0' ? undefined : closing('The gateway speaks HTTP/1.1.');
+    return httpVersion === '1.0' ? undefined : closing('The gateway supports HTTP/1.1 only.');
   }
   // RFC 9112 section 3.2.
   if (headers.host === undefined) return closing('The request has no Host.');
   if (headers.expect === undefined || isContinueExpected(request)) return undefined;
   // RFC 9110 section 10.1.1.
-  return new Refusal('BadRequest', 'The only expectation understood is 100-continue.', {
+  return new Refusal('BadRequest', 'The only supported expectation is 100-continue.', {
     status: 417,
     closes: true,
   });
 }
 
-/** A message whose end an upstream could see elsewhere: the connection is of no further use. */
+/** Refuses messages whose end an upstream could find elsewhere; the connection has to close. */
 function framingProblem(
   { headers, httpVersion }: IncomingMessage,
   maxBodyBytes: number,
 ): Refusal | undefined {
   const encoding = headers['transfer-encoding'];
   if (encoding !== undefined) {
-    // RFC 9112 section 6.1: a 1.0 sender does not know what it means.
+    // RFC 9112 section 6.1: HTTP/1.0 does not define it.
     if (httpVersion === '1.0') return closing('HTTP/1.0 has no Transfer-Encoding.');
     if (encoding.toLowerCase() !== 'chunked')
-      return closing('The only Transfer-Encoding understood is chunked.');
+      return closing('The only supported Transfer-Encoding is chunked.');
   }
   const length = headers['content-length'];
   if (length !== undefined && Number(length) > maxBodyBytes) {
@@ -82,7 +82,7 @@ function closing(detail: string): Refusal {
   return new Refusal('BadRequest', detail, { closes: true });
 }
 
-/** Fields by which the request is charged or judged may be sent once. Node would join or drop the second. */
+/** Fields that decide who is charged may occur once. Node would join them or drop the second. */
 function fieldProblem({ rawHeaders, headers }: IncomingMessage): Refusal | undefined {
   let seen = '';
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -96,7 +96,7 @@ function fieldProblem({ rawHeaders, headers }: IncomingMessage): Refusal | undef
     seen += once;
   }
   if (headers.host !== undefined && !SANE_HOST.test(headers.host)) {
-    return new Refusal('BadRequest', 'The Host header is not a host.');
+    return new Refusal('BadRequest', 'The Host header is not a valid host.');
   }
   return accountProblem(headers['x-service-account']);
 }
@@ -105,5 +105,5 @@ function accountProblem(account: string | string[] | undefined): Refusal | undef
   if (account === undefined) return undefined;
   if (account === '') return new Refusal('BadRequest', 'X-Service-Account names no Account.');
   if (account.length <= MAX_ACCOUNT_LENGTH) return undefined;
-  return new Refusal('BadRequest', 'X-Service-Account is too long to be an Account.');
+  return new Refusal('BadRequest', 'X-Service-Account is too long.');
 }

@@ -19,7 +19,7 @@ interface ServedSocket extends Socket {
   readonly _handle?: { readonly bytesWritten: number; readonly writeQueueSize: number } | null;
 }
 
-/** The response that the connection is busy with; undefined between two requests. */
+/** The response in progress on this connection; undefined between requests. */
 export function responseOf({ _httpMessage }: ServedSocket): ServerResponse | undefined {
   return _httpMessage ?? undefined;
 }
@@ -29,7 +29,7 @@ export function requestOf({ parser }: ServedSocket): IncomingMessage | undefined
   return parser?.incoming ?? undefined;
 }
 
-/** The bytes that the parser is at; empty outside of its callbacks. */
+/** The packet that is being parsed; empty outside of the parser's callbacks. */
 export function bytesInParser({ parser }: ServedSocket): Buffer | undefined {
   return parser?.getCurrentBuffer();
 }
@@ -52,13 +52,13 @@ export function onLastResponseSent(socket: Socket, close: () => void): void {
   socket.destroySoon = close;
 }
 
-/** How many bytes the system has taken for the client; undefined when none are waiting for it. */
+/** How many bytes the system has accepted for the client; undefined if none are waiting to be sent. */
 export function sentWhileWaiting({ _handle: handle, writableLength }: ServedSocket): number | undefined {
   if (!handle || (handle.writeQueueSize === 0 && writableLength === 0)) return undefined;
   return handle.bytesWritten - handle.writeQueueSize;
 }
 
-/** Answers clients that close their sending side behind a request, instead of ending the connection at once. */
+/** Keeps connections open for their response when clients close their sending side. */
 export function answerHalfClosed(server: Server): void {
   Object.assign(server, { httpAllowHalfOpen: true });
 }

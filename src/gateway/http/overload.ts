@@ -1,16 +1,16 @@
-/** What the gateway does when there is too much of everything: 503 at once, uncharged, and never a 429. */
+/** Load shedding: an immediate 503, uncharged, and never a 429. */
 import type { Socket } from 'node:net';
 import underPressure from '@fastify/under-pressure';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Refusal } from '../problems.ts';
 
-/** Connections above the limit that are still told so; past these, they are closed without a word. */
+/** Connections above the limit that still get a 503; beyond these, connections are closed without a response. */
 const TOLD_CONNECTIONS = 256;
 
 const TOO_BUSY = new Refusal('ServiceUnavailable', 'The gateway is too busy.');
 const TOO_MANY = new Refusal('ServiceUnavailable', 'The gateway has too many connections.', { closes: true });
 
-/** Refuses requests while the event loop is late: what is under way then gets the time that there is. */
+/** Refuses requests while the event loop is late, so that requests in progress can finish. */
 export async function shedLoad(
   app: FastifyInstance,
   maxEventLoopDelayMs: number,
@@ -25,7 +25,7 @@ export async function shedLoad(
 /**
  * Counts connections.
  *
- * @returns the refusal for a request on a connection too many
+ * @returns the refusal for requests on a connection above the limit
  */
 export function capConnections(
   server: FastifyInstance['server'],
@@ -35,7 +35,7 @@ export function capConnections(
   const surplus = new WeakSet<Socket>();
   server.maxConnections = maxConnections + TOLD_CONNECTIONS;
   server.on('connection', (socket: Socket) => {
-    // A connection is announced again when its parser starts over.
+    // Node emits `connection` again when a connection gets a new parser.
     if (open.has(socket)) return;
     open.add(socket);
     if (open.size > maxConnections) surplus.add(socket);

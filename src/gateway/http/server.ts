@@ -1,4 +1,4 @@
-/** The server that clients connect to: its limits and its time-outs. */
+/** The server that clients connect to, with its limits and time-outs. */
 import { createServer as createHttpServer, type Server } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyServerFactoryHandler } from 'fastify';
 import { handleClientError } from './broken.ts';
@@ -20,10 +20,10 @@ export interface ListenSettings extends StallLimits {
   readonly keepAliveTimeoutMs: number;
 }
 
-/** How often Node looks for connections that are out of time; a quarter of the shortest keeps the lateness small. */
+/** How often Node checks for connections past a time-out: a quarter of the shortest one, to keep the delay small. */
 const MAX_LOOK_MS = 5_000;
 
-/** A server without routes. To Fastify every request is one for the route `/`: Weir matches its own canonical path. */
+/** A server without routes. Fastify sees every request as one for `/`; Weir matches its own canonical path. */
 export function createServer(
   limits: ListenSettings,
   methods: readonly string[],
@@ -32,12 +32,12 @@ export function createServer(
   const app = Fastify({
     logger: false,
     rewriteUrl: () => '/',
-    // Requests that arrive while it drains are served: the replica is still being taken out of rotation.
+    // Requests that arrive while the server drains are served: load balancers are still removing the replica.
     return503OnClosing: false,
     serverFactory: (serve) => openServer(limits, serve),
     clientErrorHandler: (error, socket) => handleClientError(error, socket, baseUrl),
   });
-  // Bodies stream through untouched: no method has one that Fastify would parse.
+  // Fastify must not parse any body, because bodies are streamed.
   for (const method of methods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   return app;
 }
@@ -53,24 +53,24 @@ function openServer(limits: ListenSettings, serve: FastifyServerFactoryHandler):
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     connectionsCheckingInterval: Math.min(MAX_LOOK_MS, Math.ceil(shortestMs / 4)),
     insecureHTTPParser: false,
-    // Refused by `inspect`, as every other request is.
+    // `inspect` refuses it.
     requireHostHeader: false,
   });
-  // Node would drop further fields, but its parser would still frame by them; `inspect` refuses above our own limit.
+  // Node would drop further fields although its parser still uses them for framing; `inspect` enforces our own limit.
   server.maxHeadersCount = 0;
   answerHalfClosed(server);
   followClientEnds(server);
-  // The 100 is sent when the upstream takes the body: a request that is refused gets its final status at once.
+  // The 100 is sent once the upstream accepts the body, so a refused request gets its final status at once.
   for (const event of ['request', 'checkContinue', 'checkExpectation']) {
     server.on(event, (request, response) => turns.take(request, response, serve));
   }
   return server;
 }
 
-/** How often connections that fell idle while the server closes are closed. */
+/** How often idle connections are closed while the server shuts down. */
 const SWEEP_MS = 50;
 
-/** Takes no further connections, lets requests under way finish for `graceMs`, then breaks off the rest. */
+/** Stops accepting connections, gives requests in progress `graceMs` to finish, then aborts the others. */
 export async function closeWithin(app: FastifyInstance, upgrades: Upgrades, graceMs: number): Promise<void> {
   const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_MS);
   const breakOff = setTimeout(() => {

@@ -4,18 +4,18 @@ import type { Duplex } from 'node:stream';
 import { markBroken, TOO_SLOW } from './broken.ts';
 import { responseOf, sentWhileWaiting } from './node-internals.ts';
 
-/** How long either side of a connection may stand still while the other waits. */
+/** How long each side of a connection may make no progress while the other waits. */
 export interface StallLimits {
-  /** For a client that does not read what it asked for. */
+  /** For a client that does not read its response. */
   readonly sendTimeoutMs: number;
-  /** For a client that does not send the body it announced. */
+  /** For a client that does not send the rest of its body. */
   readonly bodyTimeoutMs: number;
 }
 
-/** The longest a connection may overstay is a quarter of its time-out, and never more than this. */
+/** A connection is closed at most a quarter of its time-out late, and never later than this. */
 const MAX_LOOK_MS = 5_000;
 
-/** Since when a number has stayed the same. */
+/** How long a number has stayed the same. */
 class Standstill {
   #last: number | undefined;
   #sinceMs = 0;
@@ -29,8 +29,8 @@ class Standstill {
 }
 
 /**
- * Ends connections whose other side makes no progress. One look at all of them every few seconds costs less than a timer
- * for each write.
+ * Closes connections whose other side makes no progress. Checking all of them every few seconds is cheaper than a timer per
+ * write.
  */
 export class Stalls {
   readonly #limits: StallLimits;
@@ -74,7 +74,7 @@ export class Stalls {
   }
 }
 
-/** A plain close would leave what is unsent in the system's memory for minutes. */
+/** Resets the connection: a plain close would keep the unsent bytes in the system's memory for minutes. */
 function reset(socket: Socket): void {
   if ('encrypted' in socket) socket.destroy();
   else socket.resetAndDestroy();

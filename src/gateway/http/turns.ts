@@ -7,23 +7,23 @@ import { bytesInParser, pauseReading, resumeReading } from './node-internals.ts'
 type Serve = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * Requests that may wait behind others, of all connections together. One read of 64 KiB holds 2,500 of the shortest
+ * How many requests may wait for earlier ones, over all connections. One read of 64 KiB holds 2,500 of the shortest
  * requests, and each takes about 2 KB: without a bound, a few hundred connections could fill the memory.
  */
 const MAX_WAITING = 20_000;
 
 /**
- * Serves the requests of a connection in their order, one at a time (RFC 9112 section 9.3.2). While one waits, nothing
- * more is read from its connection.
+ * Serves the requests of a connection in order, one at a time (RFC 9112 section 9.3.2). While one waits, nothing more is read
+ * from its connection.
  */
 export class Turns {
   readonly #waitingBySocket = new WeakMap<Socket, number>();
   #waiting = 0;
 
-  /** Serves the request now, or when every request before it has been answered. */
+  /** Serves the request now, or once all earlier requests have been answered. */
   take(request: IncomingMessage, response: ServerResponse, serve: Serve): void {
     if (isAnotherProtocol(request)) markBroken(request, NOT_HTTP);
-    // Node assigns the socket to a response when those before it are finished.
+    // Node assigns the socket to a response once earlier ones are finished.
     if (response.socket === null) this.#wait(request, response, serve);
     else serve(request, response);
   }
@@ -58,7 +58,7 @@ export class Turns {
       this.#waiting -= waiting();
       this.#waitingBySocket.set(socket, 0);
     });
-    // Node reads again when what it wrote has gone out.
+    // Node resumes reading once its writes have been flushed.
     socket.on('drain', () => {
       if (waiting() > 0) pauseReading(socket);
     });
@@ -66,9 +66,9 @@ export class Turns {
 }
 
 /**
- * Whether the request line names RTSP or ICE in place of HTTP: Node's parser takes both and does not report which it
- * was. To look costs a copy of the packet, so only the first request of a connection and those in version 1.0 are
- * looked at. A request line that is split over packets is taken for HTTP.
+ * Whether the request line names RTSP or ICE in place of HTTP: Node's parser accepts both and does not report which. The check
+ * copies the packet, so it is done for the first request of a connection and for version 1.0 only. A request line that is
+ * split over packets is treated as HTTP.
  */
 function isAnotherProtocol({ method, url, httpVersion, socket }: IncomingMessage): boolean {
   if (httpVersion !== '1.0' && socket.bytesWritten > 0) return false;

@@ -6,9 +6,8 @@ import { isClosing, linger } from './lingering-close.ts';
 import { responseOf } from './node-internals.ts';
 
 /**
- * Requests to switch protocols. One for WebSocket is a GET that goes through every stage; CONNECT goes through them to its
- * refusal. Any other is served as if it had not asked (RFC 9110 section 7.8), which Node by itself does only where
- * nobody listens.
+ * Requests to switch protocols. A WebSocket request is a GET that passes every stage; CONNECT is refused by the first. Other
+ * upgrades are ignored (RFC 9110 section 7.8); Node does that itself only without an `upgrade` listener.
  */
 export class Upgrades {
   readonly #heads = new WeakMap<IncomingMessage, Buffer>();
@@ -33,18 +32,18 @@ export class Upgrades {
     app.routing(request, responseOn(request, socket));
   }
 
-  /** What came behind a request for WebSocket; undefined for any other request. */
+  /** The bytes that followed a WebSocket request; undefined for any other request. */
   headOf(request: IncomingMessage): Buffer | undefined {
     return this.#heads.get(request);
   }
 
-  /** Ends every WebSocket connection: the server itself no longer knows them. */
+  /** Closes every WebSocket connection; the server no longer tracks them. */
   breakOff(): void {
     for (const socket of this.#open) socket.destroy();
   }
 }
 
-/** Node has taken its own listeners off; many requests of one connection may come here. */
+/** Node has removed its own listeners; one connection may cause many of these events. */
 function guarded(socket: Socket): Socket {
   return socket.off('error', ignoreError).on('error', ignoreError);
 }
@@ -52,7 +51,7 @@ function guarded(socket: Socket): Socket {
 /** The socket closes by itself, and with it the response. */
 function ignoreError(): void {}
 
-/** Calls back when the requests that were sent before this one have their answers; never if the connection ends first. */
+/** Calls back once earlier requests on the connection are answered; never if the connection ends first. */
 function whenAnswered(socket: Socket, goOn: () => void): void {
   if (socket.destroyed || isClosing(socket)) return;
   const response = responseOf(socket);
@@ -60,7 +59,7 @@ function whenAnswered(socket: Socket, goOn: () => void): void {
     goOn();
     return;
   }
-  // Node no longer reports to that response that its client has read.
+  // Node no longer emits `drain` on that response.
   const onDrain = () => response.emit('drain');
   socket.on('drain', onDrain);
   response.once('finish', () => {
@@ -69,14 +68,14 @@ function whenAnswered(socket: Socket, goOn: () => void): void {
   });
 }
 
-/** HTTP/1.0 knows no upgrade (RFC 9110 section 7.8). */
+/** HTTP/1.0 has no upgrade (RFC 9110 section 7.8). */
 function isWebSocket(request: IncomingMessage): boolean {
   const { method, headers, httpVersion } = request;
   const isAsked = headers.upgrade?.toLowerCase() === 'websocket' && httpVersion === '1.1';
   return method === 'GET' && isAsked && !hasBody(request);
 }
 
-/** A response for a socket that Node has let go of: nothing can follow on it. */
+/** A response for a socket that Node has detached; the connection closes after it. */
 function responseOn(request: IncomingMessage, socket: Socket): ServerResponse<IncomingMessage> {
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;
@@ -85,7 +84,7 @@ function responseOn(request: IncomingMessage, socket: Socket): ServerResponse<In
   return response;
 }
 
-/** Gives the connection back to the parser, with the same request but for its wish. */
+/** Returns the connection to the parser, with the same request without its Upgrade field. */
 function startOver(app: FastifyInstance, request: IncomingMessage, socket: Socket, head: Buffer): void {
   const { method, url, httpVersion, rawHeaders, headers } = request;
   let text = `${method} ${url} HTTP/${httpVersion}\r\n`;

@@ -3,7 +3,7 @@ import { requestIdFrom } from '../../domain/request-id.ts';
 import type { GatewayDependencies } from '../dependencies.ts';
 import type { RequestContext } from '../request-context.ts';
 
-/** What is known of a request at its beginning; its end is counted and logged, however it comes. */
+/** Creates a request's context, and counts and logs the request when it ends, for whatever reason. */
 export function beginRequest(
   request: IncomingMessage,
   response: ServerResponse,

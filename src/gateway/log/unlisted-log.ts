@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 
-/** Shapes remembered; past that a new shape is counted by the metric alone. */
+/** Shapes remembered; beyond that, new shapes are only counted by the metric. */
 const MAX_SHAPES = 1_000;
 
-/** Log one line for each new shape of path that the price list does not know, so that a forgotten price is noticed. */
+/** Logs one line for each new shape of an unlisted path, so that a missing price is noticed. */
 export function createUnlistedLog(log: Logger): (method: string, path: string) => void {
   const seen = new Set<string>();
   return (method, path) => {
@@ -15,7 +15,7 @@ export function createUnlistedLog(log: Logger): (method: string, path: string) =
   };
 }
 
-/** `/v3/things/th_81f2/open` -> `/v3/things/{}/open`: a segment with a digit in it is taken for an id. */
+/** `/v3/things/th_81f2/open` -> `/v3/things/{}/open`: a segment with a digit is treated as an id. */
 function shapeOf(path: string): string {
   return path
     .split('/')
