@@ -60,7 +60,7 @@ export function filterParameters(): Json {
 export function idParameters(): Json {
   const names = [
     ...Object.entries(catalog).map(([kind, entry]) => namesOf(kind, entry).parameter),
-    ...['subscriptionId', 'deliveryId'],
+    ...['subscriptionId', 'deliveryId', 'eventId'],
   ];
   return Object.fromEntries(
     names.map((name) => [name, { name, in: 'path', required: true, schema: refTo('schemas', 'Id') }]),
@@ -115,7 +115,7 @@ function isOfAccountAlone({ scopes }: CatalogResource): boolean {
 
 function partyNames({ scopes, bothParties, sharedInOrganization }: CatalogResource): string[] {
   return [
-    ...(scopes.includes('Account') ? ['accountId'] : []),
+    ...(scopes.includes('Account') || scopes.includes('Person') ? ['accountId'] : []),
     ...(bothParties ? ['counterpartyAccountId'] : []),
     ...(scopes.includes('Organization') || sharedInOrganization ? ['organizationId'] : []),
     ...(scopes.includes('Person') ? ['personId'] : []),

@@ -8,6 +8,7 @@ import { seedDemoData } from './demo/seed.ts';
 import { apiKeyHandlers, serveKeyOwners } from './handlers/api-keys.ts';
 import { complianceHandlers } from './handlers/compliance.ts';
 import { deliveryHandlers } from './handlers/deliveries.ts';
+import { eventHandlers } from './handlers/events.ts';
 import { operationHandlers } from './handlers/operations.ts';
 import { paymentsHandlers } from './handlers/payments.ts';
 import { platformHandlers } from './handlers/platform.ts';
@@ -16,6 +17,7 @@ import { searchHandlers } from './handlers/search.ts';
 import type { Services } from './handlers/services.ts';
 import { subscriptionHandlers } from './handlers/subscriptions.ts';
 import { triggerHandlers } from './handlers/triggers.ts';
+import { webhookSecretHandlers } from './handlers/webhook-secrets.ts';
 import { buildApp } from './http/app.ts';
 import { serveReference } from './http/reference.ts';
 import { type Jobs, openJobs } from './jobs/queue.ts';
@@ -96,8 +98,10 @@ function handlersOf(services: Services) {
     ...resourceHandlers(services),
     ...operationHandlers(services),
     ...apiKeyHandlers(services),
+    ...eventHandlers(services),
     ...platformHandlers(services),
     ...subscriptionHandlers(services),
+    ...webhookSecretHandlers(services),
     ...deliveryHandlers(services),
     ...triggerHandlers(services),
     ...paymentsHandlers(services),

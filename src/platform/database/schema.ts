@@ -49,6 +49,8 @@ export interface Tables {
     description: string | null;
     subscribed_events: JSONColumnType<string[]>;
     secret: string;
+    previous_secret: string | null;
+    previous_secret_until: Date | null;
     status: string;
     paused_reason: string | null;
     failing_since: Date | null;
@@ -63,6 +65,7 @@ export interface Tables {
     type: string;
     scope_type: string;
     scope_id: string;
+    resource_id: string;
     payload: JSONColumnType<Record<string, unknown>>;
     occurred_at: Date;
     relayed_at: Date | null;
@@ -91,6 +94,7 @@ export interface Tables {
     attempted_at: Date;
     duration_ms: number;
     response_status: number | null;
+    response_body: string | null;
     error: string | null;
   };
   search_snapshots: { id: string; account_id: string; query: string; total_size: number; expires_at: Date };

@@ -27,7 +27,7 @@ export async function logAttempts(
     with attempt as (
       select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as (
         delivery_id text, subscription_id text, attempted_at timestamptz, duration_ms int,
-        response_status int, error text, outcome text, failures int, retry_at timestamptz
+        response_status int, response_body text, error text, outcome text, failures int, retry_at timestamptz
       )
     ), counted as (
       update deliveries set
@@ -37,8 +37,8 @@ export async function logAttempts(
       from attempt where deliveries.id = attempt.delivery_id
       returning deliveries.id, deliveries.attempts as number
     ), logged as (
-      insert into delivery_attempts (delivery_id, number, attempted_at, duration_ms, response_status, error)
-      select counted.id, number, attempted_at, duration_ms, response_status, error
+      insert into delivery_attempts (delivery_id, number, attempted_at, duration_ms, response_status, response_body, error)
+      select counted.id, number, attempted_at, duration_ms, response_status, response_body, error
       from attempt join counted on counted.id = attempt.delivery_id
     ), proven as (
       update subscriptions set failing_since = null
@@ -63,6 +63,7 @@ function rowOf({ delivery, attemptedAt, outcome }: Attempt, settings: DeliverySe
     attempted_at: attemptedAt,
     duration_ms: outcome.durationMs,
     response_status: outcome.responseStatus,
+    response_body: outcome.responseBody,
     error: outcome.error,
     outcome: outcome.isDelivered ? 'Delivered' : failed,
     failures,

@@ -12,7 +12,8 @@ export interface ClaimedDelivery {
   /** The event as it is sent, but for its serialisation. */
   readonly payload: unknown;
   readonly url: string;
-  readonly secret: string;
+  /** The current secret, and the one before it while both sign. */
+  readonly secrets: readonly string[];
   /** Whether the subscription is paused because its endpoint failed. */
   readonly isProbe: boolean;
   /** Failed attempts since the delivery was queued. */
@@ -106,7 +107,9 @@ export async function claimDeliveries(
     )
     select claimed.delivery_id as "deliveryId", claimed.failures,
       deliveries.subscription_id as "subscriptionId", deliveries.event_id as "eventId",
-      events.payload, subscriptions.url, subscriptions.secret,
+      events.payload, subscriptions.url,
+      array_remove(array[subscriptions.secret,
+        case when previous_secret_until > ${now} then previous_secret end], null) as secrets,
       subscriptions.scope_type || ' ' || subscriptions.scope_id as owner,
       subscriptions.status <> 'Active' as "isProbe"
     from claimed

@@ -37,8 +37,8 @@ export function startDeliveries(
   };
   const send = async (delivery: ClaimedDelivery) => {
     const attemptedAt = now();
-    const { url, secret, eventId: id } = delivery;
-    const message = { url, secret, id, payload: JSON.stringify(delivery.payload) };
+    const { url, secrets, eventId: id } = delivery;
+    const message = { url, secrets, id, payload: JSON.stringify(delivery.payload) };
     const outcome = await postWebhook(message, settings.timeoutMs, settings.allowPrivate);
     ended.push({ delivery, attemptedAt, outcome });
   };

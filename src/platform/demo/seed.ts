@@ -53,7 +53,7 @@ function seedsOf(account: DemoAccount, kind: string, entry: CatalogResource, see
       id,
       kind,
       at,
-      account_id: isOfPerson ? null : account.id,
+      account_id: account.id,
       person_id: isOfPerson ? account.person.id : null,
       counterparty_account_id: entry.bothParties ? account.pays : null,
       external_id: `erp-${id}`,

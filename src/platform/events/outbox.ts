@@ -45,6 +45,7 @@ export async function writeOccurrence(db: Database, occurrence: Occurrence): Pro
         type,
         scope_type: recipient.scope,
         scope_id: recipient.id,
+        resource_id: content.data.id,
         payload: JSON.stringify({ ...envelope, ...content }),
         occurred_at: at,
         relayed_at: null,

@@ -1,7 +1,9 @@
 import { type Selectable, sql } from 'kysely';
 import type { Database, Tables } from '../database/schema.ts';
 import { queueDeliveries } from '../deliveries/queue.ts';
-import { notFound } from '../http/problems.ts';
+import { redactedBody } from '../deliveries/redact.ts';
+import type { Call } from '../http/call.ts';
+import { invalid, notFound } from '../http/problems.ts';
 import type { Handlers } from '../http/routes.ts';
 import { type ListSource, readPage } from '../lists/page.ts';
 import { ok, pathId, type Services } from './services.ts';
@@ -35,9 +37,19 @@ export function deliveryHandlers({ sealer, settings }: Services): Handlers {
         .selectFrom('delivery_attempts')
         .selectAll()
         .where('delivery_id', '=', delivery.id)
-        .orderBy('number')
+        .orderBy('number', 'desc')
         .execute();
-      return ok({ ...bodyOf(delivery), log: attempts.map(attemptBody) });
+      const { payload } = await db
+        .selectFrom('events')
+        .select('payload')
+        .where('id', '=', delivery.event_id)
+        .executeTakeFirstOrThrow();
+      const requestBody = redactedBody(JSON.stringify(payload));
+      return ok({ ...bodyOf(delivery), requestBody, log: attempts.map(attemptBody) });
+    },
+    async redeliverWebhooks(call, db) {
+      const { id } = await findSubscription(db, call);
+      return { status: 202, body: { queued: await redeliverRange(db, id, toRange(call), settings.now()) } };
     },
     async redeliverWebhook(call, db) {
       const subscription = await findSubscription(db, call);
@@ -81,6 +93,44 @@ async function redeliver(db: Database, delivery: Delivery, now: Date): Promise<v
   if (numUpdatedRows > 0n) await queueDeliveries(db, [delivery], now);
 }
 
+interface Range {
+  readonly from: Date;
+  readonly to: Date;
+  readonly status: string;
+}
+
+function toRange({ body }: Call): Range {
+  const { from, to, status = 'Failed' } = body as { from: string; to: string; status?: string };
+  const range = { from: new Date(from), to: new Date(to), status };
+  if (range.from >= range.to) throw invalid('to', 'must be later than from');
+  return range;
+}
+
+/** Queues again the deliveries of events of this time, under the rules of `redeliver`; gives their number. */
+async function redeliverRange(
+  db: Database,
+  subscriptionId: string,
+  range: Range,
+  now: Date,
+): Promise<number> {
+  const pause = new Date(now.getTime() - REDELIVERY_PAUSE_MS);
+  const { rows } = await sql<{ queued: number }>`
+    with chosen as (
+      update deliveries set redelivered_at = ${now}
+      where subscription_id = ${subscriptionId} and status = ${range.status}
+        and created_at >= ${range.from} and created_at < ${range.to}
+        and (redelivered_at is null or redelivered_at <= ${pause})
+      returning id
+    ), queued as (
+      insert into delivery_queue (delivery_id, subscription_id, due_at)
+      select id, ${subscriptionId}, ${now} from chosen on conflict do nothing
+      returning delivery_id
+    )
+    select count(*)::int as queued from queued
+  `.execute(db);
+  return rows[0]?.queued ?? 0;
+}
+
 async function findDelivery(db: Database, subscriptionId: string, id: string): Promise<Delivery> {
   const delivery = await selectDeliveries(db, subscriptionId)
     .where('deliveries.id', '=', id)
@@ -93,9 +143,10 @@ function deliveryList(db: Database, subscriptionId: string, status: unknown): Li
   return {
     fetch: (afterKey, limit) =>
       selectDeliveries(db, subscriptionId)
-        .where('deliveries.sequence', '>', afterKey)
+        // Newest first.
+        .$if(afterKey !== '0', (query) => query.where('deliveries.sequence', '<', afterKey))
         .$if(status !== undefined, (query) => query.where(STATE, '=', String(status)))
-        .orderBy('deliveries.sequence')
+        .orderBy('deliveries.sequence', 'desc')
         .limit(limit)
         .execute(),
     keyOf: (row) => String(row.sequence),
@@ -121,6 +172,7 @@ function attemptBody(attempt: Attempt): Record<string, unknown> {
     attemptedAt: attempt.attempted_at.toISOString(),
     durationMs: attempt.duration_ms,
     ...(attempt.response_status !== null && { responseStatus: attempt.response_status }),
+    ...(attempt.response_body !== null && { responseBody: attempt.response_body }),
     ...(attempt.error !== null && { error: attempt.error }),
   };
 }

@@ -23,6 +23,10 @@ interface SubscriptionBody {
 
 const SECRET_BYTES = 32;
 
+export function newSecret(): string {
+  return `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
+}
+
 /** `/v3/platform/webhook-subscriptions` (contract section 6.1). */
 export function subscriptionHandlers({ sealer, settings }: Services): Handlers {
   const { allowPrivate, pauseAfterSeconds } = settings.deliveries;
@@ -32,14 +36,14 @@ export function subscriptionHandlers({ sealer, settings }: Services): Handlers {
       const { url, subscribedEvents, scope = 'Account', description = null } = call.body as SubscriptionBody;
       check({ url, subscribedEvents }, allowPrivate);
       const now = settings.now();
-      const secret = `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
+      const secret = newSecret();
       const subscription = await db
         .insertInto('subscriptions')
         .values({
           id: `sub_${randomUUID()}`,
           ...{ scope_type: scope, scope_id: scopeIdOf(call, scope), url, description, secret },
           ...{ subscribed_events: JSON.stringify(subscribedEvents), status: 'Active', paused_reason: null },
-          ...{ failing_since: null, probe_at: null },
+          ...{ failing_since: null, probe_at: null, previous_secret: null, previous_secret_until: null },
           ...{ created_at: now, updated_at: now },
         })
         .returningAll()
@@ -135,7 +139,10 @@ function scopeIdOf({ caller }: Call, scope: Scope): string {
  * Without the secret, which only the answer to the creation carries. While every attempt fails, `failingSince` and
  * `pausesAt` warn before the subscription is paused.
  */
-function subscriptionBody(subscription: Subscription, pauseAfterSeconds: number): Record<string, unknown> {
+export function subscriptionBody(
+  subscription: Subscription,
+  pauseAfterSeconds: number,
+): Record<string, unknown> {
   const { failing_since: failingSince, status } = subscription;
   const pausesAtMs = (failingSince?.getTime() ?? 0) + pauseAfterSeconds * 1000;
   return {
@@ -148,6 +155,9 @@ function subscriptionBody(subscription: Subscription, pauseAfterSeconds: number)
     url: subscription.url,
     ...(subscription.description !== null && { description: subscription.description }),
     subscribedEvents: subscription.subscribed_events,
+    ...(subscription.previous_secret_until && {
+      previousSecretUntil: subscription.previous_secret_until.toISOString(),
+    }),
     createdAt: subscription.created_at.toISOString(),
     updatedAt: subscription.updated_at.toISOString(),
   };

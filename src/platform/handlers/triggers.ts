@@ -69,7 +69,8 @@ async function makeUp(
     kind,
     status: 'Created',
     external_id: `triggered-${at.getTime()}`,
-    account_id: receives('Account') ? caller.accountId : null,
+    // A Person's event names the Account too, which does not receive it.
+    account_id: receives('Account') || receives('Person') ? caller.accountId : null,
     counterparty_account_id: counterparty,
     organization_id: receives('Organization') ? (caller.organizationId ?? null) : null,
     person_id: receives('Person') ? (caller.personId ?? null) : null,
