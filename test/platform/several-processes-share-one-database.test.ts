@@ -96,7 +96,7 @@ describe.runIf(binaries !== undefined)('on PostgreSQL', () => {
       status: 'Paused',
     });
     await trigger(client, 'Transfer.Completed');
-    await client.poll(deliveries, ({ data }) => data[1]?.status === 'Held');
+    await client.poll(deliveries, ({ data }) => data[0]?.status === 'Held');
     const key = { 'idempotency-key': 'k' };
     await client.send('POST', '/v3/platform/sessions', undefined, key);
     await deleteExpired(db, new Date(Date.now() + 31 * 24 * 3600 * 1000));
