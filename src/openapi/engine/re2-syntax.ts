@@ -53,6 +53,9 @@ function part(element: AST.Element, times: number, parts: Parts): string {
   if (units !== undefined) return set(units);
   switch (element.type) {
     case 'Group':
+      if (element.modifiers !== null)
+        throw new Inexpressible(`the modifiers of ${element.raw} are not supported`);
+      return group(element.alternatives, times, parts);
     case 'CapturingGroup':
       return group(element.alternatives, times, parts);
     case 'Quantifier':

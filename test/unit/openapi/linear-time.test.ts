@@ -81,7 +81,7 @@ describe('a body takes no time that grows faster than it', () => {
     expectLinearTime((size) => {
       const bytes = Buffer.from(body(size));
       return () => judged(bytes);
-    }, 1_000);
+    }, 500);
   });
 
   it('one whose schema tries a number of branches that grows with a power of it is refused', async () => {

@@ -80,10 +80,10 @@ describe('a pattern', () => {
           judged++;
         }
       }),
-      { numRuns: 700 },
+      { numRuns: 300 },
     );
-    expect(judged).toBeGreaterThan(700);
-  });
+    expect(judged).toBeGreaterThan(300);
+  }, 60_000);
 
   it.each([
     '^(?!\\s*$).+',
@@ -111,6 +111,7 @@ describe('a pattern', () => {
     ['^(?:(?=a)b)$', 'lookahead'],
     ['(?:(?:a{100}){100}){100}', 'too long'],
     ['a(', 'Unterminated group'],
+    ['(?i:a)', 'modifiers'],
   ])('%s is refused, because of its %s', (source, why) => {
     expect(() => compilePattern(source, meter)).toThrow(why);
   });
