@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
 import { bucketKey } from '../../src/store/keys.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
-import { runCharges } from '../fixtures/run-charges.ts';
+import { runCharges, TEST_LIFE_MS } from '../fixtures/run-charges.ts';
 import { anyBursts, arrivalsOf, WINDOW_US } from './bursts.ts';
 import { ExactLog } from './exact-log.ts';
 
@@ -21,7 +21,7 @@ async function isAdmitted(
   cost: number,
   limit: number,
 ): Promise<boolean> {
-  const common = [WINDOW_US, (WINDOW_US / 1000) * 1.5, cost, 1, limit];
+  const common = [WINDOW_US, TEST_LIFE_MS, cost, 1, limit];
   if (release === 'earlier') {
     const reply = (await client.eval(earlier, 1, key, atUs, ...common)) as number[];
     expect(reply).toHaveLength(4);

@@ -25,6 +25,8 @@ export interface ScriptOptions {
   readonly isSpending: boolean;
   /** A clock for tests. */
   readonly nowUs?: number;
+  /** Life of a written key, for tests whose clock is slower than that of Redis; by default a window and a half. */
+  readonly lifeMs?: number | undefined;
 }
 
 /** Called once: with a decision for each charge, or with the error for which none was counted or none is known. */
@@ -42,7 +44,8 @@ export function sendCharges(
   let keys = '';
   let args = bulkNumber(options.nowUs ?? STORE_CLOCK) + bulkNumber(options.isSpending ? 1 : 0);
   for (const { buckets, cost, windowSeconds } of charges) {
-    args += bulkNumber(windowSeconds * US_PER_SECOND) + bulkNumber(windowSeconds * LIFE_MS_PER_WINDOW_SECOND);
+    const lifeMs = options.lifeMs ?? windowSeconds * LIFE_MS_PER_WINDOW_SECOND;
+    args += bulkNumber(windowSeconds * US_PER_SECOND) + bulkNumber(lifeMs);
     args += bulkNumber(cost) + bulkNumber(buckets.length);
     argumentCount += 4 + buckets.length;
     keyCount += buckets.length;
