@@ -18,7 +18,7 @@ export function platformCommand(): Command {
       .description('make an event happen, such as Invoice.Paid')
       .argument('<type>', 'any published event type')
       .option('--resource <id>', 'the resource that it happens to; one is made up otherwise')
-      .option('--counterparty <account>', 'the other party of an event that is sent to both', 'acct_2')
+      .option('--counterparty <account>', 'the other party of an event that is sent to both')
       .addOption(new Option('--channel <name>', 'of a Notification event').choices(['InApp', 'Email', 'SMS']))
       .action(trigger),
   );
@@ -39,23 +39,23 @@ export function platformCommand(): Command {
 
 interface ActingFlags {
   readonly url: string;
-  readonly account: string;
-  readonly organization: string;
-  readonly person: string;
+  readonly token: string;
+  readonly account?: string;
 }
 
 function actingOptions(command: Command): Command {
   return command
-    .option('--url <url>', 'where the platform listens', 'http://127.0.0.1:3000')
-    .option('--account <id>', 'the acting Account', 'acct_1')
-    .option('--organization <id>', 'its Organization', 'org_1')
-    .option('--person <id>', 'the acting Person', 'person_1');
+    .option('--url <url>', 'where the gateway listens', 'http://127.0.0.1:8080')
+    .addOption(
+      new Option('--token <token>', 'bearer token or API key').env('WEIR_TOKEN').default('demo-person'),
+    )
+    .option('--account <id>', "the target Account (X-Service-Account); the caller's own without it");
 }
 
-function toActingAs({ url, account, organization, person }: ActingFlags): ActingAs {
+function toActingAs({ url, token, account }: ActingFlags): ActingAs {
   if (!URL.canParse(url))
-    throw new CommandError(`--url ${url} is not a URL: give one such as http://127.0.0.1:3000`);
-  return { url, account, organization, principal: person };
+    throw new CommandError(`--url ${url} is not a URL: give one such as http://127.0.0.1:8080`);
+  return { url, token, account };
 }
 
 async function platform(flags: { host: string; port: string; data?: string }): Promise<void> {
@@ -76,14 +76,14 @@ async function platform(flags: { host: string; port: string; data?: string }): P
 
 interface TriggerFlags extends ActingFlags {
   readonly resource?: string;
-  readonly counterparty: string;
+  readonly counterparty?: string;
   readonly channel?: string;
 }
 
 async function trigger(type: string, flags: TriggerFlags): Promise<void> {
   const body = {
     type,
-    counterpartyAccountId: flags.counterparty,
+    ...(flags.counterparty && { counterpartyAccountId: flags.counterparty }),
     ...(flags.resource && { resourceId: flags.resource }),
     ...(flags.channel && { channel: flags.channel }),
   };
@@ -105,7 +105,7 @@ async function listenToEvents(flags: ListenFlags): Promise<void> {
   const print = (line: string) => process.stdout.write(`${line}\n`);
   const options = { as, subscribedEvents: flags.events, scope: flags.scope, port, print };
   const listener = await inSentences(listen(options));
-  print(`listening on ${listener.url} for ${flags.events.join(', ')} of ${flags.account}; Ctrl-C stops.`);
+  print(`listening on ${listener.url} for ${flags.events.join(', ')}; Ctrl-C stops.`);
   closeOnSignal(() => listener.close());
 }
 

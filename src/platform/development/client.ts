@@ -1,16 +1,16 @@
-/** For whom a development command speaks to the platform, in the gateway's place. */
+/** How a development command calls the API: through the gateway, as any client does. */
 export interface ActingAs {
-  /** Where the platform listens. */
+  /** Where the gateway listens. */
   readonly url: string;
-  readonly account: string;
-  readonly organization: string | undefined;
-  readonly principal: string;
+  readonly token: string;
+  /** The target Account; the caller's own without it. */
+  readonly account: string | undefined;
 }
 
-/** The platform is not there, or refuses; the message is for a person. */
+/** The gateway cannot be reached, or the request is refused; the message is for a person. */
 export class PlatformCallError extends Error {}
 
-/** Sends one request; a PlatformCallError when the platform is not there or refuses. */
+/** Sends one request; a PlatformCallError when nobody answers or the request is refused. */
 export async function callPlatform(
   as: ActingAs,
   method: string,
@@ -20,21 +20,20 @@ export async function callPlatform(
   const response = await fetch(new URL(path, as.url), {
     method,
     headers: {
-      'x-account-id': as.account,
-      'x-principal-id': as.principal,
-      'x-principal-type': 'Person',
-      ...(as.organization && { 'x-organization-id': as.organization }),
+      authorization: `Bearer ${as.token}`,
+      ...(as.account && { 'x-service-account': as.account }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   }).catch((error: Error) => {
     const cause = error.cause instanceof Error ? error.cause.message : error.message;
     throw new PlatformCallError(
-      `No platform answers at ${as.url} (${cause}): start one with "weir platform" or "weir demo".`,
+      `No gateway answers at ${as.url} (${cause}): start one with "weir demo", or name another with --url.`,
     );
   });
   const text = await response.text();
   const answer = (text ? JSON.parse(text) : {}) as Record<string, unknown>;
-  if (!response.ok) throw new PlatformCallError(`The platform refused: ${answer.detail ?? response.status}`);
+  if (!response.ok)
+    throw new PlatformCallError(`The request was refused: ${answer.detail ?? response.status}`);
   return answer;
 }
