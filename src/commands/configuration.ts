@@ -4,7 +4,7 @@ import type { Identities } from '../config/files/identities.ts';
 import {
   type ConfigurationFiles,
   configurationFiles,
-  isWhole,
+  isComplete,
   loadSettings,
   readSettings,
 } from '../config/load.ts';
@@ -57,7 +57,7 @@ const NO_IDENTITIES: Identities = { tokens: new Map(), principals: new Map(), ac
  */
 export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): Promise<Configuration> {
   const reading = readSettings(file, env);
-  const { sound } = reading;
+  const { valid } = reading;
   const problems: Problem[] = [...reading.problems];
   const collect = async <Value>(read: () => Value | Promise<Value>): Promise<Value | undefined> => {
     try {
@@ -69,15 +69,15 @@ export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): P
     }
   };
   const source = new FileSource();
-  const named = configurationFiles(sound, source);
-  const priced = sound.operations && new OperationFiles(sound.operations, file, source);
-  await collect(() => checkProxySettings(sound, file));
+  const named = configurationFiles(valid, source);
+  const priced = valid.operations && new OperationFiles(valid.operations, file, source);
+  await collect(() => checkProxySettings(valid, file));
   const limits = await collect(() => named.limits?.load());
   const identities = await collect(() => named.identities?.read() ?? NO_IDENTITIES);
   const keys = await collect(() => named.keys?.read());
   const operations = await collect(() => priced?.load());
   if (limits !== undefined && operations !== undefined)
-    problems.push(...findCosts(operations, limits, sound));
+    problems.push(...findCosts(operations, limits, valid));
 
   const files = named.limits &&
     priced && {
@@ -88,13 +88,13 @@ export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): P
       settings: { file, read: () => loadSettings(file, env) },
     };
   const isRead = files !== undefined && limits !== undefined && operations !== undefined;
-  if (!isRead || identities === undefined || problems.length > 0 || !isWhole(reading)) {
+  if (!isRead || identities === undefined || problems.length > 0 || !isComplete(reading)) {
     throw new ConfigError(problems);
   }
-  return { settings: reading.sound, limits, identities, keys, operations, files };
+  return { settings: reading.valid, limits, identities, keys, operations, files };
 }
 
-/** The operations that could never pass; what is charged besides the listed ones has to fit its buckets as well. */
+/** The operations that could never be admitted; what is charged besides the listed ones has to fit its buckets as well. */
 export function findCosts(
   operations: readonly ListedOperation[],
   limits: Limits,

@@ -106,8 +106,8 @@ function followFiles(
     changed() {
       // A change is taken by the second look that sees it.
       for (const watch of [limitsWatch, operationsWatch, identitiesWatch]) {
-        void watch?.look();
-        void watch?.look();
+        void watch?.poll();
+        void watch?.poll();
       }
     },
     close() {

@@ -12,46 +12,48 @@ import { isMapping } from './reader/schema-node.ts';
 import { identityFindings } from './settings/identity/findings.ts';
 import { type Settings, settingsSchema } from './settings/settings.ts';
 
-/** weir.yaml with the environment laid over it, as far as it is sound. */
+/** The valid sections of weir.yaml, with environment variables applied. */
 export interface SettingsReading {
-  /** The sections that nothing is wrong with; all of them where there are no problems. */
-  readonly sound: Partial<Settings>;
+  /** The sections without problems. */
+  readonly valid: Partial<Settings>;
   readonly problems: readonly Problem[];
 }
 
-/** Reads weir.yaml. Throws a ConfigError only where there is no such file, or it is no YAML. */
+/** Reads weir.yaml. Throws a ConfigError only if the file cannot be read or is not YAML. */
 export function readSettings(path: string, env: Environment): SettingsReading {
-  const text = readText(path, 'name another with --config');
-  const { value, place, problems, unsound } = examine(settingsSchema, text, path, env);
-  const sections = isMapping(value) ? Object.entries(value).filter(([name]) => !unsound.has(name)) : [];
-  const sound: Partial<Settings> = resolveFiles(settingsSchema, Object.fromEntries(sections), path);
-  const findings = sound.identity === undefined ? [] : identityFindings(sound.identity);
-  if (findings.length === 0) return { sound, problems };
-  const { identity: _, ...others } = sound;
-  return { sound: others, problems: [...problems, ...findings.map(place)] };
+  const text = readText(path, 'use --config to name another file');
+  const { value, place, problems, invalid } = examine(settingsSchema, text, path, env);
+  const sections = isMapping(value) ? Object.entries(value).filter(([name]) => !invalid.has(name)) : [];
+  const valid: Partial<Settings> = resolveFiles(settingsSchema, Object.fromEntries(sections), path);
+  const findings = valid.identity === undefined ? [] : identityFindings(valid.identity);
+  if (findings.length === 0) return { valid, problems };
+  const { identity: _, ...others } = valid;
+  return { valid: others, problems: [...problems, ...findings.map(place)] };
 }
 
-/** As `readSettings`, for those who need all of it. Throws a ConfigError that carries every problem. */
+/** Reads weir.yaml. Throws a ConfigError with every problem. */
 export function loadSettings(path: string, env: Environment): Settings {
   const reading = readSettings(path, env);
-  if (isWhole(reading)) return reading.sound;
+  if (isComplete(reading)) return reading.valid;
   throw new ConfigError(reading.problems);
 }
 
-export function isWhole(reading: SettingsReading): reading is SettingsReading & { readonly sound: Settings } {
+export function isComplete(
+  reading: SettingsReading,
+): reading is SettingsReading & { readonly valid: Settings } {
   return reading.problems.length === 0;
 }
 
-/** The files that the settings name, save those of the operations, to be read now and again while running. */
+/** The files named by the settings that are reloaded while running, except those of the operations. */
 export interface ConfigurationFiles {
   readonly limits: LimitsFiles;
-  /** Undefined where callers and Accounts are known from elsewhere. */
+  /** Undefined if callers and Accounts do not come from a file. */
   readonly identities: ParsedFile<Identities> | undefined;
-  /** The public keys of token issuers; undefined where they come from elsewhere. */
+  /** The keys of the token issuer; undefined if they do not come from a file. */
   readonly keys: ParsedFile<JSONWebKeySet> | undefined;
 }
 
-/** The files of the sections that are given. */
+/** Opens the files of the given sections. */
 export function configurationFiles(
   { limits, identity }: Partial<Settings>,
   source: FileSource,
@@ -68,7 +70,7 @@ function identitiesFile(
   source: FileSource,
 ): ParsedFile<Identities> | undefined {
   const open = (file: string, setting: string) =>
-    new ParsedFile(file, parseIdentities, `the setting ${setting} names it`, source);
+    new ParsedFile(file, parseIdentities, `the setting ${setting} refers to it`, source);
   if ('file' in identity) return open(identity.file, 'identity.file');
   const { directory } = identity;
   if (directory.kind !== 'file') return undefined;
@@ -79,5 +81,5 @@ function keyFile(identity: Settings['identity']): ParsedFile<JSONWebKeySet> | un
   if (identity.kind !== 'jwt' || identity.keyFile === undefined) return undefined;
   const { algorithms } = identity;
   const parseKeys = (text: string, file: string) => parseKeyFile(text, file, algorithms);
-  return new ParsedFile(identity.keyFile, parseKeys, 'the setting identity.keyFile names it');
+  return new ParsedFile(identity.keyFile, parseKeys, 'the setting identity.keyFile refers to it');
 }

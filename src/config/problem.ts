@@ -1,19 +1,19 @@
 import { maskUrl, maskUrls } from './reader/mask.ts';
 
-/** One thing wrong with the configuration. */
+/** One error in the configuration. */
 export interface Problem {
-  /** Where it was found: a file as the user named it, or an environment variable. */
+  /** The file, as the user named it, or the environment variable. */
   readonly source: string;
-  /** Line in that file, from 1, where one is known. */
+  /** Line in that file, from 1, if known. */
   readonly line?: number;
-  /** The setting, such as `listen.port`; empty for a problem of the whole file. */
+  /** The setting, such as `listen.port`; empty if the problem concerns the whole file. */
   readonly path: string;
   readonly message: string;
-  /** What to do about it. */
+  /** How to fix it. */
   readonly hint?: string;
 }
 
-/** `weir.yaml:3: listen: unknown key "prot": did you mean "port"?`, without the credentials of any URL. */
+/** Formats a problem, such as `weir.yaml:3: listen: unknown key "prot": did you mean "port"?`. Masks credentials in URLs. */
 export function formatProblem(problem: Problem): string {
   const source = maskUrl(problem.source);
   const where = problem.line === undefined ? source : `${source}:${problem.line}`;
@@ -21,17 +21,17 @@ export function formatProblem(problem: Problem): string {
   return maskUrls(problem.hint === undefined ? `${where}: ${what}` : `${where}: ${what}: ${problem.hint}`);
 }
 
-/** A setting's path as a user would write it; a word that is no plain name is quoted. */
+/** The path of a setting in dotted form. A key that is not a plain name is quoted: `accounts["a b"].until`. */
 export function formatPath(path: readonly string[]): string {
   let text = '';
-  for (const word of path) {
-    if (!/^[\w-]+$/.test(word)) text += `[${JSON.stringify(word)}]`;
-    else text += text === '' ? word : `.${word}`;
+  for (const key of path) {
+    if (!/^[\w-]+$/.test(key)) text += `[${JSON.stringify(key)}]`;
+    else text += text === '' ? key : `.${key}`;
   }
   return text;
 }
 
-/** Thrown by the loaders. Carries every problem that was found, not only the first. */
+/** Thrown by the configuration loaders, with every problem found. */
 export class ConfigError extends Error {
   readonly problems: readonly Problem[];
 
@@ -42,10 +42,10 @@ export class ConfigError extends Error {
   }
 }
 
-/** A place in a file. Its line is counted on demand: only who asks for it pays for it. */
+/** A location in a file. `line` is computed on demand, because most locations are never reported. */
 export interface Place {
   readonly file: string;
-  /** The setting that stands there, as `formatPath` writes it. */
+  /** The setting at that location, as formatted by `formatPath`. */
   readonly path: string;
   line(): number | undefined;
 }

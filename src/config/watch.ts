@@ -1,71 +1,71 @@
 import { realpath, stat } from 'node:fs/promises';
 import { ConfigError, type Problem } from './problem.ts';
 
-/** What to watch, how to read it, and whom to tell. */
+/** What to watch, how to read it, and callbacks for changes. */
 export interface Watched<T> {
   /** The value in force. */
   readonly current: T;
-  /** The files that make up the value; asked anew at every look. */
+  /** The files that make up the value. Called at every poll. */
   files(): readonly string[];
-  /** Reads the value: the same object as before where nothing has changed. A ConfigError says why there is none. */
+  /** Reads the value. Returns the same object as before if nothing has changed. Throws a ConfigError if it is not valid. */
   load(): T | Promise<T>;
-  /** A text that differs for any two states of a file; that of the disk by default. */
+  /** A string that changes whenever the file changes. Default: the file's state on disk. */
   readonly stateOf?: (file: string) => Promise<string>;
-  /** Puts a changed value in force; it may still refuse it with a ConfigError. */
+  /** Applies a changed value. Throws a ConfigError to refuse it. */
   onLoad(value: T): void;
-  /** The files cannot be used: what was in force stays in force. Told once per change of the files. */
+  /** Called once per change if the files are not valid. The previous value stays in force. */
   onProblems(problems: readonly Problem[]): void;
-  /** Time between two looks. */
+  /** Time between two polls. */
   readonly intervalMs?: number;
 }
 
-/** What is read again while the gateway runs. */
+/** Files that are reloaded while the gateway runs. */
 export type ReloadedFile = 'limits' | 'operations' | 'identities';
 
-/** Who counts what became of changed files; the metrics implement it. */
+/** Called when files are reloaded. The metrics implement it. */
 export interface ReloadObserver {
   reloaded(file: ReloadedFile): void;
-  /** These limits are in force: at the start, and after every change. */
+  /** Called with the version of the limits in force, at startup and after every change. */
   limitsInForce(version: string): void;
-  /** A change was refused, and what was in force stays in force. */
+  /** A change was refused, and the previous version stays in force. */
   reloadRefused(file: ReloadedFile): void;
 }
 
 export interface Watch {
-  /** Looks now, besides the looks by the clock; ends when a change has been taken or refused. */
-  look(): Promise<void>;
-  /** What was refused is tried again at the next look, because what it did not fit to has changed. */
+  /** Polls now. Resolves when a change has been applied or refused. */
+  poll(): Promise<void>;
+  /** Loads refused files again at the next poll, because a file that they conflicted with has changed. */
   retry(): void;
   close(): void;
 }
 
-/** A change is seen by one look and taken by the next: within a second. */
+/** A change is noticed by one poll and loaded by the next, so within a second. */
 const DEFAULT_INTERVAL_MS = 400;
 
 /**
- * Reads files again when they change, and once at the beginning, for what changed since they were read at first.
+ * Reloads files when they change. Also loads them once at the start, in case they changed after they were first read.
  *
- * Looks at them by the clock: notifications of the file system miss the way in which a ConfigMap is replaced (a
- * symlink `..data` beside the file is swapped), and many network and overlay file systems send none. A look costs a
- * few `stat` calls. A change is taken only when two looks in a row have seen the same, lest half a file be read.
+ * Polls, because file system notifications miss the replacement of a ConfigMap (Kubernetes swaps the symlink `..data` next to
+ * the file), and many network and overlay file systems send none. A poll costs a few `stat` calls. A change is loaded only
+ * after two consecutive polls have seen the same state, so that a half-written file is not read.
  */
 export function watchFiles<T>(watched: Watched<T>): Watch {
   const watcher = new FileWatcher(watched);
-  let looking = Promise.resolve();
+  let polling = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
-  const look = () => {
-    looking = looking.then(() => watcher.look());
-    return looking;
+  const poll = () => {
+    polling = polling.then(() => watcher.poll());
+    return polling;
   };
   const schedule = () => {
-    timer = setTimeout(() => look().then(schedule), watched.intervalMs ?? DEFAULT_INTERVAL_MS).unref();
+    timer = setTimeout(() => poll().then(schedule), watched.intervalMs ?? DEFAULT_INTERVAL_MS).unref();
   };
   const close = () => {
     watcher.isClosed = true;
     clearTimeout(timer);
   };
   schedule();
-  return { look, retry: () => watcher.retry(), close };
+  return { poll, retry: () => watcher.retry(), close };
 }
 
 class FileWatcher<T> {
@@ -74,22 +74,22 @@ class FileWatcher<T> {
   #current: T;
   #isRefused = false;
   #seen = '';
-  #taken = '';
+  #loaded = '';
 
   constructor(watched: Watched<T>) {
     this.#watched = watched;
     this.#current = watched.current;
   }
 
-  /** Never rejects: whatever goes wrong is told, and the next look tries again once the files have changed. */
-  async look(): Promise<void> {
+  /** Never rejects. Failures are reported through `onProblems`; the files are loaded again after their next change. */
+  async poll(): Promise<void> {
     try {
       const now = await fingerprint(this.#watched.files(), this.#watched.stateOf ?? stateOf);
       const isSteady = now === this.#seen;
       this.#seen = now;
-      if (this.isClosed || !isSteady || now === this.#taken) return;
-      this.#taken = now;
-      await this.#take();
+      if (this.isClosed || !isSteady || now === this.#loaded) return;
+      this.#loaded = now;
+      await this.#load();
     } catch (error) {
       if (this.isClosed) return;
       this.#isRefused = true;
@@ -98,10 +98,10 @@ class FileWatcher<T> {
   }
 
   retry(): void {
-    if (this.#isRefused) this.#taken = '';
+    if (this.#isRefused) this.#loaded = '';
   }
 
-  async #take(): Promise<void> {
+  async #load(): Promise<void> {
     const value = await this.#watched.load();
     if (this.isClosed || (value === this.#current && !this.#isRefused)) return;
     this.#watched.onLoad(value);
@@ -112,10 +112,10 @@ class FileWatcher<T> {
 
 function problemsOf(error: unknown): readonly Problem[] {
   if (error instanceof ConfigError) return error.problems;
-  return [{ source: 'configuration', path: '', message: `could not be read again: ${String(error)}` }];
+  return [{ source: 'configuration', path: '', message: `could not be reloaded: ${String(error)}` }];
 }
 
-/** Tells any two states of the files apart: where each path leads to, and the size and times of what is there. */
+/** Changes whenever one of the files changes. */
 async function fingerprint(
   files: readonly string[],
   state: (file: string) => Promise<string>,
@@ -124,7 +124,7 @@ async function fingerprint(
   return states.join('\n');
 }
 
-/** A text that differs for any two states of a file on the disk. */
+/** A string that changes whenever a file on disk changes: its real path, inode, size and times. */
 export async function stateOf(file: string): Promise<string> {
   try {
     const [real, { ino, size, mtimeNs, ctimeNs }] = await Promise.all([

@@ -156,7 +156,7 @@ function openDocument(file: string, source: FileSource): Document | Problem {
     };
   }
   try {
-    const text = source.read(file, 'the setting operations.openapi or a $ref names it');
+    const text = source.read(file, 'the setting operations.openapi or a $ref refers to it');
     const yaml = readYaml(text, file);
     if ('message' in yaml) return yaml;
     return { file, digest: createHash('sha256').update(text).digest('base64'), ...yaml };

@@ -131,7 +131,10 @@ it('the symbolic links of a mounted ConfigMap are followed', async () => {
 
 it('weir check ends with one sentence', async () => {
   const { code, stderr } = await runWeir(['check', '--config', '/dev/zero']);
-  expect([code, stderr]).toEqual([1, '/dev/zero: is a device, not a file: name another with --config\n']);
+  expect([code, stderr]).toEqual([
+    1,
+    '/dev/zero: is a device, not a file: use --config to name another file\n',
+  ]);
 });
 
 it('a file that becomes a named pipe while the gateway runs changes nothing', async () => {

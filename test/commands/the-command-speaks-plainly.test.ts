@@ -64,7 +64,7 @@ describe('weir', () => {
   it('a missing file is one sentence', async () => {
     const { code, stderr } = await runWeir(['start', '--config', 'no-such.yaml']);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^no-such\.yaml: there is no such file.*\n$/);
+    expect(stderr).toMatch(/^no-such\.yaml: does not exist.*\n$/);
   });
 
   it('a busy port is one sentence, and nothing stays behind', async () => {

@@ -206,5 +206,5 @@ it('warns once, however many objects and attempts fail, and says when all is wel
   expect(warnings).toHaveLength(1);
   expect(warnings[0]).toContain('is refused here');
   server.refuse(undefined);
-  await vi.waitFor(() => expect(weir.lines.join()).toContain('every object is watched again'), WITHIN);
+  await vi.waitFor(() => expect(weir.lines.join()).toContain('all objects are watched again'), WITHIN);
 });

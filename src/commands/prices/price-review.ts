@@ -78,7 +78,7 @@ function isAmbiguous(one: readonly string[], other: readonly string[]): boolean 
     const isParameter = segment.includes('{');
     const facesParameter = facing.includes('{');
     if (!isParameter && !facesParameter && segment !== facing) return false;
-    if (isParameter && facesParameter && !(isWhole(segment) && isWhole(facing)) && segment !== facing)
+    if (isParameter && facesParameter && !(isComplete(segment) && isComplete(facing)) && segment !== facing)
       return false;
     oneIsExact ||= !isParameter && facesParameter;
     otherIsExact ||= isParameter && !facesParameter;
@@ -86,7 +86,7 @@ function isAmbiguous(one: readonly string[], other: readonly string[]): boolean 
   return oneIsExact && otherIsExact;
 }
 
-function isWhole(segment: string): boolean {
+function isComplete(segment: string): boolean {
   return /^\{[^{}]*\}$/.test(segment);
 }
 

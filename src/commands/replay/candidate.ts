@@ -47,11 +47,11 @@ export function warnOfCosts({ operations, limits, limitsName }: Candidate): void
 }
 
 function settingsOf(config: string) {
-  const { sound, problems } = readSettings(config, process.env);
-  if (sound.operations === undefined || sound.limits === undefined || sound.upstream === undefined) {
+  const { valid, problems } = readSettings(config, process.env);
+  if (valid.operations === undefined || valid.limits === undefined || valid.upstream === undefined) {
     throw new ConfigError(problems);
   }
-  return sound;
+  return valid;
 }
 
 async function readLimits(

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { ID_IN_WORDS, ID_PATTERN } from '../../config/files/identities-schema.ts';
+import { ID_FORMAT, ID_PATTERN } from '../../config/files/identities-schema.ts';
 import type { Revoked } from '../../identity/revocations.ts';
 import { CommandError } from '../failure.ts';
 
@@ -38,7 +38,7 @@ export async function readTargetOptions(
       '--principal was given what looks like a token: use --token. Nothing was revoked.',
     );
   }
-  if (!ID.test(id)) throw new CommandError(`--principal takes ${ID_IN_WORDS}. Nothing was revoked.`);
+  if (!ID.test(id)) throw new CommandError(`--principal takes ${ID_FORMAT}. Nothing was revoked.`);
   return { kind: 'principal', id };
 }
 

@@ -3,19 +3,19 @@ import type { Limits, Overrides } from '../../domain/limits.ts';
 import type { OperationKind } from '../../domain/operation.ts';
 import { formatPath, formatPlace, type Place, type Problem } from '../problem.ts';
 
-/** What the check needs to know of an operation. */
+/** The parts of an operation that the cost check reads. */
 export interface PricedOperation {
   readonly id: string;
   readonly kind: OperationKind;
   readonly cost: number;
   readonly personOnly: boolean;
-  /** Where the cost is written; undefined for one that is written nowhere. */
+  /** Where the cost is set; undefined if it is not set in any file. */
   readonly costWrittenAt?: Place | undefined;
 }
 
 /**
- * The limits, defaults and overrides, that some operation's cost exceeds, each with its costliest operation. An
- * override that has ended is checked too.
+ * One problem for each limit (default or override) that is lower than the cost of an operation charged to it. The problem
+ * names the most expensive such operation. Expired overrides are checked too.
  */
 export function checkCosts(
   operations: readonly PricedOperation[],
@@ -25,7 +25,7 @@ export function checkCosts(
   const costliest = costliestByBucket(operations);
   const problems: Problem[] = [];
   const compare = (buckets: Overrides, ...section: readonly string[]) => {
-    // There may be 100,000 of these while requests wait: nothing is made for one that is right.
+    // There can be 100,000 overrides, and requests wait meanwhile: do not allocate for valid ones.
     for (const bucket in buckets) {
       const limit = buckets[bucket as BucketName]?.limit;
       const operation = costliest.get(bucket as BucketName);
@@ -44,7 +44,7 @@ function tooLow(limit: number, operation: PricedOperation, source: string, path:
   return {
     source,
     path: formatPath(path),
-    message: `the limit ${limit} is below the cost ${operation.cost} of operation ${operation.id}, which could never pass`,
+    message: `the limit ${limit} is below the cost ${operation.cost} of operation ${operation.id}, which could never be admitted`,
     hint: `raise the limit to at least ${operation.cost}${orLower(operation)}`,
   };
 }

@@ -1,22 +1,22 @@
 import { Type } from 'typebox';
 
-/** What can go upstream as it stands, in X-Principal-Id, X-Account-Id and X-Organization-Id. */
+/** Ids that can be sent upstream unencoded in X-Principal-Id, X-Account-Id and X-Organization-Id. */
 export const ID_PATTERN = '^[\\x21-\\x7e]{1,256}$';
-export const ID_IN_WORDS = 'an id: printable ASCII without spaces, 256 characters at most';
+export const ID_FORMAT = 'an id: printable ASCII without spaces, at most 256 characters';
 
-const id = (description: string) => Type.String({ description, pattern: ID_PATTERN, expects: ID_IN_WORDS });
+const id = (description: string) => Type.String({ description, pattern: ID_PATTERN, expects: ID_FORMAT });
 
 const principal = Type.Object(
   {
     type: Type.Union([Type.Literal('Person'), Type.Literal('ServiceAccount')], {
-      description: 'What it is.',
+      description: 'Type of the principal.',
     }),
-    account: Type.Optional(id('Its own Account: the one it acts on when a request names none.')),
+    account: Type.Optional(id('Its own Account: the target Account of a request that does not name one.')),
     organization: Type.Optional(
-      id('The Organization that owns it; a ServiceAccount only, in place of `account`.'),
+      id('The Organization that owns it, instead of `account`. ServiceAccounts only.'),
     ),
     actsFor: Type.Array(id('An Account.'), {
-      description: 'Further Accounts that it may act for.',
+      description: 'Other Accounts that it may act for.',
       default: [],
       expects: 'a list of Account ids',
     }),
@@ -24,11 +24,12 @@ const principal = Type.Object(
   { additionalProperties: false },
 );
 
-/** identities.yaml: who may call, and which Account belongs to which Organization. */
+/** identities.yaml: tokens, principals, and the Organization of each Account. */
 export const identitiesSchema = Type.Object(
   {
     tokens: Type.Record(Type.String(), id('A principal.'), {
-      description: 'Bearer token, or `sha256:` and the hex digest of one, to the id of its principal.',
+      description:
+        'Maps a bearer token, or `sha256:` followed by its hex digest, to the id of its principal.',
       default: {},
       secret: true,
     }),
@@ -41,7 +42,7 @@ export const identitiesSchema = Type.Object(
           organizationLimit: Type.Optional(
             Type.Boolean({
               description:
-                "Whether it is charged to its Organization's buckets as well; it is unless this is false.",
+                "Whether its requests are also charged to its Organization's buckets. Default: true.",
             }),
           ),
         },

@@ -4,13 +4,13 @@ import { ConfigError } from '../problem.ts';
 import type { Finding } from '../reader/check.ts';
 import { nearest } from '../reader/messages.ts';
 import { parse } from '../reader/parse.ts';
-import { ID_IN_WORDS, ID_PATTERN, identitiesSchema } from './identities-schema.ts';
+import { ID_FORMAT, ID_PATTERN, identitiesSchema } from './identities-schema.ts';
 
-/** identities.yaml as the gateway uses it: everything that is named in it is known. */
+/** identities.yaml as the gateway uses it. Every id that it refers to is defined in it. */
 export interface Identities {
-  /** By token, or by `sha256:` and the lower-case hex digest of a token. */
+  /** By token, or by `sha256:` followed by the lower-case hex digest of a token. */
   readonly tokens: ReadonlyMap<string, Principal>;
-  /** By id, those without a token included. */
+  /** By id, including principals without a token. */
   readonly principals: ReadonlyMap<string, Principal>;
   /** All Accounts that exist, by id. */
   readonly accounts: ReadonlyMap<string, Account>;
@@ -20,7 +20,7 @@ const ID = new RegExp(ID_PATTERN);
 
 type File = Static<typeof identitiesSchema>;
 
-/** The identities of a file's text. Throws a ConfigError that carries every problem. */
+/** Parses an identities file. Throws a ConfigError with every problem. */
 export function parseIdentities(text: string, source: string): Identities {
   const parsed = parse(identitiesSchema, text, source);
   const { identities, findings } = toIdentities(parsed.value);
@@ -40,7 +40,10 @@ function toIdentities(file: File): { identities: Identities; findings: readonly 
     if (!Object.hasOwn(file.principals, id))
       findings.push(unknown('principal', id, ['tokens', token], file.principals));
     if (token.startsWith('sha256:') && !/^sha256:[0-9a-f]{64}$/i.test(token)) {
-      findings.push({ path: ['tokens', token], message: 'must be sha256: and 64 hexadecimal digits' });
+      findings.push({
+        path: ['tokens', token],
+        message: 'must be sha256: followed by 64 hexadecimal digits',
+      });
     }
     const principal = principals.get(id);
     if (principal !== undefined) tokens.set(normalised(token), principal);
@@ -52,7 +55,7 @@ function idFindings({ principals, accounts }: File): readonly Finding[] {
   return Object.entries({ principals, accounts }).flatMap(([section, entries]) =>
     Object.keys(entries)
       .filter((id) => !ID.test(id))
-      .map((id) => ({ path: [section, id], message: `must be ${ID_IN_WORDS}` })),
+      .map((id) => ({ path: [section, id], message: `must be ${ID_FORMAT}` })),
   );
 }
 
@@ -96,10 +99,10 @@ function ownershipProblem({
     return account === undefined ? 'a Person needs an account, its Principal Account' : undefined;
   }
   if ((account === undefined) === (organization === undefined)) {
-    return 'a ServiceAccount has either an account or an organization, exactly one of them';
+    return 'a ServiceAccount needs either an account or an organization, not both';
   }
   if (organization !== undefined && actsFor.length > 0) {
-    return 'a ServiceAccount of an organization acts for all Accounts of it: it takes no actsFor';
+    return 'a ServiceAccount of an Organization acts for all its Accounts and cannot have actsFor';
   }
   return undefined;
 }

@@ -5,23 +5,23 @@ import { isMapping } from '../reader/schema-node.ts';
 import { isSymmetric } from '../settings/identity/tokens.ts';
 
 /**
- * The keys of the text of `identity.keyFile`: a public key or certificate in PEM, a JWK, or a JWKS. One symmetric JWK where the
- * algorithms are HS256 and its like. Throws a ConfigError for anything else, a private key above all.
+ * The keys in the text of `identity.keyFile`: a PEM public key or certificate, a JWK, or a JWKS; with HS256, HS384 or HS512,
+ * one symmetric JWK. Throws a ConfigError for anything else, including private keys.
  */
 export function parseKeyFile(text: string, path: string, algorithms: readonly string[]): JSONWebKeySet {
   const keys = text.includes('-----BEGIN') ? [keyOfPem(path, text)] : keysOfJson(path, text);
-  if (keys.length === 0) throw refused(path, 'holds no key');
+  if (keys.length === 0) throw refused(path, 'contains no key');
   const isSecret = algorithms.some(isSymmetric);
   for (const key of keys) isSecret ? checkSecret(path, key) : checkPublic(path, key);
   return { keys: [...keys] };
 }
 
 function checkSecret(path: string, { kty, k }: JWK): void {
-  if (kty !== 'oct' || typeof k !== 'string') throw refused(path, 'must hold a secret ("kty": "oct")');
+  if (kty !== 'oct' || typeof k !== 'string') throw refused(path, 'must contain a secret ("kty": "oct")');
 }
 
 function checkPublic(path: string, { kty, d }: JWK): void {
-  if (kty === 'oct') throw refused(path, 'holds a secret, where the algorithms take public keys');
+  if (kty === 'oct') throw refused(path, 'contains a secret, but the algorithms need public keys');
   if (d !== undefined) throw privateKey(path);
 }
 
@@ -30,7 +30,7 @@ function keyOfPem(path: string, text: string): JWK {
   try {
     return createPublicKey(text).export({ format: 'jwk' }) as JWK;
   } catch {
-    throw refused(path, 'is no public key or certificate in PEM');
+    throw refused(path, 'is not a PEM public key or certificate');
   }
 }
 
@@ -49,7 +49,7 @@ function keysOfJson(path: string, text: string): readonly JWK[] {
 }
 
 function privateKey(path: string): ConfigError {
-  return refused(path, 'holds a private key', 'the gateway needs the public half only');
+  return refused(path, 'contains a private key', 'the gateway needs only the public key');
 }
 
 function refused(source: string, message: string, hint?: string): ConfigError {

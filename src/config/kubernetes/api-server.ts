@@ -6,26 +6,26 @@ import { join } from 'node:path';
 export interface ApiServerOptions {
   /** Such as `https://10.96.0.1:443`. */
   readonly url: string;
-  /** Holds `token`, `ca.crt` and `namespace`, as the kubelet mounts them; it replaces the token about hourly. */
+  /** Contains `token`, `ca.crt` and `namespace`, as mounted by the kubelet, which replaces the token about every hour. */
   readonly credentialsFolder: string;
 }
 
 export interface RequestOptions {
-  /** The request fails when no byte arrives for this long. */
+  /** The request fails if no byte arrives for this long. */
   readonly idleMs: number;
   readonly signal: AbortSignal;
 }
 
-/** The first probe of a connection that carries nothing; a dead peer is noticed some ten seconds later. */
+/** Idle time before the first TCP keep-alive probe. A dead peer is detected about ten seconds later. */
 const KEEP_ALIVE_MS = 10_000;
-const MOST_ERROR_CHARACTERS = 65_536;
+const MAX_ERROR_CHARACTERS = 65_536;
 
-/** The API server refused a request, or has no such object. */
+/** The API server answered with a status other than 200, such as 403 or 404. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
 }
 
-/** The Kubernetes API server, as seen from a pod. Every request uses a connection of its own. */
+/** A client for the Kubernetes API server, for use inside a pod. Every request opens a new connection. */
 export class ApiServer {
   readonly #options: ApiServerOptions;
 
@@ -34,10 +34,10 @@ export class ApiServer {
   }
 
   /**
-   * Answers the response of a GET once its status is 200. `path` is relative to the namespace of the pod, such as
+   * Sends a GET and returns the response if its status is 200. `path` is relative to the pod's namespace, such as
    * `configmaps/limits`.
    *
-   * @throws ApiError for any other status, with the server's message; any other error if there was no answer
+   * @throws ApiError with the server's message for any other status; other errors if there is no response
    */
   async get(path: string, options: RequestOptions): Promise<IncomingMessage> {
     const [token, ca, namespace] = await Promise.all(
@@ -81,12 +81,12 @@ function open(
   });
 }
 
-/** The message of the Status object that the server sends with an error, or whatever else it sent. */
+/** The message of the server's Status object, or the start of the body if it is something else. */
 async function messageOf(response: AsyncIterable<string>): Promise<string> {
   let text = '';
   for await (const chunk of response) {
     text += chunk;
-    if (text.length > MOST_ERROR_CHARACTERS) break;
+    if (text.length > MAX_ERROR_CHARACTERS) break;
   }
   try {
     return String((JSON.parse(text) as { message?: unknown }).message);

@@ -5,23 +5,23 @@ import { ApiServer } from './api-server.ts';
 import { MountedFolder } from './mounted-folder.ts';
 import { DEFAULT_TIMING, ObjectWatch, type WatchListener } from './object-watch.ts';
 
-/** Receives the state of every watch; the metrics implement it. */
+/** Called with the state of every watch. The metrics implement it. */
 export interface KubernetesObserver {
   watchConnected(name: string, isConnected: boolean): void;
 }
 
 interface FollowOptions {
   readonly source: FileSource;
-  /** Some folder may have changed. */
+  /** Called when a folder may have changed. */
   readonly changed: () => void;
   readonly observer: KubernetesObserver;
   readonly log: Logger;
   readonly timing?: typeof DEFAULT_TIMING;
 }
 
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 
-/** Watches the objects of the settings until it is closed, and delivers their content to the file source. */
+/** Watches the configured objects until `close` is called, and passes their content to the file source. */
 export function followKubernetes(
   { watch, url, credentialsFolder }: Settings['kubernetes'],
   { source, changed, observer, log, timing = DEFAULT_TIMING }: FollowOptions,
@@ -50,20 +50,20 @@ export function followKubernetes(
     observer.watchConnected(object.name, false);
     return { folder, watch: new ObjectWatch(object, server, listener, timing) };
   });
-  // The first look comes before anything is delivered, so that what the mount showed at the start is known.
-  for (const { folder, watch } of followed) void folder.look(performance.now()).then(() => watch.run());
-  const looking = setInterval(() => {
-    for (const { folder } of followed) void folder.look(performance.now());
-  }, LOOK_MS).unref();
+  // Read the mount before the watch delivers anything, so that its initial content is known.
+  for (const { folder, watch } of followed) void folder.poll(performance.now()).then(() => watch.run());
+  const polling = setInterval(() => {
+    for (const { folder } of followed) void folder.poll(performance.now());
+  }, POLL_MS).unref();
   return {
     close() {
-      clearInterval(looking);
+      clearInterval(polling);
       for (const { watch } of followed) watch.close();
     },
   };
 }
 
-/** Warns once, however many watches fail and however often, until all of them work again. */
+/** Logs one warning when the first watch fails, and one message when all watches work again. */
 class Outage {
   readonly #log: Logger;
   readonly #failing = new Set<string>();
@@ -79,7 +79,7 @@ class Outage {
     this.#isReported = true;
     this.#log.warn(
       { object: name, reason },
-      `${name} cannot be watched: until it can, changes take effect when the kubelet updates the mounted files`,
+      `${name} cannot be watched; changes take effect when the kubelet updates the mounted files`,
     );
   }
 
@@ -87,11 +87,11 @@ class Outage {
     this.#failing.delete(name);
     if (!this.#isReported || this.#failing.size > 0) return;
     this.#isReported = false;
-    this.#log.info('every object is watched again');
+    this.#log.info('all objects are watched again');
   }
 }
 
-/** Kubernetes sets both in every container. */
+/** Kubernetes sets both variables in every container. */
 function urlFromEnvironment(): string {
   const { KUBERNETES_SERVICE_HOST: host = 'kubernetes.default.svc', KUBERNETES_SERVICE_PORT: port = '443' } =
     process.env;

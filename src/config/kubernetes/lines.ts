@@ -1,12 +1,9 @@
 /**
- * The lines of a stream, without their ends; what follows the last line end is left out.
+ * The lines of a stream, without line terminators. Text after the last terminator is dropped.
  *
- * @throws Error if a line is longer than `mostCharacters`
+ * @throws Error if a line is longer than `maxCharacters`
  */
-export async function* linesOf(
-  stream: AsyncIterable<string>,
-  mostCharacters: number,
-): AsyncGenerator<string> {
+export async function* linesOf(stream: AsyncIterable<string>, maxCharacters: number): AsyncGenerator<string> {
   let parts: string[] = [];
   let length = 0;
   for await (const chunk of stream) {
@@ -20,6 +17,6 @@ export async function* linesOf(
     }
     parts.push(chunk.slice(start));
     length += chunk.length - start;
-    if (length > mostCharacters) throw new Error(`a line of more than ${mostCharacters} characters`);
+    if (length > maxCharacters) throw new Error(`a line of more than ${maxCharacters} characters`);
   }
 }

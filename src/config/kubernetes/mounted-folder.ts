@@ -4,18 +4,18 @@ import { type FileSource, type FolderTexts, isSameFolder } from '../reader/file-
 import { stateOf } from '../watch.ts';
 
 /**
- * The kubelet updates a mount at most this long after the object has changed: it looks every 60 to 90 s, at objects
- * that it may have cached for some minutes (`configMapAndSecretChangeDetectionStrategy: Cache`).
+ * Longest time that the kubelet takes to update a mount after its object has changed. It syncs every 60 to 90 s, from a
+ * cache that can be minutes old (`configMapAndSecretChangeDetectionStrategy: Cache`).
  */
-const MOST_LAG_MS = 300_000;
+const MAX_LAG_MS = 300_000;
 
 /**
- * One mounted ConfigMap or Secret, of which a watch delivers newer versions. Decides which of the two is in force:
+ * One mounted ConfigMap or Secret that is also watched through the API server. Decides which of the two versions is used:
  *
- * - What the watch delivered is in force as long as the watch lives.
- * - Without the watch, the mount is in force again once it shows a version that cannot be older than the delivered
- *   one: either it had shown the delivered one and changed again, or it changed so long after the watch was last
- *   confirmed that no lag explains it.
+ * - While the watch is connected, the version that it delivered.
+ * - Without the watch, still the delivered version, until the mount shows one that cannot be older: either the mount had
+ *   already shown the delivered version and has changed since, or it changed more than the longest kubelet lag after the
+ *   watch was last confirmed.
  */
 export class MountedFolder {
   readonly #folder: string;
@@ -39,7 +39,7 @@ export class MountedFolder {
     this.#source.deliver(this.#folder, texts);
   }
 
-  /** What was delivered last is current. */
+  /** The version that was delivered last is current. */
   confirmed(nowMs: number): void {
     this.#isWatched = true;
     this.#confirmedMs = nowMs;
@@ -50,12 +50,12 @@ export class MountedFolder {
     this.#choose();
   }
 
-  /** Looks at the mounted files; to be called every second or so. */
-  async look(nowMs: number): Promise<void> {
+  /** Reads the mounted files if they have changed. Call it about once a second. */
+  async poll(nowMs: number): Promise<void> {
     const state = await this.#state();
     if (state !== this.#mount?.state) {
       const texts = await this.#read();
-      // A swap in between: the next look reads again.
+      // The mount was swapped during the read: the next poll reads it again.
       if (texts === undefined || (await this.#state()) !== state) return;
       this.#mount = { state, texts, changedMs: nowMs };
       this.#compare();
@@ -71,7 +71,7 @@ export class MountedFolder {
   #choose(): void {
     if (this.#isWatched || this.#mount === undefined || this.#delivered === undefined) return;
     if (isSameFolder(this.#mount.texts, this.#delivered)) return;
-    const isNewer = this.#hasCaughtUp || this.#mount.changedMs - this.#confirmedMs > MOST_LAG_MS;
+    const isNewer = this.#hasCaughtUp || this.#mount.changedMs - this.#confirmedMs > MAX_LAG_MS;
     if (!isNewer) return;
     this.#delivered = undefined;
     this.#source.withdraw(this.#folder);
@@ -92,7 +92,7 @@ export class MountedFolder {
     }
   }
 
-  /** The kubelet's own entries begin with two dots. */
+  /** Without the kubelet's own entries, whose names begin with two dots. */
   async #names(): Promise<readonly string[]> {
     const names = await readdir(this.#folder).catch(() => []);
     return names.filter((name) => !name.startsWith('..'));

@@ -3,29 +3,29 @@ import type { FolderTexts } from '../reader/file-source.ts';
 import type { ApiServer } from './api-server.ts';
 import { linesOf } from './lines.ts';
 
-/** A ConfigMap or Secret of the pod's namespace. */
+/** A ConfigMap or Secret in the pod's namespace. */
 export interface WatchedObject {
   readonly kind: 'ConfigMap' | 'Secret';
   readonly name: string;
 }
 
 export interface WatchListener {
-  /** The object as it is now; after a reconnect also where it has not changed. */
+  /** The current content of the object. Also called after a reconnect, even if nothing has changed. */
   delivered(texts: FolderTexts): void;
-  /** The watch is established, or the server has sent something: what was delivered last is current. */
+  /** The watch is established, or the server has sent an event: the version that was delivered last is current. */
   confirmed(): void;
-  /** The watch has failed and will be tried again. */
+  /** The watch has failed and will be retried. */
   lost(reason: string): void;
 }
 
 export interface WatchTiming {
-  /** Longest life of one watch; the server ends it. */
+  /** Longest duration of one watch. The server ends it. */
   readonly watchSeconds: number;
-  /** The server sends a bookmark about every minute, so a connection that is silent for longer is dead. */
+  /** The server sends a bookmark about every minute, so a connection without data for this long is dead. */
   readonly idleMs: number;
-  /** Before the first retry; twice as long before each further one. */
+  /** Wait before the first retry. It doubles for each further retry. */
   readonly firstBackoffMs: number;
-  /** A watch that lasts longer than this ends a series of failures. */
+  /** Longest wait between retries. A watch that lasts longer than this resets the wait. */
   readonly longestBackoffMs: number;
 }
 
@@ -38,8 +38,8 @@ export const DEFAULT_TIMING: WatchTiming = {
 
 const RESOURCES = { ConfigMap: 'configmaps', Secret: 'secrets' } as const;
 
-/** An object holds 1 MiB at most (3 MiB with `managedFields` and escapes). */
-const MOST_CHARACTERS = 8 * 1_048_576;
+/** Kubernetes limits an object to 1 MiB, which is at most 3 MiB of JSON with `managedFields` and escapes. */
+const MAX_CHARACTERS = 8 * 1_048_576;
 
 interface KubernetesObject {
   readonly metadata?: { readonly resourceVersion?: string };
@@ -53,8 +53,8 @@ interface WatchEvent {
 }
 
 /**
- * Keeps one object in view until it is closed: reads it, then watches it from the version that was read. Whatever
- * ends a watch, the object is read again, so no change is missed and no version has to be remembered.
+ * Watches one object until `close` is called. Reads the object, then watches it from the version that it read. After every
+ * end of a watch it reads the object again, so no change is missed and no version has to be kept.
  */
 export class ObjectWatch {
   readonly #object: WatchedObject;
@@ -71,7 +71,7 @@ export class ObjectWatch {
     this.#timing = timing;
   }
 
-  /** Ends only after `close`. */
+  /** Runs until `close` is called. Never rejects. */
   async run(): Promise<void> {
     const { signal } = this.#closing;
     while (!signal.aborted) {
@@ -92,21 +92,21 @@ export class ObjectWatch {
     this.#closing.abort();
   }
 
-  /** Delivers the object as it is now; answers its version. */
+  /** Delivers the current object and returns its version. */
   async #read(): Promise<string> {
     const { kind, name } = this.#object;
     const response = await this.#server.get(`${RESOURCES[kind]}/${name}`, this.#requestOptions());
     let text = '';
     for await (const chunk of response as AsyncIterable<string>) {
       text += chunk;
-      if (text.length > MOST_CHARACTERS) throw new Error(`more than ${MOST_CHARACTERS} characters`);
+      if (text.length > MAX_CHARACTERS) throw new Error(`more than ${MAX_CHARACTERS} characters`);
     }
     const object = JSON.parse(text) as KubernetesObject;
     this.#deliver(object);
     return object.metadata?.resourceVersion ?? '';
   }
 
-  /** Follows the object until the server ends the watch. Throws if it ends for any reason but its age. */
+  /** Watches the object until the server ends the watch. Throws if the watch ends before its time. */
   async #watch(resourceVersion: string): Promise<void> {
     const { kind, name } = this.#object;
     const query = new URLSearchParams({
@@ -118,18 +118,18 @@ export class ObjectWatch {
     });
     const response = await this.#server.get(`${RESOURCES[kind]}?${query}`, this.#requestOptions());
     this.#listener.confirmed();
-    let isAlive = false;
-    for await (const line of linesOf(response as AsyncIterable<string>, MOST_CHARACTERS)) {
+    let hasReceived = false;
+    for await (const line of linesOf(response as AsyncIterable<string>, MAX_CHARACTERS)) {
       this.#take(JSON.parse(line) as WatchEvent);
-      isAlive = true;
+      hasReceived = true;
     }
-    if (!isAlive) throw new Error('the API server ended the watch before it sent anything');
+    if (!hasReceived) throw new Error('the API server ended the watch before it sent anything');
   }
 
   #take({ type, object }: WatchEvent): void {
     if (type === 'ERROR') throw new Error(`${object.code}: ${object.message}`);
     this.#listener.confirmed();
-    // A deleted ConfigMap stays mounted, and what it held stays in force; it may be created again.
+    // The content of a deleted ConfigMap stays mounted and stays in force. The ConfigMap may be created again.
     if (type === 'ADDED' || type === 'MODIFIED') this.#deliver(object);
   }
 
@@ -141,7 +141,7 @@ export class ObjectWatch {
     return { idleMs: this.#timing.idleMs, signal: this.#closing.signal };
   }
 
-  /** Replicas that lost the same server come back scattered. */
+  /** Randomised so that replicas which lost the same server do not reconnect at the same moment. */
   #waitMs(): number {
     const { firstBackoffMs, longestBackoffMs } = this.#timing;
     const longestMs = Math.min(longestBackoffMs, firstBackoffMs * 2 ** Math.max(0, this.#failures - 1));

@@ -3,7 +3,7 @@ import { maskUrl } from './mask.ts';
 import { described, expected, listed, nearest } from './messages.ts';
 import { isMapping, kindOf, type SchemaNode } from './schema-node.ts';
 
-/** A problem before it is known which file or variable the value came from. */
+/** A problem whose file, line or variable has not been determined yet. */
 export interface Finding {
   readonly path: readonly string[];
   readonly message: string;
@@ -11,10 +11,10 @@ export interface Finding {
 }
 
 /**
- * Fills in the defaults and finds everything that does not fit. Where there are findings the value is not to be used.
+ * Applies the defaults and reports everything that does not match the schema. If there are findings, do not use the value.
  *
- * TypeBox's own error list is not enough here: it reports every variant of a union, and it cannot suggest a key.
- * A union of mappings is judged by the variant that its `kind` names alone.
+ * TypeBox's own error list reports every variant of a union and cannot suggest a key. Here, a union of mappings is checked
+ * only against the variant selected by `kind`.
  */
 export function check(schema: SchemaNode, value: unknown): { value: unknown; findings: readonly Finding[] } {
   const findings: Finding[] = [];
@@ -28,9 +28,9 @@ function read(schema: SchemaNode, given: unknown, path: readonly string[], findi
   if (schema.patternProperties !== undefined) return readRecord(schema, value, path, findings);
   if (schema.type === 'array') return readArray(schema, value, path, findings);
   if (!Value.Check(schema, value))
-    findings.push({ ...misfit(schema, value, path), ...urlHint(schema, value) });
+    findings.push({ ...mismatch(schema, value, path), ...urlHint(schema, value) });
   else if (schema.url && !isReadableUrl(String(value))) {
-    findings.push({ ...misfit(schema, value, path), hint: PERCENT_ENCODING });
+    findings.push({ ...mismatch(schema, value, path), hint: PERCENT_ENCODING });
   }
   return value;
 }
@@ -39,8 +39,8 @@ function urlHint({ url, secret }: SchemaNode, value: unknown): { hint?: string }
   return url && !secret && String(value).includes('@') ? { hint: NO_CREDENTIALS } : {};
 }
 
-const NO_CREDENTIALS = 'no user name or password can be given here';
-const PERCENT_ENCODING = 'in a password, write special characters in percent-encoding, such as %23 for #';
+const NO_CREDENTIALS = 'a user name or password is not allowed here';
+const PERCENT_ENCODING = 'percent-encode special characters in a password, such as %23 for #';
 
 function isReadableUrl(text: string): boolean {
   try {
@@ -52,7 +52,7 @@ function isReadableUrl(text: string): boolean {
   }
 }
 
-function misfit(schema: SchemaNode, value: unknown, path: readonly string[]): Finding {
+function mismatch(schema: SchemaNode, value: unknown, path: readonly string[]): Finding {
   if (value === undefined || value === null) {
     return { path, message: 'is missing', hint: `expected ${expected(schema)}` };
   }
@@ -66,7 +66,7 @@ function readObject(
   findings: Finding[],
 ): unknown {
   if (!isMapping(value)) {
-    findings.push(misfit(schema, value, path));
+    findings.push(mismatch(schema, value, path));
     return value;
   }
   const properties = schema.properties ?? {};
@@ -105,7 +105,7 @@ function readRecord(
   findings: Finding[],
 ): unknown {
   if (!isMapping(value)) {
-    findings.push(misfit(schema, value, path));
+    findings.push(mismatch(schema, value, path));
     return value;
   }
   const item = Object.values(schema.patternProperties ?? {})[0] ?? {};
@@ -123,11 +123,11 @@ function readArray(
   findings: Finding[],
 ): unknown {
   if (!Array.isArray(value)) {
-    findings.push(misfit(schema, value, path));
+    findings.push(mismatch(schema, value, path));
     return value;
   }
   const { items = {}, ...list } = schema;
-  if (!Value.Check(list, value)) findings.push(misfit(schema, value, path));
+  if (!Value.Check(list, value)) findings.push(mismatch(schema, value, path));
   return value.map((one, index) => read(items, one, [...path, String(index)], findings));
 }
 
@@ -141,7 +141,7 @@ function readUnion(
   const mappings = variants.filter((variant) => variant.properties !== undefined);
   if (!isMapping(value) || mappings.length === 0) {
     const fits = variants.some((variant) => variant.properties === undefined && Value.Check(variant, value));
-    if (!fits) findings.push(misfit(schema, value, path));
+    if (!fits) findings.push(mismatch(schema, value, path));
     return value;
   }
   const named = mappings.filter((variant) => kindOf(variant) !== undefined);

@@ -5,10 +5,10 @@ import { isMapping, kindOf, type SchemaNode } from './schema-node.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The settings with the environment laid over them. */
+/** The settings after environment variables have been applied. */
 export interface Overlaid {
   readonly value: unknown;
-  /** Which variable gave the value at a path (as `formatPath` writes it). */
+  /** The variable that set a value, by the path of the setting (as formatted by `formatPath`). */
   readonly variables: ReadonlyMap<string, string>;
   readonly findings: readonly Finding[];
 }
@@ -20,9 +20,9 @@ interface Overlay {
 }
 
 /**
- * Lays environment variables over the settings of a file. Every plain setting and every list of plain values has one:
- * `WEIR_` and the words of its path, unless its schema names another. An empty variable counts as not set.
- * A text that is no number where one is expected stays a text, for `check` to refuse.
+ * Overrides the settings of a file with environment variables. Every scalar setting and every list of scalars has a variable:
+ * `WEIR_` followed by the parts of its path, unless its schema names another one. An empty variable counts as not set.
+ * Text that is not a number stays text where a number is expected, and `check` reports it.
  */
 export function overlayEnvironment(schema: SchemaNode, value: unknown, env: Environment): Overlaid {
   const overlay: Overlay = { env, variables: new Map(), findings: [] };
@@ -67,7 +67,7 @@ function layObject(
   return value === undefined && Object.keys(result).length === 0 ? undefined : result;
 }
 
-/** A variable that is ignored because its setting has been renamed would be missed for a long time. */
+/** Reports a variable of a renamed setting. Ignoring it silently could go unnoticed for a long time. */
 function refuseFormerVariable(
   property: SchemaNode,
   key: string,
@@ -99,7 +99,7 @@ function layUnion(
   return layObject(chosen.properties ?? {}, { ...given, kind }, path, overlay);
 }
 
-/** A variable that belongs to one variant alone, such as `WEIR_REDIS_URL`, stands in for naming that variant. */
+/** The variant of a union to use. A variable that only one variant has, such as `WEIR_REDIS_URL`, selects that variant. */
 function selectedKind(
   schema: SchemaNode,
   variants: readonly SchemaNode[],
@@ -116,12 +116,12 @@ function selectedKind(
   overlay.findings.push({
     path: kindPath,
     message: `is ${maskUrl(String(named))}, but ${selecting.variable} is set`,
-    hint: `unset ${selecting.variable}, or choose kind ${selecting.kind}`,
+    hint: `unset ${selecting.variable}, or set kind to ${selecting.kind}`,
   });
   return named;
 }
 
-/** A variable that is set and that selects another variant than the one named. */
+/** A variable that is set and selects a variant other than `named`. */
 function selectingVariable(
   variants: readonly SchemaNode[],
   named: unknown,
@@ -151,7 +151,7 @@ function converted(schema: SchemaNode, text: string): unknown {
   }
 }
 
-/** A setting that takes one value or a list of them. */
+/** Whether the setting accepts one value or a list. */
 function takesList({ anyOf }: SchemaNode): boolean {
   return anyOf?.some((variant) => variant.type === 'array') ?? false;
 }

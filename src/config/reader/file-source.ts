@@ -13,32 +13,32 @@ interface DeliveredFolder {
 }
 
 /**
- * Reads configuration files from the disk, except in folders whose content was delivered: those are read from memory
- * until they are withdrawn. Paths are absolute.
+ * Reads configuration files from disk. The content of a folder can be replaced by `deliver`; it is then read from memory
+ * until `withdraw` is called. Paths are absolute.
  */
 export class FileSource {
   readonly #folders = new Map<string, DeliveredFolder>();
   #versions = 0;
 
-  /** From now on `texts` is what the folder holds, whatever is on the disk. */
+  /** Replaces the content of the folder with `texts`, regardless of what is on disk. */
   deliver(folder: string, texts: FolderTexts): void {
     const known = this.#folders.get(folder);
     if (known !== undefined && isSameFolder(known.texts, texts)) return;
     this.#folders.set(folder, { version: ++this.#versions, texts });
   }
 
-  /** From now on the folder is read from the disk again. */
+  /** Reads the folder from disk again. */
   withdraw(folder: string): void {
     this.#folders.delete(folder);
   }
 
-  /** The text of a file, or a ConfigError that says in one sentence why there is none. */
+  /** The text of a file. Throws a ConfigError with one problem if it cannot be read. */
   read(path: string, hint: string): string {
     const folder = this.#folders.get(dirname(path));
     if (folder === undefined) return readText(path, hint);
     const text = folder.texts.get(basename(path));
     if (text !== undefined) return text;
-    throw new ConfigError([{ source: path, path: '', message: 'there is no such file', hint }]);
+    throw new ConfigError([{ source: path, path: '', message: 'does not exist', hint }]);
   }
 
   /** The names of a folder's entries; undefined if the path is not a folder. */
@@ -48,7 +48,7 @@ export class FileSource {
     return statSync(path, { throwIfNoEntry: false })?.isDirectory() ? readdirSync(path) : undefined;
   }
 
-  /** A text that differs for any two states of the file. */
+  /** A string that changes whenever the file changes. */
   async stateOf(path: string): Promise<string> {
     const folder = this.#folders.get(dirname(path));
     return folder === undefined ? stateOf(path) : `${path} delivered ${folder.version}`;

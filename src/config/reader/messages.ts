@@ -1,7 +1,7 @@
 import { maskUrl } from './mask.ts';
 import { isMapping, kindOf, type SchemaNode } from './schema-node.ts';
 
-/** What a setting takes, in words: `a whole number from 0 to 65535`. */
+/** Describes the values that a setting accepts: `a whole number from 0 to 65535`. */
 export function expected(schema: SchemaNode): string {
   if (schema.expects !== undefined) return schema.expects;
   if (schema.const !== undefined) return String(schema.const);
@@ -35,30 +35,30 @@ export function listed(words: readonly string[]): string {
   return unique.length === 0 ? last : `${unique.join(', ')} or ${last}`;
 }
 
-/** A value as a message may quote it: short, without the credentials of a URL, and for a secret not at all. */
+/** A value for use in a message: truncated, with URL credentials masked. Secrets are not shown. */
 export function described(value: unknown, schema: SchemaNode): string {
   if (value === null || value === undefined) return 'nothing';
   if (value === '') return 'empty';
   if (Array.isArray(value)) return 'a list';
   if (isMapping(value)) return 'a mapping';
-  if (schema.secret) return 'a value of another form';
+  if (schema.secret) return 'a value of a different form';
   const text = typeof value === 'string' ? JSON.stringify(maskUrl(value)) : String(value);
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
 
-/** The known word that `word` most likely misspells; undefined where none is near. */
+/** The entry of `known` that `word` is most likely a misspelling of; undefined if none is similar. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
-  const most = word.length < 3 ? 1 : Math.max(2, Math.floor(word.length / 3));
+  const maxDistance = word.length < 3 ? 1 : Math.max(2, Math.floor(word.length / 3));
   let best: { word: string; distance: number } | undefined;
   for (const candidate of known) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
-    if (distance <= most && (best === undefined || distance < best.distance))
+    if (distance <= maxDistance && (best === undefined || distance < best.distance))
       best = { word: candidate, distance };
   }
   return best?.word;
 }
 
-/** Insertions, deletions and substitutions (Levenshtein), a row of the table at a time. */
+/** Levenshtein distance, computed one row at a time. */
 function editDistance(a: string, b: string): number {
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (const letter of a) {

@@ -7,23 +7,23 @@ import { maskUrl } from './mask.ts';
 import { asNode, isMapping, type SchemaNode } from './schema-node.ts';
 import { readYaml, type YamlText } from './yaml-text.ts';
 
-/** A configuration text with defaults filled in, and a way to place problems found later in it. */
+/** A parsed configuration file with defaults applied. */
 export interface Parsed<T> {
   readonly value: T;
-  /** Places what a check across settings has found. */
+  /** Adds file and line, or the environment variable, to a finding of a later check. */
   place(finding: Finding): Problem;
 }
 
-/** A configuration text with what is wrong with it: none of the values that a problem names is to be used. */
+/** A parsed configuration file and its problems. Do not use a value that a problem refers to. */
 export interface Examined extends Parsed<unknown> {
   readonly problems: readonly Problem[];
-  /** The words at the top of the text that a problem is under. */
-  readonly unsound: ReadonlySet<string>;
+  /** The top-level keys that have a problem. */
+  readonly invalid: ReadonlySet<string>;
 }
 
 /**
- * Reads a configuration text by its schema; environment variables are laid over it where `env` is given.
- * Throws a ConfigError only where the text is no YAML.
+ * Parses a configuration file and checks it against its schema. Applies the environment variables in `env`.
+ * Throws a ConfigError only if the text is not YAML.
  */
 export function examine(schema: TSchema, text: string, source: string, env: Environment = {}): Examined {
   const yaml = readYaml(text, source);
@@ -32,11 +32,11 @@ export function examine(schema: TSchema, text: string, source: string, env: Envi
   const { value, findings } = check(asNode(schema), overlaid.value ?? {});
   const place = placer(asNode(schema), source, yaml, overlaid.variables);
   const all = [...overlaid.findings, ...findings];
-  const unsound = new Set(all.map(({ path }) => path[0] ?? ''));
-  return { value, place, problems: all.map(place), unsound };
+  const invalid = new Set(all.map(({ path }) => path[0] ?? ''));
+  return { value, place, problems: all.map(place), invalid };
 }
 
-/** As `examine`, for a text that is of use only as a whole. Throws a ConfigError with all problems at once. */
+/** Parses and checks a configuration file. Throws a ConfigError with every problem. */
 export function parse<S extends TSchema>(
   schema: S,
   text: string,
@@ -65,13 +65,13 @@ function placer(
   };
 }
 
-/** Kubernetes describes a Service named `weir` in variables such as WEIR_PORT=tcp://10.0.0.1:80. */
+/** For a Service named `weir`, Kubernetes sets variables such as WEIR_PORT=tcp://10.0.0.1:80. */
 function serviceLink(message: string): { hint?: string } {
   if (!/"tcp:\/\/[^"]*"$/.test(message)) return {};
   return { hint: 'Kubernetes set this for a Service named weir; set enableServiceLinks: false in the pod' };
 }
 
-/** Tokens are keys of a mapping: a message shows only how such a key begins. */
+/** The path with secret keys truncated: tokens are keys of a mapping. */
 function masked(schema: SchemaNode, path: readonly string[]): readonly string[] {
   let node: SchemaNode | undefined = schema;
   return path.map((word) => {
@@ -81,13 +81,13 @@ function masked(schema: SchemaNode, path: readonly string[]): readonly string[] 
   });
 }
 
-/** The beginning of a token: enough to find it in its file, too little to use it. */
+/** The first characters of a token: enough to find it in its file, too few to use it. */
 export function maskedToken(token: string): string {
   const shown = token.startsWith('sha256:') ? 13 : Math.min(4, Math.floor(token.length / 3));
   return `${token.slice(0, shown)}...`;
 }
 
-/** The settings with every relative file path made absolute from the folder of the file that named it. */
+/** The settings with every relative path resolved against the folder of the settings file. */
 export function resolveFiles<T>(schema: TSchema, value: T, source: string): T {
   const folder = dirname(resolve(source));
   return resolved(asNode(schema), value, folder) as T;

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { FileSource } from './file-source.ts';
 
-/** One file and what it says; it is parsed again only when its text has changed. */
+/** A file and its parsed content. It is parsed again only if its text has changed. */
 export class ParsedFile<T> {
   readonly file: string;
   readonly #hint: string;
@@ -9,7 +9,7 @@ export class ParsedFile<T> {
   readonly #parse: (text: string, file: string) => T;
   #last: { readonly digest: string; readonly value: T } | undefined;
 
-  /** `hint` says what to do about a missing file. */
+  /** @param hint shown if the file cannot be read */
   constructor(
     file: string,
     parse: (text: string, file: string) => T,
@@ -22,7 +22,7 @@ export class ParsedFile<T> {
     this.#source = source;
   }
 
-  /** The same object as before where the text is the same. Throws a ConfigError that carries every problem. */
+  /** Returns the same object as before if the text has not changed. Throws a ConfigError with every problem. */
   read(): T {
     const text = this.#source.read(this.file, this.#hint);
     const digest = hash('sha256', text);

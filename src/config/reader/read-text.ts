@@ -1,21 +1,21 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs';
 import { ConfigError } from '../problem.ts';
 
-/** No configuration comes near it: the largest public OpenAPI documents have some 40 MiB. */
+/** Larger than any real configuration: the largest public OpenAPI documents have about 40 MiB. */
 const MAX_FILE_MIB = 64;
 const MAX_FILE_BYTES = MAX_FILE_MIB * 1024 * 1024;
 
 const CHUNK_BYTES = 65_536;
 
 /**
- * The text of a file, or a ConfigError that says in one sentence why there is none. What is not a regular file, such as
- * a device or a named pipe, is refused without being read, because it may never end.
+ * The text of a file. Throws a ConfigError with one problem if it cannot be read. Anything but a regular file, such as a
+ * device or a named pipe, is refused without being read, because reading it might never end.
  */
 export function readText(path: string, hint: string): string {
   try {
-    // Before it is opened as well: opening some devices acts on them.
+    // Check before opening as well, because opening some devices has side effects.
     refuse(statSync(path));
-    // Non-blocking, or opening a pipe that replaced the file just now would wait for a writer.
+    // Non-blocking: if a pipe has just replaced the file, a blocking open would wait for a writer.
     const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       const state = fstatSync(file);
@@ -29,7 +29,7 @@ export function readText(path: string, hint: string): string {
   }
 }
 
-/** A file that is not read; the message says why. */
+/** Thrown for a file that is refused. The message is the reason. */
 class Refusal extends Error {}
 
 function refuse(state: Stats): void {
@@ -43,7 +43,7 @@ function kindOf(state: Stats): string {
   return state.isSocket() ? 'a socket' : 'a device';
 }
 
-/** A file may grow while it is read, and those of /proc have no size. */
+/** Reads until the end, because a file may grow while it is read and files in /proc report no size. */
 function readAll(file: number, size: number): string {
   const chunks: Buffer[] = [];
   for (let bytes = 0; ; ) {
@@ -65,9 +65,9 @@ function reasonOf(error: unknown): string {
 const TOO_LARGE = `is larger than ${MAX_FILE_MIB} MiB`;
 
 const REASONS = {
-  ENOENT: 'there is no such file',
-  ENOTDIR: 'there is no such file',
-  EACCES: 'this process may not read it',
+  ENOENT: 'does not exist',
+  ENOTDIR: 'does not exist',
+  EACCES: 'cannot be read: permission denied',
   EISDIR: 'is a folder, not a file',
-  ELOOP: 'its symbolic links lead round in a ring',
+  ELOOP: 'is a loop of symbolic links',
 };

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 
-/** A TypeBox schema seen as the JSON Schema that it is, with the annotations that Weir adds. */
+/** A TypeBox schema as plain JSON Schema, with the annotations that Weir adds. */
 export interface SchemaNode {
   readonly type?: string;
   readonly const?: unknown;
@@ -15,19 +15,19 @@ export interface SchemaNode {
   readonly maximum?: number;
   readonly minLength?: number;
   readonly pattern?: string;
-  /** The former name of this setting, which is refused with this one as the hint. */
+  /** The previous name of this setting. Using it is an error whose hint is the current name. */
   readonly formerly?: string;
-  /** The environment variable that overrides this setting, where it is not the path's own words. */
+  /** The environment variable of this setting, if it is not derived from the path. */
   readonly env?: string;
-  /** Setting the variable also chooses this variant of a union, in place of the union's default variant. */
+  /** Setting the variable also selects this variant of a union instead of the default variant. */
   readonly envSelects?: boolean;
-  /** What the setting takes, in words, where type and range do not say it. */
+  /** Describes the accepted values, if type and range are not enough. */
   readonly expects?: string;
-  /** A file: a relative one is found from the folder of the settings file. */
+  /** A file path. A relative path is resolved against the folder of the settings file. */
   readonly file?: boolean;
-  /** A URL whose host and credentials can be read, besides fitting its pattern. */
+  /** A URL that must also parse, with a host and properly encoded credentials. */
   readonly url?: boolean;
-  /** Never shown in a message: the value of a setting, or the keys of a mapping. */
+  /** Never shown in messages. Applies to the value of a setting, or to the keys of a mapping. */
   readonly secret?: boolean;
 }
 
@@ -39,7 +39,7 @@ export function isMapping(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The `kind` that an object variant of a union carries; undefined where it carries none. */
+/** The constant `kind` of a union's object variant, if it has one. */
 export function kindOf(variant: SchemaNode): string | undefined {
   const kind = variant.properties?.kind?.const;
   return typeof kind === 'string' ? kind : undefined;

@@ -2,8 +2,8 @@ const datePattern = /^\d{4}-\d{2}-\d{2}$/;
 const DAY_MS = 86_400_000;
 
 /**
- * The moment at which an override ends, in milliseconds of Unix time; a date without a time counts whole, in UTC.
- * Undefined for a day that no calendar has, such as 30 February.
+ * When an override expires, in Unix milliseconds. A date without a time means the end of that day in UTC.
+ * Undefined for a day that does not exist, such as 30 February.
  */
 export function endOf(until: string): number | undefined {
   const day = until.slice(0, 10);

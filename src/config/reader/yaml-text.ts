@@ -1,21 +1,21 @@
 import { CORE_SCHEMA, EVENT_ID, getScalarValue, load, mergeTag, parseEvents, YAMLException } from 'js-yaml';
 import type { Problem } from '../problem.ts';
 
-/** YAML that could be read: its value, and where in the text each part of it stands. */
+/** A parsed YAML text: its value, and the line of each part of it. */
 export interface YamlText {
-  /** Plain values; undefined for a text without content. */
+  /** Plain values; undefined for an empty text. */
   readonly value: unknown;
-  /** The line (from 1) of a path's key, or of its nearest parent that the text has. */
+  /** The line (from 1) of a path's key, or of its closest parent that exists in the text. */
   lineOf(path: readonly string[]): number | undefined;
 }
 
-/** A line with something before its comment. */
+/** Matches a text with at least one line that is neither blank nor a comment. */
 const HAS_CONTENT = /^[^\S\n]*[^\s#]/m;
 
-/** YAML 1.2, and the `<<` of YAML 1.1: without it a merged price would be silently lost. */
+/** YAML 1.2 plus the `<<` merge key of YAML 1.1. Without it, a merged price would be lost silently. */
 const SCHEMA = CORE_SCHEMA.withTags(mergeTag);
 
-/** Reads one YAML document (or JSON, its subset). A text that is none gives the problem instead. */
+/** Parses one YAML document. JSON is a subset of YAML. Returns a Problem if the text is not valid. */
 export function readYaml(text: string, source: string): YamlText | Problem {
   if (!HAS_CONTENT.test(text)) return { value: undefined, lineOf: () => undefined };
   try {
@@ -23,7 +23,7 @@ export function readYaml(text: string, source: string): YamlText | Problem {
     let lines: Map<string, number> | undefined;
     return {
       value,
-      // Lines are asked for only when something is wrong, so that a large valid file is parsed once.
+      // Lines are needed only for error messages, so a large valid file is parsed once.
       lineOf: (path) => {
         lines ??= linesByPath(text);
         return nearestLine(lines, path);
@@ -36,7 +36,7 @@ export function readYaml(text: string, source: string): YamlText | Problem {
   }
 }
 
-/** The parser quotes an alias, a tag or its handle: a password that begins with `*` or `!` is read as one of them. */
+/** Removes quoted content from the parser's message: a password that begins with `*` or `!` is parsed as an alias or tag. */
 function withoutContent(reason: string): string {
   return reason.replace(/"[^"]*"|!<[^>]*>|(?<=: ).*/g, '...');
 }
@@ -53,7 +53,7 @@ function pathKey(path: readonly string[]): string {
   return JSON.stringify(path);
 }
 
-/** An open mapping or list of the event stream; `key` is the word of the child under way. */
+/** An open mapping or list in the event stream. `key` is the key of the child being read. */
 interface Frame {
   readonly isList: boolean;
   readonly path: readonly string[];
@@ -93,7 +93,7 @@ function linesByPath(text: string): Map<string, number> {
   return lines;
 }
 
-/** The path of a value that begins now; a list's item gets its line here, a mapping's key has it already. */
+/** The path of the value that starts here. Records the line of a list item; mapping keys already have theirs. */
 function childPath(parent: Frame | undefined, lines: Map<string, number>, line: number): readonly string[] {
   if (parent === undefined) return [];
   if (parent.isList) {
@@ -106,7 +106,7 @@ function childPath(parent: Frame | undefined, lines: Map<string, number>, line: 
   return path;
 }
 
-/** Lines for offsets that never decrease. */
+/** Maps offsets to lines. Offsets must not decrease. */
 function lineCounter(text: string): (offset: number) => number {
   let line = 1;
   let next = text.indexOf('\n');

@@ -3,14 +3,16 @@ import { section } from './section.ts';
 
 const watchedObject = Type.Object(
   {
-    kind: Type.Union([Type.Literal('ConfigMap'), Type.Literal('Secret')], { description: 'Its kind.' }),
+    kind: Type.Union([Type.Literal('ConfigMap'), Type.Literal('Secret')], {
+      description: 'Kind of the object.',
+    }),
     name: Type.String({
-      description: 'Its name, in the namespace of the pod.',
+      description: "Name of the object in the pod's namespace.",
       pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
       expects: 'the name of a Kubernetes object',
     }),
     folder: Type.String({
-      description: 'Where it is mounted.',
+      description: 'Folder that it is mounted in.',
       minLength: 1,
       file: true,
       expects: 'the path of a folder',
@@ -19,25 +21,24 @@ const watchedObject = Type.Object(
   { additionalProperties: false },
 );
 
-/** How a pod follows its mounted ConfigMaps faster than the kubelet updates them. */
-export const kubernetesSchema = section('Following mounted ConfigMaps through the Kubernetes API.', {
+/** Watching mounted ConfigMaps, which is faster than waiting for the kubelet to update them. */
+export const kubernetesSchema = section('Watching mounted ConfigMaps through the Kubernetes API.', {
   watch: Type.Array(watchedObject, {
     description:
-      'Mounted ConfigMaps and Secrets to watch through the API server, so that a change is in force within two ' +
-      'seconds; without permission the mounted files are followed.',
+      'Mounted ConfigMaps and Secrets to watch through the API server, so that a change takes effect within two ' +
+      'seconds. Without permission, Weir uses the mounted files.',
     default: [],
     expects: 'a list of objects, each with kind, name and folder',
   }),
   url: Type.Optional(
     Type.String({
-      description:
-        'The API server; the one that Kubernetes names in the environment of every pod by default.',
+      description: "URL of the API server. Default: the one in the pod's environment.",
       pattern: '^https://[^\\s/?#]+/?$',
       expects: 'an https:// URL without a path',
     }),
   ),
   credentialsFolder: Type.String({
-    description: 'Holds `token`, `ca.crt` and `namespace`; read again for every connection.',
+    description: 'Folder with `token`, `ca.crt` and `namespace`. Read again for every connection.',
     default: '/var/run/secrets/kubernetes.io/serviceaccount',
     minLength: 1,
     file: true,

@@ -4,28 +4,43 @@ import { count, host, milliseconds, port, section } from './section.ts';
 const bytes = (description: string, fallback: number, minimum: number) =>
   Type.Integer({ description, default: fallback, minimum });
 
-/** Where clients connect, and how much of the gateway one client may take. */
-export const listenSchema = section('Where clients connect, and what they may take.', {
-  host: host('Address to listen on.', '0.0.0.0', 'WEIR_HOST'),
-  port: port('Port to listen on; 0 takes a free one.', 8080, 'WEIR_PORT'),
-  trustedProxies: Type.Array(
-    Type.String({ pattern: '^[0-9A-Fa-f:.]+(/\\d{1,3})?$', expects: 'an address or a CIDR range' }),
-    {
-      description: 'Peers whose `X-Forwarded-*` and `Forwarded` are believed, as CIDR ranges.',
-      default: [],
-    },
-  ),
-  maxConnections: count('Connections at once; further ones are answered 503.', 10_000),
-  maxHeaderBytes: bytes('Request line and header together; 431 above it.', 16_384, 1024),
-  maxHeaderFields: count('Header fields of a request; 431 above it.', 128),
-  maxBodyBytes: bytes('Longest request body; 413 above it.', 268_435_456, 0),
-  headersTimeoutMs: milliseconds('How long a request header may take.', 10_000),
-  bodyTimeoutMs: milliseconds('Longest silence within a request body; then 408.', 30_000),
-  requestTimeoutMs: milliseconds('How long a whole request may take, body included.', 300_000),
-  sendTimeoutMs: milliseconds(
-    'How long a client may read nothing of its answer; then both sides close.',
-    60_000,
-  ),
-  keepAliveTimeoutMs: milliseconds('How long an idle connection is kept.', 72_000),
-  maxEventLoopDelayMs: milliseconds('Mean delay above which requests are answered 503; 0: never.', 1_000, 0),
-});
+/** The port for clients, and the limits on their connections and requests. */
+export const listenSchema = section(
+  'The port for clients, and the limits on their connections and requests.',
+  {
+    host: host('Address to listen on.', '0.0.0.0', 'WEIR_HOST'),
+    port: port('Port to listen on. 0 selects a free port.', 8080, 'WEIR_PORT'),
+    trustedProxies: Type.Array(
+      Type.String({ pattern: '^[0-9A-Fa-f:.]+(/\\d{1,3})?$', expects: 'an address or a CIDR range' }),
+      {
+        description:
+          'Proxies whose `X-Forwarded-*` and `Forwarded` headers are trusted: addresses or CIDR ranges.',
+        default: [],
+      },
+    ),
+    maxConnections: count('Maximum number of open connections. Further connections get a 503.', 10_000),
+    maxHeaderBytes: bytes(
+      'Maximum size of request line and headers. Larger requests get a 431.',
+      16_384,
+      1024,
+    ),
+    maxHeaderFields: count('Maximum number of header fields. Requests with more get a 431.', 128),
+    maxBodyBytes: bytes('Maximum size of a request body. Larger requests get a 413.', 268_435_456, 0),
+    headersTimeoutMs: milliseconds('Timeout for receiving the request headers.', 10_000),
+    bodyTimeoutMs: milliseconds(
+      'Timeout between two reads of a request body. The request then gets a 408.',
+      30_000,
+    ),
+    requestTimeoutMs: milliseconds('Timeout for receiving a whole request, including its body.', 300_000),
+    sendTimeoutMs: milliseconds(
+      'How long a client may stop reading its response. Both connections are then closed.',
+      60_000,
+    ),
+    keepAliveTimeoutMs: milliseconds('How long an idle connection is kept open.', 72_000),
+    maxEventLoopDelayMs: milliseconds(
+      'Mean event loop delay above which requests get a 503. 0 turns this off.',
+      1_000,
+      0,
+    ),
+  },
+);

@@ -14,38 +14,40 @@ const listedOperation = Type.Object(
   {
     method: Type.Union(
       (['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const).map((method) => Type.Literal(method)),
-      { description: 'Its method.' },
+      { description: 'HTTP method.' },
     ),
     path: Type.String({
-      description: 'Its path, with parameters in braces.',
+      description: 'Path, with parameters in braces.',
       pattern: '^/[^\\s?#]*$',
       expects: 'a path such as /v3/things/{thingId}',
     }),
-    id: Type.Optional(Type.String({ description: 'Its name; method and path by default.', minLength: 1 })),
-    cost: Type.Optional(cost('Points; 1 by default.')),
+    id: Type.Optional(
+      Type.String({ description: 'Name of the operation. Default: method and path.', minLength: 1 }),
+    ),
+    cost: Type.Optional(cost('Cost in points. Default: 1.')),
     kind: Type.Optional(
       Type.Union([Type.Literal('read'), Type.Literal('write')], {
-        description: 'Which buckets it spends from; by its method by default.',
+        description: 'Buckets that it is charged to. Default: by its method.',
       }),
     ),
-    personOnly: Type.Boolean({ description: 'Counted for the Person.', default: false }),
+    personOnly: Type.Boolean({ description: 'Charge the Person instead of the Account.', default: false }),
   },
   { additionalProperties: false },
 );
 
-/** What operations exist and what they cost. */
+/** The operations and their costs. */
 export const operationsSchema = Type.Object(
   {
     openapi: Type.Optional(
       Type.Union([Type.String(document), Type.Array(Type.String(document), { minItems: 1 })], {
         description:
-          'OpenAPI 3.0 or 3.1 documents with `x-weir` prices, YAML or JSON; reloaded while running. ' +
-          '`openapi.yaml` where there is no `list` either.',
+          'OpenAPI 3.0 or 3.1 documents with `x-weir` costs, in YAML or JSON. Reloaded when they change. ' +
+          'Default: `openapi.yaml`, unless `list` is set.',
         expects: 'the path of a file or a list of them',
       }),
     ),
     list: Type.Array(listedOperation, {
-      description: 'Operations and prices without a document, or besides it.',
+      description: 'Operations and costs, instead of or in addition to a document.',
       default: [],
       expects: 'a list of operations, each with method and path',
     }),
@@ -53,30 +55,30 @@ export const operationsSchema = Type.Object(
       [
         Type.Literal('charge'),
         Type.Literal('reject'),
-        Type.Object({ cost: cost('Points.') }, { additionalProperties: false }),
+        Type.Object({ cost: cost('Cost in points.') }, { additionalProperties: false }),
       ],
       {
         description:
-          'An operation that is not listed: `charge` 1 point and forward, `{cost: N}` for another charge, or `reject` with 404.',
+          'What to do with an operation that is not listed: `charge` 1 point and forward it, `{cost: N}` to charge N points, or `reject` it with a 404.',
         default: 'charge',
         expects: 'charge, reject or a mapping such as {cost: 2}',
       },
     ),
     // Contract 8.1 rule 3: "up to 10 points".
-    maxCost: cost('The dearest that an operation may be.', 10),
+    maxCost: cost('Maximum cost of an operation.', 10),
     maxBodyBytes: Type.Integer({
-      description: 'The most that is read of a body that is validated; a larger one gets 413.',
+      description: 'Maximum size of a body that is validated. Larger requests get a 413.',
       default: 262_144,
       minimum: 1,
       maximum: 67_108_864,
     }),
     basePath: Type.Optional(
       Type.String({
-        description: "Put before every path in place of the base paths of the documents' `servers`.",
+        description: "Prefix of every path, instead of the base paths in the documents' `servers`.",
         pattern: '^(/[^\\s?#/]+)*$',
         expects: 'a path such as /v3, or nothing',
       }),
     ),
   },
-  { description: 'What operations exist and what they cost.', default: {}, additionalProperties: false },
+  { description: 'The operations and their costs.', default: {}, additionalProperties: false },
 );

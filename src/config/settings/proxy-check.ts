@@ -8,7 +8,7 @@ import type { Settings } from './settings.ts';
 type Tls = Pick<NonNullable<Settings['upstream']['tls']>, 'caFile' | 'certFile' | 'keyFile'>;
 
 /**
- * What the schema cannot see of `listen`, `upstream` and `store`: ranges that are none, certificates that cannot be used.
+ * Checks what the schema of `listen`, `upstream` and `store` cannot: address ranges and certificates.
  *
  * @param source the settings file, as the user named it
  * @throws ConfigError with every problem
@@ -43,7 +43,7 @@ function isRange(range: string): boolean {
 function tlsProblems(tls: Tls | undefined, path: string, source: string): readonly Problem[] {
   if (tls === undefined) return [];
   const read = (file: string | undefined, name: string) =>
-    file === undefined ? undefined : readText(file, `the setting ${path}.${name} names it`);
+    file === undefined ? undefined : readText(file, `the setting ${path}.${name} refers to it`);
   try {
     const ca = read(tls.caFile, 'caFile');
     const cert = read(tls.certFile, 'certFile');
@@ -56,7 +56,7 @@ function tlsProblems(tls: Tls | undefined, path: string, source: string): readon
     return [];
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
-    const hint = 'caFile, certFile and keyFile are PEM files, the last two a pair';
+    const hint = 'caFile, certFile and keyFile must be PEM files, and certFile and keyFile a pair';
     return [{ source, path, message: 'cannot be used for TLS', hint }];
   }
 }

@@ -1,9 +1,9 @@
 import { type TProperties, Type } from 'typebox';
 
 /**
- * One section of weir.yaml. To add a section: write it as the others are, give every setting a default and a
- * description, and run `npm run docs`. Its environment variables follow from its words (`WEIR_<SECTION>_<SETTING>`);
- * write `env` only where another name reads better.
+ * The schema of one section of weir.yaml. To add a section, give every setting a default and a description, and run
+ * `npm run docs`. The environment variables are derived from the path (`WEIR_<SECTION>_<SETTING>`). Set `env` only if
+ * a different name is clearer.
  */
 export function section<T extends TProperties>(description: string, properties: T) {
   return Type.Object(properties, { description, default: {}, additionalProperties: false });
@@ -24,7 +24,7 @@ export const httpUrl = (description: string, fallback?: string) =>
     url: true,
   });
 
-/** A day; a proxy never waits longer. */
+/** One day: longer than any sensible timeout. */
 const MAX_MS = 86_400_000;
 
 export const milliseconds = (description: string, fallback: number, minimum = 1) =>

@@ -8,23 +8,23 @@ import { shutdownSchema } from './shutdown.ts';
 import { storeSchema } from './store.ts';
 import { upstreamSchema } from './upstream.ts';
 
-/** weir.yaml: what a process needs to start. A change takes a restart. */
+/** weir.yaml: the process settings. A change requires a restart. */
 export const settingsSchema = Type.Object(
   {
-    baseUrl: httpUrl("Prefix of a problem's `type`.", 'http://localhost:8080'),
+    baseUrl: httpUrl('Prefix of the `type` URI in problem bodies.', 'http://localhost:8080'),
     listen: listenSchema,
-    admin: section('Where `/metrics`, `/livez` and `/readyz` are served.', {
+    admin: section('The port that serves `/metrics`, `/livez` and `/readyz`.', {
       host: host('Address to listen on.', '127.0.0.1', 'WEIR_ADMIN_HOST'),
-      port: port('Port to listen on; 0 takes a free one.', 9090, 'WEIR_ADMIN_PORT'),
+      port: port('Port to listen on. 0 selects a free port.', 9090, 'WEIR_ADMIN_PORT'),
     }),
     upstream: upstreamSchema,
     shutdown: shutdownSchema,
     store: storeSchema,
     identity: identitySchema,
     operations: operationsSchema,
-    limits: section('How many points each bucket holds.', {
+    limits: section('The points per window of each bucket.', {
       file: Type.String({
-        description: 'Limits file; reloaded while running.',
+        description: 'Limits file. Reloaded when it changes.',
         default: 'limits.yaml',
         minLength: 1,
         file: true,
@@ -32,19 +32,19 @@ export const settingsSchema = Type.Object(
       }),
       overrides: Type.Array(Type.String({ minLength: 1, file: true, expects: 'a path' }), {
         description:
-          'Further files of `accounts` and `organizations`, or folders of such files; reloaded while running.',
+          'Additional files with `accounts` and `organizations`, or folders with such files. Reloaded when they change.',
         default: [],
       }),
     }),
     kubernetes: kubernetesSchema,
-    log: section('What is written to standard output, one JSON object a line.', {
+    log: section('Logging to standard output, one JSON object per line.', {
       level: Type.Union(
         (['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const).map((level) =>
           Type.Literal(level),
         ),
-        { description: 'Least severity that is written.', default: 'info' },
+        { description: 'Minimum severity to log.', default: 'info' },
       ),
-      access: Type.Boolean({ description: 'Write one line per request.', default: true }),
+      access: Type.Boolean({ description: 'Log one line per request.', default: true }),
     }),
   },
   { additionalProperties: false },

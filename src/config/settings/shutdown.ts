@@ -4,11 +4,11 @@ import { section } from './section.ts';
 const seconds = (description: string, fallback: number) =>
   Type.Integer({ description, default: fallback, minimum: 0, maximum: 3600 });
 
-/** What SIGTERM sets off. */
-export const shutdownSchema = section('What happens after SIGTERM.', {
+/** Shutdown after SIGTERM. */
+export const shutdownSchema = section('Shutdown after SIGTERM.', {
   drainDelaySeconds: seconds(
-    'How long requests are still taken, with `Connection: close`, while readiness says no.',
+    'How long new requests are still accepted, with `Connection: close`, while `/readyz` answers 503.',
     5,
   ),
-  graceSeconds: seconds('How long requests under way may then take.', 30),
+  graceSeconds: seconds('How long requests in progress may then take to finish.', 30),
 });

@@ -2,19 +2,20 @@ import { Type } from 'typebox';
 
 const shared = {
   keyPrefix: Type.String({
-    description: 'First word of every key; gateways that share it share their counts.',
+    description: 'Prefix of every key. Gateways with the same prefix share their counts.',
     default: 'weir',
     pattern: '^[A-Za-z0-9._-]+$',
     expects: 'letters, digits, ".", "_" or "-"',
   }),
   deadlineMs: Type.Integer({
-    description: 'How long a decision may take before the request goes on uncounted.',
+    description: 'Timeout of a charge. The request is then handled as `onStoreFailure` specifies.',
     default: 25,
     minimum: 1,
     maximum: 60_000,
   }),
   onStoreFailure: Type.Union([Type.Literal('serve'), Type.Literal('reject')], {
-    description: 'A request that could not be counted: `serve` it as degraded, or `reject` it with 503.',
+    description:
+      'What to do with a request that cannot be charged: `serve` it in degraded mode, or `reject` it with a 503.',
     default: 'serve',
   }),
 };
@@ -25,23 +26,24 @@ const file = (description: string) =>
 const remote = {
   ...shared,
   username: Type.Optional(
-    Type.String({ description: 'ACL user; better set by its variable.', minLength: 1 }),
+    Type.String({ description: 'ACL user. Prefer setting it by its variable.', minLength: 1 }),
   ),
   password: Type.Optional(
-    Type.String({ description: 'Better set by its variable than in a file.', minLength: 1, secret: true }),
+    Type.String({ description: 'Password. Prefer setting it by its variable.', minLength: 1, secret: true }),
   ),
   tls: Type.Optional(
     Type.Object(
       {
-        caFile: file('Certificate authority to trust in place of the system ones.'),
+        caFile: file('Certificate authority to trust instead of those of the system.'),
         certFile: file('Client certificate.'),
-        keyFile: file("Client certificate's key."),
+        keyFile: file('Private key of the client certificate.'),
         serverName: Type.Optional(
-          Type.String({ description: 'Name that the certificate must bear.', minLength: 1 }),
+          Type.String({ description: 'Expected name in the server certificate.', minLength: 1 }),
         ),
       },
       {
-        description: 'Speak TLS; `{}` trusts the system authorities. A `rediss://` URL does so as well.',
+        description:
+          'Use TLS. `{}` trusts the certificate authorities of the system, as does a `rediss://` URL.',
         additionalProperties: false,
       },
     ),
@@ -49,7 +51,7 @@ const remote = {
 };
 
 const redisUrl = {
-  // It may hold a password.
+  // The URL can contain a password.
   secret: true,
   url: true,
   pattern: '^rediss?://[^\\s/]+(/\\d*)?$',
@@ -63,18 +65,18 @@ const addresses = (description: string) =>
     expects: 'a list of one or more redis:// URLs',
   });
 
-/** Where points are counted. The gateway's replicas share their counts through anything but `memory`. */
+/** Where points are counted. With any kind but `memory`, the gateway's replicas share their counts. */
 export const storeSchema = Type.Union(
   [
     Type.Object(
-      { kind: Type.Literal('memory', { description: 'In this process alone.' }), ...shared },
+      { kind: Type.Literal('memory', { description: 'In this process only.' }), ...shared },
       { additionalProperties: false },
     ),
     Type.Object(
       {
-        kind: Type.Literal('redis', { description: 'One Redis.' }),
+        kind: Type.Literal('redis', { description: 'A single Redis server.' }),
         url: Type.String({
-          description: 'Address; the variable chooses this kind by itself.',
+          description: 'URL of the server. Setting the variable also sets `kind`.',
           env: 'WEIR_REDIS_URL',
           envSelects: true,
           ...redisUrl,
@@ -86,16 +88,16 @@ export const storeSchema = Type.Union(
     Type.Object(
       {
         kind: Type.Literal('cluster', { description: 'A Redis Cluster.' }),
-        nodes: addresses('Some of its nodes; the others are found through them.'),
+        nodes: addresses('Some of the nodes. The others are discovered.'),
         ...remote,
       },
       { additionalProperties: false },
     ),
     Type.Object(
       {
-        kind: Type.Literal('sentinel', { description: 'A primary that Sentinels watch.' }),
-        sentinels: addresses('The Sentinels.'),
-        name: Type.String({ description: 'What the Sentinels call the primary.', minLength: 1 }),
+        kind: Type.Literal('sentinel', { description: 'A Redis primary monitored by Sentinel.' }),
+        sentinels: addresses('URLs of the Sentinels.'),
+        name: Type.String({ description: 'Name of the primary in the Sentinels.', minLength: 1 }),
         ...remote,
       },
       { additionalProperties: false },

@@ -7,15 +7,18 @@ const file = (description: string) =>
 const tls = Type.Optional(
   Type.Object(
     {
-      caFile: file('Certificate authority to trust in place of the system ones.'),
+      caFile: file('Certificate authority to trust instead of those of the system.'),
       certFile: file('Client certificate.'),
-      keyFile: file("Client certificate's key."),
+      keyFile: file('Private key of the client certificate.'),
       serverName: Type.Optional(
-        Type.String({ description: 'Name that the certificate must bear.', minLength: 1 }),
+        Type.String({ description: 'Expected name in the server certificate.', minLength: 1 }),
       ),
-      verify: Type.Boolean({ description: 'Refuse a certificate that does not verify.', default: true }),
+      verify: Type.Boolean({
+        description: 'Reject a server certificate that cannot be verified.',
+        default: true,
+      }),
     },
-    { description: 'How to speak to an https:// upstream.', additionalProperties: false },
+    { description: 'TLS settings for an https:// upstream.', additionalProperties: false },
   ),
 );
 
@@ -25,60 +28,66 @@ const choice = <Word extends string>(description: string, words: readonly [Word,
     { description, default: words[0] },
   );
 
-const pathProfile = section("How the upstream's router reads a path; see docs/proxy.md.", {
-  case: choice('Are `/Things` and `/things` one operation?', ['insensitive', 'sensitive']),
-  trailingSlash: choice('`/things/`: refuse it, remove the slash, or take it for a path of its own.', [
+const pathProfile = section("How the upstream's router interprets paths. See docs/proxy.md.", {
+  case: choice('Whether `/Things` and `/things` are different operations.', ['insensitive', 'sensitive']),
+  trailingSlash: choice('`/things/`: refuse it, remove the slash, or treat it as a different path.', [
     'refuse',
     'remove',
     'distinct',
   ]),
-  duplicateSlashes: choice('`/a//b`: refuse it, merge the slashes, or take it for a path of its own.', [
+  duplicateSlashes: choice('`/a//b`: refuse it, merge the slashes, or treat it as a different path.', [
     'refuse',
     'merge',
     'distinct',
   ]),
-  matrixParameters: choice('`/a;x=1`: refuse it, remove the parameters, or take `;` literally.', [
-    'refuse',
-    'remove',
-    'literal',
-  ]),
+  matrixParameters: choice(
+    '`/a;x=1`: refuse it, remove the parameters, or treat `;` as an ordinary character.',
+    ['refuse', 'remove', 'literal'],
+  ),
   asciiForms: choice(
-    'Characters that case folding or NFKC turns into ASCII, such as the Kelvin sign: refuse them, or take them for themselves.',
+    'Characters that case folding or NFKC maps to ASCII, such as the Kelvin sign: refuse them, or treat them as distinct.',
     ['refuse', 'distinct'],
   ),
 });
 
 /** The service behind the gateway. */
 export const upstreamSchema = section('The service behind the gateway.', {
-  url: httpUrl('Where requests are forwarded to.', 'http://127.0.0.1:3000'),
+  url: httpUrl('URL that requests are forwarded to.', 'http://127.0.0.1:3000'),
   tls,
   routes: Type.Array(
     Type.Object(
       {
         prefix: Type.String({
-          description: 'Paths that go there: this one and all below it; the longest prefix wins.',
+          description: 'Path prefix, matched by whole segments. The longest matching prefix wins.',
           pattern: '^(/[^\\s/?#%;\\\\]+)+$',
           expects: 'a path such as /v3/search',
         }),
-        url: httpUrl('Where they are forwarded to.'),
+        url: httpUrl('URL that matching requests are forwarded to.'),
         tls,
       },
       { additionalProperties: false },
     ),
-    { description: 'Further upstreams, by path prefix.', default: [], formerly: 'others' },
+    { description: 'Additional upstreams, by path prefix.', default: [], formerly: 'others' },
   ),
   pathProfile,
-  connections: count('Sockets to each upstream; each carries one request at a time.', 512),
+  connections: count(
+    'Maximum number of connections to each upstream. Each carries one request at a time.',
+    512,
+  ),
   unauthenticatedPercent: Type.Integer({
-    description: 'Share of those sockets, at least one, for requests without a caller (OPTIONS); then 503.',
+    description:
+      'Share of those connections, at least one, that requests without a caller (OPTIONS) may use. Others get a 503.',
     default: 5,
     minimum: 1,
     maximum: 100,
   }),
-  maxWaiting: count('Requests that wait for a socket; further ones are answered 503.', 1_024),
-  connectTimeoutMs: milliseconds('How long a connection may take.', 5_000),
-  headersTimeoutMs: milliseconds('How long the response header may take.', 60_000),
-  bodyTimeoutMs: milliseconds('Longest silence within a response body.', 300_000),
-  // Node servers close idle sockets after 5 s: be the first to.
-  keepAliveTimeoutMs: milliseconds('How long an idle socket is kept.', 4_000),
+  maxWaiting: count(
+    'Maximum number of requests that wait for a connection. Further requests get a 503.',
+    1_024,
+  ),
+  connectTimeoutMs: milliseconds('Timeout for connecting.', 5_000),
+  headersTimeoutMs: milliseconds('Timeout for receiving the response headers.', 60_000),
+  bodyTimeoutMs: milliseconds('Timeout between two reads of a response body.', 300_000),
+  // Node servers close idle connections after 5 s. Close them earlier, so that no request is sent on a closing connection.
+  keepAliveTimeoutMs: milliseconds('How long an idle connection is kept open.', 4_000),
 });

@@ -2,7 +2,7 @@ import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
 import type { Entry, Price, PriceOf, ReadLine, Skipped, Unreadable } from './entry.ts';
 
 /** No limit is higher, and no store counts further. */
-const MOST_POINTS = 1_000_000_000;
+const MAX_POINTS = 1_000_000_000;
 
 /** The members of a line of Weir's access log that a replay uses: docs/access-log.md. */
 interface WeirLine {
@@ -63,7 +63,7 @@ function parsed(line: string): WeirLine | undefined {
 type PriceReading = Price | (Unreadable & { readonly skipped?: Skipped });
 
 function loggedPrice({ cost, kind, method, personOnly }: WeirLine): PriceReading {
-  if (typeof cost !== 'number' || !Number.isInteger(cost) || cost < 1 || cost > MOST_POINTS) {
+  if (typeof cost !== 'number' || !Number.isInteger(cost) || cost < 1 || cost > MAX_POINTS) {
     return { problem: 'has no valid "cost"' };
   }
   // Lines of before Weir logged the kind.

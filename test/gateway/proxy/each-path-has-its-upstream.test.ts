@@ -134,6 +134,6 @@ it('weir check names certificates that cannot be used and ranges that are none',
   );
   expect(stderr).toContain('listen.trustedProxies.2');
   expect(stderr).not.toContain('listen.trustedProxies.1');
-  expect(stderr).toContain('missing.pem: there is no such file: the setting upstream.tls.caFile names it');
+  expect(stderr).toContain('missing.pem: does not exist: the setting upstream.tls.caFile refers to it');
   expect(stderr).toContain('upstream.routes.0.tls: cannot be used for TLS');
 });

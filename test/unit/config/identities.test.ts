@@ -42,7 +42,7 @@ accounts: { acct_1: { organization: org_1 }, acct_2: { organization: org_1 }, ac
   });
 
   test('an id that could not go upstream in a header is refused', () => {
-    const rule = 'must be an id: printable ASCII without spaces, 256 characters at most';
+    const rule = 'must be an id: printable ASCII without spaces, at most 256 characters';
     expect(
       problemsOf(
         'principals: { "person 1": { type: ServiceAccount, account: acct_1 } }\naccounts: { acct_1: {}, ключ: {} }',
@@ -76,15 +76,15 @@ principals:
 accounts: { acct_1: {} }
 `);
     expect(problems.toSorted()).toEqual([
-      'identities.yaml:10: principals.svc_3: a ServiceAccount of an organization acts for all Accounts of it: it takes no actsFor',
+      'identities.yaml:10: principals.svc_3: a ServiceAccount of an Organization acts for all its Accounts and cannot have actsFor',
       'identities.yaml:2: tokens["very..."]: principal "persn_1" is unknown: did you mean "person_1"?',
-      'identities.yaml:3: tokens["sha256:abc..."]: must be sha256: and 64 hexadecimal digits',
+      'identities.yaml:3: tokens["sha256:abc..."]: must be sha256: followed by 64 hexadecimal digits',
       'identities.yaml:4: tokens["thir..."]: principal "toString" is unknown: add it to principals',
       'identities.yaml:6: principals.person_1.account: Account "acct_9" is unknown: did you mean "acct_1"?',
       'identities.yaml:6: principals.person_1.actsFor.1: Account "acct_8" is unknown: did you mean "acct_1"?',
       'identities.yaml:7: principals.person_2: a Person has an account, not an organization',
-      'identities.yaml:8: principals.svc_1: a ServiceAccount has either an account or an organization, exactly one of them',
-      'identities.yaml:9: principals.svc_2: a ServiceAccount has either an account or an organization, exactly one of them',
+      'identities.yaml:8: principals.svc_1: a ServiceAccount needs either an account or an organization, not both',
+      'identities.yaml:9: principals.svc_2: a ServiceAccount needs either an account or an organization, not both',
     ]);
   });
 });

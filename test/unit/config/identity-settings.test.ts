@@ -32,27 +32,24 @@ describe('identity', () => {
   });
 
   it.each([
-    [JWT_WITHOUT_KEYS, 'identity: takes its keys from jwksUrl or keyFile: name exactly one of them'],
-    [{ ...JWT, keyFile: 'k' }, 'identity: takes its keys from jwksUrl or keyFile: name exactly one of them'],
-    [
-      { ...JWT, algorithms: ['HS256'] },
-      'identity.algorithms: HS256 needs a secret: name its file with keyFile',
-    ],
+    [JWT_WITHOUT_KEYS, 'identity: set either jwksUrl or keyFile, not both'],
+    [{ ...JWT, keyFile: 'k' }, 'identity: set either jwksUrl or keyFile, not both'],
+    [{ ...JWT, algorithms: ['HS256'] }, 'identity.algorithms: HS256 needs a secret: set keyFile to its file'],
     [
       { ...JWT_WITHOUT_KEYS, keyFile: 'k', algorithms: ['HS256', 'RS256'] },
-      'identity.algorithms: HS256 and public-key algorithms exclude one another',
+      'identity.algorithms: HS256 cannot be combined with public-key algorithms',
     ],
     [
       { ...JWT, jwksUrl: 'http://id.example.com/jwks' },
-      'identity.jwksUrl: must be an https:// URL (http:// on the loopback only), is "http://id.example.com/jwks"',
+      'identity.jwksUrl: must be an https:// URL (http:// for loopback addresses only), is "http://id.example.com/jwks"',
     ],
     [
       { ...JWT, jwksUrl: 'http://localhost.example.com/jwks' },
-      'identity.jwksUrl: must be an https:// URL (http:// on the loopback only), is "http://localhost.example.com/jwks"',
+      'identity.jwksUrl: must be an https:// URL (http:// for loopback addresses only), is "http://localhost.example.com/jwks"',
     ],
     [
       { ...JWT, directory: { kind: 'http', url: 'https://a/accounts' } },
-      'identity.directory.url: must say where the Account goes: such as https://accounts.example.com/accounts/{account}',
+      'identity.directory.url: must contain {account}: such as https://accounts.example.com/accounts/{account}',
     ],
   ])('refuses %j', (identity, problem) => {
     expect(problemsOf(identity)).toBe(problem);
@@ -81,19 +78,19 @@ describe('a key file', () => {
     [
       'a private key in PEM',
       privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
-      'holds a private key',
+      'contains a private key',
     ],
-    ['a private JWK', JSON.stringify(privateKey.export({ format: 'jwk' })), 'holds a private key'],
-    ['a secret', JSON.stringify(secret), 'holds a secret'],
+    ['a private JWK', JSON.stringify(privateKey.export({ format: 'jwk' })), 'contains a private key'],
+    ['a secret', JSON.stringify(secret), 'contains a secret'],
     ['nothing', '', 'is neither PEM nor JSON'],
     ['another thing', '[1]', 'is neither a JWK nor a JWKS'],
-    ['no keys', '{"keys":[]}', 'holds no key'],
-    ['broken PEM', '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----', 'is no public key'],
+    ['no keys', '{"keys":[]}', 'contains no key'],
+    ['broken PEM', '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----', 'is not a PEM public key'],
   ])('is not %s', (_what, text, problem) => {
     expect(() => parseKeyFile(text, 'keys', ['ES256'])).toThrow(problem);
   });
 
   it('is no public key where the algorithms want a secret', () => {
-    expect(() => parseKeyFile(pem, 'keys', ['HS256'])).toThrow('must hold a secret');
+    expect(() => parseKeyFile(pem, 'keys', ['HS256'])).toThrow('must contain a secret');
   });
 });

@@ -111,7 +111,7 @@ organizations: { o: { organization-read: nne } }
 
   test('a day that no calendar has is refused', () => {
     expect(problemsOf('accounts:\n  a: { account-read: 5, until: 2026-02-30 }')).toEqual([
-      'limits.yaml:2: accounts.a.until: "2026-02-30" is no date of the calendar',
+      'limits.yaml:2: accounts.a.until: "2026-02-30" is not a calendar date',
     ]);
     expect(
       problemsOf('accounts: { a: { account-read: 5, until: 2026-13-01 }, b: { acount-read: 5 } }'),
@@ -143,8 +143,8 @@ defaults: { account-write: 9, person-read: 2 }
 accounts: { a: { account-write: 10 }, b: { account-write: 4 } }
 organizations: { o: { organization-write: 1, organization-read: 1 } }`),
     ).toEqual([
-      'limits.yaml: defaults.account-write: the limit 9 is below the cost 10 of operation createSession, which could never pass: raise the limit to at least 10',
-      'limits.yaml: defaults.person-read: the limit 2 is below the cost 3 of operation listFactors, which could never pass: raise the limit to at least 3',
+      'limits.yaml: defaults.account-write: the limit 9 is below the cost 10 of operation createSession, which could never be admitted: raise the limit to at least 10',
+      'limits.yaml: defaults.person-read: the limit 2 is below the cost 3 of operation listFactors, which could never be admitted: raise the limit to at least 3',
       expect.stringContaining('accounts.b.account-write: the limit 4 is below the cost 10'),
       expect.stringContaining('organizations.o.organization-write: the limit 1 is below the cost 10'),
     ]);

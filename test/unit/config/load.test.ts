@@ -26,12 +26,12 @@ describe('loading', () => {
     const path = join(folder, 'no.yaml');
     expect(() => loadSettings(path, {})).toThrow(
       new ConfigError([
-        { source: path, path: '', message: 'there is no such file', hint: 'name another with --config' },
+        { source: path, path: '', message: 'does not exist', hint: 'use --config to name another file' },
       ]),
     );
     const limits = new LimitsFiles(path, []);
     await expect(limits.load()).rejects.toThrow(
-      `${path}: there is no such file: the setting limits names it`,
+      `${path}: does not exist: the limits section of the settings refers to it`,
     );
     mkdirSync(path);
     await expect(limits.load()).rejects.toThrow('is a folder, not a file');
@@ -41,7 +41,7 @@ describe('loading', () => {
     const path = join(folder, 'l.yaml');
     writeFileSync(path, 'accounts:\n  a: { account-read: 5, until: "2026-02-30" }\n');
     await expect(new LimitsFiles(path, []).load()).rejects.toThrow(
-      `${path}:2: accounts.a.until: "2026-02-30" is no date of the calendar`,
+      `${path}:2: accounts.a.until: "2026-02-30" is not a calendar date`,
     );
     writeFileSync(path, 'accounts:\n  a: { account-read: many }\n');
     await expect(new LimitsFiles(path, []).load()).rejects.toThrow(

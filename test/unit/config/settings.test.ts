@@ -194,7 +194,7 @@ describe('environment variables', () => {
     expect(
       problemsOf('store: { kind: cluster, nodes: ["redis://a"] }', { WEIR_REDIS_URL: 'redis://r' }),
     ).toEqual([
-      'weir.yaml:1: store.kind: is cluster, but WEIR_REDIS_URL is set: unset WEIR_REDIS_URL, or choose kind redis',
+      'weir.yaml:1: store.kind: is cluster, but WEIR_REDIS_URL is set: unset WEIR_REDIS_URL, or set kind to redis',
     ]);
   });
 

@@ -39,8 +39,8 @@ function watchText(file: string, intervalMs = 3_600_000) {
     told,
     /** Two looks: the one that sees a change and the one that takes it. */
     async look() {
-      await current.look();
-      await current.look();
+      await current.poll();
+      await current.poll();
     },
   };
 }
@@ -80,13 +80,13 @@ describe('a watched file', () => {
     const file = join(folder, 'f');
     writeFileSync(file, 'one');
     const { told } = watchText(file);
-    await watch?.look();
+    await watch?.poll();
     writeFileSync(file, 'tw');
-    await watch?.look();
+    await watch?.poll();
     writeFileSync(file, 'two!');
-    await watch?.look();
+    await watch?.poll();
     expect(told).toEqual([]);
-    await watch?.look();
+    await watch?.poll();
     expect(told).toEqual(['loaded two!']);
   });
 
@@ -125,7 +125,7 @@ describe('a watched file', () => {
     writeFileSync(file, 'back');
     await look();
     expect(told).toEqual([
-      expect.stringMatching(/^refused configuration: could not be read again: .*ENOENT/),
+      expect.stringMatching(/^refused configuration: could not be reloaded: .*ENOENT/),
       'loaded back',
     ]);
   });

@@ -101,7 +101,7 @@ describe('the problems of a price list', () => {
     await folder.write('openapi.yaml', 'openapi: [');
     expect(await problems()).toEqual([expect.stringMatching(/^openapi.yaml:\d+: is not valid YAML: /)]);
     expect(await problems('{ openapi: no.yaml }')).toEqual([
-      'no.yaml: there is no such file: the setting operations.openapi or a $ref names it',
+      'no.yaml: does not exist: the setting operations.openapi or a $ref refers to it',
     ]);
   });
 });

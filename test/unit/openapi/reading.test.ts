@@ -162,7 +162,7 @@ describe('a price list read from OpenAPI', () => {
           message: '"#/components/parameters/gone" leads nowhere',
         },
         { source: 'https://example.com/p.yaml', message: 'is not on this machine' },
-        { source: `${folder.path}/gone.yaml`, message: 'there is no such file' },
+        { source: `${folder.path}/gone.yaml`, message: 'does not exist' },
       ],
     });
   });

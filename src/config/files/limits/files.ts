@@ -6,15 +6,15 @@ import { ConfigError, formatPath, type Problem } from '../../problem.ts';
 import { FileSource } from '../../reader/file-source.ts';
 import { type Parsed, parseFile } from './parse-thread.ts';
 
-/** A file as it was read last. */
+/** A file as last read. */
 interface Known {
   readonly digest: string;
   readonly maps: Parsed;
 }
 
 /**
- * The limits file and the files of overrides beside it, read as one. A file is parsed again only when its text has
- * changed, and a reload does not keep the requests waiting.
+ * Reads the limits file and the override files and merges them. Parses a file again only if its text has changed. A reload
+ * does not block requests.
  */
 export class LimitsFiles {
   readonly #main: string;
@@ -23,27 +23,27 @@ export class LimitsFiles {
   #cache: ReadonlyMap<string, Known> = new Map();
   #last: { readonly sources: readonly Source[]; readonly limits: Limits } | undefined;
 
-  /** `overrides` names files, or folders of which every YAML and JSON file is read. */
+  /** `overrides` lists files, and folders in which every YAML and JSON file is read. */
   constructor(main: string, overrides: readonly string[], source = new FileSource()) {
     this.#main = main;
     this.#overrides = overrides;
     this.#source = source;
   }
 
-  /** Names what was loaded last: the same for the same texts, wherever they are read. */
+  /** Identifies the limits that were last loaded. Equal file contents give equal versions on every replica. */
   get version(): string {
     const digests = this.#last?.sources.map(({ digest }) => digest) ?? [];
     return hash('sha256', digests.join('\n')).slice(0, 12);
   }
 
-  /** The files as they are now: a folder may have got more of them. */
+  /** The current list of files. A folder is listed again each time. */
   files(): readonly string[] {
     return [this.#main, ...this.#overrides.flatMap((path) => filesIn(path, this.#source))];
   }
 
   /**
-   * Reads all files; the same object as before if none has changed. Yields to the event loop between files and slices
-   * of overrides. Rejects with a ConfigError that carries the problems of all files.
+   * Reads all files. Returns the same object as before if none has changed. Yields to the event loop between files and
+   * between slices of overrides. Rejects with a ConfigError that has the problems of all files.
    */
   async load(): Promise<Limits> {
     const problems: Problem[] = [];
@@ -67,7 +67,7 @@ export class LimitsFiles {
 
   async #readOne(file: string): Promise<Known> {
     await setImmediate();
-    const text = this.#source.read(file, 'the setting limits names it');
+    const text = this.#source.read(file, 'the limits section of the settings refers to it');
     const digest = hash('sha256', text);
     const known = this.#cache.get(file);
     if (known?.digest === digest) return known;
@@ -76,7 +76,7 @@ export class LimitsFiles {
   }
 }
 
-/** One file's overrides; those of the limits file come first. */
+/** The overrides of one file. The limits file comes first. */
 interface Source extends Known {
   readonly file: string;
 }
@@ -95,8 +95,8 @@ async function merged(sources: readonly Source[]): Promise<Limits> {
   return { ...limits, accounts, organizations };
 }
 
-/** Between two pauses; about a millisecond's worth. */
-const MERGED_AT_ONCE = 2_000;
+/** Overrides merged before yielding to the event loop: about a millisecond of work. */
+const MERGE_SLICE = 2_000;
 
 async function mergedSection(
   section: keyof OverrideMaps,
@@ -108,7 +108,7 @@ async function mergedSection(
     for (const [id, overrides] of maps[section]) {
       if (result.has(id)) problems.push({ source: file, ...alreadySet(section, id, sources) });
       else result.set(id, overrides);
-      if (result.size % MERGED_AT_ONCE === 0) await setImmediate();
+      if (result.size % MERGE_SLICE === 0) await setImmediate();
     }
   }
   return result;
@@ -122,7 +122,7 @@ function alreadySet(
   const first = sources.find(({ maps }) => maps[section].has(id))?.file;
   return {
     path: formatPath([section, id]),
-    message: `is set in ${first} already`,
+    message: `is already set in ${first}`,
     hint: 'keep one of them',
   };
 }

@@ -1,4 +1,4 @@
-/** Parses large files of limits in a thread of its own, so that a reload does not hold up requests. */
+/** Parses large limits files in a worker thread so that a reload does not delay requests. */
 import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import {
@@ -19,11 +19,11 @@ import { parseLimits, parseOverrides } from './parse.ts';
 export interface Job {
   readonly kind: 'limits' | 'overrides';
   readonly text: string;
-  /** Its name, for messages. */
+  /** File name, for messages. */
   readonly file: string;
 }
 
-/** What a file of each kind gives; only the first has defaults. */
+/** The result for each kind of file. Only a limits file has defaults. */
 export type Parsed = Limits | OverrideMaps;
 
 interface Task {
@@ -32,45 +32,45 @@ interface Task {
   readonly port: MessagePort;
 }
 
-/** A slice of a file's overrides; the last message is all else that the file holds, or why it cannot be used. */
+/** A slice of a file's overrides. The last message has the other content of the file, or its problems. */
 type Message =
   | { readonly section: OverrideSection; readonly entries: readonly (readonly [id: string, Overrides])[] }
   | { readonly rest: Omit<Limits, OverrideSection> | object }
   | { readonly problems: readonly Problem[] };
 
-/** A text up to this length is parsed within a few milliseconds, less than a thread takes to start. */
+/** A text of this length or less is parsed in a few milliseconds, which is less than a thread takes to start. */
 const SMALL_CHARACTERS = 32_768;
 
-/** Node 20 runs only built files in a thread. */
+/** Node 20 runs only compiled files in a worker thread. */
 const IS_BUILT = import.meta.url.endsWith('.js');
 
 /** Marks the thread that this module starts. */
 const PARSER = 'limits parser';
 
 /**
- * Bounds what a reload may add to a container's memory; 1 MiB of text takes a tenth of it. With a small young
- * generation the idle thread keeps 20 MB less.
+ * Limits the memory that a reload can add to the container. 1 MiB of text needs a tenth of it. The small young generation
+ * makes the idle thread 20 MB smaller.
  */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 4 };
 
-/** Overrides per message; receiving one takes about a millisecond. */
+/** Overrides per message. Receiving one message takes about a millisecond. */
 const SLICE = 250;
 
-/** Parses a file. Rejects with a ConfigError that carries every problem. */
+/** Parses a file. Rejects with a ConfigError that has every problem. */
 export async function parseFile(job: Job): Promise<Parsed> {
   if (!IS_BUILT || job.text.length <= SMALL_CHARACTERS) return parse(job);
   return thread.parse(job);
 }
 
 /**
- * A thread that starts with the first file and is kept: starting one and compiling its code takes four times as much
- * CPU as parsing 500 KB.
+ * A worker thread that starts with the first file and is then reused, because starting a thread and compiling its code
+ * takes four times as much CPU as parsing 500 KB.
  */
 class ParseThread {
   #worker: Worker | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Parses one file after the other. Rejects if the thread fails; the next file gets a new thread. */
+  /** Parses one file at a time. Rejects if the thread fails; the next file gets a new thread. */
   parse(job: Job): Promise<Parsed> {
     const parsed = this.#last.then(() => this.#parse(job));
     this.#last = parsed.catch(() => undefined);
@@ -109,7 +109,7 @@ function parse({ kind, text, file }: Job): Parsed {
   return kind === 'limits' ? parseLimits(text, file) : parseOverrides(text, file);
 }
 
-/** The thread's end: parses the file and sends what it holds in slices. */
+/** Runs in the thread: parses the file and sends its content in slices. */
 export function sendParsed(job: Job, port: Pick<MessagePort, 'postMessage'>): void {
   const send = (message: Message) => port.postMessage(message);
   try {
@@ -128,12 +128,12 @@ export function sendParsed(job: Job, port: Pick<MessagePort, 'postMessage'>): vo
   }
 }
 
-/** The other end. Takes one message a turn: a listener would be given all of them at once, and requests would wait. */
+/** Receives the slices, one message per event loop tick. A listener would get all of them in one tick and block requests. */
 export async function receiveParsed(port: MessagePort, file: string): Promise<Parsed> {
   const maps = { accounts: new Map<string, Overrides>(), organizations: new Map<string, Overrides>() };
   for (;;) {
     const message = receiveMessageOnPort(port)?.message as Message | undefined;
-    if (message === undefined) throw new Error(`the thread that parses ${file} ended before it was done`);
+    if (message === undefined) throw new Error(`the thread that parses ${file} ended before it finished`);
     if ('problems' in message) throw new ConfigError(message.problems);
     if ('rest' in message) return { ...message.rest, ...maps };
     for (const [id, overrides] of message.entries) maps[message.section].set(id, overrides);

@@ -7,7 +7,7 @@ import { parse } from '../../reader/parse.ts';
 import { endOf } from '../../reader/until.ts';
 import { limitsSchema, overridesSchema } from './schema.ts';
 
-/** limits.yaml as the gateway uses it. Throws a ConfigError that carries every problem. */
+/** Parses limits.yaml. Throws a ConfigError with every problem. */
 export function parseLimits(text: string, file: string): Limits {
   const parsed = parse(limitsSchema, text, file);
   const { limits, findings } = toLimits(parsed.value);
@@ -15,7 +15,7 @@ export function parseLimits(text: string, file: string): Limits {
   return limits;
 }
 
-/** One file of overrides. Throws a ConfigError that carries every problem. */
+/** Parses an overrides file. Throws a ConfigError with every problem. */
 export function parseOverrides(text: string, file: string): OverrideMaps {
   const parsed = parse(overridesSchema, text, file);
   const { overrides, findings } = toOverrides(parsed.value);
@@ -70,7 +70,7 @@ function entryOverrides(entry: RawEntry, path: readonly string[], findings: Find
 function endMs(until: string | undefined, path: readonly string[], findings: Finding[]): number | undefined {
   if (until === undefined) return undefined;
   const ms = endOf(until);
-  if (ms === undefined) findings.push({ path, message: `"${until}" is no date of the calendar` });
+  if (ms === undefined) findings.push({ path, message: `"${until}" is not a calendar date` });
   return ms;
 }
 

@@ -1,20 +1,20 @@
 import { type TProperties, Type } from 'typebox';
 import { BUCKETS, type BucketDefinition, type OverrideSection } from '../../../domain/buckets.ts';
 
-const MOST_POINTS = 1_000_000_000;
-const numberOfPoints = `a whole number from 1 to ${MOST_POINTS}`;
+const MAX_POINTS = 1_000_000_000;
+const numberOfPoints = `a whole number from 1 to ${MAX_POINTS}`;
 
-const points = Type.Integer({ minimum: 1, maximum: MOST_POINTS });
+const points = Type.Integer({ minimum: 1, maximum: MAX_POINTS });
 
 const until = Type.String({
-  description: 'When the override ends; a date without a time counts whole, in UTC.',
+  description: 'When the override expires. A date without a time means the end of that day in UTC.',
   pattern:
     '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d+)?)?(Z|[+-]\\d{2}:\\d{2})?)?$',
   expects: 'a date in quotes, such as "2030-01-31" or "2030-01-31T18:00:00Z"',
 });
 
 const shadow = Type.Boolean({
-  description: 'Count, and report what would be refused, but refuse nothing.',
+  description: 'Count requests and report those that the limit would refuse, but refuse none.',
   default: false,
 });
 
@@ -26,13 +26,13 @@ const closed = <T extends TProperties>(properties: T) =>
 const withShadow = closed({ limit: points, shadow });
 const withUntil = closed({ limit: points, shadow, until: Type.Optional(until) });
 
-/** Reads as a sentence in the generated reference: `GET and HEAD of one Account.` */
+/** The description in the generated reference: `GET and HEAD of one Account.` */
 function descriptionOf({ kind, scope }: BucketDefinition): string {
   const methods = kind === 'read' ? 'GET and HEAD' : 'POST, PUT, PATCH and DELETE';
   return `${methods} of ${scope.covers}.`;
 }
 
-/** A default is always present and never ends. */
+/** A default always has a value and never expires. */
 function defaultOf(bucket: BucketDefinition) {
   const options = { default: bucket.scope.defaults[bucket.kind], description: descriptionOf(bucket) };
   return bucket.scope.mayBeNone
@@ -57,7 +57,7 @@ function overridesOf(section: OverrideSection, noun: string) {
     own.map((bucket) => [bucket.name, Type.Optional(overrideOf(bucket))]),
   );
   return Type.Record(Type.String(), closed({ ...properties, until: Type.Optional(until) }), {
-    description: `Limits of single ${noun}s, by id; what is left out keeps its default.`,
+    description: `Limits of individual ${noun}s, by id. A bucket that is left out keeps its default.`,
     default: {},
   });
 }
@@ -65,7 +65,7 @@ function overridesOf(section: OverrideSection, noun: string) {
 const accounts = overridesOf('accounts', 'Account');
 const organizations = overridesOf('organizations', 'Organization');
 
-/** limits.yaml: how many points each bucket holds (contract section 8.1). */
+/** limits.yaml: the points per window of each bucket (contract section 8.1). */
 export const limitsSchema = Type.Object(
   {
     windowSeconds: Type.Integer({
@@ -75,7 +75,7 @@ export const limitsSchema = Type.Object(
       maximum: 86_400,
     }),
     defaults: Type.Object(Object.fromEntries(BUCKETS.map((bucket) => [bucket.name, defaultOf(bucket)])), {
-      description: 'Points per window of each bucket.',
+      description: 'Points per window for each bucket.',
       default: {},
       additionalProperties: false,
     }),
@@ -85,5 +85,5 @@ export const limitsSchema = Type.Object(
   { additionalProperties: false },
 );
 
-/** A further file of overrides, for more of them than one file should hold. */
+/** An overrides file: the `accounts` and `organizations` of limits.yaml, without the rest. */
 export const overridesSchema = Type.Object({ accounts, organizations }, { additionalProperties: false });

@@ -3,10 +3,10 @@ import { Type } from 'typebox';
 export const apiKeySchema = Type.Object(
   {
     kind: Type.Literal('api-keys', {
-      description: 'API keys that an endpoint knows, beside the tokens of a file.',
+      description: 'API keys, looked up at an endpoint, in addition to the tokens of a file.',
     }),
     file: Type.String({
-      description: 'Identities file with the principals and Accounts; reloaded while running.',
+      description: 'Identities file with the principals and Accounts. Reloaded when it changes.',
       default: 'identities.yaml',
       minLength: 1,
       file: true,
@@ -14,18 +14,18 @@ export const apiKeySchema = Type.Object(
     }),
     url: Type.String({
       description:
-        'Where `{digest}` stands for the SHA-256 of a key, in hex; answers `{"principal": "…"}`, or 404. A path is one of `upstream.url`.',
+        'URL that answers `{"principal": "…"}` or 404 for a key. `{digest}` is replaced by the hex SHA-256 of the key. A path is relative to `upstream.url`.',
       default: '/internal/api-keys/{digest}',
       pattern: '^(/|https?://)[^\\s#@]*$',
       expects: 'an http(s) URL or a path',
     }),
     prefix: Type.String({
-      description: 'How keys begin. A token without it is only looked up in the file.',
+      description: 'Prefix of API keys. A token without it is looked up only in the file.',
       default: 'wk_',
       minLength: 1,
     }),
     timeoutMs: Type.Integer({
-      description: 'How long the endpoint may take to answer.',
+      description: 'Timeout of a request to the endpoint.',
       default: 2000,
       minimum: 1,
       maximum: 60_000,

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { asking, providerUrl, seconds } from './provider.ts';
+import { providerSettings, providerUrl, seconds } from './provider.ts';
 
 const fromClaims = Type.Object(
-  { kind: Type.Literal('claims', { description: 'What each token says of its own Accounts.' }) },
+  { kind: Type.Literal('claims', { description: 'The claims of each token.' }) },
   { additionalProperties: false },
 );
 
@@ -10,7 +10,7 @@ const fromFile = Type.Object(
   {
     kind: Type.Literal('file', { description: 'The `accounts` of an identities file.' }),
     file: Type.String({
-      description: 'Identities file; reloaded while running.',
+      description: 'Identities file. Reloaded when it changes.',
       default: 'identities.yaml',
       minLength: 1,
       file: true,
@@ -22,29 +22,31 @@ const fromFile = Type.Object(
 
 const fromHttp = Type.Object(
   {
-    kind: Type.Literal('http', { description: 'An endpoint that answers for one Account.' }),
-    url: providerUrl('Where `{account}` stands for the id; answers `{"organization": "…"}`, or 404.'),
+    kind: Type.Literal('http', { description: 'An endpoint that is queried for each Account.' }),
+    url: providerUrl(
+      'URL that answers `{"organization": "…"}` or 404 for an Account. `{account}` is replaced by its id.',
+    ),
     token: Type.Optional(
       Type.String({
-        description: 'Bearer token to send; better set by its variable.',
+        description: 'Bearer token to send. Prefer setting it by its variable.',
         minLength: 1,
         secret: true,
       }),
     ),
-    cacheSeconds: seconds('For how long an answer is believed.', 60),
+    cacheSeconds: seconds('How long an answer is cached.', 60),
     maxCachedAccounts: Type.Integer({
-      description: 'Most Accounts remembered.',
+      description: 'Maximum number of cached Accounts.',
       default: 50_000,
       minimum: 1,
       maximum: 10_000_000,
     }),
-    ...asking,
+    ...providerSettings,
   },
   { additionalProperties: false },
 );
 
-/** What is known of Accounts: which exist, and whose they are. */
+/** Which Accounts exist, and the Organization that each belongs to. */
 export const directorySchema = Type.Union([fromClaims, fromFile, fromHttp], {
-  description: 'Where Accounts and their Organizations are looked up.',
+  description: 'Source of the Accounts and their Organizations.',
   default: { kind: 'claims' },
 });

@@ -4,7 +4,7 @@ import { isSymmetric } from './tokens.ts';
 
 type IdentitySettings = Settings['identity'];
 
-/** What does not fit together in the `identity` section, though each setting by itself is sound. */
+/** Conflicts between settings of the `identity` section that are valid individually. */
 export function identityFindings(identity: IdentitySettings): readonly Finding[] {
   if (identity.kind === 'static') return [];
   if (identity.kind === 'api-keys') return digestFindings(identity);
@@ -13,7 +13,7 @@ export function identityFindings(identity: IdentitySettings): readonly Finding[]
   if (directory.kind === 'http' && !directory.url.includes('{account}')) {
     findings.push({
       path: ['identity', 'directory', 'url'],
-      message: 'must say where the Account goes',
+      message: 'must contain {account}',
       hint: 'such as https://accounts.example.com/accounts/{account}',
     });
   }
@@ -23,9 +23,7 @@ export function identityFindings(identity: IdentitySettings): readonly Finding[]
 function digestFindings({ url }: Extract<IdentitySettings, { kind: 'api-keys' }>): readonly Finding[] {
   if (url.includes('{digest}')) return [];
   const path = ['identity', 'url'];
-  return [
-    { path, message: 'must say where the digest of a key goes', hint: 'such as /internal/api-keys/{digest}' },
-  ];
+  return [{ path, message: 'must contain {digest}', hint: 'such as /internal/api-keys/{digest}' }];
 }
 
 function keyFindings({
@@ -37,18 +35,18 @@ function keyFindings({
   if ((jwksUrl === undefined) === (keyFile === undefined)) {
     findings.push({
       path: ['identity'],
-      message: 'takes its keys from jwksUrl or keyFile: name exactly one of them',
+      message: 'set either jwksUrl or keyFile, not both',
     });
   }
   const symmetric = algorithms.filter(isSymmetric);
   if (symmetric.length === 0) return findings;
   const path = ['identity', 'algorithms'];
   if (symmetric.length < algorithms.length) {
-    // A public key must never be taken for a shared secret.
-    findings.push({ path, message: `${symmetric[0]} and public-key algorithms exclude one another` });
+    // Prevents an attacker from using a public key as the shared secret.
+    findings.push({ path, message: `${symmetric[0]} cannot be combined with public-key algorithms` });
   }
   if (keyFile === undefined) {
-    findings.push({ path, message: `${symmetric[0]} needs a secret`, hint: 'name its file with keyFile' });
+    findings.push({ path, message: `${symmetric[0]} needs a secret`, hint: 'set keyFile to its file' });
   }
   return findings;
 }

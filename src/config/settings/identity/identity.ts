@@ -2,14 +2,14 @@ import { Type } from 'typebox';
 import { apiKeySchema } from './api-keys.ts';
 import { introspectionSchema, jwtSchema } from './tokens.ts';
 
-/** Who callers are. A further way to tell is one more variant of this union, under a `kind` of its own. */
+/** How callers are authenticated. Each method is a variant of this union with its own `kind`. */
 export const identitySchema = Type.Union(
   [
     Type.Object(
       {
         kind: Type.Literal('static', { description: 'Tokens and principals from a file.' }),
         file: Type.String({
-          description: 'Identities file; reloaded while running.',
+          description: 'Identities file. Reloaded when it changes.',
           default: 'identities.yaml',
           minLength: 1,
           file: true,
@@ -22,5 +22,5 @@ export const identitySchema = Type.Union(
     introspectionSchema,
     apiKeySchema,
   ],
-  { description: 'Who callers are.', default: { kind: 'static' } },
+  { description: 'How callers are authenticated.', default: { kind: 'static' } },
 );

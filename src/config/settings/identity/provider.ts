@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
 
-/** Tokens and keys travel to these: plain HTTP only where nobody is in between. */
+/** The URL of a service that receives tokens or provides keys: HTTPS, or HTTP to this machine only. */
 export const providerUrl = (description: string) =>
   Type.String({
     description,
     pattern: '^(https://[^\\s/?#@]+|http://(localhost|127(\\.\\d{1,3}){3}|\\[::1\\])(:\\d+)?)([/?#]\\S*)?$',
-    expects: 'an https:// URL (http:// on the loopback only)',
+    expects: 'an https:// URL (http:// for loopback addresses only)',
     url: true,
   });
 
@@ -18,17 +18,17 @@ export const seconds = (description: string, fallback: number, formerly?: string
     ...(formerly && { formerly }),
   });
 
-/** How to ask somebody who may be slow or down. */
-export const asking = {
+/** Timeout and caching for services that can be slow or down. */
+export const providerSettings = {
   timeoutMs: Type.Integer({
-    description: 'How long the provider may take to answer.',
+    description: 'Timeout of a request to the provider.',
     default: 2000,
     minimum: 1,
     maximum: 60_000,
   }),
   negativeCacheSeconds: seconds('How long a refusal is cached.', 10),
   staleIfErrorSeconds: seconds(
-    'How much longer a cached answer is used while the provider is down; a token never past its end.',
+    'How long after `cacheSeconds` a cached answer is still used while the provider is down. A token is never used after it expires.',
     600,
     'outageSeconds',
   ),

@@ -1,30 +1,30 @@
 import { Type } from 'typebox';
 import { directorySchema } from './directory.ts';
-import { asking, providerUrl, seconds } from './provider.ts';
+import { providerSettings, providerUrl, seconds } from './provider.ts';
 
 const claim = (description: string, fallback: string) =>
   Type.String({ description, default: fallback, minLength: 1 });
 
-/** What tokens that somebody else issues have in common, whoever vouches for them. */
+/** Settings shared by all kinds of tokens from an external issuer. */
 const issued = {
   claims: Type.Object(
     {
       principal: claim('Id of the Person or ServiceAccount.', 'sub'),
       type: claim('`Person` or `ServiceAccount`; a token without it is a ServiceAccount.', 'type'),
-      account: claim('Its own Account.', 'account'),
+      account: claim('Account of the principal.', 'account'),
       organization: claim(
-        'Organization of that Account; without one, the Organization that owns it.',
+        'Organization of that Account. If there is no Account, the Organization that owns the ServiceAccount.',
         'organization',
       ),
       actsFor: claim(
-        'Further Accounts: ids, or `{account, organization}` where it is another Organization.',
+        'Other Accounts that the principal may act for: ids, or `{account, organization}` if the Organization is different.',
         'actsFor',
       ),
     },
     { description: 'Names of the claims to read.', default: {}, additionalProperties: false },
   ),
   maxCachedTokens: Type.Integer({
-    description: 'Most verified tokens remembered, and most refused ones.',
+    description: 'Maximum number of cached verified tokens, and of cached refused tokens.',
     default: 50_000,
     minimum: 1,
     maximum: 10_000_000,
@@ -37,10 +37,13 @@ const audience = Type.Union(
     Type.String({ minLength: 1 }),
     Type.Array(Type.String({ minLength: 1, expects: 'a name' }), { minItems: 1 }),
   ],
-  { description: 'What tokens call this API; with a list, any of it.', expects: 'a name or a list of names' },
+  {
+    description: 'Accepted audience (`aud`). With a list, any of its entries.',
+    expects: 'a name or a list of names',
+  },
 );
 
-/** By which a signature needs no secret of the gateway's. */
+/** Algorithms that verify with a public key. */
 const ASYMMETRIC = [
   'RS256',
   'RS384',
@@ -63,44 +66,46 @@ const algorithm = Type.Union(
 
 export const jwtSchema = Type.Object(
   {
-    kind: Type.Literal('jwt', { description: 'Signed tokens, checked here.' }),
-    issuer: Type.String({ description: 'Who issues the tokens: their `iss`.', minLength: 1 }),
+    kind: Type.Literal('jwt', { description: 'Signed tokens (JWT), verified by the gateway.' }),
+    issuer: Type.String({ description: 'Accepted issuer (`iss`).', minLength: 1 }),
     audience,
-    jwksUrl: Type.Optional(providerUrl("The issuer's keys (JWKS); either this or `keyFile`.")),
+    jwksUrl: Type.Optional(providerUrl("URL of the issuer's keys (JWKS). Set either this or `keyFile`.")),
     keyFile: Type.Optional(
       Type.String({
-        description: 'Public keys in a file: PEM, JWK or JWKS; with HS256 and its like the secret, as a JWK.',
+        description:
+          'File with public keys in PEM, JWK or JWKS format. With HS256, HS384 or HS512, the secret as a JWK.',
         minLength: 1,
         file: true,
         expects: 'the path of a file',
       }),
     ),
     algorithms: Type.Array(algorithm, {
-      description: 'Signature algorithms that are accepted.',
+      description: 'Accepted signature algorithms.',
       default: [...ASYMMETRIC],
       minItems: 1,
     }),
     clockToleranceSeconds: Type.Integer({
-      description: "By how much the issuer's clock may differ.",
+      description: "Tolerated difference between the issuer's clock and this one.",
       default: 5,
       minimum: 0,
       maximum: 300,
     }),
     tokenType: Type.Optional(
-      Type.String({ description: 'Only tokens whose `typ` is this, such as `at+jwt`.', minLength: 1 }),
+      Type.String({ description: 'Required `typ` of the token, such as `at+jwt`.', minLength: 1 }),
     ),
     jwksCooldownSeconds: Type.Integer({
-      description: 'Least time between two fetches of the keys for tokens signed with an unknown one.',
+      description:
+        'Minimum time between two fetches of the keys for tokens that are signed with an unknown key.',
       default: 10,
       minimum: 1,
       maximum: 3600,
     }),
     cacheSeconds: seconds(
-      'How long a verified token is not verified again; never past its end.',
+      'How long a verified token is cached. Never longer than until it expires.',
       300,
       'verifiedSeconds',
     ),
-    timeoutMs: asking.timeoutMs,
+    timeoutMs: providerSettings.timeoutMs,
     ...issued,
   },
   { additionalProperties: false },
@@ -109,12 +114,12 @@ export const jwtSchema = Type.Object(
 export const introspectionSchema = Type.Object(
   {
     kind: Type.Literal('introspection', {
-      description: 'Tokens that their issuer is asked about (RFC 7662).',
+      description: 'Tokens that the gateway sends to their issuer for introspection (RFC 7662).',
     }),
     url: providerUrl('Introspection endpoint.'),
-    clientId: Type.String({ description: "The gateway's own name at the issuer.", minLength: 1 }),
+    clientId: Type.String({ description: 'Client id of the gateway at the issuer.', minLength: 1 }),
     clientSecret: Type.String({
-      description: 'Its secret; better set by its variable.',
+      description: 'Client secret. Prefer setting it by its variable.',
       minLength: 1,
       secret: true,
     }),
@@ -124,13 +129,13 @@ export const introspectionSchema = Type.Object(
     }),
     issuer: Type.Optional(
       Type.String({
-        description: 'Only tokens whose `iss`, where the answer has one, is this.',
+        description: 'Required `iss` of the answer, if it contains one.',
         minLength: 1,
       }),
     ),
     audience: Type.Optional(audience),
-    cacheSeconds: seconds('How long an answer is cached; never past the end of the token.', 30),
-    ...asking,
+    cacheSeconds: seconds('How long an answer is cached. Never longer than until the token expires.', 30),
+    ...providerSettings,
     ...issued,
   },
   { additionalProperties: false },

@@ -13,7 +13,7 @@ beforeEach(async () => {
   mount = mountConfigMap({ 'limits.yaml': 'one' });
   source = new FileSource();
   folder = new MountedFolder(mount.folder, source);
-  await folder.look(0);
+  await folder.poll(0);
 });
 afterEach(() => mount.remove());
 
@@ -21,7 +21,7 @@ const inForce = () => source.read(join(mount.folder, 'limits.yaml'), '');
 const deliver = (text: string, nowMs: number) => folder.delivered(new Map([['limits.yaml', text]]), nowMs);
 async function swap(text: string, nowMs: number): Promise<void> {
   mount.swap({ 'limits.yaml': text });
-  await folder.look(nowMs);
+  await folder.poll(nowMs);
 }
 
 it('reads the mount until something is delivered', async () => {
@@ -40,11 +40,11 @@ it('a mount that lags behind does not undo what was delivered', async () => {
 it('a mount that lags behind does not undo it when the watch is lost either', async () => {
   deliver('three', 1_000);
   folder.lost();
-  await folder.look(2_000);
+  await folder.poll(2_000);
   expect(inForce()).toBe('three');
   await swap('two', 90_000);
   expect(inForce()).toBe('three');
-  await folder.look(HOUR_MS);
+  await folder.poll(HOUR_MS);
   expect(inForce()).toBe('three');
 });
 
@@ -93,5 +93,5 @@ it('what is delivered after a loss is in force again', async () => {
 
 it('a key that a delivered folder lacks is a missing file', () => {
   folder.delivered(new Map([['others.yaml', '']]), 1_000);
-  expect(() => inForce()).toThrow('there is no such file');
+  expect(() => inForce()).toThrow('does not exist');
 });

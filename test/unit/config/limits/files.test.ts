@@ -48,7 +48,7 @@ describe('files of overrides', () => {
     write('more/2.yaml', 'accounts: { a: { account-read: 2 }, b: { account-read: 2 } }');
     const second = join(more(), '2.yaml');
     await expect(new LimitsFiles(main(), [more()]).load()).rejects.toThrow(
-      `${second}: accounts.a: is set in ${main()} already: keep one of them\n${second}: accounts.b: is set in ${join(more(), '1.yaml')} already`,
+      `${second}: accounts.a: is already set in ${main()}: keep one of them\n${second}: accounts.b: is already set in ${join(more(), '1.yaml')}`,
     );
   });
 
@@ -56,7 +56,7 @@ describe('files of overrides', () => {
     write('limits.yaml', 'windowSeconds: 0');
     write('more/1.yaml', 'acounts: {}');
     await expect(new LimitsFiles(main(), [more(), join(folder, 'gone.yaml')]).load()).rejects.toThrow(
-      /windowSeconds: .*\n.*did you mean "accounts"\?\n.*gone\.yaml: there is no such file/,
+      /windowSeconds: .*\n.*did you mean "accounts"\?\n.*gone\.yaml: does not exist/,
     );
   });
 

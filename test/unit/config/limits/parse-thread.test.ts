@@ -5,7 +5,7 @@ import { type Job, receiveParsed, sendParsed } from '../../../../src/config/file
 import { ConfigError } from '../../../../src/config/problem.ts';
 
 /** As built: from source there is no thread to parse in. */
-const BUILT = new URL('../../../../dist/config/limits/parse-thread.js', import.meta.url).href;
+const BUILT = new URL('../../../../dist/config/files/limits/parse-thread.js', import.meta.url).href;
 
 /** What arrives of a job when both ends of the thread run here. */
 async function passedOn(job: Job) {
