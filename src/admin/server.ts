@@ -1,13 +1,13 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { Metrics } from './metrics/metrics.ts';
 
-/** What readiness depends on: the process's own state, never the store's (DESIGN section 5). */
+/** Readiness of the process. It does not depend on the store. */
 export interface Health {
-  /** False once the process has begun to shut down. */
+  /** False once shutdown has begun. */
   isReady(): boolean;
 }
 
-/** The admin server: `/metrics`, `/livez` and `/readyz`, on a port of its own that clients never see. */
+/** The admin server, with `/metrics`, `/livez` and `/readyz`. It listens on a separate port that clients cannot reach. */
 export function createAdminServer(metrics: Metrics, health: Health): FastifyInstance {
   const app = Fastify({ logger: false });
   app.get('/metrics', async (_request, reply) => {

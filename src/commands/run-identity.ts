@@ -34,7 +34,7 @@ function hear(
   log: Logger,
 ): { ready: Promise<void>; close(): void } {
   if (store.kind === 'memory') return { ready: Promise.resolve(), close() {} };
-  observer.revocationsHeard(false);
+  observer.revocationsSubscribed(false);
   const channel = listen(store, revocationChannel(store.keyPrefix), {
     message(text) {
       const revocation = readRevocation(text);
@@ -48,7 +48,7 @@ function hear(
       }
     },
     connected(isConnected, problem) {
-      observer.revocationsHeard(isConnected);
+      observer.revocationsSubscribed(isConnected);
       if (!isConnected) log.warn({ problem }, 'revocations do not reach this replica until Redis is back');
     },
     missingFrom(record) {

@@ -7,26 +7,26 @@ import type { StaticIdentities } from './static.ts';
 import { digestOf } from './token-digest.ts';
 
 export interface ApiKeysOptions extends Reporting {
-  /** `{digest}` stands for the SHA-256 of the key, in hex. */
+  /** `{digest}` is replaced by the hex SHA-256 of the key. */
   readonly url: string;
   readonly prefix: string;
   readonly timeoutMs: number;
   readonly revocations: Revocations;
 }
 
-/** As an introspection provider's: see there. */
+/** Same values as in introspection.ts. */
 const BACKOFF = { tolerated: 2, firstMs: 250, longestMs: 5000 };
 
-/** RFC 6750 section 2.1, and no longer than any key has to be. */
+/** The token syntax of RFC 6750 section 2.1, with a length limit. */
 const KEY = /^[A-Za-z0-9\-._~+/]{16,512}={0,2}$/;
 
 /**
- * Tokens of the identities file, and API keys that an endpoint knows by their digest; a key stands for one of the
- * file's principals.
+ * Authenticates the tokens of the identities file, and API keys that an endpoint looks up by their digest. A key belongs to
+ * a principal of the file.
  *
- * The endpoint is asked anew for every request, so that a revoked key fails at the next request on every replica.
- * Requests that arrive while the question about their key is under way share the next question, never the current
- * one: its answer may be older than they are.
+ * The endpoint is called for every request, so that a revoked key fails at the next request on every replica. Requests that
+ * arrive during a call for the same key share the next call. They cannot use the current one, because its answer may
+ * predate their arrival.
  */
 export class ApiKeys implements IdentitySource {
   readonly #options: ApiKeysOptions;
@@ -43,7 +43,7 @@ export class ApiKeys implements IdentitySource {
     this.#provider = new Provider({ ...options, name: 'api-keys', backoff: BACKOFF, statuses: [200, 404] });
   }
 
-  /** Puts another reading of the file's principals in force. */
+  /** Replaces the principals after a reload of the identities file. */
   replace({ principals }: Identities): void {
     this.#principals = principals;
   }
@@ -52,18 +52,18 @@ export class ApiKeys implements IdentitySource {
     if (!token.startsWith(this.#options.prefix) || !KEY.test(token)) return this.#file.principalOf(token);
     const digest = digestOf(token);
     const current = this.#current.get(digest);
-    if (current === undefined) return this.#ask(digest, client);
+    if (current === undefined) return this.#call(digest, client);
     const planned = this.#next.get(digest);
     if (planned !== undefined) return planned;
     const next = current.then(() => {
       this.#next.delete(digest);
-      return this.#ask(digest, client);
+      return this.#call(digest, client);
     });
     this.#next.set(digest, next);
     return next;
   }
 
-  #ask(digest: string, client: Client | undefined): Promise<Answer<Principal>> {
+  #call(digest: string, client: Client | undefined): Promise<Answer<Principal>> {
     const answer = this.#lookUp(digest, client).finally(() => this.#current.delete(digest));
     this.#current.set(digest, answer);
     return answer;
@@ -72,9 +72,9 @@ export class ApiKeys implements IdentitySource {
   async #lookUp(digest: string, client: Client | undefined): Promise<Answer<Principal>> {
     const { url, observer } = this.#options;
     const hex = Buffer.from(digest, 'latin1').toString('hex');
-    const question = { url: url.replaceAll('{digest}', hex), init: {}, asker: client?.() ?? '' };
-    const answer = await this.#provider.ask(question, (body) => {
-      if (!isOwner(body)) throw new Error('answered without "principal"');
+    const request = { url: url.replaceAll('{digest}', hex), init: {}, requester: client?.() ?? '' };
+    const answer = await this.#provider.call(request, (body) => {
+      if (!isOwner(body)) throw new Error('the answer has no "principal"');
     });
     if (answer === 'unavailable') {
       observer.identified('api-keys', 'unavailable', false);
@@ -90,21 +90,21 @@ export class ApiKeys implements IdentitySource {
     if (this.#options.revocations.covers(digest, id, issuedAtMs)) return undefined;
     const principal = this.#principals.get(id);
     if (principal === undefined) {
-      this.#options.log.warn('an API key stands for a principal that the identities file does not have');
+      this.#options.log.warn('an API key belongs to a principal that is not in the identities file');
     }
     return principal;
   }
 }
 
-/** Where owners of keys are looked up: a path is one of the upstream. */
+/** The URL for looking up the owner of a key. A path is relative to the upstream's URL. */
 export function keyOwnersUrl(url: string, upstreamUrl: string): string {
-  // Not through URL, which would escape the braces of the placeholder.
+  // `new URL` would escape the braces of the placeholder.
   return url.startsWith('/') ? `${upstreamUrl.replace(/\/+$/, '')}${url}` : url;
 }
 
 interface Owner {
   readonly principal: string;
-  /** When the key was issued; a principal's revocation leaves later keys alone. */
+  /** When the key was issued. A principal's revocation does not apply to keys issued after it. */
   readonly issuedAt?: string;
 }
 

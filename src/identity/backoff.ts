@@ -1,11 +1,11 @@
 export interface BackoffOptions {
-  /** Failures in a row that are taken for accidents. */
+  /** Consecutive failures before the first wait. */
   readonly tolerated: number;
   readonly firstMs: number;
   readonly longestMs: number;
 }
 
-/** Says when something that keeps failing may be tried again: one try at a time, each after twice the wait. */
+/** Exponential backoff. After repeated failures it allows one attempt at a time, and doubles the wait between attempts. */
 export class Backoff {
   readonly #options: BackoffOptions;
   #failures = 0;
@@ -19,12 +19,12 @@ export class Backoff {
     return this.#failures > 0;
   }
 
-  /** Whether a try would have to wait. */
+  /** Whether an attempt would have to wait. */
   isWaiting(nowMs: number): boolean {
     return nowMs < this.#waitUntilMs;
   }
 
-  /** Takes the try when there is one: whoever asks next has to wait until this one ends, or for another wait. */
+  /** Whether an attempt may start now. If it may, the next attempt has to wait until this one ends or the wait has passed. */
   take(nowMs: number): boolean {
     if (this.isWaiting(nowMs)) return false;
     if (this.#failures > this.#options.tolerated) this.#wait(nowMs);
@@ -41,7 +41,7 @@ export class Backoff {
     if (this.#failures > this.#options.tolerated) this.#wait(nowMs);
   }
 
-  /** Replicas that lost the same provider come back scattered. */
+  /** Randomised so that replicas which lost the same provider do not retry at the same moment. */
   #wait(nowMs: number): void {
     const { tolerated, firstMs, longestMs } = this.#options;
     const doublings = Math.min(this.#failures - tolerated - 1, 20);

@@ -5,36 +5,36 @@ import type { IdentityObserver, SourceName } from './observer.ts';
 import type { Revocations } from './revocations.ts';
 import { digestOf, digestOfHex } from './token-digest.ts';
 
-/** What checking a token came to. */
+/** The result of verifying a token. */
 export type Verified =
   | {
       readonly outcome: 'known';
       readonly principal: Principal;
-      /** Unix time at which the token ends; undefined where nobody says. */
+      /** Unix time at which the token expires; undefined if unknown. */
       readonly expiresAtMs: number | undefined;
-      /** Unix time at which its issuer vouched for it last: signed it, or was asked. */
-      readonly vouchedAtMs: number;
+      /** Unix time at which the issuer signed the token, or at which the introspection request was sent. */
+      readonly confirmedAtMs: number;
     }
-  /** `isFinal`: it will not become valid, so there is no need to look again soon. */
+  /** `isFinal`: the token will not become valid later, so the result can be cached. */
   | { readonly outcome: 'invalid'; readonly isFinal: boolean }
   | { readonly outcome: 'unavailable' };
 
-/** Checks tokens, each time anew. */
+/** Verifies tokens, without caching. */
 export interface Verifier {
-  /** Must not reject. `client` names whose request it is. */
+  /** Must not reject. `client` identifies the client that sent the request. */
   verify(token: string, client: string): Promise<Verified>;
-  /** Another token that would be verified because this one was, and that a revocation may have meant. */
+  /** The other encoding of this token that would also be accepted, if there is one. A revocation covers both. */
   twinOf?(token: string): string | undefined;
 }
 
 export interface CachedTokensOptions {
   readonly source: SourceName;
   readonly verifier: Verifier;
-  /** For how long a verified token is not verified again. */
+  /** How long a verified token is cached. */
   readonly freshMs: number;
-  /** For how long a token that was refused for good is not looked at again. */
+  /** How long a finally refused token is cached. */
   readonly refusedMs: number;
-  /** How much longer a verified token goes on while nobody can verify it. */
+  /** How much longer a verified token is accepted while the provider is unavailable. */
   readonly outageMs: number;
   readonly maxTokens: number;
   readonly revocations: Revocations;
@@ -43,29 +43,29 @@ export interface CachedTokensOptions {
   readonly nowMs?: () => number;
 }
 
-/** A token to look up, and who sent it. */
-interface Asked {
+/** A token to verify, and the client that sent it. */
+interface Presented {
   readonly token: string;
   readonly client: Client | undefined;
 }
 
-/** RFC 6750 section 2.1, b64token. Longer ones are no tokens but attacks: Node takes 16 KiB of header in all. */
+/** b64token of RFC 6750 section 2.1, with a length limit: Node accepts at most 16 KiB of headers in all. */
 const TOKEN = /^[A-Za-z0-9\-._~+/]{1,8192}={0,2}$/;
 
 /**
- * Remembers what a verifier said of a token, under the SHA-256 of the whole token: a token that differs in one bit is
- * another one, and no token stays in memory. Never past the token's end, never past a revocation.
+ * Caches the results of a verifier by the SHA-256 of the whole token, so no token stays in memory. A result is never used
+ * after the token expires or is revoked.
  */
 export class CachedTokens implements IdentitySource {
   readonly #options: CachedTokensOptions;
   readonly #nowMs: () => number;
-  readonly #cache: LookupCache<Principal, Asked>;
+  readonly #cache: LookupCache<Principal, Presented>;
 
   constructor(options: CachedTokensOptions) {
     this.#options = options;
     this.#nowMs = options.nowMs ?? Date.now;
     this.#cache = new LookupCache({
-      load: (asked: Asked, digest) => this.#load(asked, digest),
+      load: (presented: Presented, digest) => this.#load(presented, digest),
       maxKeys: options.maxTokens,
       nowMs: this.#nowMs,
     });
@@ -88,7 +88,7 @@ export class CachedTokens implements IdentitySource {
     return answer;
   }
 
-  async #load({ token, client }: Asked, digest: string): Promise<Loaded<Principal>> {
+  async #load({ token, client }: Presented, digest: string): Promise<Loaded<Principal>> {
     if (!TOKEN.test(token)) return { value: undefined, freshUntilMs: 0 };
     const { verifier, refusedMs, freshMs, outageMs } = this.#options;
     const verified = await verifier.verify(token, client?.() ?? '');
@@ -97,21 +97,21 @@ export class CachedTokens implements IdentitySource {
     if (verified.outcome === 'invalid') {
       return { value: undefined, freshUntilMs: verified.isFinal ? nowMs + refusedMs : 0 };
     }
-    const { principal, vouchedAtMs, expiresAtMs = Number.POSITIVE_INFINITY } = verified;
-    if (expiresAtMs <= nowMs || this.#isRevoked(token, digest, principal.id, vouchedAtMs)) {
+    const { principal, confirmedAtMs, expiresAtMs = Number.POSITIVE_INFINITY } = verified;
+    if (expiresAtMs <= nowMs || this.#isRevoked(token, digest, principal.id, confirmedAtMs)) {
       return { value: undefined, freshUntilMs: nowMs + refusedMs };
     }
     const freshUntilMs = Math.min(expiresAtMs, nowMs + freshMs);
     return { value: principal, freshUntilMs, usableUntilMs: Math.min(expiresAtMs, freshUntilMs + outageMs) };
   }
 
-  #isRevoked(token: string, digest: string, principal: string, vouchedAtMs: number): boolean {
+  #isRevoked(token: string, digest: string, principal: string, confirmedAtMs: number): boolean {
     const { revocations, verifier } = this.#options;
     if (revocations.isEmpty) return false;
     const nowMs = this.#nowMs();
-    if (revocations.covers(digest, principal, vouchedAtMs, nowMs)) return true;
+    if (revocations.covers(digest, principal, confirmedAtMs, nowMs)) return true;
     const twin = verifier.twinOf?.(token);
-    return twin !== undefined && revocations.covers(digestOf(twin), principal, vouchedAtMs, nowMs);
+    return twin !== undefined && revocations.covers(digestOf(twin), principal, confirmedAtMs, nowMs);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Account, Principal } from '../domain/caller.ts';
 
-/** Under which names a token, or an introspection answer, says who it is for. */
+/** The names of the claims in a token or an introspection answer. */
 export interface ClaimNames {
   readonly principal: string;
   readonly type: string;
@@ -11,12 +11,12 @@ export interface ClaimNames {
 
 type Claims = Readonly<Record<string, unknown>>;
 
-/** What can be sent upstream in a header as it stands, and written into a log line. */
+/** Ids that can be sent upstream in a header and logged without encoding. */
 const ID = /^[\x21-\x7e]{1,256}$/;
 
 /**
- * The principal that verified claims describe; undefined where they describe none, or in a form that could be taken
- * for another. A token that does not say what it is gets the fewest rights: those of a ServiceAccount.
+ * The principal described by verified claims; undefined if they are incomplete or ambiguous. A token without a type is a
+ * ServiceAccount, which has the fewest rights.
  */
 export function readPrincipal(claims: Claims, names: ClaimNames): Principal | undefined {
   const id = claims[names.principal];
@@ -37,13 +37,13 @@ export function readPrincipal(claims: Claims, names: ClaimNames): Principal | un
   return { id, type, organization, claimedAccounts: actsFor };
 }
 
-/** A list, or words as OAuth writes its lists (RFC 6749 section 3.3). */
+/** A list, or space-separated text as in OAuth scopes (RFC 6749 section 3.3). */
 function listOf(value: unknown): readonly unknown[] | undefined {
   if (Array.isArray(value)) return value;
   return typeof value === 'string' ? value.split(' ').filter((word) => word !== '') : undefined;
 }
 
-/** An Account given by its id alone belongs to the token's own Organization. */
+/** An Account given only by its id belongs to the Organization of the token. */
 function accountsOf(
   listed: readonly unknown[],
   organization: string | undefined,

@@ -1,8 +1,9 @@
 export interface FairSlotsOptions {
-  /** Slots in all. */
+  /** Total number of slots. */
   readonly slots: number;
-  /** The most of them that one holder has; fewer than `slots`, so that another finds one at once. */
+  /** Maximum for one holder. Less than `slots`, so that other holders always find a free slot. */
   readonly slotsPerHolder: number;
+  /** Maximum number of waiters. */
   readonly waiting: number;
   readonly waitingPerHolder: number;
 }
@@ -10,13 +11,13 @@ export interface FairSlotsOptions {
 type Waiter = (isGranted: boolean) => void;
 
 /**
- * Shares slots among holders: while some wait, each holder gets one in turn, however many it asks for. Whoever finds no slot
- * waits, as long as it says and as far as there is room.
+ * Shares a fixed number of slots fairly among holders. Waiting holders get free slots in turn, regardless of how many
+ * requests each of them has. The number of waiters is limited.
  */
 export class FairSlots {
   readonly #options: FairSlotsOptions;
   readonly #held = new Map<string, number>();
-  /** By holder, in the order of their turns. */
+  /** By holder, in the order in which they get the next slots. */
   readonly #waiting = new Map<string, Set<Waiter>>();
   #taken = 0;
   #waitingCount = 0;
@@ -25,7 +26,10 @@ export class FairSlots {
     this.#options = options;
   }
 
-  /** Whether a slot was given, which `release` has to give back; false after `waitMs`, or at once where too many wait. */
+  /**
+   * Waits up to `waitMs` for a slot. Resolves to true if the holder got one and must `release` it. Resolves to false
+   * after `waitMs`, or immediately if there are too many waiters.
+   */
   async take(holder: string, waitMs: number): Promise<boolean> {
     if (this.#isFreeFor(holder)) {
       this.#grant(holder);
@@ -73,7 +77,7 @@ export class FairSlots {
       const [waiter] = own;
       if (waiter === undefined) continue;
       this.#remove(holder, waiter);
-      // The holder's next turn comes after everybody else's.
+      // Move the holder to the end of the queue.
       if (this.#waiting.delete(holder)) this.#waiting.set(holder, own);
       this.#grant(holder);
       waiter(true);

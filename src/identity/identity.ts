@@ -1,25 +1,25 @@
-/** What the gateway asks of whoever knows callers and Accounts. */
+/** Interfaces for identifying callers and looking up Accounts. */
 
 import type { Awaitable } from '../domain/awaitable.ts';
 import type { Account, Principal } from '../domain/caller.ts';
 
-/** What was asked for, undefined when there is no such thing, 'unavailable' when nobody can tell just now. */
+/** The value, undefined if it does not exist, or 'unavailable' if the provider cannot be reached. */
 export type Answer<T> = T | undefined | 'unavailable';
 
-/** An answer at once where it is known already, else later. It never rejects. */
+/** An answer, or a promise of one if it is not cached. It never rejects. */
 export type Lookup<T> = Awaitable<Answer<T>>;
 
-/** The address of the client whose request it is; called only where a token has to be looked up elsewhere. */
+/** Returns the address of the client. Called only if a provider has to be called. */
 export type Client = () => string;
 
-/** Proves who sent a token. */
+/** Authenticates tokens. */
 export interface IdentitySource {
-  /** The principal of a bearer token; undefined when the token is not valid. */
+  /** The principal of a bearer token; undefined if the token is not valid. */
   principalOf(token: string, client?: Client): Lookup<Principal>;
 }
 
-/** What is known of Accounts: which exist, and to which Organization each belongs. */
+/** Looks up Accounts and their Organizations. */
 export interface Directory {
-  /** `principal` is who asks: some directories know no more than what its token says. */
+  /** @param principal the caller; some directories use the claims of its token */
   find(account: string, principal: Principal): Lookup<Account>;
 }

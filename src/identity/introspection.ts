@@ -15,10 +15,10 @@ export interface IntrospectionOptions extends Reporting {
 
 type Claims = Readonly<Record<string, unknown>>;
 
-/** A single slow answer is no outage; a provider that is down should not be waited for by each request. */
+/** Tolerates single slow answers, but does not let every request wait for a provider that is down. */
 const BACKOFF = { tolerated: 2, firstMs: 250, longestMs: 5000 };
 
-/** Asks the issuer about each token (RFC 7662). */
+/** Verifies tokens by introspection at the issuer (RFC 7662). */
 export class IntrospectionVerifier implements Verifier {
   readonly #options: IntrospectionOptions;
   readonly #provider: Provider;
@@ -29,25 +29,25 @@ export class IntrospectionVerifier implements Verifier {
   }
 
   async verify(token: string, client: string): Promise<Verified> {
-    const askedAtMs = Date.now();
-    // RFC 7662 section 2.3: whoever refuses the gateway's own credentials says nothing of the token.
-    const answer = await this.#provider.ask(
-      { url: this.#options.url, init: this.#question(token), asker: client },
+    const requestedAtMs = Date.now();
+    // RFC 7662 section 2.3: a refusal of the gateway's own credentials does not mean that the token is invalid.
+    const answer = await this.#provider.call(
+      { url: this.#options.url, init: this.#requestFor(token), requester: client },
       (body) => {
-        if (!isAnswer(body)) throw new Error('answered without "active"');
+        if (!isAnswer(body)) throw new Error('the answer has no "active"');
       },
     );
     if (answer === 'unavailable') return { outcome: 'unavailable' };
     const claims = answer.body as Claims;
-    const principal = this.#isAccepted(claims, askedAtMs)
+    const principal = this.#isAccepted(claims, requestedAtMs)
       ? readPrincipal(claims, this.#options.claims)
       : undefined;
     if (principal === undefined) return { outcome: 'invalid', isFinal: true };
     const expiresAtMs = typeof claims.exp === 'number' ? claims.exp * 1000 : undefined;
-    return { outcome: 'known', principal, expiresAtMs, vouchedAtMs: askedAtMs };
+    return { outcome: 'known', principal, expiresAtMs, confirmedAtMs: requestedAtMs };
   }
 
-  #question(token: string): RequestInit {
+  #requestFor(token: string): RequestInit {
     const { clientId, clientSecret, clientAuthentication } = this.#options;
     const form = new URLSearchParams({ token, token_type_hint: 'access_token' });
     const headers: Record<string, string> = { Accept: 'application/json' };
@@ -77,7 +77,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [value];
 }
 
-/** RFC 6749 section 2.3.1: both are form-encoded before they are joined. */
+/** RFC 6749 section 2.3.1: id and secret are form-encoded before they are joined. */
 function basicCredentials(id: string, secret: string): string {
   const encoded = [id, secret].map((one) => new URLSearchParams({ '': one }).toString().slice(1));
   return Buffer.from(encoded.join(':')).toString('base64');

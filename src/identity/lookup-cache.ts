@@ -2,13 +2,13 @@ import { LRUCache } from 'lru-cache';
 import type { Answer, Lookup } from './identity.ts';
 import { Refusals } from './refusals.ts';
 
-/** What loading a key came to, and until when that may be believed; times are Unix time. */
+/** The result of loading a key, and how long to cache it. Times are Unix time. */
 export type Loaded<T> =
   | {
       readonly value: T;
-      /** Until then it is not asked for again. */
+      /** Until then it is not loaded again. */
       readonly freshUntilMs: number;
-      /** Until then it goes on being used while nobody can be asked; never less than `freshUntilMs`. */
+      /** Until then it is used while loading is unavailable. At least `freshUntilMs`. */
       readonly usableUntilMs: number;
     }
   | { readonly value: undefined; readonly freshUntilMs: number }
@@ -17,24 +17,24 @@ export type Loaded<T> =
 type Known<T> = Extract<Loaded<T>, { readonly usableUntilMs: number }>;
 
 export interface LookupCacheOptions<T, I> {
-  /** Asks for what `input` stands for. Must not reject. */
+  /** Loads the value for `input`. Must not reject. */
   load(input: I, key: string): Promise<Loaded<T>>;
-  /** Most keys kept, found and not found each; the least recently used, or the first refused, makes room. */
+  /** Maximum number of cached values, and of cached misses. Evicts the least recently used value, or the oldest miss. */
   readonly maxKeys: number;
   readonly nowMs?: () => number;
 }
 
 /**
- * Remembers what was found and, apart from it, what was not: a flood of made-up keys pushes out nothing that is real.
- * Each key is loaded once at a time, however many ask. While loading is unavailable, what was found goes on.
+ * Caches values and misses separately, so that a flood of made-up keys does not evict real ones. Concurrent lookups of a key
+ * share one load. While loading is unavailable, cached values are used longer.
  */
 export class LookupCache<T extends object, I> {
   readonly #options: LookupCacheOptions<T, I>;
   readonly #nowMs: () => number;
   readonly #known: LRUCache<string, Known<T>>;
   readonly #unknown: Refusals;
-  readonly #underWay = new Map<string, Promise<Answer<T>>>();
-  /** Counts `forget`s: what began to load before one is not kept after it. */
+  readonly #pending = new Map<string, Promise<Answer<T>>>();
+  /** Incremented by `forget`, so that a load that started before it is not cached. */
   #generation = 0;
 
   constructor(options: LookupCacheOptions<T, I>) {
@@ -44,7 +44,7 @@ export class LookupCache<T extends object, I> {
     this.#unknown = new Refusals({ maxKeys: options.maxKeys, nowMs: this.#nowMs });
   }
 
-  /** The value of a key, at once while it is fresh; else `input` is loaded. */
+  /** The value of a key. Loads `input` if the cached value is missing or no longer fresh. */
   get(key: string, input: I): Lookup<T> {
     const known = this.#known.get(key);
     if (known === undefined) {
@@ -52,16 +52,16 @@ export class LookupCache<T extends object, I> {
     } else if (this.#nowMs() < known.freshUntilMs) {
       return known.value;
     }
-    return this.#underWay.get(key) ?? this.#begin(key, input);
+    return this.#pending.get(key) ?? this.#begin(key, input);
   }
 
   /**
-   * Drops a key, found or not, or every value that `what` holds for. What is loading for them is not kept, and not waited
-   * for.
+   * Removes a key, or every value that the predicate matches. Loads in progress are not cached, and later lookups do not
+   * wait for them.
    */
   forget(what: string | ((value: T) => boolean)): void {
     this.#generation++;
-    this.#underWay.clear();
+    this.#pending.clear();
     if (typeof what === 'string') {
       this.#known.delete(what);
       this.#unknown.delete(what);
@@ -72,9 +72,9 @@ export class LookupCache<T extends object, I> {
 
   #begin(key: string, input: I): Promise<Answer<T>> {
     const answer = this.#load(key, input).finally(() => {
-      if (this.#underWay.get(key) === answer) this.#underWay.delete(key);
+      if (this.#pending.get(key) === answer) this.#pending.delete(key);
     });
-    this.#underWay.set(key, answer);
+    this.#pending.set(key, answer);
     return answer;
   }
 

@@ -1,28 +1,28 @@
-/** How the tokens of a gateway are proven: `identity.kind`. */
+/** How tokens are authenticated: `identity.kind`. */
 export type SourceName = 'static' | 'jwt' | 'introspection' | 'api-keys';
 
-/** Whom the gateway asks over HTTP. */
+/** The services that the gateway calls over HTTP. */
 export type ProviderName = 'jwks' | 'introspection' | 'directory' | 'api-keys';
 
-/** Who counts what comes of tokens. No token, principal or Account is ever handed over. */
+/** Called for identity events. The metrics implement it. It never receives a token, principal or Account. */
 export interface IdentityObserver {
-  /** A token was looked at; `cached` when that took no more than a look-up in this process. */
+  /** A token was checked. `cached`: no provider was called and no signature verified. */
   identified(source: SourceName, outcome: 'known' | 'invalid' | 'unavailable', cached: boolean): void;
-  /** A provider was asked over the network. */
-  providerAsked(provider: ProviderName, outcome: 'answered' | 'failed', durationMs: number): void;
-  /** The keys in use were fetched at this moment of Unix time. */
+  /** A provider was called over the network. */
+  providerCalled(provider: ProviderName, outcome: 'answered' | 'failed', durationMs: number): void;
+  /** The keys were fetched at this Unix time. */
   keysFetched(atMs: number): void;
-  /** A revocation was put in force. */
+  /** A revocation was applied. */
   revoked(): void;
-  /** Whether revocations reach this replica. */
-  revocationsHeard(isHeard: boolean): void;
+  /** Whether this replica receives revocations. */
+  revocationsSubscribed(isSubscribed: boolean): void;
 }
 
-/** Counts nothing. */
+/** Does nothing. */
 export const silentIdentityObserver: IdentityObserver = {
   identified() {},
-  providerAsked() {},
+  providerCalled() {},
   keysFetched() {},
   revoked() {},
-  revocationsHeard() {},
+  revocationsSubscribed() {},
 };

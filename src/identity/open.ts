@@ -19,24 +19,24 @@ type TokenSettings = Exclude<IdentitySettings, { readonly kind: 'static' | 'api-
 type JwtSettings = Extract<IdentitySettings, { readonly kind: 'jwt' }>;
 type IntrospectionSettings = Extract<IdentitySettings, { readonly kind: 'introspection' }>;
 
-/** What the files that the settings name say. */
+/** The parsed files that the identity settings refer to. */
 export interface IdentityFiles {
   readonly identities: Identities;
   readonly keys: JSONWebKeySet | undefined;
   readonly settings: { readonly upstream: Pick<Settings['upstream'], 'url'> };
 }
 
-/** Who callers are and what is known of Accounts, as the `identity` section asks for it. */
+/** The identity source and the directory that the `identity` section configures. */
 export interface OpenedIdentity {
   readonly source: IdentitySource;
   readonly directory: Directory;
-  /** A revocation added here holds for the next request. */
+  /** A revocation added here applies to the next request. */
   readonly revocations: Revocations;
-  /** Puts another reading of the identities file in force. */
+  /** Replaces the identities after a reload of the identities file. */
   replaceIdentities(identities: Identities): void;
 }
 
-/** Returns at once: a provider that cannot be reached is no error but an identity that cannot be told. */
+/** Does not wait for providers. A provider that cannot be reached is not an error here; lookups are then 'unavailable'. */
 export function openIdentity(
   settings: IdentitySettings,
   files: IdentityFiles,
@@ -90,7 +90,7 @@ function openJwt(
   });
 }
 
-/** A bad signature is bad again; not for long, because keys may change under a name that stays. */
+/** A refused signature is cached only briefly, because an issuer may change a key without changing its id. */
 const REFUSED_JWT_MS = 10_000;
 
 function findKeyOf(settings: JwtSettings, keys: IdentityFiles['keys'], reporting: Reporting) {

@@ -3,7 +3,7 @@ import { Backoff, type BackoffOptions } from './backoff.ts';
 import { FairSlots, type FairSlotsOptions } from './fair-slots.ts';
 import type { IdentityObserver, ProviderName } from './observer.ts';
 
-/** Where what an identity source or a directory has to say goes. */
+/** Metrics and log of an identity source or directory. */
 export interface Reporting {
   readonly observer: IdentityObserver;
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
@@ -13,34 +13,34 @@ export interface ProviderOptions extends Reporting {
   readonly name: ProviderName;
   readonly timeoutMs: number;
   readonly backoff: BackoffOptions;
-  /** Statuses that carry an answer; 200 alone unless told. */
+  /** Statuses that are valid answers. Default: 200. */
   readonly statuses?: readonly number[];
 }
 
 export interface ProviderAnswer {
   readonly status: number;
-  /** The JSON of a 200; undefined with any other status. */
+  /** The parsed JSON of a 200; undefined for other statuses. */
   readonly body: unknown;
 }
 
-/** More than any key set or introspection answer needs. */
-const LONGEST_BODY_BYTES = 1_048_576;
+/** Larger than any key set or introspection answer. */
+const MAX_BODY_BYTES = 1_048_576;
 
 /**
- * A flood of made-up tokens must not become a flood of calls, and the one who sends it may take neither all calls nor all
- * places of those who wait. What is waiting holds a request each.
+ * Limits concurrent calls, so that a flood of made-up tokens does not become a flood of calls. One requester cannot take all
+ * calls or all places in the queue. Each queued call holds a request.
  */
 const CALLS: FairSlotsOptions = { slots: 128, slotsPerHolder: 96, waiting: 4096, waitingPerHolder: 512 };
 
-/** One question. */
-export interface Question {
+/** One HTTP request to the provider. */
+export interface ProviderRequest {
   readonly url: string;
   readonly init: RequestInit;
-  /** On whose account it is asked: all askers have the same share of the calls. */
-  readonly asker: string;
+  /** The client or principal that caused the call. All requesters have the same share of the calls. */
+  readonly requester: string;
 }
 
-/** Asks somebody over HTTP who may be down: with a deadline, a backoff, and a bound of calls that all askers share. */
+/** Calls an HTTP service with a timeout, a backoff, and a limit on concurrent calls that requesters share fairly. */
 export class Provider {
   readonly #options: ProviderOptions;
   readonly #backoff: Backoff;
@@ -57,25 +57,31 @@ export class Provider {
   }
 
   /**
-   * Never rejects: whatever goes wrong is 'unavailable', told in the log when it begins and when it ends. A question that finds
-   * no free call waits for one as long as an answer may take.
+   * Never rejects: resolves to 'unavailable' on any failure. Logs when failures begin and when they end. If too many calls are
+   * in progress, waits for one to finish, up to the timeout of a call.
    *
-   * @param check throws where the body of a 200 is of no use: the provider has failed then as well
+   * @param check throws if the body of a 200 is not usable, which also counts as a failure
    */
-  async ask(question: Question, check: (body: unknown) => void): Promise<ProviderAnswer | 'unavailable'> {
+  async call(
+    request: ProviderRequest,
+    check: (body: unknown) => void,
+  ): Promise<ProviderAnswer | 'unavailable'> {
     if (this.#backoff.isWaiting(performance.now())) return 'unavailable';
-    if (!(await this.#calls.take(question.asker, this.#options.timeoutMs))) return 'unavailable';
+    if (!(await this.#calls.take(request.requester, this.#options.timeoutMs))) return 'unavailable';
     try {
-      return this.#backoff.take(performance.now()) ? await this.#askNow(question, check) : 'unavailable';
+      return this.#backoff.take(performance.now()) ? await this.#callNow(request, check) : 'unavailable';
     } finally {
-      this.#calls.release(question.asker);
+      this.#calls.release(request.requester);
     }
   }
 
-  async #askNow(question: Question, check: (body: unknown) => void): Promise<ProviderAnswer | 'unavailable'> {
+  async #callNow(
+    request: ProviderRequest,
+    check: (body: unknown) => void,
+  ): Promise<ProviderAnswer | 'unavailable'> {
     const startMs = performance.now();
     try {
-      const answer = await this.#call(question);
+      const answer = await this.#fetch(request);
       if (answer.status === 200) check(answer.body);
       this.#observe('answered', startMs);
       this.#succeeded();
@@ -87,7 +93,7 @@ export class Provider {
     }
   }
 
-  async #call({ url, init }: Question): Promise<ProviderAnswer> {
+  async #fetch({ url, init }: ProviderRequest): Promise<ProviderAnswer> {
     const { timeoutMs, statuses = [200] } = this.#options;
     const response = await fetch(url, {
       ...init,
@@ -101,19 +107,19 @@ export class Provider {
   }
 
   #observe(outcome: 'answered' | 'failed', startMs: number): void {
-    this.#options.observer.providerAsked(this.#options.name, outcome, performance.now() - startMs);
+    this.#options.observer.providerCalled(this.#options.name, outcome, performance.now() - startMs);
   }
 
   #succeeded(): void {
     const { name, log } = this.#options;
-    if (this.#backoff.isFailing) log.info({ provider: name }, 'the identity provider answers again');
+    if (this.#backoff.isFailing) log.info({ provider: name }, 'the identity provider is available again');
     this.#backoff.succeeded();
   }
 
   #failed(error: unknown): void {
     const { name, log } = this.#options;
     if (!this.#backoff.isFailing) {
-      log.warn({ provider: name, reason: reasonOf(error) }, 'the identity provider gives no usable answer');
+      log.warn({ provider: name, reason: reasonOf(error) }, 'the identity provider is unavailable');
     }
     this.#backoff.failed(performance.now());
   }
@@ -124,15 +130,15 @@ async function readText({ body }: Response): Promise<string> {
   let bytes = 0;
   for await (const chunk of body ?? []) {
     bytes += chunk.byteLength;
-    if (bytes > LONGEST_BODY_BYTES) throw new Error(`answered more than ${LONGEST_BODY_BYTES} bytes`);
+    if (bytes > MAX_BODY_BYTES) throw new Error(`the answer has more than ${MAX_BODY_BYTES} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** `fetch failed` says nothing; its cause does. The body is never told: it may hold what is secret. */
+/** The cause of an error, which is more specific than `fetch failed`. Never contains the body, which may hold secrets. */
 function reasonOf(error: unknown): string {
-  if (error instanceof SyntaxError) return 'answered something that is not JSON';
+  if (error instanceof SyntaxError) return 'the answer is not JSON';
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? error.cause.message : error.message;
 }

@@ -1,14 +1,14 @@
 export interface RefusalsOptions {
-  /** The most keys that are remembered; the oldest makes room. */
+  /** Maximum number of keys. The oldest is evicted. */
   readonly maxKeys: number;
   /** Unix time. */
   readonly nowMs: () => number;
 }
 
-/** Remembers refused keys for a while each, and no longer: what is over is dropped though nobody asks again. */
+/** Caches refused keys, each with an expiry. A timer removes expired keys, even if they are never looked up again. */
 export class Refusals {
   readonly #options: RefusalsOptions;
-  /** In the order in which they were added, which is that of their ends. */
+  /** In insertion order, which is also the order of expiry. */
   readonly #untilMs = new Map<string, number>();
   #sweep: NodeJS.Timeout | undefined;
 
@@ -40,15 +40,15 @@ export class Refusals {
   #sweepLater(): void {
     const [firstUntilMs] = this.#untilMs.values();
     if (this.#sweep !== undefined || firstUntilMs === undefined) return;
-    const waitMs = Math.max(LEAST_WAIT_MS, firstUntilMs - this.#options.nowMs());
+    const waitMs = Math.max(MIN_WAIT_MS, firstUntilMs - this.#options.nowMs());
     this.#sweep = setTimeout(() => {
       this.#sweep = undefined;
-      this.#dropEnded();
+      this.#dropExpired();
       this.#sweepLater();
     }, waitMs).unref();
   }
 
-  #dropEnded(): void {
+  #dropExpired(): void {
     const nowMs = this.#options.nowMs();
     for (const [key, untilMs] of this.#untilMs) {
       if (untilMs > nowMs) return;
@@ -57,5 +57,5 @@ export class Refusals {
   }
 }
 
-/** One sweep drops all that ended within it. */
-const LEAST_WAIT_MS = 1_000;
+/** Minimum time between two sweeps. */
+const MIN_WAIT_MS = 1_000;

@@ -1,6 +1,6 @@
 import type { Revocation, Revoked } from './revocations.ts';
 
-/** For how long a revocation is remembered by default: longer than access tokens live. */
+/** How long a revocation is kept by default: longer than the lifetime of access tokens. */
 export const REMEMBERED_MS = 24 * 3_600_000;
 
 /** The Redis channel on which replicas that share a key prefix receive revocations. */
@@ -8,7 +8,7 @@ export function revocationChannel(keyPrefix: string): string {
   return `${keyPrefix}:1:revocations`;
 }
 
-/** What a plain message names: `sha256:` and the hex digest of a token, that digest alone, or a principal. */
+/** The target of a plain message: the hex digest of a token, with or without `sha256:`, or the id of a principal. */
 export function readTarget(text: string): Revoked {
   const digest = /^(?:sha256:)?([0-9a-f]{64})$/i.exec(text)?.[1];
   return digest === undefined
@@ -16,20 +16,20 @@ export function readTarget(text: string): Revoked {
     : { kind: 'token', digestHex: digest.toLowerCase() };
 }
 
-/** `sha256:` and the digest of a token, or the id of a principal. */
+/** `sha256:` followed by the hex digest of a token, or the id of a principal. */
 export function formatTarget(revoked: Revoked): string {
   return revoked.kind === 'token' ? `sha256:${revoked.digestHex}` : revoked.id;
 }
 
-/** An undone revocation has no `kind`: a replica of an older version must not take it for a revocation. */
+/** An undone revocation has no `kind`, so that replicas of an older version do not apply it as a revocation. */
 export function writeRevocation({ revoked, atMs, untilMs, isUndone }: Revocation): string {
   const kind = isUndone ? { undone: revoked.kind } : { kind: revoked.kind };
   return JSON.stringify({ ...kind, target: formatTarget(revoked), atMs, untilMs });
 }
 
 /**
- * A message of the channel: JSON as `writeRevocation` writes it, or no more than what is revoked, as somebody at a
- * `redis-cli` would write it. Undefined for anything else.
+ * Parses a message of the channel: JSON as written by `writeRevocation`, or plain text with the target, as published by hand
+ * with `redis-cli`. Undefined for anything else.
  */
 export function readRevocation(message: string, nowMs = Date.now()): Revocation | undefined {
   if (!message.startsWith('{')) {

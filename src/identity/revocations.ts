@@ -1,24 +1,24 @@
 import { digestOfHex } from './token-digest.ts';
 
-/** What no longer authenticates: one token, or what a principal was given up to a moment. */
+/** The target of a revocation: one token, or all tokens that a principal was issued up to the time of the revocation. */
 export type Revoked =
   | { readonly kind: 'token'; readonly digestHex: string }
   | { readonly kind: 'principal'; readonly id: string };
 
 export interface Revocation {
   readonly revoked: Revoked;
-  /** Unix time at which it was revoked, or at which the revocation was undone. */
+  /** Unix time of the revocation, or of its undoing. */
   readonly atMs: number;
-  /** Unix time until which that has to be remembered. */
+  /** Unix time until which to keep it. */
   readonly untilMs: number;
-  /** It was revoked before and authenticates again. */
+  /** Whether this undoes an earlier revocation. */
   readonly isUndone?: boolean;
 }
 
-/** Far more than anybody revokes by hand; the oldest makes room. */
-const MOST_REVOCATIONS = 100_000;
+/** Far more than are ever revoked by hand. The oldest is evicted. */
+const MAX_REVOCATIONS = 100_000;
 
-/** The revocations in force in this process, and whoever has to act on a new one. */
+/** The revocations in force in this process. */
 export class Revocations {
   readonly #tokens = new Map<string, Revocation>();
   readonly #principals = new Map<string, Revocation>();
@@ -28,14 +28,14 @@ export class Revocations {
     return this.#tokens.size === 0 && this.#principals.size === 0;
   }
 
-  /** `listener` is called for every new revocation, and for every one that is undone, once it is in force. */
+  /** Calls `listener` after every revocation and every undoing has been applied. */
   onRevoked(listener: (revoked: Revoked) => void): void {
     this.#listeners.push(listener);
   }
 
   /**
-   * Puts it in force; false when it was in force already, or something newer is. Of a revocation and its undoing the
-   * later one counts, in whatever order they arrive.
+   * Applies a revocation. Returns false if it changes nothing. The later of a revocation and its undoing wins, regardless of
+   * the order of arrival.
    */
   add(revocation: Revocation, nowMs = Date.now()): boolean {
     const { revoked, untilMs } = revocation;
@@ -54,25 +54,25 @@ export class Revocations {
     return true;
   }
 
-  /** All that has to be remembered, what is undone included. */
+  /** All entries that have not expired, including undone ones. */
   remembered(nowMs = Date.now()): readonly Revocation[] {
     const all = [...this.#tokens.values(), ...this.#principals.values()];
     return all.filter(({ untilMs }) => nowMs < untilMs);
   }
 
   /**
-   * Whether a token is revoked, by itself or through its principal. A principal's revocation leaves alone what was
-   * vouched for after it: a token signed later, an answer of the provider to a later question.
+   * Whether a token is revoked, directly or through its principal. A principal's revocation does not apply to tokens that were
+   * signed, or confirmed by the provider, after it.
    *
-   * @param digest of the token, SHA-256, its bytes as a latin1 string
-   * @param vouchedAtMs undefined where nobody can tell
+   * @param digest SHA-256 of the token, as a latin1 string
+   * @param confirmedAtMs when the token was signed or confirmed; undefined if unknown
    */
-  covers(digest: string, principal: string, vouchedAtMs: number | undefined, nowMs = Date.now()): boolean {
+  covers(digest: string, principal: string, confirmedAtMs: number | undefined, nowMs = Date.now()): boolean {
     if (this.isEmpty) return false;
     if (isInForce(this.#tokens.get(digest), nowMs)) return true;
     const ofPrincipal = this.#principals.get(principal);
     if (!isInForce(ofPrincipal, nowMs)) return false;
-    return vouchedAtMs === undefined || vouchedAtMs <= ofPrincipal.atMs;
+    return confirmedAtMs === undefined || confirmedAtMs <= ofPrincipal.atMs;
   }
 }
 
@@ -80,10 +80,10 @@ function isInForce(revocation: Revocation | undefined, nowMs: number): revocatio
   return revocation !== undefined && !revocation.isUndone && nowMs < revocation.untilMs;
 }
 
-/** What two messages about one target come to; `before` itself where the other one adds nothing to it. */
+/** Merges two entries for the same target. Returns `before` itself if `other` changes nothing. */
 function merged(before: Revocation, other: Revocation): Revocation {
   if (Boolean(before.isUndone) !== Boolean(other.isUndone)) {
-    // At the same moment it stays revoked.
+    // If both have the same time, the target stays revoked.
     const isLater = before.isUndone ? other.atMs >= before.atMs : other.atMs > before.atMs;
     return isLater ? other : before;
   }
@@ -96,8 +96,8 @@ function merged(before: Revocation, other: Revocation): Revocation {
 }
 
 function makeRoom(revocations: Map<string, Revocation>, nowMs: number): void {
-  if (revocations.size <= MOST_REVOCATIONS) return;
+  if (revocations.size <= MAX_REVOCATIONS) return;
   for (const [key, { untilMs }] of revocations) if (untilMs <= nowMs) revocations.delete(key);
   const [oldest] = revocations.keys();
-  if (revocations.size > MOST_REVOCATIONS && oldest !== undefined) revocations.delete(oldest);
+  if (revocations.size > MAX_REVOCATIONS && oldest !== undefined) revocations.delete(oldest);
 }

@@ -5,7 +5,7 @@ import { type IdentityObserver, silentIdentityObserver } from './observer.ts';
 import { Revocations } from './revocations.ts';
 import { digestOf, digestOfHex, isSameDigest } from './token-digest.ts';
 
-/** How the file marks a token that it gives as its digest, in lower-case hex. */
+/** Prefix of a token that the file specifies by its hex digest. */
 const DIGEST = 'sha256:';
 
 interface Entry {
@@ -14,8 +14,8 @@ interface Entry {
 }
 
 /**
- * Tokens, principals and Accounts from the identities file. Tokens are kept as SHA-256 digests: found by the first 32
- * bits, then compared whole in constant time, so that no answer's time tells how much of a token was right.
+ * Tokens, principals and Accounts from the identities file. Tokens are stored as SHA-256 digests, indexed by their first 32
+ * bits and compared in constant time, so that response times do not reveal how much of a token matched.
  */
 export class StaticIdentities implements IdentitySource, Directory {
   readonly #observer: IdentityObserver;
@@ -33,7 +33,7 @@ export class StaticIdentities implements IdentitySource, Directory {
     this.replace(identities);
   }
 
-  /** Puts another reading of the file in force. */
+  /** Replaces the identities after a reload of the file. */
   replace({ tokens, accounts }: Identities): void {
     const entries = new Map<number, Entry[]>();
     for (const [token, principal] of tokens) {
@@ -67,7 +67,7 @@ export class StaticIdentities implements IdentitySource, Directory {
   }
 }
 
-/** The first 32 bits. */
+/** The first 32 bits of a digest. */
 function slotOf(digest: string): number {
   let slot = 0;
   for (let index = 0; index < 4; index++) slot = (slot << 8) | digest.charCodeAt(index);

@@ -5,21 +5,21 @@ import { isMapping } from '../config/reader/schema-node.ts';
 import { readYaml, type YamlText } from '../config/reader/yaml-text.ts';
 import { resolveReference } from './references.ts';
 
-/** One file of an API's description. */
+/** One file of an OpenAPI description. */
 interface Document extends YamlText {
   readonly file: string;
-  /** Tells two texts apart. */
+  /** Digest of the text. */
   readonly digest: string;
 }
 
-/** A value in one of the files, and where it stands. */
+/** A value in one of the files, with its location. */
 export interface Node {
   readonly document: Document;
   readonly path: readonly string[];
   readonly value: unknown;
 }
 
-/** More `$ref`s than this from one to the next are a ring. */
+/** A longer chain of `$ref`s is treated as circular. */
 const MAX_REFS = 50;
 
 /** An OpenAPI document and every file that its `$ref`s lead to. */
@@ -38,7 +38,7 @@ export class Documents {
     this.#failures = failures;
   }
 
-  /** All files by their path and content, those included that could not be read. */
+  /** The paths of all files, including those that could not be read. */
   files(): readonly string[] {
     return [...this.#documents.keys(), ...this.#failures.keys()];
   }
@@ -47,7 +47,7 @@ export class Documents {
     return [...this.#documents.values()];
   }
 
-  /** Where the `$ref`s of this node end; the node itself when it is none. A Problem when they lead nowhere. */
+  /** Resolves the `$ref`s of a node. Returns the node itself if it has none, and a Problem if one cannot be resolved. */
   follow(node: Node): Node | Problem {
     let current = node;
     for (let count = 0; count < MAX_REFS; count++) {
@@ -57,12 +57,13 @@ export class Documents {
       if ('message' in next) return next;
       current = next;
     }
-    return problemAt(node, 'its $refs lead round in a ring');
+    return problemAt(node, 'its $refs are circular');
   }
 
   #target(from: Node, ref: string): Node | Problem {
     const target = resolveReference(ref, from.document.file);
-    if (target?.words === undefined) return problemAt(child(from, '$ref'), `"${ref}" is no reference`);
+    if (target?.words === undefined)
+      return problemAt(child(from, '$ref'), `"${ref}" is not a valid reference`);
     const { file, words } = target;
     const failure = this.#failures.get(file);
     if (failure !== undefined) return failure;
@@ -70,11 +71,11 @@ export class Documents {
     let node: Node | undefined =
       document === undefined ? undefined : { document, path: [], value: document.value };
     for (const word of words) node = existing(node, word);
-    return node ?? problemAt(child(from, '$ref'), `"${ref}" leads nowhere`);
+    return node ?? problemAt(child(from, '$ref'), `"${ref}" cannot be resolved`);
   }
 }
 
-/** What stands under a key of a node; its value is undefined where there is no such key. */
+/** The child of a node with the given key. Its value is undefined if the key does not exist. */
 export function child(node: Node, key: string): Node {
   const { value, document, path } = node;
   const held = typeof value === 'object' && value !== null && Object.hasOwn(value, key);
@@ -103,11 +104,11 @@ export function problemAt(node: Node, message: string, hint?: string): Problem {
 }
 
 /**
- * Reads a document and the files that it refers to, on this machine only: what an address on the network would answer
- * is not for a gateway to trust at its start.
+ * Reads a document and the local files that it refers to. References to other hosts are not followed, so that startup does
+ * not depend on them.
  *
- * @throws ConfigError when the document itself cannot be read. A file that some `$ref` names and that cannot be read
- *   is a problem of whoever follows that `$ref`: many documents carry such references in examples.
+ * @throws ConfigError if the document itself cannot be read. If a referenced file cannot be read, the problem is reported
+ *   only when that `$ref` is followed, because many documents have such references in examples.
  */
 export function openDocuments(file: string, source: FileSource): Documents {
   const documents = new Map<string, Document>();
@@ -124,7 +125,7 @@ export function openDocuments(file: string, source: FileSource): Documents {
   return new Documents(root, documents, failures);
 }
 
-/** Calls `open` once for the file and for every file that its `$ref`s lead to, however they are nested. */
+/** Calls `open` once for the file and for every file that it refers to, directly or indirectly. */
 function crawl(root: string, open: (path: string) => unknown): void {
   const files = new Set([root]);
   for (const file of files) {
@@ -136,7 +137,7 @@ function crawl(root: string, open: (path: string) => unknown): void {
   }
 }
 
-/** Every `$ref` of a value, through YAML aliases too; `seen` ends the rings that aliases can form. */
+/** Every `$ref` in a value, including those in YAML aliases. `seen` stops at circular aliases. */
 function* referencesIn(value: unknown, seen: Set<unknown>): Generator<string> {
   if (typeof value !== 'object' || value === null || seen.has(value)) return;
   seen.add(value);
@@ -151,8 +152,8 @@ function openDocument(file: string, source: FileSource): Document | Problem {
     return {
       source: file,
       path: '',
-      message: 'is not on this machine',
-      hint: 'keep a copy beside the document',
+      message: 'is not a local file',
+      hint: 'keep a copy next to the document',
     };
   }
   try {

@@ -2,8 +2,8 @@ import type { Problem } from '../config/problem.ts';
 import { formatPlace } from '../config/problem.ts';
 import type { ListedOperation } from './listed-operation.ts';
 
-/** Two operations that match the very same requests: no reader could tell which of the prices holds. */
-export function findDoubles(operations: readonly ListedOperation[]): readonly Problem[] {
+/** One problem for each operation that matches the same requests as an earlier one, which would make its cost ambiguous. */
+export function findDuplicates(operations: readonly ListedOperation[]): readonly Problem[] {
   const first = new Map<string, ListedOperation>();
   const problems: Problem[] = [];
   for (const operation of operations) {

@@ -4,10 +4,10 @@ import { isMapping } from '../config/reader/schema-node.ts';
 import { child, type Node, problemAt } from './documents.ts';
 import type { Validation } from './listed-operation.ts';
 
-/** What an `x-weir` says of the operations below it. */
+/** The settings of an `x-weir` for the operations below it. */
 export interface Extension {
   readonly cost?: number;
-  /** Where `cost` is written. */
+  /** The location of `cost`. */
   readonly costNode?: Node;
   readonly personOnly?: boolean;
   readonly kind?: 'read' | 'write';
@@ -17,10 +17,10 @@ export interface Extension {
 const KNOWN = ['cost', 'personOnly', 'kind', 'validate'];
 
 /**
- * The `x-weir` of a document, a path or an operation, laid over the one above it: the nearest word counts.
+ * The `x-weir` of a document, a path or an operation, merged with the one above it. The innermost value wins.
  *
- * @param owner the document, path item or operation that may carry an `x-weir`
- * @param maxCost the dearest that an operation may be
+ * @param owner the document, path item or operation that may have an `x-weir`
+ * @param maxCost the maximum cost of an operation
  */
 export function readExtension(
   owner: Node,
@@ -48,7 +48,8 @@ export function readExtension(
 
 function unknownKey(node: Node, key: string): Problem {
   const suggestion = nearest(key, KNOWN);
-  const hint = suggestion === undefined ? `known are ${KNOWN.join(', ')}` : `did you mean "${suggestion}"?`;
+  const hint =
+    suggestion === undefined ? `expected one of ${KNOWN.join(', ')}` : `did you mean "${suggestion}"?`;
   return problemAt(node, `unknown key "${key}"`, hint);
 }
 
@@ -58,7 +59,7 @@ function readCost(node: Node, maxCost: number, problems: Problem[]): Extension {
   if (typeof cost === 'number' && Number.isInteger(cost) && cost >= 1 && cost <= maxCost) {
     return { cost, costNode: node };
   }
-  const hint = typeof cost === 'number' && cost > maxCost ? 'operations.maxCost sets the top' : undefined;
+  const hint = typeof cost === 'number' && cost > maxCost ? 'operations.maxCost sets the maximum' : undefined;
   problems.push(
     problemAt(node, `must be a whole number from 1 to ${maxCost}, is ${described(cost, {})}`, hint),
   );
@@ -80,7 +81,7 @@ function readKind(node: Node, problems: Problem[]): Extension {
   return {};
 }
 
-/** What the document may write, and what it means. */
+/** The accepted values of `validate`. */
 const VALIDATIONS = new Map<unknown, Validation>([
   [false, 'none'],
   [true, 'parameters'],

@@ -2,7 +2,7 @@ import type { PricedOperation } from '../config/files/costs.ts';
 import type { Place } from '../config/problem.ts';
 import type { RequestRules } from '../validation/rules.ts';
 
-/** The methods that spend points, and the buckets that they spend from (contract 8.1). */
+/** The methods that are charged, and the kind of bucket that each is charged to (contract section 8.1). */
 export const KINDS_BY_METHOD = {
   GET: 'read',
   HEAD: 'read',
@@ -12,13 +12,13 @@ export const KINDS_BY_METHOD = {
   DELETE: 'write',
 } as const;
 
-/** Contract 8.1 rule 3: "Most operations cost 1 point." */
+/** Contract section 8.1 rule 3: "Most operations cost 1 point." */
 export const DEFAULT_COST = 1;
 
-/** How much of a request is validated before it is forwarded. */
+/** The parts of a request that are validated before it is forwarded. */
 export type Validation = 'none' | 'parameters' | 'body';
 
-/** One operation with its price, as the OpenAPI document or the setting `operations.list` has it. */
+/** An operation and its cost, from an OpenAPI document or the setting `operations.list`. */
 export interface ListedOperation extends PricedOperation {
   /** Upper case. */
   readonly method: string;
@@ -26,9 +26,9 @@ export interface ListedOperation extends PricedOperation {
   readonly path: string;
   readonly listed: true;
   readonly writtenAt: Place;
-  /** Where the cost is written; undefined where it is the default of 1. */
+  /** Where the cost is set; undefined if it is the default of 1. */
   readonly costWrittenAt: Place | undefined;
   readonly validation: Validation;
-  /** What a request must satisfy; undefined where nothing is validated. */
+  /** The rules for validating a request; undefined if nothing is validated. */
   readonly rules: RequestRules | undefined;
 }

@@ -6,16 +6,16 @@ import { readText } from '../config/reader/read-text.ts';
 import { readYaml } from '../config/reader/yaml-text.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { type Documents, openDocuments } from './documents.ts';
-import { findDoubles } from './duplicates.ts';
+import { findDuplicates } from './duplicates.ts';
 import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from './listed-operation.ts';
 import { type ReadOptions, readOperations } from './read-operations.ts';
 
 type OperationSettings = Settings['operations'];
 
-/** What the settings name where they name neither documents nor a list. */
+/** Used if the settings have neither documents nor a list. */
 const DEFAULT_DOCUMENT = 'openapi.yaml';
 
-/** The price list as the settings describe it: OpenAPI documents, a list, or both. */
+/** The operations from the OpenAPI documents and the list in the settings. */
 export class OperationFiles {
   readonly #settings: OperationSettings;
   readonly #settingsFile: string;
@@ -24,7 +24,7 @@ export class OperationFiles {
   #files: readonly string[];
   #last: { digests: string; operations: readonly ListedOperation[] } | undefined;
 
-  /** @param settingsFile where the settings are written, for messages and for the default document beside it */
+  /** @param settingsFile used in messages, and to find the default document in the same folder */
   constructor(settings: OperationSettings, settingsFile: string, source = new FileSource()) {
     this.#settings = settings;
     this.#source = source;
@@ -35,25 +35,25 @@ export class OperationFiles {
     this.#files = this.#roots;
   }
 
-  /** The documents and all files that they referred to when they were last read. */
+  /** The documents, and all files that they referred to when they were last read. */
   files(): readonly string[] {
     return this.#files;
   }
 
-  /** Throws a ConfigError that carries every problem. The same list as before where no text has changed. */
+  /** Reads all operations. Returns the same list as before if no file has changed. Throws a ConfigError with every problem. */
   async load(): Promise<readonly ListedOperation[]> {
     const opened = await Promise.allSettled(
       this.#roots.map(async (root) => openDocuments(root, this.#source)),
     );
     const documents = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     const problems = opened.flatMap((one) => (one.status === 'fulfilled' ? [] : problemsOf(one.reason)));
-    // A file that is gone for now is watched as well: it may come back.
+    // Also watch files that are missing now, because they may reappear.
     const found = new Set([...this.#roots, ...documents.flatMap((one) => one.files())]);
     this.#files = problems.length === 0 ? [...found] : [...new Set([...this.#files, ...found])];
     const digests = documents.map(digestOf).join();
     if (problems.length === 0 && this.#last?.digests === digests) return this.#last.operations;
     const operations = await this.#read(documents, problems);
-    if (problems.length > 0) throw new ConfigError(eachOnce(problems));
+    if (problems.length > 0) throw new ConfigError(distinct(problems));
     this.#last = { digests, operations };
     return operations;
   }
@@ -68,17 +68,17 @@ export class OperationFiles {
       problems.push(...read.problems);
     }
     operations.push(...this.#listed(problems));
-    problems.push(...findDoubles(operations));
+    problems.push(...findDuplicates(operations));
     return operations;
   }
 
-  /** The operations of the setting `operations.list`; nothing of them is validated. */
+  /** The operations of the setting `operations.list`. Their requests are not validated. */
   #listed(problems: Problem[]): readonly ListedOperation[] {
     const { list, maxCost } = this.#settings;
     return list.map(({ method, path, cost = DEFAULT_COST, kind, ...rest }, index) => {
       const place = (...words: string[]) =>
         settingPlace(this.#settingsFile, ['operations', 'list', String(index), ...words]);
-      if (cost > maxCost) problems.push(tooDear(place('cost'), cost, maxCost));
+      if (cost > maxCost) problems.push(costTooHigh(place('cost'), cost, maxCost));
       return {
         id: rest.id ?? `${method} ${path}`,
         method,
@@ -96,8 +96,8 @@ export class OperationFiles {
   }
 }
 
-/** What many operations share is wrong once. */
-function eachOnce(problems: readonly Problem[]): readonly Problem[] {
+/** Removes duplicates, which occur if several operations share a faulty schema. */
+function distinct(problems: readonly Problem[]): readonly Problem[] {
   return [...new Map(problems.map((problem) => [formatProblem(problem), problem])).values()];
 }
 
@@ -125,13 +125,13 @@ function settingPlace(file: string, path: readonly string[]): Place {
   };
 }
 
-function tooDear(place: Place, cost: number, maxCost: number): Problem {
+function costTooHigh(place: Place, cost: number, maxCost: number): Problem {
   const line = place.line();
   return {
     source: place.file,
     ...(line === undefined ? {} : { line }),
     path: place.path,
     message: `must be a whole number from 1 to ${maxCost}, is ${cost}`,
-    hint: 'operations.maxCost sets the top',
+    hint: 'operations.maxCost sets the maximum',
   };
 }

@@ -2,7 +2,7 @@ import type { Problem } from '../config/problem.ts';
 import { isMapping } from '../config/reader/schema-node.ts';
 import { child, type Documents, type Node, problemAt } from './documents.ts';
 
-/** A parameter as the document declares it. */
+/** A parameter declared in the document. */
 export interface Parameter {
   readonly node: Node;
   readonly name: string;
@@ -10,12 +10,12 @@ export interface Parameter {
   readonly isRequired: boolean;
   readonly style: string | undefined;
   readonly explodes: boolean | undefined;
-  /** The schema of its value, or of what JSON text in it stands for. */
+  /** The schema of the value. If the value is JSON text, the schema of the parsed JSON. */
   readonly schema: Node;
   readonly isJson: boolean;
 }
 
-/** The parameters of an operation with those of its path; its own take the place of the path's (OpenAPI 3.1, 4.8.9). */
+/** The parameters of an operation and of its path. Those of the operation take precedence (OpenAPI 3.1, 4.8.9). */
 export function readParameters(
   documents: Documents,
   pathItem: Node,
@@ -56,7 +56,7 @@ function readParameter(documents: Documents, at: Node, problems: Problem[]): Par
   };
 }
 
-/** A parameter has a `schema`, or a `content` with one media type (OpenAPI 3.1, 4.8.12). */
+/** A parameter has either a `schema`, or a `content` with one media type (OpenAPI 3.1, 4.8.12). */
 function schemaOf(node: Node): Pick<Parameter, 'schema' | 'isJson'> {
   const content = child(node, 'content');
   if (!isMapping(content.value)) return { schema: child(node, 'schema'), isJson: false };
@@ -64,7 +64,7 @@ function schemaOf(node: Node): Pick<Parameter, 'schema' | 'isJson'> {
   return { schema: child(child(content, mediaType), 'schema'), isJson: isJsonMediaType(mediaType) };
 }
 
-/** `application/json` and everything whose structure is JSON (RFC 6839 section 3.1). */
+/** Whether a media type is `application/json` or has the suffix `+json` (RFC 6839 section 3.1). */
 export function isJsonMediaType(mediaType: string): boolean {
   return /^[\w*.+-]+\/(?:json|[\w.+-]+\+json|\*)\s*(?:;|$)/i.test(mediaType);
 }

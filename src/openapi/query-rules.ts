@@ -5,7 +5,7 @@ import { child, type Node } from './documents.ts';
 import type { Parameter } from './parameters.ts';
 import { type RuleMaker, valueRule } from './rule-maker.ts';
 
-/** What contract section 4.1 says of the parameters of every list; a document's own bounds take precedence. */
+/** Default schemas of the list parameters (contract section 4.1). Constraints in the document take precedence. */
 const PAGE_CONVENTIONS: ReadonlyMap<string, Readonly<Record<string, unknown>>> = new Map([
   ['page[size]', { type: 'integer', minimum: 1, maximum: 100 }],
   ['page[token]', { type: 'string', minLength: 1 }],
@@ -49,7 +49,7 @@ function withConvention(maker: RuleMaker, name: string, schema: Node): Node {
   return { ...node, value: { ...convention, ...(isMapping(node.value) ? node.value : {}) } };
 }
 
-/** OpenAPI 3.1 section 4.8.12.3: lists are repeated parameters unless they say otherwise. */
+/** OpenAPI 3.1 section 4.8.12.3: by default, lists are repeated parameters. */
 function formOf({ style = 'form', explodes }: Parameter, { types }: Shape): QueryForm {
   if (style === 'deepObject') return { kind: 'deep' };
   if (!types.has('array')) return { kind: 'single' };
@@ -58,7 +58,7 @@ function formOf({ style = 'form', explodes }: Parameter, { types }: Shape): Quer
   return { kind: 'separated', separator };
 }
 
-/** The default form of an object: each of its properties is a parameter by itself. */
+/** Whether an object has the default form, in which each property is a separate parameter. */
 function isSpreadObject({ style = 'form', explodes = true, isJson }: Parameter, { types }: Shape): boolean {
   return style === 'form' && explodes && !isJson && types.size === 1 && types.has('object');
 }

@@ -12,20 +12,20 @@ import { readBasePaths } from './servers.ts';
 
 type Method = keyof typeof KINDS_BY_METHOD;
 
-/** What the settings say of all documents. */
+/** Settings that apply to all documents. */
 export interface ReadOptions {
   readonly maxCost: number;
   readonly maxBodyBytes: number;
-  /** Stands in for the paths of the documents' `servers`. */
+  /** Replaces the paths of the documents' `servers`. */
   readonly basePath: string | undefined;
 }
 
-/** Where the reading of one document stands. */
+/** State while reading one document. */
 interface Reading extends RuleMaker {
   readonly options: ReadOptions;
 }
 
-/** A path with what its operations take from above. */
+/** A path, with the values that its operations inherit. */
 interface PathItem {
   readonly node: Node;
   readonly path: string;
@@ -33,10 +33,10 @@ interface PathItem {
   readonly extension: Extension;
 }
 
-/** Paths that are read before others get the processor: schemas are compiled while requests are served. */
+/** Paths to read before yielding to the event loop, because requests are served during a reload. */
 const BATCH = 20;
 
-/** The priced operations of one description, and all that is wrong with it. */
+/** The operations of one OpenAPI description, and its problems. */
 export async function readOperations(
   documents: Documents,
   options: ReadOptions,
@@ -83,7 +83,7 @@ function* pathItems({ documents, options, problems }: Reading): Generator<PathIt
   }
 }
 
-/** One operation under each base path of its servers. */
+/** One operation for each base path of its servers. */
 function readOperation(reading: Reading, item: PathItem, method: Method, node: Node): ListedOperation[] {
   const { options, problems } = reading;
   const extension = readExtension(node, item.extension, options.maxCost, problems);

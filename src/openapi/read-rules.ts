@@ -10,24 +10,24 @@ import { readQueryRules } from './query-rules.ts';
 import { compiledCheck, type RuleMaker, valueRule } from './rule-maker.ts';
 import { escapeExpression, isParameter, parameterExpression, segmentParts } from './segment.ts';
 
-/** Header fields that OpenAPI leaves to other parts of a document (3.1, section 4.8.12.2.1). */
-const OTHERS_HEADERS = new Set(['accept', 'content-type', 'authorization']);
+/** Header fields that OpenAPI describes elsewhere in the document (3.1, section 4.8.12.2.1). */
+const IGNORED_HEADERS = new Set(['accept', 'content-type', 'authorization']);
 
-/** What is validated of one operation. */
+/** The parts of an operation that are validated. */
 export interface Described {
-  /** With the servers' base path: parameters are found by their place in it. */
+  /** Includes the base path of the servers. Parameters are found by their position in it. */
   readonly path: string;
   readonly parameters: readonly Parameter[];
-  /** Undefined where bodies are not validated. */
+  /** Undefined if bodies are not validated. */
   readonly requestBody: Node | undefined;
   /**
-   * Whether an operation that declares no query parameter takes none; else it is taken for one whose query nobody has
-   * described, as in a document that was written for the prices alone.
+   * Whether an operation without declared query parameters accepts none. If false, its query is not validated, because the
+   * document may describe only costs.
    */
   readonly isExact: boolean;
 }
 
-/** What a request for an operation must satisfy by its declared parameters and bodies. */
+/** The rules for requests of an operation, from its declared parameters and body. */
 export function readRules(
   maker: RuleMaker,
   { path, parameters, requestBody, isExact }: Described,
@@ -46,7 +46,7 @@ function pathRules(maker: RuleMaker, path: string, parameter: Parameter): readon
   const segments = path.split('/').slice(1);
   const segment = segments.findIndex((one) => one.includes(`{${parameter.name}}`));
   const text = segments[segment];
-  // The styles `label` and `matrix` put a mark into the path: they are let through as they are.
+  // The styles `label` and `matrix` are not validated.
   if (text === undefined || (parameter.style ?? 'simple') !== 'simple') return [];
   const rule = valueRule(maker, parameter.name, parameter.schema);
   if (rule === undefined) return [];
@@ -54,7 +54,7 @@ function pathRules(maker: RuleMaker, path: string, parameter: Parameter): readon
   return [{ ...rule, segment, within, isList: rule.shape.types.has('array') }];
 }
 
-/** `report-{id}.{format}` as an expression whose group is the one parameter. */
+/** A regular expression for a segment such as `report-{id}.{format}`, with a group for the given parameter. */
 function segmentPattern(segment: string, name: string): RegExp {
   const parts = segmentParts(segment).map((part, index, all) => {
     if (!isParameter(index)) return escapeExpression(part);
@@ -67,7 +67,7 @@ function segmentPattern(segment: string, name: string): RegExp {
 function headerRules(maker: RuleMaker, parameter: Parameter): readonly HeaderRule[] {
   const { name, isRequired } = parameter;
   const lowerName = name.toLowerCase();
-  if (OTHERS_HEADERS.has(lowerName)) return [];
+  if (IGNORED_HEADERS.has(lowerName)) return [];
   const rule = valueRule(maker, name, parameter.schema);
   return rule === undefined
     ? []

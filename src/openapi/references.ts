@@ -1,15 +1,15 @@
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** What a `$ref` names. */
+/** The target of a `$ref`. */
 interface Target {
-  /** The path of a local file, or the address of one that is not on this machine. */
+  /** The path of a local file, or the URL of another resource. */
   readonly file: string;
   readonly fragment: string;
-  /** The words of a JSON Pointer in the fragment; undefined for an anchor. */
+  /** The tokens of a JSON Pointer in the fragment; undefined for an anchor. */
   readonly words: readonly string[] | undefined;
 }
 
-/** The target of a reference that stands in a file; undefined for a text that is no reference. */
+/** The target of a reference in the given file; undefined if it is not a valid reference. */
 export function resolveReference(reference: string, file: string): Target | undefined {
   const base = pathToFileURL(file).href;
   if (!URL.canParse(reference, base)) return undefined;
@@ -23,7 +23,7 @@ export function resolveReference(reference: string, file: string): Target | unde
   };
 }
 
-/** RFC 6901 section 6: a JSON Pointer as a fragment. */
+/** Parses a JSON Pointer in a URI fragment (RFC 6901 section 6). */
 function pointerWords(fragment: string): readonly string[] | undefined {
   if (fragment === '') return [];
   if (!fragment.startsWith('/')) return undefined;
@@ -31,7 +31,7 @@ function pointerWords(fragment: string): readonly string[] | undefined {
   return words.map((word) => decoded(word).replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** Undoes percent escapes; a text with malformed ones stays as it is. */
+/** Decodes percent escapes. A text with malformed escapes is returned unchanged. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

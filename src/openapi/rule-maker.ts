@@ -1,10 +1,10 @@
 import type { Problem } from '../config/problem.ts';
 import type { Check, ValueRule } from '../validation/parameter-value.ts';
 import { child, type Documents, type Node, problemAt } from './documents.ts';
-import type { Schemas, SchemaTrouble } from './schemas.ts';
+import type { SchemaError, Schemas } from './schemas.ts';
 import { readShape } from './shape.ts';
 
-/** What rules are made from and with. */
+/** Dependencies for creating rules. */
 export interface RuleMaker {
   readonly documents: Documents;
   readonly schemas: Schemas;
@@ -12,38 +12,34 @@ export interface RuleMaker {
   readonly maxBodyBytes: number;
 }
 
-/** The rule of one value; none, and a problem told, where its schema cannot be compiled. */
+/** The rule for one value. Undefined, with a problem reported, if its schema cannot be compiled. */
 export function valueRule(maker: RuleMaker, name: string, schema: Node): ValueRule | undefined {
   const check = compiledCheck(maker, schema);
   return check === undefined ? undefined : { name, check, shape: readShape(maker.documents, schema) };
 }
 
-/** A missing schema lets everything through. */
+/** Compiles a schema. Without a schema, every value is valid. */
 export function compiledCheck(
   maker: RuleMaker,
   schema: Node,
-  tells: 'first' | 'all' = 'first',
+  reports: 'first' | 'all' = 'first',
 ): Check | undefined {
   if (schema.value === undefined) return () => undefined;
-  const check: Check | SchemaTrouble = maker.schemas.compile(schema, tells);
+  const check: Check | SchemaError = maker.schemas.compile(schema, reports);
   if (typeof check === 'function') return check;
   const written = maker.documents.follow(schema);
   const at = 'message' in written ? schema : written;
-  const { pattern, trouble } = check;
+  const { pattern, reason } = check;
   const found = pattern === undefined ? undefined : findPattern(maker.documents, at, pattern);
   maker.problems.push(
     found === undefined
-      ? problemAt(at, `its schema cannot be used: ${trouble}`)
-      : problemAt(
-          found,
-          trouble,
-          'write it in another way, or set x-weir: { validate: false } for the operation',
-        ),
+      ? problemAt(at, `its schema cannot be used: ${reason}`)
+      : problemAt(found, reason, 'rewrite it, or set x-weir: { validate: false } for the operation'),
   );
   return undefined;
 }
 
-/** Where a schema, or one that it refers to, has a pattern. */
+/** Finds a pattern in a schema and the schemas that it refers to. */
 function findPattern(documents: Documents, schema: Node, pattern: string): Node | undefined {
   const seen = new Set<unknown>();
   const waiting = [schema];

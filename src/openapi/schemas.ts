@@ -4,30 +4,30 @@ import { type Check, type Issue, TOO_COMPLEX } from '../validation/parameter-val
 import type { Documents, Node } from './documents.ts';
 import { createEngine, STEP } from './engine/engine.ts';
 import { Meter, TooComplex } from './engine/meter.ts';
-import { PatternTrouble } from './engine/patterns.ts';
+import { PatternError } from './engine/patterns.ts';
 import { resolveReference } from './references.ts';
 
-/** A schema that cannot be compiled, and why. */
-export interface SchemaTrouble {
-  readonly trouble: string;
-  /** The pattern that is the trouble, where it is one. */
+/** The reason why a schema cannot be compiled. */
+export interface SchemaError {
+  readonly reason: string;
+  /** The pattern that cannot be used, if that is the reason. */
   readonly pattern?: string;
 }
 
-/** The one schema that holds all files of a description, each under the key `file:` and its number. */
+/** Id of the schema that contains all files of a description, each under the key `file:<number>`. */
 const ROOT = 'weir://description';
 
-/** Compiles the schemas of one description, each once however often it is used. */
+/** Compiles the schemas of one description. Each schema is compiled once, even if it is used often. */
 export class Schemas {
   readonly #isOldDialect: boolean;
   readonly #keys: ReadonlyMap<string, string>;
   readonly #root: object;
-  readonly #compiled = new Map<string, Check | SchemaTrouble>();
+  readonly #compiled = new Map<string, Check | SchemaError>();
   readonly #meter = new Meter();
   #first: Ajv | undefined;
   #all: Ajv | undefined;
 
-  /** @param isOldDialect OpenAPI 3.0 has a dialect of JSON Schema of its own; 3.1 has the draft of 2020-12 */
+  /** @param isOldDialect whether to use the JSON Schema dialect of OpenAPI 3.0 instead of draft 2020-12 */
   constructor(documents: Documents, isOldDialect: boolean) {
     this.#isOldDialect = isOldDialect;
     const all = documents.all();
@@ -37,29 +37,29 @@ export class Schemas {
     );
   }
 
-  /** A check that tells the first issue, or all of them. */
-  compile(node: Node, tells: 'first' | 'all' = 'first'): Check | SchemaTrouble {
+  /** Compiles a check that reports the first issue, or all issues. */
+  compile(node: Node, reports: 'first' | 'all' = 'first'): Check | SchemaError {
     const schema = isSelfContained(node.value)
       ? this.#translated(node.value, node.document.file)
       : { $ref: this.#pointer(node.document.file, node.path) };
-    const key = `${tells} ${JSON.stringify(schema)}`;
+    const key = `${reports} ${JSON.stringify(schema)}`;
     let check = this.#compiled.get(key);
     if (check === undefined) {
-      check = this.#compile(schema as AnySchema, tells);
+      check = this.#compile(schema as AnySchema, reports);
       this.#compiled.set(key, check);
     }
     return check;
   }
 
-  #compile(schema: AnySchema, tells: 'first' | 'all'): Check | SchemaTrouble {
+  #compile(schema: AnySchema, reports: 'first' | 'all'): Check | SchemaError {
     try {
-      if (tells === 'all') this.#all ??= this.#engine(true);
+      if (reports === 'all') this.#all ??= this.#engine(true);
       else this.#first ??= this.#engine(false);
-      const engine = tells === 'all' ? this.#all : this.#first;
-      return engine === undefined ? { trouble: 'no engine' } : toCheck(engine.compile(schema), this.#meter);
+      const engine = reports === 'all' ? this.#all : this.#first;
+      return engine === undefined ? { reason: 'no engine' } : toCheck(engine.compile(schema), this.#meter);
     } catch (error) {
-      if (error instanceof PatternTrouble) return { trouble: error.message, pattern: error.pattern };
-      return { trouble: error instanceof Error ? error.message : String(error) };
+      if (error instanceof PatternError) return { reason: error.message, pattern: error.pattern };
+      return { reason: error instanceof Error ? error.message : String(error) };
     }
   }
 
@@ -74,19 +74,19 @@ export class Schemas {
     return `${ROOT}#/${[this.#keys.get(file), ...words].join('/')}`;
   }
 
-  /** A copy whose `$ref`s lead into the one schema, written as the later drafts of JSON Schema write it. */
+  /** A copy whose `$ref`s point into the root schema, converted to the current JSON Schema draft. */
   #translated(value: unknown, file: string): unknown {
     if (Array.isArray(value)) return value.map((item) => this.#translated(item, file));
     if (!isMapping(value)) return value;
     const { $ref } = value;
-    // Nothing beside a $ref counts in OpenAPI 3.0 (section 4.7.23).
+    // OpenAPI 3.0 ignores siblings of a $ref (section 4.7.23).
     if (typeof $ref === 'string' && this.#isOldDialect)
       return { $ref: this.#reference($ref, file), [STEP]: true };
     const copy: Record<string, unknown> = {};
     for (const [key, one] of Object.entries(value)) copy[key] = this.#translated(one, file);
     if (typeof $ref === 'string') copy.$ref = this.#reference($ref, file);
     if (REFERENCES.some((key) => typeof value[key] === 'string')) copy[STEP] = true;
-    // The draft lets an `enum` be empty; real documents have some that mean no more than what stands beside them.
+    // Some real documents have an empty `enum` that is not meant to reject every value.
     if (Array.isArray(copy.enum) && copy.enum.length === 0) delete copy.enum;
     dropReadOnly(copy);
     if (this.#isOldDialect) modernise(copy);
@@ -105,20 +105,20 @@ export class Schemas {
 const REFERENCES = ['$ref', '$dynamicRef', '$recursiveRef'] as const;
 
 function toCheck(validate: ValidateFunction, meter: Meter): Check {
-  return (value, bytes = MOST_PARAMETER_BYTES) => {
+  return (value, bytes = MAX_PARAMETER_BYTES) => {
     meter.begin(bytes);
     try {
       return validate(value) ? undefined : (validate.errors ?? []).map(toIssue);
     } catch (error) {
-      // A RangeError is an overflow of the stack: the value is nested too deeply.
+      // A RangeError is a stack overflow: the value is nested too deeply.
       if (error instanceof TooComplex || error instanceof RangeError) return TOO_COMPLEX;
       throw error;
     }
   };
 }
 
-/** More than Node lets a header or a request target have. */
-const MOST_PARAMETER_BYTES = 16_384;
+/** Upper bound for the size of a parameter: Node limits headers and request target to less. */
+const MAX_PARAMETER_BYTES = 16_384;
 
 function toIssue({ instancePath, keyword, params, message = 'is not valid' }: ErrorObject): Issue {
   const path = instancePath
@@ -128,7 +128,7 @@ function toIssue({ instancePath, keyword, params, message = 'is not valid' }: Er
   if (keyword === 'required') return { path: [...path, params.missingProperty], message: 'is missing' };
   if (keyword === 'additionalProperties' || keyword === 'unevaluatedProperties') {
     const property = params.additionalProperty ?? params.unevaluatedProperty;
-    return { path: [...path, property], message: 'is not a field that is known here' };
+    return { path: [...path, property], message: 'is not a known field' };
   }
   if (keyword === 'enum') return { path, message: `must be one of ${params.allowedValues.join(', ')}` };
   return { path, message };
@@ -138,7 +138,7 @@ function isSelfContained(schema: unknown): boolean {
   return !/"\$(?:ref|dynamicRef|recursiveRef)":/.test(JSON.stringify(schema) ?? '');
 }
 
-/** What only the service sets is required of its answers, not of requests (OpenAPI 3.0.3 section 4.7.24.2). */
+/** A required `readOnly` property is required only in responses (OpenAPI 3.0.3 section 4.7.24.2). */
 function dropReadOnly(schema: Record<string, unknown>): void {
   const { required, properties } = schema;
   if (!Array.isArray(required) || !isMapping(properties)) return;
@@ -149,8 +149,8 @@ function dropReadOnly(schema: Record<string, unknown>): void {
 }
 
 /**
- * The dialect of OpenAPI 3.0 as the later drafts write it: `exclusiveMinimum: true` beside a `minimum` is an
- * exclusive minimum, and a `nullable` without a `type` says nothing (OpenAPI 3.0.3 section 4.7.24).
+ * Converts the dialect of OpenAPI 3.0 to the current draft: `exclusiveMinimum: true` with a `minimum` becomes an exclusive
+ * minimum, and a `nullable` without a `type` is dropped (OpenAPI 3.0.3 section 4.7.24).
  */
 function modernise(schema: Record<string, unknown>): void {
   for (const [exclusive, bound] of BOUNDS) {

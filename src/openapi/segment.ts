@@ -1,7 +1,7 @@
-/** Characters that mean something in an expression. */
+/** Characters with a special meaning in a regular expression. */
 const SPECIAL = /[\\^$.*+?()[\]{}|]/g;
 
-/** `report-{id}.{format}` in literals and parameters by turns: `['report-', '{id}', '.', '{format}', '']`. */
+/** Splits `report-{id}.{format}` into alternating literals and parameters: `['report-', '{id}', '.', '{format}', '']`. */
 export function segmentParts(segment: string): readonly string[] {
   return segment.split(/(\{[^{}]*\})/);
 }
@@ -16,11 +16,10 @@ export function escapeExpression(literal: string): string {
 }
 
 /**
- * The expression, without a group around it, of a parameter that shares its segment with other text. A parameter ends where
- * the literal behind it first occurs: an expression that may also end later takes time that grows with a power of the
- * segment's length.
+ * The regular expression, without a group, for a parameter that shares its segment with other text. The parameter ends at the
+ * first occurrence of the literal after it. If it could also end later, matching would take polynomial time.
  *
- * @param behind the parts of the segment after the parameter
+ * @param behind the parts of the segment that follow the parameter
  */
 export function parameterExpression(behind: readonly string[]): string {
   const [literal = ''] = behind;

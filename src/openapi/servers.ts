@@ -2,13 +2,12 @@ import type { Problem } from '../config/problem.ts';
 import { isMapping } from '../config/reader/schema-node.ts';
 import { child, type Node, problemAt } from './documents.ts';
 
-/** Base paths that one set of servers may stand for: a variable with many values must not multiply without end. */
+/** Maximum number of base paths of a server, because variables with many values multiply. */
 const MAX_BASE_PATHS = 20;
 
 /**
- * The paths that the addresses of a `servers` list end in, each once, without a slash at their end; undefined where
- * there is no such list. Host names do not matter: the gateway stands in front of all of them. A variable counts
- * with its default and every value of its `enum`.
+ * The distinct paths of the URLs in a `servers` list, without a trailing slash; undefined if there is no list. Host names are
+ * ignored, because the gateway is in front of all servers. A variable takes its default and every value of its `enum`.
  */
 export function readBasePaths(owner: Node, problems: Problem[]): readonly string[] | undefined {
   const servers = child(owner, 'servers');
@@ -29,11 +28,11 @@ function pathsOf(server: Node, problems: Problem[]): readonly string[] {
   if (addresses.length === 0) problems.push(problemAt(url, 'has a variable without a default'));
   // Relative addresses are relative to where the document is served (OpenAPI 3.1 section 4.8.5).
   const valid = addresses.filter((address) => URL.canParse(address, 'http://localhost/'));
-  if (valid.length < addresses.length) problems.push(problemAt(url, `"${url.value}" is no address`));
+  if (valid.length < addresses.length) problems.push(problemAt(url, `"${url.value}" is not a valid URL`));
   return valid.map((address) => new URL(address, 'http://localhost/').pathname.replace(/\/+$/, ''));
 }
 
-/** The address once for every combination of its variables' values. */
+/** The URL for every combination of the values of its variables. */
 function expanded(address: string, variables: Node): readonly string[] {
   const name = /\{([^{}]+)\}/.exec(address)?.[1];
   if (name === undefined) return [address];

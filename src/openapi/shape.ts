@@ -2,7 +2,7 @@ import { isMapping } from '../config/reader/schema-node.ts';
 import type { Shape } from '../validation/texts.ts';
 import { child, type Documents, type Node } from './documents.ts';
 
-/** Schemas that hold themselves end here: no parameter is nested deeper. */
+/** Depth limit for recursive schemas. Real parameters are not nested deeper. */
 const MAX_DEPTH = 8;
 
 interface GrowingShape {
@@ -12,7 +12,7 @@ interface GrowingShape {
   isOpen: boolean;
 }
 
-/** What the texts of a parameter may stand for by its schema; the branches of `anyOf` and its like count together. */
+/** The types, items and properties that a schema allows. Branches of `allOf`, `anyOf` and `oneOf` are merged. */
 export function readShape(documents: Documents, schema: Node): Shape {
   const shape = emptyShape();
   grow(shape, documents, schema, MAX_DEPTH);
@@ -29,8 +29,8 @@ function grow(shape: GrowingShape, documents: Documents, at: Node, depth: number
   for (const type of typesOf(node.value)) shape.types.add(type);
   growItems(shape, documents, child(node, 'items'), depth);
   growProperties(shape, documents, node, depth);
-  for (const word of ['allOf', 'anyOf', 'oneOf']) {
-    const branches = child(node, word);
+  for (const keyword of ['allOf', 'anyOf', 'oneOf']) {
+    const branches = child(node, keyword);
     if (!Array.isArray(branches.value)) continue;
     for (const index of branches.value.keys())
       grow(shape, documents, child(branches, String(index)), depth - 1);
@@ -49,7 +49,7 @@ function growItems(shape: GrowingShape, documents: Documents, items: Node, depth
 function growProperties(shape: GrowingShape, documents: Documents, node: Node, depth: number): void {
   const properties = child(node, 'properties');
   if (!isMapping(properties.value)) return;
-  // Without a word on it the declared properties are all: a filter works "only as declared" (contract section 4.1).
+  // Without `additionalProperties`, only declared properties are allowed: filters work "only as declared" (contract section 4.1).
   const others = isMapping(node.value) ? node.value.additionalProperties : undefined;
   const opens = others !== undefined && others !== false;
   shape.isOpen = opens || (shape.isOpen && shape.properties.size > 0);

@@ -3,26 +3,26 @@ import type { FieldErrors } from '../domain/field-errors.ts';
 import { readJson } from './json-text.ts';
 import { addIssues, type Check, TOO_COMPLEX } from './parameter-value.ts';
 
-/** What a request body must satisfy. */
+/** The rules for a request body. */
 export interface BodyRules {
   readonly isRequired: boolean;
-  /** By media type in lower case, ranges such as `application/*` included; undefined for one that is not JSON. */
+  /** By media type in lower case, including ranges such as `application/*`. Undefined for types other than JSON. */
   readonly byMediaType: ReadonlyMap<string, JsonRule | undefined>;
-  /** The most that is read of a body before it is judged. */
+  /** Maximum size of a body that is validated. */
   readonly maxBytes: number;
 }
 
 interface JsonRule {
-  /** Tells the first issue. */
+  /** Reports the first issue. */
   readonly check: Check;
-  /** Tells all issues; a large body full of them would keep the gateway busy for long. */
+  /** Reports all issues. Used only for small bodies, because collecting many issues takes long. */
   readonly checkAll: Check;
 }
 
-/** Bodies up to this size get all their issues told; larger ones the first. */
+/** Maximum size of a body for which all issues are reported. For larger bodies only the first issue is. */
 const ALL_ISSUES_BYTES = 16 * 1024;
 
-/** How the body is to be treated, judged by its header fields alone. */
+/** How to handle the body, based on the request headers. */
 export type BodyPlan =
   | { readonly kind: 'stream' | 'refused' | 'too-large' }
   | { readonly kind: 'read'; readonly rule: JsonRule };
@@ -42,7 +42,7 @@ export function planBody(rules: BodyRules, headers: IncomingHttpHeaders, errors:
   const rule = rules.byMediaType.get(declared);
   if (rule === undefined) return { kind: 'stream' };
   if (!isUtf8(headers['content-type'] ?? '')) {
-    errors.add('Content-Type', 'must name no other charset than UTF-8');
+    errors.add('Content-Type', 'must not name a charset other than UTF-8');
     return { kind: 'refused' };
   }
   const coding = headers['content-encoding'];
@@ -55,16 +55,15 @@ export function planBody(rules: BodyRules, headers: IncomingHttpHeaders, errors:
 }
 
 /**
- * Whether all charsets that a JSON media type names are UTF-8, in which the body is judged: JSON has no other (RFC 8259
- * section 8.1). Readers differ on what is not written as RFC 9110 wants it, and some look for `charset` anywhere, so all else
- * that has the word counts as another charset.
+ * Whether every charset in the content type is UTF-8, the only encoding of JSON (RFC 8259 section 8.1). Any other parameter
+ * that contains `charset` counts as a different charset, because parsers differ in how they read malformed parameters.
  */
 function isUtf8(contentType: string): boolean {
   const charsets = contentType.split(';').filter((part, index) => index > 0 && /charset/i.test(part));
   return charsets.every((parameter) => /^[ \t]*charset=(?:utf-?8|"utf-?8")[ \t]*$/i.test(parameter));
 }
 
-/** Finds everything that is wrong with a JSON body. */
+/** Validates a JSON body. */
 export function checkBody(rule: JsonRule, body: Buffer, errors: FieldErrors): void {
   const read = readJson(body);
   if ('problem' in read) {
@@ -87,7 +86,7 @@ function hasBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) > 0);
 }
 
-/** The names under which a document may have declared a media type, the most exact first. */
+/** The keys under which a document may declare a media type, most specific first. */
 function mediaTypesFor(mediaType: string): readonly string[] {
   return [mediaType, `${mediaType.split('/', 1)[0]}/*`, '*/*'];
 }

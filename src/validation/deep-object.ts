@@ -5,12 +5,12 @@ type Step = string | typeof NEXT_ITEM;
 
 const NEXT_ITEM = Symbol('next item');
 
-/** Deeper than any real API nests what it takes in a query. */
+/** Depth limit. Real query parameters are not nested deeper. */
 const MAX_DEPTH = 8;
 
 /**
- * The steps that `filter[status][eq]` takes into the object `filter`; `ids[]` and `ids[0]` are items where the
- * schema has a list. Undefined where brackets do not pair or where the schema has no such property.
+ * The steps of `filter[status][eq]` into the object `filter`. `ids[]` and `ids[0]` are list items if the schema has a list.
+ * Undefined if brackets are not balanced or the schema does not have the property.
  */
 export function deepPath(name: string, shape: Shape): readonly Step[] | undefined {
   const brackets = name.slice(name.indexOf('['));
@@ -32,21 +32,21 @@ export function deepPath(name: string, shape: Shape): readonly Step[] | undefine
   return steps;
 }
 
-/** Puts a value where the steps lead. @returns false where something stands already that it does not fit beside */
+/** Inserts a value at the given steps. @returns false if it conflicts with a value that is already there */
 export function insertDeep(tree: RawValue, steps: readonly Step[], value: string): boolean {
   const [step, ...rest] = steps;
   if (step === undefined || typeof tree === 'string') return false;
   if (step === NEXT_ITEM) return insertItem(tree, rest, value);
   if (Array.isArray(tree)) return false;
-  const held = tree[step];
+  const existing = tree[step];
   if (rest.length === 0) {
-    if (held !== undefined) return false;
+    if (existing !== undefined) return false;
     tree[step] = value;
     return true;
   }
-  const under = held ?? container(rest);
-  tree[step] = under;
-  return insertDeep(under, rest, value);
+  const next = existing ?? container(rest);
+  tree[step] = next;
+  return insertDeep(next, rest, value);
 }
 
 function insertItem(
@@ -64,7 +64,7 @@ function insertItem(
   return insertDeep(item, rest, value);
 }
 
-/** What the next of these steps goes into: a list for an item, else an object without inherited names. */
+/** An empty container for the next step: a list for an item, otherwise an object without a prototype. */
 export function container(steps: readonly Step[]): RawValue {
   return steps[0] === NEXT_ITEM ? [] : Object.create(null);
 }

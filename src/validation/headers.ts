@@ -11,8 +11,8 @@ export interface HeaderRule extends ValueRule {
 }
 
 /**
- * Finds the declared header fields that are missing, have a wrong value, or are sent under a name that an upstream could
- * read as theirs, such as `X_Mode` for `X-Mode`. Other fields are ignored.
+ * Reports declared header fields that are missing, invalid, or sent under a name that an upstream could mistake for theirs,
+ * such as `X_Mode` for `X-Mode`. Other fields are ignored.
  */
 export function checkHeaders(
   rules: readonly HeaderRule[],
@@ -31,7 +31,7 @@ export function checkHeaders(
   }
 }
 
-/** Refuses a field that was not validated in place of, or beside, one that was. */
+/** Reports fields whose names an upstream could mistake for a declared field. They would bypass validation. */
 function checkNames(rules: readonly HeaderRule[], headers: IncomingHttpHeaders, errors: FieldErrors): void {
   for (const name in headers) {
     if (/^[a-z0-9-]+$/.test(name)) continue;

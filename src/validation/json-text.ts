@@ -1,4 +1,4 @@
-/** A JSON text that every parser reads alike. */
+/** The value of a JSON text, or a problem. */
 type Read = { readonly value: unknown } | { readonly problem: string };
 
 const QUOTE = 0x22;
@@ -6,8 +6,8 @@ const BACKSLASH = 0x5c;
 const COLON = 0x3a;
 
 /**
- * The value of a JSON text in UTF-8 (RFC 8259), or what is wrong with it. A text with an object that has a name twice is
- * refused: parsers differ in which of the two they take (section 4), so another value could be used than was validated.
+ * Parses a JSON text in UTF-8 (RFC 8259). An object with duplicate names is a problem, because parsers differ in which
+ * value they use (section 4), so the upstream could use one that was not validated.
  */
 export function readJson(bytes: Buffer): Read {
   let text: string;
@@ -23,7 +23,7 @@ export function readJson(bytes: Buffer): Read {
     : { problem: 'has an object with the same name twice' };
 }
 
-/** How many names of object members a valid JSON text has: its strings before a colon. */
+/** Counts the names of object members in a valid JSON text: the strings followed by a colon. */
 function countNames(text: string): number {
   let names = 0;
   let start = text.indexOf('"');
@@ -38,7 +38,7 @@ function countNames(text: string): number {
   return names;
 }
 
-/** How many properties all objects of a value have. It keeps a list of its own: a deep value would overflow the stack. */
+/** Counts the properties of all objects in a value. Not recursive, because a deep value would overflow the stack. */
 function countProperties(value: unknown): number {
   let properties = 0;
   const waiting: unknown[] = [value];

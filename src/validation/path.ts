@@ -1,16 +1,16 @@
 import type { FieldErrors } from '../domain/field-errors.ts';
 import { checkValue, type ValueRule } from './parameter-value.ts';
 
-/** A parameter of the path and where its text stands. */
+/** A path parameter and its position. */
 export interface PathRule extends ValueRule {
-  /** Which segment of the path holds it, from 0. */
+  /** Index of the segment that contains it, from 0. */
   readonly segment: number;
-  /** Its first group is the parameter, where the segment holds more than it. */
+  /** If the segment has other text, a regular expression whose first group is the parameter. */
   readonly within: RegExp | undefined;
   readonly isList: boolean;
 }
 
-/** Finds the parameters of a canonical path that have a wrong value. */
+/** Reports the invalid parameters of a canonical path. */
 export function checkPath(rules: readonly PathRule[], path: string, errors: FieldErrors): void {
   if (rules.length === 0) return;
   const segments = path.split('/');
@@ -21,7 +21,7 @@ export function checkPath(rules: readonly PathRule[], path: string, errors: Fiel
   }
 }
 
-/** Canonical paths have no malformed escapes; what is no UTF-8 is judged as it stands. */
+/** Canonical paths have no malformed escapes. Escapes that are not UTF-8 are validated undecoded. */
 function decoded(segment: string): string {
   if (!segment.includes('%')) return segment;
   try {

@@ -2,16 +2,16 @@
 export interface QueryPair {
   readonly name: string;
   readonly value: string;
-  /** What keeps this pair from being read in one way only. */
+  /** Why parsers could interpret this pair differently. */
   readonly problem?: string;
 }
 
-/** Octets that a query may hold as they are (RFC 3986 section 3.4), and those that every client sends anyway. */
+/** Characters allowed unencoded in a query (RFC 3986 section 3.4), and others that clients commonly send. */
 const VISIBLE_ASCII = /^[\x21-\x7e]*$/;
 
 /**
- * The pairs of a query in their order, read as `application/x-www-form-urlencoded`: a plus sign is a space, brackets
- * mean the same encoded or not, a name without `=` has the empty value, and empty pairs are none.
+ * The pairs of a query in order, parsed as `application/x-www-form-urlencoded`. A plus sign is a space, brackets may be
+ * percent-encoded, a name without `=` has an empty value, and empty pairs are skipped.
  *
  * @param search with its leading `?`
  */

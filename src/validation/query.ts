@@ -6,8 +6,8 @@ import { type QueryPair, readQuery } from './query-text.ts';
 import type { RawValue } from './texts.ts';
 
 /**
- * How the text of a parameter is to be read: `single` value, `repeated` parameter, list with a `separator`, `deep`
- * object with brackets, or JSON text.
+ * How to parse a parameter: a `single` value, a `repeated` parameter, a list with a `separator`, a `deep` object with
+ * brackets, or JSON text.
  */
 export type QueryForm =
   | { readonly kind: 'single' | 'repeated' | 'deep' | 'json' }
@@ -18,18 +18,18 @@ export interface QueryRule extends ValueRule {
   readonly isRequired: boolean;
 }
 
-/** The parameters that an operation takes in its query. */
+/** The rules for the query of an operation. */
 export interface QueryRules {
   readonly byName: ReadonlyMap<string, QueryRule>;
   readonly required: readonly QueryRule[];
-  /** Whether parameters that are not declared are let through, because the document declares "any others". */
+  /** Whether undeclared parameters are allowed. */
   readonly isOpen: boolean;
 }
 
-/** Names that clients of other APIs try; the contract refuses them by name (section 4.1 rule 1). */
+/** Names used by other APIs, which the contract rejects explicitly (section 4.1 rule 1). */
 const OTHER_PAGE_SIZES = new Set(['pageSize', 'limit']);
 
-/** Finds every parameter of a query that is unknown, doubled, missing or of a wrong value (contract section 4.1). */
+/** Reports every unknown, duplicate, missing or invalid query parameter (contract section 4.1). */
 export function checkQuery(rules: QueryRules, search: string, errors: FieldErrors): void {
   if (search.length <= 1 && rules.required.length === 0) return;
   const given = new Map<QueryRule, RawValue>();
@@ -37,7 +37,7 @@ export function checkQuery(rules: QueryRules, search: string, errors: FieldError
   for (const rule of rules.required) {
     if (!given.has(rule)) errors.add(rule.name, 'is missing');
   }
-  for (const [rule, tree] of given) judge(rule, tree, errors);
+  for (const [rule, tree] of given) check(rule, tree, errors);
 }
 
 function take(
@@ -79,7 +79,7 @@ function gather(
     if (Array.isArray(before)) before.push(value);
     else given.set(rule, [value]);
   } else if (before !== undefined) {
-    // Readers differ in which of the two they take: what was validated might not be what is served.
+    // Parsers differ in which value they use, so the upstream could use one that was not validated.
     errors.add(name, 'is given more than once');
   } else {
     given.set(rule, rule.form.kind === 'separated' ? value.split(rule.form.separator) : value);
@@ -103,7 +103,7 @@ function gatherDeep(
   else errors.add(name, 'is given more than once');
 }
 
-function judge(rule: QueryRule, tree: RawValue, errors: FieldErrors): void {
+function check(rule: QueryRule, tree: RawValue, errors: FieldErrors): void {
   if (rule.form.kind !== 'json') {
     checkValue(rule, tree, errors);
     return;

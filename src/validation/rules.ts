@@ -3,11 +3,11 @@ import type { HeaderRule } from './headers.ts';
 import type { PathRule } from './path.ts';
 import type { QueryRules } from './query.ts';
 
-/** Everything that a request for one operation must satisfy, compiled once. */
+/** The compiled rules for the requests of one operation. */
 export interface RequestRules {
   readonly query: QueryRules;
   readonly path: readonly PathRule[];
   readonly headers: readonly HeaderRule[];
-  /** Undefined where the body is streamed unseen. */
+  /** Undefined if the body is streamed without validation. */
   readonly body: BodyRules | undefined;
 }

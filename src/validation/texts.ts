@@ -1,26 +1,26 @@
-/** Values as a URL or a header spells them: text, lists of text, and what brackets in names make of them. */
+/** An unparsed value from a URL or header: text, a list, or an object made from names with brackets. */
 export type RawValue = string | RawValue[] | { [key: string]: RawValue };
 
-/** What a schema lets a value be, as far as it takes to read a value from its text. */
+/** The parts of a schema that are needed to parse a value from text. */
 export interface Shape {
-  /** JSON Schema's names of types; empty where anything may stand. */
+  /** JSON Schema types; empty if any type is allowed. */
   readonly types: ReadonlySet<string>;
-  /** Of a list's items; undefined where it holds no lists. */
+  /** Shape of the list items; undefined if no list is allowed. */
   readonly items: Shape | undefined;
   readonly properties: ReadonlyMap<string, Shape>;
-  /** Whether there may be properties besides those. */
+  /** Whether other properties are allowed. */
   readonly isOpen: boolean;
 }
 
-/** RFC 8259 section 6, so that `+5`, `0x10`, `1_000`, `007` and other digits than 0 to 9 are no numbers. */
+/** A number as in RFC 8259 section 6. Rejects `+5`, `0x10`, `1_000`, `007` and digits other than 0 to 9. */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-/** An integer without `.0` or an exponent: other readers take the `1` of `1e2` for the whole of it. */
+/** An integer without `.0` or an exponent, because other parsers may read `1e2` as 1. */
 const INTEGER = /^-?(?:0|[1-9]\d*)$/;
 
 /**
- * The value that a text stands for. A text that is no value of its types stays a text, for the schema to refuse.
+ * Parses a value from text. A text that does not match the types of the shape stays text, and the schema then rejects it.
  *
- * @param prefersText whether what may be text or something else is text
+ * @param prefersText whether to keep a value as text if the schema allows text
  */
 export function readValue(tree: RawValue, shape: Shape | undefined, prefersText: boolean): unknown {
   if (shape === undefined) return tree;

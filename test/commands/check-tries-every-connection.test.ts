@@ -202,7 +202,7 @@ describe('providers', () => {
   it('keys that are no keys', async () => {
     const { url } = await issuer();
     const result = await connect(jwtSettings({ jwksUrl: `${url}/introspect` }));
-    expect(linesOf(result)[2]).toBe(`keys ${url}/introspect: failed: answered no key set`);
+    expect(linesOf(result)[2]).toBe(`keys ${url}/introspect: failed: the answer is not a key set`);
   });
 
   it('a directory that refuses the token of the gateway', async () => {

@@ -56,7 +56,7 @@ it('every alert has its section in the guide for operators', () => {
 async function shownWhereTheyApply(): Promise<string> {
   const metrics = createMetrics();
   metrics.keysFetched(0);
-  metrics.revocationsHeard(true);
+  metrics.revocationsSubscribed(true);
   return metrics.text();
 }
 

@@ -1,6 +1,6 @@
 import type { Histogram, MetricObjectWithValues, MetricValueWithName, Registry } from 'prom-client';
 
-/** Histogram buckets in seconds; from a charge answered from memory to a request near its time-out. */
+/** Histogram buckets in seconds, from a charge answered from memory to a request close to its timeout. */
 export const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export interface HistogramOptions {
@@ -11,16 +11,16 @@ export interface HistogramOptions {
 }
 
 /**
- * A histogram without labels that takes a value in a few nanoseconds: plain numbers, put into Prometheus's form when
- * a scrape asks. prom-client's own builds a closure, an object and a hash for each value, which at three values a
- * request was a tenth of the gateway's time.
+ * A histogram without labels that records a value in a few nanoseconds. It keeps plain numbers and converts them to the
+ * Prometheus format on a scrape. prom-client's histogram allocates a closure, an object and a hash for each value, which
+ * took a tenth of the gateway's CPU time at three values per request.
  */
 export class PlainHistogram {
   readonly name: string;
   readonly type = 'histogram';
   readonly #help: string;
   readonly #bounds: readonly number[];
-  /** One for each bound, and one for what is above them all. */
+  /** One count for each bound, and one for values above all bounds. */
   readonly #counts: Float64Array;
   #sum = 0;
 
@@ -29,7 +29,7 @@ export class PlainHistogram {
     this.#help = help;
     this.#bounds = buckets;
     this.#counts = new Float64Array(buckets.length + 1);
-    // A registry asks of a metric no more than its name and `get`.
+    // The registry uses only the name and `get` of a metric.
     registry.registerMetric(this as unknown as Histogram);
   }
 
@@ -50,7 +50,7 @@ export class PlainHistogram {
     }
     values.push(this.#value('_sum', this.#sum), this.#value('_count', count));
     const { name, type } = this;
-    // prom-client's types have the enumeration, its code the words.
+    // prom-client's types use an enum, but its code uses strings.
     const described = { name, help: this.#help, type, values, aggregator: 'sum' };
     return described as unknown as MetricObjectWithValues<MetricValueWithName<'le'>>;
   }

@@ -2,45 +2,45 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { IdentityObserver } from '../../identity/observer.ts';
 import { Tally } from './tally.ts';
 
-/** Seconds; from a provider next door to one at its time-out. */
+/** Histogram buckets in seconds, from a provider on the same network to one at its timeout. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** What becomes of tokens, and of those who vouch for them. */
+/** Metrics of token verification and of the identity providers. */
 export function identityMetrics(registry: Registry): IdentityObserver {
   const registers = [registry];
   const providers = new Histogram({
     name: 'weir_identity_provider_duration_seconds',
-    help: 'Time that a provider of keys, introspection or Accounts took, by outcome.',
+    help: 'Duration of calls to identity providers, by provider and outcome.',
     labelNames: ['provider', 'outcome'],
     buckets: SECONDS,
     registers,
   });
   const revocations = new Counter({
     name: 'weir_revocations_total',
-    help: 'Revocations put in force.',
+    help: 'Revocations applied.',
     registers,
   });
   return {
     identified: identifications(registry),
-    providerAsked(provider, outcome, durationMs) {
+    providerCalled(provider, outcome, durationMs) {
       providers.observe({ provider, outcome }, durationMs / 1000);
     },
     keysFetched: keysAge(registry),
     revoked: () => revocations.inc(),
-    revocationsHeard: hearing(registry),
+    revocationsSubscribed: subscription(registry),
   };
 }
 
 function identifications(registry: Registry): IdentityObserver['identified'] {
   const tally = new Tally(registry, {
     name: 'weir_identifications_total',
-    help: 'Tokens looked at, by how they are proven, outcome, and whether a look-up in memory was enough.',
+    help: 'Tokens checked, by identity source, outcome, and whether the result was cached.',
     labelNames: ['source', 'outcome', 'cached'],
   });
   return (source, outcome, cached) => tally.add(1, source, outcome, cached ? 'true' : 'false');
 }
 
-/** Shown from the first fetch on: a gateway that needs no keys has none that could be old. */
+/** The gauge is registered at the first fetch, because a gateway that fetches no keys has no age to report. */
 function keysAge(registry: Registry): IdentityObserver['keysFetched'] {
   let fetchedAtMs = 0;
   let isShown = false;
@@ -50,7 +50,7 @@ function keysAge(registry: Registry): IdentityObserver['keysFetched'] {
     isShown = true;
     new Gauge({
       name: 'weir_jwks_age_seconds',
-      help: "Time since the issuer's keys in use were fetched.",
+      help: "Time since the issuer's keys were fetched.",
       registers: [registry],
       collect() {
         this.set((Date.now() - fetchedAtMs) / 1000);
@@ -59,15 +59,15 @@ function keysAge(registry: Registry): IdentityObserver['keysFetched'] {
   };
 }
 
-/** Shown where replicas hear of revocations at all: with a store that they share. */
-function hearing(registry: Registry): IdentityObserver['revocationsHeard'] {
+/** The gauge is registered only with a shared store, through which revocations reach the replicas. */
+function subscription(registry: Registry): IdentityObserver['revocationsSubscribed'] {
   let gauge: Gauge | undefined;
-  return (isHeard) => {
+  return (isSubscribed) => {
     gauge ??= new Gauge({
       name: 'weir_revocations_heard',
-      help: '1 while revocations reach this replica.',
+      help: '1 while this replica receives revocations from Redis, otherwise 0.',
       registers: [registry],
     });
-    gauge.set(Number(isHeard));
+    gauge.set(Number(isSubscribed));
   };
 }

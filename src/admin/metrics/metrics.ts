@@ -10,14 +10,14 @@ import { reloadMetrics } from './reload.ts';
 import { requestMetrics } from './requests.ts';
 import { storeMetrics } from './store.ts';
 
-/** Everything that `/metrics` shows. No label ever holds an account, a token or a path. */
+/** All metrics. Labels never contain an Account, a token or a path. */
 export interface Metrics
   extends GatewayObserver,
     StoreObserver,
     IdentityObserver,
     ReloadObserver,
     KubernetesObserver {
-  /** The Prometheus text format. */
+  /** All metrics in the Prometheus text format. */
   text(): Promise<string>;
   readonly contentType: string;
 }

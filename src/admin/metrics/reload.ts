@@ -1,19 +1,19 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { ReloadedFile, ReloadObserver } from '../../config/watch.ts';
 
-/** Whether the files in force are the newest ones. */
+/** Metrics of configuration reloads. */
 export function reloadMetrics(registry: Registry): ReloadObserver {
   const registers = [registry];
   const reloads = new Counter({
     name: 'weir_reloads_total',
-    help: 'Changes of a file that were taken (success) or refused (failure) while running.',
+    help: 'Reloads of changed files, by file and outcome.',
     labelNames: ['file', 'outcome'],
     registers,
   });
   const gauge = (file: ReloadedFile) => {
     const one = new Gauge({
       name: `weir_${file}_last_reload_successful`,
-      help: `1 when the ${file} in force are the newest; 0 when a newer version was refused.`,
+      help: `1 if the last reload of the ${file} succeeded, 0 if it was refused and the previous version is in force.`,
       registers,
     });
     one.set(1);
@@ -26,7 +26,7 @@ export function reloadMetrics(registry: Registry): ReloadObserver {
   };
   const limitsInfo = new Gauge({
     name: 'weir_limits_info',
-    help: 'Always 1; `version` is the same at every replica that has the same limits and overrides in force.',
+    help: 'Always 1. Replicas with the same limits and overrides have the same `version`.',
     labelNames: ['version'],
     registers,
   });

@@ -7,18 +7,18 @@ import { isDegraded } from '../../gateway/respond.ts';
 import { PlainHistogram, SECONDS } from './histogram.ts';
 import { Tally } from './tally.ts';
 
-/** What became of requests, and how long it took. */
+/** Metrics of requests: outcomes, points and durations. */
 export function requestMetrics(registry: Registry): GatewayObserver {
   const countCharge = chargeCounters(registry);
   const observeTimes = timeHistograms(registry);
   const requests = new Tally(registry, {
     name: 'weir_requests_total',
-    help: 'Requests by kind of operation, bucket (of a 429: the one that refused) and outcome.',
+    help: 'Requests, by kind of operation, bucket (for a 429, the one that refused it) and outcome.',
     labelNames: ['kind', 'bucket', 'outcome'],
   });
   const unlisted = new Counter({
     name: 'weir_unlisted_operations_total',
-    help: 'Requests that no operation of the OpenAPI document matches, by method.',
+    help: 'Requests that match no listed operation, by method.',
     labelNames: ['method'],
     registers: [registry],
   });
@@ -37,24 +37,24 @@ function chargeCounters(registry: Registry): (context: RequestContext, kind: Ope
   const registers = [registry];
   const points = new Tally(registry, {
     name: 'weir_points_charged_total',
-    help: 'Points charged to Accounts and Persons; what is also charged to an Organization counts once.',
+    help: 'Points charged to Accounts and Persons. Points that are also charged to an Organization are counted once.',
     labelNames: ['kind'],
   });
   const degraded = new Counter({
     name: 'weir_degraded_total',
-    help: 'Requests served although they could not be counted, by reason.',
+    help: 'Requests served without being counted, by reason.',
     labelNames: ['reason'],
     registers,
   });
   const shadowDenied = new Counter({
     name: 'weir_shadow_denied_total',
-    help: 'Requests admitted that a limit tried out as a shadow would have refused, by its bucket.',
+    help: 'Admitted requests that a shadow limit would have refused, by bucket.',
     labelNames: ['bucket'],
     registers,
   });
   const nearLimit = new Counter({
     name: 'weir_near_limit_total',
-    help: 'Requests admitted that left less than a tenth of the limit in their bucket.',
+    help: 'Admitted requests that left less than a tenth of the limit in their bucket, by bucket.',
     labelNames: ['bucket'],
     registers,
   });
@@ -84,7 +84,7 @@ function timeHistograms(registry: Registry): (context: RequestContext, totalMs: 
   };
 }
 
-/** The bucket that a 429 names, else the first that the request was charged to. */
+/** The bucket that refused the request, otherwise the first bucket that the request was charged to. */
 function bucketOf({ operation, charged }: RequestContext): string {
   if (operation === undefined || charged === undefined) return 'none';
   if (charged.outcome === 'denied') return charged.bucket;

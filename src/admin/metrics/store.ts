@@ -5,7 +5,7 @@ import { Tally } from './tally.ts';
 
 const BREAKER_STATES = { closed: 0, 'half-open': 1, open: 2 };
 
-/** How the store does. */
+/** Metrics of the store. */
 export function storeMetrics(registry: Registry): StoreObserver {
   const registers = [registry];
   const remembered = new Tally(registry, {
@@ -21,12 +21,12 @@ export function storeMetrics(registry: Registry): StoreObserver {
   });
   const duration = new PlainHistogram(registry, {
     name: 'weir_store_call_duration_seconds',
-    help: 'Time that a call to the store took, of those answered in time.',
+    help: 'Duration of calls to the store that were answered before the deadline.',
     buckets: SECONDS,
   });
   const decisions = new PlainHistogram(registry, {
     name: 'weir_store_call_decisions',
-    help: 'Decisions that shared a call to the store.',
+    help: 'Decisions per call to the store.',
     buckets: [1, 2, 4, 8, 16, 32, 64],
   });
   const breaker = new Gauge({
@@ -37,7 +37,7 @@ export function storeMetrics(registry: Registry): StoreObserver {
   });
   const unsafe = new Gauge({
     name: 'weir_store_setting_unsafe',
-    help: 'Settings of Redis under which limits can be exceeded, as read at connecting: 1 unsafe, 0 safe.',
+    help: 'Redis settings that allow limits to be exceeded, read on connect: 1 unsafe, 0 safe.',
     labelNames: ['route', 'setting'],
     registers,
   });
@@ -54,7 +54,7 @@ export function storeMetrics(registry: Registry): StoreObserver {
   };
 }
 
-/** Points that escaped their limits, or may have been counted for nothing. */
+/** Metrics of points that were not counted, or that may have been counted for requests served uncounted. */
 function pointMetrics(
   registers: Registry[],
 ): Pick<StoreObserver, 'uncounted' | 'answeredLate' | 'unanswered'> {
@@ -62,16 +62,16 @@ function pointMetrics(
     new Counter({ name, help, labelNames, registers });
   const uncounted = counter(
     'weir_points_uncounted_total',
-    'Points of requests that were not counted, by reason.',
+    'Points of requests that could not be counted, by reason.',
     ['reason'],
   );
   const late = counter(
     'weir_points_late_total',
-    'Points that the store counted after their requests had gone on uncounted.',
+    'Points that the store counted only after the requests had been served uncounted.',
   );
   const unanswered = counter(
     'weir_points_unanswered_total',
-    'Points of requests that went on uncounted because the connection to the store ended before its answer: the store may have counted them.',
+    'Points of requests served uncounted because the connection to the store closed before its answer. The store may have counted them.',
   );
   return {
     uncounted: (reason, points) => uncounted.inc({ reason }, points),

@@ -3,7 +3,7 @@ import { Counter, type Registry } from 'prom-client';
 export interface TallyOptions {
   readonly name: string;
   readonly help: string;
-  /** Three at most. Their values must come from this code, never from a request: each combination is kept for good. */
+  /** At most three. Label values must never come from a request, because each combination is kept forever. */
   readonly labelNames: readonly string[];
 }
 
@@ -13,13 +13,13 @@ interface Entry {
 }
 
 /**
- * A counter that adds up plain numbers, and tells prom-client when a scrape asks: for what is counted at every
- * request, where prom-client's own would build and hash an object each time.
+ * A counter for events that occur on every request. It adds plain numbers and updates prom-client on a scrape, because
+ * prom-client's counter allocates and hashes an object for each increment.
  */
 export class Tally {
   readonly #labelNames: readonly string[];
   readonly #entries: Entry[] = [];
-  /** Entries by the values of their labels, one map inside the other. */
+  /** Entries by label values, in nested maps. */
   readonly #byValue = new Map<string, Map<string, Map<string, Entry>>>();
 
   constructor(registry: Registry, { name, help, labelNames }: TallyOptions) {
@@ -39,7 +39,7 @@ export class Tally {
     });
   }
 
-  /** The values are the labels', in the order of their names. */
+  /** Takes the label values in the order of `labelNames`. */
   add(count: number, first = '', second = '', third = ''): void {
     const entry = this.#byValue.get(first)?.get(second)?.get(third) ?? this.#open(first, second, third);
     entry.count += count;

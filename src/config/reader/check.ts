@@ -94,7 +94,8 @@ function unknownKey(
     return { path: [...path, key], message: `"${key}" has been renamed`, hint: `use "${renamed}"` };
   }
   const suggestion = nearest(key, known);
-  const hint = suggestion === undefined ? `known are ${known.join(', ')}` : `did you mean "${suggestion}"?`;
+  const hint =
+    suggestion === undefined ? `expected one of ${known.join(', ')}` : `did you mean "${suggestion}"?`;
   return { path: [...path, key], message: `unknown key "${maskUrl(key)}"`, hint };
 }
 

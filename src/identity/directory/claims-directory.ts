@@ -1,7 +1,7 @@
 import type { Account, Principal } from '../../domain/caller.ts';
 import type { Directory } from '../identity.ts';
 
-/** Knows of Accounts what each principal's own token says. Its issuer answers for all tokens saying the same. */
+/** Looks up Accounts in the claims of the principal's token. The issuer must put consistent claims in all tokens. */
 export class ClaimsDirectory implements Directory {
   find(account: string, { claimedAccounts }: Principal): Account | undefined {
     return claimedAccounts?.get(account);

@@ -4,7 +4,7 @@ import { type Loaded, LookupCache } from '../lookup-cache.ts';
 import { Provider, type Reporting } from '../provider.ts';
 
 export interface HttpDirectoryOptions extends Reporting {
-  /** `{account}` stands for the id. */
+  /** `{account}` is replaced by the id of the Account. */
   readonly url: string;
   readonly token?: string | undefined;
   readonly timeoutMs: number;
@@ -14,26 +14,26 @@ export interface HttpDirectoryOptions extends Reporting {
   readonly maxAccounts: number;
 }
 
-/** As an introspection provider's: see there. */
+/** Same values as in introspection.ts. */
 const BACKOFF = { tolerated: 2, firstMs: 250, longestMs: 5000 };
 
-type Asker = Pick<Principal, 'id'>;
+type Requester = Pick<Principal, 'id'>;
 
-/** What may stand in a path without becoming another one: no id is `.` or `..`, none holds a slash. */
+/** Ids that are safe as a path segment. `.` and `..` are excluded; a slash is percent-encoded. */
 const ID = /^(?!\.{1,2}$)[\x21-\x7e]{1,256}$/;
 
-/** Asks an endpoint about each Account: 200 with its Organization, or 404. */
+/** Looks up each Account at an HTTP endpoint, which answers 200 with the Organization, or 404. */
 export class HttpDirectory implements Directory {
   readonly #options: HttpDirectoryOptions;
   readonly #provider: Provider;
-  readonly #cache: LookupCache<Account, Asker>;
+  readonly #cache: LookupCache<Account, Requester>;
   readonly #init: RequestInit;
 
   constructor(options: HttpDirectoryOptions) {
     this.#options = options;
     this.#provider = new Provider({ ...options, name: 'directory', backoff: BACKOFF, statuses: [200, 404] });
     this.#cache = new LookupCache({
-      load: (asker: Asker, account) => this.#load(account, asker),
+      load: (requester: Requester, account) => this.#load(account, requester),
       maxKeys: options.maxAccounts,
     });
     const { token } = options;
@@ -45,14 +45,14 @@ export class HttpDirectory implements Directory {
     };
   }
 
-  find(account: string, asker: Asker): Lookup<Account> {
-    return ID.test(account) ? this.#cache.get(account, asker) : undefined;
+  find(account: string, requester: Requester): Lookup<Account> {
+    return ID.test(account) ? this.#cache.get(account, requester) : undefined;
   }
 
-  async #load(account: string, { id }: Asker): Promise<Loaded<Account>> {
+  async #load(account: string, { id }: Requester): Promise<Loaded<Account>> {
     const url = this.#options.url.replaceAll('{account}', () => encodeURIComponent(account));
-    const answer = await this.#provider.ask({ url, init: this.#init, asker: id }, (body) => {
-      if (!isAccount(body)) throw new Error('answered something that is no Account');
+    const answer = await this.#provider.call({ url, init: this.#init, requester: id }, (body) => {
+      if (!isAccount(body)) throw new Error('the answer is not an Account');
     });
     if (answer === 'unavailable') return 'unavailable';
     const { freshMs, refusedMs, outageMs } = this.#options;
@@ -72,7 +72,7 @@ interface AccountAnswer {
   readonly organizationLimit?: boolean;
 }
 
-/** Strict: an Organization that is misread is one whose limit is not kept. */
+/** Strict, because an Organization that is misread would escape its limit. */
 function isAccount(body: unknown): body is AccountAnswer {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return false;
   const { organization = null, organizationLimit = true } = body as Record<string, unknown>;

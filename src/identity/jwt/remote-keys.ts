@@ -12,27 +12,27 @@ import { Provider, type Reporting } from '../provider.ts';
 export interface RemoteKeysOptions extends Reporting {
   readonly url: string;
   readonly timeoutMs: number;
-  /** Least time between two fetches for tokens signed with an unknown key. */
+  /** Minimum time between two fetches for tokens that are signed with an unknown key. */
   readonly cooldownMs: number;
   /** A monotonic clock. */
   readonly nowMs?: () => number;
 }
 
-/** Thrown in place of a key while it is unknown whether the issuer has it. */
+/** Thrown if a key is unknown and the issuer's current keys could not be fetched. */
 export class KeysUnavailable extends Error {}
 
-/** Keys are refreshed in the background this often, so that a new key is known before tokens are signed with it. */
+/** Interval of the background refresh, so that a new key is fetched before tokens are signed with it. */
 const REFRESH_MS = 300_000;
 
-/** From the first failure: the last good keys stay in use, so there is no hurry. */
+/** Backs off after the first failure, because the last good keys stay in use meanwhile. */
 const BACKOFF = { tolerated: 0, firstMs: 500, longestMs: 15_000 };
 
 /**
- * An issuer's keys, fetched over HTTP. Tokens that arrive together share one fetch; unknown keys cause a fetch at most once per
- * cooldown; while the issuer is down, the last good keys stay in use. No token can name another address.
+ * An issuer's keys, fetched over HTTP. Concurrent tokens share one fetch. An unknown key triggers a fetch at most once per
+ * cooldown. While the issuer is down, the last good keys stay in use. A token cannot change the URL.
  *
- * jose's `createRemoteJWKSet` does not fit: the request that finds the keys stale waits for the refresh and fails with it,
- * and there is no back-off.
+ * jose's `createRemoteJWKSet` is not used, because a request that finds the keys stale waits for the refresh and fails with
+ * it, and because it has no backoff.
  */
 export class RemoteKeys {
   readonly #options: RemoteKeysOptions;
@@ -49,17 +49,17 @@ export class RemoteKeys {
     this.#provider = new Provider({ ...options, name: 'jwks', backoff: BACKOFF });
   }
 
-  /** Fetches the keys before the first token asks for them. */
+  /** Fetches the keys before the first token needs them. */
   async warmUp(): Promise<void> {
     await this.#fetch();
   }
 
-  /** The key of a token's header. Throws KeysUnavailable, or what jose throws where no key fits. */
+  /** The key for a token's header. Throws KeysUnavailable, or a jose error if no key matches. */
   async find(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<CryptoKey> {
     if (this.#keys === undefined) await this.#fetch();
     else if (this.#nowMs() - this.#fetchedMs > REFRESH_MS) void this.#fetch();
     const keys = this.#keys;
-    if (keys === undefined) throw new KeysUnavailable('the issuer has given no keys yet');
+    if (keys === undefined) throw new KeysUnavailable('the keys have not been fetched yet');
     try {
       return await keys(header, token);
     } catch (error) {
@@ -73,10 +73,10 @@ export class RemoteKeys {
     token: FlattenedJWSInput,
     error: errors.JWKSNoMatchingKey,
   ): Promise<CryptoKey> {
-    const isCool = this.#nowMs() - this.#triedMs >= this.#options.cooldownMs;
-    if (isCool || this.#fetching !== undefined) await this.#fetch();
-    // The key may be a new one that nobody could fetch: the client is not told that its token is bad.
-    if (this.#provider.isFailing) throw new KeysUnavailable('the issuer cannot be asked for new keys');
+    const isCooledDown = this.#nowMs() - this.#triedMs >= this.#options.cooldownMs;
+    if (isCooledDown || this.#fetching !== undefined) await this.#fetch();
+    // The key may be new. Do not report the token as invalid while the current keys cannot be fetched.
+    if (this.#provider.isFailing) throw new KeysUnavailable('the keys cannot be fetched');
     if (this.#keys === undefined) throw error;
     return await this.#keys(header, token);
   }
@@ -90,10 +90,10 @@ export class RemoteKeys {
 
   async #fetchNow(): Promise<void> {
     const init = { headers: { Accept: 'application/jwk-set+json, application/json' } };
-    const answer = await this.#provider.ask(
-      { url: this.#options.url, init, asker: 'the gateway' },
+    const answer = await this.#provider.call(
+      { url: this.#options.url, init, requester: 'the gateway' },
       (body) => {
-        if (!isKeySet(body)) throw new Error('answered no key set');
+        if (!isKeySet(body)) throw new Error('the answer is not a key set');
       },
     );
     this.#triedMs = this.#nowMs();
@@ -104,7 +104,7 @@ export class RemoteKeys {
   }
 }
 
-/** An empty set is a mistake of the issuer's, not a reason to lock everybody out. */
+/** An empty set counts as a failure of the issuer, so that it does not lock out all callers. */
 function isKeySet(body: unknown): body is JSONWebKeySet {
   const { keys } = (body ?? {}) as { keys?: unknown };
   return Array.isArray(keys) && keys.length > 0 && keys.every((key) => typeof key?.kty === 'string');

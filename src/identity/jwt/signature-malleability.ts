@@ -1,9 +1,9 @@
 /**
- * Whether a token can be written in another way that proves the same. A revocation names a token by its digest, so each
- * other way of writing it would be a way around the revocation. The signature covers header and claims as they are
- * written; what is left is how the signature itself is written, and that ECDSA signatures come in pairs.
+ * Alternative encodings of a token that are equally valid. A revocation identifies a token by its digest, so another encoding
+ * would bypass it. The signature covers the exact bytes of header and claims. That leaves the encoding of the signature
+ * itself, and the second valid signature that every ECDSA signature has.
  */
-/** The order of each curve: of (r, s) and (r, order - s), both verify. */
+/** The order of each curve. If (r, s) is a valid signature, so is (r, order - s). */
 const ORDERS: Readonly<Record<string, bigint>> = {
   ES256: 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n,
   ES384: 0xffffffffffffffffffffffffffffffffffffffffffffffffc7634d81f4372ddf581a0db248b0a77aecec196accc52973n,
@@ -11,13 +11,13 @@ const ORDERS: Readonly<Record<string, bigint>> = {
     0x01fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffa51868783bf2f966b7fcc0148f709a5d03bb5c9b8899c47aebb6fb71e91386409n,
 };
 
-/** Whether the signature is written as RFC 7515 wants it: base64url, no padding, no bits that say nothing. */
+/** Whether the signature is encoded as RFC 7515 requires: base64url without padding and without unused bits. */
 export function isCanonical(token: string): boolean {
   const signature = token.slice(token.lastIndexOf('.') + 1);
   return Buffer.from(signature, 'base64url').toString('base64url') === signature;
 }
 
-/** The one other token that proves the same, for an ECDSA signature; undefined for all others. */
+/** The token with the other valid ECDSA signature; undefined for other algorithms. */
 export function twinOf(token: string): string | undefined {
   const end = token.lastIndexOf('.');
   const order = ORDERS[algorithmOf(token)];

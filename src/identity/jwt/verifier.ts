@@ -17,7 +17,7 @@ import { type ClaimNames, readPrincipal } from '../claims.ts';
 import { KeysUnavailable } from './remote-keys.ts';
 import { isCanonical, twinOf } from './signature-malleability.ts';
 
-/** Gives the key that a token says it is signed with; throws where there is none. */
+/** Returns the key that a token's header refers to. Throws if there is none. */
 export type FindKey = (
   header: JWSHeaderParameters,
   token: FlattenedJWSInput,
@@ -33,7 +33,7 @@ export interface JwtOptions {
   readonly claims: ClaimNames;
 }
 
-/** Will not become valid by waiting or by asking again. */
+/** Errors that a retry cannot fix. */
 const FINAL: ReadonlySet<string> = new Set([
   'ERR_JWT_EXPIRED',
   'ERR_JOSE_ALG_NOT_ALLOWED',
@@ -43,10 +43,10 @@ const FINAL: ReadonlySet<string> = new Set([
   'ERR_JWS_SIGNATURE_VERIFICATION_FAILED',
 ]);
 
-/** Most keys that are tried for a token that does not say which one it is signed with. */
-const MOST_KEYS_TRIED = 4;
+/** Maximum number of keys to try for a token without a key id. */
+const MAX_KEYS_TRIED = 4;
 
-/** Signed tokens (RFC 7519, RFC 9068): signature, issuer, audience and times; one without an end is no token. */
+/** Verifies signed tokens (RFC 7519, RFC 9068): signature, issuer, audience and times. `exp` is required. */
 export class JwtVerifier implements Verifier {
   readonly #options: JwtOptions;
   readonly #checks: JWTVerifyOptions;
@@ -91,7 +91,7 @@ export class JwtVerifier implements Verifier {
   async #payloadByAnyOf(keys: errors.JWKSMultipleMatchingKeys, token: string): Promise<JWTPayload> {
     let tried = 0;
     for await (const key of keys) {
-      if (++tried > MOST_KEYS_TRIED) break;
+      if (++tried > MAX_KEYS_TRIED) break;
       try {
         return (await jwtVerify(token, key, this.#checks)).payload;
       } catch (error) {
@@ -106,11 +106,11 @@ export class JwtVerifier implements Verifier {
     if (principal === undefined) return { outcome: 'invalid', isFinal: true };
     const { exp = 0, iat } = payload;
     const expiresAtMs = (exp + this.#options.clockToleranceSeconds) * 1000;
-    return { outcome: 'known', principal, expiresAtMs, vouchedAtMs: iat === undefined ? 0 : iat * 1000 };
+    return { outcome: 'known', principal, expiresAtMs, confirmedAtMs: iat === undefined ? 0 : iat * 1000 };
   }
 }
 
-/** The keys of a key file: public ones, or one shared secret. */
+/** Looks up keys in a key file: public keys, or one shared secret. */
 export function findKeyIn(set: JSONWebKeySet): FindKey {
   const [first] = set.keys;
   if (first?.kty !== 'oct') return createLocalJWKSet(set);

@@ -1,7 +1,7 @@
-/** Sets of UTF-16 code units: what one character of a pattern without the flag `u` can be. */
+/** Sets of UTF-16 code units. Without the flag `u`, one character of a pattern matches one code unit. */
 import type { AST } from '@eslint-community/regexpp';
 
-/** Sorted ranges that neither overlap nor touch, each from its first to its last code unit. */
+/** Sorted ranges of code units, inclusive at both ends. They neither overlap nor touch. */
 export type CodeUnits = readonly (readonly [first: number, last: number])[];
 
 const LAST = 0xffff;
@@ -32,7 +32,7 @@ const SPACE: CodeUnits = union([
   [0xfeff, 0xfeff],
 ]);
 
-/** The code units that a part of a pattern matches one of; undefined for a part that is no single character. */
+/** The set of code units that a part of a pattern matches; undefined if the part is not a single character. */
 export function codeUnitsOf(node: AST.Node): CodeUnits | undefined {
   switch (node.type) {
     case 'Character':

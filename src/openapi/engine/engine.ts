@@ -4,31 +4,31 @@ import addFormats from 'ajv-formats';
 import type { Meter } from './meter.ts';
 import { compilePattern } from './patterns.ts';
 
-/** A keyword of ours beside every reference: true. It counts how many are followed for one value. */
+/** A custom keyword that is added next to every reference. It counts the references followed for one value. */
 export const STEP = 'x-weir-step';
 
 const OPTIONS: Options = {
-  // Documents are read as they are found in the wild: unknown keywords and formats constrain nothing.
+  // Real documents contain unknown keywords and formats. They are ignored.
   strict: false,
   validateSchema: false,
   logger: false,
-  // Most patterns are written for engines without a Unicode mode, in which an unneeded escape is an error.
+  // In Unicode mode an unnecessary escape is an error, and most patterns are not written for it.
   unicodeRegExp: false,
 };
 
-/** Which JSON Schema a document is written in: OpenAPI 3.0 has a dialect of its own, 3.1 has the draft of 2020-12. */
+/** The JSON Schema dialect: OpenAPI 3.0 has its own, 3.1 uses draft 2020-12. */
 export type Dialect = 'openapi-3.0' | '2020-12';
 
 /**
- * A validator that needs linear time for every value: patterns do not backtrack, `uniqueItems` compares each item once, and
- * the meter ends what goes through the branches of a schema again and again.
+ * Creates a validator that runs in linear time: patterns do not backtrack, `uniqueItems` reads each item once, and the
+ * meter aborts validation that goes through the branches of a schema too often.
  */
 export function createEngine(dialect: Dialect, allErrors: boolean, meter: Meter): Ajv {
   const regExp = Object.assign((source: string) => compilePattern(source, meter), { code: 'compilePattern' });
   const options = { ...OPTIONS, allErrors, code: { regExp } };
   const engine = dialect === 'openapi-3.0' ? new Ajv(options) : new Ajv2020(options);
   addFormats.default(engine);
-  // The expression of ajv-formats is quadratic.
+  // The regular expression of ajv-formats takes quadratic time.
   engine.addFormat('url', isUrl);
   engine.removeKeyword('uniqueItems');
   engine.addKeyword({

@@ -1,6 +1,6 @@
 /**
- * Numbers JSON values so that two have the same number exactly when they are equal. An array or object is read once, however
- * many arrays around it are asked about, so all arrays of one value take linear time.
+ * Assigns numbers to JSON values. Two values have the same number if and only if they are equal. Each array or object is read
+ * once, even if several enclosing arrays are checked, so checking all arrays of a value takes linear time.
  */
 export class Identities {
   readonly #numbers = new Map<string, number>();

@@ -1,23 +1,23 @@
 import { Identities } from './identities.ts';
 
-/** Thrown when judging a value takes more work than its size justifies. */
+/** Thrown if validating a value takes more work than its size justifies. */
 export class TooComplex extends Error {}
 
 /**
- * References that may be followed for each byte of a value, and for any value. One value takes a reference or a few; schemas
- * that refer to themselves in several branches can take a number that doubles with each level of the value.
+ * Limit on references followed: per byte of the value, plus a minimum. Usually a value needs a few. With a schema that refers
+ * to itself in several branches, the number can double with each level of nesting.
  */
 const STEPS_PER_BYTE = 8;
-const LEAST_STEPS = 10_000;
+const MIN_STEPS = 10_000;
 
-/** Characters times the size of the compiled pattern, for each byte of a value and for any value. */
+/** Limit on characters scanned times the size of the compiled pattern: per byte of the value, plus a minimum. */
 const SCANNED_PER_BYTE = 100;
-const LEAST_SCANNED = 2e7;
+const MIN_SCANNED = 2e7;
 
-/** For the rare pattern that takes microseconds for each character, which its size does not show. */
-const MOST_SCAN_MS = 1_000;
+/** Limit on scan time, for the rare pattern that takes microseconds per character regardless of its size. */
+const MAX_SCAN_MS = 1_000;
 
-/** Bounds the work for one value. Judging is synchronous, so one meter serves all schemas of a description. */
+/** Limits the work for one value. Validation is synchronous, so all schemas of a description share one meter. */
 export class Meter {
   readonly #nowMs: () => number;
   #steps = 0;
@@ -29,25 +29,25 @@ export class Meter {
     this.#nowMs = nowMs;
   }
 
-  /** Begins with a value of so many bytes. */
+  /** Resets the limits for a value of the given size. */
   begin(bytes: number): void {
-    this.#steps = LEAST_STEPS + STEPS_PER_BYTE * bytes;
-    this.#scanned = LEAST_SCANNED + SCANNED_PER_BYTE * bytes;
-    this.#scanMs = MOST_SCAN_MS;
+    this.#steps = MIN_STEPS + STEPS_PER_BYTE * bytes;
+    this.#scanned = MIN_SCANNED + SCANNED_PER_BYTE * bytes;
+    this.#scanMs = MAX_SCAN_MS;
     this.#identities = new Identities();
   }
 
-  /** Of the arrays and objects of this value. */
+  /** The numbers of the arrays and objects in the current value. */
   get identities(): Identities {
     return this.#identities;
   }
 
-  /** Throws TooComplex. */
+  /** Counts one reference. Throws TooComplex above the limit. */
   step(): void {
     if (--this.#steps < 0) throw new TooComplex();
   }
 
-  /** What `scan` returns. Throws TooComplex. */
+  /** Returns the result of `scan`. Throws TooComplex above the limit. */
   scan(patternSize: number, characters: number, scan: () => boolean): boolean {
     this.#scanned -= patternSize * characters;
     if (this.#scanned < 0 || this.#scanMs < 0) throw new TooComplex();

@@ -2,47 +2,47 @@ import { type AST, RegExpParser } from '@eslint-community/regexpp';
 import { RE2JS } from 're2js';
 import { codeUnitsOf } from './code-units.ts';
 import type { Meter } from './meter.ts';
-import { Inexpressible, sequenceToRe2, toCodePoints, toRe2 } from './re2-syntax.ts';
+import { sequenceToRe2, toCodePoints, toRe2, UnsupportedByRe2 } from './re2-syntax.ts';
 
-/** A pattern that cannot be judged in linear time, and why. */
-export class PatternTrouble extends Error {
+/** A pattern that cannot be evaluated in linear time. */
+export class PatternError extends Error {
   readonly pattern: string;
 
-  constructor(pattern: string, why: string) {
-    super(`the pattern ${pattern} cannot be used: ${why}`);
+  constructor(pattern: string, reason: string) {
+    super(`the pattern ${pattern} cannot be used: ${reason}`);
     this.pattern = pattern;
   }
 }
 
-/** What Ajv needs of a pattern. */
+/** The interface of a pattern that Ajv uses. */
 interface Pattern {
   test(text: string): boolean;
-  /** Tells patterns apart. */
+  /** Identifies the pattern. */
   toString(): string;
 }
 
 /**
- * A pattern of JSON Schema (ECMA-262 without the flag `u`), judged in linear time whatever the text is: by the engine of
- * Node where it cannot backtrack, else by RE2. Throws PatternTrouble where neither can.
+ * Compiles a JSON Schema pattern (ECMA-262 without the flag `u`) so that it runs in linear time: with Node's engine if the
+ * pattern cannot backtrack, otherwise with RE2. Throws PatternError if neither is possible.
  */
 export function compilePattern(source: string, meter: Meter): Pattern {
   try {
     return { test: tester(parse(source), source, meter), toString: () => source };
   } catch (error) {
-    throw new PatternTrouble(source, error instanceof Error ? error.message : String(error));
+    throw new PatternError(source, error instanceof Error ? error.message : String(error));
   }
 }
 
 type Test = (text: string) => boolean;
 
-/** Parsed by the rules of Annex B, as `new RegExp(source)` does. */
+/** Parses by the rules of Annex B, like `new RegExp(source)`. */
 function parse(source: string): AST.Pattern {
   return new RegExpParser().parsePattern(source, 0, source.length, { unicode: false });
 }
 
 function tester({ alternatives }: AST.Pattern, source: string, meter: Meter): Test {
   const [only] = alternatives;
-  if (only === undefined) throw new Inexpressible('it is empty');
+  if (only === undefined) throw new UnsupportedByRe2('it is empty');
   if (alternatives.length > 1) return re2(toRe2(alternatives), meter);
   if (cannotBacktrack(only.elements)) return native(source);
   return withLookaheads(only.elements, meter);
@@ -60,8 +60,8 @@ function re2(translated: string, meter: Meter): Test {
 }
 
 /**
- * `^(?=a)(?!b)c` matches where `^c` and `^a` match and `^b` does not, so lookaheads at the start of a text are expressions
- * of their own. RE2 has no others.
+ * `^(?=a)(?!b)c` matches if `^c` and `^a` match and `^b` does not, so lookaheads at the start of the text are compiled as
+ * separate expressions. RE2 does not support any others.
  */
 function withLookaheads(elements: readonly AST.Element[], meter: Meter): Test {
   const lookaheads: AST.LookaheadAssertion[] = [];
@@ -83,12 +83,12 @@ function isStart(element: AST.Element): boolean {
   return element.type === 'Assertion' && element.kind === 'start';
 }
 
-/** Single characters that have to stand in a row: Node's engine can try all of them at each place of a text. */
-const MOST_FIXED = 32;
+/** Maximum length of a fixed sequence for Node's engine, which may try the whole sequence at each position of the text. */
+const MAX_FIXED = 32;
 
 /**
- * Whether Node's engine needs linear time: single characters only, of which at most one repeats a variable number of times,
- * and nothing behind that one where the pattern does not begin with `^`: it cannot fail after a long run.
+ * Whether Node's engine runs the pattern in linear time. The pattern must consist of single characters, of which at most one
+ * repeats a variable number of times. Without `^` at the start, that one must be last, so that no match fails after a long run.
  */
 function cannotBacktrack(elements: readonly AST.Element[]): boolean {
   const [first] = elements;
@@ -102,17 +102,17 @@ function cannotBacktrack(elements: readonly AST.Element[]): boolean {
   const fixed = counts.reduce((sum, { least }) => sum + least, 0);
   const variable = counts.filter(({ isVariable }) => isVariable).length;
   if (isAnchored && variable === 0) return true;
-  if (fixed > MOST_FIXED || variable > 1) return false;
+  if (fixed > MAX_FIXED || variable > 1) return false;
   return isAnchored || variable === 0 || counts.at(-1)?.isVariable === true;
 }
 
-/** How often a single character stands somewhere. */
+/** How often a single character occurs. */
 interface Count {
   readonly least: number;
   readonly isVariable: boolean;
 }
 
-/** Undefined for what is neither a single character nor the end of the text, which takes no character. */
+/** Undefined unless the element is a single character or the end of the text, which counts as no character. */
 function countOf(element: AST.Element): Count | undefined {
   if (element.type === 'Assertion' && element.kind === 'end') return { least: 0, isVariable: false };
   const [node, min, max] =

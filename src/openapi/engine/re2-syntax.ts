@@ -1,54 +1,54 @@
 /**
- * Patterns of ECMAScript in the syntax of RE2, with the same meaning. JSON Schema's patterns match UTF-16 code units,
- * RE2 matches code points: halves of surrogate pairs are written as code points that no text has (`toCodePoints`).
+ * Translates ECMAScript patterns to RE2 syntax with the same meaning. JSON Schema patterns match UTF-16 code units, but RE2
+ * matches code points, so surrogates are mapped to private-use code points (`toCodePoints`).
  */
 import type { AST } from '@eslint-community/regexpp';
 import { type CodeUnits, codeUnitsOf } from './code-units.ts';
 
-/** Thrown for what RE2 cannot express: it says which part of a pattern that is. */
-export class Inexpressible extends Error {}
+/** Thrown for a pattern that RE2 does not support. The message names the part. */
+export class UnsupportedByRe2 extends Error {}
 
 const FIRST_SURROGATE = 0xd800;
 const LAST_SURROGATE = 0xdfff;
-/** Puts surrogates at the end of the last private use plane. */
+/** Maps surrogates to the end of the last private-use plane. */
 const SURROGATE_SHIFT = 0x100000;
 
-/** Repetitions that RE2 takes in one quantifier. */
-const MOST_REPETITIONS = 1_000;
+/** Largest repetition count that RE2 accepts in one quantifier. */
+const MAX_REPETITIONS = 1_000;
 
-/** Parts that a pattern may have with its repetitions written out: more would take seconds to compile. */
-const MOST_PARTS = 20_000;
+/** Maximum size of a pattern with its repetitions expanded. A larger one would take seconds to compile. */
+const MAX_PARTS = 20_000;
 
-/** A text as the translated patterns read it: one code point for each of its code units. */
+/** Converts a text for the translated patterns: one code point for each code unit. */
 export function toCodePoints(text: string): string {
   return text.replace(/[\ud800-\udfff]/g, (unit) =>
     String.fromCodePoint(unit.charCodeAt(0) + SURROGATE_SHIFT),
   );
 }
 
-/** Throws Inexpressible. */
+/** Translates alternatives. Throws UnsupportedByRe2. */
 export function toRe2(alternatives: readonly AST.Alternative[]): string {
-  const parts = { left: MOST_PARTS };
+  const parts = { left: MAX_PARTS };
   return alternatives.map((one) => sequence(one.elements, 1, parts)).join('|');
 }
 
-/** One alternative without its leading elements. Throws Inexpressible. */
+/** Translates part of an alternative. Throws UnsupportedByRe2. */
 export function sequenceToRe2(elements: readonly AST.Element[]): string {
-  return sequence(elements, 1, { left: MOST_PARTS });
+  return sequence(elements, 1, { left: MAX_PARTS });
 }
 
 interface Parts {
   left: number;
 }
 
-/** @param times how often all of it is repeated by what is around it */
+/** @param times how often the enclosing quantifiers repeat the sequence */
 function sequence(elements: readonly AST.Element[], times: number, parts: Parts): string {
   return elements.map((element) => part(element, times, parts)).join('');
 }
 
 function part(element: AST.Element, times: number, parts: Parts): string {
   parts.left -= times;
-  if (parts.left < 0) throw new Inexpressible('it is too long with its repetitions written out');
+  if (parts.left < 0) throw new UnsupportedByRe2('it is too long with its repetitions expanded');
   const units = codeUnitsOf(element);
   if (units !== undefined) return set(units);
   switch (element.type) {
@@ -63,9 +63,9 @@ function part(element: AST.Element, times: number, parts: Parts): string {
     case 'Assertion':
       return assertion(element, times, parts);
     case 'Backreference':
-      throw new Inexpressible(`the backreference ${element.raw} cannot be judged in linear time`);
+      throw new UnsupportedByRe2(`the backreference ${element.raw} cannot be evaluated in linear time`);
     default:
-      throw new Inexpressible(`${element.raw} is not supported`);
+      throw new UnsupportedByRe2(`${element.raw} is not supported`);
   }
 }
 
@@ -78,7 +78,7 @@ function set(units: CodeUnits): string {
   return `[${units.flatMap(([first, last]) => split(first, last)).join('')}]`;
 }
 
-/** A range as ranges that lie within, before or after the surrogates. */
+/** Splits a range into the parts before, within and after the surrogates. */
 function split(first: number, last: number): readonly string[] {
   const pieces: [number, number, number][] = [
     [first, Math.min(last, FIRST_SURROGATE - 1), 0],
@@ -101,15 +101,15 @@ function assertion(element: AST.Assertion, times: number, parts: Parts): string 
     case 'lookbehind':
       return `(?<${element.negate ? '!' : '='}${group(element.alternatives, times, parts)})`;
     case 'lookahead':
-      throw new Inexpressible(`the lookahead ${element.raw} cannot be judged in linear time`);
+      throw new UnsupportedByRe2(`the lookahead ${element.raw} cannot be evaluated in linear time`);
   }
 }
 
-/** `x{1,2500}` in pieces: RE2 refuses more than 1,000, and multiplies quantifiers that stand inside of one another. */
+/** Splits `x{1,2500}` into several quantifiers: RE2 rejects counts above 1,000, and multiplies nested ones. */
 function quantifier({ min, max, element }: AST.Quantifier, times: number, parts: Parts): string {
   const isOpen = max === Number.POSITIVE_INFINITY;
   const repeated = `(?:${part(element, times * Math.max(isOpen ? min : max, 1), parts)})`;
-  const most = Math.max(1, Math.floor(MOST_REPETITIONS / repetitionsIn(element)));
+  const most = Math.max(1, Math.floor(MAX_REPETITIONS / repetitionsIn(element)));
   const pieces: string[] = [];
   for (let left = min; left > 0; left -= most) pieces.push(`${repeated}{${Math.min(left, most)}}`);
   if (isOpen) pieces.push(`${repeated}*`);
@@ -118,12 +118,12 @@ function quantifier({ min, max, element }: AST.Quantifier, times: number, parts:
   return `(?:${pieces.join('')})`;
 }
 
-/** By how much the quantifiers inside of a part multiply; none counts for more than one piece of it. */
+/** The product of the nested repetition counts, with each count capped by the split. */
 function repetitionsIn(node: AST.Element): number {
   if (node.type === 'Quantifier') {
     const { min, max, element } = node;
     const own = max === Number.POSITIVE_INFINITY ? min : max;
-    return Math.min(MOST_REPETITIONS, Math.max(1, own) * repetitionsIn(element));
+    return Math.min(MAX_REPETITIONS, Math.max(1, own) * repetitionsIn(element));
   }
   const inner = 'alternatives' in node ? node.alternatives.flatMap(({ elements }) => elements) : [];
   return Math.max(1, ...inner.map(repetitionsIn));

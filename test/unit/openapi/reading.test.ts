@@ -159,9 +159,9 @@ describe('a price list read from OpenAPI', () => {
         {
           line: 7,
           path: 'paths["/a"].get.parameters.0["$ref"]',
-          message: '"#/components/parameters/gone" leads nowhere',
+          message: '"#/components/parameters/gone" cannot be resolved',
         },
-        { source: 'https://example.com/p.yaml', message: 'is not on this machine' },
+        { source: 'https://example.com/p.yaml', message: 'is not a local file' },
         { source: `${folder.path}/gone.yaml`, message: 'does not exist' },
       ],
     });
