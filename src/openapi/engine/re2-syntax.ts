@@ -54,7 +54,7 @@ function part(element: AST.Element, times: number, parts: Parts): string {
   switch (element.type) {
     case 'Group':
       if (element.modifiers !== null)
-        throw new Inexpressible(`the modifiers of ${element.raw} are not supported`);
+        throw new UnsupportedByRe2(`the modifiers of ${element.raw} are not supported`);
       return group(element.alternatives, times, parts);
     case 'CapturingGroup':
       return group(element.alternatives, times, parts);
