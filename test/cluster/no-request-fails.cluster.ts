@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { writeSection } from '../../bench/counter/section.ts';
 import type { Namespace } from './commands.ts';
 import {
@@ -9,7 +9,7 @@ import {
   scaleGateway,
   TOKEN,
 } from './environment.ts';
-import { type Probe, startProbe } from './probe.ts';
+import { ask, type Probe, startProbe } from './probe.ts';
 
 const URL = 'http://weir/v3/things';
 const RATE = Number(process.env.WEIR_TEST_RATE ?? 100);
@@ -34,6 +34,8 @@ beforeAll(async () => {
     '--set',
     'limits.defaults.account-read=100000',
   );
+  // A pod is ready before the Service leads to it.
+  await vi.waitFor(() => ask(namespace, URL, TOKEN), { timeout: 30_000, interval: 200 });
 });
 afterAll(async () => {
   await removeEnvironment(namespace);
