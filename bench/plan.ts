@@ -17,7 +17,7 @@ export interface Plan {
   measures(name: Measurement): boolean;
 }
 
-export type Measurement = 'throughput' | 'refused' | 'latency' | 'memory' | 'window' | 'scaling';
+export type Measurement = 'throughput' | 'refused' | 'messages' | 'latency' | 'memory' | 'window' | 'scaling';
 
 const QUICK: readonly Measurement[] = ['throughput', 'refused', 'latency'];
 

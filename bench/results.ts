@@ -1,6 +1,7 @@
 import type { Contestant } from './contestants/contestant.ts';
 import type { Latency } from './measure/latency.ts';
 import type { Memory } from './measure/memory.ts';
+import type { MessageRounds } from './measure/messages.ts';
 import type { Scaling } from './measure/scaling.ts';
 import type { ThroughputRounds } from './measure/throughput.ts';
 import type { WorstWindow } from './measure/window.ts';
@@ -18,6 +19,7 @@ export interface Results {
   readonly contestants: readonly Entry[];
   readonly throughput?: ThroughputRounds;
   readonly refused?: ThroughputRounds;
+  readonly messages?: MessageRounds;
   readonly latency?: Latency;
   readonly window?: Record<string, WorstWindow[]>;
   readonly memory?: Record<string, Memory | string>;

@@ -8,6 +8,7 @@ import type { Bench } from './measure/bench.ts';
 import { measureLatency } from './measure/latency.ts';
 import { median } from './measure/lineup.ts';
 import { measureMemory } from './measure/memory.ts';
+import { measureMessages } from './measure/messages.ts';
 import { measureScaling } from './measure/scaling.ts';
 import { measureRefused, measureThroughput, type ThroughputRounds } from './measure/throughput.ts';
 import { measureWindow } from './measure/window.ts';
@@ -61,6 +62,7 @@ async function measureAll(bench: Bench): Promise<Partial<Results>> {
   return {
     ...throughput,
     ...(await when('refused', () => measureRefused(bench))),
+    ...(await when('messages', () => measureMessages(bench))),
     ...(await when('latency', () => measureLatency(bench, rate))),
     ...(await when('window', () => measureWindow(bench))),
     ...(await when('memory', () => measureMemory(bench))),

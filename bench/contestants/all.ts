@@ -14,6 +14,8 @@ export const CONTESTANTS: readonly Contestant[] = [
   PLAIN_PROXY,
   weir('memory'),
   weir('redis'),
+  weir('memory', { accessLog: false }),
+  weir('redis', { accessLog: false }),
   fastifyProxy('@fastify/rate-limit'),
   fastifyProxy('rate-limiter-flexible'),
   bare,

@@ -5,6 +5,8 @@ export interface Scene {
   /** A folder of this contestant's own, for its configuration. */
   readonly folder: string;
   readonly upstreamPort: number;
+  /** Set where the upstream's port speaks TLS: what verifies its certificate. */
+  readonly upstreamCaFile?: string;
   readonly redisPort: number;
   readonly cores: Cores | undefined;
   /** Requests per second and Account. */
@@ -13,6 +15,11 @@ export interface Scene {
   readonly organizationLimit?: number;
   /** Accounts `acct_1` to `acct_N`, whose tokens are `token-1` to `token-N`. */
   readonly accounts: number;
+}
+
+/** `http://127.0.0.1:PORT`, or `https:`. */
+export function upstreamUrl({ upstreamPort, upstreamCaFile }: Scene): string {
+  return `${upstreamCaFile === undefined ? 'http' : 'https'}://127.0.0.1:${upstreamPort}`;
 }
 
 /** A contestant that takes requests. */

@@ -1,16 +1,16 @@
-/** A program: `fastify-server.mjs LIMITER PORT UPSTREAM_PORT REDIS_PORT LIMIT`. JavaScript, so that no loader stands in it. */
+/** A program: `fastify-server.mjs LIMITER PORT UPSTREAM_URL REDIS_PORT LIMIT`. JavaScript, so that no loader stands in it. */
 import httpProxy from '@fastify/http-proxy';
 import rateLimit from '@fastify/rate-limit';
 import Fastify from 'fastify';
 import { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 
-const [limiter = 'none', port, upstreamPort, redisPort, limit] = process.argv.slice(2);
+const [limiter = 'none', port, upstream, redisPort, limit] = process.argv.slice(2);
 
 const app = Fastify({ logger: false });
 if (limiter === '@fastify/rate-limit') await addFastifyRateLimit(Number(limit));
 if (limiter === 'rate-limiter-flexible') addFlexible(Number(limit));
-await app.register(httpProxy, { upstream: `http://127.0.0.1:${upstreamPort}` });
+await app.register(httpProxy, { upstream });
 await app.listen({ host: '127.0.0.1', port: Number(port) });
 
 function connect() {

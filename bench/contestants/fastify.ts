@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Contestant } from './contestant.ts';
+import { type Contestant, upstreamUrl } from './contestant.ts';
 import { LIKE_WEIR, startOnNode } from './node-program.ts';
 
 const SERVER = fileURLToPath(new URL('./fastify-server.mjs', import.meta.url));
@@ -18,13 +18,13 @@ export function fastifyProxy(limiter: FastifyLimiter): Contestant {
     usesRedis: limiter !== 'none',
     find: () => ({ version: packages.map((name) => `${name} ${installedVersion(name)}`).join(', ') }),
     start(scene) {
-      const { limit, redisPort, upstreamPort } = scene;
+      const { limit, redisPort } = scene;
       return startOnNode(scene, (port) => [
         ...LIKE_WEIR,
         SERVER,
         limiter,
         port,
-        upstreamPort,
+        upstreamUrl(scene),
         redisPort,
         limit,
       ]);

@@ -41,23 +41,29 @@ export interface NginxOptions {
   readonly cores: string | undefined;
   /** Lines of the `http` block. */
   readonly http: string;
+  /** Further lines of the `server` block. */
+  readonly server?: string;
   /** Lines of `location /`. */
   readonly location: string;
 }
 
+/** A worker of a process that runs as root would be `nobody`, and could not read the folder. */
+const IS_ROOT = process.getuid?.() === 0;
+
 /** One nginx worker with one location and no log. */
-export async function startNginx({ folder, port, cores, http, location }: NginxOptions): Promise<Program> {
+export async function startNginx(options: NginxOptions): Promise<Program> {
+  const { folder, port, cores, http, server = '', location } = options;
   const file = join(folder, 'nginx.conf');
   writeFileSync(
     file,
-    `worker_processes 1; daemon off; pid ${folder}/nginx.pid; error_log stderr crit; worker_rlimit_nofile 20000;
+    `${IS_ROOT ? 'user root; ' : ''}worker_processes 1; daemon off; pid ${folder}/nginx.pid; error_log stderr crit; worker_rlimit_nofile 20000;
 events { worker_connections 18000; }
 http {
   access_log off; keepalive_requests 100000000; keepalive_timeout 600;
   client_body_temp_path ${folder}/b; proxy_temp_path ${folder}/p; fastcgi_temp_path ${folder}/f;
   uwsgi_temp_path ${folder}/u; scgi_temp_path ${folder}/s;
   ${http}
-  server { listen 127.0.0.1:${port} backlog=16384; location / { ${location} } }
+  server { listen 127.0.0.1:${port} backlog=16384; ${server} location / { ${location} } }
 }
 `,
   );

@@ -6,7 +6,7 @@ export const LIKE_WEIR = ['--min-semi-space-size=16', '--no-allocation-site-pret
 
 /** Starts a gateway that runs on this Node. `argsOf` gives its file and arguments, after options of Node's own. */
 export async function startOnNode(
-  { cores }: Scene,
+  { cores, upstreamCaFile }: Scene,
   argsOf: (port: number) => readonly (string | number)[],
 ): Promise<Running> {
   const port = await freePort();
@@ -15,7 +15,10 @@ export async function startOnNode(
     args: argsOf(port).map(String),
     cores: cores?.gateway,
     port,
-    env: { NODE_ENV: 'production' },
+    env: {
+      NODE_ENV: 'production',
+      ...(upstreamCaFile === undefined ? {} : { NODE_EXTRA_CA_CERTS: upstreamCaFile }),
+    },
   });
   return { port, pids: [program.pid], stop: () => program.stop() };
 }

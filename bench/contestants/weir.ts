@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Contestant, Scene } from './contestant.ts';
+import { type Contestant, type Scene, upstreamUrl } from './contestant.ts';
 import { startOnNode } from './node-program.ts';
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
@@ -13,31 +13,42 @@ const ACCOUNTS_PER_ORGANIZATION = 10;
 /** Weir refuses limits that the price list's dearest operation could never meet; the load only reads. */
 const DEAREST = 10;
 
-/** Weir as users run it, less the access log: two buckets a request, the platform's own price list. */
-export function weir(kind: 'memory' | 'redis'): Contestant {
+/** Weir as users run it: two buckets a request, the platform's own price list, the access log unless it is turned off. */
+export function weir(kind: 'memory' | 'redis', { accessLog = true } = {}): Contestant {
   return {
-    name: `Weir (${kind})`,
+    name: `Weir (${kind}${accessLog ? '' : ', no access log'})`,
     limiter: `Account and Organization, sliding window, in ${kind === 'redis' ? 'Redis' : 'memory'}`,
     hasLimiter: true,
     usesRedis: kind === 'redis',
     find: () => ({ version: `Node ${process.version}` }),
     start(scene) {
-      return startOnNode(scene, (port) => [MAIN, 'start', '-c', writeConfiguration(scene, kind, port)]);
+      return startOnNode(scene, (port) => [
+        MAIN,
+        'start',
+        '-c',
+        writeConfiguration(scene, { kind, port, accessLog }),
+      ]);
     },
   };
 }
 
-function writeConfiguration(scene: Scene, kind: 'memory' | 'redis', port: number): string {
+interface Configuration {
+  readonly kind: 'memory' | 'redis';
+  readonly port: number;
+  readonly accessLog: boolean;
+}
+
+function writeConfiguration(scene: Scene, { kind, port, accessLog }: Configuration): string {
   const { folder, limit, accounts, organizationLimit = limit * ACCOUNTS_PER_ORGANIZATION } = scene;
   const url = `redis://127.0.0.1:${scene.redisPort}`;
   const files = {
     'weir.yaml': {
       listen: { host: '127.0.0.1', port },
       admin: { host: '127.0.0.1', port: 0 },
-      upstream: { url: `http://127.0.0.1:${scene.upstreamPort}` },
+      upstream: { url: upstreamUrl(scene) },
       store: kind === 'memory' ? { kind } : { kind, url },
       operations: { openapi: OPENAPI },
-      log: { access: false, level: 'warn' },
+      log: { access: accessLog, level: 'info' },
       shutdown: { drainDelaySeconds: 0 },
     },
     'limits.yaml': { windowSeconds: 1, defaults: limitsOf(limit, organizationLimit) },

@@ -1,5 +1,6 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeCertificate } from '../../test/fixtures/certificate.ts';
 import { startNginx } from '../contestants/nginx.ts';
 import { findProgram } from '../lab/machine.ts';
 import { freePort, type Program, startProgram } from '../lab/program.ts';
@@ -16,13 +17,46 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-/** The service behind all contestants: nginx with one fixed answer, so that it is never what is measured. */
-export async function startUpstream(parent: string, cores: string | undefined): Promise<Service> {
+export interface Upstream extends Service {
+  /** Its TLS port, with the same answers. */
+  readonly tlsPort: number;
+  /** What verifies its certificate. */
+  readonly caFile: string;
+}
+
+/** Lengths of the bodies that the upstream serves at `bodyPath`. */
+export const BODY_BYTES = [1_024, 65_536, 1_048_576] as const;
+
+/** Where the upstream answers GET with a body of this length, one of BODY_BYTES. */
+export function bodyPath(bytes: number): string {
+  return `/bench/${bytes}`;
+}
+
+/** Where the upstream takes POSTs. */
+export const POST_PATH = '/bench/posts';
+
+/** The service behind all contestants: nginx with fixed answers, so that it is never what is measured. */
+export async function startUpstream(parent: string, cores: string | undefined): Promise<Upstream> {
   const folder = join(parent, 'upstream');
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(join(folder, 'www', 'bench'), { recursive: true });
+  for (const bytes of BODY_BYTES)
+    writeFileSync(join(folder, 'www', bodyPath(bytes)), Buffer.alloc(bytes, 'x'));
+  const caFile = join(folder, 'certificate.pem');
+  const keyFile = join(folder, 'key.pem');
+  makeCertificate(caFile, keyFile);
   const port = await freePort();
-  const location = `default_type application/json; return 200 '${BODY}';`;
-  return service(await startNginx({ folder, port, cores, http: '', location }), port);
+  const tlsPort = await freePort();
+  const program = await startNginx({
+    folder,
+    port,
+    cores,
+    http: 'client_body_buffer_size 1m;',
+    server: `listen 127.0.0.1:${tlsPort} ssl; ssl_certificate ${caFile}; ssl_certificate_key ${keyFile};
+      location /bench/ { root ${folder}/www; default_type application/octet-stream; }
+      location = ${POST_PATH} { return 200 'taken'; }`,
+    location: `default_type application/json; return 200 '${BODY}';`,
+  });
+  return { ...service(program, port), tlsPort, caFile };
 }
 
 /** A Redis without persistence, shared by all contestants that count in Redis. */

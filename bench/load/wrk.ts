@@ -14,6 +14,9 @@ export interface WrkOptions {
   readonly connections: number;
   readonly accounts: number;
   readonly cores: string | undefined;
+  readonly path?: string;
+  /** Length of the body of each request, which is a POST then; 0 sends GETs. */
+  readonly bodyBytes?: number;
 }
 
 export interface WrkResult {
@@ -28,10 +31,11 @@ export interface WrkResult {
 }
 
 /** A closed loop: each connection sends its next request when it has its answer. */
-export async function wrk({ port, seconds, connections, accounts, cores }: WrkOptions): Promise<WrkResult> {
+export async function wrk(options: WrkOptions): Promise<WrkResult> {
+  const { port, seconds, connections, accounts, cores, path = PATH, bodyBytes = 0 } = options;
   const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', SCRIPT, `http://127.0.0.1:${port}`];
   const command = [...(cores === undefined ? [] : ['taskset', '-c', cores]), 'wrk', ...args];
-  const [program = 'wrk', ...rest] = [...command, '--', `${accounts}`, PATH];
+  const [program = 'wrk', ...rest] = [...command, '--', `${accounts}`, path, `${bodyBytes}`];
   const child = spawn(program, rest, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [output] = await Promise.all([text(child.stdout), once(child, 'exit')]);
   const line = output.split('\n').find((one) => one.startsWith('{'));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { CONTESTANTS } from '../contestants/all.ts';
 import type { Contestant, Scene } from '../contestants/contestant.ts';
 import type { Cores } from '../lab/machine.ts';
-import type { Service } from '../load/upstream.ts';
+import type { Service, Upstream } from '../load/upstream.ts';
 import type { Plan } from '../plan.ts';
 import { type Lineup, startLineup } from './lineup.ts';
 
@@ -11,7 +11,7 @@ import { type Lineup, startLineup } from './lineup.ts';
 export interface Bench {
   readonly folder: string;
   readonly cores: Cores | undefined;
-  readonly upstream: Service;
+  readonly upstream: Upstream;
   readonly redis: Service;
   readonly plan: Plan;
   say(line: string): void;

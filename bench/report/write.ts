@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Results } from '../results.ts';
+import { messageTable } from './messages.ts';
 import { plotsOf } from './plots.ts';
 import { scalingTable } from './scaling.ts';
 import { summaryOf } from './summary.ts';
@@ -58,6 +59,7 @@ function section(results: Results, plots: readonly string[]): string {
       ? ''
       : `Latency is at ${latency.rate} requests/s for all, half of the plain proxy's capacity.`,
     '',
+    ...(results.messages === undefined ? [] : [messageTable(results.messages)]),
     ...(results.scaling === undefined ? [] : [scalingTable(results.scaling)]),
     `Versions: ${contestants.join('; ')}.`,
   ].join('\n');

@@ -189,8 +189,8 @@ export class Connection implements PooledConnection, ReadTarget, Transfer, Uploa
     }
     this.#settle();
     if (!isUploaded) upload.cancel();
-    const isFlushed = this.#socket.writable && this.#socket.writableLength === 0;
-    if (hasSurplus || !isUploaded || !isFlushed || head?.isPersistent !== true || this.#idleLimitMs <= 0) {
+    const isPersistent = head?.isPersistent === true && this.#idleLimitMs > 0 && this.#socket.writable;
+    if (hasSurplus || !isUploaded || !isPersistent) {
       this.close();
       return;
     }
@@ -198,8 +198,17 @@ export class Connection implements PooledConnection, ReadTarget, Transfer, Uploa
     this.#sinceMs = performance.now();
     // The last chunk may have asked for a pause.
     this.resume();
-    this.#owner.onIdle(this);
+    if (this.#socket.writableLength === 0) this.#owner.onIdle(this);
+    // TLS reports the end of a write a little later than the response arrives.
+    else setImmediate(this.#offerOnceSent);
   }
+
+  /** A response that overtook its request leaves the connection in doubt. */
+  readonly #offerOnceSent = (): void => {
+    if (this.#socket.destroyed) return;
+    if (this.#socket.writableLength === 0) this.#owner.onIdle(this);
+    else this.close();
+  };
 
   #fail(error: unknown, isSocketError: boolean): void {
     this.close();
