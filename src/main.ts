@@ -30,7 +30,7 @@ program
   .action(async (flags) => (await import('./commands/check/check.ts')).check(flags));
 program
   .command('explain')
-  .description('tell what a request costs, where that is written, who is charged and what is validated')
+  .description('show what a request costs, where its price is written, who is charged and what is validated')
   .argument('<method>', 'such as GET')
   .argument('<path>', 'path of the request, such as /v3/payments/payees')
   .requiredOption('-c, --config <file>', 'process settings, such as weir.yaml')

@@ -17,7 +17,7 @@ import { OperationTable, unlistedOperations } from '../gateway/match.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { OperationFiles } from '../openapi/operation-files.ts';
 
-/** Every file that a gateway reads, read. */
+/** The content of every file that a gateway reads. */
 export interface Configuration {
   readonly settings: Settings;
   readonly limits: Limits;
@@ -26,7 +26,7 @@ export interface Configuration {
   /** Of the key file, where one is named. */
   readonly keys: JSONWebKeySet | undefined;
   readonly operations: readonly ListedOperation[];
-  /** Where all of it came from. */
+  /** The files. */
   readonly files: ConfigurationFiles & {
     readonly operations: OperationFiles;
     /** What the other files are read through. */
@@ -50,8 +50,7 @@ export interface SettingsFile {
 const NO_IDENTITIES: Identities = { tokens: new Map(), principals: new Map(), accounts: new Map() };
 
 /**
- * Reads the process settings and every file that they name. A setting that is wrong hides nothing of the files that
- * other settings name.
+ * Reads the process settings and every file that they name. An invalid setting does not keep other files from being read.
  *
  * @throws ConfigError with the problems of all files together
  */

@@ -1,11 +1,11 @@
 import { ConfigError } from '../config/problem.ts';
 
-/** A command that cannot go on, in a sentence for the person who gave it. */
+/** A command that failed, with a message for the user. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
-/** A failed command as sentences for a person: no stack for what a person can mend. */
+/** The message of a failed command; without a stack for errors that the user can fix. */
 export function failureText(error: unknown): string {
   if (error instanceof ConfigError || error instanceof CommandError) return error.message;
   if (!(error instanceof Error)) return String(error);

@@ -23,7 +23,7 @@ export interface RunningGateway {
   close(): Promise<void>;
   /**
    * As `close`, but still takes requests for `shutdown.drainDelaySeconds`, each the last of its connection: load
-   * balancers need that long to hear that this replica is not ready.
+   * balancers need that long to notice that this replica is not ready.
    */
   drain(): Promise<void>;
 }

@@ -1,9 +1,9 @@
 /**
  * A sliding log of points. A charge joins the newest entry if both are in the same 1/100 of the window and the entry
  * then holds at most 1/250 of the limit, or if both have the same time; otherwise it opens an entry. An entry expires
- * when its *last* charge is a window old, so no window ever holds more than the limit. Its earlier charges stay longer
- * than they must: that is the only inexactness, and it never exceeds 1/250 of the limit, less one point. At most 601
- * entries. The same algorithm as lua/charge.lua; lua/README.md states what follows from it.
+ * when its *last* charge is a window old, so no window ever holds more than the limit. Its earlier charges are kept too long;
+ * that is the only inexactness, and it is less than 1/250 of the limit. There are at most 601 entries. This is the algorithm of
+ * lua/charge.lua; lua/README.md states its guarantees.
  */
 import type { BucketState } from './store.ts';
 
@@ -17,13 +17,13 @@ const ENTRY = 2;
 export class CoalescedLog {
   #total = 0;
   /**
-   * A ring of entries, whose room is a power of two. It grows to what a window needs and then stays: arrays made and
-   * thrown away at each turn of the log outlive young objects, and cost pauses to collect.
+   * A ring of entries whose capacity is a power of two. It grows to what a window needs and is then kept: arrays that are
+   * replaced regularly outlive the young generation, and collecting them causes pauses.
    */
   #ring = [0, 0];
   #oldest = 0;
   #count = 0;
-  /** When the last entry will have left: from then on the log is as good as none. */
+  /** When the last entry expires; the log can be dropped after that. */
   #emptyFromUs = Number.NEGATIVE_INFINITY;
 
   copy(): CoalescedLog {
@@ -40,7 +40,7 @@ export class CoalescedLog {
     return nowUs >= this.#emptyFromUs;
   }
 
-  /** Lets go of what is a window old. Call it before anything else, with the same `nowUs`. */
+  /** Drops expired entries. Call it before other methods, with the same `nowUs`. */
   advance(nowUs: number, windowUs: number): void {
     this.#rewind(nowUs, windowUs);
     const startUs = this.#bucketUs(nowUs) - windowUs;
@@ -76,7 +76,7 @@ export class CoalescedLog {
     return isYoung && (this.#points(newest) + cost) * ENTRIES_PER_LIMIT <= limit;
   }
 
-  /** `hadRoom` is what `hasRoom` said before any spending. */
+  /** `hadRoom` is the result of `hasRoom` before the charge was spent. */
   state(cost: number, limit: number, hadRoom: boolean, nowUs: number, windowUs: number): BucketState {
     return {
       remaining: Math.max(0, limit - this.#total),
@@ -85,7 +85,7 @@ export class CoalescedLog {
     };
   }
 
-  /** A cost above the limit never fits: its wait is one window, again and again. */
+  /** A cost above the limit never fits; its wait is always one window. */
   #retryAfterUs(cost: number, limit: number, nowUs: number, windowUs: number): number {
     if (cost > limit) return windowUs;
     let excess = this.#total + cost - limit;
@@ -97,14 +97,14 @@ export class CoalescedLog {
     return atUs + windowUs - nowUs;
   }
 
-  /** A clock that went back by at most a window stands still for this bucket until it has caught up. */
+  /** A clock that stepped back by at most a window is held at its last value until it catches up. */
   #bucketUs(nowUs: number): number {
     return this.#count === 0 ? nowUs : Math.max(nowUs, this.#atUs(this.#count - 1));
   }
 
   /**
-   * The clock went back by more than a window: what was charged "later" counts as charged now, so it stays for one more
-   * window at most.
+   * The clock stepped back by more than a window: charges from the "future" count as made now, so they expire within a
+   * window.
    */
   #rewind(nowUs: number, windowUs: number): void {
     if (this.#bucketUs(nowUs) <= nowUs + windowUs) return;
@@ -118,7 +118,7 @@ export class CoalescedLog {
     this.#emptyFromUs = nowUs + windowUs;
   }
 
-  /** `index` counts from the oldest entry on. */
+  /** `index` is 0 for the oldest entry. */
   #atUs(index: number): number {
     return this.#ring[this.#placeOf(index)] ?? 0;
   }

@@ -1,8 +1,8 @@
 /**
- * What a denial teaches. Only time frees points: until the moment at which a cost will fit its bucket, the bucket
- * cannot admit that cost, whoever asks. So a denial holds for `retryAfterUs` from before its call was sent, and needs no
- * call for that long: a flood of 429s costs Redis a few calls per second and bucket. It is exact: it never refuses what
- * Redis would admit. It binds one limit, window and cost; a changed limit asks Redis at once.
+ * Caches denials. Only time frees points, so a bucket cannot admit a cost before the time at which the cost will fit. A denial is
+ * therefore valid for `retryAfterUs` from before its call was sent, and needs no call during that time: a flood of 429s costs
+ * Redis a few calls per second and bucket. This is exact: it never refuses what Redis would admit. A denial is cached for one
+ * limit, window and cost, so a changed limit takes effect at once.
  */
 
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
@@ -10,14 +10,14 @@ import { monotonicUs } from '../domain/clock.ts';
 import type { StoreObserver } from './observer.ts';
 import type { BucketCharge, BucketState, Charge, Decision, Store } from './store.ts';
 
-/** Two clocks may differ in speed, by 500 ppm at most where NTP corrects one of them. */
+/** Two clocks may differ in speed: by at most 500 ppm while NTP corrects one of them. */
 const CLOCK_RATE_MARGIN = 0.999;
 /**
- * How long an answer is remembered at most, in windows. Short, so that what a reply shows of the buckets is fresh, and so
- * that a Redis whose clock has stepped back is soon asked again: its buckets stay full for a window from then.
+ * How long a denial is cached at most, in windows. Short, so that the RateLimit header stays fresh, and so that a Redis whose
+ * clock has stepped back is soon called again.
  */
 const MAX_AGE_WINDOWS = 0.1;
-/** Per generation, of which there are two. Beyond it the older denials are asked for again. */
+/** Per generation, of which there are two. Beyond that, older denials are dropped. */
 const MAX_REMEMBERED = 5000;
 
 interface Remembered {
@@ -68,14 +68,14 @@ export class DenialCache implements Store {
     return this.#store.close();
   }
 
-  /** The store behind may have lost its buckets: nothing that was learnt holds any longer. */
+  /** Drops all denials, because the store may have lost its buckets. */
   forget(): void {
     this.#epoch += 1;
     if (this.#young.size > 0) this.#young = new Map();
     if (this.#old.size > 0) this.#old = new Map();
   }
 
-  /** The denial that the store would answer; undefined when only the store can tell. */
+  /** The denial that the store would return; undefined if the store has to be called. */
   #deny({ buckets, cost, windowSeconds }: Charge, nowUs: number): Decision | undefined {
     if (this.#young.size === 0 && this.#old.size === 0) return undefined;
     const states: BucketState[] = [];
@@ -121,7 +121,7 @@ function isDenying({ bucket, state, sentUs }: Remembered, nowUs: number): boolea
   return bucket.shadow !== true && nowUs < sentUs + state.retryAfterUs * CLOCK_RATE_MARGIN;
 }
 
-/** Waits are measured from after the answer, so that no client is told to come back before its cost fits. */
+/** Waits are measured from the arrival of the reply, so that Retry-After is never too short. */
 function stateAt({ state, receivedUs }: Remembered, nowUs: number): BucketState {
   const agedUs = nowUs - receivedUs;
   return {

@@ -3,21 +3,21 @@ import { createHash } from 'node:crypto';
 /**
  * The whole key of one bucket: `<prefix>:1:{<tag>}:<bucket>:<id>`. The `1` is the version of the value's format.
  *
- * `tag` is the Organization of the charged Account, or the Account where it has none. Redis Cluster hashes what
- * stands between the first braces, so all buckets of one charge live in one slot. Tag and id are escaped: no id can
+ * `tag` is the Organization of the charged Account, or the Account if it has none. Redis Cluster hashes the text between the
+ * first braces, so all buckets of one charge are in one slot. Tag and id are escaped: no id can
  * move a key to another slot, and no two ids share a key. The prefix has no braces (the settings refuse them).
  */
 export function bucketKey(prefix: string, tag: string, bucket: string, id: string): string {
   return `${prefix}:1:{${escapeId(tag)}}:${bucket}:${escapeId(id)}`;
 }
 
-/** A longer id is kept as its digest, so that a key stays small whatever a token or header names. */
+/** A longer id is replaced by its digest, so that keys stay small for any token or header. */
 const MAX_ESCAPED_LENGTH = 128;
 
 const PLAIN_ID = /^[A-Za-z0-9._~-]{1,128}$/;
 
 /**
- * Plain ids stay as they are; every other character becomes the percent-encoded bytes of its UTF-8 form. Three forms
+ * Plain ids are unchanged; every other character becomes the percent-encoded bytes of its UTF-8 form. Three forms
  * that no plain id can take: `%` alone for the empty id (`{}` would hash the whole key), `%uD800` for half a
  * surrogate pair, which has no UTF-8 form, and `#` with a SHA-256 for an id longer than 128 characters when escaped.
  */

@@ -3,7 +3,7 @@ import { CoalescedLog } from './coalesced-log.ts';
 import { isValidCharge } from './dispatch/valid-charge.ts';
 import type { BucketCharge, BucketState, Charge, Decision, Store } from './store.ts';
 
-/** A bucket of the charge that is being decided. */
+/** A bucket of the current charge. */
 interface Touched {
   readonly log: CoalescedLog;
   readonly limit: number;
@@ -12,24 +12,24 @@ interface Touched {
 }
 
 /**
- * How many buckets are looked at, for each one that is charged, whether they are empty by now. With two, the buckets
- * held are at most twice those that a window touches; and nothing is ever swept all at once.
+ * How many buckets are checked for expiry per charged bucket. With two, at most twice the buckets of a window are held, and
+ * there is never a long sweep.
  */
 const SWEPT_PER_BUCKET = 2;
 
-/** Counts in this process alone: the default for one gateway, and for a first try. The guarantees are those of Redis. */
+/** Counts in this process only: the default for a single gateway. Its guarantees are those of the Redis store. */
 export class MemoryStore implements Store {
   readonly #nowUs: () => number;
   readonly #logs = new Map<string, CoalescedLog>();
   #sweep = this.#logs.entries();
   #isClosed = false;
 
-  /** `nowUs` is a clock for tests; the process's own monotonic clock unless told. */
+  /** @param nowUs a clock for tests; by default the monotonic clock of the process */
   constructor(nowUs: () => number = monotonicUs) {
     this.#nowUs = nowUs;
   }
 
-  /** Buckets held, those that a next sweep will drop included. */
+  /** The number of buckets held, including expired ones that were not swept yet. */
   get size(): number {
     return this.#logs.size;
   }
@@ -52,7 +52,7 @@ export class MemoryStore implements Store {
     if (!isValidCharge(charge)) return { outcome: 'uncounted', reason: 'invalid' };
     const nowUs = this.#nowUs();
     const windowUs = charge.windowSeconds * US_PER_SECOND;
-    // First, because a bucket that is about to be spent from must not be dropped in between.
+    // First, because a bucket must not be dropped between being looked up and being charged.
     if (isSpending) this.#sweepSome(nowUs, SWEPT_PER_BUCKET * charge.buckets.length);
 
     const { cost } = charge;
@@ -88,12 +88,12 @@ export class MemoryStore implements Store {
     return log;
   }
 
-  /** A peek leaves no trace, not even of the time at which it looked. */
+  /** A peek changes nothing, not even the bucket's time. */
   #copy(key: string): CoalescedLog {
     return this.#logs.get(key)?.copy() ?? new CoalescedLog();
   }
 
-  /** Drops the next few buckets if they are empty, round and round. */
+  /** Drops the next `count` buckets if they are expired, in a cycle over all buckets. */
   #sweepSome(nowUs: number, count: number): void {
     for (let swept = 0; swept < count; swept++) {
       const next = this.#sweep.next();

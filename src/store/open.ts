@@ -11,12 +11,12 @@ import {
 import { RedisStore } from './redis/redis-store.ts';
 import type { Store } from './store.ts';
 
-/** The `store` section of weir.yaml, as far as it concerns a store. */
+/** The `store` section of weir.yaml without the gateway's own settings. */
 export type StoreSettings = { readonly kind: 'memory' } | SingleSettings | SentinelSettings | ClusterSettings;
 
 /**
- * The store that the settings ask for. It returns at once: a Redis that cannot be reached is no error but a store that
- * answers `uncounted`, and that counts as soon as it can.
+ * Opens the configured store. Returns at once: while Redis cannot be reached, charges are `uncounted`; counting starts as soon as
+ * it can.
  */
 export function openStore(settings: StoreSettings, observer: StoreObserver = silentObserver): Store {
   if (settings.kind === 'memory') return new MemoryStore();

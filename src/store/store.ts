@@ -1,20 +1,20 @@
 import type { Awaitable } from '../domain/awaitable.ts';
 
 /**
- * What counts points. A store knows keys, limits and costs; it knows nothing of HTTP, Accounts or prices.
+ * Counts points. A store deals with keys, limits and costs, and is independent of HTTP, Accounts and prices.
  */
 export interface Store {
   /**
    * Spends `cost` points in every bucket of the charge, or in none when one of them has no room.
-   * Never rejects: a store that cannot answer says `uncounted`, and its caller serves the request anyway. At once
-   * where nobody has to be asked.
+   * Never rejects: a store that cannot decide returns `uncounted`, and the caller serves the request anyway. Synchronous
+   * if no call is needed.
    */
   charge(charge: Charge): Awaitable<Decision>;
 
-  /** What `charge` would answer, without spending anything. */
+  /** The result that `charge` would have, without spending anything. */
   peek(charge: Charge): Promise<Decision>;
 
-  /** Releases connections and timers; charges still under way end as `uncounted`. */
+  /** Releases connections and timers; charges in progress end as `uncounted`. */
   close(): Promise<void>;
 }
 
@@ -28,9 +28,9 @@ export interface Charge {
 }
 
 export interface BucketCharge {
-  /** The whole key in the store, prefix and hash tag included: see keys.ts. */
+  /** The whole key in the store, with prefix and hash tag: see keys.ts. */
   readonly key: string;
-  /** Points per window. It travels with each charge, so a changed limit holds at once on every replica. */
+  /** Points per window. It is sent with each charge, so a changed limit takes effect at once. */
   readonly limit: number;
   /** A shadow bucket counts what fits and reports what it would have refused, but refuses nothing. */
   readonly shadow?: boolean;
@@ -42,7 +42,7 @@ export interface BucketState {
   readonly remaining: number;
   /** Until the bucket is full again; 0 for an untouched bucket. */
   readonly resetAfterUs: number;
-  /** Until this cost fits this bucket; 0 when it fitted. */
+  /** Until this cost fits this bucket; 0 if it did. */
   readonly retryAfterUs: number;
 }
 
@@ -68,15 +68,15 @@ export type UncountedReason =
   | 'readonly'
   /** Redis has no memory left to write. */
   | 'oom'
-  /** Redis is held up by a script or function. */
+  /** Redis is busy running a script or function. */
   | 'busy'
   /** Redis refuses writes because it cannot persist them. */
   | 'misconf'
-  /** Some of the Cluster's slots are served by nobody. */
+  /** Some of the Cluster's slots have no server. */
   | 'clusterdown'
-  /** The Cluster is moving this slot just now. */
+  /** The Cluster is moving this slot. */
   | 'redirected'
-  /** A key of the charge holds something that is no bucket. */
+  /** A key of the charge holds something other than a bucket. */
   | 'wrongtype'
   /** The charge cannot be decided: a number out of range, a bucket twice, buckets of different Cluster slots. */
   | 'invalid'

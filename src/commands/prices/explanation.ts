@@ -17,7 +17,7 @@ import { checkPath } from '../../validation/path.ts';
 import { checkQuery } from '../../validation/query.ts';
 import { type Configuration, operationTableOf } from '../configuration.ts';
 
-/** What someone asks about. */
+/** The request to explain. */
 export interface Question {
   readonly method: string;
   readonly path: string;
@@ -25,10 +25,10 @@ export interface Question {
   readonly account: string | undefined;
 }
 
-/** What the gateway would do with such a request, found by the same decision. Nothing is charged. */
+/** What the gateway would do with such a request, from the same `decide`. Nothing is charged. */
 export interface Explanation {
   readonly method: string;
-  /** The canonical path; the one that was asked about where it is refused. */
+  /** The canonical path; the given path if it is refused. */
   readonly path: string;
   /** `free` for OPTIONS. */
   readonly operation: ListedOperation | Operation | 'free' | undefined;
@@ -37,9 +37,9 @@ export interface Explanation {
   readonly buckets: readonly ExplainedBucket[];
   /** The RateLimit-Policy field. */
   readonly policy: string | undefined;
-  /** What a 422 would name, of the path and the query that were asked about. */
+  /** The errors that a 422 would list for this path and query. */
   readonly errors: readonly FieldError[];
-  /** Why the request would be refused, by an empty bucket's count. */
+  /** Why the request would be refused, with all buckets full of points. */
   readonly refusal: Refusal | undefined;
 }
 
@@ -53,7 +53,7 @@ interface ExplainedBucket {
   readonly shadow: boolean;
 }
 
-/** Stands for an Account that has no overrides; no real id is empty. */
+/** An Account without overrides; no real id is empty. */
 const ANYONE = '';
 
 export async function explainRequest(configuration: Configuration, question: Question): Promise<Explanation> {
@@ -91,7 +91,7 @@ export async function explainRequest(configuration: Configuration, question: Que
   };
 }
 
-/** Decides as the gateway would, with a store of its own: nothing is charged that anyone else could see. */
+/** Calls `decide` with a store of its own, so that nothing is really charged. */
 function decideAlone(
   configuration: Configuration,
   { method, token, account }: Question,
@@ -112,7 +112,7 @@ function decideAlone(
   );
 }
 
-/** Who proves the caller: the configured sources for a token; without one, anybody may act for the Account named. */
+/** The configured identities for a token; without a token, a caller who may act for the given Account. */
 function openCallers(
   configuration: Configuration,
   token: string | undefined,
@@ -129,7 +129,7 @@ function openCallers(
   return { identities, directory: knowsTokensOnly(configuration) ? { find: () => ({}) } : directory };
 }
 
-/** Whether Accounts are known from tokens alone: without one, an Account's Organization is unknown. */
+/** Whether only tokens name Organizations, so that the Organization of an Account is unknown without one. */
 function knowsTokensOnly({ settings: { identity } }: Configuration): boolean {
   return 'directory' in identity && identity.directory.kind === 'claims';
 }

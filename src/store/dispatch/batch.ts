@@ -1,6 +1,6 @@
 import type { Charge, Decision, UncountedReason } from '../store.ts';
 
-/** Charges that share one script call, and the promises that wait for its answer. Settled once. */
+/** Charges that share one script call, and the promises of their decisions. Settled once. */
 export class Batch {
   readonly kind: 'charge' | 'peek' | 'probe';
   readonly charges: Charge[] = [];

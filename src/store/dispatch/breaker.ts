@@ -1,21 +1,21 @@
 import type { BreakerState } from '../observer.ts';
 import type { UncountedReason } from '../store.ts';
 
-/** Calls in a row that may fail before the breaker opens: one slow call (a fork, a failover's last) is no outage. */
+/** Consecutive failures that open the breaker: a single slow call, such as during a fork, is not an outage. */
 const FAILURES_TO_OPEN = 3;
-/** Between probes: soon at first, for the many outages that last as long as a hiccup, then doubling. */
+/** Time between probes: short at first, because most outages are short, then doubling. */
 const FIRST_PROBE_MS = 50;
 const LONGEST_PROBE_MS = 500;
 
 export interface BreakerOptions {
-  /** Makes one call that takes no request with it; tells why it failed, or undefined when it was answered well. */
+  /** Makes one call that no request depends on. Returns why it failed, or undefined if it succeeded. */
   probe(): Promise<UncountedReason | undefined>;
   changed(state: BreakerState): void;
 }
 
 /**
- * Keeps a dead or hanging store from costing anything: after three failed calls in a row it refuses all, and probes
- * by itself until the store is back. No request ever waits for a probe.
+ * Keeps a dead or hanging store from delaying requests: after three consecutive failures it refuses all calls, and probes the store
+ * until it is back. Requests never wait for a probe.
  */
 export class Breaker {
   readonly #options: BreakerOptions;
@@ -29,7 +29,7 @@ export class Breaker {
     this.#options = options;
   }
 
-  /** Why calls are refused now: what opened the breaker or failed the latest probe. Undefined while they are not. */
+  /** Why calls are refused: the failure that opened the breaker or that of the latest probe. Undefined if it is closed. */
   get refusal(): UncountedReason | undefined {
     return this.#state === 'closed' ? undefined : this.#cause;
   }
@@ -47,7 +47,7 @@ export class Breaker {
     this.#open();
   }
 
-  /** Something changed for the better, a new connection for one: an open breaker need not wait to look. */
+  /** Probes at once if the breaker is open, for example after a reconnection. */
   probeSoon(): void {
     if (this.#state !== 'open') return;
     clearTimeout(this.#timer);
@@ -62,7 +62,7 @@ export class Breaker {
 
   #open(): void {
     this.#become('open');
-    // Replicas that lost the same store must not all probe it in the same instant.
+    // Jitter, so that replicas do not all probe the store at the same time.
     const delayMs = this.#probeDelayMs * (0.75 + Math.random() / 2);
     this.#timer = setTimeout(() => void this.#probe(), delayMs).unref();
     this.#probeDelayMs = Math.min(LONGEST_PROBE_MS, this.#probeDelayMs * 2);

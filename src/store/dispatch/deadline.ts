@@ -1,6 +1,6 @@
 /**
- * Finds the calls that are not settled `deadlineMs` after they were watched. One timer serves all of them: calls come
- * due in the order in which they were made, and a timer for each would cost more than a request's share of the call.
+ * Finds calls that are not settled `deadlineMs` after they were watched. One timer serves all calls, because they are due in
+ * order; a timer per call would cost more than a request's share of the call.
  */
 export class Deadline<Call> {
   readonly #deadlineMs: number;
@@ -20,7 +20,7 @@ export class Deadline<Call> {
     this.#timer ??= this.#wakeIn(this.#deadlineMs);
   }
 
-  /** The watched calls that are not settled yet. */
+  /** Unsettled calls. */
   pending(): Call[] {
     return this.#watched.map(({ call }) => call).filter((call) => !this.#isSettled(call));
   }
@@ -31,7 +31,7 @@ export class Deadline<Call> {
     this.#watched = [];
   }
 
-  /** Timers run before sockets are read: after a long task, answers that have arrived are read before any verdict. */
+  /** Timers run before sockets are read, so after a long task, replies that have arrived are read first. */
   #wakeIn(delayMs: number): NodeJS.Timeout {
     return setTimeout(() => setImmediate(() => this.#sweep()), delayMs);
   }

@@ -1,13 +1,13 @@
 import type { Charge, Decision } from '../store.ts';
 import { Batch } from './batch.ts';
 
-/** More would keep Redis from its other clients for longer than a few hundred µs. */
+/** A larger batch would block Redis for its other clients for more than a few hundred µs. */
 const MAX_BATCH_SIZE = 64;
 
 /**
- * Gathers the charges of one turn of the event loop: those that requests of the same poll phase make share a call. With
- * 16 of them a decision costs a third less than with a call of its own, with 64 half (bench/RESULTS.md). Nothing waits
- * for a timer: a turn ends when the sockets that were readable have been read.
+ * Batches the charges of one tick of the event loop: charges of requests read in the same poll phase share a call. With 16 of
+ * them a decision costs a third less than with its own call, with 64 half (bench/RESULTS.md). Nothing waits for a timer: a tick
+ * ends when all readable sockets have been read.
  */
 export class TickBatcher {
   readonly #groupOf: (key: string) => number;
@@ -45,7 +45,7 @@ export class TickBatcher {
     return batch.add(charge);
   }
 
-  /** Sends what the turn has gathered so far. */
+  /** Sends the current batches. */
   flush(): void {
     const batches = this.#batches;
     this.#batches = new Map();

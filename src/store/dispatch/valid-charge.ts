@@ -6,8 +6,8 @@ const MAX_WINDOW_SECONDS = 366 * 24 * 3600;
 const MAX_BUCKETS = 16;
 
 /**
- * Whether a store can decide this charge: whole numbers in range, and no bucket twice. A charge that is not sound is
- * answered `uncounted` by itself, before it could spoil the script call that it would share with others.
+ * Whether a store can decide this charge: integers in range, and no bucket twice. An invalid charge is `uncounted` on its own,
+ * so that it does not fail the script call that it would share with others.
  */
 export function isValidCharge({ buckets, cost, windowSeconds }: Charge): boolean {
   return (
