@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { parseLimits } from '../../src/config/files/limits/parse.ts';
 import type { Entry } from '../../src/replay/input/entry.ts';
 import { Replay } from '../../src/replay/replay.ts';
@@ -7,6 +7,9 @@ import { Demand } from '../../src/replay/suggest/demand.ts';
 import { suggestLimits } from '../../src/replay/suggest/search.ts';
 import { type LoggedRequest, logText, START_MS, writeFiles } from './log-lines.ts';
 import { runReplayCommand } from './replay-command.ts';
+
+/** The machine may be busy with other work. */
+vi.setConfig({ testTimeout: 60_000 });
 
 const MOST_REFUSED = 0.05;
 
