@@ -170,7 +170,7 @@ describeChart('values that are wrong', () => {
       'identity.kind=introspection,identity.introspection.url=https://i',
       'needs identity.introspection.clientId',
     ],
-    ['redis.mode=cluster,redis.nodes={redis://u:p@x}', 'must not hold passwords'],
+    ['redis.mode=cluster,redis.nodes={redis://u:p@x}', 'must not contain passwords'],
   ])('%s contradicts itself, and helm says how', (set, why) => {
     expect(refusal({ set: [set] })).toContain(why);
   });

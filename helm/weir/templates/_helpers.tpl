@@ -31,7 +31,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end -}}
 
-{{/* The gateway's pods alone: the demo's other pods bear the release's labels too. */}}
+{{/* Selects only the gateway's pods. The demo's other pods have the release's labels too. */}}
 {{- define "weir.gatewaySelector" -}}
 {{ include "weir.selectorLabels" . }}
 app.kubernetes.io/component: gateway
@@ -54,13 +54,13 @@ app.kubernetes.io/component: gateway
 {{- end -}}
 {{- end -}}
 
-{{/* Says "yes" where pods share their counts. */}}
+{{/* "yes" if pods share their counts. */}}
 {{- define "weir.hasRedis" -}}
 {{- $redis := .Values.redis -}}
 {{- if or $redis.url $redis.nodes $redis.sentinels $redis.dev.enabled (and $redis.existingSecret.name $redis.existingSecret.urlKey) -}}yes{{- end -}}
 {{- end -}}
 
-{{/* A URL that may hold a password, which belongs in a Secret. */}}
+{{/* A URL that may contain a password and must be stored in a Secret. */}}
 {{- define "weir.hasSecretUrl" -}}
 {{- if and (eq .Values.redis.mode "standalone") (contains "@" .Values.redis.url) -}}yes{{- end -}}
 {{- end -}}
@@ -74,8 +74,8 @@ app.kubernetes.io/component: gateway
 {{- end -}}
 
 {{/*
-The Deployment's replicas; empty to leave the field out. An upgrade keeps the number of running pods where an autoscaler or
-`kubectl scale` chose it: a field that is left out would make it 1, another number would start a conflict.
+The Deployment's replicas; empty to omit the field. An upgrade keeps the number of running pods that an autoscaler or
+`kubectl scale` has set: omitting the field would set it to 1, and another number would cause a conflict.
 */}}
 {{- define "weir.deploymentReplicas" -}}
 {{- $live := dig "spec" "replicas" nil (lookup "apps/v1" "Deployment" (include "weir.namespace" .) (include "weir.fullname" .)) -}}
@@ -89,7 +89,7 @@ The Deployment's replicas; empty to leave the field out. An upgrade keeps the nu
 {{- end -}}
 {{- end -}}
 
-{{/* Contradictions that a schema cannot see. */}}
+{{/* Conflicts between values that the schema cannot detect. */}}
 {{- define "weir.validate" -}}
 {{- $redis := .Values.redis -}}
 {{- if ne (include "weir.hasRedis" .) "yes" -}}
@@ -102,11 +102,11 @@ The Deployment's replicas; empty to leave the field out. An upgrade keeps the nu
 {{- if and (ne $redis.mode "standalone") (or $redis.url $redis.existingSecret.urlKey $redis.dev.enabled) -}}{{- fail (printf "redis.url, redis.existingSecret.urlKey and redis.dev belong to redis.mode standalone, not %s" $redis.mode) -}}{{- end -}}
 {{- if and (eq $redis.mode "standalone") (or $redis.nodes $redis.sentinels) -}}{{- fail "redis.nodes belongs to redis.mode cluster, redis.sentinels to redis.mode sentinel" -}}{{- end -}}
 {{- range concat $redis.nodes $redis.sentinels -}}
-{{- if contains "@" . -}}{{- fail "redis.nodes and redis.sentinels must not hold passwords: use redis.existingSecret" -}}{{- end -}}
+{{- if contains "@" . -}}{{- fail "redis.nodes and redis.sentinels must not contain passwords: use redis.existingSecret" -}}{{- end -}}
 {{- end -}}
 {{- if and .Values.ingress.enabled (not .Values.ingress.hosts) -}}{{- fail "ingress.enabled needs ingress.hosts" -}}{{- end -}}
 {{- if and .Values.gatewayAPI.httpRoute.enabled (not .Values.gatewayAPI.httpRoute.parentRefs) -}}{{- fail "gatewayAPI.httpRoute.enabled needs gatewayAPI.httpRoute.parentRefs" -}}{{- end -}}
-{{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.service.enabled) -}}{{- fail "metrics.serviceMonitor needs metrics.service.enabled; metrics.podMonitor does without" -}}{{- end -}}
+{{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.service.enabled) -}}{{- fail "metrics.serviceMonitor needs metrics.service.enabled; metrics.podMonitor does not need it" -}}{{- end -}}
 {{- range $kind, $keys := dict "jwt" (list "issuer" "audience") "introspection" (list "url" "clientId") -}}
 {{- range $keys -}}
 {{- if and (eq $.Values.identity.kind $kind) (not (index $.Values.identity $kind .)) -}}{{- fail (printf "identity.kind %s needs identity.%s.%s" $kind $kind .) -}}{{- end -}}
@@ -164,7 +164,7 @@ The Deployment's replicas; empty to leave the field out. An upgrade keeps the nu
 {{- toYaml $identity -}}
 {{- end -}}
 
-{{/* Says "yes" where the identities file is read: by the kinds static and api-keys, or as the directory of the others. */}}
+{{/* "yes" if the identities file is read: by the kinds static and api-keys, or as the directory of the others. */}}
 {{- define "weir.hasIdentities" -}}
 {{- $kind := .Values.identity.kind -}}
 {{- if has $kind (list "static" "api-keys") -}}yes{{- else -}}
@@ -172,7 +172,7 @@ The Deployment's replicas; empty to leave the field out. An upgrade keeps the nu
 {{- end -}}
 {{- end -}}
 
-{{/* What weir.yaml takes of `operations`; a value of null is not set. */}}
+{{/* The values of `operations` that are part of weir.yaml, without null values. */}}
 {{- define "weir.operationSettings" -}}
 {{- $set := dict -}}
 {{- range $key, $value := omit .Values.operations "openapi" "existingConfigMap" "key" -}}
@@ -181,12 +181,12 @@ The Deployment's replicas; empty to leave the field out. An upgrade keeps the nu
 {{- toYaml $set -}}
 {{- end -}}
 
-{{/* Says "yes" where the prices are those of the platform's own document, which is part of the image. */}}
+{{/* "yes" if the operations come from the platform's own document, which is part of the image. */}}
 {{- define "weir.hasPlatformPrices" -}}
 {{- if and .Values.platform.enabled (not .Values.operations.openapi) (not .Values.operations.existingConfigMap) -}}yes{{- end -}}
 {{- end -}}
 
-{{/* The objects that a pod watches through the API server, as weir.yaml's `kubernetes.watch`. */}}
+{{/* The objects that a pod watches through the API server: `kubernetes.watch` in weir.yaml. */}}
 {{- define "weir.watched" -}}
 {{- $watch := default dict .Values.watch -}}
 {{- $objects := list -}}
@@ -237,7 +237,7 @@ The Deployment's replicas; empty to leave the field out. An upgrade keeps the nu
 {{- toYaml (mergeOverwrite $settings (deepCopy .Values.settings)) -}}
 {{- end -}}
 
-{{/* What a restart must follow: the process settings, and the Redis URL where the chart keeps it. */}}
+{{/* The data whose change requires a restart: the process settings, and the Redis URL if the chart stores it. */}}
 {{- define "weir.settingsChecksum" -}}
 {{- printf "%s %s" (include "weir.settings" .) (ternary .Values.redis.url "" (eq (include "weir.hasSecretUrl" .) "yes")) | sha256sum -}}
 {{- end -}}

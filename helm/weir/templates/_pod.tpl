@@ -64,7 +64,7 @@
   configMap: { name: {{ . | quote }} }
 {{- end }}
 {{- if include "weir.watched" . | fromYamlArray }}
-# What an automounted token would be, for the gateway's container alone.
+# The same as an automounted token, but only for the gateway's container.
 - name: api-access
   projected:
     sources:
