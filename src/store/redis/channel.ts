@@ -5,13 +5,13 @@ import { MessageRecord, openAnyLink, type RecordedMessage } from './record.ts';
 
 export type RemoteStoreSettings = SingleSettings | SentinelSettings | ClusterSettings;
 
-/** Who listens to a channel. None of the functions may throw. */
+/** Receives a channel's events. None of the functions may throw. */
 export interface ChannelListener {
-  /** A message: at once for whoever is connected, and again for whoever comes later while it still holds. */
+  /** A message: at once while connected, and on every later connection until it expires. */
   message(text: string): void;
-  /** Called when nothing arrives any more, with the reason, and when everything arrives again. */
+  /** Called with the reason when messages stop arriving, and when they arrive again. */
   connected(isConnected: boolean, problem?: string): void;
-  /** What this listener knows and the record, as it was read just now, does not hold: it is written again. */
+  /** Returns messages that the record has lost; they are written again. */
   missingFrom?(record: ReadonlySet<string>): readonly RecordedMessage[];
   restored?(count: number): void;
 }
@@ -22,19 +22,19 @@ export interface Channel {
   close(): void;
 }
 
-/** Between two looks at the record: should a subscription have broken unseen, this is how late a message can be. */
+/** Time between reads of the record: the longest delay of a message if the subscription broke unnoticed. */
 const LOOK_MS = 5_000;
 const RETRY_MS = 250;
 
-/** Written again at one look; the others follow with the next. */
+/** At most this many messages are written again per read; the others follow with the next. */
 const MOST_RESTORED = 1_000;
 
-/** A connection takes a moment to open: only then is its absence a problem. */
+/** A missing connection is a problem only after this time, because connecting takes a moment. */
 const FIRST_CONTACT_MS = 1_000;
 
 /**
- * Listens to what is published under a name (a Redis channel), and reads the record of what still holds: at every
- * connection, and every few seconds. A message arrives more than once; none is missed for longer than a look.
+ * Subscribes to a Redis channel, and reads the record of unexpired messages at every connection and every few seconds. A message
+ * may arrive more than once, and late by at most the time between two reads.
  */
 export function listen(settings: RemoteStoreSettings, name: string, listener: ChannelListener): Channel {
   return new Listening(settings, name, listener);
@@ -45,12 +45,12 @@ class Listening implements Channel {
   readonly #name: string;
   readonly #listener: ChannelListener;
   readonly #subscriber: RedisConnection;
-  /** In RESP2 a connection that has subscribed can read nothing else. */
+  /** In RESP2 a subscribed connection cannot read anything else. */
   readonly #reader: RedisConnection;
   #heardAll: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
   #isConnected: boolean | undefined;
-  /** Why Redis could not be reached, since the last look that succeeded. */
+  /** Why Redis could not be reached since the last successful read. */
   #problem: string | undefined;
   readonly #openedMs = performance.now();
   #isClosed = false;
@@ -92,7 +92,7 @@ class Listening implements Channel {
     if (!this.#isClosed) this.#timer = setTimeout(() => void this.#look(), delayMs).unref();
   }
 
-  /** Subscribing again to what is subscribed already is harmless, and shows whether the connection lives. */
+  /** Subscribing again is harmless, and shows whether the connection works. */
   async #look(): Promise<void> {
     try {
       await this.#subscriber.client.subscribe(this.#name);
@@ -110,7 +110,7 @@ class Listening implements Channel {
     }
   }
 
-  /** A Redis that restarted without its data, or failed over, may have lost what this process still knows. */
+  /** A Redis that restarted without its data or failed over may have lost messages that this process still has. */
   async #restore(record: MessageRecord, held: readonly string[]): Promise<void> {
     const missing = (this.#listener.missingFrom?.(new Set(held)) ?? []).slice(0, MOST_RESTORED);
     if (missing.length === 0) return;
@@ -118,7 +118,7 @@ class Listening implements Channel {
       await record.write(missing);
       this.#listener.restored?.(missing.length);
     } catch {
-      // A Redis user that may only read leaves this to other replicas.
+      // A Redis user without write permission leaves this to other replicas.
     }
   }
 

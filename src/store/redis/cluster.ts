@@ -24,7 +24,7 @@ export function openClusterConnection(
   const nodes = new Map<string, Redis>();
   let problem: UncountedReason = 'disconnected';
   const failed = ({ message, lastNodeError }: Error & { readonly lastNodeError?: Error }): void => {
-    // "Failed to refresh slots cache" says less than what the last node answered.
+    // The last node's error is more helpful than "Failed to refresh slots cache".
     const cause = lastNodeError?.message ?? message;
     problem = reasonOf(cause);
     observer.connectionFailed(problem, cause);
@@ -39,7 +39,7 @@ export function openClusterConnection(
       events.ready();
     });
     node.on('close', () => events.lost());
-    // A node that connects only when a command is there for it would keep that command for later.
+    // A node that connects lazily would queue its first command.
     if (node.status === 'wait') node.connect().catch(() => {});
   });
   cluster.on('-node', (node: Redis) => {
@@ -53,7 +53,7 @@ export function openClusterConnection(
     problemOf(slot) {
       if (cluster.status !== 'ready') return problem;
       const node = nodes.get(routeOf(slot));
-      // Without a node the call goes to any other, which names the slot's new one.
+      // Without a known node the call goes to any node, which redirects it.
       return node === undefined || node.status === 'ready' ? undefined : 'disconnected';
     },
     inOneWrite(send) {
@@ -71,7 +71,7 @@ export function openClusterConnection(
   };
 }
 
-/** ioredis's map from slot to addresses, the master's first, which its types keep to itself. */
+/** ioredis's map from slots to addresses, the master's first; its types do not include it. */
 function slotsOf(cluster: Cluster): readonly (readonly string[] | undefined)[] {
   return (cluster as unknown as { slots: readonly (readonly string[] | undefined)[] }).slots;
 }
@@ -95,12 +95,12 @@ function connect(settings: ClusterSettings, clusterRetryStrategy: () => number):
       enableOfflineQueue: false,
       enableReadyCheck: false,
       clusterRetryStrategy,
-      // A call whose connection broke may have been counted: never again. Where nothing ran, the breaker's probe asks.
+      // A call whose connection broke may have been counted, so it is never repeated.
       retryDelayOnFailover: 0,
       retryDelayOnClusterDown: 0,
       retryDelayOnTryAgain: 5,
       maxRedirections: 4,
-      // Certificates name hosts; addresses that the cluster announces are used as they are.
+      // Certificates name hosts, so addresses that the cluster announces are not resolved.
       ...(access.tls === undefined ? {} : { dnsLookup: (address, callback) => callback(null, address) }),
     },
   );

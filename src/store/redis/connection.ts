@@ -18,7 +18,7 @@ export interface SentinelSettings extends RemoteSettings {
   readonly name: string;
 }
 
-/** The connection to Redis, whatever its topology. Reconnects by itself for ever, and never queues a command. */
+/** A connection to Redis of any topology. Reconnects forever, and never queues a command. */
 export interface RedisConnection {
   readonly client: RedisClient;
   /** Keys of one group may share a script call: all of them, or those of one Cluster slot. */
@@ -27,24 +27,24 @@ export interface RedisConnection {
   routeOf(group: number): string;
   /** Why a call of this group cannot be sent now. */
   problemOf(group: number): UncountedReason | undefined;
-  /** Runs `send`. What it sends to one server leaves in one write. */
+  /** Runs `send`, and combines its calls to each server into one write. */
   inOneWrite(send: () => void): void;
   close(): void;
 }
 
-/** What a link reports to its store. */
+/** Events of a connection. */
 export interface ConnectionEvents {
   /** A server can be called again. */
   ready(): void;
-  /** A connection is gone, and with it what was known of the buckets behind it. */
+  /** A connection was lost, so cached knowledge about its buckets is no longer valid. */
   lost(): void;
 }
 
-/** For a server that closes the connection without an error of its own: ioredis does not call that a failure. */
+/** For a server that closes the connection without an error, which ioredis does not report as a failure. */
 const CLOSED_UNANSWERED =
   'the connection was closed before any answer: is this a Redis, and does it expect TLS where the settings have none?';
 
-/** A Redis without TLS waits for the rest of what it takes for a command. */
+/** A Redis without TLS reads the handshake as an incomplete command and waits. */
 const NO_HANDSHAKE = ': the port may not speak TLS, which the settings ask for';
 
 const SENTINEL_PORT = 26_379;
@@ -65,7 +65,7 @@ export function openConnection(
     client,
     groupOf: () => THE_ONLY_GROUP,
     routeOf: () => THE_ONLY_ROUTE,
-    // Charges of one turn share a call, so there is one write already.
+    // Charges of one tick share a call, so there is one write already.
     inOneWrite: (send) => send(),
     ...watchConnection(client, reconnection, observer, events),
   };
@@ -93,7 +93,7 @@ function watchConnection(
     become('answered');
     problem = 'disconnected';
   };
-  // An error that is none of the server's own is reported by the event `close`.
+  // Errors that did not come from the server are reported by the `close` event.
   const turnedAway = ({ message }: Error): void => {
     if (reasonOf(message) !== 'disconnected') failed(message);
   };
@@ -150,7 +150,7 @@ function connectSentinel(settings: SentinelSettings, retryStrategy: () => number
     failoverDetector: true,
     enableOfflineQueue: false,
     retryStrategy,
-    // A primary's role is read from INFO once it is ready; one that became a replica is left for the new primary.
+    // A server that has become a replica is disconnected, so that the new primary is found.
     enableReadyCheck: true,
     maxLoadingRetryTime: 500,
     reconnectOnError: (error) => error.message.startsWith('READONLY'),

@@ -1,11 +1,11 @@
 import type { UncountedReason } from '../store.ts';
 
-/** By the first word of Redis's error, as its documentation lists them, and of Node's for a connection. */
+/** Reasons by the first word of a Redis error or the code of a Node.js error. */
 const REASONS: ReadonlyMap<string, UncountedReason> = new Map([
   ['WRONGPASS', 'auth'],
   ['NOAUTH', 'auth'],
   ['NOPERM', 'auth'],
-  // Protected mode: without a password, only its own machine may connect.
+  // Protected mode: without a password, only local clients may connect.
   ['DENIED', 'auth'],
   ['LOADING', 'loading'],
   ['READONLY', 'readonly'],
@@ -23,11 +23,11 @@ const REASONS: ReadonlyMap<string, UncountedReason> = new Map([
   ['CROSSSLOT', 'invalid'],
 ]);
 
-/** What ioredis says where the connection itself fails. */
+/** ioredis's messages for a failed connection. */
 const DISCONNECTED =
   /connection (is |was )?closed?|isn't writeable|isn't ready|is ended|ECONN|ETIMEDOUT|timed out|EHOSTUNREACH|ENETUNREACH|EPIPE|ENOTFOUND|EAI_AGAIN|socket|sentinels? |startup nodes|slots cache|max retries/i;
 
-/** The reason that an error of Redis or of its connection stands for. */
+/** The reason for an error of Redis or of its connection. */
 export function reasonOf(message: string): UncountedReason {
   const cause = /^All sentinels .* Last error: (.+)$/s.exec(message)?.[1];
   if (cause !== undefined) return reasonOf(cause);

@@ -2,20 +2,20 @@ import type { RedisOptions } from 'ioredis';
 import { type TlsFiles, tlsOptions } from '../../domain/tls-files.ts';
 import './protected-mode.ts';
 
-/** ioredis types its constructors by `replyMapping`, which the scripts have no use for. */
+/** ioredis's constructors are typed by `replyMapping`, which is not used here. */
 type ConnectOptions = Omit<RedisOptions, 'replyMapping'>;
 
-/** What every way of reaching Redis has in common; the words of weir.yaml. */
+/** The settings that all Redis topologies have in common, named as in weir.yaml. */
 export interface RemoteSettings {
   readonly deadlineMs: number;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   readonly tls?: TlsFiles | undefined;
-  /** RESP version, 3 unless told; a server that knows only 2 is spoken to in 2. */
+  /** RESP version, 3 by default; a server without RESP3 gets RESP2. */
   readonly protocol?: 2 | 3 | undefined;
 }
 
-/** A socket that owes an answer for this long is dead; so is an attempt to connect. */
+/** Time-out for connecting, and for a connection with an unanswered command. */
 const SILENCE_MS = 1000;
 
 /**
@@ -29,7 +29,7 @@ export function commonOptions(settings: RemoteSettings): ConnectOptions {
     connectTimeout: SILENCE_MS,
     socketTimeout: SILENCE_MS,
     protocol: settings.protocol ?? 3,
-    // Redis that is loading says so to each command, which tells more than a connection that is never ready.
+    // While loading, Redis replies LOADING to each command, which is more helpful than a connection that is not ready.
     enableReadyCheck: false,
     disableClientInfo: true,
   };
@@ -49,7 +49,7 @@ export function readUrl(url: string, defaultPort = 6379): ConnectOptions {
   };
 }
 
-/** The settings' own credentials and TLS, which go before those of a URL. */
+/** Credentials and TLS from the settings, which take precedence over those of a URL. */
 export function accessOptions({ username, password, tls }: RemoteSettings): ConnectOptions {
   return {
     ...(username === undefined ? {} : { username }),

@@ -1,10 +1,9 @@
 /**
- * Makes ioredis see that a Redis in protected mode refuses it.
+ * Makes ioredis treat the refusal of a Redis in protected mode as an error.
  *
- * The refusal says "no password is set". ioredis takes any error with these words for a password that the server does
- * not need: it prints a warning on the console, treats the connection as ready, loses it, and connects again at once.
- * This goes for every connection that ioredis opens by itself as well, to Sentinels and to the nodes of a Cluster, and
- * is therefore done to the class.
+ * The refusal contains "no password is set". ioredis takes any such error to mean that the server needs no password: it prints a
+ * warning on the console, treats the connection as ready, loses it, and reconnects at once. The class is patched because ioredis
+ * itself opens connections to Sentinels and Cluster nodes.
  */
 import { Redis, ReplyError } from 'ioredis';
 

@@ -2,15 +2,15 @@ import { type Cluster, type Redis, ReplyError } from 'ioredis';
 
 const LONGEST_RECONNECT_MS = 500;
 
-/** An error with which a server turns the connection away, whatever the command was. */
+/** Errors with which a server refuses a connection, for any command. */
 const TURNED_AWAY = /^(DENIED|NOAUTH)|max number of clients/;
 
 /**
- * The waits between attempts to connect to one Redis: soon at first, then doubling up to half a second, each scattered
- * by a quarter, so that replicas that lost the same Redis come back one by one.
+ * Delays between attempts to connect to one Redis: short at first, then doubling up to half a second, with 25 % jitter so that
+ * replicas do not reconnect at the same time.
  *
- * ioredis starts its own count again as soon as its handshake is over, which a server that turns clients away may let
- * it finish. This count starts again only when the server has answered a command.
+ * ioredis resets its own count once the handshake succeeds, which may happen with a server that then refuses clients. This count
+ * is reset only when the server has answered a command.
  */
 export class Reconnection {
   #attempts = 0;
@@ -23,24 +23,24 @@ export class Reconnection {
   /**
    * Names the connection for CLIENT LIST, which shows whether the server answers commands at all.
    *
-   * Not by ioredis's `connectionName`: sent along with HELLO, it makes ioredis drop the error with which a server that
-   * is full closes the connection.
+   * ioredis's `connectionName` is not used: it is sent with HELLO, and ioredis then drops the error of a server that has
+   * reached its maximum of clients.
    *
-   * @throws Error when the server turned this connection away or closed it
+   * @throws Error if the server refused or closed this connection
    */
   async introduce(client: Redis): Promise<void> {
     try {
       await client.client('SETNAME', 'weir');
     } catch (error) {
-      // A server that knows no SETNAME, or does not allow it, serves this connection all the same.
+      // A server without SETNAME, or that does not allow it, still serves this connection.
       if (!(error instanceof ReplyError) || TURNED_AWAY.test((error as Error).message)) throw error;
     }
     this.#attempts = 0;
   }
 
   /**
-   * Has the client connect again when ioredis has given up, as it does where a Sentinel's news of a failover reaches it
-   * in the middle of connecting. Returns what ends the client for good.
+   * Reconnects the client when ioredis has given up, which it does if a Sentinel reports a failover while it is connecting.
+   * Returns a function that disconnects the client for good.
    */
   keepAlive(client: Redis | Cluster): () => void {
     let isClosed = false;

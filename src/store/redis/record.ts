@@ -1,6 +1,6 @@
 /**
- * The record behind a channel: a sorted set of the messages that still hold, by the Unix time at which they cease to.
- * Without it, whoever is not listening while a message is published would never see it.
+ * The record of a channel: a sorted set of its unexpired messages by the Unix time of their expiry. Without it, a replica that is
+ * not connected while a message is published would never receive it.
  */
 import { type StoreObserver, silentObserver } from '../observer.ts';
 import type { RemoteStoreSettings } from './channel.ts';
@@ -13,7 +13,7 @@ export interface RecordedMessage {
   readonly untilMs: number;
 }
 
-/** How long `openRecord` goes on trying to reach Redis. */
+/** How long `openRecord` tries to reach Redis. */
 const CONNECT_MS = 5_000;
 const RETRY_MS = 100;
 
@@ -78,7 +78,7 @@ export class MessageRecord {
     return seconds * 1000 + Math.floor(micros / 1000);
   }
 
-  /** The messages that still hold. */
+  /** The unexpired messages. */
   async read(nowMs = Date.now()): Promise<readonly string[]> {
     return this.#client.zrangebyscore(this.#key, nowMs, '+inf');
   }
@@ -94,10 +94,10 @@ export class MessageRecord {
   }
 
   /**
-   * Records a message, in place of those of `replaced`, and then sends it to everybody who listens: a replica that
-   * connects in between misses neither.
+   * Records a message in place of `replaced`, and then publishes it, so that a replica that connects in between does not miss
+   * it.
    *
-   * @returns how many received it: of a Cluster, those at one node alone
+   * @returns how many received it: in a Cluster, only those at one node
    */
   async publish(message: RecordedMessage, replaced: readonly string[] = []): Promise<number> {
     await this.#client.zremrangebyscore(this.#key, '-inf', await this.nowMs());
@@ -106,7 +106,7 @@ export class MessageRecord {
     return this.#client.publish(this.#channel, message.text);
   }
 
-  /** Whether a restart of Redis keeps the record; undefined where Redis does not say. */
+  /** Whether the record survives a restart of Redis; undefined if unknown. */
   async isLasting(): Promise<boolean | undefined> {
     const info = await this.#client.info('persistence').catch(() => '');
     const appends = /^aof_enabled:(\d)/m.exec(info)?.[1];

@@ -10,28 +10,28 @@ import type { ConnectionEvents, RedisConnection } from './connection.ts';
 import { reasonOf } from './failures.ts';
 import { sendCharges } from './scripts.ts';
 
-/** What ioredis says of a command that was sent and whose connection ended: it may have run. */
+/** ioredis's error for a command whose connection ended after it was sent: it may have run. */
 const ENDED_BEFORE_ANSWER =
   /^Connection is closed|^Reached the max retries|^Command aborted due to connection close/;
 
-/** More probes than a window can hold. */
+/** A limit that probes never reach. */
 const PROBE_LIMIT = 1_000_000;
 
-/** A server of the link: its breaker, and a key of its own that a probe may write. */
+/** One server: its breaker, and a key that only its probes write. */
 interface Route {
   readonly breaker: Breaker;
   readonly probeKey: string;
 }
 
-/** A batch whose answer is awaited. */
+/** A batch in progress. */
 interface Call {
   readonly batch: Batch;
   readonly route: Route;
 }
 
 /**
- * Counts in Redis by the scripts of `lua/`. Charges of one turn share a call; a call has a deadline; failures open a
- * breaker per server. Starts whether Redis is there or not, and counts as soon as it is.
+ * Counts in Redis with the scripts of `lua/`. Charges of one tick share a call; a call has a deadline; failures open a breaker per
+ * server. Starts without Redis, and counts as soon as it is available.
  */
 export class RedisStore implements Store {
   readonly #link: RedisConnection;
@@ -41,7 +41,7 @@ export class RedisStore implements Store {
   readonly #routes = new Map<string, Route>();
   #isClosed = false;
 
-  /** `connectionLost` is told whenever a connection to Redis ends. */
+  /** @param connectionLost called whenever a connection to Redis ends */
   constructor(
     openConnection: (events: ConnectionEvents) => RedisConnection,
     deadlineMs: number,
@@ -103,7 +103,7 @@ export class RedisStore implements Store {
     else this.#giveUp(batch, refusal);
   }
 
-  /** Settles the batch, whatever happens. */
+  /** Sends a batch, and settles it in every case. */
   #call(batch: Batch, route: Route, slot: number): void {
     const startMs = performance.now();
     this.#deadline.watch({ batch, route });
@@ -148,7 +148,7 @@ export class RedisStore implements Store {
     if (batch.kind === 'charge' && points > 0) this.#observer.answeredLate(points);
   }
 
-  /** One call failed. When that opens the route's breaker, nobody waits any longer for the calls beside it. */
+  /** Handles a failed call. If that opens the route's breaker, other calls in progress on the route fail at once. */
   #failed(batch: Batch, route: Route, reason: UncountedReason): void {
     this.#giveUp(batch, reason);
     if (reason === 'wrongtype' || reason === 'invalid') return; // One bucket's trouble, not the store's.
@@ -178,7 +178,7 @@ export class RedisStore implements Store {
     return route;
   }
 
-  /** A charge like any other, of a bucket that is nobody's: it finds a Redis that reads but cannot write, too. */
+  /** Charges a bucket of its own, which also detects a Redis that can be read but not written. */
   async #probe(route: Route, group: number): Promise<UncountedReason | undefined> {
     const problem = this.#isClosed ? 'closed' : this.#link.problemOf(group);
     if (problem !== undefined) return problem;

@@ -2,8 +2,8 @@ import type { Redis } from 'ioredis';
 import type { ServerSetting, StoreObserver } from '../observer.ts';
 
 /**
- * Reports the settings of one Redis under which the counter's guarantees do not hold. They are read from INFO, which
- * managed services and most ACLs allow; what a server does not show is not reported.
+ * Reports settings of a Redis that break the counter's guarantees. They are read from INFO, which managed services and most ACLs
+ * allow; a setting that INFO does not contain is not reported.
  */
 export async function checkSettings(client: Redis, route: string, observer: StoreObserver): Promise<void> {
   try {
@@ -19,7 +19,7 @@ export async function checkSettings(client: Redis, route: string, observer: Stor
   }
 }
 
-/** An evicted bucket is a full one again. Buckets expire, so `volatile-*` evicts them as `allkeys-*` does. */
+/** An evicted bucket is full again. Buckets expire, so `volatile-*` evicts them like `allkeys-*`. */
 function evictionRisk(memory: ReadonlyMap<string, string>): string | undefined | 'unknown' {
   const policy = memory.get('maxmemory_policy');
   if (policy === undefined) return 'unknown';
@@ -27,7 +27,7 @@ function evictionRisk(memory: ReadonlyMap<string, string>): string | undefined |
   return `maxmemory-policy is ${policy}: a Redis that is short of memory drops buckets, and their limits are exceeded. Set noeviction`;
 }
 
-/** INFO shows `min_slaves_good_slaves` only where both settings are in force. */
+/** INFO contains `min_slaves_good_slaves` only if both settings are set. */
 function splitBrainRisk(replication: ReadonlyMap<string, string>): string | undefined | 'unknown' {
   if (replication.get('role') !== 'master') return 'unknown';
   const hasReplicas = Number(replication.get('connected_slaves') ?? 0) > 0;
