@@ -34,7 +34,7 @@ it('weir.yaml: nothing is reported while it stays the same', async () => {
   expect(weir.lines.filter((line) => line.includes('has changed'))).toEqual([]);
 });
 
-it('weir.yaml: a change is not in force, and one line says that it needs a restart', async () => {
+it('weir.yaml: a change has no effect, and one log line reports that it needs a restart', async () => {
   change('"level": "info"', '"level": "warn"');
   await untilLogged('weir.yaml has changed: restart to apply it');
   const before = weir.lines.length;

@@ -86,7 +86,7 @@ it('a replica that starts after --undo accepts the token', async () => {
   await untilStatus([await start()], TOKEN, 200);
 });
 
-it('--undo of what is not revoked says so', async () => {
+it('--undo reports a target that is not revoked', async () => {
   const { failure } = await revoke({ undo: true, token: TOKEN });
   expect(failure).toBe('This token is not revoked: weir revoke --list shows what is.');
 });

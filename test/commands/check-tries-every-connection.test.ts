@@ -86,7 +86,7 @@ it('reports each connection that works, and exits 0', async () => {
   ]);
 });
 
-it('tries nothing unless asked', async () => {
+it('tests no connection without --connect', async () => {
   const config = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1' });
   const result = await runHere(() => check({ config }));
   expect([result.failure, linesOf(result)]).toEqual([undefined, []]);
@@ -120,7 +120,7 @@ describe('the store', () => {
     expect(result.stdout).not.toContain('zq-wrong');
   });
 
-  it('a user that may read and not write', async () => {
+  it('a user without write permission', async () => {
     const { url } = await redis('--user', ...'reader on >secret ~* &* +@all -@write'.split(' '));
     const result = await connect(
       {},
@@ -131,7 +131,7 @@ describe('the store', () => {
     expect(linesOf(result)[0]).toMatch(/^store redis:\S+: failed: auth/);
   });
 
-  it('a Redis that may evict buckets is a warning', async () => {
+  it('warns of a Redis that can evict buckets', async () => {
     const { url } = await redis('--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru');
     const result = await connect({}, { storeSettings: store(url) });
     expect(linesOf(result)[0]).toMatch(/^store redis:\S+: warning: maxmemory-policy is allkeys-lru/);
@@ -153,7 +153,7 @@ describe('the store', () => {
 });
 
 describe('the upstream', () => {
-  it('something that does not speak HTTP', async () => {
+  it('a server that is not HTTP', async () => {
     const server = createTcpServer((socket) => socket.end('-ERR unknown command\r\n'));
     const result = await connect({}, { url: `http://${await listening(server)}` });
     expect(linesOf(result)[1]).toContain(': failed: what it answers is not HTTP');

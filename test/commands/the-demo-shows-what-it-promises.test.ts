@@ -79,7 +79,7 @@ it('the platform ends with the demo, even when the demo is killed', async () => 
     .toBe('gone');
 }, 90_000);
 
-it('a busy port is told in words, and nothing stays behind', async () => {
+it('a busy port is reported in plain text, and no process is left running', async () => {
   const squatter = await startUpstream();
   const { code, stderr } = await runWeir(['demo'], {
     WEIR_PORT: '0',

@@ -101,7 +101,7 @@ it.each([
   },
 );
 
-it('a token that the file does not have is revoked with a warning: it may be cut short', async () => {
+it('a token that is not in the file is revoked with a warning, because it may be truncated', async () => {
   const { stdout, stderr, failure } = await revokeHere({ config, token: SECRET });
   expect(failure).toBeUndefined();
   expect(stderr).toMatch(/^Warning: .*identities\.yaml has no such token/);

@@ -52,7 +52,7 @@ async function pointsIn(witness: Store, id: string): Promise<number> {
   return LIMIT - (peeked.buckets[0]?.remaining ?? 0);
 }
 
-test('a charge whose reply is lost is counted once, and its request goes on uncounted', async () => {
+test('a charge whose reply is lost is counted once, and its request is served uncounted', async () => {
   const { store, witness, line } = await open({}, NO_DEADLINE_MS);
   line.set({ kind: 'answers held' });
   const decision = store.charge(chargeOf('lost', 7));
@@ -167,7 +167,7 @@ interface Faulty {
   untilCounted(): Promise<unknown>;
 }
 
-test('an open breaker lets nothing through but an occasional probe, and nobody waits', async () => {
+test('an open breaker allows only occasional probes, and no request waits', async () => {
   const { store, line } = await open();
   const atStart = line.bytesFromClients;
   await untilCounted(store, chargeOf('size'));

@@ -164,27 +164,24 @@ describe('what is validated', () => {
     'boundary=x; charset=utf-16; q=1',
     'profile="x" charset=utf-16',
     'profile=x,charset=utf-16',
-  ])(
-    'JSON with %s is not judged as UTF-8 and then read as something else: it is refused',
-    async (parameters) => {
-      const body = Buffer.from('{"name":"ü"}', 'utf16le');
-      for (const sent of ['{"name":"ab"}', body]) {
-        const seen = gateway.upstream.seen.length;
-        const answer = await fetch(`${gateway.url}/v3/strict/th_a`, {
-          method: 'PUT',
-          headers: {
-            ...key,
-            Authorization: 'Bearer service',
-            'Content-Type': `application/json; ${parameters}`,
-          },
-          body: sent,
-        });
-        expect([answer.status, await fieldsOf(answer)]).toEqual([422, ['Content-Type']]);
-        expect(remainingOf(answer), 'a request that fails validation has spent its points').not.toBeNull();
-        expect(gateway.upstream.seen).toHaveLength(seen);
-      }
-    },
-  );
+  ])('JSON with %s is refused, because it could be read with another encoding', async (parameters) => {
+    const body = Buffer.from('{"name":"ü"}', 'utf16le');
+    for (const sent of ['{"name":"ab"}', body]) {
+      const seen = gateway.upstream.seen.length;
+      const answer = await fetch(`${gateway.url}/v3/strict/th_a`, {
+        method: 'PUT',
+        headers: {
+          ...key,
+          Authorization: 'Bearer service',
+          'Content-Type': `application/json; ${parameters}`,
+        },
+        body: sent,
+      });
+      expect([answer.status, await fieldsOf(answer)]).toEqual([422, ['Content-Type']]);
+      expect(remainingOf(answer), 'a request that fails validation has spent its points').not.toBeNull();
+      expect(gateway.upstream.seen).toHaveLength(seen);
+    }
+  });
 
   it.each(['charset=utf-8', 'charset=UTF-8', 'charset="utf-8"', 'v=1; charset=utf8', 'v="a;b"'])(
     'JSON with %s is UTF-8',

@@ -44,7 +44,7 @@ describe('a 429', () => {
     expect(rateLimit.map(([, parameters]) => parameters.get('r'))).toEqual([6, 16]);
   });
 
-  it('asks for a whole number of seconds of patience, within the window', () => {
+  it('has a Retry-After in whole seconds, at most the window', () => {
     const seconds = Number(refused.headers.get('Retry-After'));
     expect(Number.isInteger(seconds)).toBe(true);
     expect(seconds).toBeGreaterThanOrEqual(1);

@@ -43,7 +43,7 @@ async function untilAll(mode: 'counted' | 'degraded'): Promise<void> {
     .toEqual(Array(20).fill(mode));
 }
 
-it('every request is served while Redis dies, is away and comes back, and only the headers tell', async () => {
+it('every request is served while Redis fails, is down and recovers, and only the headers differ', async () => {
   await untilAll('counted');
   const modes = new Set<string>();
   let isOver = false;

@@ -12,7 +12,7 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
   const shadowDenied = async () =>
     (await gateway.metrics()).match(/weir_shadow_denied_total\{bucket="account-read"\} (\d+)/)?.[1];
 
-  it('it reports what it would have refused, and the limit in force goes on refusing', async () => {
+  it('reports what it would have refused, and the limit in force keeps refusing', async () => {
     gateway = await startGateway({
       store: store(),
       limits: { accounts: { acct_3: { 'account-read': { limit: 12, shadow: true } } } },

@@ -118,7 +118,7 @@ describe('a store that refuses the gateway is an error in the log and a reason i
     expect(weir.lines.join('\n')).not.toContain('wrong-one');
   });
 
-  it('a user that may not run the scripts', async () => {
+  it('a user without permission to run scripts', async () => {
     const redis = await startRedisServer({ args: ['--user', 'weir', 'on', '>pw', '~*', '-@all', '+hello'] });
     closing.push(() => redis.stop());
     const url = redis.url.replace('//', '//weir:pw@');

@@ -126,7 +126,7 @@ it('limits: the metric shows the same version at every replica, and another one 
   expect(await versionOf(gateway)).not.toBe(before);
 });
 
-it('limits: without permission the mounted file is followed, and the metric says so', async () => {
+it('limits: without permission the mounted file is polled, and the metric is 0', async () => {
   const { server, gateway, folder } = await watchLimits();
   server.refuse(403);
   await untilConnected(gateway, 0);
@@ -189,7 +189,7 @@ it('overrides, prices and tokens: each is in force from the object that its fold
   expect((await gateway.send('GET', '/v3/things', { token: 'lonely' })).status).toBe(401);
 });
 
-it('warns once, however many objects and attempts fail, and says when all is well again', async () => {
+it('logs one warning for any number of failures, and one message when all watches have recovered', async () => {
   const folder = mount(limitsOf(20));
   const server = await serve({ 'configmaps/weir-limits': limitsOf(20), 'configmaps/others': {} });
   server.refuse(403);

@@ -33,7 +33,7 @@ const limitsOf = (accountRead: unknown) => ({
 const policyOf = async (gateway: TestGateway) =>
   (await gateway.send('GET', '/v3/things', { token: 'lonely' })).headers.get('RateLimit-Policy');
 
-it('limits: a raised limit holds, and what was spent stays spent', async () => {
+it('limits: a raised limit takes effect, and spent points remain spent', async () => {
   const limits = mount({ 'limits.yaml': limitsOf(20) });
   const gateway = await start({ limits: { file: limits.file('limits.yaml') } });
   for (let count = 0; count < 15; count++) await gateway.send('GET', '/v3/things', { token: 'lonely' });
@@ -47,7 +47,7 @@ it('limits: a raised limit holds, and what was spent stays spent', async () => {
   }, WITHIN);
 });
 
-it('limits: an invalid file changes nothing, and the metric and the next good file tell so', async () => {
+it('limits: an invalid file has no effect and is reported by the metric until the next valid file', async () => {
   const limits = mount({ 'limits.yaml': limitsOf(20) });
   const gateway = await start({ limits: { file: limits.file('limits.yaml') } });
   const successful = async () =>
@@ -72,7 +72,7 @@ it('limits: one below the cost of an operation is refused', async () => {
   expect(await policyOf(gateway)).toContain('"account-read";q=20;');
 });
 
-it('operations: a new price holds, even one that waits for the limits beside it', async () => {
+it('operations: a new cost takes effect, even if it depends on new limits', async () => {
   const priceOf = (cost: number) => ({
     openapi: '3.1.0',
     paths: { '/v3/things': { get: { operationId: 'listThings', 'x-weir': { cost } } } },

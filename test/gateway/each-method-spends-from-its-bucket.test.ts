@@ -34,7 +34,7 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
     expect(after?.['account-read']).toBe((before?.['account-read'] ?? 0) - 1);
   });
 
-  it('an operation costs what its document says', async () => {
+  it('an operation has the cost in its document', async () => {
     const before = remainingOf(await gateway.send('POST', '/v3/things'));
     const after = remainingOf(await gateway.send('POST', '/v3/dear'));
     expect(after?.['account-write']).toBe((before?.['account-write'] ?? 0) - 7);
@@ -48,7 +48,7 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
     expect(remainingOf(answer)).toEqual({ 'account-read': 19 });
   });
 
-  it('a method that nobody serves is 405, uncharged, with the methods that are', async () => {
+  it('an unsupported method is a 405 with the supported methods, uncharged', async () => {
     const answer = await gateway.send('PROPFIND', '/v3/things');
     expect(answer.status).toBe(405);
     expect(answer.headers.get('Allow')).toBe('GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS');

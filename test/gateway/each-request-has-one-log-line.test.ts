@@ -20,7 +20,7 @@ async function lineOf(requestId: string): Promise<Record<string, unknown>> {
   return JSON.parse(find()[0] ?? '{}') as Record<string, unknown>;
 }
 
-it('an admitted request tells who was charged what, and how long each part took', async () => {
+it('an admitted request is logged with its charge and the duration of each part', async () => {
   const headers = { 'X-Request-Id': 'admitted-1', Cookie: 'secret-cookie' };
   await sendTo(weir.url, 'POST', '/v3/dear?token=secret-query', {
     token: 'person',
@@ -57,7 +57,7 @@ it('the time of the charge lies between the arrival of the request and its log l
   expect(Number.isSafeInteger(chargedAtUs)).toBe(true);
 });
 
-it('a refused request tells why', async () => {
+it('a refused request is logged with the reason', async () => {
   const headers = { 'X-Request-Id': 'refused-1' };
   await sendTo(weir.url, 'GET', '/v3/things', { token: 'made-up-token', headers });
   expect(await lineOf('refused-1')).toMatchObject({

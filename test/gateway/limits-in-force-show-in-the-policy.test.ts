@@ -14,7 +14,7 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
     );
   });
 
-  it('a raised limit shows, and holds', async () => {
+  it('a raised limit is shown and enforced', async () => {
     gateway = await startGateway({
       store: store(),
       limits: { accounts: { acct_3: { 'account-read': 25 } } },

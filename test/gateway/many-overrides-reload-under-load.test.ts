@@ -25,7 +25,7 @@ function overridesOf(accountRead: number): string {
   return ['accounts:', ...lines].join('\n');
 }
 
-it('a file of overrides as large as a ConfigMap may be is taken over without a failed request', async () => {
+it('a file of overrides with the maximum size of a ConfigMap is loaded without a failed request', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'weir-many-'));
   closing.push(() => rmSync(folder, { recursive: true }));
   const files = { limits: join(folder, 'limits.yaml'), overrides: join(folder, 'overrides.yaml') };

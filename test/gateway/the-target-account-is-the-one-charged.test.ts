@@ -38,7 +38,7 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
     expect(remainingOf(forAnother)).toEqual({ 'account-read': 8 });
   });
 
-  it("a full Person bucket is named in the 429, and the Person's Account goes on", async () => {
+  it("a full Person bucket is named in the 429, and the Person's Account is not affected", async () => {
     for (let count = 0; count < 10; count++)
       await gateway.send('POST', '/v3/mfa-factors', { token: 'person' });
     const refused = await gateway.send('POST', '/v3/mfa-factors', { token: 'person' });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
 
-describe('the gateway speaks for itself in both directions', () => {
+describe('the gateway sets its own headers in both directions', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     const upstream = await startUpstream((_request, response) => {

@@ -71,7 +71,7 @@ it('while it is down known Accounts go on, and others get a 503', async () => {
   });
 });
 
-it('an answer that is no Account is none', async () => {
+it('an answer that is not an Account is an error', async () => {
   await start({ cacheSeconds: 0, staleIfErrorSeconds: 0 });
   for (const body of [
     { organization: 7 },
@@ -89,7 +89,7 @@ it('an answer that is no Account is none', async () => {
   }
 });
 
-it('it is asked for nothing that could be another path', async () => {
+it('it never gets an id that could be a different path', async () => {
   await start();
   for (const account of ['..', '.', 'a b']) expect((await send(account)).status).toBe(403);
   expect((await send('../accounts/acct_1?x#y')).status).toBe(403);

@@ -94,7 +94,7 @@ it('without any keys yet a token is a 503 without Retry-After, never a 401', asy
   expect(await answer?.json()).toMatchObject({ code: 'ServiceUnavailable' });
 });
 
-it('the metrics tell identifications, cache hits, latency and the age of the keys', async () => {
+it('the metrics report identifications, cache hits, latency and the age of the keys', async () => {
   await start();
   const token = await issuer.sign();
   for (let count = 0; count < 3; count++) expect(await statusOf(token)).toBe(200);

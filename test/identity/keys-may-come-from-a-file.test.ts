@@ -36,7 +36,7 @@ it('public keys in PEM or as a JWKS, for tokens with and without a key id', asyn
   expect(await statusesWith(JSON.stringify({ keys }), {}, tokens)).toEqual([200, 200, 401, 200, 401]);
 });
 
-it('a shared secret, where the algorithms say so and for no others', async () => {
+it('a shared secret works only with symmetric algorithms', async () => {
   const secret = randomBytes(32);
   const jwk = JSON.stringify({ kty: 'oct', k: secret.toString('base64url') });
   const good = await signWith(secret, undefined, {}, { alg: 'HS256' });
@@ -45,7 +45,7 @@ it('a shared secret, where the algorithms say so and for no others', async () =>
   expect(await statusesWith(jwk, { algorithms: ['HS256'] }, [good, bad, other])).toEqual([200, 401, 401]);
 });
 
-it('Accounts may be a list, or words in one text', async () => {
+it('Accounts can be a list or space-separated text', async () => {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const keyFile = await exportSPKI(publicKey);
   const claims = { actsFor: 'acct_2 acct_3' };

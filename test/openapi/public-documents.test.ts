@@ -75,7 +75,7 @@ describe.each(DOCUMENTS)('the document of $name', ({ name, count, priced, path, 
     expect(shadowed).toEqual([]);
   });
 
-  test('has the price that is written in it, and knows the line', async () => {
+  test('has the cost in the document, with its line', async () => {
     const text = await readFile(`${folder.path}/openapi.json`, 'utf8');
     const line = text.split('\n').findIndex((one) => one.startsWith('{"cost":3}')) + 1;
     const { cost, costWrittenAt } = found();

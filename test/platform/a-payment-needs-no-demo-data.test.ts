@@ -47,7 +47,7 @@ describe.each(databases)('on $name', (database) => {
     expect((await platform.as(ACCT_2).get(`/v3/payments/invoices/${invoiceId}`)).body.status).toBe('Paid');
   });
 
-  test('a payable that was paid in part is opened again for the rest; one that was returned needs a new payable', async () => {
+  test('a payable that was paid in part can be opened again for the remaining amount; one that was returned needs a new payable', async () => {
     const payer = platform.as(ACCT_1);
     const payeeId = await createPayee(payer);
     const id = await create(payer, 'payables', { payeeId, ...MONEY });

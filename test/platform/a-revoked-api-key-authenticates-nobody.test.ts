@@ -94,7 +94,7 @@ describe.each(databases)('on $name', (database) => {
     }
   });
 
-  test('nobody issues a key for more than they may do themselves', async () => {
+  test('a key never grants more than its issuer is allowed', async () => {
     for (const principalId of ['person_2', 'svc_org', 'svc_3', 'svc_nobody']) {
       const { status, body } = await person.send('POST', KEYS, { name: 'No', principalId });
       expect([principalId, status, body.errors?.[0]?.field]).toEqual([principalId, 422, 'principalId']);
@@ -107,7 +107,7 @@ describe.each(databases)('on $name', (database) => {
     expect([own.status, own.body.principalId]).toEqual([201, 'svc_org']);
   });
 
-  test('keys that nobody issued, and the endpoint of the digests, are of no use to clients', async () => {
+  test('clients can use neither keys that were not issued nor the endpoint for digests', async () => {
     expect(await statuses(`wk_${'a'.repeat(43)}`)).toEqual([401, 401]);
     const { status } = await person.get(`/internal/api-keys/${'0'.repeat(64)}`);
     expect(status).toBe(404);

@@ -81,7 +81,7 @@ describe.each(databases)('on $name', ({ open }) => {
     expect(left).toEqual([]);
   });
 
-  test('a fault is tried again, and fails it when there are no tries left, in words that give nothing away', async () => {
+  test('a fault is retried, and the operation fails after the last retry without revealing details', async () => {
     const broken: OperationWork = async () => {
       throw new Error('password is hunter2');
     };

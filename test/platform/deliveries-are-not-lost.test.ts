@@ -8,7 +8,7 @@ import { usePlatform } from './fixtures/platform.ts';
 describe.each(databases)('on $name', (database) => {
   const platform = usePlatform(database);
 
-  test('a delivery that is refused comes again under the same id, and the log holds each attempt', async () => {
+  test('a refused delivery is retried with the same id, and the log has each attempt', async () => {
     const client = platform.as(ACCT_1);
     const [receiver, path] = await platform.subscribe(client, ['Transfer.Created']);
     receiver.answer = 500;
@@ -95,7 +95,7 @@ describe.each(databases)('on $name', (database) => {
     await client.poll(path, ({ failingSince }) => failingSince === undefined);
   });
 
-  test('redeliveries that are asked for in parallel send one copy', async () => {
+  test('parallel redeliveries send one copy', async () => {
     const client = platform.as(ACCT_1);
     const [receiver, path] = await platform.subscribe(client, ['Mandate.Expired']);
     await trigger(client, 'Mandate.Expired');
@@ -112,7 +112,7 @@ describe.each(databases)('on $name', (database) => {
   });
 });
 
-describe.each(databases)('where endpoints may not fail for any time, on $name', (database) => {
+describe.each(databases)('with no tolerance for failing endpoints, on $name', (database) => {
   const platform = usePlatform(database, { deliveries: { pauseAfterSeconds: 0, probeSeconds: 1 } });
 
   test('a subscription whose endpoint failed for too long is paused, and resumes with all deliveries once it answers', async () => {

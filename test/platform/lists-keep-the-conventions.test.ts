@@ -85,7 +85,7 @@ describe.each(databases)('on $name', (database) => {
     expect((await client.get('/v3/platform/audit-logs?page[size]=26')).status).toBe(422);
   });
 
-  test('nobody reads what belongs to another Account', async () => {
+  test('resources of another Account cannot be read', async () => {
     expect((await client.get('/v3/payments/payees/payee_1001')).status).toBe(200);
     const { status, body } = await client.get('/v3/payments/payees/payee_2001');
     expect([status, body.code]).toEqual([404, 'ResourceNotFound']);
@@ -137,7 +137,7 @@ describe.each(databases)('on $name', (database) => {
     expect((await client.get('/v3/payments/nothing')).status).toBe(404);
   });
 
-  test('a value that no database can hold is 422, not a failure of the service', async () => {
+  test('a value that the database cannot store is a 422, not a failure of the service', async () => {
     for (const path of ['/v3/payments/payees', '/v3/platform/audit-logs']) {
       const { status, body } = await client.get(`${path}?filter[createdAt][gte]=0000-01-01T00:00:00Z`);
       expect([status, body.errors[0]?.field]).toEqual([422, 'filter[createdAt][gte]']);

@@ -8,7 +8,7 @@ const isEnded = ({ status }: Body) => status !== 'Pending';
 describe.each(databases)('on $name', (database) => {
   const platform = usePlatform(database);
 
-  test('opening a payable is accepted, completes, and pays it once however often it is asked for', async () => {
+  test('opening a payable is accepted, completes, and pays once even if requested several times', async () => {
     const client = platform.as(ACCT_1);
     const [payer] = await platform.subscribe(client, [
       'FundsMovement.Completed',

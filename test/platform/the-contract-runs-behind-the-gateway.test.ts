@@ -63,7 +63,7 @@ describe.each(databases)('on $name', (database) => {
     expect([...ofPayer.unverified, ...ofPayee.unverified]).toEqual([]);
   });
 
-  test('a client walks the payees, and the gateway refuses what the contract does not know', async () => {
+  test('a client walks the payees, and the gateway refuses what the contract does not define', async () => {
     const ids = (await payer.walk('/v3/payments/payees?page[size]=25')).map(({ id }) => id);
     expect([ids.length, new Set(ids).size]).toEqual([60, 60]);
     const refused = await payer.get('/v3/payments/payees?limit=5');

@@ -29,7 +29,7 @@ async function resultOf(child: ChildProcess): Promise<{ code: number; result: Re
   return { code: code as number, result: JSON.parse(output) as ReplayResult };
 }
 
-it('standard input is read where no file is named, plain or gzip', async () => {
+it('standard input is read if no file is given, plain or gzip', async () => {
   const { child, ended } = await startReplay('--max-refused', '10%');
   child.stdin.end(gzipSync(logText(BURST)));
   const { code, result } = await ended;
@@ -37,7 +37,7 @@ it('standard input is read where no file is named, plain or gzip', async () => {
   expect(code).toBe(2);
 });
 
-it('Ctrl-C prints the result of what was read so far, although nobody has closed the pipe', async () => {
+it('Ctrl-C prints the result so far, although the pipe is still open', async () => {
   const { child, ended } = await startReplay();
   // Far more than a pipe holds: once all of it is written, the command is reading.
   const lines = logText(Array.from({ length: 5_000 }, (_, second) => ({ atMs: second * 1_000 })));

@@ -26,7 +26,7 @@ it('a terminal shows the file, the share, the speed and the time that is left', 
   );
 });
 
-it('of standard input, whose size nobody knows, it shows the lines', () => {
+it('for standard input, whose size is unknown, it shows the lines', () => {
   const progress = { ...HALF_READ, file: 'standard input', bytes: undefined };
   expect(written(progress, { isTTY: true, columns: 100 })).toBe(
     '\r\x1b[Kstandard input  50,000 lines  5,000 lines/s',

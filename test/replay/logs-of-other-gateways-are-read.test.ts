@@ -123,7 +123,7 @@ it.each([
   expect(timeUs(written)).toBe(expected);
 });
 
-it('a mapping that makes no sense is one sentence, and what a foreign log cannot tell is a note', async () => {
+it('an invalid mapping is reported in one sentence, and missing information of a foreign log in a note', async () => {
   const line = (second: number) =>
     `203.0.113.9 - acct_1 [20/Nov/2026:12:00:0${second} +0000] "GET /v3/things HTTP/1.1" 200 512 "-" "curl/8"\n`;
   const files = await writeFiles({

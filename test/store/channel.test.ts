@@ -72,7 +72,7 @@ describe.each(TOPOLOGIES)('a channel of $kind', ({ start }) => {
     return { heard, channel };
   }
 
-  it('tells everybody who listens, and whoever comes later while it holds', async () => {
+  it('delivers a message to every subscriber, and to later ones until it expires', async () => {
     const { settings } = await started;
     const name = `${uniquePrefix()}:1:revocations`;
     const ears = await Promise.all([ear(name), ear(name)]);
@@ -102,7 +102,7 @@ describe.each(TOPOLOGIES)('a channel of $kind', ({ start }) => {
     }, SOON);
   });
 
-  it('tells nothing of another channel', async () => {
+  it('does not deliver messages of another channel', async () => {
     const { settings } = await started;
     const name = `${uniquePrefix()}:1:revocations`;
     const { heard, channel } = await ear(name);

@@ -14,7 +14,7 @@ test('the least useful pattern that a search finds gets what is promised', async
   expect(share, JSON.stringify(bursts)).toBeGreaterThanOrEqual(0.98);
 });
 
-test('it holds twice the buckets of a window at most', async () => {
+test('it has at most twice the buckets of a window', async () => {
   let nowUs = 0;
   const store = new MemoryStore(() => nowUs);
   for (let id = 0; id < 50_000; id++) {
@@ -35,7 +35,7 @@ test('a bucket that is swept while it is charged loses nothing', async () => {
   }
 });
 
-test('a closed store counts nothing and says so', async () => {
+test('a closed store counts nothing and reports it', async () => {
   const store = new MemoryStore();
   await store.close();
   const charge = { buckets: [{ key: 'k', limit: 5 }], cost: 1, windowSeconds: 1 };

@@ -83,7 +83,7 @@ test('every node of a Cluster is checked', async () => {
   expect(risks.filter((risk) => risk?.includes('allkeys-lfu'))).toHaveLength(1);
 });
 
-test('a user that may not read INFO is served, and nothing is reported', async () => {
+test('a user without INFO permission is served, and nothing is reported', async () => {
   const { url, caFile, username, password, stop } = await startTlsRedis();
   onTestFinished(stop);
   const { store, checked } = opened({ kind: 'redis', url, deadlineMs, username, password, tls: { caFile } });

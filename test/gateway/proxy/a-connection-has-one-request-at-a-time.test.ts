@@ -83,10 +83,10 @@ describe('requests sent ahead of their answers', () => {
   });
 });
 
-describe('requests that nobody is charged for', () => {
+describe('requests that are not charged', () => {
   const OPTIONS = 'OPTIONS /v3/things HTTP/1.1\r\nHost: weir\r\n\r\n';
 
-  it('of one connection hold one socket of the upstream, however many are sent', async () => {
+  it('of one connection use one upstream socket, regardless of their number', async () => {
     const upstream = await startHolding({ connections: 40, unauthenticatedPercent: 50 });
     const socket = await connectRaw(gateway.url);
     socket.write(OPTIONS.repeat(1_000));
@@ -99,7 +99,7 @@ describe('requests that nobody is charged for', () => {
     for (const answer of served) expect((await answer).status).toBe(200);
   });
 
-  it('of many connections hold their share of the sockets, and everybody else the rest', async () => {
+  it('of many connections use only their share of the sockets', async () => {
     const upstream = await startHolding({ connections: 20, unauthenticatedPercent: 10 });
     const strangers = await Promise.all(Array.from({ length: 50 }, () => connectRaw(gateway.url)));
     const answers = strangers.map((stranger) => untilClosed(stranger));
@@ -134,7 +134,7 @@ describe('requests that nobody is charged for', () => {
     expect(gateway.upstream.seen).toEqual([]);
   });
 
-  it('and say that their body is empty are served', async () => {
+  it('with an explicitly empty body are served', async () => {
     gateway = await startGateway();
     const answer = await gateway.send('OPTIONS', '/v3/things', {
       token: null,

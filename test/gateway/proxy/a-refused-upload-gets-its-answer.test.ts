@@ -107,7 +107,7 @@ describe('with Expect: 100-continue', () => {
   const expecting = (head: string) =>
     `POST /v3/things HTTP/1.1\r\n${head}Expect: 100-continue\r\nContent-Length: 4\r\n\r\n`;
 
-  it('an admitted request is told to go on, and its body arrives', async () => {
+  it('an admitted request gets a 100, and its body arrives', async () => {
     const socket = await connectRaw(gateway.url);
     socket.write(expecting(`${HEAD}Connection: close\r\n`));
     const [first] = (await once(socket, 'data')) as [Buffer];

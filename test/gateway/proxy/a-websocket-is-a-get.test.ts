@@ -64,7 +64,7 @@ async function answerTo(client: WebSocket): Promise<IncomingMessage> {
 }
 
 describe('a WebSocket', () => {
-  it('is charged as a GET, once, and carries what both sides say', async () => {
+  it('is charged once as a GET, and relays data in both directions', async () => {
     const client = open('/v3/things', { 'X-Own': 'kept', 'X-Account-Id': 'forged', Cookie: 'a=1' });
     const answer = await answerTo(client);
     expect(answer.statusCode).toBe(101);
@@ -93,7 +93,7 @@ describe('a WebSocket', () => {
   it.each([
     ['without a token', { Authorization: 'Bearer nobody' }, 401],
     ['for a foreign Account', { 'X-Service-Account': 'acct_4' }, 403],
-  ])('%s is refused before the upstream hears of it', async (_, headers, status) => {
+  ])('%s is refused before it reaches the upstream', async (_, headers, status) => {
     const answer = await answerTo(open('/v3/things', headers));
     expect(answer.statusCode).toBe(status);
     expect(answer.headers['content-type']).toBe('application/problem+json');
@@ -132,7 +132,7 @@ describe('a WebSocket', () => {
     expect((await clientEnded)[0]).toBe(1006);
   });
 
-  it('that says something at once loses none of it', async () => {
+  it('that sends data immediately loses none of it', async () => {
     const socket = await connectRaw(gateway.url);
     // A masked text frame "hi" right behind the handshake.
     const frame = Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0x68, 0x69]);
@@ -160,7 +160,7 @@ it.each(['websocket', 'h2c'])(
   },
 );
 
-describe('a request that asks for another protocol is served as if it had not', () => {
+describe('a request for another protocol is served without the upgrade', () => {
   it.each([
     ['GET', 'h2c', ''],
     ['POST', 'h2c', 'body'],

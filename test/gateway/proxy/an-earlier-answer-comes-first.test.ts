@@ -102,7 +102,7 @@ describe('a body that breaks off', () => {
   it.each([
     ['with a chunk that is none', 'nonsense', (socket: Socket) => socket],
     ['with the end of the connection', '5\r\nhel', (socket: Socket) => socket.end()],
-  ])('%s gives its own request a 400 that says what was charged', async (_, rest, finish) => {
+  ])('%s gives its own request a 400 with its charge', async (_, rest, finish) => {
     await startHeld();
     const socket = await connectRaw(gateway.url);
     const answer = untilClosed(socket);

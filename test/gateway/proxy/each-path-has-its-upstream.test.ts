@@ -92,7 +92,7 @@ describe('an https upstream', () => {
     return [answer.status, await answer.text()];
   }
 
-  it('whose certificate nobody vouches for is not spoken to', async () => {
+  it('with an untrusted certificate gets no request', async () => {
     const [status, body] = await answerWith(undefined);
     expect(status).toBe(503);
     expect(body).not.toMatch(/certificate|self|127\.0\.0\.1/i);
@@ -106,11 +106,11 @@ describe('an https upstream', () => {
     expect((await answerWith({ caFile: certFile, serverName: 'other.example' }))[0]).toBe(503);
   });
 
-  it('is told who the gateway is by a certificate of its own', async () => {
+  it('receives the client certificate of the gateway', async () => {
     expect(await answerWith({ caFile: certFile, certFile, keyFile })).toEqual([200, 'known client']);
   });
 
-  it('may be left unverified, where that is asked for', async () => {
+  it('is not verified if verification is turned off', async () => {
     expect(await answerWith({ verify: false })).toEqual([200, 'some client']);
   });
 });

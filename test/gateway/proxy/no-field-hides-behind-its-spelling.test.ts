@@ -198,7 +198,7 @@ it('a header parameter that the document declares is valid under its own name on
   expect(answer.text).toContain('"field":"Idempotency-Key"');
 });
 
-it('an upstream cannot speak for the gateway under another spelling either', async () => {
+it("an upstream cannot set the gateway's headers with a different spelling either", async () => {
   const fields = {
     RateLimit_Policy: 'theirs',
     'Service.RateLimit.Mode': 'theirs',

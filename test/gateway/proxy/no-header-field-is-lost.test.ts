@@ -38,7 +38,7 @@ const HIDDEN: readonly (readonly [what: string, bytes: string])[] = [
   ],
 ];
 
-describe('a field behind more fields than a header may have', () => {
+describe('a field after the maximum number of fields', () => {
   it.each(HIDDEN)('%s: 431, closed, uncharged, unseen by the upstream', async (_, bytes) => {
     gateway = await startGateway();
     const answer = await sendRaw(gateway.url, bytes);

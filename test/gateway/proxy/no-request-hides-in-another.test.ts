@@ -30,7 +30,7 @@ it.each(SMUGGLING_CASES)('%s: refused, closed, unseen by the upstream and unchar
   expect(await points()).toBe(before - 4);
 });
 
-it('what is sent behind a sound request that closes the connection is not run', async () => {
+it('data after a valid request that closes the connection is not run', async () => {
   const seen = gateway.upstream.seen.length;
   const head = 'Host: weir\r\nAuthorization: Bearer service\r\n';
   const answer = await sendRaw(
@@ -41,7 +41,7 @@ it('what is sent behind a sound request that closes the connection is not run', 
   expect(gateway.upstream.seen.slice(seen).filter(({ url }) => url === '/v3/smuggled')).toEqual([]);
 });
 
-it('sound requests in one packet are all run, in their order', async () => {
+it('valid requests in one packet are all run, in order', async () => {
   const head = 'Host: weir\r\nAuthorization: Bearer service\r\n';
   const answer = await sendRaw(
     gateway.url,

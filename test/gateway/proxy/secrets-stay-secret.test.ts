@@ -66,14 +66,14 @@ describe('with the log at its most talkative', () => {
       'a request id that is none',
       `GET /v3/things HTTP/1.1\r\n${AUTHORIZED}X-Request-Id: s3cret-token!\r\nConnection: close\r\n\r\n`,
     ],
-  ])('%s tells no secret to the client', async (_, bytes) => {
+  ])('%s reveals no secret to the client', async (_, bytes) => {
     const answer = await sendRaw(weir.url, bytes);
     expect(answer.statuses).toHaveLength(1);
     for (const secret of SECRETS) expect(answer.text).not.toContain(secret);
     words.push(answer.text);
   });
 
-  it('neither log nor metrics hold one', async () => {
+  it('neither log nor metrics contain one', async () => {
     words.push(await (await fetch(`${weir.adminUrl}/metrics`)).text());
     const ended = once(weir.process, 'exit');
     await weir.close();
@@ -85,7 +85,7 @@ describe('with the log at its most talkative', () => {
   });
 });
 
-it('weir check tells what is wrong without the secrets around it', async () => {
+it('weir check reports problems without revealing secrets', async () => {
   const file = await writeConfiguration({
     upstreamUrl: 'http://user:s3cret-upstream@127.0.0.1:1',
     store: {

@@ -66,7 +66,7 @@ describe('a connection carries no further request', () => {
     await expect.poll(() => server.open.size, { interval: 5 }).toBe(0);
   });
 
-  it('when the upstream speaks on it unasked', async () => {
+  it('when the upstream sends unrequested data', async () => {
     await start(answering(OK));
     await call(pool);
     const [socket] = server.open;

@@ -44,7 +44,7 @@ test('a tally shows what prom-client would show of the same counts, at every scr
   }
 });
 
-test('a tally without labels stands at zero before anything is counted', async () => {
+test('a tally without labels is zero before anything is counted', async () => {
   const registry = new Registry();
   new Tally(registry, { ...DESCRIBED, labelNames: [] });
   expect(await registry.metrics()).toContain('weir_test 0');

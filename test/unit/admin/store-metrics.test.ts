@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
 
-test('what the store lets be seen of its work stands in /metrics', async () => {
+test("the store's events are in /metrics", async () => {
   const metrics = createMetrics();
   metrics.uncounted('deadline', 7);
   metrics.answeredLate(3);

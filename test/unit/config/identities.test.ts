@@ -56,13 +56,13 @@ accounts: { acct_1: { organization: org_1 }, acct_2: { organization: org_1 }, ac
     ]);
   });
 
-  test('an identifier of the object prototype is nobody', () => {
+  test('a property name of Object.prototype is not a principal', () => {
     const identities = read('');
     expect(identities.tokens.get('constructor')).toBeUndefined();
     expect(identities.accounts.get('toString')).toBeUndefined();
   });
 
-  test('everything that does not fit together is told at once, and no token is shown whole', () => {
+  test('all inconsistencies are reported together, and no token is shown in full', () => {
     const problems = problemsOf(`tokens:
   very-secret-token: persn_1
   sha256:abc: person_1

@@ -70,7 +70,7 @@ describe('a key file', () => {
     expect(parseKeyFile(text, 'keys', ['ES256']).keys[0]).toMatchObject({ kty: 'EC', x: jwk.x });
   });
 
-  it('holds one secret where the algorithms want that', () => {
+  it('has one secret if the algorithms are symmetric', () => {
     expect(parseKeyFile(JSON.stringify(secret), 'keys', ['HS256'])).toEqual({ keys: [secret] });
   });
 

@@ -39,7 +39,7 @@ describe('limits.yaml', () => {
     expect(limitInForce(limits, 'account-read', 'other', nowMs).limit).toBe(500);
   });
 
-  test('an Organization may have no limit, by override and by default', () => {
+  test('an Organization can be without a limit, by override and by default', () => {
     const limits = limitsOf(`
 defaults: { organization-write: none }
 organizations: { free: { organization-read: none }, held: { organization-write: 7 } }`);
@@ -61,7 +61,7 @@ organizations: { free: { organization-read: none }, held: { organization-write: 
     ['2026-11-20T18:00:00Z', '2026-11-20T17:59:59.999Z', '2026-11-20T18:00:00.000Z'],
     ['2026-11-20T18:00:00+02:00', '2026-11-20T15:59:59.999Z', '2026-11-20T16:00:00.000Z'],
     ['2026-11-20T18:00', '2026-11-20T17:59:59.999Z', '2026-11-20T18:00:00.000Z'],
-  ])('an override until %s holds to the last moment and not beyond', (until, last, over) => {
+  ])('an override until %s is in force up to its last moment', (until, last, over) => {
     const limits = limitsOf(
       `organizations: { o: { organization-read: 9000, organization-write: none, until: ${until} } }`,
     );
@@ -85,7 +85,7 @@ accounts:
     expect(inForce('account-write', 'a')).toMatchObject({ limit: 250, shadowLimit: 20 });
   });
 
-  test('all problems are told at once', () => {
+  test('all problems are reported together', () => {
     expect(
       problemsOf(`windowSeconds: 0
 defaults: { account-read: none, acount-write: 1, person-write: 1.5 }
@@ -121,7 +121,7 @@ organizations: { o: { organization-read: nne } }
     );
   });
 
-  test('a key that stands twice is refused with its line', () => {
+  test('a duplicate key is refused with its line', () => {
     expect(problemsOf('accounts:\n  a: { account-read: 1 }\n  a: { account-read: 2 }')).toEqual([
       'limits.yaml:3: is not valid YAML: duplicated mapping key',
     ]);

@@ -17,7 +17,7 @@ function problemsOf(text: string, env: Environment = {}): string[] {
 }
 
 describe('the settings of weir.yaml', () => {
-  test('a variable may name several documents, and the cost of what is not listed is a mapping', () => {
+  test('a variable can list several documents, and the cost of unlisted operations is a mapping', () => {
     const env = { WEIR_OPERATIONS_OPENAPI: 'a.yaml, b.yaml' };
     const { operations } = parse(
       settingsSchema,
@@ -88,7 +88,7 @@ describe('the settings of weir.yaml', () => {
     expect(read('listen:\nstore:\n')).toEqual(read(''));
   });
 
-  test('all problems are told at once, each with its line, its path and a hint', () => {
+  test('all problems are reported together, each with its line, path and hint', () => {
     const text = `listen:
   prot: 1
   port: "80"
@@ -109,14 +109,14 @@ baseUrl: ftp://x
     ]);
   });
 
-  test('a union is judged by the variant that its kind names alone', () => {
+  test('a union is checked only against the variant selected by its kind', () => {
     expect(problemsOf('store: { kind: sentinel, sentinels: ["redis://a"], nodes: [] }')).toEqual([
       expect.stringContaining('store.nodes: unknown key "nodes"'),
       'weir.yaml:1: store.name: is missing: expected text that is not empty',
     ]);
   });
 
-  test('a store without a kind is asked for one', () => {
+  test('a store needs a kind', () => {
     expect(problemsOf('store: { deadlineMs: 5 }')).toEqual([
       'weir.yaml:1: store.kind: is missing: name one of memory, redis, cluster or sentinel',
     ]);
@@ -136,7 +136,7 @@ baseUrl: ftp://x
 });
 
 describe('environment variables', () => {
-  test('override what the file says', () => {
+  test('override the file', () => {
     const settings = read('listen: { port: 1 }', {
       WEIR_PORT: '0',
       WEIR_HOST: '127.0.0.1',
@@ -174,7 +174,7 @@ describe('environment variables', () => {
     ]);
   });
 
-  test('WEIR_REDIS_URL turns a memory store into a Redis store and keeps the rest of it', () => {
+  test('WEIR_REDIS_URL turns a memory store into a Redis store and keeps its other settings', () => {
     const env = { WEIR_REDIS_URL: 'redis://r:6379', WEIR_STORE_PASSWORD: 'secret' };
     expect(read('store: { kind: memory, keyPrefix: mine }', env).store).toEqual({
       kind: 'redis',

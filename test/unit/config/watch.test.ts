@@ -66,7 +66,7 @@ describe('a watched file', () => {
     expect(told).toEqual(['loaded two']);
   });
 
-  test('that was only touched is not told of', async () => {
+  test('that was only touched is not reported', async () => {
     const file = join(folder, 'f');
     writeFileSync(file, 'one');
     const { told, look } = watchText(file);
@@ -102,7 +102,7 @@ describe('a watched file', () => {
     expect(told).toEqual(['loaded two', 'loaded six']);
   });
 
-  test('that cannot be used is told of once, and its repair is taken, even back to what it was', async () => {
+  test('that is invalid is reported once, and its fix is loaded, even if it restores the previous content', async () => {
     const file = join(folder, 'f');
     writeFileSync(file, 'one');
     const { told, look } = watchText(file);
@@ -115,7 +115,7 @@ describe('a watched file', () => {
     expect(told).toEqual(['refused f: bad', 'loaded one']);
   });
 
-  test('that disappears is told of, and taken again when it is back', async () => {
+  test('that disappears is reported, and loaded again when it reappears', async () => {
     const file = join(folder, 'f');
     writeFileSync(file, 'one');
     const { told, look } = watchText(file);

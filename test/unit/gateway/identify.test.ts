@@ -23,7 +23,7 @@ describe('the Authorization header', () => {
     expect(identified(`Bearer ${GOOD}`)).toBe(PRINCIPAL);
   });
 
-  it('whatever else it holds is a 401 with a challenge, and never throws', () => {
+  it('any other value is a 401 with a challenge, and never throws', () => {
     const header = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 200 }),
       fc.string().map((text) => `Bearer ${text}`),

@@ -59,20 +59,20 @@ describe('the price list', () => {
     expect((await finder())(method, path)).toBe(id);
   });
 
-  test('no spelling of an id makes a dear operation an unlisted one', async () => {
+  test('no spelling of an id turns an expensive operation into an unlisted one', async () => {
     const find = await finder();
     expect(find('GET', `/things/${'x'.repeat(10_000)}`)).toBe('thing');
     expect(find('GET', '/things/%FF')).toBe(400);
     expect(find('GET', '/things/%E2%82%AC')).toBe('thing');
   });
 
-  test('letter case counts where the upstream says so', async () => {
+  test('letter case matters if the upstream is case-sensitive', async () => {
     const find = await finder('sensitive');
     expect(find('GET', '/THINGS/1')).toBe('unlisted');
     expect(find('POST', '/things/1:CANCEL')).toBe('unlisted');
   });
 
-  test('what is not listed costs what the settings say, or is not there', async () => {
+  test('an unlisted operation has the configured cost, or is not found', async () => {
     const dear = new OperationTable([], { cost: 4 });
     expect(dear.find('POST', '/x')).toMatchObject({ cost: 4, kind: 'write', listed: false });
     expect((await finder('insensitive', 'reject'))('GET', '/nothing')).toBe(404);

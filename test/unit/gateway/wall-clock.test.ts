@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { unixUs } from '../../../src/gateway/log/wall-clock.ts';
 
-it('two readings differ by what the monotonic clock says, to the microsecond', () => {
+it("two readings differ by the monotonic clock's difference, to the microsecond", () => {
   const nowMs = performance.now();
   expect(unixUs(nowMs + 0.25, nowMs) - unixUs(nowMs, nowMs)).toBe(250);
 });

@@ -43,14 +43,14 @@ it('those who wait have turns, each holder one', async () => {
   expect(granted.slice(3)).toEqual(['b', 'a', 'c', 'b', 'a']);
 });
 
-it('as many wait as may, of each holder and in all', async () => {
+it('the number of waiters is limited, per holder and in total', async () => {
   const { take, refused } = taker(new FairSlots(OPTIONS));
   for (const holder of ['a', 'a', 'b', 'a', 'a', 'a', 'a', 'b', 'b', 'c']) void take(holder);
   await turn();
   expect(refused).toEqual(['a', 'c']);
 });
 
-it('nobody waits longer than it wants to, and nobody who left is given a slot', async () => {
+it('a waiter times out after its wait, and then gets no slot', async () => {
   const slots = new FairSlots(OPTIONS);
   const { take, granted, refused } = taker(slots);
   for (const holder of ['a', 'a', 'b']) void take(holder);

@@ -44,7 +44,7 @@ describe('what was found', () => {
     expect(loads).toEqual(['a', 'a']);
   });
 
-  it('goes on while nobody can be asked, and no longer than it may', async () => {
+  it('is used while loading is unavailable, until it expires', async () => {
     const cache = cacheOf();
     answers.set('a', found('a', 100, 50));
     await get(cache, 'a');
@@ -67,14 +67,14 @@ describe('what was found', () => {
   });
 });
 
-it('a key is loaded once, however many ask', async () => {
+it('concurrent lookups of a key share one load', async () => {
   const cache = cacheOf();
   const many = await Promise.all(Array.from({ length: 50 }, () => get(cache, 'a')));
   expect(new Set(many)).toEqual(new Set([{ name: 'a' }]));
   expect(loads).toEqual(['a']);
 });
 
-it('what was not found is not asked for again until then', async () => {
+it('a miss is not loaded again until it expires', async () => {
   const cache = cacheOf();
   answers.set('a', { value: undefined, freshUntilMs: nowMs + 10 });
   await get(cache, 'a');
@@ -95,7 +95,7 @@ it('a flood of made-up keys pushes out nothing that is real', async () => {
   expect(get(cache, 'real')).toEqual({ name: 'real' });
 });
 
-it('no more is kept than may be', async () => {
+it('the number of cached keys is limited', async () => {
   const cache = cacheOf(10);
   for (let index = 0; index < 11; index++) await get(cache, `k${index}`);
   expect(get(cache, 'k0')).toBeInstanceOf(Promise);
@@ -113,7 +113,7 @@ describe('what is forgotten', () => {
     expect(get(cache, 'c')).toEqual({ name: 'c' });
   });
 
-  it('does not come back through what was loading meanwhile', async () => {
+  it('is not cached again by a load in progress', async () => {
     const cache = cacheOf();
     const loading = get(cache, 'a');
     cache.forget(({ name }) => name === 'a');
@@ -121,7 +121,7 @@ describe('what is forgotten', () => {
     expect(get(cache, 'a')).toBeInstanceOf(Promise);
   });
 
-  it('is not waited for by those who ask afterwards', () => {
+  it('does not delay later lookups', () => {
     const cache = cacheOf();
     const before = get(cache, 'a');
     cache.forget('a');

@@ -25,7 +25,7 @@ it('a flood of made-up keys is remembered in no larger number than stated', () =
   ]);
 });
 
-it('a refusal is kept no longer than stated, though nobody asks again', async () => {
+it('a refusal is removed when it expires, even without another lookup', async () => {
   const refusals = refusalsOf(100);
   for (let index = 0; index < 60; index++) {
     refusals.add(`key-${index}`, Date.now() + 10_000);

@@ -21,7 +21,7 @@ it('a revoked token is covered until it need not be remembered', () => {
   expect(revocations.covers(digestOfHex('cd'.repeat(32)), 'anybody', 150, 150)).toBe(false);
 });
 
-it('a revoked principal is covered for what was vouched for before, or nobody knows when', () => {
+it("a principal's revocation covers tokens confirmed before it, or at an unknown time", () => {
   const revocations = new Revocations();
   revocations.add({ revoked: principal, atMs: 100, untilMs: 1000 }, 100);
   expect(revocations.covers(DIGEST, 'person_1', 100, 150)).toBe(true);
@@ -30,7 +30,7 @@ it('a revoked principal is covered for what was vouched for before, or nobody kn
   expect(revocations.covers(DIGEST, 'person_2', 50, 150)).toBe(false);
 });
 
-it('listeners hear of each revocation once', () => {
+it('listeners are called once for each revocation', () => {
   const revocations = new Revocations();
   const heard: unknown[] = [];
   revocations.onRevoked((revoked) => heard.push(revoked));
@@ -64,7 +64,7 @@ it('an undone revocation is remembered for as long as the revocation would have 
   expect(revocations.remembered(100)).toEqual([]);
 });
 
-it('a message says what was written', () => {
+it('a message is read as it was written', () => {
   for (const revoked of [token, principal, { kind: 'principal', id: HEX } as const]) {
     const revocation = { revoked, atMs: 1, untilMs: 2 };
     for (const one of [revocation, { ...revocation, isUndone: true }])

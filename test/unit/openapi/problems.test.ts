@@ -19,7 +19,7 @@ async function problems(settings?: string): Promise<readonly string[]> {
 }
 
 describe('the problems of a price list', () => {
-  test('all are told at once, each with file and line', async () => {
+  test('all are reported together, each with file and line', async () => {
     await folder.write(
       'openapi.yaml',
       openapi(
@@ -51,7 +51,7 @@ describe('the problems of a price list', () => {
     ]);
   });
 
-  test('the same path in a document and in the list is told, a higher top is a setting', async () => {
+  test('the same path in a document and in the list is reported, and a higher maximum cost is a setting', async () => {
     await folder.write('openapi.yaml', openapi('/a: { get: { x-weir: { cost: 12 } } }'));
     const list = 'list: [{ method: GET, path: /a, cost: 13 }]';
     await folder.write('weir.yaml', `operations:\n  ${list}\n`);
@@ -61,7 +61,7 @@ describe('the problems of a price list', () => {
     ]);
   });
 
-  test('a broken schema that several operations share is told once', async () => {
+  test('an invalid schema shared by several operations is reported once', async () => {
     const broken = 'components: { schemas: { Broken: { type: nothing } } }\n';
     const body =
       "requestBody: { content: { application/json: { schema: { $ref: '#/components/schemas/Broken' } } } }";

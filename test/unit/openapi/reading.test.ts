@@ -32,7 +32,7 @@ describe('a price list read from OpenAPI', () => {
     expect(await prices('{ openapi: [a.json, b.yaml] }')).toEqual({ 'GET /a': 1, 'POST /b': 2 });
   });
 
-  test('an operation has the nearest word of operation, path and document', async () => {
+  test('an operation gets the innermost value of operation, path and document', async () => {
     await folder.write(
       'openapi.yaml',
       openapi(
@@ -69,7 +69,7 @@ describe('a price list read from OpenAPI', () => {
     );
   });
 
-  test('paths, parameters and schemas may stand in files of their own, and in rings', async () => {
+  test('paths, parameters and schemas can be in separate files, and circular', async () => {
     await folder.write('openapi.yaml', openapi(`/a/{id}: { $ref: 'paths.yaml#/thing' }`));
     await folder.write(
       'paths.yaml',
@@ -141,7 +141,7 @@ describe('a price list read from OpenAPI', () => {
     ]);
   });
 
-  test('references that lead nowhere are told only where they matter', async () => {
+  test('unresolved references are reported only where they are used', async () => {
     await folder.write(
       'openapi.yaml',
       openapi(
@@ -167,7 +167,7 @@ describe('a price list read from OpenAPI', () => {
     });
   });
 
-  test('servers give base paths, each once; the nearest list counts and a setting stands in for all', async () => {
+  test('servers give distinct base paths; the innermost list wins, and a setting replaces all', async () => {
     await folder.write(
       'openapi.yaml',
       openapi(

@@ -33,7 +33,7 @@ test.each([
   '2002:7f00:1::',
   '2001:db8::1',
   'not an address',
-])('%s is no address for a delivery', (address) => {
+])('%s is not an allowed delivery address', (address) => {
   expect(isPublicAddress(address)).toBe(false);
 });
 

@@ -20,7 +20,7 @@ test('the published types are exactly those of the contract, with its scopes', (
   expect(published.sort()).toEqual(wanted.sort());
 });
 
-test('what the contract says is not published is reserved', () => {
+test('what the contract marks as not published is reserved', () => {
   const reserved = eventTypes.filter((type) => !type.availableForSubscription).map(({ type }) => type);
   for (const name of ['Payee.Created', 'Payee.Deactivated', 'Payable.DepositConfirmed']) {
     expect(reserved).toContain(name);
@@ -28,7 +28,7 @@ test('what the contract says is not published is reserved', () => {
   expect(reserved.some((name) => name.startsWith('Payout.'))).toBe(true);
 });
 
-test('a wildcard takes in a type that nobody knows yet; an exact entry takes in itself alone', () => {
+test('a wildcard includes future types; an exact entry includes only itself', () => {
   expect(isSubscribed(['Invoice.*'], 'Invoice.Shredded')).toBe(true);
   expect(isSubscribed(['*'], 'Comet.Sighted')).toBe(true);
   expect(isSubscribed(['Invoice.*'], 'InvoicePayment.Failed')).toBe(false);

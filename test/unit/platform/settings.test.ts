@@ -7,7 +7,7 @@ const read = (env: NodeJS.ProcessEnv) => {
   return { seed, triggers, allowPrivate: deliveries.allowPrivate, database };
 };
 
-test('with PostgreSQL nothing is made up and nothing private is delivered to, unless it is asked for', () => {
+test('with PostgreSQL, demo data and deliveries to private addresses are off by default', () => {
   const url = 'postgres://db/weir';
   const off = { seed: false, triggers: false, allowPrivate: false };
   expect(read({ DATABASE_URL: url })).toEqual({ ...off, database: { kind: 'postgres', url } });

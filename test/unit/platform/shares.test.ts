@@ -29,7 +29,7 @@ const subscription = (id: number, owner = id) => ({
 });
 
 describe('the slots of the delivery worker', () => {
-  test('one endpoint that never answers holds an eighth at most', () => {
+  test('one endpoint that never answers uses at most an eighth', () => {
     expect(fill([subscription(1)]).get('sub_1')).toBeLessThanOrEqual(CONCURRENCY / 8);
   });
 

@@ -24,7 +24,7 @@ describe('the reference', () => {
     expect(withTables(made)).toBe(made);
   });
 
-  test('tells which kinds of a union have a setting', () => {
+  test('lists the kinds of a union that have a setting', () => {
     const schema = Type.Object({
       s: Type.Union(
         [

@@ -3,11 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { valuesSchema } from '../../../scripts/values-schema.ts';
 
 describe("the chart's values.schema.json", () => {
-  test('is what the schemas of the gateway say (npm run docs makes it anew)', () => {
+  test('matches the schemas of the gateway (npm run docs regenerates it)', () => {
     expect(readFileSync('helm/weir/values.schema.json', 'utf8')).toBe(valuesSchema());
   });
 
-  test('has no keyword that JSON Schema does not know', () => {
+  test('has only JSON Schema keywords', () => {
     expect(valuesSchema()).not.toMatch(/"(env|envSelects|expects|secret)": (true|")/);
   });
 });

@@ -22,7 +22,7 @@ function breakerOver(store: { isBack: boolean }) {
   return { breaker, states, probes: () => probes };
 }
 
-test('three failures in a row open it, and it tells their reason', () => {
+test('three consecutive failures open it, and it reports their reason', () => {
   const { breaker } = breakerOver({ isBack: false });
   breaker.failed('deadline');
   breaker.failed('deadline');

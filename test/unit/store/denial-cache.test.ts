@@ -125,7 +125,7 @@ async function learnt(): Promise<Simulation> {
   return simulation;
 }
 
-test('a remembered denial tells the waits that are left, never shorter than the truth', async () => {
+test('a cached denial reports the remaining waits, never too short', async () => {
   const simulation = await learnt();
   await simulation.advance(90_000);
   const truth = await simulation.truth.peek(full);
@@ -146,13 +146,13 @@ test.each<[string, Charge]>([
   ['a lower cost', { ...full, cost: 1 }],
   ['another bucket', { ...full, buckets: [{ key: 'b', limit: 10 }] }],
   ['a bucket that has become a shadow', { ...full, buckets: [{ key: 'a', limit: 10, shadow: true }] }],
-])('a denial says nothing of %s', async (_what, charge) => {
+])('a denial does not apply to %s', async (_what, charge) => {
   const simulation = await learnt();
   void simulation.charge(charge, 0, 0);
   expect(simulation.fromMemory).toBe(0);
 });
 
-test('what is forgotten is asked for again', async () => {
+test('an evicted denial is decided by the store again', async () => {
   const simulation = await learnt();
   simulation.denials.forget();
   void simulation.charge(full, 0, 0);

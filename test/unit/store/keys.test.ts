@@ -7,7 +7,7 @@ const anyId = fc.oneof(
   fc.string({ unit: fc.constantFrom('{', '}', ':', '%', '#', 'a', '\ud800', 'é', '\0'), maxLength: 200 }),
 );
 
-test('a plain id stands in its key as it is', () => {
+test('a plain id is part of its key unchanged', () => {
   expect(bucketKey('weir', 'org_1', 'account-read', 'acct_1')).toBe('weir:1:{org_1}:account-read:acct_1');
 });
 

@@ -96,7 +96,7 @@ test('a bucket in Redis follows a clock that runs back as the reference does', a
   );
 });
 
-test('a key that holds no bucket degrades its own charge, whose other bucket stays untouched, and no neighbour', async () => {
+test('a key that is not a bucket degrades only its own charge, whose other bucket is not changed', async () => {
   const prefix = uniquePrefix();
   const bucket = (name: string) => ({ key: `${prefix}:${name}`, limit: 10 });
   await client.rpush(`${prefix}:list`, 'not a bucket');

@@ -54,7 +54,7 @@ const piece = fc.constantFrom(
 );
 
 describe('any query at all', () => {
-  test('is judged without a failure of the gateway, and with a bounded answer', () => {
+  test('is validated without a failure of the gateway, and with a bounded response', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(piece, fc.string({ unit: 'binary' })), { maxLength: 60 }), (pieces) => {
         expect(refused(`?${pieces.join('')}`).length).toBeLessThanOrEqual(100);
@@ -72,7 +72,7 @@ describe('any query at all', () => {
     );
   });
 
-  test('is judged alike however its characters are escaped', () => {
+  test('is validated in the same way however its characters are escaped', () => {
     const escaped = (text: string) =>
       [...Buffer.from(text)].map((octet) => `%${octet.toString(16).padStart(2, '0')}`).join('');
     fc.assert(

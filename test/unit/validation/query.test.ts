@@ -115,7 +115,7 @@ describe('the conventions for lists', () => {
     });
   });
 
-  test('unknown parameters are all told at once, pageSize and limit with the one that is meant', () => {
+  test('unknown parameters are all reported together, pageSize and limit with the correct name', () => {
     expect(
       refused(
         '/list',
@@ -139,7 +139,7 @@ describe('the conventions for lists', () => {
     expect(Object.keys(refused('/list', 'page[token]'))).toEqual(['page[token]']);
   });
 
-  test('formats hold: a date-time is one', () => {
+  test('formats are checked: date-time', () => {
     expect(refused('/list', 'filter[createdAt][gte]=2026-11-20T10:00:00Z')).toEqual({});
     expect(refused('/list', 'filter[createdAt][gte]=2026-11-20T10:00:00%2B01:00')).toEqual({});
     expect(Object.keys(refused('/list', 'filter[createdAt][gte]=yesterday'))).toEqual([
@@ -170,7 +170,7 @@ describe('the text of a query', () => {
     });
   });
 
-  test('no more than a hundred errors are told, and no name in full that has no end', () => {
+  test('at most a hundred errors are reported, and long names are truncated', () => {
     const many = Array.from({ length: 1000 }, (_, index) => `x${index}=1`).join('&');
     expect(Object.keys(refused('/plain', many))).toHaveLength(100);
     expect(Object.keys(refused('/plain', 'y'.repeat(5000)))[0]).toHaveLength(203);

@@ -51,7 +51,7 @@ it('delivers the object as it is, then every change', async () => {
   expect(reasons).toEqual([]);
 });
 
-it('asks for this object alone, from the version that it read, with bookmarks and an end', async () => {
+it('watches only this object, from the version that it read, with bookmarks and a time limit', async () => {
   watchLimits();
   await untilWatching();
   expect(Object.fromEntries(server.requests.at(-1)?.query ?? [])).toEqual({
@@ -98,7 +98,7 @@ it('reads the object again when the server was gone and is back', async () => {
   await untilDelivered('two');
 });
 
-it('gives up a connection that is silent, and reads the object again', async () => {
+it('closes an idle connection, and reads the object again', async () => {
   watchLimits({ idleMs: 200 });
   await untilWatching();
   server.putUnseen('configmaps/limits', { 'limits.yaml': 'two' });
@@ -127,7 +127,7 @@ it('keeps what a deleted object held, and delivers it when it is created again',
   expect(delivered).toEqual(['one', 'two']);
 });
 
-it("says what the server says where it refuses, and recovers when it doesn't", async () => {
+it("reports the server's message when it refuses, and recovers afterwards", async () => {
   server.refuse(403);
   watchLimits();
   await vi.waitFor(() => expect(reasons.length).toBeGreaterThan(1), WITHIN);

@@ -42,7 +42,7 @@ describe('files of overrides', () => {
     );
   });
 
-  test('may not set the same Account twice, whichever would win', async () => {
+  test('cannot set the same Account twice', async () => {
     write('limits.yaml', 'accounts: { a: { account-read: 1 } }');
     write('more/1.yaml', 'accounts: { b: { account-read: 1 } }');
     write('more/2.yaml', 'accounts: { a: { account-read: 2 }, b: { account-read: 2 } }');
@@ -52,7 +52,7 @@ describe('files of overrides', () => {
     );
   });
 
-  test('the problems of all files are told at once', async () => {
+  test('the problems of all files are reported together', async () => {
     write('limits.yaml', 'windowSeconds: 0');
     write('more/1.yaml', 'acounts: {}');
     await expect(new LimitsFiles(main(), [more(), join(folder, 'gone.yaml')]).load()).rejects.toThrow(
@@ -74,7 +74,7 @@ describe('files of overrides', () => {
     expect(limitInForce(limits, 'account-read', 'a', 0).limit).toBe(9);
   });
 
-  test('have a version that says which texts were loaded, wherever they lie', async () => {
+  test('have a version that depends only on their content', async () => {
     write('limits.yaml', 'windowSeconds: 2');
     write('more/1.yaml', 'accounts: { b: { account-read: 2 } }');
     const files = new LimitsFiles(main(), [more()]);

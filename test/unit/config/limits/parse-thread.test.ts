@@ -32,7 +32,7 @@ describe('a file that is parsed in a thread', () => {
     },
   );
 
-  test('may hold overrides only', async () => {
+  test('can contain only overrides', async () => {
     const text = manyAccounts(3);
     expect(await passedOn({ kind: 'overrides', text, file: 'o.yaml' })).toEqual(
       parseOverrides(text, 'o.yaml'),

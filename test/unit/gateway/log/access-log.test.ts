@@ -112,7 +112,7 @@ function byPino(of: RequestContext, status: number, totalMs: number): void {
   );
 }
 
-test('a line has the members that pino would write, in the same order, whatever the texts hold', () => {
+test("a line has the same members in the same order as pino's, for any text", () => {
   fc.assert(
     fc.property(
       context,

@@ -19,7 +19,7 @@ test('each shape of an unlisted operation gets one line, whatever the ids in it'
   expect(lines.map(({ shape }) => shape)).toEqual(['GET /v3/things/{}/open', 'POST /v3/things/{}/open']);
 });
 
-test('a scan over all paths fills neither memory nor log, and the log says that it stops', () => {
+test('a scan over all paths fills neither memory nor log, and the log reports that it stops', () => {
   const word = (index: number) => [...String(index)].map((digit) => 'abcdefghij'[Number(digit)]).join('');
   const lines = logged((write) => {
     for (let index = 0; index < 5_000; index++) write('GET', `/${word(index)}`);

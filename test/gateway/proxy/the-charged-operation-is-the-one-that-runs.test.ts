@@ -84,7 +84,7 @@ const targets = fc
   )
   .map(([version, parts]) => version + parts.join(''));
 
-it('over the wire, no target is charged less than the operation that the upstream says it ran', async () => {
+it('over the wire, no target is charged less than the operation that the upstream ran', async () => {
   let left = 1_000_000;
   let served = 0;
   await fc.assert(

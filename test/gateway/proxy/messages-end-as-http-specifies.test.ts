@@ -22,7 +22,7 @@ async function startSaying(bytes: string): Promise<void> {
 }
 
 describe('a client that closes its sending side', () => {
-  it('behind its request gets its answer', async () => {
+  it('after its request gets the response', async () => {
     const held: ServerResponse[] = [];
     gateway = await startGateway({ upstream: await startUpstream((_, response) => held.push(response)) });
     const socket = await connectRaw(gateway.url);
@@ -37,7 +37,7 @@ describe('a client that closes its sending side', () => {
     expect(text).toContain('served');
   });
 
-  it('behind several requests gets every answer', async () => {
+  it('after several requests gets every response', async () => {
     gateway = await startGateway();
     const socket = await connectRaw(gateway.url);
     const answer = untilClosed(socket);
@@ -45,7 +45,7 @@ describe('a client that closes its sending side', () => {
     expect((await answer).statuses).toEqual([200, 200, 200]);
   });
 
-  it('behind a refused request gets the refusal', async () => {
+  it('after a refused request gets the refusal', async () => {
     gateway = await startGateway();
     const socket = await connectRaw(gateway.url);
     const answer = untilClosed(socket);
@@ -70,7 +70,7 @@ describe('a client that closes its sending side', () => {
   });
 });
 
-describe('what no request may ask', () => {
+describe('invalid requests', () => {
   it.each([
     ['CONNECT', `CONNECT db.internal:5432 HTTP/1.1\r\nHost: db.internal:5432\r\n${AUTHORIZED}\r\n`, 405],
     ['CONNECT with bytes behind it', `CONNECT weir:80 HTTP/1.1\r\n${HEAD}\r\n${'x'.repeat(1_000)}`, 405],
@@ -117,14 +117,14 @@ describe('HTTP/1.0', () => {
     expect(answer.statuses).toEqual([200]);
   });
 
-  it('has no WebSocket: the request is served as if it had not asked', async () => {
+  it('has no WebSocket: the request is served without the upgrade', async () => {
     gateway = await startGateway();
     const answer = await sendRaw(gateway.url, `GET /v3/things HTTP/1.0\r\n${HEAD}${HANDSHAKE}\r\n`);
     expect(answer.statuses).toEqual([200]);
     expect(gateway.upstream.seen[0]?.headers.upgrade).toBeUndefined();
   });
 
-  it('gets no interim answer', async () => {
+  it('gets no interim response', async () => {
     await startSaying(
       'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n',
     );
@@ -133,7 +133,7 @@ describe('HTTP/1.0', () => {
   });
 });
 
-describe('an interim answer of the upstream', () => {
+describe('an interim response of the upstream', () => {
   it.each([
     [100, 'Continue', ''],
     [102, 'Processing', ''],

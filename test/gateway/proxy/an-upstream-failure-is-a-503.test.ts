@@ -23,7 +23,7 @@ async function detailOf(method = 'GET'): Promise<string> {
   return (JSON.parse(text) as { detail: string }).detail;
 }
 
-describe('the client is told the same words each time, and no address', () => {
+describe('the client always gets the same text, without addresses', () => {
   it('when the name of the upstream cannot be resolved', async () => {
     await start(NO_UPSTREAM, {}, 'http://nowhere.invalid');
     expect(await detailOf()).toBe('The service behind the gateway cannot be reached.');

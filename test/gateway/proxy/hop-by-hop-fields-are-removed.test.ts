@@ -44,7 +44,7 @@ describe('a request', () => {
     expect((await seenWith(field))[name]).toBeUndefined();
   });
 
-  it('keeps an underscore that stands for nothing of ours', async () => {
+  it('keeps a field with an underscore that is not one of the gateway', async () => {
     expect((await seenWith('X_Own: 1')).x_own).toBe('1');
   });
 
@@ -71,7 +71,7 @@ describe('a request', () => {
     });
   });
 
-  it('that takes trailers says so to the upstream', async () => {
+  it('that accepts trailers reports this to the upstream', async () => {
     expect((await seenWith('TE: gzip, trailers')).te).toBe('trailers');
   });
 
@@ -131,7 +131,7 @@ describe('a response', () => {
       `${method} /v3/things?${query} HTTP/1.1\r\n${AUTHORIZED}${fields}Connection: close\r\n\r\n`,
     );
 
-  it('loses the fields of its own connection and keeps the rest', async () => {
+  it('has its hop-by-hop fields removed and keeps the others', async () => {
     const { text } = await raw('GET', 'hop');
     expect(text).not.toMatch(/^(X-Hop|Keep-Alive|Proxy-Authenticate):/im);
     expect(text).not.toContain('theirs');
@@ -178,7 +178,7 @@ describe('a response', () => {
     expect(answer.trailers).toEqual({ 'x-checksum': 'abc' });
   });
 
-  it('may be announced by a 103', async () => {
+  it('can be preceded by a 103', async () => {
     const { text, statuses } = await raw('GET', 'early');
     expect(statuses).toEqual([103, 200]);
     expect(text).toContain('</style.css>; rel=preload; as=style');

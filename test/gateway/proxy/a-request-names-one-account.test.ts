@@ -44,7 +44,7 @@ it.each([
   expect(gateway.upstream.seen).toHaveLength(seen);
 });
 
-it('a list of Accounts, other letter case or white space within names no Account at all', async () => {
+it('a list of Accounts, different letter case or white space is not a known Account', async () => {
   for (const account of ['acct_1, acct_2', 'ACCT_1', 'acct_1 acct_2', 'acct_1,acct_1']) {
     const answer = await gateway.send('GET', '/v3/things', { token: 'person', account });
     expect(answer.status, account).toBe(403);

@@ -21,7 +21,7 @@ describe('weir', () => {
     },
   );
 
-  it('check is silent about nothing: every problem of every file, and exit 1', async () => {
+  it('check reports every problem in every file, and exits with 1', async () => {
     const file = await writeConfiguration({
       upstreamUrl: UPSTREAM,
       settings: { operations: { openapi: 'none.yaml' } },
@@ -35,7 +35,7 @@ describe('weir', () => {
     expect(stderr).not.toContain('    at ');
   });
 
-  it('check tells the problems of a file that a sound setting names, whatever else is wrong', async () => {
+  it('check reports the problems of a file named by a valid setting, even if other settings are invalid', async () => {
     const file = await writeConfiguration({
       upstreamUrl: UPSTREAM,
       settings: { admin: { port: 'high' }, lissten: {} },
@@ -47,7 +47,7 @@ describe('weir', () => {
     for (const word of ['admin.port', 'lissten', 'windowSeconds', 'nobody']) expect(stderr).toContain(word);
   });
 
-  it('check names an operation that costs more than a bucket holds', async () => {
+  it('check reports an operation that costs more than a limit', async () => {
     const limits = { accounts: { acct_3: { 'account-read': 9 } } };
     const file = await writeConfiguration({ upstreamUrl: UPSTREAM, limits });
     const { code, stderr } = await runWeir(['check', '--config', file]);
@@ -55,19 +55,19 @@ describe('weir', () => {
     expect(stderr).toMatch(/acct_3\.account-read.*9.*dearRead/s);
   });
 
-  it('check of valid files says so, and exits 0', async () => {
+  it('check reports that all files are valid, and exits with 0', async () => {
     const file = await writeConfiguration({ upstreamUrl: UPSTREAM });
     const { code, stdout } = await runWeir(['check', '--config', file]);
     expect([code, stdout]).toEqual([0, expect.stringContaining('is valid')]);
   });
 
-  it('a missing file is one sentence', async () => {
+  it('a missing file is reported in one sentence', async () => {
     const { code, stderr } = await runWeir(['start', '--config', 'no-such.yaml']);
     expect(code).toBe(1);
     expect(stderr).toMatch(/^no-such\.yaml: does not exist.*\n$/);
   });
 
-  it('a busy port is one sentence, and nothing stays behind', async () => {
+  it('a busy port is reported in one sentence, and no process is left running', async () => {
     const squatter = createServer().listen(0, '127.0.0.1');
     await once(squatter, 'listening');
     const { port } = squatter.address() as { port: number };

@@ -40,8 +40,8 @@ async function startLong(listen: Readonly<Record<string, unknown>>) {
   return open;
 }
 
-describe('a client that does not read its answer', () => {
-  it('is cut off, and leaves its socket of the upstream to others', async () => {
+describe('a client that does not read its response', () => {
+  it('is disconnected, and its upstream socket is released', async () => {
     const open = await startLong({ sendTimeoutMs: 300 });
     const clients = await Promise.all(Array.from({ length: 5 }, () => connectRaw(gateway.url)));
     for (const client of clients) client.on('error', () => {}).write(GET);
@@ -55,7 +55,7 @@ describe('a client that does not read its answer', () => {
     }
   });
 
-  it('is cut off too where the gateway answers by itself', async () => {
+  it('is also disconnected if the gateway itself responds', async () => {
     await startLong({ sendTimeoutMs: 300 });
     const client = (await connectRaw(gateway.url)).on('error', () => {});
     const request = `GET /v3/things HTTP/1.1\r\nHost: weir\r\nX-Request-Id: ${'r'.repeat(128)}\r\n\r\n`;
@@ -68,7 +68,7 @@ describe('a client that does not read its answer', () => {
     await untilClosed(client);
   });
 
-  it('for a while, but goes on before its time is over, gets all of it', async () => {
+  it('for a while, but resumes before the timeout, gets all of it', async () => {
     await startLong({ sendTimeoutMs: 1_000 });
     const client = await connectRaw(gateway.url);
     const answer = untilClosed(client);
@@ -85,7 +85,7 @@ describe('a client that does not read its answer', () => {
   });
 });
 
-it('a WebSocket of which one side does not read is cut off on both', async () => {
+it('a WebSocket is closed on both sides if one does not read', async () => {
   const behind: Socket[] = [];
   const upstream = await startTcpUpstream((socket) => {
     behind.push(socket);
@@ -109,7 +109,7 @@ it('a WebSocket of which one side does not read is cut off on both', async () =>
   for (const socket of behind) await untilClosed(socket.resume());
 });
 
-it('an upstream that reads nothing of a long upload is a 503 after its time-out', async () => {
+it('an upstream that does not read a long upload is a 503 after the timeout', async () => {
   const upstream = await startTcpUpstream((socket) => socket.pause());
   gateway = await startGateway({
     upstream,

@@ -80,7 +80,7 @@ it('a client that leaves while it waits for a socket never reaches the upstream'
   expect(upstream.seen.map(({ url }) => url)).toEqual(['/v3/things/first', '/v3/things/third']);
 });
 
-it('more requests than may wait for the upstream are a 503 at once, uncharged', async () => {
+it('requests above the queue limit of the upstream get an immediate 503, uncharged', async () => {
   const { upstream, open } = await startHanging(false);
   gateway = await startGateway({
     upstream,

@@ -27,7 +27,7 @@ async function statusOf(token: string): Promise<number> {
 
 const asked = (token: string) => issuer.introspected.filter((one) => one.token === token).length;
 
-it('an active token is asked about once, by a client that proves itself', async () => {
+it('an active token is introspected once, with client authentication', async () => {
   issuer.tokens.set('good', PERSON);
   await start();
   expect(await Promise.all(Array.from({ length: 20 }, () => statusOf('good')))).toEqual(Array(20).fill(200));
@@ -44,14 +44,14 @@ it('an active token is asked about once, by a client that proves itself', async 
   );
 });
 
-it('the secret may go in the body', async () => {
+it('the secret can be sent in the body', async () => {
   issuer.tokens.set('good', PERSON);
   await start({ clientAuthentication: 'post' });
   expect(await statusOf('good')).toBe(200);
   expect(issuer.introspected[0]?.authorization).toBeUndefined();
 });
 
-it('an inactive token is a 401, and for a while not asked about again', async () => {
+it('an inactive token is a 401, and is cached for a while', async () => {
   await start();
   for (let count = 0; count < 5; count++) expect(await statusOf('bad')).toBe(401);
   expect(asked('bad')).toBe(1);

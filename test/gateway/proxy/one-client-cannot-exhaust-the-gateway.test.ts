@@ -34,7 +34,7 @@ describe('a header', () => {
   it.each([
     ['that never ends', `GET /v3/things HTTP/1.1\r\n${HEAD}`],
     ['that drips', 'GET /v3'],
-  ])('%s is ended at its time-out, and nobody else notices', async (_, bytes) => {
+  ])('%s is closed after its timeout, without affecting others', async (_, bytes) => {
     await start({ headersTimeoutMs: 300 });
     const slow = await connectRaw(gateway.url);
     const ended = untilClosed(slow);
@@ -96,7 +96,7 @@ it('a body that never ends, though it was answered, gets no second answer', asyn
   expect((await ended).statuses).toEqual([200]);
 });
 
-it('connections above the limit are told so with a 503 that costs nothing', async () => {
+it('connections above the limit get an uncharged 503', async () => {
   await start({ maxConnections: 3 });
   const held = await Promise.all(Array.from({ length: 3 }, () => connectRaw(gateway.url)));
   const request = `GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`;

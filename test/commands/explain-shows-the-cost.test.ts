@@ -54,7 +54,7 @@ describe('weir explain', () => {
     ]);
   });
 
-  it('an Account may be named without a token, and nobody at all', async () => {
+  it('an Account can be given without a token, and so can no caller at all', async () => {
     const named = await explain('GET', '/v3/things/1', '--account', 'acct_3');
     expect(named).toMatchObject({
       account: 'acct_3',
@@ -69,7 +69,7 @@ describe('weir explain', () => {
     });
   });
 
-  it('what the gateway would refuse is told as it would be', async () => {
+  it('a request that the gateway would refuse is reported with the same refusal', async () => {
     expect(await explain('GET', '/v3//things')).toMatchObject({
       refusal: { status: 400, code: 'BadRequest' },
     });
@@ -91,7 +91,7 @@ describe('weir explain', () => {
     });
   });
 
-  it('people read it as text', async () => {
+  it('the default output is text', async () => {
     const { stdout } = await runWeir([
       'explain',
       'put',
@@ -158,7 +158,7 @@ describe('weir operations and weir check', () => {
     );
   });
 
-  it('check ends with a summary, and warns of what no request reaches', async () => {
+  it('check prints a summary, and warns of operations that no request can reach', async () => {
     const { code, stdout, stderr } = await runWeir(['check', '--config', config], settings);
     expect(code).toBe(0);
     expect(stdout).toContain(
