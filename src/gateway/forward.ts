@@ -40,6 +40,7 @@ export function forward(
   const outgoing = {
     method: context.method,
     target: upstream.basePath + target.path + target.search,
+    host: upstream.preservesHost ? request.headers.host || undefined : undefined,
     fields: upstreamFields(request, context, trusted.has(request.socket)),
     ...bodyOf(request, response, context, maxBodyBytes),
   };

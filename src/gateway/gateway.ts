@@ -58,13 +58,13 @@ const PIPELINE: readonly Stage<Passage>[] = [
 /** Creates the server and runs the stages for each of its requests. */
 export async function createGateway(dependencies: GatewayDependencies): Promise<Gateway> {
   const { baseUrl, listen, log } = dependencies;
-  const upstreams = new Upstreams(dependencies.upstream);
+  const trusted = new TrustedProxies(listen.trustedProxies);
+  const upstreams = new Upstreams(dependencies.upstream, trusted);
   const app = createServer(listen, METHODS, baseUrl);
   const upgrades = new Upgrades(app);
   const stalls = new Stalls(listen);
   stalls.watchServer(app.server);
   const surplus = capConnections(app.server, listen.maxConnections);
-  const trusted = new TrustedProxies(listen.trustedProxies);
   const shared: Shared = { ...dependencies, upstreams, trusted, noteUnlisted: createUnlistedLog(log) };
 
   app.decorateRequest('context', undefined);

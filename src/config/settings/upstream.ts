@@ -28,6 +28,9 @@ const choice = <Word extends string>(description: string, words: readonly [Word,
     { description, default: words[0] },
   );
 
+/** The default keeps clients from choosing the host in the links that an application builds from Host. */
+const HOSTS = ['upstream', 'preserve'] as const;
+
 const pathProfile = section("How the upstream's router interprets paths. See docs/proxy.md.", {
   case: choice('Whether `/Things` and `/things` are different operations.', ['insensitive', 'sensitive']),
   trailingSlash: choice('`/things/`: refuse it, remove the slash, or treat it as a different path.', [
@@ -54,6 +57,10 @@ const pathProfile = section("How the upstream's router interprets paths. See doc
 export const upstreamSchema = section('The service behind the gateway.', {
   url: httpUrl('URL that requests are forwarded to.', 'http://127.0.0.1:3000'),
   tls,
+  host: choice(
+    '`Host` of forwarded requests: `upstream` sends the host of `url`, `preserve` the one that the client sent.',
+    HOSTS,
+  ),
   routes: Type.Array(
     Type.Object(
       {
@@ -64,6 +71,12 @@ export const upstreamSchema = section('The service behind the gateway.', {
         }),
         url: httpUrl('URL that matching requests are forwarded to.'),
         tls,
+        host: Type.Optional(
+          Type.Union(
+            HOSTS.map((word) => Type.Literal(word)),
+            { description: 'Their Host field; `upstream.host` where it is missing.' },
+          ),
+        ),
       },
       { additionalProperties: false },
     ),

@@ -1,5 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type Socket } from 'node:net';
+import { isHost } from './host.ts';
+
+/** Scheme and authority of the URL that the client requested. */
+export interface ClientOrigin {
+  readonly scheme: 'http' | 'https';
+  readonly host: string;
+}
 
 /** The proxies whose forwarded headers are trusted: by address range, never by their number. */
 export class TrustedProxies {
@@ -42,6 +49,18 @@ export class TrustedProxies {
     return networkOf(client === undefined || isIP(client) === 0 ? peer : client);
   }
 
+  /**
+   * The origin that the client used: a trusted proxy's X-Forwarded-Proto and X-Forwarded-Host, otherwise the connection's scheme
+   * and Host. Undefined where there is no usable host.
+   */
+  originOf(request: IncomingMessage): ClientOrigin | undefined {
+    const { socket } = request;
+    const isTrusted = this.has(socket);
+    const scheme = schemeOf(request, isTrusted).toLowerCase() === 'https' ? 'https' : 'http';
+    const host = firstOf(hostOf(request, isTrusted));
+    return host !== '' && isHost(host) && URL.canParse(`${scheme}://${host}`) ? { scheme, host } : undefined;
+  }
+
   #includes(address: string): boolean {
     const version = isIP(address);
     return version !== 0 && this.#ranges.check(address, version === 6 ? 'ipv6' : 'ipv4');
@@ -63,17 +82,27 @@ function groupsOf(text: string): readonly string[] {
 }
 
 /** Adds the client's address: a trusted proxy's list with the proxy appended, otherwise only the peer. */
-export function pushForwarded(
-  fields: string[],
-  { headers, socket }: IncomingMessage,
-  isTrusted: boolean,
-): void {
+export function pushForwarded(fields: string[], request: IncomingMessage, isTrusted: boolean): void {
+  const { headers, socket } = request;
   const peer = peerOf(socket);
   const before = isTrusted ? headers['x-forwarded-for'] : undefined;
   fields.push('X-Forwarded-For', before === undefined ? peer : `${before}, ${peer}`);
   fields.push('X-Forwarded-Proto', (isTrusted && single(headers['x-forwarded-proto'])) || 'http');
-  const host = (isTrusted && single(headers['x-forwarded-host'])) || headers.host;
+  const host = hostOf(request, isTrusted);
   if (host !== undefined) fields.push('X-Forwarded-Host', host);
+}
+
+function schemeOf({ headers }: IncomingMessage, isTrusted: boolean): string {
+  return firstOf((isTrusted && single(headers['x-forwarded-proto'])) || 'http');
+}
+
+function hostOf({ headers }: IncomingMessage, isTrusted: boolean): string | undefined {
+  return (isTrusted && single(headers['x-forwarded-host'])) || headers.host;
+}
+
+/** Of a list, the item that the proxy nearest to the client added. */
+function firstOf(list = ''): string {
+  return list.split(',', 1)[0]?.trim() ?? '';
 }
 
 function single(value: string | string[] | undefined): string | undefined {

@@ -5,12 +5,10 @@
 import type { IncomingMessage } from 'node:http';
 import { Refusal } from '../problems.ts';
 import { requestRule } from './field-names.ts';
+import { isHost } from './host.ts';
 
 /** No Account id is longer. */
 const MAX_ACCOUNT_LENGTH = 256;
-
-/** RFC 9112 section 3.2: uri-host and port, and nothing that a URL parser could split differently. */
-const SANE_HOST = /^(?:[A-Za-z0-9._~!$&'()*+,;=%-]*|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
 
 export interface MessageLimits {
   readonly maxBodyBytes: number;
@@ -95,7 +93,7 @@ function fieldProblem({ rawHeaders, headers }: IncomingMessage): Refusal | undef
     if (seen.includes(once)) return new Refusal('BadRequest', `The request has ${once} twice.`);
     seen += once;
   }
-  if (headers.host !== undefined && !SANE_HOST.test(headers.host)) {
+  if (headers.host !== undefined && !isHost(headers.host)) {
     return new Refusal('BadRequest', 'The Host header is not a valid host.');
   }
   return accountProblem(headers['x-service-account']);

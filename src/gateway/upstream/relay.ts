@@ -74,6 +74,7 @@ export class Relay implements ResponseHandler {
     context.upstreamMs = performance.now() - this.#sentMs;
     context.upstreamStatus = head.status;
     const fields = responseFields(head.fields, head.connection, head.status);
+    this.#upstream.references.rewrite(fields, response.req);
     fields.push(...gatewayFields(context));
     if (isUploadUnfinished(response.req)) {
       fields.push('Connection', 'close');

@@ -22,6 +22,7 @@ interface TunnelEnds {
 
 /** Relays the answer to an upgrade: a refusal as any response, a 101 as the beginning of a tunnel. */
 export class TunnelRelay extends Relay {
+  readonly #upstream: Upstream;
   readonly #ends: TunnelEnds;
 
   constructor(
@@ -40,6 +41,7 @@ export class TunnelRelay extends Relay {
       context,
       baseUrl,
     );
+    this.#upstream = upstream;
     this.#ends = ends;
   }
 
@@ -49,6 +51,7 @@ export class TunnelRelay extends Relay {
     const { socket } = response.req;
     context.upstreamStatus = status;
     const fields = responseFields(received, connection, status);
+    this.#upstream.references.rewrite(fields, response.req);
     fields.push(...gatewayFields(context), 'Connection', 'Upgrade', 'Upgrade', 'websocket');
     response.statusCode = status;
     socket.write(headText(status, 'Switching Protocols', fields), 'latin1');

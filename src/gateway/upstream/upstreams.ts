@@ -1,6 +1,8 @@
 /** The connections to the services behind the gateway. */
 import { type TlsFiles, tlsOptions } from '../../domain/tls-files.ts';
+import type { TrustedProxies } from '../http/forwarded.ts';
 import { Pool } from './http1/pool.ts';
+import { References } from './references.ts';
 
 interface TlsSettings extends TlsFiles {
   readonly verify: boolean;
@@ -10,9 +12,14 @@ interface Place {
   /** `http://host:port` or `https://host:port`, with a base path where it has one. */
   readonly url: string;
   readonly tls?: TlsSettings;
+  readonly host?: HostField;
 }
 
+/** Which Host field an upstream receives: that of its own URL, or the client's. */
+type HostField = 'upstream' | 'preserve';
+
 export interface UpstreamSettings extends Place {
+  readonly host: HostField;
   readonly routes: readonly (Place & { readonly prefix: string })[];
   readonly connections: number;
   readonly unauthenticatedPercent: number;
@@ -29,15 +36,25 @@ export class Upstream {
   readonly pool: Pool;
   /** Path of the upstream's URL, put before every canonical path; empty for none. */
   readonly basePath: string;
+  /** Whether requests carry the Host field that the client sent. */
+  readonly preservesHost: boolean;
+  readonly references: References;
   readonly #maxAtOnce: number;
   readonly #maxUnauthenticated: number;
   #atOnce = 0;
   #unauthenticated = 0;
 
-  constructor(prefix: string, { url, tls }: Place, settings: UpstreamSettings) {
+  constructor(
+    prefix: string,
+    { url, tls, host }: Place,
+    settings: UpstreamSettings,
+    trusted: TrustedProxies,
+  ) {
     const origin = new URL(url);
     this.prefix = prefix;
     this.basePath = origin.pathname.replace(/\/$/, '');
+    this.preservesHost = (host ?? settings.host) === 'preserve';
+    this.references = new References(origin, this.basePath, trusted);
     this.#maxAtOnce = settings.connections + settings.maxWaiting;
     this.#maxUnauthenticated = Math.max(
       1,
@@ -75,10 +92,10 @@ export class Upstreams {
   readonly #main: Upstream;
 
   /** @throws Error when a certificate file cannot be read */
-  constructor(settings: UpstreamSettings) {
-    this.#main = new Upstream('', settings, settings);
+  constructor(settings: UpstreamSettings, trusted: TrustedProxies) {
+    this.#main = new Upstream('', settings, settings, trusted);
     this.#byPrefix = settings.routes
-      .map((place) => new Upstream(place.prefix, place, settings))
+      .map((place) => new Upstream(place.prefix, place, settings, trusted))
       .sort((a, b) => b.prefix.length - a.prefix.length);
   }
 

@@ -10,6 +10,8 @@ export interface UpstreamRequest {
   readonly method: string;
   /** Path and query. */
   readonly target: string;
+  /** The Host field in place of the upstream's own. */
+  readonly host?: string | undefined;
   /** Name, value, name, value; without Host and without those that frame the message. */
   readonly fields: readonly string[];
   readonly body: Buffer | Readable | null;
@@ -70,10 +72,11 @@ const OWN_FIELD_LENGTHS: ReadonlySet<number> = new Set([...OWN_FIELDS].map((name
  *
  * @throws UpstreamError when a name, a value or the target could break the framing
  */
-export function writeRequestHead(request: UpstreamRequest, host: string): string {
-  const { method, target, fields } = request;
+export function writeRequestHead(request: UpstreamRequest, upstreamHost: string): string {
+  const { method, target, fields, host = upstreamHost } = request;
   if (!isToken(method)) throw unsendable('the method');
   if (!isRequestTarget(target)) throw unsendable('the target');
+  if (!isFieldValue(host)) throw unsendable('the host');
   let head = `${method} ${target} HTTP/1.1\r\nHost: ${host}\r\n`;
   for (let index = 0; index < fields.length; index += 2) {
     const name = fields[index] ?? '';
