@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sendTo } from '../fixtures/gateway.ts';
+import { startTcpUpstream } from '../fixtures/tcp-upstream.ts';
 import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
 import { startWeir, type WeirProcess } from '../fixtures/weir-process.ts';
 
@@ -81,4 +82,27 @@ it('a new shape of unlisted path is loud once', async () => {
   expect(shapes.map((line) => (JSON.parse(line) as { shape: string }).shape)).toEqual(['GET /v3/unknown/{}']);
   const metrics = await (await fetch(`${weir.adminUrl}/metrics`)).text();
   expect(metrics).toContain('weir_unlisted_operations_total{method="GET"} 3');
+});
+
+it('a response that is refused has its reason in the line, and none in the answer', async () => {
+  const malformed = 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na';
+  const behind = await startTcpUpstream((socket) => socket.once('data', () => socket.write(malformed)));
+  const doubtful = await startWeir({ upstreamUrl: behind.url });
+  try {
+    const headers = { 'X-Request-Id': 'doubtful-1' };
+    const answer = await sendTo(doubtful.url, 'GET', '/v3/things', { headers });
+    expect(answer.status).toBe(503);
+    expect(await answer.text()).not.toMatch(/Content-Length|MALFORMED/);
+    const find = () => doubtful.lines.filter((line) => line.includes('doubtful-1'));
+    await expect.poll(find).toHaveLength(1);
+    expect(JSON.parse(find()[0] ?? '{}')).toMatchObject({
+      status: 503,
+      reason: 'ServiceUnavailable',
+      upstreamError: 'UPSTREAM_MALFORMED',
+      upstreamErrorDetail: 'Content-Length twice',
+    });
+  } finally {
+    await doubtful.close();
+    await behind.close();
+  }
 });
