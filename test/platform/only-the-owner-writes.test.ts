@@ -27,6 +27,8 @@ function matches(operation: string, method: string, path: string): boolean {
   return of === method && new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`).test(path);
 }
 
+const REDELIVERY = { from: '2026-01-01T00:00:00Z', to: '2027-01-01T00:00:00Z' };
+
 describe.each(databases)('on $name', (database) => {
   const platform = usePlatform(database);
 
@@ -77,6 +79,8 @@ describe.each(databases)('on $name', (database) => {
       ['PATCH', subscription, { status: 'Paused' }],
       ['DELETE', subscription],
       ['POST', `${subscription}/deliveries/${data[0]?.id}/redeliver`],
+      ['POST', `${subscription}/redeliveries`, REDELIVERY],
+      ['POST', `${subscription}/rotate-secret`],
       ['POST', '/v3/platform/event-triggers', { type: 'VaultFile.Updated', resourceId: file.id }],
     ];
     for (const [method, path, body] of writes) {
