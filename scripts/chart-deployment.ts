@@ -3,7 +3,7 @@ import { type TProperties, Type } from 'typebox';
 const closed = <T extends TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
 
-/** What Kubernetes itself checks: any mapping, any list of mappings. */
+/** Values that Kubernetes itself checks: any mapping, any list of mappings. */
 const mapping = Type.Object({});
 const mappings = Type.Array(mapping);
 const texts = Type.Record(Type.String(), Type.String());
@@ -94,7 +94,7 @@ const metrics = closed({
   dashboards: closed({ enabled: flag, labels: texts, annotations: texts }),
 });
 
-/** The values that say how the gateway runs and how it is reached, as properties of the chart's values. */
+/** Schema of the chart's values for deployment and networking. */
 export const deployment = {
   global: Type.Optional(mapping),
   nameOverride: text,

@@ -6,7 +6,7 @@ interface Row {
   readonly meaning: string;
 }
 
-/** The chart's README with the table between its markers made from the comments of values.yaml. */
+/** Regenerates the values table in the chart's README from the comments of values.yaml. */
 export function withValuesTable(readme: string, valuesYaml: string): string {
   const values = parseDocument(valuesYaml);
   const table = rowsOf(values.contents as YAMLMap, [], values).map(

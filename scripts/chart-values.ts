@@ -9,7 +9,7 @@ import { deployment } from './chart-deployment.ts';
 const closed = <T extends TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
 
-/** The value, or nothing: charts write `""` for a text that is not set. */
+/** The value, or an empty string, which charts use for text that is not set. */
 const orEmpty = (schema: TSchema) => Type.Union([Type.Literal(''), schema]);
 
 const { keyPrefix, deadlineMs, onStoreFailure } = storeSchema.anyOf[0].properties;
@@ -41,7 +41,7 @@ const redis = closed({
   dev: closed({ enabled: Type.Boolean(), image: Type.String(), resources: Type.Object({}) }),
 });
 
-/** What weir.yaml takes for these keys; none of them is required, and a secret has no place in a ConfigMap. */
+/** The schema of weir.yaml for these keys. None of them is required, and secrets are excluded, because this is a ConfigMap. */
 function passedOn(schema: SchemaNode, leftOut: readonly string[] = []): TSchema {
   const entries = Object.entries(schema.properties ?? {}).filter(
     ([key, property]) => !property.secret && !leftOut.includes(key),
@@ -50,7 +50,7 @@ function passedOn(schema: SchemaNode, leftOut: readonly string[] = []): TSchema 
   return { type: 'object', properties, additionalProperties: false } as TSchema;
 }
 
-/** `identity.<kind>` holds what that kind takes in weir.yaml; the identities file is a Secret that the chart mounts. */
+/** `identity.<kind>` has the settings of that kind in weir.yaml. The chart mounts the identities file from a Secret. */
 function identity(): TSchema {
   const variants = asNode(settingsSchema.properties.identity).anyOf ?? [];
   const kinds = variants.map((variant) => kindOf(variant) ?? '');
@@ -86,7 +86,7 @@ const limits = closed({
   overrideConfigMaps: Type.Array(Type.String({ minLength: 1 })),
 });
 
-/** The chart's values: what the gateway takes is taken from the gateway's own schemas. */
+/** The schema of the chart's values. Settings of the gateway use the gateway's own schemas. */
 export const chartValuesSchema = closed({
   ...deployment,
   baseUrl: settingsSchema.properties.baseUrl,

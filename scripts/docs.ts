@@ -1,4 +1,4 @@
-/** `npm run docs`: makes everything anew that is generated from the schemas. */
+/** `npm run docs`: regenerates everything that is generated from the schemas. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { withValuesTable } from './chart-readme.ts';
 import { platformDocument } from './platform-openapi/document.ts';

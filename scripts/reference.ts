@@ -13,7 +13,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
   'identities-full': () => fullTable(rowsOf(asNode(identitiesSchema)), false),
 };
 
-/** The document with the tables between its markers made anew from the schemas. */
+/** Regenerates the tables between the markers of a document. */
 export function withTables(document: string): string {
   let result = document;
   for (const [name, table] of Object.entries(TABLES)) {
@@ -23,7 +23,7 @@ export function withTables(document: string): string {
   return result;
 }
 
-/** A row for each section: what it is for, and the names of what it holds. */
+/** A row for each section: its description and the names of its settings. */
 function sectionTable(schema: SchemaNode): string {
   const rows = Object.entries(schema.properties ?? {}).map(([name, section]) => {
     const own = rowsOf(section, [name]).map((row) => row.path.split('.')[1]);

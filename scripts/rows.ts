@@ -4,14 +4,14 @@ import { isMapping, kindOf, type SchemaNode } from '../src/config/reader/schema-
 
 /** One setting, as the reference shows it. */
 export interface Row {
-  /** `store.url`; an id that the user chooses stands in angle brackets. */
+  /** The path, such as `store.url`. Ids chosen by the user are in angle brackets. */
   readonly path: string;
   readonly takes: string;
-  /** As written in YAML; undefined where the setting has none. */
+  /** As written in YAML; undefined if there is none. */
   readonly fallback: string | undefined;
   readonly variable: string | undefined;
   readonly description: string;
-  /** The kinds of a union that have this setting; undefined where all have it. */
+  /** The kinds of a union that have this setting; undefined if all have it. */
   readonly kinds: readonly string[] | undefined;
 }
 

@@ -8,7 +8,7 @@ interface JsonObject {
   readonly [key: string]: Json;
 }
 
-/** Keywords that JSON Schema does not know. */
+/** Keywords that are not part of JSON Schema. */
 const ANNOTATIONS = new Set(['env', 'envSelects', 'expects', 'file', 'secret', 'url']);
 
 /**

@@ -91,7 +91,7 @@ it('--undo reports a target that is not revoked', async () => {
   expect(failure).toBe('This token is not revoked: weir revoke --list shows what is.');
 });
 
-it('a revocation is recorded for its hours, and no longer', async () => {
+it('a revocation is stored for its hours, and no longer', async () => {
   await revoke({ token: TOKEN, hours: '2' });
   await revoke({ principal: 'person_1', hours: '5' });
   const [first, second] = await listed();

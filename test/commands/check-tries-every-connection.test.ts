@@ -171,7 +171,7 @@ describe('the upstream', () => {
     expect(linesOf(result)[1]).toContain(': warning: answers HEAD /base with 503');
   });
 
-  it('a certificate that only its caFile vouches for', async () => {
+  it('a certificate that only the caFile trusts', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'weir-check-'));
     const [caFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
     makeCertificate(caFile, keyFile);
@@ -199,7 +199,7 @@ describe('providers', () => {
     expect(linesOf(result)[2]).toMatch(/: accepts the credentials, and refuses a made-up token$/);
   });
 
-  it('keys that are no keys', async () => {
+  it('invalid keys', async () => {
     const { url } = await issuer();
     const result = await connect(jwtSettings({ jwksUrl: `${url}/introspect` }));
     expect(linesOf(result)[2]).toBe(`keys ${url}/introspect: failed: the answer is not a key set`);

@@ -77,7 +77,7 @@ test('charges made without a connection are never sent, not even when it is back
   expect(await pointsIn(witness, 'queued')).toBe(0);
 });
 
-test('points whose answers come too late are counted apart', async () => {
+test('points of late answers are counted separately', async () => {
   let late = 0;
   let uncounted = 0;
   const { store, witness, line } = await open({

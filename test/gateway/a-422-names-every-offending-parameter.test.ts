@@ -81,7 +81,7 @@ describe('what is validated', () => {
     expect(await fieldsOf(await gateway.send('GET', '/v3/explicit?limit=1'))).toEqual(['limit']);
   });
 
-  it('HEAD is held to what GET takes', async () => {
+  it('HEAD is validated like GET', async () => {
     expect((await gateway.send('HEAD', '/v3/lists?limit=1')).status).toBe(422);
   });
 
@@ -132,7 +132,7 @@ describe('what is validated', () => {
     expect(gateway.upstream.seen).toHaveLength(seen);
   });
 
-  it('a missing body, another media type and a coded body are refused; a declared type that is no JSON is not read', async () => {
+  it('a missing body, another media type and an encoded body are refused; a declared type other than JSON is not read', async () => {
     expect(await fieldsOf(await put('/v3/strict/th_a', undefined))).toEqual(['body']);
     expect(
       await fieldsOf(await put('/v3/strict/th_a', '<a/>', { ...key, 'Content-Type': 'text/xml' })),

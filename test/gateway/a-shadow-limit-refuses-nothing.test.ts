@@ -33,7 +33,7 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
     expect(answer === undefined ? null : remainingOf(answer)).toEqual({ 'account-read': 19 });
   });
 
-  it('a shadow default leaves nothing in force', async () => {
+  it('with a shadow default no limit is in force', async () => {
     gateway = await startGateway({
       store: store(),
       limits: {

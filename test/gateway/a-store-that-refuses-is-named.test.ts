@@ -127,8 +127,8 @@ describe('a store that refuses the gateway is an error in the log and a reason i
   });
 });
 
-describe('a store that cannot be reached is a warning with what to look at', () => {
-  it('TLS spoken to a port that has none', async () => {
+describe('a store that cannot be reached is a warning with a hint', () => {
+  it('TLS to a port without TLS', async () => {
     const redis = await startRedisServer();
     closing.push(() => redis.stop());
     const { named } = await startUntilNamed({ kind: 'redis', url: redis.url.replace('redis:', 'rediss:') });
@@ -136,7 +136,7 @@ describe('a store that cannot be reached is a warning with what to look at', () 
     expect(named.problem).toContain('may not speak TLS');
   });
 
-  it('no TLS spoken to a port that wants it', async () => {
+  it('plain text to a port with TLS', async () => {
     const redis = await startTlsRedis();
     closing.push(() => redis.stop());
     const { named } = await startUntilNamed({ kind: 'redis', url: redis.url.replace('rediss:', 'redis:') });

@@ -81,7 +81,7 @@ it('limits: a change is in force while the mounted file is still the old one', a
   await expectLimit(gateway, 5000);
 });
 
-it('limits: a container that starts with a mount that lags behind has the newest at once', async () => {
+it('limits: a container that starts with a mount that lags behind gets the newest version immediately', async () => {
   const { gateway } = await watchLimits(limitsOf(5000));
   await expectLimit(gateway, 5000);
 });
@@ -138,7 +138,7 @@ it('limits: without permission the mounted file is polled, and the metric is 0',
   await expectLimit(gateway, 40);
 });
 
-it('overrides, prices and tokens: each is in force from the object that its folder is mounted from', async () => {
+it('overrides, costs and tokens: each is reloaded from the object that is mounted in its folder', async () => {
   const priceOf = (cost: number) => ({
     'openapi.yaml': JSON.stringify({
       openapi: '3.1.0',

@@ -10,7 +10,7 @@ afterEach(async () => {
 const policyOf = async (token: string) =>
   (await gateway.send('GET', '/v3/things', { token })).headers.get('RateLimit-Policy');
 
-it('to the moment, without a restart or a reload', async () => {
+it('at that moment, without a restart or a reload', async () => {
   const until = '2031-05-02';
   vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2031-05-02T23:59:59Z') });
   gateway = await startGateway({

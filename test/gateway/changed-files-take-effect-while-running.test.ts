@@ -115,7 +115,7 @@ it('identities: a new token is let in and a removed one is not', async () => {
   );
 });
 
-it('operations: a file that a $ref names is followed as well, and an invalid one changes nothing', async () => {
+it('operations: a referenced file is reloaded too, and an invalid one has no effect', async () => {
   const things = (cost: unknown) => ({ things: { get: { operationId: 'listThings', 'x-weir': { cost } } } });
   const openapi = { openapi: '3.1.0', paths: { '/v3/things': { $ref: 'paths.yaml#/things' } } };
   const files = mount({ 'openapi.yaml': openapi, 'paths.yaml': things(2) });

@@ -74,7 +74,7 @@ it('no token, cookie or query is ever written', async () => {
   expect(weir.lines.join('\n')).not.toMatch(/secret|Bearer|made-up-token/);
 });
 
-it('a new shape of unlisted path is loud once', async () => {
+it('a new shape of unlisted path is logged once', async () => {
   for (const id of ['a1', 'b2', 'c3']) await sendTo(weir.url, 'GET', `/v3/unknown/${id}`);
   await sendTo(weir.url, 'GET', '/v3/things', { headers: { 'X-Request-Id': 'after-unlisted' } });
   await lineOf('after-unlisted');

@@ -67,7 +67,7 @@ it('a file of overrides with the maximum size of a ConfigMap is loaded without a
   expect([...statuses]).toEqual([200]);
 });
 
-it('one with a problem is refused whole, with its line', async () => {
+it('a file with a problem is refused entirely, with the line', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'weir-many-'));
   closing.push(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'limits.yaml');

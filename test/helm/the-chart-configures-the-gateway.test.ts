@@ -55,7 +55,7 @@ describeChart('the pod that the chart describes', () => {
     expect(identities.principals.get('svc_1')?.account).toBe('acct_1');
   });
 
-  it('knows its Cluster, its certificates and further files of overrides', async () => {
+  it('has its Cluster, its certificates and additional override files', async () => {
     const { settings, limits } = await configurationOf(render({ values: 'cluster-values.yaml' }));
     expect(settings.store).toMatchObject({
       kind: 'cluster',
@@ -74,7 +74,7 @@ describeChart('the pod that the chart describes', () => {
     expect(Math.max(...operations.map(({ cost }) => cost))).toBe(10);
   });
 
-  it('knows its issuers, its proxies and how long it may drain', async () => {
+  it('has its issuers, its proxies and its drain time', async () => {
     const { settings, identities } = await configurationOf(render({ values: 'jwt-values.yaml' }));
     expect(settings).toMatchObject({
       identity: { kind: 'jwt', audience: 'payments', directory: { kind: 'file' } },
@@ -102,7 +102,7 @@ describeChart('secrets', () => {
     },
   );
 
-  it('a password in the address of the Redis goes to a Secret and nowhere else', () => {
+  it('a password in the Redis URL is stored only in a Secret', () => {
     const text = renderText({ values: 'standalone-values.yaml' });
     expect(text).not.toContain('hunter2');
     expect(text).toContain(btoa('redis://weir:hunter2@redis.internal:6379'));

@@ -159,7 +159,7 @@ describe.each([
     expect((await gateway().send('GET', '/v3/things', { token, account: 'acct_3' })).status).toBe(403);
   });
 
-  it('a Person may call what is for Persons only, a client may not', async () => {
+  it('a Person can call Person-only operations, a client cannot', async () => {
     const person = await tokenOfPerson(resource);
     expect((await gateway().send('GET', '/v3/mfa-factors', { token: person })).status).toBe(200);
     expect(gateway().upstream.seen.at(-1)?.headers['x-principal-id']).toBe('person_1');

@@ -85,7 +85,7 @@ describe('at every replica', () => {
     expect(await statuses('service')).toEqual([200, 200]);
   });
 
-  it('a remembered introspection is forgotten, and its provider asked again', async () => {
+  it('a cached introspection is removed, and the provider is called again', async () => {
     issuer.tokens.set('opaque', { active: true, sub: 'svc_1', account: 'acct_1' });
     await Promise.all([start(introspectionSettings(issuer)), start(introspectionSettings(issuer))]);
     expect(await statuses('opaque')).toEqual([200, 200]);
@@ -106,7 +106,7 @@ describe('at every replica', () => {
   });
 });
 
-it('a replica that starts later has heard of it before its first request', async () => {
+it('a replica that starts later receives it before its first request', async () => {
   const token = await issuer.sign();
   await revoke({ token });
   await start(jwtSettings(issuer));
@@ -116,7 +116,7 @@ it('a replica that starts later has heard of it before its first request', async
   client.disconnect();
 });
 
-it('a replica that was cut off hears of it when Redis is back', async () => {
+it('a replica that was disconnected receives it when Redis is back', async () => {
   redis = await startRedisServer();
   const gateway = await start(jwtSettings(issuer), redis.url);
   const token = await issuer.sign();
@@ -133,13 +133,13 @@ it('a replica that was cut off hears of it when Redis is back', async () => {
 });
 
 describe('the command', () => {
-  it('says what it cannot do with the memory store', async () => {
+  it('reports that it cannot revoke with the memory store', async () => {
     const config = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1' });
     const { failure } = await revokeHere({ config, principal: 'person_1' });
     expect(failure).toContain('revocations travel through Redis');
   });
 
-  it('refuses a time to remember that is none', async () => {
+  it('refuses an invalid number of hours', async () => {
     const config = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1', store: store() });
     const { failure } = await revokeHere({ config, principal: 'person_1', hours: 'ever' });
     expect(failure).toBe('--hours takes a number above 0.');

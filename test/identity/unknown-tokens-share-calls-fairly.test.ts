@@ -73,7 +73,7 @@ it.each([
   60_000,
 );
 
-it('new tokens of the same address wait behind the made-up ones and are not refused', async () => {
+it('new tokens from the same address queue behind the made-up ones and are not refused', async () => {
   const flood = statusesOf(madeUp(150), () => '203.0.113.7');
   await flooded();
   const others = statusesOf(legitimate(25), () => '203.0.113.7');

@@ -67,7 +67,7 @@ describe.each(DOCUMENTS)('the document of $name', ({ name, count, priced, path, 
     return errors.list.map(({ field }) => field);
   };
 
-  test('loads whole, and every operation is reached by its own path', () => {
+  test('loads completely, and every operation is matched by its own path', () => {
     expect(operations).toHaveLength(count);
     const shadowed = [...reviewPrices(operations, PROFILE)].filter(([, remarks]) =>
       remarks.some(({ kind }) => kind === 'shadowed'),

@@ -15,7 +15,7 @@ describe("the platform's document", () => {
     operations = await new OperationFiles({ ...settings, openapi: DOCUMENT }, 'weir.yaml').load();
   });
 
-  test('pleases the linter without a warning', async () => {
+  test('has no linter warnings', async () => {
     const problems = await lint({ ref: DOCUMENT, config: await createConfig({ extends: ['recommended'] }) });
     expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([]);
   });

@@ -62,7 +62,7 @@ describe.each(databases)('on $name', (database) => {
     await isPaid(payer, again);
   });
 
-  test('what a payable names is its own Account’s', async () => {
+  test('a payable refers only to resources of its own Account', async () => {
     const payer = platform.as(ACCT_1);
     const stranger = platform.as(ACCT_3);
     const payeeId = await createPayee(payer);

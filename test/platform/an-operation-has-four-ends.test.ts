@@ -63,7 +63,7 @@ describe.each(databases)('on $name', ({ open }) => {
     return { status: operation.status, error: operation.error, reported: events.map(({ type }) => type) };
   };
 
-  test('a refusal of its work fails it, with the error, and undoes what it did', async () => {
+  test('if its work is refused, it fails with the error, and its changes are rolled back', async () => {
     await run(async (db) => {
       await db.insertInto('secrets').values({ name: operationId, value: 'x' }).execute();
       throw new PlatformError(422, 'ValidationError', 'no');
@@ -94,7 +94,7 @@ describe.each(databases)('on $name', ({ open }) => {
     });
   });
 
-  test('one that could not begin for a day is cancelled, and its work is never done', async () => {
+  test('an operation that could not start for a day is cancelled and never run', async () => {
     let isDone = false;
     await run(async () => {
       isDone = true;

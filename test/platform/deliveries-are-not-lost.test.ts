@@ -26,7 +26,7 @@ describe.each(databases)('on $name', (database) => {
     expect(done.eventType).toBe('Transfer.Created');
   });
 
-  test('a delivery that fails to the last attempt is Failed, and goes out again on request', async () => {
+  test('a delivery whose last attempt fails is Failed, and can be sent again on request', async () => {
     const client = platform.as(ACCT_2);
     const [receiver, path] = await platform.subscribe(client, ['Transfer.Failed']);
     receiver.answer = 503;
@@ -158,7 +158,7 @@ describe('where private addresses are refused', () => {
     expect([answer.status, answer.body.errors[0]?.field]).toEqual([422, 'url']);
   });
 
-  test('a name of this machine is refused when it is delivered to', async () => {
+  test('a name of this machine is refused at delivery', async () => {
     const client = platform.as(ACCT_1);
     // Name servers may or may not know it: refused as an address or as no name at all.
     const body = { url: 'https://ip6-localhost/', subscribedEvents: ['Role.Created'] };

@@ -59,7 +59,7 @@ describe.each(databases)('on $name', (database) => {
     expect([late.status, late.body.errors[0]?.field]).toEqual([422, 'page[token]']);
   });
 
-  test('Accounts and Persons start again with a token that does not fit', async () => {
+  test('Accounts and Persons reject a page token that does not match', async () => {
     for (const list of ['accounts', 'persons']) {
       const first = await client.get(`/v3/platform/${list}`);
       const again = await client.get(`/v3/platform/${list}?page[token]=nonsense`);
@@ -122,7 +122,7 @@ describe.each(databases)('on $name', (database) => {
     expect((await platform.as({}).get('/v3/payments/payees')).status).toBe(401);
   });
 
-  test('a method that a path does not have is 405 with those that it has; a body that is not JSON is 400', async () => {
+  test('an unsupported method is a 405 with the supported methods; a body that is not JSON is 400', async () => {
     const wrong = await client.send('DELETE', '/v3/payments/mandates');
     expect([wrong.status, wrong.body.code, wrong.headers.get('allow')]).toEqual([
       405,

@@ -43,7 +43,7 @@ describe.each(databases)('on $name', (database) => {
     expect((await platform.as(ACCT_2).send('POST', `${payable}/open`)).status).toBe(202);
   });
 
-  test('a counterparty makes no event happen to what it does not own', async () => {
+  test('a counterparty cannot trigger events of resources that it does not own', async () => {
     const resourceId = await trigger(platform.as(ACCT_1), 'Invoice.Paid', {
       counterpartyAccountId: 'acct_2',
     });
@@ -52,7 +52,7 @@ describe.each(databases)('on $name', (database) => {
     expect(answer.status).toBe(403);
   });
 
-  test('no write reaches what another Account owns, and each leaves it as it was', async () => {
+  test('no write changes a resource of another Account', async () => {
     const owner = platform.as(ACCT_1);
     const { body: file } = await owner.send('POST', '/v3/compliance/vault-files', { name: 'a.pdf' });
     const { body: payee } = await owner.send('POST', '/v3/payments/payees', { name: 'Ada' });

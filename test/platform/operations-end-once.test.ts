@@ -127,7 +127,7 @@ describe.each(databases)('on $name', (database) => {
     expect(updated?.data).toMatchObject({ id: file.body.id, externalId: 'doc-7' });
   });
 
-  test('transitions of one resource that come at once all leave their timestamps', async () => {
+  test('concurrent transitions of one resource all set their timestamps', async () => {
     const client = platform.as(ACCT_1);
     const resourceId = await trigger(client, 'BackgroundCheck.Created');
     const parts = ['Sent', 'Submitted', 'Completed', 'Failed'];

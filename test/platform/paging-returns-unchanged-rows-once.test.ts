@@ -33,7 +33,7 @@ describe.each(databases)('on $name', ({ open }) => {
     await place.close();
   });
 
-  test('a row that does not change is met exactly once, whatever comes, goes and changes around it', async () => {
+  test('an unchanged row is returned exactly once, while others are added, removed and changed', async () => {
     const { db } = database;
     const sealer = createTokenSealer(Buffer.alloc(32), 900, Date.now);
     let runs = 0;

@@ -23,7 +23,7 @@ describe.each(databases)('on $name', (database) => {
     expect(answer.body.detail).toContain(why);
   });
 
-  test('the secret is in the answer to the creation and nowhere else', async () => {
+  test('the secret is only in the response to the creation', async () => {
     const client = platform.as(ACCT_1);
     const body = { url: 'https://example.com/hooks', subscribedEvents: ['Payout.*'] };
     const { body: created } = await client.send('POST', PATH, body);

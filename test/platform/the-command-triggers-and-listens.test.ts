@@ -24,7 +24,7 @@ describe('weir platform', () => {
   let listener: ChildProcess | undefined;
   afterEach(() => listener?.kill('SIGKILL'));
 
-  test('listen prints what trigger makes happen, and takes its subscription back when it ends', async () => {
+  test('listen prints triggered events, and deletes its subscription when it ends', async () => {
     const child = spawn(
       process.execPath,
       [WEIR, 'platform', 'listen', ...caller(gateway.url), '--account', 'acct_2', '--events', 'Invoice.*'],

@@ -99,7 +99,7 @@ const LIMIT = 15;
 const LEAST_ADMITTED = 4 * LIMIT;
 const LEAST_REFUSED = 200;
 
-it('the log of a live gateway, replayed, refuses what was refused, but for the edges of windows', async () => {
+it('replaying the log of a running gateway refuses the same requests, except at the edges of windows', async () => {
   const upstream = await startUpstream();
   const weir = await startWeir({
     upstreamUrl: upstream.url,

@@ -115,7 +115,7 @@ it('rotated files that do not overlap are read in the order of their times, what
   expect(result).toMatchObject({ requests: 72, refused: { after: 27 }, notes: [] });
 });
 
-it('lines that cannot be read are counted and named; lines of other things are not requests', async () => {
+it('invalid lines are counted and listed; other log lines are not requests', async () => {
   const text = `{"level":30,"msg":"weir is listening"}\n${logText(BURSTS)}not json\n\n{"msg":"request","outcome":"admitted"}\n`;
   const { log, limits } = await writeFiles({ log: text, limits: LIMIT_5 });
   const result = await replayed([log]);

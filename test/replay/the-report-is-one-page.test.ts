@@ -49,7 +49,7 @@ async function open(options: {
   return { page, noted };
 }
 
-it('loads nothing but itself, and has no link to another host', async () => {
+it('loads no other resource, and has no link to another host', async () => {
   const { page, noted } = await open({ width: 1280, colorScheme: 'light' });
   expect(noted).toEqual([pathToFileURL(report).href]);
   expect((await readFile(report, 'utf8')).replaceAll('http://www.w3.org/2000/svg', '')).not.toMatch(

@@ -56,7 +56,7 @@ async function publish(
 
 const SOON = { timeout: 10_000, interval: 20 };
 
-describe.each(TOPOLOGIES)('a channel of $kind', ({ start }) => {
+describe.each(TOPOLOGIES)('the channel of $kind', ({ start }) => {
   const started = start();
   const open: Channel[] = [];
   afterAll(async () => {
@@ -113,7 +113,7 @@ describe.each(TOPOLOGIES)('a channel of $kind', ({ start }) => {
   });
 });
 
-it('a Redis that refuses its listener is named with its own words, and once it accepts, everything arrives', async () => {
+it('a Redis that refuses the subscription is reported with its answer, and once it accepts, everything arrives', async () => {
   const redis = await startRedisServer({ args: ['--requirepass', 'right'] });
   const problems: (string | undefined)[] = [];
   let isConnected: boolean | undefined;

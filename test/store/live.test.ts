@@ -34,7 +34,7 @@ async function untilCounted(store: Store, charge: Charge) {
   }
 }
 
-test('three clients that charge at once admit exactly what fits, each charge whole', async () => {
+test('three concurrent clients admit exactly the limit, and each charge is atomic', async () => {
   const prefix = uniquePrefix();
   const stores = [open(sharedRedisUrl()), open(sharedRedisUrl()), open(sharedRedisUrl())];
   for (const store of stores) await untilCounted(store, chargeOf(`${prefix}warm`, 1));
@@ -85,7 +85,7 @@ test('clients that saturate a bucket for three windows never see more than its l
   expect(total).toBeGreaterThan(3 * 200 * 0.9);
 });
 
-test('a store opened before its Redis answers uncounted, and counts once Redis is there', async () => {
+test('a store opened before its Redis is uncounted at first, and counts once Redis is up', async () => {
   const server = await startRedisServer();
   onTestFinished(() => server.stop());
   await server.kill();
@@ -95,7 +95,7 @@ test('a store opened before its Redis answers uncounted, and counts once Redis i
   expect((await untilCounted(store, chargeOf('p', 1))).outcome).toBe('admitted');
 });
 
-test('a charge under way when the store closes ends as uncounted', async () => {
+test('a charge in progress when the store closes is uncounted', async () => {
   const store = open(`redis://127.0.0.1:${await freePort()}`);
   const decision = store.charge(chargeOf('p', 1));
   await store.close();

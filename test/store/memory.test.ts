@@ -9,7 +9,7 @@ const open = async () => ({ store: clockedMemory(), prefix: 'm' });
 testsOfConformance(open);
 testsOfUsefulness(open, 1000);
 
-test('the least useful pattern that a search finds gets what is promised', async () => {
+test('the worst pattern that a search finds gets the guaranteed share', async () => {
   const { bursts, share } = await leastUseful(1000, 20_261_121);
   expect(share, JSON.stringify(bursts)).toBeGreaterThanOrEqual(0.98);
 });

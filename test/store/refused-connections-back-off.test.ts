@@ -44,7 +44,7 @@ test.each(Object.entries(REFUSALS))('%s: the waits between attempts grow', async
   expect(failures).toBeGreaterThanOrEqual(5);
 });
 
-test('waits double up to half a second and are scattered', () => {
+test('waits double up to half a second and are randomised', () => {
   const firsts = Array.from({ length: 50 }, () => new Reconnection().nextDelayMs());
   expect(new Set(firsts).size).toBeGreaterThan(1);
   const { nextDelayMs } = new Reconnection();

@@ -78,7 +78,7 @@ describe.each(topologies)('$name', ({ start }) => {
 
   testsOfConformance(async () => ({ store: clocked.store, prefix: uniquePrefix() }));
 
-  test('three gateways that charge at once admit exactly what fits', async () => {
+  test('three concurrent gateways admit exactly the limit', async () => {
     const prefix = uniquePrefix();
     const stores = [1, 2, 3].map(() => openStore(running.settings));
     onTestFinished(async () => {

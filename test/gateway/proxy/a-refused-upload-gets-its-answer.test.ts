@@ -81,7 +81,7 @@ describe('a long upload', () => {
     expect(answer.text).toMatch(/^Connection: close\r$/m);
   });
 
-  it('that is too long by its own word is never charged', async () => {
+  it('that is too long by its Content-Length is never charged', async () => {
     const answer = await uploadUntilClosed(
       `POST /v3/things HTTP/1.1\r\n${HEAD}Content-Length: 99000000\r\n\r\n`,
       asIs,
@@ -128,7 +128,7 @@ describe('with Expect: 100-continue', () => {
     expect((await untilClosed(socket)).statuses).toEqual([status]);
   });
 
-  it('a request that the upstream cannot take gets no 100 first', async () => {
+  it('a request that the upstream cannot accept gets no 100 first', async () => {
     const gone = await startUpstream();
     await gone.close();
     const alone = await startGateway({ upstreamUrl: gone.url });

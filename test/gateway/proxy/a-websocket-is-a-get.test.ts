@@ -108,14 +108,14 @@ describe('a WebSocket', () => {
     expect(seen).toEqual([]);
   });
 
-  it('that the upstream refuses is refused in its words', async () => {
+  it('that the upstream refuses gets the refusal of the upstream', async () => {
     const answer = await answerTo(open('/v3/closed'));
     expect(answer.statusCode).toBe(409);
     expect(answer.headers.ratelimit).toContain('"account-read";r=19');
     expect(String(await answer.toArray())).toBe('mine');
   });
 
-  it('path is as canonical as any', async () => {
+  it('a path is canonical', async () => {
     expect((await answerTo(open('/v3//things'))).statusCode).toBe(400);
   });
 

@@ -26,7 +26,7 @@ async function startHeld(listen: Readonly<Record<string, unknown>> = {}) {
 const POST = `POST /v3/things HTTP/1.1\r\n${HEAD}Content-Length: 3\r\n\r\nabc`;
 const GET = `GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`;
 
-describe('a request that was executed keeps its answer, and the connection ends behind it, when what follows', () => {
+describe('a request that was executed gets its response, after which the connection is closed, when what follows', () => {
   it.each([
     ['is one byte too many', POST, 'd'],
     ['is no request', GET, 'nonsense\r\n\r\n'],

@@ -65,7 +65,7 @@ describe('the client always gets the same text, without addresses', () => {
   });
 });
 
-it('a silence within a body ends it, and the client sees that it was cut short', async () => {
+it('a pause within a body aborts it, and the client sees that it is truncated', async () => {
   const upstream = await startUpstream((_request, response) => {
     response.write('half');
   });
@@ -138,7 +138,7 @@ describe('a connection that the upstream closed while it was idle', () => {
   });
 });
 
-it('a fresh connection that is reset is not tried again', async () => {
+it('a request on a new connection that is reset is not retried', async () => {
   let count = 0;
   await start(
     await startTcpUpstream((socket) => {

@@ -115,7 +115,7 @@ describe('an https upstream', () => {
   });
 });
 
-it('weir check names certificates that cannot be used and ranges that are none', async () => {
+it('weir check reports invalid certificates and address ranges', async () => {
   const file = await writeConfiguration({
     upstreamUrl: 'https://127.0.0.1:1',
     settings: {

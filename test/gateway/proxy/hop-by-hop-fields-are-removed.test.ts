@@ -48,7 +48,7 @@ describe('a request', () => {
     expect((await seenWith('X_Own: 1')).x_own).toBe('1');
   });
 
-  it('leaves behind what its Connection header nominates', async () => {
+  it('has the fields listed in its Connection header removed', async () => {
     const seen = await seenWith(
       'X-Hop: 1\r\nX-End: 2\r\nConnection: x-hop, X-Request-Id, X-Account-Id, keep-alive',
     );

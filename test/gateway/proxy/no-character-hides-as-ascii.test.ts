@@ -69,7 +69,7 @@ describe('of all of Unicode', () => {
     expect(isRefused('thI\u0307ngs'), 'Turkish: I with a dot above, decomposed').toBe(true);
   });
 
-  it('letters that stay what they are pass, and far more of them than are refused', () => {
+  it('letters that no mapping changes are accepted, and far outnumber the refused ones', () => {
     for (const text of [
       'café',
       'cafe\u0301',
@@ -96,7 +96,7 @@ describe('of all of Unicode', () => {
   });
 });
 
-describe('a path that is written with other letters than ASCII', () => {
+describe('a path with letters other than ASCII', () => {
   const place = { file: 'test', path: '', line: () => undefined };
   const listed = { method: 'GET', kind: 'read', personOnly: false, listed: true, rules: undefined } as const;
   const cafe = { ...listed, path: '/v3/Café', id: 'café', cost: 10, writtenAt: place, costWrittenAt: place };
@@ -153,7 +153,7 @@ describe('in front of a router that decodes and then folds case', () => {
     expect(ran).toEqual([]);
   });
 
-  it('raw octets above ASCII, overlong and broken UTF-8 are refused too', async () => {
+  it('unencoded non-ASCII characters, overlong and invalid UTF-8 are refused too', async () => {
     for (const spelling of [
       'bul\xe2\x84\xaa',
       'bul\xeb',

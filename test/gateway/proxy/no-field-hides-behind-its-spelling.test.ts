@@ -172,7 +172,7 @@ it.each([
   expect(seenAs(name)).toEqual(['GET']);
 });
 
-it('a field that Connection nominates stays behind under each of its spellings, and none of those that are read', async () => {
+it('a field listed in Connection is removed in every spelling, except those that the gateway uses', async () => {
   const nominations = 'Connection: x_hop, X.Service.Account, idempotency_key, close';
   const answer = await send(
     `X-Hop: 1\r\nX.Hop: 2\r\nX_Own: 3\r\nX-Service-Account: acct_1\r\nIdempotency-Key: k1\r\n${nominations}`,

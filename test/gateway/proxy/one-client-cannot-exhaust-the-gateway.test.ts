@@ -56,7 +56,7 @@ describe('a header', () => {
 });
 
 describe('a body', () => {
-  it('longer than allowed by its own word is 413 before anything is charged', async () => {
+  it('longer than allowed by its Content-Length is a 413 before anything is charged', async () => {
     await start({ maxBodyBytes: 1000 });
     const answer = await gateway.send('POST', '/v3/things', { body: 'x'.repeat(1001) });
     expect(answer.status).toBe(413);
@@ -75,7 +75,7 @@ describe('a body', () => {
     expect(answer.statuses).toEqual([413]);
   });
 
-  it('that never ends is ended at its time-out', async () => {
+  it('that never ends is aborted after its timeout', async () => {
     const upstream = await startUpstream((incoming, response) => {
       incoming.resume().once('end', () => response.end('ok'));
     });
@@ -88,7 +88,7 @@ describe('a body', () => {
   });
 });
 
-it('a body that never ends, though it was answered, gets no second answer', async () => {
+it('a body that never ends after its response gets no second response', async () => {
   await start({ requestTimeoutMs: 300 });
   const slow = await connectRaw(gateway.url);
   const ended = untilClosed(slow);
@@ -119,7 +119,7 @@ it('connections above the limit get an uncharged 503', async () => {
   for (const socket of held) socket.destroy();
 });
 
-it('a late event loop is a 503 that costs nothing, and never a 429', async () => {
+it('an event loop delay is an uncharged 503, and never a 429', async () => {
   await start({ maxEventLoopDelayMs: 20 });
   const blockMs = 400;
   const block = setInterval(() => {

@@ -80,7 +80,7 @@ describe('SIGTERM', () => {
     agent.destroy();
   });
 
-  it('lets a request under way finish', async () => {
+  it('finishes a request in progress', async () => {
     const weir = await start({ drainDelaySeconds: 0, graceSeconds: 5 });
     const socket = await connectRaw(weir.url);
     const answer = untilClosed(socket);

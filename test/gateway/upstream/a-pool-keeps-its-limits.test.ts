@@ -47,7 +47,7 @@ describe('connections', () => {
     expect(pool.inFlight).toBe(0);
   });
 
-  it('serve those who wait first come, first served', async () => {
+  it('serve waiting requests in order', async () => {
     const seen: string[] = [];
     await start(
       (socket) => {
@@ -63,14 +63,14 @@ describe('connections', () => {
     expect(seen).toEqual(targets);
   });
 
-  it('that have to be closed make room for others', async () => {
+  it('that have to be closed are replaced by others', async () => {
     await start(answering(`${OK}surplus`), { connections: 1 });
     await Promise.all(Array.from({ length: 20 }, () => call(pool)));
     expect(server.connectionCount).toBe(20);
   });
 });
 
-it('a request that waits can be taken back, and is never sent', async () => {
+it('a waiting request can be cancelled, and is never sent', async () => {
   const requests: string[] = [];
   await start(
     (socket) => {
@@ -190,7 +190,7 @@ describe('time limits', () => {
   });
 });
 
-it('a pool that is destroyed fails what is under way, what waits and what comes later', async () => {
+it('a destroyed pool fails requests in progress, waiting and later ones', async () => {
   await start((socket) => socket.resume(), { connections: 1 });
   const calls = [new Call(pool), new Call(pool)];
   await expect.poll(() => server.open.size, { interval: 5 }).toBe(1);

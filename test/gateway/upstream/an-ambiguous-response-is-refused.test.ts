@@ -103,7 +103,7 @@ describe('chunks', () => {
     expect(refusal).toEqual(expect.any(String));
   });
 
-  it('that end too early end no response', () => {
+  it('that end too early do not complete a response', () => {
     expect(read(`${CHUNKED}5\r\nhello\r\n`).response).toBeUndefined();
     expect(read(`${CHUNKED}5\r\nhello\r\n0\r\n`).response).toBeUndefined();
   });

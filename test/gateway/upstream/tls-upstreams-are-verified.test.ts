@@ -67,7 +67,7 @@ it('an upstream that no authority vouches for gets no request', async () => {
   expect(await call(pool)).toMatchObject({ head: undefined, error: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
 });
 
-it('nor does one whose certificate bears another name', async () => {
+it('nor does one whose certificate has another name', async () => {
   open('localhost', { ca: cert, verify: true, servername: 'other.example' });
   expect(await call(pool)).toMatchObject({ head: undefined, error: 'ERR_TLS_CERT_ALTNAME_INVALID' });
 });
@@ -81,7 +81,7 @@ it.each([
   expect(handshakes.map((handshake) => handshake.serverName || null)).toEqual([serverName]);
 });
 
-it('a certificate of our own is shown', async () => {
+it('the client certificate is sent', async () => {
   open('localhost', { ca: cert, cert, key, verify: true });
   expect(await call(pool)).toMatchObject({ body: 'known client' });
 });

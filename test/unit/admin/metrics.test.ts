@@ -7,7 +7,7 @@ import { Tally } from '../../../src/admin/metrics/tally.ts';
 const BUCKETS = [0.001, 0.01, 0.1, 1];
 const DESCRIBED = { name: 'weir_test', help: 'For a test.' };
 
-test('a plain histogram shows what prom-client would show of the same values', async () => {
+test('a plain histogram has the same output as one of prom-client for the same values', async () => {
   const values = fc.array(
     fc.oneof(fc.constantFrom(...BUCKETS, 0), fc.double({ min: 0, max: 5, noNaN: true })),
   );

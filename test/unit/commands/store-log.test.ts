@@ -16,7 +16,7 @@ beforeEach(() => {
 
 const levels = () => lines.map((line) => (JSON.parse(line) as { level: number }).level);
 
-test('a refusal is an error, repeated each minute while it lasts', () => {
+test('a refusal is logged as an error, and again every minute', () => {
   for (; nowMs <= 120_000; nowMs += 500) observer.connectionFailed('auth', 'WRONGPASS');
   expect(levels()).toEqual([50, 50, 50]);
 });
@@ -39,7 +39,7 @@ test('an open breaker names the reason of what opened it', () => {
   expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 40, reason: 'deadline', route: 'primary' });
 });
 
-test('one line when it counts again, and the next failure is written soon', () => {
+test('one line when it counts again, and the next failure is logged soon', () => {
   observer.connectionFailed('auth', 'WRONGPASS');
   observer.called(1, 100);
   observer.called(1, 100);

@@ -71,7 +71,7 @@ organizations: { free: { organization-read: none }, held: { organization-write: 
     expect(limitInForce(limits, 'organization-write', 'o', Date.parse(over)).limit).toBe(1000);
   });
 
-  test('a shadow override leaves the default in force, a shadow default nothing; a bucket can end before its override', () => {
+  test('with a shadow override the default is in force, with a shadow default no limit; a bucket can expire before its override', () => {
     const limits = limitsOf(`
 defaults: { person-read: { limit: 5, shadow: true } }
 accounts:
@@ -109,7 +109,7 @@ organizations: { o: { organization-read: nne } }
     ]);
   });
 
-  test('a day that no calendar has is refused', () => {
+  test('a date that does not exist is refused', () => {
     expect(problemsOf('accounts:\n  a: { account-read: 5, until: 2026-02-30 }')).toEqual([
       'limits.yaml:2: accounts.a.until: "2026-02-30" is not a calendar date',
     ]);

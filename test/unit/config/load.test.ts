@@ -37,7 +37,7 @@ describe('loading', () => {
     await expect(limits.load()).rejects.toThrow('is a folder, not a file');
   });
 
-  test('problems of form and problems of sense both carry their file and line', async () => {
+  test('syntactic and semantic problems both have file and line', async () => {
     const path = join(folder, 'l.yaml');
     writeFileSync(path, 'accounts:\n  a: { account-read: 5, until: "2026-02-30" }\n');
     await expect(new LimitsFiles(path, []).load()).rejects.toThrow(

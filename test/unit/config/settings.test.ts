@@ -31,7 +31,7 @@ describe('the settings of weir.yaml', () => {
     );
   });
 
-  test('a banner of number signs is a comment, and read at once', () => {
+  test('a banner of number signs is a comment, and parsed quickly', () => {
     const banner = `${'#'.repeat(100)}\n# weir #\n`;
     expect(parse(settingsSchema, banner, 'weir.yaml').value.admin.port).toBe(9090);
     expect(parse(settingsSchema, `${banner}admin: { port: 1 }\n`, 'weir.yaml').value.admin.port).toBe(1);
@@ -168,7 +168,7 @@ describe('environment variables', () => {
     ]);
   });
 
-  test('what Kubernetes sets for a Service named weir is explained', () => {
+  test('a variable that Kubernetes sets for a Service named weir is explained', () => {
     expect(problemsOf('', { WEIR_PORT: 'tcp://10.0.0.1:80' })).toEqual([
       expect.stringContaining('enableServiceLinks: false'),
     ]);
@@ -190,7 +190,7 @@ describe('environment variables', () => {
     });
   });
 
-  test('WEIR_REDIS_URL beside a cluster is a contradiction, not a silent choice', () => {
+  test('WEIR_REDIS_URL together with a cluster is an error', () => {
     expect(
       problemsOf('store: { kind: cluster, nodes: ["redis://a"] }', { WEIR_REDIS_URL: 'redis://r' }),
     ).toEqual([

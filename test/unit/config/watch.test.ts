@@ -57,7 +57,7 @@ describe('a watched file', () => {
     expect(told).toEqual(['loaded two']);
   });
 
-  test('that changed before the first look is read as well', async () => {
+  test('that changed before the first poll is read as well', async () => {
     const file = join(folder, 'f');
     writeFileSync(file, 'one');
     const { told, look } = watchText(file);

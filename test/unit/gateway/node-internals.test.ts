@@ -71,7 +71,7 @@ describe(`Node ${process.versions.node}`, () => {
     expect(within).toBe(GET);
   });
 
-  it('reads nothing further from a paused socket, even when the body of its request is read', async () => {
+  it('does not read from a paused socket, even when the body of its request is read', async () => {
     const { client, request } = await requested(POST);
     pauseReading(request.socket);
     const onData = vi.fn();

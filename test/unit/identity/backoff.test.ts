@@ -14,7 +14,7 @@ it('accidents cost no wait', () => {
   expect(failing(2).isFailing).toBe(true);
 });
 
-it('the first wait is the shortest, and each is twice the one before, up to the longest', () => {
+it('waits double from the shortest to the longest', () => {
   for (const [failures, waitMs] of [
     [3, 100],
     [4, 200],

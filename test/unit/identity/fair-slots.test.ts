@@ -22,7 +22,7 @@ function taker(slots: FairSlots) {
 
 const turn = () => vi.advanceTimersByTimeAsync(0);
 
-it('one holder never has all slots', async () => {
+it('one holder never gets all slots', async () => {
   const { take, granted, refused } = taker(new FairSlots(OPTIONS));
   for (let count = 0; count < 4; count++) void take('greedy');
   void take('other');
@@ -30,7 +30,7 @@ it('one holder never has all slots', async () => {
   expect([granted, refused]).toEqual([['greedy', 'greedy', 'other'], []]);
 });
 
-it('those who wait have turns, each holder one', async () => {
+it('waiting holders get slots in turn', async () => {
   const slots = new FairSlots(OPTIONS);
   const { take, granted } = taker(slots);
   for (const holder of ['a', 'a', 'b', 'a', 'a', 'b', 'b', 'c']) void take(holder);

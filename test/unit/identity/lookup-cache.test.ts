@@ -85,7 +85,7 @@ it('a miss is not loaded again until it expires', async () => {
   expect(await get(cache, 'a')).toEqual({ name: 'a' });
 });
 
-it('a flood of made-up keys pushes out nothing that is real', async () => {
+it('a flood of made-up keys evicts no real one', async () => {
   const cache = cacheOf(10);
   await get(cache, 'real');
   for (let index = 0; index < 1000; index++) {

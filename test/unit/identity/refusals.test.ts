@@ -12,7 +12,7 @@ function refusalsOf(maxKeys: number): Refusals {
   return new Refusals({ maxKeys, nowMs: Date.now });
 }
 
-it('a flood of made-up keys is remembered in no larger number than stated', () => {
+it('the number of cached made-up keys is limited', () => {
   const refusals = refusalsOf(100);
   for (let index = 0; index < 10_000; index++) {
     refusals.add(`key-${index}`, Date.now() + 10_000);
@@ -38,7 +38,7 @@ it('a refusal is removed when it expires, even without another lookup', async ()
   expect([refusals.size, vi.getTimerCount()]).toEqual([0, 0]);
 });
 
-it('a key that is refused again is remembered from then on', async () => {
+it('a key that is refused again gets a new expiry', async () => {
   const refusals = refusalsOf(2);
   refusals.add('a', Date.now() + 1_000);
   refusals.add('b', Date.now() + 1_000);

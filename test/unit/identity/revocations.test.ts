@@ -13,7 +13,7 @@ function orders<T>(items: readonly T[]): T[][] {
   return items.flatMap((item, at) => orders(items.toSpliced(at, 1)).map((rest) => [item, ...rest]));
 }
 
-it('a revoked token is covered until it need not be remembered', () => {
+it('a revoked token is covered until the revocation expires', () => {
   const revocations = new Revocations();
   revocations.add({ revoked: token, atMs: 100, untilMs: 200 }, 100);
   expect(revocations.covers(DIGEST, 'anybody', 150, 199)).toBe(true);
@@ -40,7 +40,7 @@ it('listeners are called once for each revocation', () => {
   expect(heard).toEqual([token]);
 });
 
-it('of a revocation and its undoing the later one counts, in whatever order they arrive', () => {
+it('the later of a revocation and its undoing wins, in any order of arrival', () => {
   const revoked = { revoked: token, atMs: 10, untilMs: 1000 };
   const undone = { revoked: token, atMs: 20, untilMs: 1000, isUndone: true };
   const again = { revoked: token, atMs: 30, untilMs: 1000 };
@@ -77,7 +77,7 @@ it('a message that undoes has no kind: an older version must not read it as a re
   expect(JSON.parse(message)).not.toHaveProperty('kind');
 });
 
-it('a digest is a token, with and without its mark and in any case; all else is a principal', () => {
+it('a digest is a token, with or without its prefix and in any case; anything else is a principal', () => {
   expect(readTarget(HEX)).toEqual(token);
   expect(readTarget(`sha256:${HEX.toUpperCase()}`)).toEqual(token);
   expect(readTarget('person_1')).toEqual(principal);

@@ -101,7 +101,7 @@ describe('a price list read from OpenAPI', () => {
     ]);
   });
 
-  test('what YAML merges is priced as if it were written out', async () => {
+  test('an operation merged by YAML has the same cost as a literal one', async () => {
     await folder.write(
       'openapi.yaml',
       openapi('/a: { get: { <<: *dear } }', '3.1.0', 'x-shared: &dear { x-weir: { cost: 4 } }\n'),

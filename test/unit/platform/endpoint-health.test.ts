@@ -19,7 +19,7 @@ describe('a subscription whose endpoint fails', () => {
     });
   });
 
-  test('starts from nothing again after one success', () => {
+  test('resets after one success', () => {
     const state = nextState(fail(HEALTHY, 0), 'delivered', at(3599), SETTINGS);
     expect(state).toEqual(HEALTHY);
     expect(fail(state, 3700).status).toBe('Active');
@@ -38,7 +38,7 @@ describe('a subscription whose endpoint fails', () => {
     expect(nextState(gone, 'delivered', at(1), SETTINGS).status).toBe('Paused');
   });
 
-  test('stays paused by request whatever an attempt that was under way brings', () => {
+  test('stays paused on request, regardless of the result of an attempt in progress', () => {
     const byRequest = { ...HEALTHY, status: 'Paused', paused_reason: 'ByRequest' };
     for (const result of ['delivered', 'failed', 'gone'] as const)
       expect(nextState(byRequest, result, at(1), SETTINGS)).toMatchObject({

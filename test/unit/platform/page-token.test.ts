@@ -26,7 +26,7 @@ test('a token ends with its lifetime', () => {
   expect(sealer.open(token, 'q')).toBeUndefined();
 });
 
-test('no changed, cut or invented token opens', () => {
+test('no modified, truncated or invented token is accepted', () => {
   const sealer = createTokenSealer(key, 60, Date.now);
   const token = Buffer.from(sealer.seal(['7'], 'q'), 'base64url');
   for (let i = 0; i < token.length; i++) {

@@ -18,7 +18,7 @@ test('with PostgreSQL, demo data and deliveries to private addresses are off by 
   });
 });
 
-test('the embedded database is for development, and each of its freedoms can be taken away', () => {
+test('the embedded database has development defaults, and each can be turned off', () => {
   const on = { seed: true, triggers: true, allowPrivate: true };
   expect(read({})).toEqual({ ...on, database: { kind: 'memory' } });
   expect(read({ WEIR_PLATFORM_DATA_DIR: '/data' })).toEqual({

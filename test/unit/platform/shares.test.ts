@@ -38,7 +38,7 @@ describe('the slots of the delivery worker', () => {
     expect(fill(many).get('acct_1')).toBeLessThanOrEqual((CONCURRENCY * 3) / 4);
   });
 
-  test('a hundred owners with such an endpoint leave slots for one more', () => {
+  test('a hundred owners with such an endpoint leave slots for another one', () => {
     const held = fill(Array.from({ length: 100 }, (_, index) => subscription(index)));
     const total = Array.from({ length: 100 }, (_, index) => held.get(`sub_${index}`) ?? 0).reduce(
       (a, b) => a + b,
@@ -51,7 +51,7 @@ describe('the slots of the delivery worker', () => {
     expect(slots.get('sub_1')).toBe(1);
   });
 
-  test('never more than are free, and everyone below its share gets one before anyone gets a second in a turn', () => {
+  test('never more than are free, and each below its share gets one before any gets a second', () => {
     const waiting = fc.array(
       fc.record({ id: fc.integer({ max: 99, min: 0 }), owner: fc.integer({ max: 9, min: 0 }) }),
     );

@@ -34,7 +34,7 @@ test('three consecutive failures open it, and it reports their reason', () => {
   expect(breaker.refusal).toBe('oom');
 });
 
-test('it probes by itself, ever more rarely, and closes on the first good answer', async () => {
+test('it probes at growing intervals, and closes on the first success', async () => {
   const store = { isBack: false };
   const { breaker, states, probes } = breakerOver(store);
   for (let failure = 0; failure < 3; failure++) breaker.failed('deadline');

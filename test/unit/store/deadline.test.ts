@@ -24,7 +24,7 @@ function stopTheClock(): void {
   });
 }
 
-test('a call that is not settled in time is missed once; a settled one never', () => {
+test('a call that is not settled in time is reported once; a settled one never', () => {
   stopTheClock();
   const { deadline, missed } = watching(10);
   const [late, answered] = [{ isSettled: false }, { isSettled: true }];

@@ -88,7 +88,7 @@ const attempt = fc.record({
   ),
 });
 
-test('no remembered denial refuses what the store would admit, however late answers come and limits change', async () => {
+test('no cached denial refuses what the store would admit, with late answers and changed limits', async () => {
   let remembered = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(attempt, { minLength: 10, maxLength: 120, size: 'max' }), async (attempts) => {

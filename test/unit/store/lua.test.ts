@@ -37,7 +37,7 @@ const batchArbitrary = fc.record({
   charges: fc.array(chargeArbitrary, { minLength: 1, maxLength: 6 }),
 });
 
-test('a batch in Redis decides as the reference does one by one, step for step', async () => {
+test('a batch in Redis makes the same decisions as the reference one by one', async () => {
   const prefix = uniquePrefix();
   let run = 0;
   await fc.assert(
@@ -77,7 +77,7 @@ const steppedCharge = fc.record({
   cost: fc.integer({ min: 1, max: 12 }),
 });
 
-test('a bucket in Redis follows a clock that runs back as the reference does', async () => {
+test('a bucket in Redis handles a clock that is set back like the reference', async () => {
   const prefix = uniquePrefix();
   let run = 0;
   await fc.assert(
@@ -135,7 +135,7 @@ test('a peek decides as the charge after it, and leaves no trace', async () => {
   }
 });
 
-test('a quiet account takes under 200 bytes with its key, the busiest a bounded value, and both expire', async () => {
+test('an idle Account takes less than 200 bytes with its key, the busiest a bounded value, and both expire', async () => {
   const prefix = uniquePrefix();
   const charge = (id: string, limit: number): Charge => ({
     buckets: [{ key: `${prefix}:1:{acct_12345}:account-read:${id}`, limit }],
@@ -164,7 +164,7 @@ test('a quiet account takes under 200 bytes with its key, the busiest a bounded 
   }
 });
 
-test('a key outlives each of its charges by a window, however the charges follow each other', async () => {
+test('a key expires a window after its last charge, in any sequence of charges', async () => {
   const key = `${uniquePrefix()}:1:{a}:account-read:a`;
   const script = readFileSync(new URL('../../../lua/charge.lua', import.meta.url), 'utf8');
   const keysAndArguments = [key, 0, 1, US_PER_SECOND, 1500, 1, 1, 100_000];

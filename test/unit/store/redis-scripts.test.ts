@@ -25,7 +25,7 @@ function answeredWith(...answers: (Buffer | Error)[]) {
   return { outcomes, calls };
 }
 
-test('a reply is read by its bytes', () => {
+test('a reply is parsed from its bytes', () => {
   const { outcomes } = answeredWith(REPLY);
   const bucket = { remaining: 4, resetAfterUs: 1_000_000, retryAfterUs: 0 };
   expect(outcomes).toEqual([[{ outcome: 'admitted', buckets: [bucket] }]]);
@@ -40,7 +40,7 @@ test.each([
   expect(outcomes).toEqual([expect.any(String)]);
 });
 
-test('a server that has lost the script gets it once more, and any other error is final', () => {
+test('a server without the script gets it again, and any other error is final', () => {
   const lost = new Error('NOSCRIPT No matching script.');
   const { outcomes, calls } = answeredWith(lost, REPLY);
   expect(outcomes).toEqual([[expect.objectContaining({ outcome: 'admitted' })]]);

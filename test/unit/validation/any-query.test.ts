@@ -62,7 +62,7 @@ describe('any query at all', () => {
     );
   });
 
-  test('passes only with a page size that every reader reads as one from 1 to 100', () => {
+  test('is accepted only with a page size that every parser reads as 1 to 100', () => {
     fc.assert(
       fc.property(fc.oneof(fc.integer({ min: -200, max: 200 }).map(String), fc.string()), (size) => {
         const passes = refused(`?page[size]=${encodeURIComponent(size)}`).length === 0;

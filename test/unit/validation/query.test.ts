@@ -102,7 +102,7 @@ describe('the conventions for lists', () => {
     expect(Object.keys(refused('/list', `page[size]=${size}`))).toEqual(['page[size]']),
   );
 
-  test('a bound in the document takes the place of the convention', () => {
+  test('a constraint in the document replaces the convention', () => {
     expect(refused('/audit-logs', 'page[size]=25')).toEqual({});
     expect(refused('/audit-logs', 'page[size]=26')).toEqual({ 'page[size]': 'must be <= 25' });
   });
@@ -149,7 +149,7 @@ describe('the conventions for lists', () => {
 });
 
 describe('the text of a query', () => {
-  test('unicode is compared as it is written, after decoding', () => {
+  test('Unicode is compared after decoding, without normalisation', () => {
     expect(refused('/list', 'filter[status][eq]=Zur%C3%BCck')).toEqual({});
     expect(Object.keys(refused('/list', 'filter[status][eq]=Zuru%CC%88ck'))).toEqual(['filter[status][eq]']);
   });
@@ -164,7 +164,7 @@ describe('the text of a query', () => {
     },
   );
 
-  test('octets that need an escape are refused without one', () => {
+  test('characters that must be percent-encoded are refused', () => {
     expect(refused('/values', 'must=true&text=\u00e9')).toEqual({
       text: 'has characters that need percent-encoding',
     });
@@ -176,7 +176,7 @@ describe('the text of a query', () => {
     expect(Object.keys(refused('/plain', 'y'.repeat(5000)))[0]).toHaveLength(203);
   });
 
-  test('names that objects inherit are names like others', () => {
+  test('inherited property names are ordinary names', () => {
     expect(Object.keys(refused('/plain', '__proto__=1&constructor=1&toString=1'))).toEqual([
       '__proto__',
       'constructor',

@@ -30,14 +30,14 @@ it('reads the mount until something is delivered', async () => {
   expect(inForce()).toBe('two');
 });
 
-it('a mount that lags behind does not undo what was delivered', async () => {
+it('a mount that lags behind does not revert the delivered version', async () => {
   deliver('three', 1_000);
   expect(inForce()).toBe('three');
   await swap('two', 2_000);
   expect(inForce()).toBe('three');
 });
 
-it('a mount that lags behind does not undo it when the watch is lost either', async () => {
+it('a mount that lags behind does not revert it when the watch is lost either', async () => {
   deliver('three', 1_000);
   folder.lost();
   await folder.poll(2_000);
@@ -59,7 +59,7 @@ it('without the watch, a mount that had caught up and changes is in force, an ol
   expect(inForce()).toBe('three');
 });
 
-it('a change of the mount that came before the loss was noticed is in force after it', async () => {
+it('a change of the mount before the loss was detected is in force afterwards', async () => {
   deliver('one', 1_000);
   await swap('two', 60_000);
   expect(inForce()).toBe('one');

@@ -106,7 +106,7 @@ it('closes an idle connection, and reads the object again', async () => {
   expect(reasons.at(0)).toBe('no answer for 0.2 s');
 });
 
-it('keeps a connection on which bookmarks arrive, and takes each for a confirmation', async () => {
+it('keeps a connection while bookmarks arrive, and treats each as a confirmation', async () => {
   watchLimits({ idleMs: 1_000 });
   await untilWatching();
   const before = gets().length;
@@ -118,7 +118,7 @@ it('keeps a connection on which bookmarks arrive, and takes each for a confirmat
   expect(delivered).toEqual(['one']);
 });
 
-it('keeps what a deleted object held, and delivers it when it is created again', async () => {
+it('keeps the content of a deleted object, and delivers the object when it is created again', async () => {
   watchLimits();
   await untilWatching();
   server.delete('configmaps/limits');

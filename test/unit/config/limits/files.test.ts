@@ -94,7 +94,7 @@ describe('files of overrides', () => {
     expect(files.version).toBe(second);
   });
 
-  test('that have not changed give the very limits that are in force', async () => {
+  test('that have not changed return the same limits object', async () => {
     write('limits.yaml', '');
     write('more/1.yaml', 'accounts: { b: { account-read: 2 } }');
     const files = new LimitsFiles(main(), [more()]);

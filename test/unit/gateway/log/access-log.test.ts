@@ -138,7 +138,7 @@ test('the charge is dated by the wall clock', () => {
   expect(Number(chargedAtUs)).toBeLessThan((Number(time) + 10) * 1000);
 });
 
-test('nothing is written where the level leaves out information', () => {
+test('no line is written if the level excludes info', () => {
   lines.length = 0;
   new AccessLog(pino({ level: 'warn' }, output), output).write(
     { requestId: 'a', method: 'GET', startedMs: 0 },
