@@ -13,7 +13,7 @@ import type { Limits } from '../src/domain/limits.ts';
 import { Buckets } from '../src/gateway/buckets.ts';
 
 // As built: from source there is no thread to parse in.
-const BUILT = new URL('../dist/config/limits/files.js', import.meta.url).href;
+const BUILT = new URL('../dist/config/files/limits/files.js', import.meta.url).href;
 const { LimitsFiles } = (await import(BUILT)) as typeof import('../src/config/files/limits/files.ts');
 
 const OVERRIDES = 100_000;
