@@ -63,6 +63,7 @@ export class ObjectWatch {
   readonly #timing: WatchTiming;
   readonly #closing = new AbortController();
   #failures = 0;
+  #establishedMs: number | undefined;
 
   constructor(object: WatchedObject, server: ApiServer, listener: WatchListener, timing = DEFAULT_TIMING) {
     this.#object = object;
@@ -75,15 +76,14 @@ export class ObjectWatch {
   async run(): Promise<void> {
     const { signal } = this.#closing;
     while (!signal.aborted) {
-      const startedMs = performance.now();
+      this.#establishedMs = undefined;
       try {
         await this.#watch(await this.#read());
       } catch (error) {
         if (signal.aborted) return;
         this.#listener.lost(error instanceof Error ? error.message : String(error));
       }
-      const isLasting = performance.now() - startedMs > this.#timing.longestBackoffMs;
-      this.#failures = isLasting ? 0 : this.#failures + 1;
+      this.#failures = this.#hasLasted() ? 0 : this.#failures + 1;
       await setTimeout(this.#waitMs(), undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
@@ -131,6 +131,11 @@ export class ObjectWatch {
     this.#listener.confirmed();
     // The content of a deleted ConfigMap stays mounted and stays in force. The ConfigMap may be created again.
     if (type === 'ADDED' || type === 'MODIFIED') this.#deliver(object);
+  }
+
+  #hasLasted(): boolean {
+    if (this.#establishedMs === undefined) return false;
+    return performance.now() - this.#establishedMs > this.#timing.longestBackoffMs;
   }
 
   #deliver(object: KubernetesObject): void {
