@@ -68,6 +68,20 @@ program
   .action(async (others: string[], flags: RevokeOptions) =>
     (await import('./commands/revoke/revoke.ts')).revoke(others, flags),
   );
+program
+  .command('usage')
+  .description('print the limits of an Account, what it has used of them, and what it did lately')
+  .argument('<id>', 'such as acct_1')
+  .option('-c, --config <file>', 'process settings of a gateway on this machine: its admin port answers')
+  .option(
+    '--url <url>',
+    'admin port of any replica, such as http://127.0.0.1:9090; WEIR_ADMIN_TOKEN has its token',
+  )
+  .option('--scope <scope>', 'account, organization or person', 'account')
+  .option('--organization <id>', 'Organization of the Account, where the gateway cannot look it up')
+  .option('--account <id>', 'Account of the Person, likewise')
+  .option('--json', 'print JSON')
+  .action(async (id, flags) => (await import('./commands/usage/usage.ts')).usage(id, flags));
 program.addCommand(replayCommand());
 for (const command of program.commands) command.version(version);
 

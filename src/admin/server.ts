@@ -1,5 +1,9 @@
 import Fastify, { type FastifyInstance } from 'fastify';
+import type { Settings } from '../config/settings/settings.ts';
+import { adminGuard } from './access.ts';
 import type { Metrics } from './metrics/metrics.ts';
+import { addUsageRoutes } from './usage/routes.ts';
+import type { UsageSources } from './usage/usage.ts';
 
 /** Readiness of the process. It does not depend on the store. */
 export interface Health {
@@ -7,9 +11,23 @@ export interface Health {
   isReady(): boolean;
 }
 
-/** The admin server, with `/metrics`, `/livez` and `/readyz`. It listens on a separate port that clients cannot reach. */
-export function createAdminServer(metrics: Metrics, health: Health): FastifyInstance {
-  const app = Fastify({ logger: false });
+/** What the admin port serves. */
+export interface AdminSources {
+  readonly settings: Settings['admin'];
+  readonly metrics: Metrics;
+  readonly health: Health;
+  readonly usage: UsageSources;
+}
+
+/** The longest id in a path. */
+const MAX_ID_CHARACTERS = 1_000;
+
+/**
+ * The admin server. It listens on a separate port that clients cannot reach. `/metrics`, `/livez` and `/readyz` are open;
+ * `adminGuard` protects everything else.
+ */
+export function createAdminServer({ settings, metrics, health, usage }: AdminSources): FastifyInstance {
+  const app = Fastify({ logger: false, routerOptions: { maxParamLength: MAX_ID_CHARACTERS } });
   app.get('/metrics', async (_request, reply) => {
     reply.type(metrics.contentType);
     return metrics.text();
@@ -19,6 +37,10 @@ export function createAdminServer(metrics: Metrics, health: Health): FastifyInst
     const isReady = health.isReady();
     reply.code(isReady ? 200 : 503);
     return { status: isReady ? 'ready' : 'draining' };
+  });
+  app.register(async (guarded) => {
+    guarded.addHook('onRequest', adminGuard(settings));
+    addUsageRoutes(guarded, usage);
   });
   return app;
 }

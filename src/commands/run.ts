@@ -1,7 +1,6 @@
 /** Puts a configured gateway together and opens its two ports: what `start` and `demo` share. */
 import { setTimeout } from 'node:timers/promises';
 import { createMetrics } from '../admin/metrics/metrics.ts';
-import { createAdminServer } from '../admin/server.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { Buckets } from '../gateway/buckets.ts';
 import { createGateway } from '../gateway/gateway.ts';
@@ -12,6 +11,7 @@ import type { Store } from '../store/store.ts';
 import { type Configuration, operationTableOf } from './configuration.ts';
 import { type Log, openLog } from './log/log.ts';
 import { followConfiguration, type Reloadable } from './reload.ts';
+import { runAdmin } from './run-admin.ts';
 import { runIdentity } from './run-identity.ts';
 import { observeStore } from './store-log.ts';
 
@@ -40,33 +40,36 @@ export async function runGateway(
   const operationTable = operationTableOf(configuration);
   const buckets = new Buckets(settings.store.keyPrefix, limits);
   let isReady = true;
+  const { directory } = identity;
+  const admin = runAdmin(configuration, { store, buckets, directory, metrics, isReady: () => isReady });
   const gateway = await createGateway({
     baseUrl: settings.baseUrl,
     listen: settings.listen,
     upstream: settings.upstream,
     operations: operationTable,
     identities: identity.source,
-    directory: identity.directory,
+    directory,
     buckets,
     store,
     onStoreFailure: settings.store.onStoreFailure,
-    observer: metrics,
+    observer: admin.observer,
     log,
     accessLog: settings.log.access ? new AccessLog(log, lines) : undefined,
     isDraining: () => !isReady,
   });
-  const admin = createAdminServer(metrics, { isReady: () => isReady });
   const reloadable: Reloadable = {
     limits: (changed) => buckets.replaceLimits(changed),
     operations: (changed) => operationTable.replaceOperations(changed),
-    identities: (changed) => identity.replaceIdentities(changed),
+    identities(changed) {
+      for (const holder of [identity, admin]) holder.replaceIdentities(changed);
+    },
   };
   const following = followConfiguration(configuration, reloadable, metrics, log);
   const close = async (): Promise<void> => {
     isReady = false;
     following.close();
     await gateway.close(settings.shutdown.graceSeconds * 1000);
-    await admin.close();
+    await admin.server.close();
     identity.close();
     await store.close();
   };
@@ -80,7 +83,7 @@ export async function runGateway(
     await Promise.all([untilAnswering(store, settings.store.keyPrefix, storeObserver), identity.ready]);
     // Copies: fastify adds a callback to the options that it is given.
     const url = await gateway.listen({ ...settings.listen });
-    const adminUrl = await admin.listen({ ...settings.admin });
+    const adminUrl = await admin.server.listen({ host: settings.admin.host, port: settings.admin.port });
     log.info(listeningLine(settings, url, adminUrl), 'weir is listening');
     return { url, adminUrl, close, drain };
   } catch (error) {

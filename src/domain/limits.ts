@@ -21,12 +21,17 @@ export interface Limits extends OverrideMaps {
   readonly defaults: Readonly<Record<BucketName, GivenLimit>>;
 }
 
+/** Where a limit is set: for all owners, or for this one. */
+export type LimitSource = 'default' | 'override';
+
 /** The limits of one bucket of one Account, Organization or Person. */
 export interface LimitInForce {
   /** Points per window, above which requests are refused; undefined where no such limit applies. */
   readonly limit: number | undefined;
+  readonly limitSource: LimitSource;
   /** The shadow limit beside it, if any. */
   readonly shadowLimit: number | undefined;
+  readonly shadowSource: LimitSource;
   /** Unix time until which this is valid unless the limits change; infinite if nothing expires. */
   readonly untilMs: number;
 }
@@ -40,10 +45,21 @@ export function limitInForce(limits: Limits, bucket: BucketName, id: string, now
   const untilMs = override?.untilMs ?? Number.POSITIVE_INFINITY;
   const byDefault = limits.defaults[bucket];
   if (override === undefined || untilMs <= nowMs) {
-    return { limit: enforced(byDefault), shadowLimit: tried(byDefault), untilMs: Number.POSITIVE_INFINITY };
+    return {
+      limit: enforced(byDefault),
+      limitSource: 'default',
+      shadowLimit: tried(byDefault),
+      shadowSource: 'default',
+      untilMs: Number.POSITIVE_INFINITY,
+    };
   }
-  const limit = enforced(override.shadow ? byDefault : override);
-  return { limit, shadowLimit: tried(override), untilMs };
+  return {
+    limit: enforced(override.shadow ? byDefault : override),
+    limitSource: override.shadow ? 'default' : 'override',
+    shadowLimit: tried(override),
+    shadowSource: 'override',
+    untilMs,
+  };
 }
 
 function enforced({ limit, shadow }: GivenLimit): number | undefined {

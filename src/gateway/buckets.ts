@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
-import { BUCKETS, type BucketDefinition, type BucketName } from '../domain/buckets.ts';
+import { BUCKETS, type BucketDefinition, type BucketName, type ScopeName } from '../domain/buckets.ts';
 import type { Caller } from '../domain/caller.ts';
-import { type LimitInForce, type Limits, limitInForce } from '../domain/limits.ts';
+import { type LimitInForce, type LimitSource, type Limits, limitInForce } from '../domain/limits.ts';
 import type { OperationKind } from '../domain/operation.ts';
 import { bucketKey } from '../store/keys.ts';
 import type { BucketCharge } from '../store/store.ts';
@@ -24,6 +24,10 @@ export interface PlannedBucket extends BucketCharge {
   readonly headerName: string;
   /** The Account, Organization or Person whose bucket it is. */
   readonly owner: string;
+  /** Where its limit is set. */
+  readonly source: LimitSource;
+  /** Unix time until which that limit is valid; infinite if it does not expire. */
+  readonly untilMs: number;
 }
 
 type Plans = Readonly<Record<OperationKind, Plan>>;
@@ -69,6 +73,14 @@ export class Buckets {
     return plans[kind];
   }
 
+  /** All buckets of one owner, shadow limits included; none where the limits file switches them off. */
+  ownedBy(scope: ScopeName, owner: string, hashTag: string): readonly PlannedBucket[] {
+    const nowMs = this.#nowMs();
+    return BUCKETS.filter(({ scopeName }) => scopeName === scope).flatMap((definition) =>
+      this.#bucketsOf(definition, owner, hashTag, limitInForce(this.#limits, definition.name, owner, nowMs)),
+    );
+  }
+
   #plansOf(caller: Caller, personOnly: boolean, nowMs: number): Plans {
     const { windowSeconds } = this.#limits;
     const ends: number[] = [];
@@ -101,15 +113,18 @@ export class Buckets {
     { name, headerName }: BucketDefinition,
     owner: string,
     hashTag: string,
-    { limit, shadowLimit }: LimitInForce,
+    { limit, limitSource, shadowLimit, shadowSource, untilMs }: LimitInForce,
   ): readonly PlannedBucket[] {
-    const named = { name, headerName, owner };
+    const never = Number.POSITIVE_INFINITY;
+    const endOf = (source: LimitSource) => (source === 'default' ? never : untilMs);
+    const enforced = { name, headerName, owner, source: limitSource, untilMs: endOf(limitSource) };
+    const tried = { name, headerName, owner, source: shadowSource, untilMs: endOf(shadowSource) };
     const keyOf = (bucket: string) => bucketKey(this.#keyPrefix, hashTag, bucket, owner);
     const buckets: PlannedBucket[] = [];
-    if (limit !== undefined) buckets.push({ ...named, key: keyOf(name), limit });
+    if (limit !== undefined) buckets.push({ ...enforced, key: keyOf(name), limit });
     // A shadow bucket counts only what fits its own limit, so it needs its own key.
     if (shadowLimit !== undefined) {
-      buckets.push({ ...named, key: keyOf(`${name}-shadow`), limit: shadowLimit, shadow: true });
+      buckets.push({ ...tried, key: keyOf(`${name}-shadow`), limit: shadowLimit, shadow: true });
     }
     return buckets;
   }

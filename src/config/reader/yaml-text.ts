@@ -41,6 +41,11 @@ function withoutContent(reason: string): string {
   return reason.replace(/"[^"]*"|!<[^>]*>|(?<=: ).*/g, '...');
 }
 
+/** The line (from 1) of a path's key, or of its nearest parent, in a text that is valid YAML. */
+export function lineOfPath(text: string, path: readonly string[]): number | undefined {
+  return nearestLine(linesByPath(text), path);
+}
+
 function nearestLine(lines: ReadonlyMap<string, number>, path: readonly string[]): number | undefined {
   for (let depth = path.length; depth > 0; depth--) {
     const line = lines.get(pathKey(path.slice(0, depth)));

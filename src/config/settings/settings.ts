@@ -1,9 +1,10 @@
 import { type Static, Type } from 'typebox';
+import { adminSchema } from './admin.ts';
 import { identitySchema } from './identity/identity.ts';
 import { kubernetesSchema } from './kubernetes.ts';
 import { listenSchema } from './listen.ts';
 import { operationsSchema } from './operations.ts';
-import { host, httpUrl, port, section } from './section.ts';
+import { httpUrl, section } from './section.ts';
 import { shutdownSchema } from './shutdown.ts';
 import { storeSchema } from './store.ts';
 import { upstreamSchema } from './upstream.ts';
@@ -13,10 +14,7 @@ export const settingsSchema = Type.Object(
   {
     baseUrl: httpUrl('Prefix of the `type` URI in problem bodies.', 'http://localhost:8080'),
     listen: listenSchema,
-    admin: section('The port that serves `/metrics`, `/livez` and `/readyz`.', {
-      host: host('Address to listen on.', '127.0.0.1', 'WEIR_ADMIN_HOST'),
-      port: port('Port to listen on. 0 selects a free port.', 9090, 'WEIR_ADMIN_PORT'),
-    }),
+    admin: adminSchema,
     upstream: upstreamSchema,
     shutdown: shutdownSchema,
     store: storeSchema,

@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import type { Limits, OverrideMaps, Overrides } from '../../../domain/limits.ts';
+import { type BucketName, bucketNamed } from '../../../domain/buckets.ts';
+import type { LimitSource, Limits, OverrideMaps, Overrides } from '../../../domain/limits.ts';
 import { ConfigError, formatPath, type Problem } from '../../problem.ts';
 import { FileSource } from '../../reader/file-source.ts';
-import { type Parsed, parseFile } from './parse-thread.ts';
+import { findLine, type Parsed, parseFile } from './parse-thread.ts';
 
 /** A file as last read. */
 interface Known {
@@ -63,6 +64,33 @@ export class LimitsFiles {
     const limits = await merged(sources);
     this.#last = { sources, limits };
     return limits;
+  }
+
+  /**
+   * Where the limit of a bucket is written, such as `/etc/weir/limits.yaml:12`: the default of the bucket, or the override of
+   * this owner. The line is left out while the file is another than the one in force. Undefined where nothing is written.
+   */
+  async writtenAt(source: LimitSource, bucket: BucketName, id: string): Promise<string | undefined> {
+    const section = bucketNamed(bucket).scope.overrides;
+    const sources = this.#last?.sources ?? [];
+    if (source === 'default') return this.#placeOf(sources[0], ['defaults', bucket]);
+    if (section === undefined) return undefined;
+    const found = sources.find(({ maps }) => maps[section].has(id));
+    return this.#placeOf(found, [section, id, bucket]);
+  }
+
+  async #placeOf(source: Source | undefined, path: readonly string[]): Promise<string | undefined> {
+    if (source === undefined) return undefined;
+    const { file, digest } = source;
+    try {
+      const text = this.#source.read(file, '');
+      const line = hash('sha256', text) === digest ? await findLine(text, file, path) : undefined;
+      // A bucket that the file leaves out has its default from the schema.
+      return line === undefined ? file : `${file}:${line}`;
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      return file;
+    }
   }
 
   async #readOne(file: string): Promise<Known> {

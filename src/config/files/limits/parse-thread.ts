@@ -13,6 +13,7 @@ import {
 import { OVERRIDE_SECTIONS, type OverrideSection } from '../../../domain/buckets.ts';
 import type { Limits, OverrideMaps, Overrides } from '../../../domain/limits.ts';
 import { ConfigError, type Problem } from '../../problem.ts';
+import { lineOfPath } from '../../reader/yaml-text.ts';
 import { parseLimits, parseOverrides } from './parse.ts';
 
 /** One file of limits to parse. */
@@ -23,11 +24,19 @@ export interface Job {
   readonly file: string;
 }
 
+/** A search for the line of a setting. */
+interface LineJob {
+  readonly kind: 'line';
+  readonly text: string;
+  readonly file: string;
+  readonly path: readonly string[];
+}
+
 /** The result for each kind of file. Only a limits file has defaults. */
 export type Parsed = Limits | OverrideMaps;
 
 interface Task {
-  readonly job: Job;
+  readonly job: Job | LineJob;
   /** Receives the result. */
   readonly port: MessagePort;
 }
@@ -59,7 +68,20 @@ const SLICE = 250;
 /** Parses a file. Rejects with a ConfigError that has every problem. */
 export async function parseFile(job: Job): Promise<Parsed> {
   if (!IS_BUILT || job.text.length <= SMALL_CHARACTERS) return parse(job);
-  return thread.parse(job);
+  return thread.run(job, (port) => receiveParsed(port, job.file));
+}
+
+/** The line of a setting in a valid file, or of its nearest parent. A large file does not delay requests. */
+export async function findLine(
+  text: string,
+  file: string,
+  path: readonly string[],
+): Promise<number | undefined> {
+  if (!IS_BUILT || text.length <= SMALL_CHARACTERS) return lineOfPath(text, path);
+  return thread.run({ kind: 'line', text, file, path }, (port) => {
+    const message = receiveMessageOnPort(port)?.message as { readonly line: number | undefined } | undefined;
+    return Promise.resolve(message?.line);
+  });
 }
 
 /**
@@ -70,14 +92,14 @@ class ParseThread {
   #worker: Worker | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Parses one file at a time. Rejects if the thread fails; the next file gets a new thread. */
-  parse(job: Job): Promise<Parsed> {
-    const parsed = this.#last.then(() => this.#parse(job));
-    this.#last = parsed.catch(() => undefined);
-    return parsed;
+  /** Does one job at a time. Rejects if the thread fails; the next job gets a new thread. */
+  run<T>(job: Task['job'], receive: (port: MessagePort) => Promise<T>): Promise<T> {
+    const result = this.#last.then(() => this.#run(job, receive));
+    this.#last = result.catch(() => undefined);
+    return result;
   }
 
-  async #parse(job: Job): Promise<Parsed> {
+  async #run<T>(job: Task['job'], receive: (port: MessagePort) => Promise<T>): Promise<T> {
     this.#worker ??= this.#start();
     const worker = this.#worker;
     const { port1, port2 } = new MessageChannel();
@@ -85,7 +107,7 @@ class ParseThread {
     try {
       worker.postMessage({ job, port: port2 } satisfies Task, [port2]);
       await once(worker, 'message');
-      return await receiveParsed(port1, job.file);
+      return await receive(port1);
     } finally {
       // An idle thread does not keep the process alive.
       worker.unref();
@@ -143,7 +165,8 @@ export async function receiveParsed(port: MessagePort, file: string): Promise<Pa
 
 if (!isMainThread && workerData === PARSER) {
   parentPort?.on('message', ({ job, port }: Task) => {
-    sendParsed(job, port);
+    if (job.kind === 'line') port.postMessage({ line: lineOfPath(job.text, job.path) });
+    else sendParsed(job, port);
     port.close();
     parentPort?.postMessage('sent');
   });

@@ -72,4 +72,15 @@ describe('the thread', () => {
     });
     expect(parsed[2]).toEqual({ status: 'fulfilled', value });
   });
+
+  test('finds the line of a setting in a large file', async () => {
+    const { findLine } = (await import(
+      BUILT
+    )) as typeof import('../../../../src/config/files/limits/parse-thread.ts');
+    const text = manyAccounts(5_000);
+    const lines = text.split('\n');
+    const line = await findLine(text, 'o.yaml', ['accounts', 'acct_4321', 'account-read']);
+    expect(lines[(line ?? 0) - 1]).toContain('acct_4321');
+    expect(await findLine(text, 'o.yaml', ['organizations', 'org_1'])).toBeUndefined();
+  });
 });

@@ -1,0 +1,166 @@
+import { bucketsFor, type ScopeName } from '../../domain/buckets.ts';
+import type { Caller } from '../../domain/caller.ts';
+import type { RequestContext } from '../../gateway/request-context.ts';
+import { type Counts, Slots } from './slots.ts';
+
+/** Owners of each scope in a generation, of which there are two; each takes about 3 KB. */
+const OWNERS_PER_GENERATION = 2_500;
+
+/** Operations counted by name per owner and period; the others are counted together. */
+const MAX_OPERATIONS = 40;
+const OTHERS = 'others';
+
+const SECOND_MS = 1_000;
+const TEN_SECONDS_MS = 10_000;
+/** Operations are counted over this period and the one before it. */
+const PERIOD_MS = 300_000;
+
+export interface OperationCounts extends Counts {
+  readonly operation: string;
+}
+
+/** What one Account, Organization or Person did lately, at this replica. */
+export interface Recent {
+  /** The sums of the last 10 seconds, minute and ten minutes; the newest slot of each (1, 10 and 10 s) is being filled. */
+  readonly windows: Readonly<Record<'10s' | '1m' | '10m', Counts>>;
+  /** Over the last five to ten minutes, most points first. */
+  readonly operations: readonly OperationCounts[];
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+class Owner {
+  readonly #seconds = new Slots(SECOND_MS, 10);
+  readonly #tens = new Slots(TEN_SECONDS_MS, 60);
+  #period = 0;
+  #operations = new Map<string, Mutable<Counts>>();
+  #earlier = new Map<string, Mutable<Counts>>();
+  #caller: Caller | undefined;
+
+  get caller(): Caller | undefined {
+    return this.#caller;
+  }
+
+  /** Keeps the first of several callers that are alike, so that most requests leave no object behind. */
+  remember(caller: Caller): void {
+    const known = this.#caller;
+    const isKnown =
+      known?.hashTag === caller.hashTag && known.hasOrganizationLimit === caller.hasOrganizationLimit;
+    if (!isKnown) this.#caller = caller;
+  }
+
+  add(nowMs: number, operation: string, points: number, refused: number): void {
+    this.#seconds.add(nowMs, points, refused);
+    this.#tens.add(nowMs, points, refused);
+    this.#turn(nowMs);
+    const counts = this.#countsOf(operation);
+    counts.points += points;
+    counts.requests += 1;
+    counts.refused += refused;
+  }
+
+  recent(nowMs: number): Recent {
+    this.#turn(nowMs);
+    const operations = new Map<string, OperationCounts>();
+    for (const [operation, counts] of [...this.#earlier, ...this.#operations]) {
+      const sum = operations.get(operation);
+      operations.set(operation, {
+        operation,
+        points: counts.points + (sum?.points ?? 0),
+        requests: counts.requests + (sum?.requests ?? 0),
+        refused: counts.refused + (sum?.refused ?? 0),
+      });
+    }
+    return {
+      windows: {
+        '10s': this.#seconds.sum(nowMs),
+        '1m': this.#tens.sum(nowMs, 6),
+        '10m': this.#tens.sum(nowMs),
+      },
+      operations: [...operations.values()].sort((a, b) => b.points - a.points || b.requests - a.requests),
+    };
+  }
+
+  #countsOf(operation: string): Mutable<Counts> {
+    const counts = this.#operations.get(operation);
+    if (counts !== undefined) return counts;
+    const isFull = this.#operations.size >= MAX_OPERATIONS;
+    const added = (isFull ? this.#operations.get(OTHERS) : undefined) ?? {
+      points: 0,
+      requests: 0,
+      refused: 0,
+    };
+    this.#operations.set(isFull ? OTHERS : operation, added);
+    return added;
+  }
+
+  #turn(nowMs: number): void {
+    const period = Math.floor(nowMs / PERIOD_MS);
+    if (period === this.#period) return;
+    this.#earlier = period === this.#period + 1 ? this.#operations : new Map();
+    this.#operations = new Map();
+    this.#period = period;
+  }
+}
+
+/** The owners of one scope that were active last, in two generations: keeping an order of use costs more per request. */
+class Owners {
+  #young = new Map<string, Owner>();
+  #old = new Map<string, Owner>();
+
+  find(id: string): Owner | undefined {
+    return this.#young.get(id) ?? this.#old.get(id);
+  }
+
+  /** The owner that a request of this caller is counted for. */
+  active(id: string, caller: Caller): Owner {
+    const young = this.#young.get(id);
+    if (young !== undefined) {
+      young.remember(caller);
+      return young;
+    }
+    const owner = this.#old.get(id) ?? new Owner();
+    owner.remember(caller);
+    if (this.#young.size >= OWNERS_PER_GENERATION) {
+      this.#old = this.#young;
+      this.#young = new Map();
+    }
+    this.#young.set(id, owner);
+    return owner;
+  }
+}
+
+/**
+ * What Accounts, Organizations and Persons did in the last ten minutes at this replica, in bounded memory. Counting a
+ * request takes some hundred nanoseconds, after its response has been sent.
+ */
+export class Activity {
+  readonly #owners: Readonly<Record<ScopeName, Owners>> = {
+    account: new Owners(),
+    person: new Owners(),
+    organization: new Owners(),
+  };
+
+  /** Counts a finished request for everybody whose buckets it was charged to, or would have been. */
+  requestFinished({ operation, caller, charged }: RequestContext, nowMs: number): void {
+    if (operation === undefined || caller === undefined || charged === undefined) return;
+    const points = charged.outcome === 'admitted' ? operation.cost : 0;
+    const refused = charged.outcome === 'denied' ? 1 : 0;
+    const { id, kind, personOnly } = operation;
+    for (const { scopeName, scope } of bucketsFor(kind, personOnly)) {
+      const owner = scope.ownerOf(caller);
+      if (owner === undefined) continue;
+      this.#owners[scopeName].active(owner, caller).add(nowMs, id, points, refused);
+    }
+  }
+
+  /** Undefined for an owner without a request lately. */
+  recentOf(scope: ScopeName, id: string, nowMs: number): Recent | undefined {
+    return this.#owners[scope].find(id)?.recent(nowMs);
+  }
+
+  /** A recent caller that was charged to this owner. */
+  callerOf(scope: ScopeName, id: string): Caller | undefined {
+    return this.#owners[scope].find(id)?.caller;
+  }
+}

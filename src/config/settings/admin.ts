@@ -1,0 +1,25 @@
+import { Type } from 'typebox';
+import { host, port, section } from './section.ts';
+
+/** The port for operators, and the token that protects it. */
+export const adminSchema = section('The port that serves metrics, health and usage.', {
+  host: host('Address to listen on.', '127.0.0.1', 'WEIR_ADMIN_HOST'),
+  port: port('Port to listen on. 0 selects a free port.', 9090, 'WEIR_ADMIN_PORT'),
+  token: Type.Optional(
+    Type.String({
+      description:
+        'Bearer token for everything except metrics and health. Prefer setting it by its variable.',
+      minLength: 16,
+      secret: true,
+      expects: '16 characters or more',
+    }),
+  ),
+  tokenFile: Type.Optional(
+    Type.String({
+      description: 'File with that token. Read for each request, so that it can be replaced.',
+      minLength: 1,
+      file: true,
+      expects: 'the path of a file',
+    }),
+  ),
+});
