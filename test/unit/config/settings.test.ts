@@ -58,6 +58,7 @@ describe('the settings of weir.yaml', () => {
       admin: { host: '127.0.0.1', port: 9090 },
       upstream: {
         url: 'http://127.0.0.1:3000',
+        host: 'upstream',
         routes: [],
         pathProfile: {
           case: 'insensitive',
