@@ -37,7 +37,13 @@ export interface Configuration {
 
 /** The operations of a configuration, ready to match requests. */
 export function operationTableOf({ settings, operations }: Configuration): OperationTable {
-  return new OperationTable(operations, settings.operations.unlisted, settings.upstream.pathProfile.case);
+  const { pathProfile } = settings.upstream;
+  return new OperationTable(
+    operations,
+    settings.operations.unlisted,
+    pathProfile.case,
+    pathProfile.trailingSlash,
+  );
 }
 
 /** weir.yaml, which is not reloaded. */

@@ -144,7 +144,10 @@ function refuse(reply: FastifyReply, context: RequestContext, refusal: Refusal, 
 function normaliseTarget({ context, rawTarget, shared }: Passage) {
   // The target of a CONNECT is not a path (RFC 9112 section 3.2.3).
   if (context.method === 'CONNECT') return refuseMethod();
-  const target = normalise(rawTarget, shared.upstream.pathProfile);
+  const { operations, upstream } = shared;
+  const target = normalise(rawTarget, upstream.pathProfile, (path) =>
+    operations.declaresSlash(context.method, path),
+  );
   if (target instanceof Refusal) return target;
   context.target = target;
   return undefined;

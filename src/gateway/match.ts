@@ -21,6 +21,9 @@ export function refuseMethod(): Refusal {
 /** What happens to a request that no listed operation matches. */
 export type UnlistedPolicy = 'charge' | 'reject' | { readonly cost: number };
 
+/** What a request for `/things/` is, where only `/things` is declared. */
+export type TrailingSlash = 'refuse' | 'remove' | 'distinct';
+
 /** Whether the upstream's router treats `/Things` and `/things` as the same path. */
 export type LetterCase = 'insensitive' | 'sensitive';
 
@@ -30,22 +33,28 @@ type Router = ReturnType<typeof createRouter>;
 export class OperationTable {
   readonly #unlisted: Readonly<Record<OperationKind, Operation>> | undefined;
   readonly #letterCase: LetterCase;
+  readonly #trailingSlash: TrailingSlash;
   #router: Router;
 
-  /** @param letterCase `insensitive` is correct for both kinds of upstream */
+  /**
+   * @param letterCase `insensitive` is correct for both kinds of upstream
+   * @param trailingSlash unless it is `distinct`, `/things` costs as much as a declared `/things/`
+   */
   constructor(
     operations: readonly ListedOperation[],
     unlisted: UnlistedPolicy,
     letterCase: LetterCase = 'insensitive',
+    trailingSlash: TrailingSlash = 'refuse',
   ) {
     this.#unlisted = unlisted === 'reject' ? undefined : unlistedOperations(unlisted);
     this.#letterCase = letterCase;
-    this.#router = routerOf(operations, letterCase);
+    this.#trailingSlash = trailingSlash;
+    this.#router = routerOf(operations, letterCase, trailingSlash);
   }
 
   /** Replaces the operations, from the next request on. Counts are kept. */
   replaceOperations(operations: readonly ListedOperation[]): void {
-    this.#router = routerOf(operations, this.#letterCase);
+    this.#router = routerOf(operations, this.#letterCase, this.#trailingSlash);
   }
 
   /** The matching operation, `free` for OPTIONS (neither authenticated nor counted), or a refusal. */
@@ -53,10 +62,23 @@ export class OperationTable {
     const kind = KINDS[method];
     if (kind === undefined) return refuseMethod();
     if (kind === 'free') return 'free';
-    const served = path.includes('%') ? servedPath(path) : path;
-    const found = this.#router.find(method as HTTPMethod, inCase(served, this.#letterCase));
+    const found = this.#route(method, path);
     if (found !== null) return (found.store as Operation | null) ?? malformed();
     return this.#unlisted?.[kind] ?? new Refusal('ResourceNotFound', 'There is no such operation.');
+  }
+
+  /** Whether the operation at this path, which ends with a slash, is declared with the slash. For OPTIONS, any operation. */
+  declaresSlash(method: string, path: string): boolean {
+    const methods = KINDS[method] === 'free' ? METHODS : [method];
+    return methods.some((one) => {
+      const operation = this.#route(one, path)?.store as ListedOperation | null | undefined;
+      return operation?.path.endsWith('/') ?? false;
+    });
+  }
+
+  #route(method: string, path: string) {
+    const served = path.includes('%') ? servedPath(path) : path;
+    return this.#router.find(method as HTTPMethod, inCase(served, this.#letterCase));
   }
 }
 
@@ -84,28 +106,42 @@ function malformed(): Refusal {
   return new Refusal('BadRequest', 'The path has an escape that is not valid UTF-8.');
 }
 
-function routerOf(operations: readonly ListedOperation[], letterCase: LetterCase): Router {
+function routerOf(
+  operations: readonly ListedOperation[],
+  letterCase: LetterCase,
+  trailingSlash: TrailingSlash,
+): Router {
   const router = createRouter();
   const routed = new Set<string>();
-  const add = (method: string, pattern: string, operation: ListedOperation) => {
-    if (routed.has(`${method} ${pattern}`)) return;
+  for (const { method, pattern, operation } of routesOf(operations, letterCase, trailingSlash)) {
+    if (routed.has(`${method} ${pattern}`)) continue;
     routed.add(`${method} ${pattern}`);
     router.on(method as HTTPMethod, pattern, () => undefined, operation);
-  };
-  const patternsOf = ({ path }: ListedOperation) => {
-    const pattern = routePattern(inCase(path, letterCase));
-    return pattern === undefined ? [] : [pattern];
-  };
-  // Of paths that differ only in letter case, the most expensive comes first and is kept.
-  const byCost = operations.toSorted((one, other) => other.cost - one.cost);
-  for (const operation of byCost) {
-    for (const pattern of patternsOf(operation)) add(operation.method, pattern, operation);
-  }
-  // HEAD asks for a GET without its body (RFC 9110 section 9.3.2), so it has the GET's price.
-  for (const operation of byCost.filter(({ method }) => method === 'GET')) {
-    for (const pattern of patternsOf(operation)) add('HEAD', pattern, operation);
   }
   return router;
+}
+
+/** Every route, in the order of precedence. */
+function routesOf(
+  operations: readonly ListedOperation[],
+  letterCase: LetterCase,
+  trailingSlash: TrailingSlash,
+) {
+  // Of paths that differ only in letter case, the most expensive comes first and is kept.
+  const byCost = operations.toSorted((one, other) => other.cost - one.cost);
+  const declared = byCost.flatMap((operation) => {
+    const pattern = routePattern(inCase(operation.path, letterCase));
+    return pattern === undefined ? [] : [{ method: operation.method as string, pattern, operation }];
+  });
+  // HEAD asks for a GET without its body (RFC 9110 section 9.3.2), so it has the GET's price.
+  const heads = declared
+    .filter(({ method }) => method === 'GET')
+    .map((route) => ({ ...route, method: 'HEAD' }));
+  const routes = [...declared, ...heads];
+  if (trailingSlash === 'distinct') return routes;
+  // Many routers serve or redirect `/things` where `/things/` is declared.
+  const slashed = routes.filter(({ pattern }) => pattern.length > 1 && pattern.endsWith('/'));
+  return [...routes, ...slashed.map((route) => ({ ...route, pattern: route.pattern.slice(0, -1) }))];
 }
 
 /** Folds letter case, including that of literals within a parameter's segment. */

@@ -28,10 +28,16 @@ const FOREIGN_CHARACTER = /[^A-Za-z0-9._~!$&'()*+,=:@%;/-]/;
  * the price and to forward. Escapes of unreserved characters are decoded and the others written in capitals, so
  * that all spellings of one resource have the same price. Anything that an upstream could read as another path is refused:
  * dot segments, backslashes, encoded slashes, double encoding, fragments, targets in absolute form, `*`. Duplicate
- * slashes, `;` parameters and characters with an ASCII form follow the profile. The query is forwarded unchanged; it does
+ * slashes, `;` parameters and characters with an ASCII form follow the profile, as does a trailing slash that is not declared. The query is forwarded unchanged; it does
  * not affect the price.
+ *
+ * @param isDeclared whether the document declares an operation that serves this path, which ends with a slash
  */
-export function normalise(rawTarget: string, profile: PathProfile): Target | Refusal {
+export function normalise(
+  rawTarget: string,
+  profile: PathProfile,
+  isDeclared: (path: string) => boolean = () => false,
+): Target | Refusal {
   const queryAt = rawTarget.indexOf('?');
   const rawPath = queryAt === -1 ? rawTarget : rawTarget.slice(0, queryAt);
   const search = queryAt === -1 ? '' : rawTarget.slice(queryAt);
@@ -43,7 +49,7 @@ export function normalise(rawTarget: string, profile: PathProfile): Target | Ref
   const path = rawPath
     .replace(UNRESERVED_ESCAPE, (octet) => decodeURIComponent(octet))
     .replace(/%[0-9a-f]{2}/gi, (octet) => octet.toUpperCase());
-  const shaped = shape(path, profile);
+  const shaped = shape(path, profile, isDeclared);
   return 'problem' in shaped ? new Refusal('BadRequest', shaped.problem) : { path: shaped.path, search };
 }
 
@@ -70,13 +76,16 @@ function characterProblem(rawPath: string, { asciiForms }: PathProfile): string 
 type Shaped = { readonly path: string } | { readonly problem: string };
 
 /** Applies the profile to a path whose characters are valid. */
-function shape(path: string, profile: PathProfile): Shaped {
+function shape(path: string, profile: PathProfile, isDeclared: (path: string) => boolean): Shaped {
   const problem = shapeProblem(path, profile);
   if (problem !== undefined) return { problem };
   let shaped = path;
   if (profile.matrixParameters === 'remove') shaped = shaped.replace(/;[^/]*/g, '');
   if (profile.duplicateSlashes === 'merge') shaped = shaped.replace(/\/{2,}/g, '/');
-  if (profile.trailingSlash === 'remove') shaped = shaped.replace(/(?<!\/)\/+$/, '') || '/';
+  if (profile.trailingSlash !== 'distinct' && shaped.endsWith('/') && !isDeclared(shaped)) {
+    if (profile.trailingSlash === 'refuse') return { problem: 'The path has a trailing slash.' };
+    shaped = shaped.replace(/(?<!\/)\/+$/, '') || '/';
+  }
   // Last, because removing parameters can create one: `/.;x/`.
   if (/\/\.\.?(?:[;/]|$)/.test(shaped)) return { problem: 'The path has a dot segment.' };
   return { path: shaped };
@@ -85,6 +94,5 @@ function shape(path: string, profile: PathProfile): Shaped {
 function shapeProblem(path: string, profile: PathProfile): string | undefined {
   if (profile.matrixParameters === 'refuse' && path.includes(';')) return 'The path has matrix parameters.';
   if (profile.duplicateSlashes === 'refuse' && path.includes('//')) return 'The path has an empty segment.';
-  if (profile.trailingSlash === 'refuse' && path.endsWith('/')) return 'The path has a trailing slash.';
   return undefined;
 }

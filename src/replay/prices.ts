@@ -36,9 +36,14 @@ export function priceFinder(
   { operations: settings, upstream }: PriceSettings,
 ): PriceOf {
   const pathProfile = upstream?.pathProfile ?? parse(upstreamSchema, '{}', 'defaults').value.pathProfile;
-  const prices = new OperationTable(operations, settings?.unlisted ?? 'charge', pathProfile.case);
+  const prices = new OperationTable(
+    operations,
+    settings?.unlisted ?? 'charge',
+    pathProfile.case,
+    pathProfile.trailingSlash,
+  );
   return (method, target) => {
-    const normalised = normalise(target, pathProfile);
+    const normalised = normalise(target, pathProfile, (path) => prices.declaresSlash(method, path));
     if (normalised instanceof Refusal) return undefined;
     const operation = prices.find(method, normalised.path);
     return operation === 'free' || operation instanceof Refusal ? undefined : operation;

@@ -119,7 +119,7 @@ describe('weir operations and weir check', () => {
     const paths = {
       '/v4/priced/{id}': { get: operation(3) },
       '/v3/unpriced': { get: operation() },
-      '/v3/slash/': { get: operation(2) },
+      '/v3/slash//end': { get: operation(2) },
       '/v3/{a}/b': { get: operation(1) },
       '/v3/a/{b}': { get: operation(1) },
       '/v3/free-form': { get: { ...operation(1), 'x-weir': { cost: 1, validate: false } } },
@@ -142,7 +142,7 @@ describe('weir operations and weir check', () => {
     ).toEqual([
       ['/v4/priced/{id}', 3, ''],
       ['/v3/unpriced', 1, 'unpriced'],
-      ['/v3/slash/', 2, 'shadowed'],
+      ['/v3/slash//end', 2, 'shadowed'],
       ['/v3/{a}/b', 1, 'ambiguous'],
       ['/v3/a/{b}', 1, 'ambiguous'],
       ['/v3/free-form', 1, ''],
@@ -165,7 +165,7 @@ describe('weir operations and weir check', () => {
       '6 operations (2 cost more than 1 point, 1 without a written cost, 1 unvalidated)',
     );
     expect(stderr).toMatch(
-      /second\.yaml:\d+: warning: GET \/v3\/slash\/ is shadowed: The path has a trailing slash\.\n/,
+      /second\.yaml:\d+: warning: GET \/v3\/slash\/\/end is shadowed: The path has an empty segment\. The setting upstream\.pathProfile\.duplicateSlashes: distinct allows it\.\n/,
     );
   });
 });

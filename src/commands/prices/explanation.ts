@@ -69,7 +69,8 @@ export async function explainRequest(configuration: Configuration, question: Que
     errors: [],
     refusal: undefined,
   };
-  const target = normalise(path, upstream.pathProfile);
+  const table = operationTableOf(configuration);
+  const target = normalise(path, upstream.pathProfile, (slashed) => table.declaresSlash(method, slashed));
   if (target instanceof Refusal) return { ...nothing, refusal: target };
 
   const findings: Findings = {};

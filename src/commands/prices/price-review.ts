@@ -15,7 +15,7 @@ export function reviewPrices(
   operations: readonly ListedOperation[],
   profile: PathProfile & { readonly case: LetterCase },
 ): ReadonlyMap<ListedOperation, readonly Remark[]> {
-  const prices = new OperationTable(operations, 'reject', profile.case);
+  const prices = new OperationTable(operations, 'reject', profile.case, profile.trailingSlash);
   const ambiguities = findAmbiguities(operations);
   const review = new Map<ListedOperation, readonly Remark[]>();
   for (const operation of operations) {
@@ -41,13 +41,30 @@ function shadowOf(
   const { method, path } = operation;
   if (/[?#*]/.test(path)) return 'no path has ?, # or * in it';
   const sample = encodeURI(path.replaceAll(/\{[^{}]*\}/g, 'aParameterOfThisPath')).replaceAll('%25', '%');
-  const target = normalise(sample, profile);
-  if (target instanceof Refusal) return target.detail;
+  const isDeclared = (slashed: string) => prices.declaresSlash(method, slashed);
+  const target = normalise(sample, profile, isDeclared);
+  if (target instanceof Refusal) return target.detail + settingFor(sample, profile);
   const found = prices.find(method, target.path);
   if (found === operation) return undefined;
   return found instanceof Refusal || found === 'free'
     ? 'no request matches it'
     : `${found.id} is matched in its place`;
+}
+
+/** The values of `upstream.pathProfile` for upstreams that take every path literally. */
+const LITERAL = [
+  ['duplicateSlashes', 'distinct'],
+  ['matrixParameters', 'literal'],
+  ['asciiForms', 'distinct'],
+] as const;
+
+/** The setting with which this path would be served; empty where no single one is enough. */
+function settingFor(sample: string, profile: PathProfile): string {
+  const isDeclared = () => true;
+  const found = LITERAL.find(
+    ([name, value]) => !(normalise(sample, { ...profile, [name]: value }, isDeclared) instanceof Refusal),
+  );
+  return found === undefined ? '' : ` The setting upstream.pathProfile.${found[0]}: ${found[1]} allows it.`;
 }
 
 /** Operations that share paths with another while neither is the more exact of the two (OpenAPI 3.1 section 4.8.8.2). */

@@ -33,11 +33,10 @@ const HOSTS = ['upstream', 'preserve'] as const;
 
 const pathProfile = section("How the upstream's router interprets paths. See docs/proxy.md.", {
   case: choice('Whether `/Things` and `/things` are different operations.', ['insensitive', 'sensitive']),
-  trailingSlash: choice('`/things/`: refuse it, remove the slash, or treat it as a different path.', [
-    'refuse',
-    'remove',
-    'distinct',
-  ]),
+  trailingSlash: choice(
+    '`/things/` where only `/things` is declared: refuse it, remove the slash, or treat it as a different path.',
+    ['refuse', 'remove', 'distinct'],
+  ),
   duplicateSlashes: choice('`/a//b`: refuse it, merge the slashes, or treat it as a different path.', [
     'refuse',
     'merge',
