@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
 import { startWeir, type WeirProcess } from '../fixtures/weir-process.ts';
 
-const WITHIN = { timeout: 15_000, interval: 20 };
+const WITHIN = { timeout: 60_000, interval: 20 };
 let upstream: TestUpstream;
 let weir: WeirProcess;
 

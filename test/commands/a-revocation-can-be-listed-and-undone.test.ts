@@ -40,7 +40,7 @@ async function untilStatus(gateways: readonly TestGateway[], token: string, stat
       const answers = await Promise.all(gateways.map((one) => one.send('GET', '/v3/things', { token })));
       expect(answers.map((answer) => answer.status)).toEqual(gateways.map(() => status));
     },
-    { timeout: 15_000, interval: 50 },
+    { timeout: 60_000, interval: 50 },
   );
 }
 
@@ -119,7 +119,7 @@ describe('a Redis that restarts without its data', () => {
     await redis.kill();
     await redis.start();
     await vi.waitFor(async () => expect(await listed()).toMatchObject([{ target: TARGET }]), {
-      timeout: 15_000,
+      timeout: 60_000,
     });
     const later = await start(redis.url);
     expect((await later.send('GET', '/v3/things', { token: TOKEN })).status).toBe(401);

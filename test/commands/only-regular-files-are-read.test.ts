@@ -154,7 +154,7 @@ it('a file that becomes a named pipe while the gateway runs changes nothing', as
   renameSync(join(files, 'next', 'limits.yaml'), join(files, 'limits.yaml'));
   await vi.waitFor(
     () => expect(weir.lines.join('\n')).toContain('limits.yaml: is a named pipe, not a file'),
-    { timeout: 10_000 },
+    { timeout: 60_000 },
   );
   const answer = await fetch(`${weir.url}/v3/things`, { headers: { Authorization: 'Bearer person' } });
   expect(answer.status).toBe(200);

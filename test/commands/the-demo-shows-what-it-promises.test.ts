@@ -74,7 +74,7 @@ it('the platform ends with the demo, even when the demo is killed', async () => 
           () => 'answers',
           () => 'gone',
         ),
-      { timeout: 10_000 },
+      { timeout: 60_000 },
     )
     .toBe('gone');
 }, 90_000);

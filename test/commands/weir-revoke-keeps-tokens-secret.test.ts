@@ -54,7 +54,7 @@ describe('a token that was pasted in the wrong place revokes nothing, and is not
     expect(await contentOfRedis()).toBe('');
   });
 
-  it('on the command line', { timeout: 60_000 }, async () => {
+  it('on the command line', async () => {
     const lines = [[SECRET], [`--${SECRET}`], ['--principal', 'person_1', `-${SECRET}`]];
     const runs = await Promise.all(lines.map((line) => runWeir(['revoke', '--config', config, ...line])));
     for (const { code, stdout, stderr } of runs) {
@@ -92,7 +92,7 @@ it.each([
       expect(stdout).toContain(`sha256:${sha256(TOKEN)}`);
       await vi.waitFor(
         async () => expect((await gateway.send('GET', '/v3/things', { token: TOKEN })).status).toBe(401),
-        { timeout: 15_000 },
+        { timeout: 60_000 },
       );
       expect(stdout + (await contentOfRedis())).not.toContain(TOKEN);
     } finally {

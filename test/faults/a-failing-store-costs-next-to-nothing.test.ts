@@ -26,7 +26,7 @@ afterAll(() => saveFaultTable(rows, OUTAGE_MS));
 
 test.each(faults)(
   '$name: requests go on uncounted, and counting comes back',
-  { timeout: 60_000 },
+  { timeout: 120_000 },
   async (fault) => {
     const faulty = await fault.start();
     const store = openStore(faulty.settings);

@@ -27,7 +27,7 @@ async function until(store: Store, isMet: (decision: Decision) => boolean, id?: 
  * a Sentinel on the other side of a broken network does.
  */
 test('a primary that is cut off from its replicas stops counting, so a split brain ends', {
-  timeout: 60_000,
+  timeout: 120_000,
 }, async () => {
   const primary = await startRedisServer({
     args: ['--min-replicas-to-write', '1', '--min-replicas-max-lag', '1', '--repl-diskless-sync-delay', '0'],

@@ -56,7 +56,7 @@ test('a charge whose reply is lost is counted once, and its request is served un
   const { store, witness, line } = await open({}, NO_DEADLINE_MS);
   line.set({ kind: 'answers held' });
   const decision = store.charge(chargeOf('lost', 7));
-  await expect.poll(() => pointsIn(witness, 'lost'), { timeout: 15_000 }).toBe(7);
+  await expect.poll(() => pointsIn(witness, 'lost'), { timeout: 60_000 }).toBe(7);
   line.hangUp();
   line.set({ kind: 'open' });
   expect(await decision).toEqual({ outcome: 'uncounted', reason: 'disconnected' });
@@ -90,7 +90,7 @@ test('points of late answers are counted separately', async () => {
   expect(await store.charge(chargeOf('late', 7))).toEqual({ outcome: 'uncounted', reason: 'deadline' });
   expect(uncounted).toBe(7);
   line.set({ kind: 'open' });
-  await expect.poll(() => late, { timeout: 15_000 }).toBe(7);
+  await expect.poll(() => late, { timeout: 60_000 }).toBe(7);
   expect(await pointsIn(witness, 'late')).toBe(7);
 });
 
@@ -148,7 +148,7 @@ test.each([
       }),
     );
     const untilLast = (outcome: string) =>
-      expect.poll(() => last, { timeout: 15_000, interval: 1 }).toBe(outcome);
+      expect.poll(() => last, { timeout: 60_000, interval: 1 }).toBe(outcome);
     await spoil({ line, server, untilUncounted: untilLast, untilCounted: () => untilLast('counted') });
     await untilLast('counted');
     isOver = true;

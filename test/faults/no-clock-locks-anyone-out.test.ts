@@ -75,7 +75,7 @@ test.each([
     const key = charge.buckets[0]?.key ?? '';
     expect(await admin.pttl(key)).toBeGreaterThan(0);
     expect(await admin.pttl(key)).toBeLessThanOrEqual((2 * WINDOW_SECONDS + waitSeconds) * 1000);
-    await expect.poll(() => admin.exists(key), { timeout: 5000 }).toBe(0);
+    await expect.poll(() => admin.exists(key), { timeout: 60_000 }).toBe(0);
     // A bucket that was last charged before the clock went back lives longer by the step, but it expires too (-2: by now).
     for (const other of await admin.keys('*')) expect(await admin.pttl(other)).not.toBe(-1);
   },

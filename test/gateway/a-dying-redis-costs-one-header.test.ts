@@ -39,7 +39,7 @@ async function modeOf(): Promise<'counted' | 'degraded' | 'wrong'> {
 
 async function untilAll(mode: 'counted' | 'degraded'): Promise<void> {
   await expect
-    .poll(async () => Promise.all(Array.from({ length: 20 }, modeOf)), { timeout: 15_000, interval: 50 })
+    .poll(async () => Promise.all(Array.from({ length: 20 }, modeOf)), { timeout: 60_000, interval: 50 })
     .toEqual(Array(20).fill(mode));
 }
 

@@ -34,7 +34,7 @@ async function startUntilNamed(store: object): Promise<{ weir: WeirProcess; name
       expect(line, weir.lines.join('\n')).toBeDefined();
       return line;
     },
-    { timeout: 20_000, interval: 20 },
+    { timeout: 60_000, interval: 20 },
   );
   if (named === undefined) throw new Error('unreachable');
   return { weir, named };

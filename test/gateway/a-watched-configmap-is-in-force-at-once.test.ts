@@ -6,7 +6,7 @@ import { startApiServer, type TestApiServer } from '../fixtures/kubernetes-api.t
 import { startUpstream } from '../fixtures/upstream.ts';
 import { startWeir } from '../fixtures/weir-process.ts';
 
-const WITHIN = { timeout: 15_000, interval: 20 };
+const WITHIN = { timeout: 60_000, interval: 20 };
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {

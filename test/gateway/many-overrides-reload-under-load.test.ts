@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-const WITHIN = { timeout: 15_000, interval: 20 };
+const WITHIN = { timeout: 60_000, interval: 20 };
 
 /** About 1 MiB, the most that a ConfigMap holds. */
 const OVERRIDES = 17_000;

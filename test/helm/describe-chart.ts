@@ -9,7 +9,7 @@ if (missing.length > 0) console.warn(whyNotRun(missing));
  * with WEIR_CHART_TESTS=required, as CI sets it, it fails.
  */
 export function describeChart(name: string, tests: () => void): void {
-  if (missing.length === 0) describe(name, { timeout: 60_000 }, tests);
+  if (missing.length === 0) describe(name, { timeout: 120_000 }, tests);
   else if (process.env.WEIR_CHART_TESTS === 'required') throw new Error(whyNotRun(missing));
   else describe.skip(`${name}: ${whyNotRun(missing)}`, tests);
 }

@@ -66,7 +66,7 @@ it('while it is down known Accounts go on, and others get a 503', async () => {
   }
   issuer.failWith = undefined;
   await vi.waitFor(async () => expect((await send('acct_2', 'person')).status).toBe(200), {
-    timeout: 5000,
+    timeout: 60_000,
     interval: 50,
   });
 });
@@ -82,7 +82,7 @@ it('an answer that is not an Account is an error', async () => {
   ]) {
     issuer.accounts.set('acct_1', { organization: 'org_1' });
     await vi.waitFor(async () => expect((await send('acct_1', 'person')).status).toBe(200), {
-      timeout: 5000,
+      timeout: 60_000,
     });
     issuer.accounts.set('acct_1', body);
     expect((await send('acct_1', 'person')).status, JSON.stringify(body)).toBe(503);

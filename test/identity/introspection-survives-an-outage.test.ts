@@ -99,7 +99,7 @@ it.each([
   expect(gateway?.upstream.seen).toHaveLength(6);
   issuer.failWith = undefined;
   issuer.tokens.delete('known');
-  await vi.waitFor(async () => expect(await statusOf('known')).toBe(401), { timeout: 5000, interval: 50 });
+  await vi.waitFor(async () => expect(await statusOf('known')).toBe(401), { timeout: 60_000, interval: 50 });
 });
 
 it('not every request waits for a provider that hangs', async () => {
@@ -122,5 +122,5 @@ it('a token is never used past its end, whatever the cache allows', async () => 
   issuer.tokens.set('short', { ...PERSON, exp: Date.now() / 1000 + 2 });
   expect(await statusOf('short')).toBe(200);
   issuer.failWith = 0;
-  await vi.waitFor(async () => expect(await statusOf('short')).toBe(503), { timeout: 5000, interval: 50 });
+  await vi.waitFor(async () => expect(await statusOf('short')).toBe(503), { timeout: 60_000, interval: 50 });
 });

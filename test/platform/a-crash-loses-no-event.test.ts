@@ -53,5 +53,5 @@ describe.each(lastingDatabases)('on $name', ({ open }) => {
     await receiver.until('Payable.Paid');
     await receiver.untilAbout(ids);
     await receiver.close();
-  }, 60_000);
+  });
 });

@@ -28,7 +28,7 @@ describe.each(databases)('on $name', ({ open }) => {
   beforeAll(async () => {
     place = await open();
     database = await openDatabase(place.settings);
-  }, 60_000);
+  });
   afterAll(async () => {
     await database.close();
     await place.close();

@@ -27,7 +27,7 @@ describe.each(databases)('on $name', ({ open }) => {
   beforeAll(async () => {
     place = await open();
     database = await openDatabase(place.settings);
-  }, 60_000);
+  });
   afterAll(async () => {
     await database.close();
     await place.close();
@@ -47,7 +47,7 @@ describe.each(databases)('on $name', ({ open }) => {
       }),
       { numRuns: 15 },
     );
-  }, 60_000);
+  });
 });
 
 /** The payees of one Account, and which of them nobody has touched. */

@@ -54,7 +54,7 @@ async function publish(
   return openRecord(settings, name, (record) => record.publish({ text, untilMs }));
 }
 
-const SOON = { timeout: 10_000, interval: 20 };
+const SOON = { timeout: 60_000, interval: 20 };
 
 describe.each(TOPOLOGIES)('the channel of $kind', ({ start }) => {
   const started = start();

@@ -55,7 +55,7 @@ test('a primary with a replica is reported until it needs one to write', async (
   await startServer('--replicaof', '127.0.0.1', `${primary.port}`);
   const admin = new Redis(primary.port);
   onTestFinished(() => admin.disconnect());
-  await expect.poll(() => admin.info('replication'), { timeout: 15_000 }).toContain('connected_slaves:1');
+  await expect.poll(() => admin.info('replication'), { timeout: 60_000 }).toContain('connected_slaves:1');
   const { url } = primary;
   const checked = checkedAt({ kind: 'redis', url, deadlineMs });
   await expect.poll(() => checked['min-replicas']).toContain('min-replicas-to-write is 0');

@@ -16,7 +16,7 @@ const differing = new Map(
 const table = (verdicts: readonly (string | undefined)[]) =>
   RAW_REQUESTS.map(({ name }, index) => `${name}: ${verdicts[index]}`);
 
-it('each raw request has the verdict that is written beside it', { timeout: 60_000 }, async () => {
+it('each raw request has the verdict that is written beside it', async () => {
   const upstream = await startCountingUpstream();
   const gateway = await startGateway({
     upstream,
@@ -28,7 +28,7 @@ it('each raw request has the verdict that is written beside it', { timeout: 60_0
   expect(table(verdicts)).toEqual(table(RAW_REQUESTS.map(({ ours }) => ours)));
 });
 
-it('nginx differs only in the documented cases', { timeout: 60_000 }, async ({ skip }) => {
+it('nginx differs only in the documented cases', async ({ skip }) => {
   const version = nginxVersion();
   if (version !== NGINX_VERSION) {
     skip(`the verdicts are those of nginx ${NGINX_VERSION}, and this machine has ${version ?? 'no nginx'}`);

@@ -50,7 +50,7 @@ const isReady = async ({ adminUrl }: WeirProcess) => (await fetch(`${adminUrl}/r
 
 describe('SIGTERM', () => {
   it('at 500 requests a second over kept connections fails not one of them', {
-    timeout: 60_000,
+    timeout: 120_000,
   }, async () => {
     // Long enough for a busy machine to see that the replica is not ready, and to stop sending.
     const weir = await start({ drainDelaySeconds: 8, graceSeconds: 5 });

@@ -194,7 +194,7 @@ async function compare(next: Next, mutations: number): Promise<Verdict> {
 }
 
 it(`of ${CASES} responses, whatever we take llhttp reads in the same way`, {
-  timeout: 60_000 + CASES * 5,
+  timeout: 120_000 + CASES * 5,
 }, async () => {
   const seed = Number(process.env.WEIR_TEST_SEED ?? Date.now() % 1_000_000);
   const next = random(seed);

@@ -181,7 +181,7 @@ async function transfer(plan: Plan): Promise<void> {
 }
 
 it(`${TRANSFERS} transfers of all kinds through one pool arrive as they were sent`, {
-  timeout: 60_000 + TRANSFERS * 100,
+  timeout: 120_000 + TRANSFERS * 100,
 }, async () => {
   const seed = Number(process.env.WEIR_TEST_SEED ?? Date.now() % 1_000_000);
   const next = random(seed);

@@ -3,7 +3,7 @@ import { ApiServer } from '../../../../src/config/kubernetes/api-server.ts';
 import { DEFAULT_TIMING, ObjectWatch } from '../../../../src/config/kubernetes/object-watch.ts';
 import { startApiServer, type TestApiServer } from '../../../fixtures/kubernetes-api.ts';
 
-const WITHIN = { timeout: 15_000, interval: 5 };
+const WITHIN = { timeout: 60_000, interval: 5 };
 const TIMING = { ...DEFAULT_TIMING, firstBackoffMs: 4, longestBackoffMs: 200 };
 
 let server: TestApiServer;
