@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../database/schema.ts';
 import { type Polling, startPolling } from '../jobs/polling.ts';
 import { GRACE_MS } from '../jobs/runner.ts';
@@ -11,6 +11,11 @@ import { shareSlots } from './shares.ts';
 
 /** How long a due retry, or what another process has queued, waits at most. */
 const POLL_MS = 500;
+
+/** An attempt that has ended waits so long for others, to be logged and replaced together with them. */
+const GATHER_MS = 10;
+/** So many do not wait, and neither do as many as are still under way. */
+const BATCH = 64;
 
 /** A lease ends after two time-outs: a process that has not logged its attempt by then is dead. */
 const LEASE_TIMEOUTS = 2;
@@ -26,15 +31,10 @@ export function startDeliveries(
   onError: (error: Error) => void,
 ): Polling {
   const underWay = new Set<Promise<void>>();
-  const counts = new Map<string, number>();
+  const held = countByName();
   // Logged together, before the next look at the queue.
   let ended: Attempt[] = [];
 
-  const count = (id: string, difference: number) => {
-    const next = (counts.get(id) ?? 0) + difference;
-    if (next > 0) counts.set(id, next);
-    else counts.delete(id);
-  };
   const send = async (delivery: ClaimedDelivery) => {
     const attemptedAt = now();
     const { url, secrets, eventId: id } = delivery;
@@ -42,15 +42,20 @@ export function startDeliveries(
     const outcome = await postWebhook(message, settings.timeoutMs, settings.allowPrivate);
     ended.push({ delivery, attemptedAt, outcome });
   };
+  let soon: NodeJS.Timeout | undefined;
+  const wakeSoon = () => {
+    if (ended.length >= Math.min(BATCH, underWay.size)) polling.wake();
+    else soon ??= setTimeout(() => polling.wake(), GATHER_MS).unref();
+  };
   const start = (delivery: ClaimedDelivery) => {
     const holders = [delivery.subscriptionId, delivery.owner];
-    for (const id of holders) count(id, 1);
+    for (const id of holders) held.add(id, 1);
     const sending: Promise<void> = send(delivery)
       .catch(onError)
       .finally(() => {
         underWay.delete(sending);
-        for (const id of holders) count(id, -1);
-        polling.wake();
+        for (const id of holders) held.add(id, -1);
+        wakeSoon();
       });
     underWay.add(sending);
   };
@@ -67,24 +72,37 @@ export function startDeliveries(
     }
   };
   const look = async () => {
+    clearTimeout(soon);
+    soon = undefined;
     await log();
     if (underWay.size >= settings.concurrency) return false;
     const waiting = await findWaiting(db, now());
-    const of = (id: string) => counts.get(id) ?? 0;
-    const slots = shareSlots(waiting, { total: underWay.size, of }, settings.concurrency);
+    const slots = shareSlots(waiting, { total: underWay.size, of: held.of }, settings.concurrency);
     if (slots.size === 0) return false;
     const leaseEnd = new Date(now().getTime() + LEASE_TIMEOUTS * settings.timeoutMs);
     const claimed = await claimDeliveries(db, slots, now(), leaseEnd);
     claimed.forEach(start);
-    return claimed.length > 0;
+    // Every slot that anyone may have is taken, or nothing is due: there is no more until an attempt ends.
+    return false;
   };
   const polling = startPolling(POLL_MS, look, onError);
   return {
     wake: polling.wake,
     async stop() {
       await polling.stop();
-      await Promise.race([Promise.all(underWay), setTimeout(GRACE_MS, undefined, { ref: false })]);
+      await Promise.race([Promise.all(underWay), sleep(GRACE_MS, undefined, { ref: false })]);
       await log();
     },
   };
+}
+
+function countByName() {
+  const counts = new Map<string, number>();
+  const of = (name: string) => counts.get(name) ?? 0;
+  const add = (name: string, difference: number) => {
+    const next = of(name) + difference;
+    if (next > 0) counts.set(name, next);
+    else counts.delete(name);
+  };
+  return { of, add };
 }
