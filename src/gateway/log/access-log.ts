@@ -20,7 +20,7 @@ const NEEDS_NO_ESCAPE = /^[ !#-[\]-~]*$/;
  * when the response has ended; `chargedAtUs` is the Unix time at which the store was asked. `weir replay` reads these
  * lines: docs/access-log.md lists the members that it relies on.
  *
- * The text is what pino would write, without building an object first: that took 40 % of the CPU of a request.
+ * The text is what pino would write, without building an object first, which cost about 31 µs of CPU per request.
  */
 export class AccessLog {
   readonly #log: Logger;
