@@ -43,15 +43,12 @@ export async function runGateway(
   const { directory } = identity;
   const admin = runAdmin(configuration, { store, buckets, directory, metrics, isReady: () => isReady });
   const gateway = await createGateway({
-    baseUrl: settings.baseUrl,
-    listen: settings.listen,
-    upstream: settings.upstream,
+    ...gatewaySettings(settings),
     operations: operationTable,
     identities: identity.source,
     directory,
     buckets,
     store,
-    onStoreFailure: settings.store.onStoreFailure,
     observer: admin.observer,
     log,
     accessLog: settings.log.access ? new AccessLog(log, lines) : undefined,
@@ -90,6 +87,10 @@ export async function runGateway(
     await close();
     throw error;
   }
+}
+
+function gatewaySettings({ baseUrl, listen, cors, upstream, store }: Settings) {
+  return { baseUrl, listen, cors, upstream, onStoreFailure: store.onStoreFailure };
 }
 
 function listeningLine({ listen, admin, upstream, store }: Settings, url: string, adminUrl: string) {

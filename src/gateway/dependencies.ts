@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { DecisionDependencies } from './decide.ts';
+import type { CorsSettings } from './http/cors.ts';
 import type { ListenSettings } from './http/server.ts';
 import type { AccessLog } from './log/access-log.ts';
 import type { PathProfile } from './normalise.ts';
@@ -10,6 +11,7 @@ import type { UpstreamSettings } from './upstream/upstreams.ts';
 export interface GatewayDependencies extends DecisionDependencies {
   readonly baseUrl: string;
   readonly listen: ListenSettings;
+  readonly cors: CorsSettings;
   readonly upstream: UpstreamSettings & { readonly pathProfile: PathProfile };
   readonly observer: GatewayObserver;
   readonly log: Logger;

@@ -11,6 +11,7 @@ import { decide } from './decide.ts';
 import type { Gateway, GatewayDependencies } from './dependencies.ts';
 import { type ForwardContext, forward } from './forward.ts';
 import { brokenBy } from './http/broken.ts';
+import { answerPreflight, isAnsweredPreflight } from './http/cors.ts';
 import { TrustedProxies } from './http/forwarded.ts';
 import { hasBody, inspect } from './http/inspect.ts';
 import { isAbandoned, isClosing } from './http/lingering-close.ts';
@@ -57,7 +58,7 @@ const PIPELINE: readonly Stage<Passage>[] = [
 
 /** Creates the server and runs the stages for each of its requests. */
 export async function createGateway(dependencies: GatewayDependencies): Promise<Gateway> {
-  const { baseUrl, listen, log } = dependencies;
+  const { baseUrl, cors, listen, log } = dependencies;
   const trusted = new TrustedProxies(listen.trustedProxies);
   const upstreams = new Upstreams(dependencies.upstream, trusted);
   const app = createServer(listen, METHODS, baseUrl);
@@ -77,8 +78,11 @@ export async function createGateway(dependencies: GatewayDependencies): Promise<
     const context = beginRequest(raw, reply.raw, dependencies);
     request.context = context;
     const refusal = surplus(raw.socket) ?? brokenBy(raw) ?? inspect(raw, listen);
-    if (refusal === undefined) done();
-    else refuse(reply, context, refusal, baseUrl);
+    if (refusal !== undefined) refuse(reply, context, refusal, baseUrl);
+    else if (isAnsweredPreflight(cors, raw)) {
+      reply.hijack();
+      answerPreflight(raw, reply.raw, context, METHODS, cors);
+    } else done();
   });
   await shedLoad(app, listen.maxEventLoopDelayMs, ({ context }, reply, refusal) => {
     if (context !== undefined) refuse(reply, context, refusal, baseUrl);

@@ -131,7 +131,7 @@ function routesOf(
   const byCost = operations.toSorted((one, other) => other.cost - one.cost);
   const declared = byCost.flatMap((operation) => {
     const pattern = routePattern(inCase(operation.path, letterCase));
-    return pattern === undefined ? [] : [{ method: operation.method as string, pattern, operation }];
+    return pattern === undefined ? [] : [{ method: operation.method, pattern, operation }];
   });
   // HEAD asks for a GET without its body (RFC 9110 section 9.3.2), so it has the GET's price.
   const heads = declared

@@ -67,6 +67,8 @@ export interface RequestContext extends Findings {
   readonly requestId: string;
   readonly method: string;
   readonly startedMs: number;
+  /** The value of Access-Control-Allow-Origin; undefined if the response is not for a page of another origin. */
+  readonly corsOrigin?: string | undefined;
   target?: Target;
   /** The whole body, if it was read for validation; otherwise it is streamed. */
   body?: Buffer;

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { pushCors } from './http/cors.ts';
 import { closeAfterResponse, isAbandoned, isUploadUnfinished } from './http/lingering-close.ts';
 import { problemBody, type Refusal, UNCOUNTED } from './problems.ts';
 import type { RequestContext } from './request-context.ts';
@@ -43,6 +44,7 @@ export function respond(
   const { text, bytes } = problemBody(refusal, context.requestId, baseUrl);
   const fields = gatewayFields(context);
   for (const name in refusal.headers) fields.push(name, refusal.headers[name] ?? '');
+  pushCors(fields, context.corsOrigin);
   fields.push('Content-Type', 'application/problem+json', 'Content-Length', `${bytes}`);
   // Without it, a shared cache may store a 404 or a 405 (RFC 9110 section 15.1).
   fields.push('Cache-Control', 'no-store');

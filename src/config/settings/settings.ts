@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { adminSchema } from './admin.ts';
+import { corsSchema } from './cors.ts';
 import { identitySchema } from './identity/identity.ts';
 import { kubernetesSchema } from './kubernetes.ts';
 import { listenSchema } from './listen.ts';
@@ -15,6 +16,7 @@ export const settingsSchema = Type.Object(
     baseUrl: httpUrl('Prefix of the `type` URI in problem bodies.', 'http://localhost:8080'),
     listen: listenSchema,
     admin: adminSchema,
+    cors: corsSchema,
     upstream: upstreamSchema,
     shutdown: shutdownSchema,
     store: storeSchema,

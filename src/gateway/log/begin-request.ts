@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { requestIdFrom } from '../../domain/request-id.ts';
 import type { GatewayDependencies } from '../dependencies.ts';
+import { allowedOrigin } from '../http/cors.ts';
 import type { RequestContext } from '../request-context.ts';
 
 /** Creates a request's context, and counts and logs the request when it ends, for whatever reason. */
@@ -10,7 +11,12 @@ export function beginRequest(
   parts: GatewayDependencies,
 ): RequestContext {
   const requestId = requestIdFrom(request.headers['x-request-id']);
-  const context: RequestContext = { requestId, method: request.method ?? '', startedMs: performance.now() };
+  const context: RequestContext = {
+    requestId,
+    method: request.method ?? '',
+    startedMs: performance.now(),
+    corsOrigin: allowedOrigin(parts.cors, request),
+  };
   if (parts.isDraining()) response.shouldKeepAlive = false;
   response.on('close', () => {
     const totalMs = performance.now() - context.startedMs;

@@ -1,4 +1,5 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
+import { pushCors } from '../http/cors.ts';
 import { responseFields } from '../http/headers.ts';
 import { closeAfterResponse, isUploadUnfinished } from '../http/lingering-close.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -75,6 +76,7 @@ export class Relay implements ResponseHandler {
     context.upstreamStatus = head.status;
     const fields = responseFields(head.fields, head.connection, head.status);
     this.#upstream.references.rewrite(fields, response.req);
+    pushCors(fields, context.corsOrigin);
     fields.push(...gatewayFields(context));
     if (isUploadUnfinished(response.req)) {
       fields.push('Connection', 'close');

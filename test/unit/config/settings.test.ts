@@ -56,6 +56,7 @@ describe('the settings of weir.yaml', () => {
         maxEventLoopDelayMs: 1_000,
       },
       admin: { host: '127.0.0.1', port: 9090 },
+      cors: { origins: [], preflight: 'answer', maxAgeSeconds: 600 },
       upstream: {
         url: 'http://127.0.0.1:3000',
         host: 'upstream',
