@@ -60,5 +60,5 @@ function hear(
     restored: (count) => log.info({ count }, 'revocations that Redis did not hold are recorded again'),
   });
   const late = setTimeout(LONGEST_WAIT_MS, undefined, { ref: false });
-  return { ready: Promise.race([channel.heard, late]), close: () => channel.close() };
+  return { ready: Promise.race([channel.subscribed, late]), close: () => channel.close() };
 }

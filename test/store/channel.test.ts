@@ -64,27 +64,27 @@ describe.each(TOPOLOGIES)('the channel of $kind', ({ start }) => {
     await (await started).stop();
   });
 
-  async function ear(name: string): Promise<{ heard: Set<string>; channel: Channel }> {
-    const heard = new Set<string>();
+  async function subscriber(name: string): Promise<{ received: Set<string>; channel: Channel }> {
+    const received = new Set<string>();
     const { settings } = await started;
-    const channel = listen(settings, name, { message: (text) => heard.add(text), connected() {} });
+    const channel = listen(settings, name, { message: (text) => received.add(text), connected() {} });
     open.push(channel);
-    return { heard, channel };
+    return { received, channel };
   }
 
   it('delivers a message to every subscriber, and to later ones until it expires', async () => {
     const { settings } = await started;
     const name = `${uniquePrefix()}:1:revocations`;
-    const ears = await Promise.all([ear(name), ear(name)]);
-    await Promise.all(ears.map(({ channel }) => channel.heard));
+    const subscribers = await Promise.all([subscriber(name), subscriber(name)]);
+    await Promise.all(subscribers.map(({ channel }) => channel.subscribed));
     await publish(settings, name, 'lasting', Date.now() + 60_000);
     await publish(settings, name, 'over at once', Date.now() - 1);
-    for (const { heard } of ears) {
-      await vi.waitFor(() => expect([...heard].sort()).toEqual(['lasting', 'over at once']), SOON);
+    for (const { received } of subscribers) {
+      await vi.waitFor(() => expect([...received].sort()).toEqual(['lasting', 'over at once']), SOON);
     }
-    const late = await ear(name);
-    await late.channel.heard;
-    expect([...late.heard]).toEqual(['lasting']);
+    const late = await subscriber(name);
+    await late.channel.subscribed;
+    expect([...late.received]).toEqual(['lasting']);
   });
 
   it('writes again what the record has lost', async () => {
@@ -105,11 +105,11 @@ describe.each(TOPOLOGIES)('the channel of $kind', ({ start }) => {
   it('does not deliver messages of another channel', async () => {
     const { settings } = await started;
     const name = `${uniquePrefix()}:1:revocations`;
-    const { heard, channel } = await ear(name);
-    await channel.heard;
+    const { received, channel } = await subscriber(name);
+    await channel.subscribed;
     await publish(settings, `${uniquePrefix()}:1:revocations`, 'not for us', Date.now() + 60_000);
     await publish(settings, name, 'for us', Date.now() + 60_000);
-    await vi.waitFor(() => expect([...heard]).toEqual(['for us']), SOON);
+    await vi.waitFor(() => expect([...received]).toEqual(['for us']), SOON);
   });
 });
 

@@ -83,16 +83,16 @@ async function withRecord<T>(
 
 async function revokeNow(settings: RemoteSettings, revoked: Revoked, hours: number): Promise<void> {
   warnOfUnknown(revoked, settings);
-  const { heard, isLasting } = await withRecord(settings, 'Nothing was revoked', async (record) => {
+  const { received, isLasting } = await withRecord(settings, 'Nothing was revoked', async (record) => {
     const atMs = await record.nowMs();
     const untilMs = Math.ceil(atMs + hours * MS_PER_HOUR);
     const text = writeRevocation({ revoked, atMs, untilMs });
-    return { heard: await record.publish({ text, untilMs }), isLasting: await record.isLasting() };
+    return { received: await record.publish({ text, untilMs }), isLasting: await record.isLasting() };
   });
   const what = revoked.kind === 'token' ? 'The token' : `What ${revoked.id} was given until now`;
   print(
     `${what} is revoked for ${hours} hours${revoked.kind === 'token' ? ` (${formatTarget(revoked)})` : ''}. ` +
-      `${heardBy(heard, settings.store.kind)} One that starts later receives it then.`,
+      `${receivedBy(received, settings.store.kind)} One that starts later receives it then.`,
   );
   if (isLasting === false) {
     print(
@@ -123,7 +123,7 @@ function warnOfUnknown(revoked: Revoked, settings: Settings): void {
   );
 }
 
-function heardBy(count: number, kind: string): string {
+function receivedBy(count: number, kind: string): string {
   if (kind === 'cluster') return 'Every gateway that is connected has received it.';
   return `${count} ${count === 1 ? 'gateway has' : 'gateways have'} received it.`;
 }

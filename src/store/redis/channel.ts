@@ -18,7 +18,7 @@ export interface ChannelListener {
 
 export interface Channel {
   /** Resolves once everything that was published before has arrived; never rejects. */
-  readonly heard: Promise<void>;
+  readonly subscribed: Promise<void>;
   close(): void;
 }
 
@@ -41,7 +41,7 @@ export function listen(settings: RemoteStoreSettings, name: string, listener: Ch
 }
 
 class Listening implements Channel {
-  readonly heard: Promise<void>;
+  readonly subscribed: Promise<void>;
   readonly #name: string;
   readonly #listener: ChannelListener;
   readonly #subscriber: RedisConnection;
@@ -58,7 +58,7 @@ class Listening implements Channel {
   constructor(settings: RemoteStoreSettings, name: string, listener: ChannelListener) {
     this.#name = name;
     this.#listener = listener;
-    this.heard = new Promise((resolve) => {
+    this.subscribed = new Promise((resolve) => {
       this.#heardAll = resolve;
     });
     const events = {

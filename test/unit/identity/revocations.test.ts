@@ -32,12 +32,12 @@ it("a principal's revocation covers tokens confirmed before it, or at an unknown
 
 it('listeners are called once for each revocation', () => {
   const revocations = new Revocations();
-  const heard: unknown[] = [];
-  revocations.onRevoked((revoked) => heard.push(revoked));
+  const reported: unknown[] = [];
+  revocations.onRevoked((revoked) => reported.push(revoked));
   expect(revocations.add({ revoked: token, atMs: 1, untilMs: 9 }, 1)).toBe(true);
   expect(revocations.add({ revoked: token, atMs: 1, untilMs: 9 }, 1)).toBe(false);
   expect(revocations.add({ revoked: principal, atMs: 1, untilMs: 1 }, 1)).toBe(false);
-  expect(heard).toEqual([token]);
+  expect(reported).toEqual([token]);
 });
 
 it('the later of a revocation and its undoing wins, in any order of arrival', () => {
