@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { spellBearer } from './http/bearer.ts';
 import { pushForwarded, type TrustedProxies } from './http/forwarded.ts';
 import { requestFields } from './http/headers.ts';
 import { hasBody } from './http/inspect.ts';
@@ -81,6 +82,7 @@ export function upstreamFields(
   if (headers.te !== undefined && TRAILERS.test(`${headers.te}`)) fields.push('TE', 'trailers');
   pushForwarded(fields, request, isTrusted);
   if (caller === undefined) return fields;
+  if (headers.authorization?.startsWith('Bearer ') === false) spellBearer(fields);
   const { id, type } = caller.principal;
   fields.push('X-Account-Id', caller.account, 'X-Principal-Id', id, 'X-Principal-Type', type);
   if (caller.organization !== undefined) fields.push('X-Organization-Id', caller.organization);

@@ -1,10 +1,8 @@
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import type { Principal } from '../domain/caller.ts';
 import type { Answer, Client, IdentitySource } from '../identity/identity.ts';
+import { bearerToken } from './http/bearer.ts';
 import { Refusal } from './problems.ts';
-
-/** Contract section 5, case-sensitive: docs/decisions/0008-the-scheme-is-spelt-bearer.md. */
-const SCHEME = 'Bearer ';
 
 /** RFC 6750 section 3: a request without credentials gets the bare challenge, a bad token gets its error. */
 const CHALLENGE = { 'WWW-Authenticate': 'Bearer realm="weir"' };
@@ -33,8 +31,9 @@ export function identify(
   client?: Client,
 ): Awaitable<Principal | Refusal> {
   if (authorization === undefined) return NO_CREDENTIALS;
-  if (!authorization.startsWith(SCHEME)) return NOT_BEARER;
-  return andThen(source.principalOf(authorization.slice(SCHEME.length), client), principalOrRefusal);
+  const token = bearerToken(authorization);
+  if (token === undefined) return NOT_BEARER;
+  return andThen(source.principalOf(token, client), principalOrRefusal);
 }
 
 function principalOrRefusal(answer: Answer<Principal>): Principal | Refusal {
