@@ -1,10 +1,10 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way';
 import type { OperationKind } from '../domain/operation.ts';
 import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from '../openapi/listed-operation.ts';
-import { foldCase } from './ascii-forms.ts';
+import { foldCase } from './path/ascii-forms.ts';
+import { routePattern, servedPath } from './path/route-pattern.ts';
 import { Refusal } from './problems.ts';
 import type { Operation } from './request-context.ts';
-import { routePattern, servedPath } from './route-pattern.ts';
 
 /** The methods that the gateway serves, and the buckets that they spend from (contract 8.1). */
 const KINDS: Readonly<Record<string, OperationKind | 'free'>> = { ...KINDS_BY_METHOD, OPTIONS: 'free' };

@@ -1,4 +1,4 @@
-import { hasAsciiForm } from './ascii-forms.ts';
+import { hasAsciiForm } from './path/ascii-forms.ts';
 import { Refusal } from './problems.ts';
 import type { Target } from './request-context.ts';
 

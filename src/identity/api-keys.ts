@@ -1,7 +1,7 @@
 import type { Identities } from '../config/files/identities.ts';
 import type { Principal } from '../domain/caller.ts';
 import type { Answer, Client, IdentitySource, Lookup } from './identity.ts';
-import { Provider, type Reporting } from './provider.ts';
+import { Provider, type Reporting } from './provider/provider.ts';
 import type { Revocations } from './revocations.ts';
 import type { StaticIdentities } from './static.ts';
 import { digestOf } from './token-digest.ts';

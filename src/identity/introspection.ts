@@ -1,6 +1,6 @@
 import type { Verified, Verifier } from './cached-tokens.ts';
 import { type ClaimNames, readPrincipal } from './claims.ts';
-import { Provider, type Reporting } from './provider.ts';
+import { Provider, type Reporting } from './provider/provider.ts';
 
 export interface IntrospectionOptions extends Reporting {
   readonly url: string;

@@ -9,7 +9,7 @@ import type { Directory, IdentitySource } from './identity.ts';
 import { IntrospectionVerifier } from './introspection.ts';
 import { RemoteKeys } from './jwt/remote-keys.ts';
 import { findKeyIn, JwtVerifier } from './jwt/verifier.ts';
-import type { Reporting } from './provider.ts';
+import type { Reporting } from './provider/provider.ts';
 import { Revocations } from './revocations.ts';
 import { StaticIdentities } from './static.ts';
 

@@ -1,7 +1,7 @@
 import type { Account, Principal } from '../../domain/caller.ts';
 import type { Directory, Lookup } from '../identity.ts';
 import { type Loaded, LookupCache } from '../lookup-cache.ts';
-import { Provider, type Reporting } from '../provider.ts';
+import { Provider, type Reporting } from '../provider/provider.ts';
 
 export interface HttpDirectoryOptions extends Reporting {
   /** `{account}` is replaced by the id of the Account. */

@@ -7,7 +7,7 @@ import {
   type JWSHeaderParameters,
   type LocalJWKSet,
 } from 'jose';
-import { Provider, type Reporting } from '../provider.ts';
+import { Provider, type Reporting } from '../provider/provider.ts';
 
 export interface RemoteKeysOptions extends Reporting {
   readonly url: string;

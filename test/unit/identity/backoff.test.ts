@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Backoff } from '../../../src/identity/backoff.ts';
+import { Backoff } from '../../../src/identity/provider/backoff.ts';
 
 const OPTIONS = { tolerated: 2, firstMs: 100, longestMs: 1000 };
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { FairSlots } from '../../../src/identity/fair-slots.ts';
+import { FairSlots } from '../../../src/identity/provider/fair-slots.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

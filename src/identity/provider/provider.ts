@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
+import type { IdentityObserver, ProviderName } from '../observer.ts';
 import { Backoff, type BackoffOptions } from './backoff.ts';
 import { FairSlots, type FairSlotsOptions } from './fair-slots.ts';
-import type { IdentityObserver, ProviderName } from './observer.ts';
 
 /** Metrics and log of an identity source or directory. */
 export interface Reporting {
