@@ -126,6 +126,8 @@ export class ResponseReader {
     }
     if (head.status < 200) {
       if (++this.#interimCount > MAX_INTERIM) throw new GrammarError('too many interim responses');
+      // Readers disagree on whether a final response may follow.
+      if (!head.isPersistent) throw new GrammarError('an interim response that closes the connection');
       this.#receiver.onInterim(head);
       return;
     }
