@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { host, port, section } from './section.ts';
+import { filePath, host, port, section } from './section.ts';
 
 /** The port for operators, and the token that protects it. */
 export const adminSchema = section('The port that serves metrics, health and usage.', {
@@ -15,11 +15,6 @@ export const adminSchema = section('The port that serves metrics, health and usa
     }),
   ),
   tokenFile: Type.Optional(
-    Type.String({
-      description: 'File with that token. Read for each request, so that it can be replaced.',
-      minLength: 1,
-      file: true,
-      expects: 'the path of a file',
-    }),
+    filePath('File with that token. Read for each request, so that it can be replaced.'),
   ),
 });

@@ -32,3 +32,23 @@ export const milliseconds = (description: string, fallback: number, minimum = 1)
 
 export const count = (description: string, fallback: number) =>
   Type.Integer({ description, default: fallback, minimum: 1 });
+
+/** A file; a relative path is resolved from the folder of the settings file. */
+export const filePath = (description: string, fallback?: string) =>
+  Type.String({
+    description,
+    ...(fallback === undefined ? {} : { default: fallback }),
+    minLength: 1,
+    file: true,
+    expects: 'the path of a file',
+  });
+
+/** The settings that `tlsOptions` (src/domain/tls-files.ts) reads. */
+export const tlsFiles = {
+  caFile: Type.Optional(filePath('Certificate authority to trust instead of those of the system.')),
+  certFile: Type.Optional(filePath('Client certificate.')),
+  keyFile: Type.Optional(filePath('Private key of the client certificate.')),
+  serverName: Type.Optional(
+    Type.String({ description: 'Expected name in the server certificate.', minLength: 1 }),
+  ),
+};

@@ -5,7 +5,7 @@ import { identitySchema } from './identity/identity.ts';
 import { kubernetesSchema } from './kubernetes.ts';
 import { listenSchema } from './listen.ts';
 import { operationsSchema } from './operations.ts';
-import { httpUrl, section } from './section.ts';
+import { filePath, httpUrl, section } from './section.ts';
 import { shutdownSchema } from './shutdown.ts';
 import { storeSchema } from './store.ts';
 import { upstreamSchema } from './upstream.ts';
@@ -23,13 +23,7 @@ export const settingsSchema = Type.Object(
     identity: identitySchema,
     operations: operationsSchema,
     limits: section('The points per window of each bucket.', {
-      file: Type.String({
-        description: 'Limits file. Reloaded when it changes.',
-        default: 'limits.yaml',
-        minLength: 1,
-        file: true,
-        expects: 'the path of a file',
-      }),
+      file: filePath('Limits file. Reloaded when it changes.', 'limits.yaml'),
       overrides: Type.Array(Type.String({ minLength: 1, file: true, expects: 'a path' }), {
         description:
           'Additional files with `accounts` and `organizations`, or folders with such files. Reloaded when they change.',

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { tlsFiles } from './section.ts';
 
 const shared = {
   keyPrefix: Type.String({
@@ -20,9 +21,6 @@ const shared = {
   }),
 };
 
-const file = (description: string) =>
-  Type.Optional(Type.String({ description, minLength: 1, file: true, expects: 'the path of a file' }));
-
 const remote = {
   ...shared,
   username: Type.Optional(
@@ -32,21 +30,11 @@ const remote = {
     Type.String({ description: 'Password. Prefer setting it by its variable.', minLength: 1, secret: true }),
   ),
   tls: Type.Optional(
-    Type.Object(
-      {
-        caFile: file('Certificate authority to trust instead of those of the system.'),
-        certFile: file('Client certificate.'),
-        keyFile: file('Private key of the client certificate.'),
-        serverName: Type.Optional(
-          Type.String({ description: 'Expected name in the server certificate.', minLength: 1 }),
-        ),
-      },
-      {
-        description:
-          'Use TLS. `{}` trusts the certificate authorities of the system, as does a `rediss://` URL.',
-        additionalProperties: false,
-      },
-    ),
+    Type.Object(tlsFiles, {
+      description:
+        'Use TLS. `{}` trusts the certificate authorities of the system, as does a `rediss://` URL.',
+      additionalProperties: false,
+    }),
   ),
 };
 

@@ -1,18 +1,10 @@
 import { Type } from 'typebox';
-import { count, httpUrl, milliseconds, section } from './section.ts';
-
-const file = (description: string) =>
-  Type.Optional(Type.String({ description, minLength: 1, file: true, expects: 'the path of a file' }));
+import { count, httpUrl, milliseconds, section, tlsFiles } from './section.ts';
 
 const tls = Type.Optional(
   Type.Object(
     {
-      caFile: file('Certificate authority to trust instead of those of the system.'),
-      certFile: file('Client certificate.'),
-      keyFile: file('Private key of the client certificate.'),
-      serverName: Type.Optional(
-        Type.String({ description: 'Expected name in the server certificate.', minLength: 1 }),
-      ),
+      ...tlsFiles,
       verify: Type.Boolean({
         description: 'Reject a server certificate that cannot be verified.',
         default: true,

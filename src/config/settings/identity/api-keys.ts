@@ -1,17 +1,15 @@
 import { Type } from 'typebox';
+import { filePath } from '../section.ts';
 
 export const apiKeySchema = Type.Object(
   {
     kind: Type.Literal('api-keys', {
       description: 'API keys, looked up at an endpoint, in addition to the tokens of a file.',
     }),
-    file: Type.String({
-      description: 'Identities file with the principals and Accounts. Reloaded when it changes.',
-      default: 'identities.yaml',
-      minLength: 1,
-      file: true,
-      expects: 'the path of a file',
-    }),
+    file: filePath(
+      'Identities file with the principals and Accounts. Reloaded when it changes.',
+      'identities.yaml',
+    ),
     url: Type.String({
       description:
         'URL that answers `{"principal": "…"}` or 404 for a key. `{digest}` is replaced by the hex SHA-256 of the key. A path is relative to `upstream.url`.',

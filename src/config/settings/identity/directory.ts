@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { filePath } from '../section.ts';
 import { providerSettings, providerUrl, seconds } from './provider.ts';
 
 const fromClaims = Type.Object(
@@ -9,13 +10,7 @@ const fromClaims = Type.Object(
 const fromFile = Type.Object(
   {
     kind: Type.Literal('file', { description: 'The `accounts` of an identities file.' }),
-    file: Type.String({
-      description: 'Identities file. Reloaded when it changes.',
-      default: 'identities.yaml',
-      minLength: 1,
-      file: true,
-      expects: 'the path of a file',
-    }),
+    file: filePath('Identities file. Reloaded when it changes.', 'identities.yaml'),
   },
   { additionalProperties: false },
 );

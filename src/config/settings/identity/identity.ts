@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { filePath } from '../section.ts';
 import { apiKeySchema } from './api-keys.ts';
 import { introspectionSchema, jwtSchema } from './tokens.ts';
 
@@ -8,13 +9,7 @@ export const identitySchema = Type.Union(
     Type.Object(
       {
         kind: Type.Literal('static', { description: 'Tokens and principals from a file.' }),
-        file: Type.String({
-          description: 'Identities file. Reloaded when it changes.',
-          default: 'identities.yaml',
-          minLength: 1,
-          file: true,
-          expects: 'the path of a file',
-        }),
+        file: filePath('Identities file. Reloaded when it changes.', 'identities.yaml'),
       },
       { additionalProperties: false },
     ),

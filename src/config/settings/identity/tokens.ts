@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { filePath } from '../section.ts';
 import { directorySchema } from './directory.ts';
 import { providerSettings, providerUrl, seconds } from './provider.ts';
 
@@ -71,13 +72,9 @@ export const jwtSchema = Type.Object(
     audience,
     jwksUrl: Type.Optional(providerUrl("URL of the issuer's keys (JWKS). Set either this or `keyFile`.")),
     keyFile: Type.Optional(
-      Type.String({
-        description:
-          'File with public keys in PEM, JWK or JWKS format. With HS256, HS384 or HS512, the secret as a JWK.',
-        minLength: 1,
-        file: true,
-        expects: 'the path of a file',
-      }),
+      filePath(
+        'File with public keys in PEM, JWK or JWKS format. With HS256, HS384 or HS512, the secret as a JWK.',
+      ),
     ),
     algorithms: Type.Array(algorithm, {
       description: 'Accepted signature algorithms.',
