@@ -86,6 +86,13 @@ const limits = closed({
   overrideConfigMaps: Type.Array(Type.String({ minLength: 1 })),
 });
 
+const { token } = settingsSchema.properties.admin.properties;
+
+const admin = closed({
+  token: orEmpty(token),
+  existingSecret: closed({ name: Type.String(), key: Type.String({ minLength: 1 }) }),
+});
+
 /** The schema of the chart's values. Settings of the gateway use the gateway's own schemas. */
 export const chartValuesSchema = closed({
   ...deployment,
@@ -94,6 +101,7 @@ export const chartValuesSchema = closed({
   trustedProxies: settingsSchema.properties.listen.properties.trustedProxies,
   server: passedOn(asNode(settingsSchema.properties.listen), ['host', 'port', 'trustedProxies']),
   log: settingsSchema.properties.log,
+  admin,
   redis,
   identity: identity(),
   operations,

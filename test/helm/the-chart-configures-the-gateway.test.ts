@@ -109,6 +109,37 @@ describeChart('secrets', () => {
   });
 });
 
+describeChart('the admin token', () => {
+  const TOKEN = 'correct-horse-battery';
+  const given = `admin.token=${TOKEN}`;
+  const reference = (...set: string[]) =>
+    envOf(render({ set })).find(({ name }) => name === 'WEIR_ADMIN_TOKEN')?.valueFrom;
+
+  it('is stored only in a Secret', () => {
+    const text = renderText({ set: [given] });
+    expect(text).not.toContain(TOKEN);
+    expect(text).toContain(btoa(TOKEN));
+    expect(reference(given)).toEqual({ secretKeyRef: { name: 'weir-admin', key: 'token' } });
+  });
+
+  it('may come from an existing Secret, which leaves none in the release', () => {
+    const set = [given, 'admin.existingSecret.name=mine', 'admin.existingSecret.key=admin'];
+    expect(reference(...set)).toEqual({ secretKeyRef: { name: 'mine', key: 'admin' } });
+    expect(renderText({ set })).not.toContain(btoa(TOKEN));
+  });
+
+  it('is absent by default', () => expect(reference()).toBeUndefined());
+
+  it('reaches the gateway', async () => {
+    const { settings } = await configurationOf(render({ set: [given] }));
+    expect(settings.admin).toMatchObject({ token: 'token-from-a-secret' });
+  });
+
+  it('restarts the pods when it changes', () => {
+    expect(deploymentOf(render({ set: [given] }))).not.toBe(deploymentOf(render({ set: [`${given}-2`] })));
+  });
+});
+
 describeChart('a change of values', () => {
   const deploymentWith = (...set: string[]) =>
     deploymentOf(render({ values: 'standalone-values.yaml', set }));
@@ -149,6 +180,7 @@ describeChart('values that are wrong', () => {
     ['settings.listen.prot=1', "at '/settings/listen'", 'prot'],
     ['identity.introspection.clientSecret=x', "at '/identity/introspection'", 'clientSecret'],
     ['server.maxConnection=1', "at '/server'", 'maxConnection'],
+    ['admin.token=short', "at '/admin/token'", 'minLength'],
     ['replicaCounts=3', "at ''", 'replicaCounts'],
     ['metrics.serviceMonitor.interval=often', "at '/metrics/serviceMonitor/interval'", 'pattern'],
   ])('%s is refused, with the key named', (set, where, what) => {

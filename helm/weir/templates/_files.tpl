@@ -23,5 +23,8 @@
 {{- if eq (include "weir.hasSecretUrl" .) "yes" -}}
 {{- $secrets = append $secrets (dict "name" (printf "%s-redis" (include "weir.fullname" .)) "data" (dict "url" (b64enc .Values.redis.url))) -}}
 {{- end -}}
+{{- if eq (include "weir.makesAdminSecret" .) "yes" -}}
+{{- $secrets = append $secrets (dict "name" (include "weir.adminSecret" .) "data" (dict (include "weir.adminSecretKey" .) (b64enc .Values.admin.token))) -}}
+{{- end -}}
 {{- toYaml $secrets -}}
 {{- end -}}

@@ -65,6 +65,20 @@ app.kubernetes.io/component: gateway
 {{- if and (eq .Values.redis.mode "standalone") (contains "@" .Values.redis.url) -}}yes{{- end -}}
 {{- end -}}
 
+{{- /* The Secret with the admin token; empty where there is no token. Values of earlier charts have no `admin`. */ -}}
+{{- define "weir.adminSecret" -}}
+{{- $admin := default dict .Values.admin -}}
+{{- default (ternary (printf "%s-admin" (include "weir.fullname" .)) "" (not (empty $admin.token))) (dig "existingSecret" "name" "" $admin) -}}
+{{- end -}}
+{{- define "weir.adminSecretKey" -}}
+{{- $admin := default dict .Values.admin -}}
+{{- ternary (dig "existingSecret" "key" "token" $admin) "token" (not (empty (dig "existingSecret" "name" "" $admin))) -}}
+{{- end -}}
+{{- define "weir.makesAdminSecret" -}}
+{{- $admin := default dict .Values.admin -}}
+{{- if and $admin.token (not (dig "existingSecret" "name" "" $admin)) -}}yes{{- end -}}
+{{- end -}}
+
 {{- define "weir.replicas" -}}
 {{- if kindIs "invalid" .Values.replicaCount -}}
 {{- ternary 2 1 (eq (include "weir.hasRedis" .) "yes") -}}
@@ -239,7 +253,8 @@ The Deployment's replicas; empty to omit the field. An upgrade keeps the number 
 
 {{/* The data whose change requires a restart: the process settings, and the Redis URL if the chart stores it. */}}
 {{- define "weir.settingsChecksum" -}}
-{{- printf "%s %s" (include "weir.settings" .) (ternary .Values.redis.url "" (eq (include "weir.hasSecretUrl" .) "yes")) | sha256sum -}}
+{{- $token := ternary (dig "token" "" (default dict .Values.admin)) "" (eq (include "weir.makesAdminSecret" .) "yes") -}}
+{{- printf "%s %s %s" (include "weir.settings" .) (ternary .Values.redis.url "" (eq (include "weir.hasSecretUrl" .) "yes")) $token | sha256sum -}}
 {{- end -}}
 
 {{- define "weir.limitsConfigMap" -}}

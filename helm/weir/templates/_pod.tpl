@@ -23,6 +23,9 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- with include "weir.adminSecret" . -}}
+{{- $env = append $env (dict "name" "WEIR_ADMIN_TOKEN" "valueFrom" (dict "secretKeyRef" (dict "name" . "key" (include "weir.adminSecretKey" $)))) -}}
+{{- end -}}
 {{- $env = append $env (dict "name" "NODE_ENV" "value" "production") -}}
 {{- toYaml (concat $env .Values.extraEnv) -}}
 {{- end -}}
