@@ -82,6 +82,19 @@ program
   .option('--account <id>', 'Account of the Person, likewise')
   .option('--json', 'print JSON')
   .action(async (id, flags) => (await import('./commands/usage/usage.ts')).usage(id, flags));
+program
+  .command('top')
+  .description('show the Accounts and Organizations with the most points or refusals, at all replicas')
+  .option('-c, --config <file>', 'process settings of a gateway on this machine: its admin port answers')
+  .option(
+    '--url <url>',
+    'admin port of any replica, such as http://127.0.0.1:9090; WEIR_ADMIN_TOKEN has its token',
+  )
+  .option('--window <window>', '10s, 1m or 10m', '10s')
+  .option('--sort <order>', 'points or refused', 'points')
+  .option('--once', 'print one table and end')
+  .option('--json', 'print JSON and end')
+  .action(async (flags) => (await import('./commands/top/top.ts')).top(flags));
 program.addCommand(replayCommand());
 for (const command of program.commands) command.version(version);
 

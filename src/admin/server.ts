@@ -2,6 +2,8 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import type { Settings } from '../config/settings/settings.ts';
 import { adminGuard } from './access.ts';
 import type { Metrics } from './metrics/metrics.ts';
+import type { Fleet } from './top/fleet.ts';
+import { addTopRoute } from './top/route.ts';
 import { addUsageRoutes } from './usage/routes.ts';
 import type { UsageSources } from './usage/usage.ts';
 
@@ -17,6 +19,7 @@ export interface AdminSources {
   readonly metrics: Metrics;
   readonly health: Health;
   readonly usage: UsageSources;
+  readonly fleet: Fleet;
 }
 
 /** The longest id in a path. */
@@ -26,7 +29,13 @@ const MAX_ID_CHARACTERS = 1_000;
  * The admin server. It listens on a separate port that clients cannot reach. `/metrics`, `/livez` and `/readyz` are open;
  * `adminGuard` protects everything else.
  */
-export function createAdminServer({ settings, metrics, health, usage }: AdminSources): FastifyInstance {
+export function createAdminServer({
+  settings,
+  metrics,
+  health,
+  usage,
+  fleet,
+}: AdminSources): FastifyInstance {
   const app = Fastify({ logger: false, routerOptions: { maxParamLength: MAX_ID_CHARACTERS } });
   app.get('/metrics', async (_request, reply) => {
     reply.type(metrics.contentType);
@@ -40,6 +49,7 @@ export function createAdminServer({ settings, metrics, health, usage }: AdminSou
   });
   app.register(async (guarded) => {
     guarded.addHook('onRequest', adminGuard(settings));
+    addTopRoute(guarded, fleet);
     addUsageRoutes(guarded, usage);
   });
   return app;

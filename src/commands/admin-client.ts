@@ -1,6 +1,6 @@
-import { loadSettings } from '../../config/load.ts';
-import { readText } from '../../config/reader/read-text.ts';
-import { CommandError } from '../failure.ts';
+import { loadSettings } from '../config/load.ts';
+import { readText } from '../config/reader/read-text.ts';
+import { CommandError } from './failure.ts';
 
 /** Where a gateway's admin port is, from the command line. */
 export interface AdminOptions {

@@ -1,10 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { Metrics } from '../admin/metrics/metrics.ts';
 import { createAdminServer, type Health } from '../admin/server.ts';
+import { Fleet } from '../admin/top/fleet.ts';
+import { Talkers } from '../admin/top/talkers.ts';
 import { Activity } from '../admin/usage/activity.ts';
 import type { UsageSources } from '../admin/usage/usage.ts';
 import type { Identities } from '../config/files/identities.ts';
 import type { GatewayObserver } from '../gateway/dependencies.ts';
+import { openBoard } from '../store/redis/board.ts';
 import type { Configuration } from './configuration.ts';
 
 /** What the admin port reports on. */
@@ -18,6 +22,7 @@ interface RunningAdmin {
   /** Receives what the gateway does, for metrics and usage. */
   readonly observer: GatewayObserver;
   replaceIdentities(identities: Identities): void;
+  close(): Promise<void>;
 }
 
 /** The admin port of a configured gateway, ready to listen. */
@@ -26,11 +31,17 @@ export function runAdmin(
   { metrics, isReady, ...reported }: Reported,
 ): RunningAdmin {
   const activity = new Activity();
+  const talkers = new Talkers();
+  const replica = randomUUID();
+  const { store } = settings;
+  const board = store.kind === 'memory' ? undefined : openBoard(store, 'top', replica);
+  const fleet = new Fleet(replica, talkers, board);
   let { identities } = configuration;
   const server = createAdminServer({
     settings: settings.admin,
     metrics,
     health: { isReady },
+    fleet,
     usage: {
       ...reported,
       activity,
@@ -44,11 +55,17 @@ export function runAdmin(
       unlistedOperation: (method) => metrics.unlistedOperation(method),
       requestFinished(context, status, totalMs) {
         metrics.requestFinished(context, status, totalMs);
-        activity.requestFinished(context, context.startedMs + totalMs);
+        const nowMs = context.startedMs + totalMs;
+        activity.requestFinished(context, nowMs);
+        talkers.requestFinished(context, nowMs);
       },
     },
     replaceIdentities(changed) {
       identities = changed;
+    },
+    async close() {
+      await server.close();
+      await fleet.close();
     },
   };
 }

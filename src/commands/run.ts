@@ -66,7 +66,7 @@ export async function runGateway(
     isReady = false;
     following.close();
     await gateway.close(settings.shutdown.graceSeconds * 1000);
-    await admin.server.close();
+    await admin.close();
     identity.close();
     await store.close();
   };

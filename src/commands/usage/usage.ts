@@ -1,8 +1,8 @@
 import type { BucketUsage, Usage } from '../../admin/usage/usage.ts';
 import { SCOPES, type ScopeName } from '../../domain/buckets.ts';
+import { type AdminOptions, askAdmin } from '../admin-client.ts';
 import { CommandError } from '../failure.ts';
 import { print } from '../print.ts';
-import { type AdminOptions, askAdmin } from './admin-client.ts';
 
 export interface UsageOptions extends AdminOptions {
   readonly scope?: string;

@@ -1,0 +1,152 @@
+import { setImmediate } from 'node:timers/promises';
+import type { RequestContext } from '../../gateway/request-context.ts';
+import { History, WINDOWS, type Window } from './history.ts';
+import { Sketch, type Tally, weightOf } from './sketch.ts';
+
+/** The scopes whose owners are ranked, and their names in a document. */
+export const RANKED = ['accounts', 'organizations'] as const;
+
+export type Ranked = (typeof RANKED)[number];
+
+/** How many owners a ranking has. */
+const RANKED_OWNERS = 50;
+
+/** How many owners of each ranking a replica publishes. More than a ranking has, so that the sum over replicas is accurate. */
+const PUBLISHED_OWNERS = 100;
+
+type Row = readonly [owner: string, points: number, requests: number, refused: number, error: number];
+
+/** What a replica publishes of one scope and window. */
+interface Extract {
+  /** The most weight that an owner can have who is not in `rows`. */
+  readonly floor: number;
+  readonly rows: readonly Row[];
+}
+
+/** What one replica publishes. */
+export type Summary = Readonly<Record<Window, Readonly<Record<Ranked, Extract>>>>;
+
+/** One place of a ranking. */
+export interface Talker {
+  readonly id: string;
+  /** Overstated by at most `error`. */
+  readonly points: number;
+  readonly requests: number;
+  readonly refused: number;
+  readonly error: number;
+}
+
+export interface Rankings {
+  readonly byPoints: readonly Talker[];
+  readonly byRefused: readonly Talker[];
+}
+
+/** The answer to `GET /usage/top`. */
+export interface Top extends Readonly<Record<Ranked, Rankings>> {
+  readonly window: Window;
+  readonly replicas: number;
+}
+
+/** Ranks the Accounts and Organizations of this replica's requests, in bounded memory. */
+export class Talkers {
+  readonly #histories: Readonly<Record<Ranked, History>> = {
+    accounts: new History(),
+    organizations: new History(),
+  };
+
+  /** Counts a finished request. Person-only requests are charged to no Account, and so not counted. */
+  requestFinished({ operation, caller, charged }: RequestContext, nowMs: number): void {
+    if (operation === undefined || caller === undefined || charged === undefined) return;
+    if (operation.personOnly) return;
+    const points = charged.outcome === 'admitted' ? operation.cost : 0;
+    const refused = charged.outcome === 'denied' ? 1 : 0;
+    this.#histories.accounts.add(nowMs, caller.account, points, refused);
+    if (caller.organization === undefined || !caller.hasOrganizationLimit) return;
+    this.#histories.organizations.add(nowMs, caller.organization, points, refused);
+  }
+
+  /** What this replica publishes. Yields to requests between the windows: 1,000 owners take 3 ms altogether. */
+  async summary(nowMs: number): Promise<Summary> {
+    const ofWindow = async (window: Window) => {
+      await setImmediate();
+      return {
+        accounts: extractOf(this.#histories.accounts.sum(window, nowMs)),
+        organizations: extractOf(this.#histories.organizations.sum(window, nowMs)),
+      };
+    };
+    return { '10s': await ofWindow('10s'), '1m': await ofWindow('1m'), '10m': await ofWindow('10m') };
+  }
+}
+
+function extractOf({ tallies, floor }: Sketch): Extract {
+  const all = [...tallies];
+  const kept = new Map([
+    ...all.sort(([, a], [, b]) => b.points - a.points).slice(0, PUBLISHED_OWNERS),
+    ...all.sort(([, a], [, b]) => b.refused - a.refused).slice(0, PUBLISHED_OWNERS),
+  ]);
+  const others = all.filter(([owner]) => !kept.has(owner)).map(([, tally]) => weightOf(tally));
+  return {
+    floor: others.reduce((most, weight) => Math.max(most, weight), floor),
+    rows: [...kept].map(([owner, { points, requests, refused, error }]) => [
+      owner,
+      points,
+      requests,
+      refused,
+      error,
+    ]),
+  };
+}
+
+/** The rankings over all replicas. */
+export function rank(summaries: readonly Summary[], window: Window): Top {
+  const { accounts, organizations } = {
+    accounts: rankingsOf(summaries.map((summary) => summary[window].accounts)),
+    organizations: rankingsOf(summaries.map((summary) => summary[window].organizations)),
+  };
+  return { window, replicas: summaries.length, accounts, organizations };
+}
+
+function rankingsOf(extracts: readonly Extract[]): Rankings {
+  const sum = new Sketch(Number.POSITIVE_INFINITY);
+  for (const { floor, rows } of extracts) sum.merge({ floor, tallies: new Map(rows.map(tallyOf)) });
+  const talkers = [...sum.tallies].map(([id, { points, requests, refused, error }]) => ({
+    id,
+    points: points + error,
+    requests,
+    refused,
+    error,
+  }));
+  const byPoints = talkers.toSorted((a, b) => b.points - a.points || (a.id < b.id ? -1 : 1));
+  const byRefused = talkers
+    .filter(({ refused }) => refused > 0)
+    .sort((a, b) => b.refused - a.refused || (a.id < b.id ? -1 : 1));
+  return { byPoints: byPoints.slice(0, RANKED_OWNERS), byRefused: byRefused.slice(0, RANKED_OWNERS) };
+}
+
+function tallyOf([owner, points, requests, refused, error]: Row): [string, Tally] {
+  return [owner, { points, requests, refused, error }];
+}
+
+const COUNT = 4;
+
+/** A summary that another replica published; undefined where it is none, of another version of Weir, say. */
+export function readSummary(text: string): Summary | undefined {
+  try {
+    const summary = JSON.parse(text) as Summary;
+    return WINDOWS.every((window) => RANKED.every((ranked) => isExtract(summary[window][ranked])))
+      ? summary
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isExtract({ floor, rows }: Extract): boolean {
+  return (
+    Number.isFinite(floor) &&
+    rows.every(
+      ([owner, ...counts]) =>
+        typeof owner === 'string' && counts.length === COUNT && counts.every(Number.isFinite),
+    )
+  );
+}

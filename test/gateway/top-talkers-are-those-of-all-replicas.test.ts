@@ -1,0 +1,187 @@
+import { Redis } from 'ioredis';
+import { afterEach, expect, it } from 'vitest';
+import type { Top } from '../../src/admin/top/talkers.ts';
+import { type TopOptions, top } from '../../src/commands/top/top.ts';
+import { openBoard } from '../../src/store/redis/board.ts';
+import { PLENTY } from '../fixtures/configuration.ts';
+import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import { startRedisCluster } from '../fixtures/redis-cluster.ts';
+import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts';
+import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
+import { runHere } from '../fixtures/run-here.ts';
+
+/** For what a replica does once a second, on a machine that is busy. */
+const SOON = { timeout: 20_000, interval: 50 };
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+type Options = Parameters<typeof startGateway>[0];
+
+async function start(options: Options = {}): Promise<TestGateway> {
+  const gateway = await startGateway(options);
+  closing.push(() => gateway.close());
+  return gateway;
+}
+
+const redis = (url = sharedRedisUrl()) => ({
+  kind: 'redis' as const,
+  url,
+  keyPrefix: uniquePrefix(),
+  deadlineMs: 5_000,
+});
+
+async function read(gateway: TestGateway, window = '10m'): Promise<Top> {
+  const response = await fetch(`${gateway.adminUrl}/usage/top?window=${window}`);
+  expect(response.status).toBe(200);
+  return (await response.json()) as Top;
+}
+
+const pointsOf = ({ byPoints }: Top['accounts']) => byPoints.map(({ id, points }) => [id, points]);
+
+async function spend(gateway: TestGateway): Promise<void> {
+  await gateway.send('GET', '/v3/dear', { token: 'service' });
+  await gateway.send('GET', '/v3/things', { token: 'lonely' });
+}
+
+it('one process ranks its own Accounts and Organizations, by points and by refusals', async () => {
+  const gateway = await start();
+  for (let round = 0; round < 3; round++) await spend(gateway);
+  const talker = (id: string, points: number, requests: number, refused: number) => ({
+    id,
+    points,
+    requests,
+    refused,
+    error: 0,
+  });
+  await expect
+    .poll(() => read(gateway), SOON)
+    .toEqual({
+      window: '10m',
+      replicas: 1,
+      accounts: {
+        byPoints: [talker('acct_1', 20, 3, 1), talker('acct_3', 3, 3, 0)],
+        byRefused: [talker('acct_1', 20, 3, 1)],
+      },
+      organizations: {
+        byPoints: [talker('org_1', 20, 3, 1)],
+        byRefused: [talker('org_1', 20, 3, 1)],
+      },
+    });
+  const wrong = await fetch(`${gateway.adminUrl}/usage/top?window=1h`);
+  expect([wrong.status, await wrong.json()]).toEqual([400, { error: 'window takes 10s, 1m, 10m.' }]);
+});
+
+it('every replica ranks the requests of all', async () => {
+  const store = redis();
+  const gateways = [await start({ store }), await start({ store }), await start({ store })];
+  for (const gateway of gateways) await spend(gateway);
+  for (const gateway of gateways) {
+    await expect.poll(async () => (await read(gateway)).replicas, SOON).toBe(3);
+    await expect
+      .poll(async () => pointsOf((await read(gateway)).accounts), SOON)
+      .toEqual([
+        ['acct_1', 20],
+        ['acct_3', 3],
+      ]);
+  }
+});
+
+it('a replica that stops is gone at once, and one that dies within five seconds', async () => {
+  const store = redis();
+  const [staying, leaving] = [await start({ store }), await startGateway({ store })];
+  await spend(leaving);
+  await expect
+    .poll(async () => pointsOf((await read(staying)).accounts), SOON)
+    .toContainEqual(['acct_1', 10]);
+  await leaving.close();
+  expect(await read(staying)).toMatchObject({ replicas: 1, accounts: { byPoints: [] } });
+
+  // What a replica that is killed leaves behind: a text that nobody renews.
+  const board = openBoard(store, 'top', 'killed');
+  closing.push(() => board.close());
+  const client = new Redis(sharedRedisUrl());
+  closing.push(async () => client.disconnect());
+  const text = await client.get(
+    (await client.keys(`${store.keyPrefix}:1:{top}:*`)).find((key) => !key.endsWith(':killed')) ?? '',
+  );
+  await expect
+    .poll(
+      () =>
+        board.post(text ?? '').then(
+          () => true,
+          () => false,
+        ),
+      SOON,
+    )
+    .toBe(true);
+  const lifeMs = await client.pttl(`${store.keyPrefix}:1:{top}:killed`);
+  expect(lifeMs).toBeGreaterThan(0);
+  expect(lifeMs).toBeLessThanOrEqual(4_000);
+  await expect.poll(async () => (await read(staying)).replicas, SOON).toBe(1);
+});
+
+it('everything on the board expires', async () => {
+  const store = redis();
+  const gateway = await start({ store });
+  await spend(gateway);
+  const client = new Redis(sharedRedisUrl());
+  closing.push(async () => client.disconnect());
+  const keys = () => client.keys(`${store.keyPrefix}:1:{top}*`);
+  await expect.poll(async () => (await keys()).length, SOON).toBe(2);
+  for (const key of await keys()) expect(await client.pttl(key), key).toBeGreaterThan(0);
+});
+
+it('works in a Redis Cluster', { timeout: 60_000 }, async () => {
+  const cluster = await startRedisCluster();
+  closing.push(() => cluster.stop());
+  const store = { kind: 'cluster', nodes: cluster.urls, keyPrefix: uniquePrefix(), deadlineMs: 5_000 };
+  const gateways = [await start({ store }), await start({ store })];
+  for (const gateway of gateways) await spend(gateway);
+  for (const gateway of gateways) {
+    await expect
+      .poll(async () => pointsOf((await read(gateway)).accounts), SOON)
+      .toEqual([
+        ['acct_1', 20],
+        ['acct_3', 2],
+      ]);
+  }
+});
+
+it('without Redis a replica ranks what it has seen, and finds the others again', {
+  timeout: 60_000,
+}, async () => {
+  const server: RedisServer = await startRedisServer();
+  closing.push(() => server.stop());
+  const store = redis(server.url);
+  const gateways = [await start({ store, limits: PLENTY }), await start({ store, limits: PLENTY })] as const;
+  await expect.poll(async () => (await read(gateways[0])).replicas, SOON).toBe(2);
+  await server.kill();
+  await gateways[0].send('GET', '/v3/things');
+  await expect.poll(async () => (await read(gateways[0])).accounts.byPoints[0]?.requests, SOON).toBe(1);
+  expect((await read(gateways[0])).replicas).toBe(1);
+  await server.start();
+  await expect.poll(async () => (await read(gateways[0])).replicas, SOON).toBe(2);
+});
+
+it('weir top prints the rankings, or the same document as the admin port', async () => {
+  const gateway = await start();
+  for (let round = 0; round < 3; round++) await spend(gateway);
+  await expect.poll(async () => (await read(gateway)).accounts.byPoints.length, SOON).toBe(2);
+  await expect.poll(async () => (await read(gateway)).accounts.byPoints[0]?.requests, SOON).toBe(3);
+  const run = (options: TopOptions) =>
+    runHere(() => top({ url: gateway.adminUrl, window: '10m', ...options }));
+
+  const { stdout } = await run({ once: true });
+  expect(stdout).toMatch(
+    /^last 10m, 1 replica, by points\n\nAccount +points +requests +refused\nacct_1 +20 +3 +1\nacct_3 +3 +3 +0\n/,
+  );
+  expect((await run({ once: true, sort: 'refused' })).stdout).toMatch(
+    /refused\nacct_1 +20 +3 +1\n\nOrganization/,
+  );
+  expect(JSON.parse((await run({ json: true })).stdout)).toEqual(await read(gateway));
+  expect((await run({ once: true, window: '1h' })).failure).toBe('--window takes 10s, 1m, 10m.');
+  expect((await run({ once: true, sort: 'name' })).failure).toBe('--sort takes points or refused.');
+});

@@ -1,0 +1,72 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { Sketch } from '../../../../src/admin/top/sketch.ts';
+
+const requests = fc.array(
+  fc.record({ owner: fc.integer({ min: 0, max: 40 }).map(String), points: fc.nat(10), refused: fc.nat(1) }),
+  { maxLength: 400 },
+);
+
+/** What was really counted, by owner. */
+function exact(
+  all: readonly { readonly owner: string; readonly points: number; readonly refused: number }[],
+) {
+  const weights = new Map<string, number>();
+  for (const { owner, points, refused } of all)
+    weights.set(owner, (weights.get(owner) ?? 0) + points + refused);
+  return weights;
+}
+
+function expectBounds(sketch: Sketch, weights: ReadonlyMap<string, number>): void {
+  for (const [owner, weight] of weights) {
+    const tally = sketch.tallies.get(owner);
+    const counted = tally === undefined ? 0 : tally.points + tally.refused;
+    expect(counted).toBeLessThanOrEqual(weight);
+    expect(weight).toBeLessThanOrEqual(counted + (tally?.error ?? sketch.floor));
+  }
+}
+
+it('no owner has less than its tally, or more than its tally and its error', () => {
+  fc.assert(
+    fc.property(requests, fc.integer({ min: 1, max: 60 }), (all, capacity) => {
+      const sketch = new Sketch(capacity);
+      for (const { owner, points, refused } of all) sketch.add(owner, points, refused);
+      expect(sketch.tallies.size).toBeLessThanOrEqual(2 * capacity);
+      expectBounds(sketch, exact(all));
+    }),
+  );
+});
+
+it('sketches that are merged keep these bounds', () => {
+  fc.assert(
+    fc.property(fc.array(requests, { maxLength: 4 }), fc.integer({ min: 1, max: 60 }), (parts, capacity) => {
+      const sum = new Sketch(capacity);
+      for (const part of parts) {
+        const sketch = new Sketch(capacity);
+        for (const { owner, points, refused } of part) sketch.add(owner, points, refused);
+        sum.merge(sketch);
+      }
+      expectBounds(sum, exact(parts.flat()));
+    }),
+  );
+});
+
+it('is exact for as many owners as it has room for', () => {
+  const sketch = new Sketch(100);
+  for (let index = 0; index < 1_000; index++) sketch.add(String(index % 100), 3, index % 2);
+  expect(sketch.floor).toBe(0);
+  expect(sketch.tallies.get('7')).toEqual({ points: 30, requests: 10, refused: 10, error: 0 });
+});
+
+it('finds the heavy owners among a flood of others', () => {
+  const sketch = new Sketch(100);
+  for (let index = 0; index < 50_000; index++) {
+    sketch.add(`flood${index}`, 1, 0);
+    if (index % 50 === 0) sketch.add(`heavy${(index / 50) % 5}`, 10, 0);
+  }
+  for (let index = 0; index < 5; index++) {
+    const { points = 0, error = 0 } = sketch.tallies.get(`heavy${index}`) ?? {};
+    expect(points + error).toBeGreaterThanOrEqual(2_000);
+    expect(points).toBeLessThanOrEqual(2_000);
+  }
+});
