@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { FORMATS, REMEMBERED_HOURS } from './commands/choices.ts';
 import { failureText } from './commands/failure.ts';
+import { limitCommand } from './commands/limit/command.ts';
 import { platformCommand } from './commands/platform.ts';
 import { printError } from './commands/print.ts';
 import { replayCommand } from './commands/replay/command.ts';
@@ -95,6 +96,7 @@ program
   .option('--once', 'print one table and end')
   .option('--json', 'print JSON and end')
   .action(async (flags) => (await import('./commands/top/top.ts')).top(flags));
+program.addCommand(limitCommand());
 program.addCommand(replayCommand());
 for (const command of program.commands) command.version(version);
 

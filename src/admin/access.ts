@@ -25,7 +25,7 @@ const BEARER = /^Bearer +(\S+)$/i;
 export function adminGuard(settings: AdminSettings) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
     reply.header('Cache-Control', 'no-store').header('X-Content-Type-Options', 'nosniff');
-    const denial = denialOf(settings, request);
+    const denial = denialOf(settings, request) ?? foreignPage(request);
     if (denial === undefined) return undefined;
     if (denial.status === 401) reply.header('WWW-Authenticate', 'Bearer');
     return reply.code(denial.status).send({ error: denial.error });
@@ -47,6 +47,13 @@ function denialOf(settings: AdminSettings, { headers }: FastifyRequest): Denial 
   const given = BEARER.exec(headers.authorization ?? '')?.[1] ?? '';
   if (isSame(given, expected)) return undefined;
   return { status: 401, error: 'Send the admin token as Authorization: Bearer.' };
+}
+
+/** Another site's page may not act in the name of somebody whose browser reaches this port (CSRF). */
+function foreignPage({ headers }: FastifyRequest): Denial | undefined {
+  const { origin, host } = headers;
+  if (origin === undefined || origin === `http://${host}` || origin === `https://${host}`) return undefined;
+  return { status: 403, error: 'The pages of other sites may not use the admin port.' };
 }
 
 function expectedToken({ token, tokenFile }: AdminSettings): string | undefined {

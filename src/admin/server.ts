@@ -1,6 +1,8 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { Settings } from '../config/settings/settings.ts';
 import { adminGuard } from './access.ts';
+import type { LiveLimitActions } from './limits/live.ts';
+import { addLiveLimitRoutes } from './limits/routes.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { Fleet } from './top/fleet.ts';
 import { addTopRoute } from './top/route.ts';
@@ -20,6 +22,7 @@ export interface AdminSources {
   readonly health: Health;
   readonly usage: UsageSources;
   readonly fleet: Fleet;
+  readonly limits: LiveLimitActions;
 }
 
 /** The longest id in a path. */
@@ -35,6 +38,7 @@ export function createAdminServer({
   health,
   usage,
   fleet,
+  limits,
 }: AdminSources): FastifyInstance {
   const app = Fastify({ logger: false, routerOptions: { maxParamLength: MAX_ID_CHARACTERS } });
   app.get('/metrics', async (_request, reply) => {
@@ -49,6 +53,7 @@ export function createAdminServer({
   });
   app.register(async (guarded) => {
     guarded.addHook('onRequest', adminGuard(settings));
+    addLiveLimitRoutes(guarded, limits);
     addTopRoute(guarded, fleet);
     addUsageRoutes(guarded, usage);
   });

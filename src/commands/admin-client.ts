@@ -19,12 +19,21 @@ interface AdminPort {
 const TIMEOUT_MS = 15_000;
 
 /** What a path of the admin port answers. Throws a CommandError that says what to do where it is not a 200. */
-export async function askAdmin(options: AdminOptions, path: string): Promise<unknown> {
+export async function askAdmin(
+  options: AdminOptions,
+  path: string,
+  { method = 'GET', body }: { readonly method?: 'GET' | 'PUT' | 'DELETE'; readonly body?: object } = {},
+): Promise<unknown> {
   const { url, token } = adminPortOf(options);
-  const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+  const headers = {
+    ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
+    ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+  };
   let response: Response;
   try {
     response = await fetch(url + path, {
+      method,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       headers,
       signal: AbortSignal.timeout(TIMEOUT_MS),
       redirect: 'error',

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { LiveLimitActions } from '../admin/limits/live.ts';
 import type { Metrics } from '../admin/metrics/metrics.ts';
 import { createAdminServer, type Health } from '../admin/server.ts';
 import { Fleet } from '../admin/top/fleet.ts';
@@ -8,27 +10,33 @@ import { Activity } from '../admin/usage/activity.ts';
 import type { UsageSources } from '../admin/usage/usage.ts';
 import type { Identities } from '../config/files/identities.ts';
 import type { GatewayObserver } from '../gateway/dependencies.ts';
+import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { openBoard } from '../store/redis/board.ts';
-import type { Configuration } from './configuration.ts';
+import { type Configuration, findCosts } from './configuration.ts';
+import { runLiveLimits } from './run-live-limits.ts';
 
 /** What the admin port reports on. */
 type Reported = Pick<UsageSources, 'store' | 'buckets' | 'directory'> &
   Health & {
     readonly metrics: Metrics;
+    readonly log: Logger;
   };
 
 interface RunningAdmin {
   readonly server: FastifyInstance;
   /** Receives what the gateway does, for metrics and usage. */
   readonly observer: GatewayObserver;
+  /** Resolves once the live limits that were set before are in force, or after a second without Redis. */
+  readonly ready: Promise<void>;
   replaceIdentities(identities: Identities): void;
+  replaceOperations(operations: readonly ListedOperation[]): void;
   close(): Promise<void>;
 }
 
 /** The admin port of a configured gateway, ready to listen. */
 export function runAdmin(
   { settings, files, ...configuration }: Configuration,
-  { metrics, isReady, ...reported }: Reported,
+  { metrics, isReady, log, ...reported }: Reported,
 ): RunningAdmin {
   const activity = new Activity();
   const talkers = new Talkers();
@@ -36,12 +44,20 @@ export function runAdmin(
   const { store } = settings;
   const board = store.kind === 'memory' ? undefined : openBoard(store, 'top', replica);
   const fleet = new Fleet(replica, talkers, board);
-  let { identities } = configuration;
+  let { identities, operations } = configuration;
+  const live = runLiveLimits(store, reported.buckets, log);
+  const limits = new LiveLimitActions({
+    buckets: reported.buckets,
+    log,
+    publisher: live.publisher,
+    findCosts: (changed) => findCosts(operations, changed, settings),
+  });
   const server = createAdminServer({
     settings: settings.admin,
     metrics,
     health: { isReady },
     fleet,
+    limits,
     usage: {
       ...reported,
       activity,
@@ -51,6 +67,7 @@ export function runAdmin(
   });
   return {
     server,
+    ready: live.ready,
     observer: {
       unlistedOperation: (method) => metrics.unlistedOperation(method),
       requestFinished(context, status, totalMs) {
@@ -63,9 +80,13 @@ export function runAdmin(
     replaceIdentities(changed) {
       identities = changed;
     },
+    replaceOperations(changed) {
+      operations = changed;
+    },
     async close() {
       await server.close();
       await fleet.close();
+      live.close();
     },
   };
 }

@@ -41,7 +41,7 @@ export async function runGateway(
   const buckets = new Buckets(settings.store.keyPrefix, limits);
   let isReady = true;
   const { directory } = identity;
-  const admin = runAdmin(configuration, { store, buckets, directory, metrics, isReady: () => isReady });
+  const admin = runAdmin(configuration, { store, buckets, directory, metrics, log, isReady: () => isReady });
   const gateway = await createGateway({
     ...gatewaySettings(settings),
     operations: operationTable,
@@ -56,7 +56,9 @@ export async function runGateway(
   });
   const reloadable: Reloadable = {
     limits: (changed) => buckets.replaceLimits(changed),
-    operations: (changed) => operationTable.replaceOperations(changed),
+    operations(changed) {
+      for (const holder of [operationTable, admin]) holder.replaceOperations(changed);
+    },
     identities(changed) {
       for (const holder of [identity, admin]) holder.replaceIdentities(changed);
     },
@@ -77,7 +79,8 @@ export async function runGateway(
     await close();
   };
   try {
-    await Promise.all([untilAnswering(store, settings.store.keyPrefix, storeObserver), identity.ready]);
+    const { keyPrefix } = settings.store;
+    await Promise.all([untilAnswering(store, keyPrefix, storeObserver), identity.ready, admin.ready]);
     // Copies: fastify adds a callback to the options that it is given.
     const url = await gateway.listen({ ...settings.listen });
     const adminUrl = await admin.server.listen({ host: settings.admin.host, port: settings.admin.port });

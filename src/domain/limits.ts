@@ -21,8 +21,8 @@ export interface Limits extends OverrideMaps {
   readonly defaults: Readonly<Record<BucketName, GivenLimit>>;
 }
 
-/** Where a limit is set: for all owners, or for this one. */
-export type LimitSource = 'default' | 'override';
+/** Where a limit is set: in a file for all owners, in a file for this one, or while the gateways run. */
+export type LimitSource = 'default' | 'override' | 'live';
 
 /** The limits of one bucket of one Account, Organization or Person. */
 export interface LimitInForce {

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { BUCKETS, type BucketDefinition, type BucketName, type ScopeName } from '../domain/buckets.ts';
 import type { Caller } from '../domain/caller.ts';
 import { type LimitInForce, type LimitSource, type Limits, limitInForce } from '../domain/limits.ts';
+import { type LiveLimit, LiveLimits } from '../domain/live-limits.ts';
 import type { OperationKind } from '../domain/operation.ts';
 import { bucketKey } from '../store/keys.ts';
 import type { BucketCharge } from '../store/store.ts';
@@ -35,11 +36,18 @@ type Plans = Readonly<Record<OperationKind, Plan>>;
 /** Plans kept in memory; beyond that, the least recently used is dropped. */
 const PLANS_KEPT = 50_000;
 
-/** The buckets that apply to each caller and their limits, from the current limits file. */
+/** The limits in force of one bucket of one owner, live limits included. */
+interface InForce extends LimitInForce {
+  /** When a limit of each source expires. */
+  readonly ends: Readonly<Record<LimitSource, number>>;
+}
+
+/** The buckets that apply to each caller and their limits, from the current limits file and the live limits. */
 export class Buckets {
   readonly #keyPrefix: string;
   readonly #nowMs: () => number;
   readonly #plans = new LRUCache<string, Plans>({ max: PLANS_KEPT });
+  readonly #live = new LiveLimits();
   #limits: Limits;
 
   /** @param nowMs Unix time, for the expiry of overrides */
@@ -57,6 +65,18 @@ export class Buckets {
   replaceLimits(limits: Limits): void {
     this.#limits = limits;
     this.#plans.clear();
+  }
+
+  /** Applies a live limit or its removal. Returns false if it changes nothing. Counts are kept. */
+  applyLive(limit: LiveLimit): boolean {
+    const isChanged = this.#live.add(limit, this.#nowMs());
+    if (isChanged) this.#plans.clear();
+    return isChanged;
+  }
+
+  /** The live limits that have not expired. */
+  get live(): Pick<LiveLimits, 'find' | 'inForce' | 'remembered'> {
+    return this.#live;
   }
 
   /** The plan of a caller's read or write; with `personOnly` the Person's own buckets (contract 8.1 rule 2). */
@@ -77,7 +97,7 @@ export class Buckets {
   ownedBy(scope: ScopeName, owner: string, hashTag: string): readonly PlannedBucket[] {
     const nowMs = this.#nowMs();
     return BUCKETS.filter(({ scopeName }) => scopeName === scope).flatMap((definition) =>
-      this.#bucketsOf(definition, owner, hashTag, limitInForce(this.#limits, definition.name, owner, nowMs)),
+      this.#bucketsOf(definition, owner, hashTag, this.#inForce(definition.name, owner, nowMs)),
     );
   }
 
@@ -87,7 +107,7 @@ export class Buckets {
     const planned = BUCKETS.filter(({ scope }) => scope.isForPersons === personOnly).flatMap((definition) => {
       const owner = definition.scope.ownerOf(caller);
       if (owner === undefined) return [];
-      const inForce = limitInForce(this.#limits, definition.name, owner, nowMs);
+      const inForce = this.#inForce(definition.name, owner, nowMs);
       ends.push(inForce.untilMs);
       return this.#bucketsOf(definition, owner, caller.hashTag, inForce).map((bucket) => ({
         kind: definition.kind,
@@ -108,17 +128,26 @@ export class Buckets {
     return { read: planOf('read'), write: planOf('write') };
   }
 
+  /** A live limit takes the place of the one in the files; a shadow limit in the files stays beside it. */
+  #inForce(bucket: BucketName, owner: string, nowMs: number): InForce {
+    const filed = limitInForce(this.#limits, bucket, owner, nowMs);
+    const live = this.#live.find(bucket, owner, nowMs);
+    const never = Number.POSITIVE_INFINITY;
+    const ends = { default: never, override: filed.untilMs, live: live?.untilMs ?? never };
+    if (live === undefined) return { ...filed, ends };
+    const untilMs = Math.min(filed.untilMs, live.untilMs);
+    return { ...filed, limit: live.limit, limitSource: 'live', untilMs, ends };
+  }
+
   /** The bucket of the limit in force, and that of the shadow limit beside it. */
   #bucketsOf(
     { name, headerName }: BucketDefinition,
     owner: string,
     hashTag: string,
-    { limit, limitSource, shadowLimit, shadowSource, untilMs }: LimitInForce,
+    { limit, limitSource, shadowLimit, shadowSource, ends }: InForce,
   ): readonly PlannedBucket[] {
-    const never = Number.POSITIVE_INFINITY;
-    const endOf = (source: LimitSource) => (source === 'default' ? never : untilMs);
-    const enforced = { name, headerName, owner, source: limitSource, untilMs: endOf(limitSource) };
-    const tried = { name, headerName, owner, source: shadowSource, untilMs: endOf(shadowSource) };
+    const enforced = { name, headerName, owner, source: limitSource, untilMs: ends[limitSource] };
+    const tried = { name, headerName, owner, source: shadowSource, untilMs: ends[shadowSource] };
     const keyOf = (bucket: string) => bucketKey(this.#keyPrefix, hashTag, bucket, owner);
     const buckets: PlannedBucket[] = [];
     if (limit !== undefined) buckets.push({ ...enforced, key: keyOf(name), limit });

@@ -17,8 +17,11 @@ export interface BucketUsage {
   readonly writtenAt: string | null;
   /** A shadow limit refuses nothing. */
   readonly shadow: boolean;
-  /** When the override expires. */
+  /** When the override or live limit expires. */
   readonly until: string | null;
+  /** Why the live limit was set, and by whom. */
+  readonly why: string | null;
+  readonly by: string | null;
   /** Points of the current window. */
   readonly used: number | null;
   readonly remaining: number | null;
@@ -60,7 +63,8 @@ export async function readUsage(query: OwnerQuery, sources: UsageSources): Promi
   const counted = await readCounts(planned, windowSeconds, sources.store);
   const buckets = planned.map(async (bucket, index) => {
     const writtenAt = await sources.writtenAt(bucket.source, bucket.name, bucket.owner);
-    return { ...limitOf(bucket, windowSeconds), writtenAt: writtenAt ?? null, ...counted.of(index) };
+    const live = liveOf(bucket, sources.buckets);
+    return { ...limitOf(bucket, windowSeconds), ...live, writtenAt: writtenAt ?? null, ...counted.of(index) };
   });
   const { windows, operations } = sources.activity.recentOf(scope, id, performance.now()) ?? IDLE;
   return {
@@ -91,6 +95,11 @@ function limitOf({ name, owner, limit, shadow, source, untilMs }: PlannedBucket,
     shadow: shadow === true,
     until: Number.isFinite(untilMs) ? new Date(untilMs).toISOString() : null,
   };
+}
+
+function liveOf({ name, owner, source }: PlannedBucket, buckets: Buckets): Pick<BucketUsage, 'why' | 'by'> {
+  const live = source === 'live' ? buckets.live.find(name, owner, Date.now()) : undefined;
+  return { why: live?.why ?? null, by: live?.by ?? null };
 }
 
 type CountOf = Pick<BucketUsage, 'used' | 'remaining' | 'nextPointsAfterSeconds' | 'resetAfterSeconds'>;

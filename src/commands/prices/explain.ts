@@ -1,7 +1,9 @@
+import type { LiveLimit } from '../../domain/live-limits.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
 import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
-import { readConfiguration } from '../configuration.ts';
-import { print, shownPlace } from '../print.ts';
+import { type Configuration, readConfiguration } from '../configuration.ts';
+import { print, printError, shownPlace } from '../print.ts';
+import { readLiveLimits } from '../run-live-limits.ts';
 import { type Explanation, explainRequest } from './explanation.ts';
 
 interface Options {
@@ -23,9 +25,20 @@ export async function explain(
     path,
     token,
     account,
+    liveLimits: await liveLimitsOf(configuration),
   });
   const text = json ? JSON.stringify(asJson(explanation), null, 2) : asText(explanation);
   print(text);
+}
+
+async function liveLimitsOf({ settings }: Configuration): Promise<readonly LiveLimit[]> {
+  try {
+    return await readLiveLimits(settings.store);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    printError(`Live limits are not shown: Redis does not answer (${reason}).`);
+    return [];
+  }
 }
 
 /** What a program reads: every member is always there. */
@@ -78,15 +91,22 @@ function asText(explanation: Explanation): string {
   const lines: [string, string][] = [];
   if (operation === 'free') lines.push(['operation', 'none: OPTIONS is neither authenticated nor counted']);
   else if (operation !== undefined) lines.push(...operationLines(operation));
-  for (const { bucket, of, limit, windowSeconds, shadow } of buckets) {
+  for (const { bucket, of, limit, windowSeconds, shadow, live } of buckets) {
     const owner = of === undefined ? 'anyone without an override' : of;
     const tried = shadow ? ', tried out: it refuses nothing' : '';
-    lines.push(['charged to', `${bucket} of ${owner}: ${limit} points in ${windowSeconds} s${tried}`]);
+    lines.push([
+      'charged to',
+      `${bucket} of ${owner}: ${limit} points in ${windowSeconds} s${tried}${liveText(live)}`,
+    ]);
   }
   if (policy !== undefined) lines.push(['policy', policy]);
   for (const { field, message } of errors) lines.push(['422 for', `${field}: ${message}`]);
   if (refusal !== undefined) lines.push(['refused', `${refusal.status} ${refusal.code}: ${refusal.detail}`]);
   return [`${method} ${path}`, ...lines.map(([name, value]) => `  ${name.padEnd(11)}${value}`)].join('\n');
+}
+
+function liveText(live: Explanation['buckets'][number]['live']): string {
+  return live === undefined ? '' : `, live until ${live.until}, set by ${live.by}: ${live.why}`;
 }
 
 function operationLines(

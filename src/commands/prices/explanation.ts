@@ -3,6 +3,7 @@ import type { Awaitable } from '../../domain/awaitable.ts';
 import type { Caller, Principal } from '../../domain/caller.ts';
 import type { FieldError } from '../../domain/field-errors.ts';
 import { FieldErrors } from '../../domain/field-errors.ts';
+import type { LiveLimit } from '../../domain/live-limits.ts';
 import { Buckets, type PlannedBucket } from '../../gateway/buckets.ts';
 import { decide } from '../../gateway/decide.ts';
 import { normalise } from '../../gateway/normalise.ts';
@@ -23,6 +24,8 @@ export interface Question {
   readonly path: string;
   readonly token: string | undefined;
   readonly account: string | undefined;
+  /** The live limits in force at the gateways. */
+  readonly liveLimits: readonly LiveLimit[];
 }
 
 /** What the gateway would do with such a request, from the same `decide`. Nothing is charged. */
@@ -51,6 +54,8 @@ interface ExplainedBucket {
   readonly windowSeconds: number;
   /** A shadow limit refuses nothing. */
   readonly shadow: boolean;
+  /** When a live limit expires, and who set it and why. */
+  readonly live?: { readonly until: string; readonly why: string; readonly by: string };
 }
 
 /** An Account without overrides; no real id is empty. */
@@ -75,6 +80,7 @@ export async function explainRequest(configuration: Configuration, question: Que
 
   const findings: Findings = {};
   const buckets = new Buckets(store.keyPrefix, configuration.limits);
+  for (const limit of question.liveLimits) buckets.applyLive(limit);
   const refusal = await decideAlone(configuration, question, target, findings, buckets);
   const { operation, caller, charged } = findings;
   if (operation === undefined && refusal === undefined) {
@@ -86,7 +92,7 @@ export async function explainRequest(configuration: Configuration, question: Que
   return {
     ...found,
     caller: caller.account === ANYONE ? undefined : caller,
-    buckets: plan.buckets.map((bucket) => explainBucket(bucket, plan.windowSeconds)),
+    buckets: plan.buckets.map((bucket) => explainBucket(bucket, plan.windowSeconds, buckets)),
     policy: charged?.policy,
     errors: errorsOf(operation, target),
   };
@@ -136,10 +142,15 @@ function knowsTokensOnly({ settings: { identity } }: Configuration): boolean {
 }
 
 function explainBucket(
-  { name, owner, limit, shadow = false }: PlannedBucket,
+  { name, owner, limit, source, shadow = false }: PlannedBucket,
   windowSeconds: number,
+  buckets: Buckets,
 ): ExplainedBucket {
-  return { bucket: name, of: owner || undefined, limit, windowSeconds, shadow };
+  const explained = { bucket: name, of: owner || undefined, limit, windowSeconds, shadow };
+  const live = source === 'live' ? buckets.live.find(name, owner, Date.now()) : undefined;
+  if (live === undefined) return explained;
+  const { untilMs, why, by } = live;
+  return { ...explained, live: { until: new Date(untilMs).toISOString(), why, by } };
 }
 
 function errorsOf({ rules }: Operation, { path, search }: Target): readonly FieldError[] {

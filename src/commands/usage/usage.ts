@@ -69,10 +69,11 @@ function shown(value: number | null, unit = ''): string {
   return value === null ? '?' : `${value}${unit}`;
 }
 
-function sourceOf({ source, writtenAt, shadow, until }: BucketUsage): string {
+function sourceOf({ source, writtenAt, shadow, until, why, by }: BucketUsage): string {
   const parts: string[] = [source];
   if (shadow) parts.push('shadow: refuses nothing');
   if (until !== null) parts.push(`until ${until}`);
+  if (by !== null) parts.push(`by ${by}: ${why}`);
   if (writtenAt !== null) parts.push(writtenAt);
   return parts.join(', ');
 }

@@ -17,11 +17,12 @@ export interface RecordedMessage {
 const CONNECT_MS = 5_000;
 const RETRY_MS = 100;
 
-/** Calls `use` with the record of a channel. Rejects if Redis cannot be reached within five seconds, or refuses. */
+/** Calls `use` with the record of a channel. Rejects if Redis cannot be reached within `connectMs`, or refuses. */
 export async function openRecord<T>(
   settings: RemoteStoreSettings,
   channel: string,
   use: (record: MessageRecord) => Promise<T>,
+  connectMs = CONNECT_MS,
 ): Promise<T> {
   let refusal: string | undefined;
   let problem: string | undefined;
@@ -33,7 +34,7 @@ export async function openRecord<T>(
     },
   };
   const link = openAnyLink(settings, { ready() {}, lost() {} }, observer);
-  const giveUpMs = performance.now() + CONNECT_MS;
+  const giveUpMs = performance.now() + connectMs;
   try {
     for (;;) {
       const isReady = await link.client.ping().then(

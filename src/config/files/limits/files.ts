@@ -74,7 +74,7 @@ export class LimitsFiles {
     const section = bucketNamed(bucket).scope.overrides;
     const sources = this.#last?.sources ?? [];
     if (source === 'default') return this.#placeOf(sources[0], ['defaults', bucket]);
-    if (section === undefined) return undefined;
+    if (section === undefined || source === 'live') return undefined;
     const found = sources.find(({ maps }) => maps[section].has(id));
     return this.#placeOf(found, [section, id, bucket]);
   }

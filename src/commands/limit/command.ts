@@ -1,0 +1,28 @@
+import { Command } from 'commander';
+
+/** `weir limit set`, `list` and `unset`. */
+export function limitCommand(): Command {
+  const command = new Command('limit').description('set, list and remove limits while the gateways run');
+  const subcommand = (usage: string, description: string) =>
+    command
+      .command(usage)
+      .description(description)
+      .option('-c, --config <file>', 'process settings of a gateway on this machine: its admin port acts')
+      .option(
+        '--url <url>',
+        'admin port of any replica, such as http://127.0.0.1:9090; WEIR_ADMIN_TOKEN has its token',
+      );
+  subcommand('set <id> <bucket=points...>', 'set limits of an Account or Organization at every replica')
+    .requiredOption('--why <text>', 'the reason, for the audit log')
+    .option('--for <time>', 'how long: 30m, 2h, up to 7d', '1h')
+    .option('--by <name>', 'who sets it; default: the user who runs the command')
+    .action(async (id, buckets, flags) => (await import('./limit.ts')).setLimit(id, buckets, flags));
+  subcommand('list', 'print the live limits')
+    .option('--json', 'print JSON')
+    .action(async (flags) => (await import('./limit.ts')).listLimits(flags));
+  subcommand('unset <id> [bucket]', 'remove live limits: the files apply again')
+    .requiredOption('--why <text>', 'the reason, for the audit log')
+    .option('--by <name>', 'who removes it; default: the user who runs the command')
+    .action(async (id, bucket, flags) => (await import('./limit.ts')).unsetLimit(id, bucket, flags));
+  return command;
+}

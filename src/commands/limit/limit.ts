@@ -1,0 +1,77 @@
+import { userInfo } from 'node:os';
+import type { ShownLimit } from '../../admin/limits/live.ts';
+import { type OverrideSection, SCOPES, type ScopeName } from '../../domain/buckets.ts';
+import { type AdminOptions, askAdmin } from '../admin-client.ts';
+import { CommandError } from '../failure.ts';
+import { print } from '../print.ts';
+
+interface Reason {
+  readonly why: string;
+  readonly by?: string;
+}
+
+export interface SetOptions extends AdminOptions, Reason {
+  readonly for?: string;
+}
+
+/** `weir limit set acct_big account-read=5000 --for 2h --why launch` */
+export async function setLimit(id: string, buckets: readonly string[], options: SetOptions): Promise<void> {
+  const limits = Object.fromEntries(buckets.map(readBucket));
+  const section = sectionOf(Object.keys(limits)[0]);
+  const { why, by = userName(), for: duration = '1h' } = options;
+  const body = { ...limits, for: duration, why, by };
+  const path = `/limits/live/${section}/${encodeURIComponent(id)}`;
+  const set = (await askAdmin(options, path, { method: 'PUT', body })) as readonly ShownLimit[];
+  for (const limit of set) print(`Set: ${textOf(limit)}`);
+}
+
+/** `weir limit list` */
+export async function listLimits(options: AdminOptions & { readonly json?: boolean }): Promise<void> {
+  const limits = await readLimits(options);
+  if (options.json) print(JSON.stringify(limits, null, 2));
+  else print(limits.length === 0 ? 'There are no live limits.' : limits.map(textOf).join('\n'));
+}
+
+/** `weir limit unset acct_big --why "launch is over"` */
+export async function unsetLimit(
+  id: string,
+  bucket: string | undefined,
+  options: AdminOptions & Reason,
+): Promise<void> {
+  const known = (await readLimits(options)).filter(
+    (limit) => limit.id === id && (bucket === undefined || limit.bucket === bucket),
+  );
+  if (known.length === 0) throw new CommandError(`${id} has no such live limit: weir limit list shows all.`);
+  const { why, by = userName() } = options;
+  for (const section of new Set(known.map((limit) => sectionOf(limit.bucket)))) {
+    const query = new URLSearchParams({ why, by, ...(bucket && { bucket }) });
+    const path = `/limits/live/${section}/${encodeURIComponent(id)}?${query}`;
+    const removed = (await askAdmin(options, path, { method: 'DELETE' })) as readonly ShownLimit[];
+    for (const limit of removed) print(`Removed: ${limit.bucket} of ${limit.id}. The files apply again.`);
+  }
+}
+
+async function readLimits(options: AdminOptions): Promise<readonly ShownLimit[]> {
+  return (await askAdmin(options, '/limits/live')) as readonly ShownLimit[];
+}
+
+function readBucket(text: string): [bucket: string, points: number] {
+  const [, bucket = '', points] = /^([\w-]+)=(\d+)$/.exec(text) ?? [];
+  if (points === undefined)
+    throw new CommandError(`${text}: give a bucket and its points, as in account-read=5000.`);
+  return [bucket, Number(points)];
+}
+
+/** Where the limits file has a bucket; the gateway refuses a bucket that it does not know. */
+function sectionOf(bucket = ''): OverrideSection {
+  const scope = bucket.split('-')[0] as ScopeName;
+  return (Object.hasOwn(SCOPES, scope) ? SCOPES[scope].overrides : undefined) ?? 'accounts';
+}
+
+function textOf({ id, bucket, limit, until, why, by }: ShownLimit): string {
+  return `${bucket} of ${id}: ${limit} points until ${until}, by ${by}: ${why}`;
+}
+
+function userName(): string {
+  return process.env.SUDO_USER || userInfo().username;
+}
