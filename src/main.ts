@@ -14,6 +14,9 @@ const { version, description } = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
 ) as { version: string; description: string };
 
+/** What every command reads unless `--config` names another file. */
+const SETTINGS_FILE = 'weir.yaml';
+
 const program = new Command('weir')
   .description(description)
   .version(version)
@@ -21,12 +24,12 @@ const program = new Command('weir')
 program
   .command('start')
   .description('run the gateway')
-  .requiredOption('-c, --config <file>', 'process settings, such as weir.yaml')
+  .option('-c, --config <file>', 'process settings', SETTINGS_FILE)
   .action(async (flags) => (await import('./commands/start.ts')).start(flags));
 program
   .command('check')
   .description('read every configuration file and print all problems; exit 1 when there are any')
-  .requiredOption('-c, --config <file>', 'process settings, such as weir.yaml')
+  .option('-c, --config <file>', 'process settings', SETTINGS_FILE)
   .option('--connect', 'then try the store, the upstreams, the identity provider and the directory')
   .action(async (flags) => (await import('./commands/check/check.ts')).check(flags));
 program
@@ -34,7 +37,7 @@ program
   .description('show what a request costs, where its price is written, who is charged and what is validated')
   .argument('<method>', 'such as GET')
   .argument('<path>', 'path of the request, such as /v3/payments/payees')
-  .requiredOption('-c, --config <file>', 'process settings, such as weir.yaml')
+  .option('-c, --config <file>', 'process settings', SETTINGS_FILE)
   .option('--token <token>', 'bearer token of the caller')
   .option('--account <id>', 'what X-Service-Account would name')
   .option('--json', 'print JSON')
@@ -44,7 +47,7 @@ program
 program
   .command('operations')
   .description('print the whole price list, with what has no price and what no request reaches')
-  .requiredOption('-c, --config <file>', 'process settings, such as weir.yaml')
+  .option('-c, --config <file>', 'process settings', SETTINGS_FILE)
   .option('--format <format>', FORMATS.join(', '), 'table')
   .action(async (flags) => (await import('./commands/prices/operations.ts')).operations(flags));
 program
@@ -59,7 +62,7 @@ program
   .argument('[nothing...]')
   .allowUnknownOption()
   .usage('--config <file> (--token <token> | --principal <id>) [--undo], or --config <file> --list')
-  .requiredOption('-c, --config <file>', 'process settings, such as weir.yaml: its store carries the message')
+  .option('-c, --config <file>', 'process settings; their store carries the message', SETTINGS_FILE)
   .option('--token <token>', 'a token, or sha256:<hex> of one; - reads it from standard input')
   .option('--principal <id>', 'a Person or ServiceAccount: what it was given until now')
   .option('--hours <number>', 'how long to remember it: longer than tokens live', REMEMBERED_HOURS)

@@ -10,6 +10,7 @@ import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { type Configuration, operationTableOf } from './configuration.ts';
 import { type Log, openLog } from './log/log.ts';
+import { openPort } from './open-port.ts';
 import { followConfiguration, type Reloadable } from './reload.ts';
 import { runAdmin } from './run-admin.ts';
 import { runIdentity } from './run-identity.ts';
@@ -81,9 +82,8 @@ export async function runGateway(
   try {
     const { keyPrefix } = settings.store;
     await Promise.all([untilAnswering(store, keyPrefix, storeObserver), identity.ready, admin.ready]);
-    // Copies: fastify adds a callback to the options that it is given.
-    const url = await gateway.listen({ ...settings.listen });
-    const adminUrl = await admin.server.listen({ host: settings.admin.host, port: settings.admin.port });
+    const url = await openPort('listen', settings.listen, (address) => gateway.listen(address));
+    const adminUrl = await openPort('admin', settings.admin, (address) => admin.server.listen(address));
     log.info(listeningLine(settings, url, adminUrl), 'weir is listening');
     return { url, adminUrl, close, drain };
   } catch (error) {

@@ -43,11 +43,9 @@ export async function readOperations(
 ): Promise<{ operations: readonly ListedOperation[]; problems: readonly Problem[] }> {
   const problems: Problem[] = [];
   const { root } = documents;
-  const version = child(root, 'openapi').value;
-  if (typeof version !== 'string' || !/^3\.[01]\./.test(version)) {
-    problems.push(problemAt(child(root, 'openapi'), 'this is not an OpenAPI 3.0 or 3.1 document'));
-    return { operations: [], problems };
-  }
+  const problem = versionProblem(root);
+  if (problem !== undefined) return { operations: [], problems: [problem] };
+  const version = `${child(root, 'openapi').value}`;
   const schemas = new Schemas(documents, version.startsWith('3.0.'));
   const reading: Reading = { documents, schemas, problems, options, maxBodyBytes: options.maxBodyBytes };
   const operations: ListedOperation[] = [];
@@ -62,16 +60,43 @@ export async function readOperations(
   return { operations, problems };
 }
 
+/** Why a document cannot be read at all. */
+function versionProblem(root: Node): Problem | undefined {
+  const { value: swagger } = child(root, 'swagger');
+  if (swagger !== undefined) {
+    const hint = 'convert it to OpenAPI 3, for example with swagger2openapi';
+    return problemAt(child(root, 'swagger'), `this is a Swagger ${swagger} document`, hint);
+  }
+  const at = child(root, 'openapi');
+  const { value: version } = at;
+  if (version === undefined)
+    return problemAt(at, 'this is not an OpenAPI document', 'it has no "openapi: 3.1.0"');
+  if (typeof version !== 'string' || !/^3\.[0-2]\.\d/.test(version)) {
+    return problemAt(at, `OpenAPI ${version} is not supported`, 'expected 3.0, 3.1 or 3.2, such as "3.1.0"');
+  }
+  const self = child(root, '$self');
+  if (self.value !== undefined) {
+    return problemAt(self, 'is not supported', 'references are resolved from the location of the file');
+  }
+  return undefined;
+}
+
+/** Undefined if there are none. Since OpenAPI 3.1 (section 4.8.1), a document may describe webhooks or components only. */
+function readPaths(root: Node, problems: Problem[]): Node | undefined {
+  const paths = child(root, 'paths');
+  if (isMapping(paths.value)) return paths;
+  const others = ['webhooks', 'components'].some((name) => isMapping(child(root, name).value));
+  if (paths.value !== undefined || !others) problems.push(problemAt(paths, 'the document lists no paths'));
+  return undefined;
+}
+
 function* pathItems({ documents, options, problems }: Reading): Generator<PathItem> {
   const { root } = documents;
-  const paths = child(root, 'paths');
-  if (!isMapping(paths.value)) {
-    problems.push(problemAt(paths, 'the document lists no paths'));
-    return;
-  }
+  const paths = readPaths(root, problems);
+  if (paths === undefined) return;
   const above = readExtension(root, {}, options.maxCost, problems);
   const basePaths = readBasePaths(root, problems) ?? [''];
-  for (const path of Object.keys(paths.value)) {
+  for (const path of Object.keys(paths.value as object)) {
     if (path.startsWith('x-')) continue;
     const node = documents.follow(child(paths, path));
     if ('message' in node) problems.push(node);

@@ -34,8 +34,10 @@ export function readRules(
 ): RequestRules {
   const inQuery = parameters.filter((one) => one.in === 'query');
   const query = readQueryRules(maker, inQuery);
+  // OpenAPI 3.2 section 4.12.2: the whole query is one value.
+  const isWhole = parameters.some((one) => one.in === 'querystring');
   return {
-    query: inQuery.length === 0 && !isExact ? { ...query, isOpen: true } : query,
+    query: isWhole || (inQuery.length === 0 && !isExact) ? { ...query, isOpen: true } : query,
     path: parameters.filter((one) => one.in === 'path').flatMap((one) => pathRules(maker, path, one)),
     headers: parameters.filter((one) => one.in === 'header').flatMap((one) => headerRules(maker, one)),
     body: requestBody === undefined ? undefined : readBodyRules(maker, requestBody),

@@ -14,8 +14,10 @@ beforeAll(async () => {
 
 async function explain(...words: string[]): Promise<Record<string, unknown>> {
   const { code, stdout, stderr } = await runWeir(['explain', ...words, '--json', '--config', config]);
-  expect([code, stderr]).toEqual([0, '']);
-  return JSON.parse(stdout);
+  const explanation = JSON.parse(stdout);
+  const isRefused = explanation.refusal !== null || explanation.errors.length > 0;
+  expect([code, stderr]).toEqual([isRefused ? 1 : 0, '']);
+  return explanation;
 }
 
 describe('weir explain', () => {

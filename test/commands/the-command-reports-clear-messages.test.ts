@@ -67,6 +67,23 @@ describe('weir', () => {
     expect(stderr).toMatch(/^no-such\.yaml: does not exist.*\n$/);
   });
 
+  it.each([
+    ['WEIR_HOST', 'listen.host'],
+    ['WEIR_ADMIN_HOST', 'admin.host'],
+  ])('a host name in %s that does not resolve is reported in one sentence', async (variable, setting) => {
+    const file = await writeConfiguration({ upstreamUrl: UPSTREAM });
+    const { code, stderr } = await runWeir(['start', '--config', file], { [variable]: 'weir.invalid' });
+    expect(code).toBe(1);
+    expect(stderr).toBe(
+      `The host name weir.invalid cannot be resolved: set ${setting} or ${variable} to an address of this machine.\n`,
+    );
+  });
+
+  it('an unknown option is reported as such, without --config', async () => {
+    const { code, stderr } = await runWeir(['start', '--prot', '80']);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^error: unknown option '--prot'/)]);
+  });
+
   it('a busy port is reported in one sentence, and no process is left running', async () => {
     const squatter = createServer().listen(0, '127.0.0.1');
     await once(squatter, 'listening');
@@ -76,7 +93,7 @@ describe('weir', () => {
     const { code, stderr } = await runWeir(['start', '--config', file], { WEIR_PORT: String(port) });
     expect(code).toBe(1);
     expect(stderr).toBe(
-      `Port ${port} on 127.0.0.1 is in use: stop what listens there, or choose another port.\n`,
+      `Port ${port} on 127.0.0.1 is in use: stop the program that uses it, or set listen.port or WEIR_PORT to another port.\n`,
     );
     squatter.close();
     await upstream.close();

@@ -13,7 +13,10 @@ interface Options {
   readonly json?: true;
 }
 
-/** `weir explain`: which operation a request is, what it costs and where that is written, and who would pay. */
+/**
+ * `weir explain`: which operation a request is, what it costs and where that is written, and who would pay. The exit code is 1 if the
+ * request would be refused.
+ */
 export async function explain(
   method: string,
   path: string,
@@ -29,6 +32,7 @@ export async function explain(
   });
   const text = json ? JSON.stringify(asJson(explanation), null, 2) : asText(explanation);
   print(text);
+  if (explanation.refusal !== undefined || explanation.errors.length > 0) process.exitCode = 1;
 }
 
 async function liveLimitsOf({ settings }: Configuration): Promise<readonly LiveLimit[]> {

@@ -41,7 +41,7 @@ export const operationsSchema = Type.Object(
     openapi: Type.Optional(
       Type.Union([Type.String(document), Type.Array(Type.String(document), { minItems: 1 })], {
         description:
-          'OpenAPI 3.0 or 3.1 documents with `x-weir` costs, in YAML or JSON. Reloaded when they change. ' +
+          'OpenAPI 3.0, 3.1 or 3.2 documents with `x-weir` costs, in YAML or JSON. Reloaded when they change. ' +
           'Default: `openapi.yaml`, unless `list` is set.',
         expects: 'the path of a file or a list of them',
       }),

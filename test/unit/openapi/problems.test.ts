@@ -18,6 +18,46 @@ async function problems(settings?: string): Promise<readonly string[]> {
   }
 }
 
+describe('a document of another kind', () => {
+  test.each([
+    ['swagger: "2.0"\npaths: {}\n', /^openapi\.yaml:1: swagger: this is a Swagger 2\.0 document: convert it/],
+    [
+      'openapi: 4.0.0\npaths: {}\n',
+      /^openapi\.yaml:1: openapi: OpenAPI 4\.0\.0 is not supported: expected 3\.0/,
+    ],
+    [
+      'openapi: 3.1\npaths: {}\n',
+      /^openapi\.yaml:1: openapi: OpenAPI 3\.1 is not supported: .* such as "3\.1\.0"/,
+    ],
+    [
+      'openapi: 3.2.0\n$self: https://example.com/a\npaths: {}\n',
+      /^openapi\.yaml:2: .*\$self.*: is not supported/,
+    ],
+    ['info: {}\n', /this is not an OpenAPI document/],
+    ['openapi: 3.1.0\ninfo: {}\n', /the document lists no paths/],
+  ])('%j is named as what it is', async (text, expected) => {
+    await folder.write('openapi.yaml', text);
+    expect(await problems()).toEqual([expect.stringMatching(expected)]);
+  });
+
+  test('a document of webhooks or components only has no operations', async () => {
+    for (const section of ['webhooks', 'components']) {
+      await folder.write(
+        'openapi.yaml',
+        `openapi: 3.1.0\ninfo: { title: t, version: '1' }\n${section}: {}\n`,
+      );
+      expect(await folder.load()).toEqual([]);
+    }
+  });
+
+  test('OpenAPI 3.2 is read, and a query that is one value is not checked by name', async () => {
+    const parameters = '[{ name: q, in: querystring, content: { application/json: {} } }]';
+    const get = `{ operationId: find, x-weir: { cost: 3, validate: parameters }, parameters: ${parameters} }`;
+    await folder.write('openapi.yaml', openapi(`/a: { get: ${get} }`, '3.2.0'));
+    expect(await folder.load()).toMatchObject([{ id: 'find', cost: 3, rules: { query: { isOpen: true } } }]);
+  });
+});
+
 describe('the problems of a price list', () => {
   test('all are reported together, each with file and line', async () => {
     await folder.write(

@@ -21,9 +21,7 @@ describe('a price list read from OpenAPI', () => {
 
   test.each(['2.0', '4.0.0', '3.9'])('refuses version %s in one sentence', async (version) => {
     await folder.write('openapi.yaml', openapi('/a: { get: {} }', version));
-    await expect(prices()).rejects.toThrow(
-      /openapi.yaml:1: openapi: this is not an OpenAPI 3\.0 or 3\.1 document/,
-    );
+    await expect(prices()).rejects.toThrow(/openapi.yaml:1: openapi: OpenAPI [\d.]+ is not supported/);
   });
 
   test('takes JSON and several documents', async () => {
