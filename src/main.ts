@@ -1,18 +1,14 @@
 #!/usr/bin/env node
 /** The `weir` command. Each of its commands is loaded when it is run. */
-import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { FORMATS, REMEMBERED_HOURS } from './commands/choices.ts';
 import { failureText } from './commands/failure.ts';
 import { limitCommand } from './commands/limit/command.ts';
 import { platformCommand } from './commands/platform.ts';
 import { printError } from './commands/print.ts';
+import { description, version } from './commands/process/package.ts';
 import { replayCommand } from './commands/replay/command.ts';
 import type { RevokeOptions } from './commands/revoke/revoke.ts';
-
-const { version, description } = JSON.parse(
-  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
-) as { version: string; description: string };
 
 /** What every command reads unless `--config` names another file. */
 const SETTINGS_FILE = 'weir.yaml';

@@ -45,6 +45,7 @@ export function runAdmin(
   const board = store.kind === 'memory' ? undefined : openBoard(store, 'top', replica);
   const fleet = new Fleet(replica, talkers, board);
   let { identities, operations } = configuration;
+  metrics.showLiveLimits(() => reported.buckets.live.inForce(Date.now()).length);
   const live = runLiveLimits(store, reported.buckets, log);
   const limits = new LiveLimitActions({
     buckets: reported.buckets,

@@ -11,6 +11,7 @@ import type { Store } from '../store/store.ts';
 import { type Configuration, operationTableOf } from './configuration.ts';
 import { type Log, openLog } from './log/log.ts';
 import { openPort } from './open-port.ts';
+import { version } from './process/package.ts';
 import { followConfiguration, type Reloadable } from './reload.ts';
 import { runAdmin } from './run-admin.ts';
 import { runIdentity } from './run-identity.ts';
@@ -34,7 +35,7 @@ export async function runGateway(
   { log, lines }: Log = openLog(configuration.settings.log.level),
 ): Promise<RunningGateway> {
   const { settings, limits } = configuration;
-  const metrics = createMetrics();
+  const metrics = createMetrics({ version, identity: settings.identity });
   const storeObserver = observeStore(metrics, log);
   const store = openStore(settings.store, storeObserver);
   const identity = runIdentity(configuration, metrics, log);

@@ -25,8 +25,8 @@ export type ReloadedFile = 'limits' | 'operations' | 'identities';
 /** Called when files are reloaded. The metrics implement it. */
 export interface ReloadObserver {
   reloaded(file: ReloadedFile): void;
-  /** Called with the version of the limits in force, at startup and after every change. */
-  limitsInForce(version: string): void;
+  /** Called with the `version` of the limits files in force, at startup and after every change. */
+  limitsInForce(sha: string): void;
   /** A change was refused, and the previous version stays in force. */
   reloadRefused(file: ReloadedFile): void;
 }

@@ -23,7 +23,7 @@ export interface GatewayDependencies extends DecisionDependencies {
 
 /** Receives the events that metrics count. */
 export interface GatewayObserver {
-  /** A response was sent in full, or the client disconnected. */
+  /** A response was sent in full, or the client disconnected. The status is 0 where it left before a response began. */
   requestFinished(context: RequestContext, status: number, totalMs: number): void;
   unlistedOperation(method: string): void;
 }

@@ -20,6 +20,8 @@ const PROBLEMS = {
 
 export type ProblemCode = keyof typeof PROBLEMS;
 
+export const PROBLEM_CODES = Object.keys(PROBLEMS) as readonly ProblemCode[];
+
 interface RefusalParts {
   readonly extensions?: Readonly<Record<string, string | number>>;
   readonly errors?: readonly FieldError[];

@@ -53,34 +53,37 @@ export type Decision =
   | { readonly outcome: 'uncounted'; readonly reason: UncountedReason };
 
 /** Why a charge was not counted; the `reason` label of `weir_degraded_total`. */
-export type UncountedReason =
+export const UNCOUNTED_REASONS = [
   /** The store did not answer in time. */
-  | 'deadline'
+  'deadline',
   /** No connection to the store. */
-  | 'disconnected'
+  'disconnected',
   /** The store refuses the gateway's user, password or certificate, or denies it a command. */
-  | 'auth'
+  'auth',
   /** The store is full of connections. */
-  | 'maxclients'
+  'maxclients',
   /** Redis is reading its data from disk. */
-  | 'loading'
+  'loading',
   /** Redis is a replica, or has too few of them to write. */
-  | 'readonly'
+  'readonly',
   /** Redis has no memory left to write. */
-  | 'oom'
+  'oom',
   /** Redis is busy running a script or function. */
-  | 'busy'
+  'busy',
   /** Redis refuses writes because it cannot persist them. */
-  | 'misconf'
+  'misconf',
   /** Some of the Cluster's slots have no server. */
-  | 'clusterdown'
+  'clusterdown',
   /** The Cluster is moving this slot. */
-  | 'redirected'
+  'redirected',
   /** A key of the charge holds something other than a bucket. */
-  | 'wrongtype'
+  'wrongtype',
   /** The charge cannot be decided: a number out of range, a bucket twice, buckets of different Cluster slots. */
-  | 'invalid'
+  'invalid',
   /** Any other error of the store. */
-  | 'error'
+  'error',
   /** This store object has been closed. */
-  | 'closed';
+  'closed',
+] as const;
+
+export type UncountedReason = (typeof UNCOUNTED_REASONS)[number];

@@ -117,7 +117,7 @@ it('limits: the metric shows the same version at every replica, and another one 
   const { server, gateway } = await watchLimits();
   const other = await start({ limits: { file: mount(limitsOf(20)).file('limits.yaml') } });
   const versionOf = async (one: TestGateway) =>
-    (await one.metrics()).match(/^weir_limits_info\{version="([0-9a-f]{12})"\} 1$/m)?.[1];
+    (await one.metrics()).match(/^weir_limits_info\{sha="([0-9a-f]{12})"\} 1$/m)?.[1];
   const before = await versionOf(gateway);
   expect(before).toBeDefined();
   expect(await versionOf(other)).toBe(before);

@@ -25,6 +25,24 @@ it('counts requests by kind, bucket and outcome, and never names an Account', as
   expect(metrics).not.toMatch(/acct_1|org_1|person_1/);
 });
 
+it('counts the responses by status class, those of the upstream apart', async () => {
+  const before = await gateway.metrics();
+  const count = (text: string, labels: string) =>
+    Number(text.match(new RegExp(`^weir_responses_total\\{${labels}\\} (\\d+)$`, 'm'))?.[1]);
+  const [forwarded, refused] = ['source="upstream",class="2xx"', 'source="gateway",class="4xx"'];
+  await gateway.send('GET', '/v3/things');
+  await gateway.send('GET', '/v3/things', { token: null });
+  await expect.poll(async () => count(await gateway.metrics(), refused)).toBe(count(before, refused) + 1);
+  expect(count(await gateway.metrics(), forwarded)).toBe(count(before, forwarded) + 1);
+});
+
+it('names its version and that of its limits', async () => {
+  const metrics = await gateway.metrics();
+  expect(metrics).toMatch(/^weir_build_info\{version="\d+\.\d+\.\d+",node="\d+\.\d+\.\d+"\} 1$/m);
+  expect(metrics).toMatch(/^weir_limits_info\{sha="[0-9a-f]{12}"\} 1$/m);
+  expect(metrics).toContain('weir_live_limits 0');
+});
+
 it('is not reachable from the port of the clients', async () => {
   expect((await gateway.send('GET', '/metrics', { token: null })).status).toBe(401);
 });

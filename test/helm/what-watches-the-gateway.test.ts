@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createMetrics } from '../../src/admin/metrics/metrics.ts';
+import type { Settings } from '../../src/config/settings/settings.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { only, render } from '../fixtures/helm.ts';
 import { describeChart } from './describe-chart.ts';
@@ -15,7 +16,9 @@ interface Rule {
   readonly annotations: { readonly runbook: string };
 }
 
-const { rules } = load(readFileSync('helm/weir/rules/alerts.yaml', 'utf8')) as { rules: readonly Rule[] };
+const RULES = 'helm/weir/rules/alerts.yaml';
+const { groups } = load(readFileSync(RULES, 'utf8')) as { groups: readonly { rules: readonly Rule[] }[] };
+const rules = groups.flatMap((group) => group.rules);
 const dashboard = readFileSync('helm/weir/dashboards/weir.json', 'utf8');
 
 describe('the metrics that the dashboard and the alerts read', () => {
@@ -28,7 +31,7 @@ describe('the metrics that the dashboard and the alerts read', () => {
   const named = (text: string) => new Set(text.match(/\b(weir|nodejs|process)_[a-z0-9_]+/g));
 
   it('are all served by the admin port', async () => {
-    const metrics = `${await gateway.metrics()}${await shownWhereTheyApply()}`;
+    const metrics = `${await gateway.metrics()}${await everyMetric()}`;
     const served = new Set(
       [...metrics.matchAll(/^# TYPE (\S+) (\S+)/gm)].flatMap(([, name = '', type]) =>
         type === 'histogram' ? ['_bucket', '_sum', '_count'].map((suffix) => name + suffix) : [name],
@@ -52,11 +55,30 @@ it('every alert has its section in the guide for operators', () => {
   }
 });
 
-/** Metrics that a gateway shows once it has fetched keys, and hears of revocations through a shared store. */
-async function shownWhereTheyApply(): Promise<string> {
-  const metrics = createMetrics();
+describeChart('the metrics', () => {
+  it('follow the conventions of Prometheus', async () => {
+    const input = await everyMetric();
+    const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], {
+      input,
+      encoding: 'utf8',
+    });
+    expect(`${stdout}${stderr}`).toBe('');
+    expect(status).toBe(0);
+  });
+});
+
+/** Also those that only some settings show, each with a value. */
+async function everyMetric(): Promise<string> {
+  const identity: Settings['identity'] = { kind: 'static', file: 'identities.yaml' };
+  const metrics = createMetrics({ version: '1.2.3', identity });
   metrics.keysFetched(0);
   metrics.revocationsSubscribed(true);
+  metrics.showLiveLimits(() => 1);
+  metrics.limitsInForce('0123456789ab');
+  metrics.providerCalled('jwks', 'answered', 1);
+  metrics.breakerChanged('primary', 'open');
+  metrics.settingChecked('primary', 'min-replicas', undefined);
+  metrics.watchConnected('limits', true);
   return metrics.text();
 }
 
@@ -72,10 +94,12 @@ describeChart('the rules that the chart renders', () => {
 
   const promtool = (...args: string[]) => spawnSync('promtool', args, { cwd: folder, encoding: 'utf8' });
 
-  it('are valid', () => {
-    const { status, stdout } = promtool('check', 'rules', 'rules.yaml');
-    expect(stdout).toContain(`SUCCESS: ${rules.length} rules found`);
-    expect(status).toBe(0);
+  it('are valid, and so is their file as it is, without Helm', () => {
+    for (const file of ['rules.yaml', resolve(RULES)]) {
+      const { status, stdout } = promtool('check', 'rules', file);
+      expect(stdout).toContain(`SUCCESS: ${rules.length} rules found`);
+      expect(status).toBe(0);
+    }
   });
 
   it('fire when they should, and not before', () => {

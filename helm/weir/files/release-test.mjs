@@ -92,7 +92,7 @@ async function versionsOfPods() {
   const pods = await lookup(METRICS_HOST, { all: true, family: 4 });
   const entries = pods.map(async ({ address }) => {
     const { text } = await request(`http://${address}:9090/metrics`);
-    return `${address} ${/^weir_limits_info\{version="(\w+)"\} 1$/m.exec(text)?.[1]}`;
+    return `${address} ${/^weir_limits_info\{sha="(\w+)"\} 1$/m.exec(text)?.[1]}`;
   });
   return Promise.all(entries);
 }

@@ -1,5 +1,6 @@
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { KubernetesObserver } from '../../config/kubernetes/follow.ts';
+import type { Settings } from '../../config/settings/settings.ts';
 import type { ReloadObserver } from '../../config/watch.ts';
 import type { GatewayObserver } from '../../gateway/dependencies.ts';
 import type { IdentityObserver } from '../../identity/observer.ts';
@@ -17,20 +18,53 @@ export interface Metrics
     IdentityObserver,
     ReloadObserver,
     KubernetesObserver {
+  /** Shows a gauge of the live limits, which `count` reads at each scrape. */
+  showLiveLimits(count: () => number): void;
   /** All metrics in the Prometheus text format. */
   text(): Promise<string>;
   readonly contentType: string;
 }
 
-export function createMetrics(): Metrics {
+/** What the metrics describe. */
+export interface Described {
+  /** The version of Weir. */
+  readonly version: string;
+  readonly identity: Settings['identity'];
+}
+
+/** Gauges of prom-client that Prometheus takes for counters by their name. Those of each type remain. */
+const MISNAMED = [
+  'nodejs_active_resources_total',
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+];
+
+export function createMetrics({ version, identity }: Described): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  for (const name of MISNAMED) registry.removeSingleMetric(name);
+  new Gauge({
+    name: 'weir_build_info',
+    help: 'Always 1. The version of Weir, and that of Node.',
+    labelNames: ['version', 'node'],
+    registers: [registry],
+  }).set({ version, node: process.versions.node }, 1);
   return {
     ...requestMetrics(registry),
     ...storeMetrics(registry),
-    ...identityMetrics(registry),
+    ...identityMetrics(registry, identity),
     ...reloadMetrics(registry),
     ...kubernetesMetrics(registry),
+    showLiveLimits(count) {
+      new Gauge({
+        name: 'weir_live_limits',
+        help: 'Live limits in force: those that were set while the gateway ran.',
+        registers: [registry],
+        collect() {
+          this.set(count());
+        },
+      });
+    },
     contentType: registry.contentType,
     text: () => registry.metrics(),
   };

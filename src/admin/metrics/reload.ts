@@ -1,6 +1,8 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { ReloadedFile, ReloadObserver } from '../../config/watch.ts';
 
+const FILES: readonly ReloadedFile[] = ['limits', 'operations', 'identities'];
+
 /** Metrics of configuration reloads. */
 export function reloadMetrics(registry: Registry): ReloadObserver {
   const registers = [registry];
@@ -10,6 +12,7 @@ export function reloadMetrics(registry: Registry): ReloadObserver {
     labelNames: ['file', 'outcome'],
     registers,
   });
+  for (const file of FILES) for (const outcome of ['success', 'failure']) reloads.inc({ file, outcome }, 0);
   const gauge = (file: ReloadedFile) => {
     const one = new Gauge({
       name: `weir_${file}_last_reload_successful`,
@@ -26,14 +29,14 @@ export function reloadMetrics(registry: Registry): ReloadObserver {
   };
   const limitsInfo = new Gauge({
     name: 'weir_limits_info',
-    help: 'Always 1. Replicas with the same limits and overrides have the same `version`.',
-    labelNames: ['version'],
+    help: 'Always 1. Replicas with the same limits files in force have the same `sha`.',
+    labelNames: ['sha'],
     registers,
   });
   return {
-    limitsInForce(version) {
+    limitsInForce(sha) {
       limitsInfo.reset();
-      limitsInfo.set({ version }, 1);
+      limitsInfo.set({ sha }, 1);
     },
     reloaded(file) {
       reloads.inc({ file, outcome: 'success' });

@@ -1,20 +1,26 @@
 import { Counter, type Registry } from 'prom-client';
-import { bucketsFor } from '../../domain/buckets.ts';
+import { BUCKETS, bucketsFor, KINDS } from '../../domain/buckets.ts';
 import type { OperationKind } from '../../domain/operation.ts';
 import type { GatewayObserver } from '../../gateway/dependencies.ts';
+import { METHODS } from '../../gateway/match.ts';
+import { PROBLEM_CODES } from '../../gateway/problems.ts';
 import type { RequestContext } from '../../gateway/request-context.ts';
 import { isDegraded } from '../../gateway/respond.ts';
+import { UNCOUNTED_REASONS } from '../../store/store.ts';
 import { PlainHistogram, SECONDS } from './histogram.ts';
+import { responseCounter } from './responses.ts';
 import { Tally } from './tally.ts';
 
 /** Metrics of requests: outcomes, points and durations. */
 export function requestMetrics(registry: Registry): GatewayObserver {
   const countCharge = chargeCounters(registry);
+  const countResponse = responseCounter(registry);
   const observeTimes = timeHistograms(registry);
   const requests = new Tally(registry, {
     name: 'weir_requests_total',
     help: 'Requests, by kind of operation, bucket (for a 429, the one that refused it) and outcome.',
     labelNames: ['kind', 'bucket', 'outcome'],
+    known: knownOutcomes(),
   });
   const unlisted = new Counter({
     name: 'weir_unlisted_operations_total',
@@ -22,12 +28,14 @@ export function requestMetrics(registry: Registry): GatewayObserver {
     labelNames: ['method'],
     registers: [registry],
   });
+  for (const method of METHODS) if (method !== 'OPTIONS') unlisted.inc({ method }, 0);
   return {
     unlistedOperation: (method) => unlisted.inc({ method }),
-    requestFinished(context, _status, totalMs) {
+    requestFinished(context, status, totalMs) {
       const kind = context.operation?.kind ?? 'none';
       requests.add(1, kind, bucketOf(context), outcomeOf(context));
       countCharge(context, kind);
+      countResponse(context, status);
       observeTimes(context, totalMs);
     },
   };
@@ -39,6 +47,7 @@ function chargeCounters(registry: Registry): (context: RequestContext, kind: Ope
     name: 'weir_points_charged_total',
     help: 'Points charged to Accounts and Persons. Points that are also charged to an Organization are counted once.',
     labelNames: ['kind'],
+    known: KINDS.map((kind) => [kind]),
   });
   const degraded = new Counter({
     name: 'weir_degraded_total',
@@ -58,6 +67,11 @@ function chargeCounters(registry: Registry): (context: RequestContext, kind: Ope
     labelNames: ['bucket'],
     registers,
   });
+  for (const reason of UNCOUNTED_REASONS) degraded.inc({ reason }, 0);
+  for (const { name: bucket } of BUCKETS) {
+    shadowDenied.inc({ bucket }, 0);
+    nearLimit.inc({ bucket }, 0);
+  }
   return (context, kind) => {
     const { operation, charged } = context;
     if (charged?.outcome === 'uncounted' && isDegraded(context)) degraded.inc({ reason: charged.reason });
@@ -83,6 +97,25 @@ function timeHistograms(registry: Registry): (context: RequestContext, totalMs: 
     if (upstreamMs !== undefined) upstream.observe(upstreamMs / 1000);
   };
 }
+
+/** Every combination of kind, bucket and outcome that a request can have. */
+function* knownOutcomes(): Generator<readonly [string, string, string]> {
+  const codes = PROBLEM_CODES.filter((code) => code !== 'RateLimitExceeded');
+  for (const code of codes) {
+    for (const kind of ['none', ...KINDS]) yield [kind, 'none', code];
+  }
+  yield ['none', 'none', 'free'];
+  for (const { kind, name } of BUCKETS) yield [kind, name, 'denied'];
+  for (const kind of KINDS) {
+    for (const personOnly of [false, true]) {
+      const bucket = bucketsFor(kind, personOnly)[0]?.name ?? 'none';
+      for (const outcome of ['admitted', 'uncounted', ...AFTER_CHARGE]) yield [kind, bucket, outcome];
+    }
+  }
+}
+
+/** The refusals of a request that was already charged. */
+const AFTER_CHARGE = ['BadRequest', 'PayloadTooLarge', 'ValidationError', 'ServiceUnavailable'];
 
 /** The bucket that refused the request, otherwise the first bucket that the request was charged to. */
 function bucketOf({ operation, charged }: RequestContext): string {

@@ -1,5 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { StoreObserver } from '../../store/observer.ts';
+import { UNCOUNTED_REASONS } from '../../store/store.ts';
 import { PlainHistogram, SECONDS } from './histogram.ts';
 import { Tally } from './tally.ts';
 
@@ -19,6 +20,7 @@ export function storeMetrics(registry: Registry): StoreObserver {
     labelNames: ['reason'],
     registers,
   });
+  for (const reason of UNCOUNTED_REASONS) failures.inc({ reason }, 0);
   const duration = new PlainHistogram(registry, {
     name: 'weir_store_call_duration_seconds',
     help: 'Duration of calls to the store that were answered before the deadline.',
@@ -65,6 +67,7 @@ function pointMetrics(
     'Points of requests that could not be counted, by reason.',
     ['reason'],
   );
+  for (const reason of UNCOUNTED_REASONS) uncounted.inc({ reason }, 0);
   const late = counter(
     'weir_points_late_total',
     'Points that the store counted only after the requests had been served uncounted.',

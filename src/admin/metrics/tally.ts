@@ -5,6 +5,8 @@ export interface TallyOptions {
   readonly help: string;
   /** At most three. Label values must never come from a request, because each combination is kept forever. */
   readonly labelNames: readonly string[];
+  /** Label values that are shown from the start, with 0. */
+  readonly known?: Iterable<readonly string[]>;
 }
 
 interface Entry {
@@ -22,7 +24,7 @@ export class Tally {
   /** Entries by label values, in nested maps. */
   readonly #byValue = new Map<string, Map<string, Map<string, Entry>>>();
 
-  constructor(registry: Registry, { name, help, labelNames }: TallyOptions) {
+  constructor(registry: Registry, { name, help, labelNames, known = [] }: TallyOptions) {
     this.#labelNames = labelNames;
     const entries = this.#entries;
     new Counter({
@@ -37,6 +39,7 @@ export class Tally {
         }
       },
     });
+    for (const [first, second, third] of known) this.add(0, first, second, third);
   }
 
   /** Takes the label values in the order of `labelNames`. */

@@ -20,8 +20,10 @@ export function beginRequest(
   if (parts.isDraining()) response.shouldKeepAlive = false;
   response.on('close', () => {
     const totalMs = performance.now() - context.startedMs;
-    parts.observer.requestFinished(context, response.statusCode, totalMs);
-    parts.accessLog?.write(context, response.statusCode, totalMs);
+    const isAnswered = response.headersSent || context.upstreamStatus !== undefined;
+    const status = isAnswered ? response.statusCode : 0;
+    parts.observer.requestFinished(context, status, totalMs);
+    parts.accessLog?.write(context, status, totalMs);
   });
   return context;
 }

@@ -175,6 +175,7 @@ export class RedisStore implements Store {
     });
     const route: Route = { breaker, probeKey };
     this.#routes.set(name, route);
+    this.#observer.breakerChanged(name, 'closed');
     return route;
   }
 

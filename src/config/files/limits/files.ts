@@ -31,7 +31,7 @@ export class LimitsFiles {
     this.#source = source;
   }
 
-  /** Identifies the limits that were last loaded. Equal file contents give equal versions on every replica. */
+  /** Identifies the limits that were last loaded, by the start of a SHA-256. Equal file contents give equal versions on every replica. */
   get version(): string {
     const digests = this.#last?.sources.map(({ digest }) => digest) ?? [];
     return hash('sha256', digests.join('\n')).slice(0, 12);
