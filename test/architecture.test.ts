@@ -11,6 +11,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/store': ['src/domain'],
   'src/identity': ['src/domain', 'src/config', 'src/store'],
   'src/gateway': ['src/domain', 'src/config', 'src/openapi', 'src/validation', 'src/store', 'src/identity'],
+  'src/decisions': ['src/domain', 'src/gateway'],
   'src/admin': ['src/domain', 'src/config', 'src/store', 'src/identity', 'src/gateway'],
   'src/replay': ['src/domain', 'src/config', 'src/openapi', 'src/store', 'src/gateway'],
   'src/platform': ['src/domain', 'src/openapi'],

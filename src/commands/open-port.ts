@@ -12,7 +12,7 @@ interface Address {
  * @throws CommandError that names the setting and its variable, if the address or the port cannot be used
  */
 export async function openPort(
-  section: 'listen' | 'admin',
+  section: keyof typeof VARIABLES,
   { host, port }: Address,
   listen: (address: Address) => Promise<string>,
 ): Promise<string> {
@@ -24,11 +24,11 @@ export async function openPort(
   }
 }
 
-const VARIABLES = { listen: 'WEIR', admin: 'WEIR_ADMIN' };
+const VARIABLES = { listen: 'WEIR', admin: 'WEIR_ADMIN', 'decisions.listen': 'WEIR_DECISIONS' };
 
 function listenProblem(
   code: string | undefined,
-  section: 'listen' | 'admin',
+  section: keyof typeof VARIABLES,
   { host, port }: Address,
 ): string | undefined {
   const otherPort = `set ${section}.port or ${VARIABLES[section]}_PORT`;

@@ -2,7 +2,9 @@
 import { setTimeout } from 'node:timers/promises';
 import { createMetrics } from '../admin/metrics/metrics.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import { createDecisionServer } from '../decisions/server.ts';
 import { Buckets } from '../gateway/buckets.ts';
+import type { GatewayDependencies } from '../gateway/dependencies.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { AccessLog } from '../gateway/log/access-log.ts';
 import type { StoreObserver } from '../store/observer.ts';
@@ -21,6 +23,8 @@ export interface RunningGateway {
   /** Where clients connect, such as `http://127.0.0.1:8080`. */
   readonly url: string;
   readonly adminUrl: string;
+  /** Where proxies ask for decisions; undefined where no port is set for that. */
+  readonly decisionsUrl: string | undefined;
   /** Turns readiness off, finishes what is under way, then closes everything. */
   close(): Promise<void>;
   /**
@@ -42,19 +46,21 @@ export async function runGateway(
   const operationTable = operationTableOf(configuration);
   const buckets = new Buckets(settings.store.keyPrefix, limits);
   let isReady = true;
-  const admin = runAdmin(configuration, { store, buckets, identity, metrics, log, isReady: () => isReady });
-  const gateway = await createGateway({
+  const { directory } = identity;
+  const admin = runAdmin(configuration, { store, buckets, directory, metrics, log, isReady: () => isReady });
+  const dependencies = {
     ...gatewaySettings(settings),
     operations: operationTable,
     identities: identity.source,
-    directory: identity.directory,
+    directory,
     buckets,
     store,
     observer: admin.observer,
     log,
     accessLog: settings.log.access ? new AccessLog(log, lines) : undefined,
     isDraining: () => !isReady,
-  });
+  };
+  const ports = await createPorts(settings, dependencies);
   const reloadable: Reloadable = {
     limits: (changed) => buckets.replaceLimits(changed),
     operations(changed) {
@@ -68,7 +74,7 @@ export async function runGateway(
   const close = async (): Promise<void> => {
     isReady = false;
     following.close();
-    await gateway.close(settings.shutdown.graceSeconds * 1000);
+    await ports.close();
     await admin.close();
     identity.close();
     await store.close();
@@ -82,10 +88,10 @@ export async function runGateway(
   try {
     const { keyPrefix } = settings.store;
     await Promise.all([untilAnswering(store, keyPrefix, storeObserver), identity.ready, admin.ready]);
-    const url = await openPort('listen', settings.listen, (address) => gateway.listen(address));
+    const { url, decisionsUrl } = await ports.open();
     const adminUrl = await openPort('admin', settings.admin, (address) => admin.server.listen(address));
-    log.info(listeningLine(settings, url, adminUrl), 'weir is listening');
-    return { url, adminUrl, close, drain };
+    log.info(listeningLine(settings, url, adminUrl, decisionsUrl), 'weir is listening');
+    return { url, adminUrl, decisionsUrl, close, drain };
   } catch (error) {
     await close();
     throw error;
@@ -96,10 +102,44 @@ function gatewaySettings({ baseUrl, listen, cors, upstream, store }: Settings) {
   return { baseUrl, listen, cors, upstream, onStoreFailure: store.onStoreFailure };
 }
 
-function listeningLine({ listen, admin, upstream, store }: Settings, url: string, adminUrl: string) {
+interface Ports {
+  open(): Promise<{ readonly url: string; readonly decisionsUrl: string | undefined }>;
+  close(): Promise<void>;
+}
+
+/** The port for clients and, where one is set, the port for the decisions of other proxies. */
+async function createPorts(settings: Settings, dependencies: GatewayDependencies): Promise<Ports> {
+  const { listen, decisions, shutdown } = settings;
+  const { host, port } = decisions.listen;
+  const gateway = await createGateway(dependencies);
+  const decider = port === undefined ? undefined : await createDecisionServer(dependencies, decisions);
+  return {
+    async open() {
+      const url = await openPort('listen', listen, (address) => gateway.listen(address));
+      if (port === undefined || decider === undefined) return { url, decisionsUrl: undefined };
+      const address = { host, port };
+      return {
+        url,
+        decisionsUrl: await openPort('decisions.listen', address, () => decider.listen(address)),
+      };
+    },
+    async close() {
+      const graceMs = shutdown.graceSeconds * 1000;
+      await Promise.all([gateway.close(graceMs), decider?.close(graceMs)]);
+    },
+  };
+}
+
+function listeningLine(
+  { listen, admin, decisions, upstream, store }: Settings,
+  url: string,
+  adminUrl: string,
+  decisionsUrl: string | undefined,
+) {
   return {
     url: withHost(url, listen.host),
     adminUrl: withHost(adminUrl, admin.host),
+    ...(decisionsUrl === undefined ? {} : { decisionsUrl: withHost(decisionsUrl, decisions.listen.host) }),
     upstream: new URL(upstream.url).origin,
     store: store.kind,
   };

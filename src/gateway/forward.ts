@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { spellBearer } from './http/bearer.ts';
 import { pushForwarded, type TrustedProxies } from './http/forwarded.ts';
-import { requestFields } from './http/headers.ts';
+import { pushIdentity, requestFields } from './http/headers.ts';
 import { hasBody } from './http/inspect.ts';
 import { isAbandoned } from './http/lingering-close.ts';
 import type { Stalls } from './http/stalls.ts';
@@ -83,8 +83,6 @@ export function upstreamFields(
   pushForwarded(fields, request, isTrusted);
   if (caller === undefined) return fields;
   if (headers.authorization?.startsWith('Bearer ') === false) spellBearer(fields);
-  const { id, type } = caller.principal;
-  fields.push('X-Account-Id', caller.account, 'X-Principal-Id', id, 'X-Principal-Type', type);
-  if (caller.organization !== undefined) fields.push('X-Organization-Id', caller.organization);
+  pushIdentity(fields, caller);
   return fields;
 }

@@ -13,6 +13,7 @@ import { type ForwardContext, forward } from './forward.ts';
 import { brokenBy } from './http/broken.ts';
 import { answerPreflight, isAnsweredPreflight } from './http/cors.ts';
 import { TrustedProxies } from './http/forwarded.ts';
+import { namedAccount } from './http/headers.ts';
 import { hasBody, inspect } from './http/inspect.ts';
 import { isAbandoned, isClosing } from './http/lingering-close.ts';
 import { capConnections, shedLoad } from './http/overload.ts';
@@ -179,7 +180,7 @@ function decideRequest({ request, response, context, shared }: Passage): Awaitab
     path,
     authorization: request.headers.authorization,
     client: () => shared.trusted.clientOf(request),
-    namedAccount: serviceAccount(request),
+    namedAccount: namedAccount(request),
     cancelled: () => brokenBy(request) ?? (isAbandoned(response) ? ABANDONED : undefined),
   };
   return andThen(decide(question, context, shared), (refusal) => {
@@ -215,9 +216,4 @@ function validateRequest({ request, response, context }: Passage) {
 function targetOf(context: RequestContext): Target {
   if (context.target === undefined) throw new TypeError('the request has not been normalised');
   return context.target;
-}
-
-function serviceAccount({ headers }: IncomingMessage): string | undefined {
-  const named = headers['x-service-account'];
-  return Array.isArray(named) ? named.join(', ') : named;
 }

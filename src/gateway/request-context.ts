@@ -62,11 +62,18 @@ export interface Findings {
   chargeMs?: number;
 }
 
+/** The ways in which a proxy can ask whether a request may pass. */
+export const PROTOCOLS = ['ext-authz', 'forward-auth', 'auth-request'] as const;
+
+export type DecisionProtocol = (typeof PROTOCOLS)[number];
+
 /** Everything about one request. Each stage adds its part; the access log and the metrics read it. */
 export interface RequestContext extends Findings {
   readonly requestId: string;
   readonly method: string;
   readonly startedMs: number;
+  /** How a proxy asked for this decision; undefined for a request that the gateway forwards itself. */
+  readonly protocol?: DecisionProtocol | undefined;
   /** The value of Access-Control-Allow-Origin; undefined if the response is not for a page of another origin. */
   readonly corsOrigin?: string | undefined;
   target?: Target;

@@ -4,7 +4,7 @@ import type { OperationKind } from '../../domain/operation.ts';
 import type { GatewayObserver } from '../../gateway/dependencies.ts';
 import { METHODS } from '../../gateway/match.ts';
 import { PROBLEM_CODES } from '../../gateway/problems.ts';
-import type { RequestContext } from '../../gateway/request-context.ts';
+import { PROTOCOLS, type RequestContext } from '../../gateway/request-context.ts';
 import { isDegraded } from '../../gateway/respond.ts';
 import { UNCOUNTED_REASONS } from '../../store/store.ts';
 import { PlainHistogram, SECONDS } from './histogram.ts';
@@ -29,11 +29,22 @@ export function requestMetrics(registry: Registry): GatewayObserver {
     registers: [registry],
   });
   for (const method of METHODS) if (method !== 'OPTIONS') unlisted.inc({ method }, 0);
+  const decisions = new Tally(registry, {
+    name: 'weir_decisions_total',
+    help: 'Requests of weir_requests_total that another proxy asked about, by its protocol and the outcome.',
+    labelNames: ['protocol', 'outcome'],
+    known: PROTOCOLS.flatMap((protocol) => [
+      [protocol, 'admitted'],
+      [protocol, 'denied'],
+    ]),
+  });
   return {
     unlistedOperation: (method) => unlisted.inc({ method }),
     requestFinished(context, status, totalMs) {
       const kind = context.operation?.kind ?? 'none';
-      requests.add(1, kind, bucketOf(context), outcomeOf(context));
+      const outcome = outcomeOf(context);
+      requests.add(1, kind, bucketOf(context), outcome);
+      if (context.protocol !== undefined) decisions.add(1, context.protocol, outcome);
       countCharge(context, kind);
       countResponse(context, status);
       observeTimes(context, totalMs);

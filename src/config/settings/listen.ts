@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { count, host, milliseconds, port, section } from './section.ts';
+import { addressRanges, count, host, milliseconds, port, section } from './section.ts';
 
 const bytes = (description: string, fallback: number, minimum: number) =>
   Type.Integer({ description, default: fallback, minimum });
@@ -10,13 +10,9 @@ export const listenSchema = section(
   {
     host: host('Address to listen on.', '0.0.0.0', 'WEIR_HOST'),
     port: port('Port to listen on. 0 selects a free port.', 8080, 'WEIR_PORT'),
-    trustedProxies: Type.Array(
-      Type.String({ pattern: '^[0-9A-Fa-f:.]+(/\\d{1,3})?$', expects: 'an address or a CIDR range' }),
-      {
-        description:
-          'Proxies whose `X-Forwarded-*` and `Forwarded` headers are trusted: addresses or CIDR ranges.',
-        default: [],
-      },
+    trustedProxies: addressRanges(
+      'Proxies whose `X-Forwarded-*` and `Forwarded` headers are trusted: addresses or CIDR ranges.',
+      [],
     ),
     maxConnections: count('Maximum number of open connections. Further connections get a 503.', 10_000),
     maxHeaderBytes: bytes(

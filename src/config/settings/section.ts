@@ -15,6 +15,12 @@ export const host = (description: string, fallback: string, env: string) =>
 export const port = (description: string, fallback: number, env: string) =>
   Type.Integer({ description, default: fallback, minimum: 0, maximum: 65535, env });
 
+export const addressRanges = (description: string, fallback: readonly string[]) =>
+  Type.Array(
+    Type.String({ pattern: '^[0-9A-Fa-f:.]+(/\\d{1,3})?$', expects: 'an address or a CIDR range' }),
+    { description, default: [...fallback] },
+  );
+
 export const httpUrl = (description: string, fallback?: string) =>
   Type.String({
     description,

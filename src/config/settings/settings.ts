@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { adminSchema } from './admin.ts';
 import { corsSchema } from './cors.ts';
+import { decisionsSchema } from './decisions.ts';
 import { identitySchema } from './identity/identity.ts';
 import { kubernetesSchema } from './kubernetes.ts';
 import { listenSchema } from './listen.ts';
@@ -16,6 +17,7 @@ export const settingsSchema = Type.Object(
     baseUrl: httpUrl('Prefix of the `type` URI in problem bodies.', 'http://localhost:8080'),
     listen: listenSchema,
     admin: adminSchema,
+    decisions: decisionsSchema,
     cors: corsSchema,
     upstream: upstreamSchema,
     shutdown: shutdownSchema,

@@ -22,22 +22,22 @@ export const HOP_BY_HOP = [
 /** Fields that only the gateway may set. */
 export const GATEWAY_OWNED = ['ratelimit', 'ratelimit-policy', 'service-ratelimit-mode', 'x-request-id'];
 
+/** Fields by which the gateway tells the upstream who the caller is. */
+export const IDENTITY_FIELDS = ['x-account-id', 'x-organization-id', 'x-principal-id', 'x-principal-type'];
+
 const NOT_SENT_UPSTREAM: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   ...GATEWAY_OWNED,
+  ...IDENTITY_FIELDS,
   // The upstream client frames the body itself.
   'content-length',
   'expect',
   'host',
   // CGI passes it to programs as HTTP_PROXY, which sets their proxy (CVE-2016-5385).
   'proxy',
-  'x-account-id',
   'x-forwarded-for',
   'x-forwarded-host',
   'x-forwarded-proto',
-  'x-organization-id',
-  'x-principal-id',
-  'x-principal-type',
 ]);
 
 /**

@@ -1,4 +1,6 @@
 /** Which header fields the gateway forwards, in both directions. Field lists are flat: name, value, name, value. */
+import type { IncomingMessage } from 'node:http';
+import type { Caller } from '../../domain/caller.ts';
 import { foldName } from '../../domain/field-name.ts';
 import { GATEWAY_OWNED, HOP_BY_HOP, NameMemo, NOT_NOMINATED, requestRule } from './field-names.ts';
 
@@ -27,6 +29,18 @@ export function requestFields(
     fields.push(name, rawHeaders[index + 1] ?? '');
   }
   return fields;
+}
+
+/** The X-Service-Account header, undefined where there is none. */
+export function namedAccount({ headers }: IncomingMessage): string | undefined {
+  const named = headers['x-service-account'];
+  return Array.isArray(named) ? named.join(', ') : named;
+}
+
+/** Adds the fields that tell the upstream who the caller is. */
+export function pushIdentity(fields: string[], { account, organization, principal }: Caller): void {
+  fields.push('X-Account-Id', account, 'X-Principal-Id', principal.id, 'X-Principal-Type', principal.type);
+  if (organization !== undefined) fields.push('X-Organization-Id', organization);
 }
 
 /**

@@ -15,10 +15,22 @@ export interface MessageLimits {
   readonly maxHeaderFields: number;
 }
 
-/** Why the request cannot be served at all; undefined when its framing and header are valid. */
-export function inspect(request: IncomingMessage, limits: MessageLimits): Refusal | undefined {
+/**
+ * Why the request cannot be served at all; undefined when its framing and header are valid.
+ *
+ * @param methodField the field, in lower case, that a trusted proxy writes the original method to
+ */
+export function inspect(
+  request: IncomingMessage,
+  limits: MessageLimits,
+  methodField?: string,
+): Refusal | undefined {
   if (request.rawHeaders.length > 2 * limits.maxHeaderFields) return tooManyFields(limits.maxHeaderFields);
-  return messageProblem(request) ?? framingProblem(request, limits.maxBodyBytes) ?? fieldProblem(request);
+  return (
+    messageProblem(request) ??
+    framingProblem(request, limits.maxBodyBytes) ??
+    fieldProblem(request, methodField)
+  );
 }
 
 function tooManyFields(most: number): Refusal {
@@ -81,12 +93,12 @@ function closing(detail: string): Refusal {
 }
 
 /** Fields that decide who is charged may occur once. Node would join them or drop the second. */
-function fieldProblem({ rawHeaders, headers }: IncomingMessage): Refusal | undefined {
+function fieldProblem({ rawHeaders, headers }: IncomingMessage, methodField?: string): Refusal | undefined {
   let seen = '';
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] ?? '';
     const { action, once } = requestRule(name);
-    if (action === 'refuse') {
+    if (action === 'refuse' && name.toLowerCase() !== methodField) {
       return new Refusal('BadRequest', `The gateway does not take another method from ${name}.`);
     }
     if (once === undefined) continue;

@@ -71,7 +71,11 @@ function openServer(limits: ListenSettings, serve: FastifyServerFactoryHandler):
 const SWEEP_MS = 50;
 
 /** Stops accepting connections, gives requests in progress `graceMs` to finish, then aborts the others. */
-export async function closeWithin(app: FastifyInstance, upgrades: Upgrades, graceMs: number): Promise<void> {
+export async function closeWithin(
+  app: FastifyInstance,
+  upgrades: Pick<Upgrades, 'breakOff'>,
+  graceMs: number,
+): Promise<void> {
   const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_MS);
   const breakOff = setTimeout(() => {
     upgrades.breakOff();

@@ -38,9 +38,10 @@ export class AccessLog {
 
   write(context: RequestContext, status: number, totalMs: number): void {
     if (!this.#log.isLevelEnabled('info')) return;
-    const { requestId, method } = context;
+    const { requestId, method, protocol } = context;
     let line = `{"level":${LEVEL},"time":${Date.now()},${this.#process}`;
     line += `,"requestId":${quoted(requestId)},"method":${quoted(method)}`;
+    if (protocol !== undefined) line += `,"decision":"${protocol}"`;
     line += requestMembers(context) + chargeMembers(context);
     line += `,"status":${status}${upstreamMembers(context)},"totalMs":${rounded(totalMs)},"msg":"request"}\n`;
     this.#output.write(line);

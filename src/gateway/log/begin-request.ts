@@ -4,24 +4,33 @@ import type { GatewayDependencies } from '../dependencies.ts';
 import { allowedOrigin } from '../http/cors.ts';
 import type { RequestContext } from '../request-context.ts';
 
-/** Creates a request's context, and counts and logs the request when it ends, for whatever reason. */
+/**
+ * Creates a request's context, and counts and logs the request when it ends, for whatever reason.
+ *
+ * @param asked what a proxy asks about, where it asks for a decision
+ */
 export function beginRequest(
   request: IncomingMessage,
   response: ServerResponse,
   parts: GatewayDependencies,
+  asked?: Pick<RequestContext, 'method' | 'protocol'>,
 ): RequestContext {
   const requestId = requestIdFrom(request.headers['x-request-id']);
   const context: RequestContext = {
     requestId,
-    method: request.method ?? '',
+    method: asked?.method ?? request.method ?? '',
     startedMs: performance.now(),
+    protocol: asked?.protocol,
     corsOrigin: allowedOrigin(parts.cors, request),
   };
   if (parts.isDraining()) response.shouldKeepAlive = false;
   response.on('close', () => {
     const totalMs = performance.now() - context.startedMs;
     const isAnswered = response.headersSent || context.upstreamStatus !== undefined;
-    const status = isAnswered ? response.statusCode : 0;
+    // nginx is sent a 403 for every refusal; its client gets the refusal's own status.
+    const { statusCode } = response;
+    const answered = context.protocol === undefined ? statusCode : (context.refusal?.status ?? statusCode);
+    const status = isAnswered ? answered : 0;
     parts.observer.requestFinished(context, status, totalMs);
     parts.accessLog?.write(context, status, totalMs);
   });

@@ -1,0 +1,69 @@
+import type { ServerResponse } from 'node:http';
+import { IDENTITY_FIELDS } from '../gateway/http/field-names.ts';
+import { pushIdentity } from '../gateway/http/headers.ts';
+import { closeAfterResponse, isAbandoned, isUploadUnfinished } from '../gateway/http/lingering-close.ts';
+import { problemBody, Refusal } from '../gateway/problems.ts';
+import type { RequestContext } from '../gateway/request-context.ts';
+import { gatewayFields, respond } from '../gateway/respond.ts';
+
+/** Tells the proxy that the request may pass, with the fields that the upstream and the client should get. */
+export function allow(response: ServerResponse, context: RequestContext): void {
+  if (isAbandoned(response)) {
+    response.destroy();
+    return;
+  }
+  const { caller, protocol } = context;
+  const fields = gatewayFields(context);
+  if (caller !== undefined) pushIdentity(fields, caller);
+  if (protocol === 'ext-authz') pushRemovals(fields);
+  fields.push('Content-Length', '0', 'Cache-Control', 'no-store');
+  if (isUploadUnfinished(response.req)) {
+    fields.push('Connection', 'close');
+    closeAfterResponse(response.req);
+  }
+  response.writeHead(200, fields);
+  response.end();
+}
+
+/** Envoy removes these fields from the client's request: identity fields that this caller does not have. */
+function pushRemovals(fields: string[]): void {
+  const present = new Set(fields.map((one) => one.toLowerCase()));
+  const missing = IDENTITY_FIELDS.filter((name) => !present.has(name));
+  if (missing.length > 0) fields.push('X-Envoy-Auth-Headers-To-Remove', missing.join(','));
+}
+
+/** Tells the proxy to refuse the request with the gateway's own response. */
+export function refuse(
+  response: ServerResponse,
+  context: RequestContext,
+  refusal: Refusal,
+  baseUrl: string,
+): void {
+  if (context.protocol !== 'auth-request') {
+    respond(response, context, refusal, baseUrl);
+    return;
+  }
+  respond(response, context, forNginx(refusal, context.requestId, baseUrl), baseUrl);
+  context.refusal = refusal;
+}
+
+/**
+ * The refusal as nginx can take it. It passes on 401 and 403 only, turns every other status into a 500, and drops the body:
+ * so status and body are in fields, from which its configuration restores the response.
+ */
+function forNginx(refusal: Refusal, requestId: string, baseUrl: string): Refusal {
+  const { code, detail, extensions, errors, headers, status, closes } = refusal;
+  const { text } = problemBody(refusal, requestId, baseUrl);
+  return new Refusal(code, detail, {
+    extensions,
+    ...(errors === undefined ? {} : { errors }),
+    headers: { ...headers, 'X-Weir-Status': `${status}`, 'X-Weir-Problem': inAscii(text) },
+    status: status === 401 ? 401 : 403,
+    closes,
+  });
+}
+
+/** JSON in characters that a field may have. */
+function inAscii(json: string): string {
+  return json.replaceAll(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}

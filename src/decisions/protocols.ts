@@ -1,0 +1,103 @@
+/**
+ * How proxies ask. The path on the decisions port selects the protocol, never the headers: Caddy and Traefik send all
+ * fields of the client, so a client could otherwise choose the protocol and with it the operation that is charged.
+ */
+import type { IncomingMessage } from 'node:http';
+import { isHost } from '../gateway/http/host.ts';
+import { METHODS, refuseMethod } from '../gateway/match.ts';
+import { Refusal } from '../gateway/problems.ts';
+import type { DecisionProtocol } from '../gateway/request-context.ts';
+
+/** What a proxy asks about. */
+export interface Asked {
+  readonly protocol: DecisionProtocol;
+  /** The method and the target that the client sent, as the proxy reports them. */
+  readonly method: string;
+  readonly rawTarget: string;
+}
+
+/** A protocol whose questions are in header fields. */
+interface FieldProtocol {
+  readonly protocol: DecisionProtocol;
+  readonly methodField: string;
+  readonly targetField: string;
+  readonly hostField?: string;
+}
+
+const FIELD_PROTOCOLS: ReadonlyMap<string, FieldProtocol> = new Map([
+  [
+    '/forward-auth',
+    {
+      protocol: 'forward-auth',
+      methodField: 'X-Forwarded-Method',
+      targetField: 'X-Forwarded-Uri',
+      hostField: 'X-Forwarded-Host',
+    },
+  ],
+  [
+    '/auth-request',
+    { protocol: 'auth-request', methodField: 'X-Original-Method', targetField: 'X-Original-URI' },
+  ],
+]);
+
+const NO_PROTOCOL = new Refusal(
+  'ResourceNotFound',
+  'A proxy asks for decisions at /forward-auth, at /auth-request, or below the prefix for ext_authz.',
+);
+const BAD_HOST = new Refusal('BadRequest', 'The Host header is not a valid host.');
+
+/**
+ * What a proxy asks about, or why that is not clear.
+ *
+ * @param url the target of the proxy's own request
+ * @param extAuthzPrefix where it is empty, every request is an ext_authz question
+ */
+export function readQuestion(request: IncomingMessage, url: string, extAuthzPrefix: string): Asked | Refusal {
+  const protocol = extAuthzPrefix === '' ? undefined : FIELD_PROTOCOLS.get(url.split('?', 1)[0] ?? '');
+  if (protocol !== undefined) return fromFields(request, protocol);
+  if (!url.startsWith(extAuthzPrefix)) return NO_PROTOCOL;
+  const rawTarget = url.slice(extAuthzPrefix.length);
+  if (extAuthzPrefix !== '' && !rawTarget.startsWith('/')) return NO_PROTOCOL;
+  return asked('ext-authz', request.method ?? '', rawTarget);
+}
+
+/** The field, in lower case, with the original method; undefined where that is the request's own method. */
+export function methodFieldOf(protocol: DecisionProtocol): string | undefined {
+  for (const one of FIELD_PROTOCOLS.values()) {
+    if (one.protocol === protocol) return one.methodField.toLowerCase();
+  }
+  return undefined;
+}
+
+function fromFields(
+  request: IncomingMessage,
+  { protocol, methodField, targetField, hostField }: FieldProtocol,
+): Asked | Refusal {
+  const method = onlyValue(request, methodField);
+  const target = onlyValue(request, targetField);
+  if (method === undefined) return unclear(methodField);
+  if (target === undefined) return unclear(targetField);
+  const host = hostField === undefined ? undefined : request.headers[hostField.toLowerCase()];
+  if (host !== undefined && !isHost(`${host}`)) return BAD_HOST;
+  return asked(protocol, method, target);
+}
+
+/** A proxy sends such a field once, in place of one from the client. */
+function onlyValue({ rawHeaders }: IncomingMessage, field: string): string | undefined {
+  const name = field.toLowerCase();
+  const values = rawHeaders.filter((_, index) => index % 2 === 1 && isNamed(rawHeaders[index - 1], name));
+  return values.length === 1 ? values[0] : undefined;
+}
+
+function isNamed(field: string | undefined, name: string): boolean {
+  return field?.toLowerCase() === name;
+}
+
+function unclear(field: string): Refusal {
+  return new Refusal('BadRequest', `The proxy must send ${field} exactly once.`);
+}
+
+/** The method is any text that the proxy wrote to a field, so it is checked against the known ones. */
+function asked(protocol: DecisionProtocol, method: string, rawTarget: string): Asked | Refusal {
+  return METHODS.includes(method) ? { protocol, method, rawTarget } : refuseMethod();
+}
