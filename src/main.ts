@@ -1,14 +1,15 @@
 #!/usr/bin/env node
 /** The `weir` command. Each of its commands is loaded when it is run. */
+import { styleText } from 'node:util';
 import { Command } from 'commander';
 import { FORMATS, REMEMBERED_HOURS } from './commands/choices.ts';
-import { failureText } from './commands/failure.ts';
 import { limitCommand } from './commands/limit/command.ts';
 import { platformCommand } from './commands/platform.ts';
 import { printError } from './commands/print.ts';
 import { description, version } from './commands/process/package.ts';
 import { replayCommand } from './commands/replay/command.ts';
 import type { RevokeOptions } from './commands/revoke/revoke.ts';
+import { errorText } from './commands/terminal/problems.ts';
 
 /** What every command reads unless `--config` names another file. */
 const SETTINGS_FILE = 'weir.yaml';
@@ -16,6 +17,8 @@ const SETTINGS_FILE = 'weir.yaml';
 const program = new Command('weir')
   .description(description)
   .version(version)
+  // Commander omits the styles where the output is not a terminal or NO_COLOR is set.
+  .configureHelp({ styleTitle: (title) => styleText('bold', title, { validateStream: false }) })
   .showHelpAfterError('(weir --help lists the commands)');
 program
   .command('start')
@@ -102,6 +105,6 @@ for (const command of program.commands) command.version(version);
 try {
   await program.parseAsync();
 } catch (error) {
-  printError(failureText(error));
+  printError(errorText(error, process.stderr));
   process.exitCode = 1;
 }

@@ -1,3 +1,5 @@
+import { formatProblem } from '../config/problem.ts';
+import { findWarnings } from '../config/warnings.ts';
 import { readConfiguration } from './configuration.ts';
 import { openLog } from './log/log.ts';
 import { logProcessOutput } from './log/process-output.ts';
@@ -11,6 +13,9 @@ export async function start({ config }: { config: string }): Promise<void> {
   const configuration = await readConfiguration(config, process.env);
   const output = openLog(configuration.settings.log.level);
   logProcessOutput(output.log);
+  for (const warning of findWarnings(configuration, process.env, Date.now())) {
+    output.log.warn(formatProblem(warning));
+  }
   const gateway = await runGateway(configuration, output);
   growAtOnce();
   closeOnSignal(gateway.close, gateway.drain);

@@ -15,10 +15,15 @@ export interface Problem {
 
 /** Formats a problem, such as `weir.yaml:3: listen: unknown key "prot": did you mean "port"?`. Masks credentials in URLs. */
 export function formatProblem(problem: Problem): string {
-  const source = maskUrl(problem.source);
-  const where = problem.line === undefined ? source : `${source}:${problem.line}`;
+  const where = formatSource(problem);
   const what = problem.path === '' ? problem.message : `${problem.path}: ${problem.message}`;
   return maskUrls(problem.hint === undefined ? `${where}: ${what}` : `${where}: ${what}: ${problem.hint}`);
+}
+
+/** Where a problem is, such as `weir.yaml:3`. */
+export function formatSource({ source, line }: Pick<Problem, 'source' | 'line'>): string {
+  const masked = maskUrls(maskUrl(source));
+  return line === undefined ? masked : `${masked}:${line}`;
 }
 
 /** The path of a setting in dotted form. A key that is not a plain name is quoted: `accounts["a b"].until`. */

@@ -3,7 +3,7 @@ import { ConfigError, formatPath, type Problem } from '../config/problem.ts';
 import type { FileSource } from '../config/reader/file-source.ts';
 import { isMapping } from '../config/reader/schema-node.ts';
 import { readYaml, type YamlText } from '../config/reader/yaml-text.ts';
-import { resolveReference } from './references.ts';
+import { resolveReference } from './references/resolve.ts';
 
 /** One file of an OpenAPI description. */
 interface Document extends YamlText {

@@ -15,6 +15,13 @@ type OperationSettings = Settings['operations'];
 /** Used if the settings have neither documents nor a list. */
 const DEFAULT_DOCUMENT = 'openapi.yaml';
 
+/** The documents as last read. */
+interface Loaded {
+  readonly digests: string;
+  readonly operations: readonly ListedOperation[];
+  readonly warnings: readonly Problem[];
+}
+
 /** The operations from the OpenAPI documents and the list in the settings. */
 export class OperationFiles {
   readonly #settings: OperationSettings;
@@ -22,7 +29,7 @@ export class OperationFiles {
   readonly #source: FileSource;
   readonly #roots: readonly string[];
   #files: readonly string[];
-  #last: { digests: string; operations: readonly ListedOperation[] } | undefined;
+  #last: Loaded | undefined;
 
   /** @param settingsFile used in messages, and to find the default document in the same folder */
   constructor(settings: OperationSettings, settingsFile: string, source = new FileSource()) {
@@ -40,6 +47,11 @@ export class OperationFiles {
     return this.#files;
   }
 
+  /** What is valid in the documents that were last read, but most likely not what was meant. */
+  get warnings(): readonly Problem[] {
+    return this.#last?.warnings ?? [];
+  }
+
   /** Reads all operations. Returns the same list as before if no file has changed. Throws a ConfigError with every problem. */
   async load(): Promise<readonly ListedOperation[]> {
     const opened = await Promise.allSettled(
@@ -52,13 +64,18 @@ export class OperationFiles {
     this.#files = problems.length === 0 ? [...found] : [...new Set([...this.#files, ...found])];
     const digests = documents.map(digestOf).join();
     if (problems.length === 0 && this.#last?.digests === digests) return this.#last.operations;
-    const operations = await this.#read(documents, problems);
+    const warnings: Problem[] = [];
+    const operations = await this.#read(documents, problems, warnings);
     if (problems.length > 0) throw new ConfigError(distinct(problems));
-    this.#last = { digests, operations };
+    this.#last = { digests, operations, warnings: distinct(warnings) };
     return operations;
   }
 
-  async #read(documents: readonly Documents[], problems: Problem[]): Promise<readonly ListedOperation[]> {
+  async #read(
+    documents: readonly Documents[],
+    problems: Problem[],
+    warnings: Problem[],
+  ): Promise<readonly ListedOperation[]> {
     const { maxCost, maxBodyBytes, basePath } = this.#settings;
     const options: ReadOptions = { maxCost, maxBodyBytes, basePath };
     const operations: ListedOperation[] = [];
@@ -66,6 +83,7 @@ export class OperationFiles {
       const read = await readOperations(one, options);
       operations.push(...read.operations);
       problems.push(...read.problems);
+      warnings.push(...read.warnings);
     }
     operations.push(...this.#listed(problems));
     problems.push(...findDuplicates(operations));

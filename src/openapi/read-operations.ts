@@ -6,6 +6,7 @@ import { type Extension, readExtension } from './extension.ts';
 import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from './listed-operation.ts';
 import { readParameters } from './parameters.ts';
 import { type Described, readRules } from './read-rules.ts';
+import { DanglingReferences } from './references/dangling.ts';
 import type { RuleMaker } from './rule-maker.ts';
 import { Schemas } from './schemas.ts';
 import { readBasePaths } from './servers.ts';
@@ -23,6 +24,15 @@ export interface ReadOptions {
 /** State while reading one document. */
 interface Reading extends RuleMaker {
   readonly options: ReadOptions;
+  /** Of bodies that are not validated. */
+  readonly dangling: DanglingReferences;
+}
+
+/** What one OpenAPI description contains. */
+interface ReadResult {
+  readonly operations: readonly ListedOperation[];
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
 }
 
 /** A path, with the values that its operations inherit. */
@@ -36,18 +46,17 @@ interface PathItem {
 /** Paths to read before yielding to the event loop, because requests are served during a reload. */
 const BATCH = 20;
 
-/** The operations of one OpenAPI description, and its problems. */
-export async function readOperations(
-  documents: Documents,
-  options: ReadOptions,
-): Promise<{ operations: readonly ListedOperation[]; problems: readonly Problem[] }> {
+/** The operations of one OpenAPI description, its problems, and warnings. */
+export async function readOperations(documents: Documents, options: ReadOptions): Promise<ReadResult> {
   const problems: Problem[] = [];
   const { root } = documents;
   const problem = versionProblem(root);
-  if (problem !== undefined) return { operations: [], problems: [problem] };
+  if (problem !== undefined) return { operations: [], problems: [problem], warnings: [] };
   const version = `${child(root, 'openapi').value}`;
   const schemas = new Schemas(documents, version.startsWith('3.0.'));
-  const reading: Reading = { documents, schemas, problems, options, maxBodyBytes: options.maxBodyBytes };
+  const dangling = new DanglingReferences(documents);
+  const { maxBodyBytes } = options;
+  const reading: Reading = { documents, schemas, problems, options, maxBodyBytes, dangling };
   const operations: ListedOperation[] = [];
   let paths = 0;
   for (const item of pathItems(reading)) {
@@ -57,7 +66,7 @@ export async function readOperations(
     }
     if (++paths % BATCH === 0) await new Promise((resume) => setImmediate(resume));
   }
-  return { operations, problems };
+  return { operations, problems, warnings: dangling.found };
 }
 
 /** Why a document cannot be read at all. */
@@ -137,12 +146,13 @@ function readOperation(reading: Reading, item: PathItem, method: Method, node: N
 }
 
 function describe(
-  { documents, problems }: Reading,
+  { documents, problems, dangling }: Reading,
   item: PathItem,
   node: Node,
   { validation }: Extension,
 ): Omit<Described, 'path'> {
   const body = child(node, 'requestBody');
+  if (validation !== 'body') dangling.search(body);
   return {
     parameters: readParameters(documents, item.node, node, problems),
     requestBody: validation === 'body' && body.value !== undefined ? body : undefined,

@@ -1,6 +1,7 @@
 import type { Problem } from '../config/problem.ts';
 import type { Check, ValueRule } from '../validation/parameter-value.ts';
 import { child, type Documents, type Node, problemAt } from './documents.ts';
+import { DanglingReferences } from './references/dangling.ts';
 import type { SchemaError, Schemas } from './schemas.ts';
 import { readShape } from './shape.ts';
 
@@ -30,6 +31,12 @@ export function compiledCheck(
   const written = maker.documents.follow(schema);
   const at = 'message' in written ? schema : written;
   const { pattern, reason } = check;
+  const dangling = new DanglingReferences(maker.documents);
+  dangling.search(schema);
+  if (dangling.found.length > 0) {
+    maker.problems.push(...dangling.found);
+    return undefined;
+  }
   const found = pattern === undefined ? undefined : findPattern(maker.documents, at, pattern);
   maker.problems.push(
     found === undefined

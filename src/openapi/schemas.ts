@@ -5,7 +5,7 @@ import type { Documents, Node } from './documents.ts';
 import { createEngine, STEP } from './engine/engine.ts';
 import { Meter, TooComplex } from './engine/meter.ts';
 import { PatternError } from './engine/patterns.ts';
-import { resolveReference } from './references.ts';
+import { resolveReference } from './references/resolve.ts';
 
 /** The reason why a schema cannot be compiled. */
 export interface SchemaError {
@@ -59,8 +59,16 @@ export class Schemas {
       return engine === undefined ? { reason: 'no engine' } : toCheck(engine.compile(schema), this.#meter);
     } catch (error) {
       if (error instanceof PatternError) return { reason: error.message, pattern: error.pattern };
-      return { reason: error instanceof Error ? error.message : String(error) };
+      return { reason: this.#withFiles(error instanceof Error ? error.message : String(error)) };
     }
+  }
+
+  /** A message with the names of files in place of the addresses within the root schema. */
+  #withFiles(message: string): string {
+    return message.replace(/weir:\/\/description(?:#\/(file:\d+))?/g, (_, key: string | undefined) => {
+      const found = [...this.#keys].find(([, one]) => one === key);
+      return found === undefined ? 'the document' : `${found[0]}#`;
+    });
   }
 
   #engine(allErrors: boolean): Ajv {

@@ -1,9 +1,13 @@
+import type { Problem } from '../../config/problem.ts';
 import type { Settings } from '../../config/settings/settings.ts';
+import { findWarnings } from '../../config/warnings.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
 import { type Configuration, readConfiguration } from '../configuration.ts';
 import { CommandError } from '../failure.ts';
 import { reviewPrices } from '../prices/price-review.ts';
 import { print, printError, shownPlace } from '../print.ts';
+import { coloured } from '../terminal/colour.ts';
+import { warningText } from '../terminal/problems.ts';
 import { tryProviders } from './try-providers.ts';
 import { tryStore } from './try-store.ts';
 import { tryUpstreams } from './try-upstreams.ts';
@@ -15,15 +19,20 @@ import { tryUpstreams } from './try-upstreams.ts';
 export async function check({ config, connect }: { config: string; connect?: boolean }): Promise<void> {
   const configuration = await readConfiguration(config, process.env);
   const { settings, operations, limits } = configuration;
-  const warnings = warningsOf(operations, settings.upstream.pathProfile);
-  for (const warning of warnings) printError(warning);
+  const warnings = [
+    ...warningsOf(operations, settings.upstream.pathProfile),
+    ...findWarnings(configuration, process.env, Date.now()),
+  ];
+  for (const warning of warnings) printError(warningText(warning, process.stderr));
   print(
-    `${config} is valid: ${summaryOf(operations)}, ` +
+    `${config} is ${coloured(process.stdout, 'green', 'valid')}: ${summaryOf(operations)}, ` +
       `limits for ${limits.accounts.size} accounts and ${limits.organizations.size} organizations of their own, ` +
       `${callersOf(configuration)}${warnings.length === 0 ? '' : `; warnings: ${warnings.length}`}.`,
   );
   if (connect) await tryConnections(settings);
 }
+
+const COLOURS = { ok: 'green', warning: 'yellow', failed: 'red' } as const;
 
 /** Prints a line for each connection. */
 async function tryConnections({ store, upstream, identity }: Settings): Promise<void> {
@@ -32,7 +41,8 @@ async function tryConnections({ store, upstream, identity }: Settings): Promise<
   for (const trial of trials) {
     const { name, outcome, text } = await trial;
     if (outcome === 'failed') failed++;
-    print(`${name}: ${outcome === 'ok' ? text : `${outcome}: ${text}`}`);
+    const colour = COLOURS[outcome];
+    print(`${name}: ${outcome === 'ok' ? text : `${coloured(process.stdout, colour, outcome)}: ${text}`}`);
   }
   if (failed > 0) throw new CommandError(`${failed} of ${trials.length} connections failed.`);
 }
@@ -44,16 +54,20 @@ function callersOf({ settings, identities }: Configuration): string {
   return kind === 'api-keys' ? `${tokens} and API keys` : `callers by ${kind}`;
 }
 
-/** Nothing that keeps the gateway from running, but most likely not what was meant. */
+/** Remarks on the prices of operations. */
 function warningsOf(
   operations: readonly ListedOperation[],
   profile: Parameters<typeof reviewPrices>[1],
-): readonly string[] {
-  const warnings: string[] = [];
+): readonly Problem[] {
+  const warnings: Problem[] = [];
   for (const [{ method, path, writtenAt }, remarks] of reviewPrices(operations, profile)) {
     for (const { kind, text } of remarks) {
       if (kind !== 'unpriced')
-        warnings.push(`${shownPlace(writtenAt)}: warning: ${method} ${path} is ${kind}: ${text}`);
+        warnings.push({
+          source: shownPlace(writtenAt),
+          path: '',
+          message: `${method} ${path} is ${kind}: ${text}`,
+        });
     }
   }
   return warnings;

@@ -4,6 +4,7 @@ import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
 import { type Configuration, readConfiguration } from '../configuration.ts';
 import { print, printError, shownPlace } from '../print.ts';
 import { readLiveLimits } from '../run-live-limits.ts';
+import { coloured } from '../terminal/colour.ts';
 import { type Explanation, explainRequest } from './explanation.ts';
 
 interface Options {
@@ -106,8 +107,13 @@ function asText(explanation: Explanation): string {
   if (policy !== undefined) lines.push(['policy', policy]);
   for (const { field, message } of errors) lines.push(['422 for', `${field}: ${message}`]);
   if (refusal !== undefined) lines.push(['refused', `${refusal.status} ${refusal.code}: ${refusal.detail}`]);
-  return [`${method} ${path}`, ...lines.map(([name, value]) => `  ${name.padEnd(11)}${value}`)].join('\n');
+  const text = lines.map(
+    ([name, value]) => `  ${coloured(process.stdout, STYLES[name] ?? 'dim', name.padEnd(11))}${value}`,
+  );
+  return [coloured(process.stdout, 'bold', `${method} ${path}`), ...text].join('\n');
 }
+
+const STYLES: Readonly<Record<string, 'red'>> = { '422 for': 'red', refused: 'red' };
 
 function liveText(live: Explanation['buckets'][number]['live']): string {
   return live === undefined ? '' : `, live until ${live.until}, set by ${live.by}: ${live.why}`;

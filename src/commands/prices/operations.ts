@@ -3,6 +3,7 @@ import { FORMATS } from '../choices.ts';
 import { readConfiguration } from '../configuration.ts';
 import { CommandError } from '../failure.ts';
 import { shownPlace } from '../print.ts';
+import { coloured } from '../terminal/colour.ts';
 import { type Remark, reviewPrices } from './price-review.ts';
 
 const HEAD = ['METHOD', 'PATH', 'OPERATION', 'COST', 'KIND', 'VALIDATES', 'WRITTEN AT', 'REMARKS'];
@@ -73,5 +74,6 @@ function tableOf(rows: readonly (readonly string[])[], isMarkdown: boolean): str
         (row) => `| ${row.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`,
       )
     : [HEAD, ...rows].map((row) => padded(row).join('  ').trimEnd());
+  if (!isMarkdown) lines[0] = coloured(process.stdout, 'bold', lines[0] ?? '');
   return `${lines.join('\n')}\n`;
 }

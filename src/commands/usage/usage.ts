@@ -3,6 +3,7 @@ import { SCOPES, type ScopeName } from '../../domain/buckets.ts';
 import { type AdminOptions, askAdmin } from '../admin-client.ts';
 import { CommandError } from '../failure.ts';
 import { print } from '../print.ts';
+import { coloured } from '../terminal/colour.ts';
 
 export interface UsageOptions extends AdminOptions {
   readonly scope?: string;
@@ -81,10 +82,11 @@ function sourceOf({ source, writtenAt, shadow, until, why, by }: BucketUsage): s
 function tableOf(columns: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
   const all = [columns, ...rows];
   const widths = columns.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)));
-  return all.map((row) =>
+  const lines = all.map((row) =>
     row
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))
       .join('  ')
       .trimEnd(),
   );
+  return lines.map((line, index) => (index === 0 ? coloured(process.stdout, 'bold', line) : line));
 }

@@ -29,7 +29,7 @@ export function parseIdentities(text: string, source: string): Identities {
 }
 
 function toIdentities(file: File): { identities: Identities; findings: readonly Finding[] } {
-  const findings: Finding[] = [...idFindings(file)];
+  const findings: Finding[] = [...idFindings(file), ...tokenFindings(file)];
   const principals = new Map<string, Principal>();
   for (const [id, entry] of Object.entries(file.principals)) {
     const principal = toPrincipal(id, entry, file, findings);
@@ -39,12 +39,6 @@ function toIdentities(file: File): { identities: Identities; findings: readonly 
   for (const [token, id] of Object.entries(file.tokens)) {
     if (!Object.hasOwn(file.principals, id))
       findings.push(unknown('principal', id, ['tokens', token], file.principals));
-    if (token.startsWith('sha256:') && !/^sha256:[0-9a-f]{64}$/i.test(token)) {
-      findings.push({
-        path: ['tokens', token],
-        message: 'must be sha256: followed by 64 hexadecimal digits',
-      });
-    }
     const principal = principals.get(id);
     if (principal !== undefined) tokens.set(normalised(token), principal);
   }
@@ -57,6 +51,19 @@ function idFindings({ principals, accounts }: File): readonly Finding[] {
       .filter((id) => !ID.test(id))
       .map((id) => ({ path: [section, id], message: `must be ${ID_FORMAT}` })),
   );
+}
+
+function tokenFindings({ tokens }: File): readonly Finding[] {
+  return Object.keys(tokens).flatMap((token) => {
+    const message = tokenProblem(token);
+    return message === undefined ? [] : [{ path: ['tokens', token], message }];
+  });
+}
+
+function tokenProblem(token: string): string | undefined {
+  if (/\s/.test(token)) return 'a token must not contain spaces';
+  if (!token.startsWith('sha256:') || /^sha256:[0-9a-f]{64}$/i.test(token)) return undefined;
+  return 'must be sha256: followed by 64 hexadecimal digits';
 }
 
 function normalised(token: string): string {

@@ -1,7 +1,7 @@
 import { Value } from 'typebox/value';
 import { maskUrl } from './mask.ts';
 import { described, expected, listed, nearest } from './messages.ts';
-import { isMapping, kindOf, type SchemaNode } from './schema-node.ts';
+import { foreignSetting, impliedKind, isMapping, kindOf, type SchemaNode } from './schema-node.ts';
 
 /** A problem whose file, line or variable has not been determined yet. */
 export interface Finding {
@@ -14,7 +14,7 @@ export interface Finding {
  * Applies the defaults and reports everything that does not match the schema. If there are findings, do not use the value.
  *
  * TypeBox's own error list reports every variant of a union and cannot suggest a key. Here, a union of mappings is checked
- * only against the variant selected by `kind`.
+ * only against the variant selected by `kind`, or by default.
  */
 export function check(schema: SchemaNode, value: unknown): { value: unknown; findings: readonly Finding[] } {
   const findings: Finding[] = [];
@@ -146,18 +146,32 @@ function readUnion(
     return value;
   }
   const named = mappings.filter((variant) => kindOf(variant) !== undefined);
-  const chosen = named.length === 0 ? mappings[0] : named.find((variant) => kindOf(variant) === value.kind);
-  if (chosen !== undefined) return readObject(chosen, value, path, findings);
-  const kinds = named.map((variant) => kindOf(variant) ?? '');
-  const allowed = listed(kinds);
-  const suggestion = typeof value.kind === 'string' ? nearest(value.kind, kinds) : undefined;
-  findings.push({
-    path: [...path, 'kind'],
-    message:
-      value.kind === undefined
-        ? `is missing: name one of ${allowed}`
-        : `must be ${allowed}, is ${described(value.kind, {})}`,
-    ...(suggestion === undefined ? {} : { hint: `did you mean "${suggestion}"?` }),
-  });
+  const kind = value.kind ?? impliedKind(schema, value);
+  const chosen = named.length === 0 ? mappings[0] : named.find((variant) => kindOf(variant) === kind);
+  if (chosen !== undefined) return readObject(chosen, withKind(value, kindOf(chosen)), path, findings);
+  findings.push({ path: [...path, 'kind'], ...kindProblem(value, named) });
   return value;
+}
+
+function withKind(value: Record<string, unknown>, kind: string | undefined): Record<string, unknown> {
+  return kind === undefined ? value : { ...value, kind };
+}
+
+function kindProblem(
+  value: Readonly<Record<string, unknown>>,
+  named: readonly SchemaNode[],
+): Omit<Finding, 'path'> {
+  const kinds = named.map((variant) => kindOf(variant) ?? '');
+  const { kind } = value;
+  if (kind === undefined || kind === null) {
+    const [first = {}] = named;
+    const other = named.find((variant) => foreignSetting(value, variant, first) !== undefined);
+    const hint = other && `${foreignSetting(value, other, first)} is a setting of ${kindOf(other)}`;
+    return { message: `is missing: name one of ${listed(kinds)}`, ...(hint === undefined ? {} : { hint }) };
+  }
+  const suggestion = typeof kind === 'string' ? nearest(kind, kinds) : undefined;
+  return {
+    message: `must be ${listed(kinds)}, is ${described(kind, {})}`,
+    ...(suggestion === undefined ? {} : { hint: `did you mean "${suggestion}"?` }),
+  };
 }

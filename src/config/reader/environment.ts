@@ -1,7 +1,7 @@
 import { formatPath } from '../problem.ts';
 import type { Finding } from './check.ts';
 import { maskUrl } from './mask.ts';
-import { isMapping, kindOf, type SchemaNode } from './schema-node.ts';
+import { impliedKind, isMapping, kindOf, type SchemaNode } from './schema-node.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -93,7 +93,7 @@ function layUnion(
 ): unknown {
   const given = value ?? schema.default;
   if (!isMapping(given)) return value;
-  const kind = selectedKind(schema, variants, given, path, overlay);
+  const kind = selectedKind(schema, variants, given, path, overlay) ?? impliedKind(schema, given);
   const chosen = variants.find((variant) => kindOf(variant) !== undefined && kindOf(variant) === kind);
   if (chosen === undefined) return { ...given, kind };
   return layObject(chosen.properties ?? {}, { ...given, kind }, path, overlay);

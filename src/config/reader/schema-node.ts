@@ -44,3 +44,30 @@ export function kindOf(variant: SchemaNode): string | undefined {
   const kind = variant.properties?.kind?.const;
   return typeof kind === 'string' ? kind : undefined;
 }
+
+/**
+ * The kind of a mapping that does not name one: the default kind, unless the mapping has settings that only other kinds have.
+ * Undefined if the union has no default.
+ */
+export function impliedKind(
+  schema: SchemaNode,
+  given: Readonly<Record<string, unknown>>,
+): string | undefined {
+  const variants = schema.anyOf ?? [];
+  const fallback = isMapping(schema.default) ? schema.default.kind : undefined;
+  const own = variants.find((variant) => kindOf(variant) !== undefined && kindOf(variant) === fallback);
+  if (own === undefined) return undefined;
+  const other = variants.find((variant) => foreignSetting(given, variant, own) !== undefined);
+  return other === undefined ? kindOf(own) : undefined;
+}
+
+/** A setting of `given` that the schema `variant` has and the schema `own` does not have. */
+export function foreignSetting(
+  given: Readonly<Record<string, unknown>>,
+  variant: SchemaNode,
+  own: SchemaNode,
+): string | undefined {
+  return Object.keys(given).find(
+    (key) => Object.hasOwn(variant.properties ?? {}, key) && !Object.hasOwn(own.properties ?? {}, key),
+  );
+}

@@ -1,5 +1,6 @@
 import { CORE_SCHEMA, EVENT_ID, getScalarValue, load, mergeTag, parseEvents, YAMLException } from 'js-yaml';
 import type { Problem } from '../problem.ts';
+import { findUnclosed } from './unclosed.ts';
 
 /** A parsed YAML text: its value, and the line of each part of it. */
 export interface YamlText {
@@ -31,10 +32,20 @@ export function readYaml(text: string, source: string): YamlText | Problem {
     };
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
+    const unclosed = CAUSED_BY_UNCLOSED.test(error.reason)
+      ? findUnclosed(text.slice(0, error.mark?.position))
+      : undefined;
+    if (unclosed !== undefined) {
+      const message = `is not valid YAML: the ${unclosed.text} is not closed`;
+      return { source, line: unclosed.line, path: '', message };
+    }
     const line = error.mark?.line === undefined ? {} : { line: error.mark.line + 1 };
     return { source, ...line, path: '', message: `is not valid YAML: ${withoutContent(error.reason)}` };
   }
 }
+
+/** What the parser reports where a bracket or quote should have been closed before. */
+const CAUSED_BY_UNCLOSED = /^(?:deficient indentation|unexpected end of the stream)/;
 
 /** Removes quoted content from the parser's message: a password that begins with `*` or `!` is parsed as an alias or tag. */
 function withoutContent(reason: string): string {

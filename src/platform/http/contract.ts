@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { CORE_SCHEMA, load } from 'js-yaml';
-import { resolveReference } from '../../openapi/references.ts';
+import { resolveReference } from '../../openapi/references/resolve.ts';
 
 type Json = { readonly [key: string]: unknown };
 

@@ -56,6 +56,14 @@ accounts: { acct_1: { organization: org_1 }, acct_2: { organization: org_1 }, ac
     ]);
   });
 
+  test('a token with a space is refused, and not shown', () => {
+    const text =
+      'tokens: { "secret-part other": svc_1 }\nprincipals: { svc_1: { type: ServiceAccount, account: a } }';
+    expect(problemsOf(`${text}\naccounts: { a: {} }`)).toEqual([
+      'identities.yaml:1: tokens["secr..."]: a token must not contain spaces',
+    ]);
+  });
+
   test('a property name of Object.prototype is not a principal', () => {
     const identities = read('');
     expect(identities.tokens.get('constructor')).toBeUndefined();

@@ -118,10 +118,27 @@ baseUrl: ftp://x
     ]);
   });
 
-  test('a store needs a kind', () => {
-    expect(problemsOf('store: { deadlineMs: 5 }')).toEqual([
-      'weir.yaml:1: store.kind: is missing: name one of memory, redis, cluster or sentinel',
+  test('a store without a kind is of the default kind, unless it has settings of another', () => {
+    expect(read('store: { deadlineMs: 5 }').store).toMatchObject({ kind: 'memory', deadlineMs: 5 });
+    expect(read('store: {}', { WEIR_STORE_DEADLINE_MS: '6' }).store).toMatchObject({ deadlineMs: 6 });
+    expect(read('store: { deadlineMs: 5 }', { WEIR_REDIS_URL: 'redis://a' }).store.kind).toBe('redis');
+    expect(problemsOf('store: { deadlineMs: 25ms }')).toEqual([
+      'weir.yaml:1: store.deadlineMs: must be a whole number from 1 to 60000, is "25ms"',
     ]);
+    expect(problemsOf('store: { url: "redis://a" }')).toEqual([
+      'weir.yaml:1: store.kind: is missing: name one of memory, redis, cluster or sentinel: url is a setting of redis',
+    ]);
+  });
+
+  test.each([
+    ['store: { kind: memory\nlisten:\n  port: 80\n', 1, '{'],
+    ['store: { kind: memory\n\n\n', 1, '{'],
+    ['a: |\n  { text\nb: # {\n  c: [1, "]"\nd: 3\n', 4, '['],
+    ["a: it's {\nb: { c: it's }\nd: { e: {}\n", 3, '{'],
+    ['{\n  "a": { "b": 1 },\n  "c": [1\n', 3, '['],
+    ['a: 1\nb: "two\nc: 3\n', 2, '"'],
+  ])('a bracket or quote that is not closed is reported where it was opened: %j', (text, line, opener) => {
+    expect(problemsOf(text)).toEqual([`weir.yaml:${line}: is not valid YAML: the ${opener} is not closed`]);
   });
 
   test('a password is never shown', () => {

@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { type BucketName, bucketNamed } from '../../../domain/buckets.ts';
+import { type BucketName, bucketNamed, type OverrideSection } from '../../../domain/buckets.ts';
 import type { LimitSource, Limits, OverrideMaps, Overrides } from '../../../domain/limits.ts';
 import { ConfigError, formatPath, type Problem } from '../../problem.ts';
 import { FileSource } from '../../reader/file-source.ts';
-import { findLine, type Parsed, parseFile } from './parse-thread.ts';
+import { lineOfPath } from '../../reader/yaml-text.ts';
+import { findLine, type Parsed, parseFile, SMALL_CHARACTERS } from './parse-thread.ts';
 
 /** A file as last read. */
 interface Known {
@@ -77,6 +78,15 @@ export class LimitsFiles {
     if (section === undefined || source === 'live') return undefined;
     const found = sources.find(({ maps }) => maps[section].has(id));
     return this.#placeOf(found, [section, id, bucket]);
+  }
+
+  /** The file with this override, and its line unless the file is so large that finding it takes long. */
+  locate(path: readonly [section: OverrideSection, id: string]): Pick<Problem, 'source' | 'line'> {
+    const [section, id] = path;
+    const file = this.#last?.sources.find(({ maps }) => maps[section].has(id))?.file ?? this.#main;
+    const text = this.#source.read(file, '');
+    const line = text.length > SMALL_CHARACTERS ? undefined : lineOfPath(text, path);
+    return { source: file, ...(line === undefined ? {} : { line }) };
   }
 
   async #placeOf(source: Source | undefined, path: readonly string[]): Promise<string | undefined> {

@@ -48,7 +48,7 @@ type Message =
   | { readonly problems: readonly Problem[] };
 
 /** A text of this length or less is parsed in a few milliseconds, which is less than a thread takes to start. */
-const SMALL_CHARACTERS = 32_768;
+export const SMALL_CHARACTERS = 32_768;
 
 /** Node 20 runs only compiled files in a worker thread. */
 const IS_BUILT = import.meta.url.endsWith('.js');

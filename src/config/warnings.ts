@@ -1,0 +1,115 @@
+import { OVERRIDE_SECTIONS, type OverrideSection } from '../domain/buckets.ts';
+import type { Limits, Overrides } from '../domain/limits.ts';
+import type { Identities } from './files/identities.ts';
+import type { LimitsFiles } from './files/limits/files.ts';
+import { formatPath, type Problem } from './problem.ts';
+import type { Environment } from './reader/environment.ts';
+import { nearest } from './reader/messages.ts';
+import { asNode } from './reader/schema-node.ts';
+import { unknownVariables } from './reader/unknown-variables.ts';
+import { type Settings, settingsSchema } from './settings/settings.ts';
+
+/** A configuration without problems. */
+export interface ValidConfiguration {
+  readonly settings: Settings;
+  readonly limits: Limits;
+  readonly identities: Identities;
+  readonly operations: readonly unknown[];
+  readonly files: {
+    readonly limits: Pick<LimitsFiles, 'locate'>;
+    /** Undefined if callers and Accounts do not come from a file. */
+    readonly identities: { readonly file: string } | undefined;
+    readonly operations: { readonly warnings: readonly Problem[] };
+    readonly settings: { readonly file: string };
+  };
+}
+
+/** How many warnings of one kind are worth reading. */
+const MAX_OF_A_KIND = 10;
+
+/** What keeps no gateway from running, but is most likely not what was meant. */
+export function findWarnings(
+  configuration: ValidConfiguration,
+  env: Environment,
+  nowMs: number,
+): readonly Problem[] {
+  const { settings, operations, files } = configuration;
+  const warnings = [
+    ...unknownVariables(asNode(settingsSchema), env),
+    ...emptyIdentities(configuration),
+    ...files.operations.warnings,
+  ];
+  if (operations.length === 0 && settings.operations.unlisted === 'reject') {
+    const message = 'lists no operation, and unlisted is reject: every request gets a 404';
+    warnings.push({ source: files.settings.file, path: 'operations', message });
+  }
+  for (const section of OVERRIDE_SECTIONS) {
+    warnings.push(...unknownOwners(configuration, section), ...expired(configuration, section, nowMs));
+  }
+  return warnings;
+}
+
+function emptyIdentities({ settings, identities, files }: ValidConfiguration): readonly Problem[] {
+  const source = files.identities?.file;
+  if (source === undefined) return [];
+  const { kind } = settings.identity;
+  if (kind === 'static' && identities.tokens.size === 0) {
+    return [{ source, path: 'tokens', message: 'is empty: every request that needs a token gets a 401' }];
+  }
+  if (identities.accounts.size > 0) return [];
+  return [{ source, path: 'accounts', message: 'is empty: every request that needs a token gets a 403' }];
+}
+
+/** Overrides of Accounts and Organizations that the identities file does not have. */
+function unknownOwners(
+  { limits, identities, files }: ValidConfiguration,
+  section: OverrideSection,
+): readonly Problem[] {
+  const source = files.identities?.file;
+  if (source === undefined) return [];
+  const known = section === 'accounts' ? new Set(identities.accounts.keys()) : organizationsOf(identities);
+  const unknown = [...limits[section].keys()].filter((id) => !known.has(id));
+  return capped(unknown, (id) => {
+    const similar = nearest(id, [...known]);
+    return {
+      ...files.limits.locate([section, id]),
+      path: formatPath([section, id]),
+      message: `is not in ${source}`,
+      ...(similar === undefined ? {} : { hint: `did you mean "${similar}"?` }),
+    };
+  });
+}
+
+function organizationsOf({ accounts, principals }: Identities): ReadonlySet<string> {
+  const all = [...accounts.values(), ...principals.values()];
+  return new Set(all.flatMap((one) => ('organization' in one && one.organization ? [one.organization] : [])));
+}
+
+/** Overrides that have no effect any more. */
+function expired(
+  { limits, files }: ValidConfiguration,
+  section: OverrideSection,
+  nowMs: number,
+): readonly Problem[] {
+  const over = [...limits[section]].filter(([, overrides]) => endOf(overrides) <= nowMs);
+  return capped(over, ([id, overrides]) => ({
+    ...files.limits.locate([section, id]),
+    path: formatPath([section, id]),
+    message: `expired at ${new Date(endOf(overrides)).toISOString()}: the defaults apply`,
+  }));
+}
+
+/** When the first override of one owner expires, in Unix milliseconds. */
+function endOf(overrides: Overrides): number {
+  let endMs = Number.POSITIVE_INFINITY;
+  for (const { untilMs } of Object.values(overrides)) endMs = Math.min(endMs, untilMs ?? endMs);
+  return endMs;
+}
+
+function capped<T>(found: readonly T[], describe: (one: T) => Problem): readonly Problem[] {
+  const warnings = found.slice(0, MAX_OF_A_KIND).map(describe);
+  const [first] = warnings;
+  const more = found.length - MAX_OF_A_KIND;
+  if (more <= 0 || first === undefined) return warnings;
+  return [...warnings, { source: first.source, path: '', message: `${more} more of this kind` }];
+}

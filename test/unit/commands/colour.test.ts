@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { coloured } from '../../../src/commands/terminal/colour.ts';
+import { errorText, warningText } from '../../../src/commands/terminal/problems.ts';
+import { ConfigError } from '../../../src/config/problem.ts';
+
+const terminal = { isTTY: true, hasColors: () => true };
+const PROBLEM = { source: 'redis://user:secret@host', line: 3, path: 'a.b', message: 'is missing' };
+
+test('a terminal gets colours; a pipe, a file, and a terminal without colours do not', () => {
+  expect(coloured(terminal, 'red', 'text')).toBe('\x1b[31mtext\x1b[39m');
+  expect(coloured({ ...terminal, isTTY: false }, 'red', 'text')).toBe('text');
+  expect(coloured({ ...terminal, hasColors: () => false }, 'red', 'text')).toBe('text');
+});
+
+test('the place of a problem is coloured, and its text is not', () => {
+  expect(errorText(new ConfigError([PROBLEM, PROBLEM]), terminal)).toBe(
+    Array(2).fill('\x1b[31mredis://***@host:3:\x1b[39m a.b: is missing').join('\n'),
+  );
+  expect(warningText(PROBLEM, terminal)).toBe('\x1b[33mredis://***@host:3: warning:\x1b[39m a.b: is missing');
+});
