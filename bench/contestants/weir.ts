@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { type Contestant, type Scene, upstreamUrl } from './contestant.ts';
 import { startOnNode } from './node-program.ts';
 
-const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
-const OPENAPI = fileURLToPath(new URL('../../dist/platform/openapi.yaml', import.meta.url));
+export const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+export const OPENAPI = fileURLToPath(new URL('../../dist/platform/openapi.yaml', import.meta.url));
 
 /** Accounts that share an Organization, and so its bucket. */
 const ACCOUNTS_PER_ORGANIZATION = 10;
@@ -61,7 +61,8 @@ function writeConfiguration(scene: Scene, { kind, port, accessLog }: Configurati
   return join(folder, 'weir.yaml');
 }
 
-function limitsOf(limit: number, ofOrganization: number): Record<string, number> {
+/** The default limits: points per second of each Account and each Organization. */
+export function limitsOf(limit: number, ofOrganization: number): Record<string, number> {
   return {
     'account-read': limit,
     'account-write': Math.max(limit, DEAREST),
@@ -72,7 +73,8 @@ function limitsOf(limit: number, ofOrganization: number): Record<string, number>
   };
 }
 
-function identities(count: number): object {
+/** The identities file of Accounts `acct_1` to `acct_N`, in Organizations of ten. */
+export function identities(count: number): object {
   const tokens: Record<string, string> = {};
   const principals: Record<string, object> = {};
   const accounts: Record<string, object> = {};

@@ -43,8 +43,18 @@ export function send({ account, method = 'GET', path = '/v3/payments/payees', co
     check(response, REFUSAL_CHECKS);
   }
   if (isDegraded) degraded.add(1);
-  else if (response.status < 400) admitted.add(sentMs, { account: `${account}`, cost: `${cost}` });
+  else if (response.status < 400)
+    admitted.add(sentMs, { account: `${account}`, cost: `${cost}`, ...limitsOf(response) });
   return response;
+}
+
+/** The limits of reads that were in force for this request. */
+function limitsOf(response: Answer): Record<string, string> {
+  const policy = header(response, 'Ratelimit-Policy') ?? '';
+  return {
+    accountLimit: /"account-read";q=(\d+)/.exec(policy)?.[1] ?? '',
+    organizationLimit: /"organization-read";q=(\d+)/.exec(policy)?.[1] ?? '',
+  };
 }
 
 /** k6 writes header names as Go does: `Ratelimit-Policy`. */

@@ -26,21 +26,18 @@ const SCRIPTS: Readonly<Record<string, Limits>> = {
   'hot-org': { account: 100, organization: 400 },
   'mixed-cost': { account: 100, organization: 1000 },
   'redis-down': { account: 500, organization: 5000 },
-  soak: { account: 500, organization: 5000 },
 };
-/** Too long to be run with the others. */
-const APART = 'soak';
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 new Command('bench:k6')
-  .description('Runs k6 scripts against a Weir of their own: all but the soak unless some are named.')
+  .description('Runs k6 scripts against a Weir of their own: all of them unless some are named.')
   .argument('[scripts...]', Object.keys(SCRIPTS).join(', '))
   .option('--seconds <n>', 'length of each script', Number, 20)
   .action(async (names: string[], { seconds }: { seconds: number }) => {
     const k6 = findProgram('k6', 'K6');
     if (k6 === undefined) throw new Error('No k6 on PATH or in K6: go install go.k6.io/k6/v2@v2.1.0');
-    const wanted = names.length > 0 ? names : Object.keys(SCRIPTS).filter((name) => name !== APART);
+    const wanted = names.length > 0 ? names : Object.keys(SCRIPTS);
     mkdirSync(RESULTS, { recursive: true });
     const failed: string[] = [];
     for (const name of wanted) if (!(await runScript(k6, name, seconds))) failed.push(name);

@@ -15,6 +15,11 @@ export function residentBytes(pids: readonly number[]): number {
   return sum(family(pids).map(residentOf));
 }
 
+/** Open file descriptors of these processes and all their children: files, sockets, pipes. */
+export function openHandles(pids: readonly number[]): number {
+  return sum(family(pids).map(handlesOf));
+}
+
 function family(pids: readonly number[]): number[] {
   return pids.flatMap((pid) => [pid, ...family(childrenOf(pid))]);
 }
@@ -45,6 +50,14 @@ function residentOf(pid: number): number {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
     return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * BYTES_PER_KIB;
+  } catch {
+    return 0;
+  }
+}
+
+function handlesOf(pid: number): number {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).length;
   } catch {
     return 0;
   }

@@ -6,7 +6,8 @@ import { setTimeout } from 'node:timers/promises';
 /** A process that the benchmark started. */
 export interface Program {
   readonly pid: number;
-  stop(): Promise<void>;
+  /** SIGTERM, and SIGKILL if it has not ended by then: after 5 s unless another time is given. */
+  stop(graceMs?: number): Promise<void>;
 }
 
 export interface ProgramOptions {
@@ -17,6 +18,8 @@ export interface ProgramOptions {
   /** Ready when this port takes connections. */
   readonly port: number;
   readonly env?: Readonly<Record<string, string>>;
+  /** A session of its own, so that Linux's autogroups give it a share of the CPU as large as any other session's. */
+  readonly hasOwnSession?: boolean;
 }
 
 /** Nothing that was started outlives the benchmark, however it ends. */
@@ -28,14 +31,17 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 
 /** A million identities take half of it to read. */
 const START_MS = 120_000;
+const STOP_MS = 5_000;
 const LAST_WORDS = 2_000;
 
 /** Starts a program and waits for its port. An early end is an error with the program's last words. */
-export async function startProgram({ command, args, cores, port, env }: ProgramOptions): Promise<Program> {
+export async function startProgram(options: ProgramOptions): Promise<Program> {
+  const { command, args, cores, port, env, hasOwnSession = false } = options;
   const [program = command, ...rest] =
     cores === undefined ? [command, ...args] : ['taskset', '-c', cores, command, ...args];
   const child = spawn(program, rest, {
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached: hasOwnSession,
     env: { ...process.env, ...env },
   });
   children.add(child);
@@ -49,7 +55,7 @@ export async function startProgram({ command, args, cores, port, env }: ProgramO
   const spawned = once(child, 'spawn');
   await spawned;
   await untilListening(child, port, () => `${command} did not start:\n${words}`);
-  return { pid: child.pid ?? 0, stop: () => stop(child) };
+  return { pid: child.pid ?? 0, stop: (graceMs) => stop(child, graceMs) };
 }
 
 /** A loopback port that was free a moment ago. */
@@ -62,6 +68,24 @@ export async function freePort(): Promise<number> {
   await once(server, 'close');
   if (address === null || typeof address === 'string') throw new Error('a TCP server has no port');
   return address.port;
+}
+
+/** Ports below those that Linux gives to outgoing connections, so that nothing takes one while its program restarts. */
+const [FIRST_RESERVED, LAST_RESERVED] = [20_000, 32_000];
+
+/** A loopback port that was free a moment ago, and that stays free for a program that stops and starts again. */
+export async function reservedPort(): Promise<number> {
+  for (;;) {
+    const port = FIRST_RESERVED + Math.floor(Math.random() * (LAST_RESERVED - FIRST_RESERVED));
+    const server = createServer();
+    const isFree = await new Promise((resolve) => {
+      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!isFree) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }
 
 async function untilListening(child: ChildProcess, port: number, complaint: () => string): Promise<void> {
@@ -87,12 +111,15 @@ function isListening(port: number): Promise<boolean> {
   });
 }
 
-async function stop(child: ChildProcess): Promise<void> {
+async function stop(child: ChildProcess, graceMs = STOP_MS): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, 'exit');
   child.kill('SIGTERM');
   const hurry = new AbortController();
-  await Promise.race([exited, setTimeout(5_000, undefined, { signal: hurry.signal }).catch(() => undefined)]);
+  await Promise.race([
+    exited,
+    setTimeout(graceMs, undefined, { signal: hurry.signal }).catch(() => undefined),
+  ]);
   hurry.abort();
   if (child.exitCode === null && child.signalCode === null) {
     child.kill('SIGKILL');

@@ -1,0 +1,132 @@
+import { renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { identities, limitsOf, MAIN, OPENAPI } from '../contestants/weir.ts';
+import { type Program, reservedPort, startProgram } from '../lab/program.ts';
+import { type Entry, type Slot, startEntry } from './entry.ts';
+import type { Limits } from './windows.ts';
+
+/** One replica stays for the whole run; the other two are replaced at every rollout, which needs a spare slot. */
+const SLOTS = ['stays', 'a', 'b', 'c'];
+const ACCOUNTS = 100;
+const DRAIN_SECONDS = 3;
+const STOP_MS = 60_000;
+
+export interface Replica {
+  readonly slot: Slot;
+  readonly program: Program;
+}
+
+/** Three replicas of Weir behind one entry, on one Redis. */
+export class Fleet {
+  readonly entry: Entry;
+  readonly #folder: string;
+  readonly #slots: readonly Slot[];
+  /** The first one stays, the others are replaced oldest first. */
+  #replicas: readonly Replica[] = [];
+
+  private constructor(folder: string, slots: readonly Slot[], entry: Entry) {
+    this.#folder = folder;
+    this.#slots = slots;
+    this.entry = entry;
+  }
+
+  static async start(
+    folder: string,
+    upstreamPort: number,
+    redisPort: number,
+    limits: Limits,
+  ): Promise<Fleet> {
+    const slots: Slot[] = [];
+    for (const name of SLOTS)
+      slots.push({ name, port: await reservedPort(), adminPort: await reservedPort() });
+    writeFileSync(join(folder, 'identities.yaml'), JSON.stringify(identities(ACCOUNTS)));
+    writeLimits(folder, limits);
+    for (const slot of slots) writeSettings(folder, slot, upstreamPort, redisPort);
+    const fleet = new Fleet(folder, slots, await startEntry(folder, slots));
+    for (const slot of slots.slice(0, -1)) await fleet.#add(slot);
+    return fleet;
+  }
+
+  get replicas(): readonly Replica[] {
+    return this.#replicas;
+  }
+
+  /** Replaces all replicas but the first, one by one: a new one takes requests before an old one gets SIGTERM. */
+  async roll(): Promise<void> {
+    for (const old of this.#replicas.slice(1)) {
+      const spare = this.#slots.find((slot) => !this.#replicas.some((replica) => replica.slot === slot));
+      if (spare === undefined) throw new Error('no slot is free');
+      await this.#add(spare);
+      this.#replicas = this.#replicas.filter((replica) => replica !== old);
+      await old.program.stop(STOP_MS);
+    }
+  }
+
+  /** Changes the limits file, and waits until every replica has the new limits in force. */
+  async changeLimits(limits: Limits): Promise<void> {
+    const before = await this.#versions();
+    writeLimits(this.#folder, limits);
+    for (;;) {
+      const now = await this.#versions();
+      if (new Set(now).size === 1 && now[0] !== before[0]) return;
+      await setTimeout(100);
+    }
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#replicas.map(({ program }) => program.stop(STOP_MS)));
+    await this.entry.stop();
+  }
+
+  async #add(slot: Slot): Promise<void> {
+    const args = [MAIN, 'start', '-c', join(this.#folder, `${slot.name}.yaml`)];
+    const program = await startProgram({
+      command: process.execPath,
+      args,
+      cores: undefined,
+      port: slot.port,
+      env: { NODE_ENV: 'production' },
+      hasOwnSession: true,
+    });
+    this.#replicas = [...this.#replicas, { slot, program }];
+    await this.entry.untilServing(this.#replicas.map((replica) => replica.slot));
+  }
+
+  /** The version of the limits in force at each replica. */
+  #versions(): Promise<string[]> {
+    return Promise.all(
+      this.#replicas.map(async ({ slot }) => {
+        const metrics = await (await fetch(`http://127.0.0.1:${slot.adminPort}/metrics`)).text();
+        return /weir_limits_info\{version="([^"]+)"/.exec(metrics)?.[1] ?? 'none';
+      }),
+    );
+  }
+}
+
+function writeLimits(folder: string, { account, organization }: Limits): void {
+  const file = join(folder, 'limits.yaml');
+  writeFileSync(
+    `${file}.new`,
+    JSON.stringify({ windowSeconds: 1, defaults: limitsOf(account, organization) }),
+  );
+  renameSync(`${file}.new`, file);
+}
+
+function writeSettings(
+  folder: string,
+  { name, port, adminPort }: Slot,
+  upstreamPort: number,
+  redisPort: number,
+): void {
+  const settings = {
+    listen: { host: '127.0.0.1', port },
+    admin: { host: '127.0.0.1', port: adminPort },
+    upstream: { url: `http://127.0.0.1:${upstreamPort}` },
+    store: { kind: 'redis', url: `redis://127.0.0.1:${redisPort}` },
+    operations: { openapi: OPENAPI },
+    log: { access: true, level: 'info' },
+    shutdown: { drainDelaySeconds: DRAIN_SECONDS },
+  };
+  writeFileSync(join(folder, `${name}.yaml`), JSON.stringify(settings));
+}
