@@ -13,8 +13,6 @@ export interface Panel {
   /** What the vertical axis shows, with its unit. */
   readonly title: string;
   readonly lines: readonly Line[];
-  /** Values above are drawn at the top edge; without it the highest value is. */
-  readonly max?: number;
 }
 
 export interface Line {
@@ -65,12 +63,12 @@ interface Frame {
   readonly marks: readonly Mark[];
 }
 
-function drawPanel({ title, lines, max }: Panel, top: number, { xOf, right, marks }: Frame): string {
-  const highest = max ?? Math.max(...lines.flatMap(({ points }) => points.map(([, y]) => y)), 0);
+function drawPanel({ title, lines }: Panel, top: number, { xOf, right, marks }: Frame): string {
+  const highest = Math.max(...lines.flatMap(({ points }) => points.map(([, y]) => y)), 0);
   const step = niceStep(highest / TICKS || 1);
   const ceiling = Math.max(step, Math.ceil(highest / step) * step);
   const bottom = top + PANEL_HEIGHT;
-  const yOf = (y: number) => bottom - (Math.min(y, ceiling) / ceiling) * PANEL_HEIGHT;
+  const yOf = (y: number) => bottom - (y / ceiling) * PANEL_HEIGHT;
   const parts = [text(20, top - 8, title, 'font-weight="600" fill="#16202a"')];
   for (let y = 0; y <= ceiling + step / 2; y += step) {
     parts.push(`<path d="M${LEFT} ${yOf(y).toFixed(1)}H${RIGHT}" stroke="#e3e7eb"/>`);
