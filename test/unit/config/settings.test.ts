@@ -56,6 +56,11 @@ describe('the settings of weir.yaml', () => {
         maxEventLoopDelayMs: 1_000,
       },
       admin: { host: '127.0.0.1', port: 9090 },
+      decisions: {
+        listen: { host: '127.0.0.1' },
+        trusted: ['127.0.0.0/8', '::1'],
+        extAuthzPrefix: '/ext-authz',
+      },
       cors: { origins: [], preflight: 'answer', maxAgeSeconds: 600 },
       upstream: {
         url: 'http://127.0.0.1:3000',
