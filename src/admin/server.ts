@@ -4,6 +4,8 @@ import { adminGuard } from './access.ts';
 import type { LiveLimitActions } from './limits/live.ts';
 import { addLiveLimitRoutes } from './limits/routes.ts';
 import type { Metrics } from './metrics/metrics.ts';
+import type { RevocationActions } from './revocations/actions.ts';
+import { addRevocationRoutes } from './revocations/routes.ts';
 import type { Fleet } from './top/fleet.ts';
 import { addTopRoute } from './top/route.ts';
 import { addUsageRoutes } from './usage/routes.ts';
@@ -23,6 +25,7 @@ export interface AdminSources {
   readonly usage: UsageSources;
   readonly fleet: Fleet;
   readonly limits: LiveLimitActions;
+  readonly revocations: RevocationActions;
 }
 
 /** The longest id in a path. */
@@ -39,6 +42,7 @@ export function createAdminServer({
   usage,
   fleet,
   limits,
+  revocations,
 }: AdminSources): FastifyInstance {
   const app = Fastify({ logger: false, routerOptions: { maxParamLength: MAX_ID_CHARACTERS } });
   app.get('/metrics', async (_request, reply) => {
@@ -54,6 +58,7 @@ export function createAdminServer({
   app.register(async (guarded) => {
     guarded.addHook('onRequest', adminGuard(settings));
     addLiveLimitRoutes(guarded, limits);
+    addRevocationRoutes(guarded, revocations);
     addTopRoute(guarded, fleet);
     addUsageRoutes(guarded, usage);
   });

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { LiveLimitActions } from '../admin/limits/live.ts';
 import type { Metrics } from '../admin/metrics/metrics.ts';
+import { RevocationActions } from '../admin/revocations/actions.ts';
 import { createAdminServer, type Health } from '../admin/server.ts';
 import { Fleet } from '../admin/top/fleet.ts';
 import { Talkers } from '../admin/top/talkers.ts';
@@ -13,13 +14,15 @@ import type { GatewayObserver } from '../gateway/dependencies.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { openBoard } from '../store/redis/board.ts';
 import { type Configuration, findCosts } from './configuration.ts';
+import type { RunningIdentity } from './run-identity.ts';
 import { runLiveLimits } from './run-live-limits.ts';
 
 /** What the admin port reports on. */
-type Reported = Pick<UsageSources, 'store' | 'buckets' | 'directory'> &
+type Reported = Pick<UsageSources, 'store' | 'buckets'> &
   Health & {
     readonly metrics: Metrics;
     readonly log: Logger;
+    readonly identity: Pick<RunningIdentity, 'directory' | 'revocations'>;
   };
 
 interface RunningAdmin {
@@ -36,7 +39,7 @@ interface RunningAdmin {
 /** The admin port of a configured gateway, ready to listen. */
 export function runAdmin(
   { settings, files, ...configuration }: Configuration,
-  { metrics, isReady, log, ...reported }: Reported,
+  { metrics, isReady, log, identity, ...reported }: Reported,
 ): RunningAdmin {
   const activity = new Activity();
   const talkers = new Talkers();
@@ -59,8 +62,15 @@ export function runAdmin(
     health: { isReady },
     fleet,
     limits,
+    revocations: new RevocationActions({
+      log,
+      identity: settings.identity,
+      shared: identity.revocations,
+      identities: () => identities,
+    }),
     usage: {
       ...reported,
+      directory: identity.directory,
       activity,
       homeOf: (person) => identities.principals.get(person)?.account,
       writtenAt: (source, bucket, id) => files.limits.writtenAt(source, bucket, id),

@@ -1,19 +1,23 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { SharedRevocations } from '../admin/revocations/actions.ts';
 import type { IdentityObserver } from '../identity/observer.ts';
 import { type OpenedIdentity, openIdentity } from '../identity/open.ts';
 import { readRevocation, revocationChannel, writeRevocation } from '../identity/revocation-message.ts';
-import type { Revocations } from '../identity/revocations.ts';
+import type { Revocation, Revocations } from '../identity/revocations.ts';
 import { listen } from '../store/redis/channel.ts';
+import { openRecord } from '../store/redis/record.ts';
 import type { Configuration } from './configuration.ts';
 
 export interface RunningIdentity extends Omit<OpenedIdentity, 'revocations'> {
   /** Resolves once revocations made before are in force, or after a second without Redis. */
   readonly ready: Promise<void>;
+  /** Undefined with the memory store. */
+  readonly revocations: SharedRevocations | undefined;
   close(): void;
 }
 
-/** Identities that hear of revocations while the gateway runs. */
+/** Identities that receive revocations while the gateway runs. */
 export function runIdentity(
   configuration: Configuration,
   observer: IdentityObserver,
@@ -21,31 +25,32 @@ export function runIdentity(
 ): RunningIdentity {
   const { settings } = configuration;
   const identity = openIdentity(settings.identity, configuration, { observer, log });
-  return { ...identity, ...hear(settings.store, identity.revocations, observer, log) };
+  return { ...identity, ...follow(settings.store, identity.revocations, observer, log) };
 }
 
-/** A replica without Redis serves all the same: it must start, and it hears what it missed once Redis is there. */
+/** A replica starts without Redis, and receives the revocations that it missed once Redis is back. */
 const LONGEST_WAIT_MS = 1_000;
 
-function hear(
+function follow(
   store: Configuration['settings']['store'],
   revocations: Revocations,
   observer: IdentityObserver,
   log: Logger,
-): { ready: Promise<void>; close(): void } {
-  if (store.kind === 'memory') return { ready: Promise.resolve(), close() {} };
+): Omit<RunningIdentity, keyof OpenedIdentity> & Pick<RunningIdentity, 'revocations'> {
+  if (store.kind === 'memory') return { ready: Promise.resolve(), revocations: undefined, close() {} };
   observer.revocationsSubscribed(false);
-  const channel = listen(store, revocationChannel(store.keyPrefix), {
+  const name = revocationChannel(store.keyPrefix);
+  const apply = (revocation: Revocation): void => {
+    if (!revocations.add(revocation)) return;
+    observer.revoked();
+    const { revoked, isUndone } = revocation;
+    log.info({ kind: revoked.kind }, isUndone ? 'a revocation was undone' : 'revoked');
+  };
+  const channel = listen(store, name, {
     message(text) {
       const revocation = readRevocation(text);
       if (revocation === undefined) log.warn('a message of the revocation channel cannot be read');
-      else if (revocations.add(revocation)) {
-        observer.revoked();
-        log.info(
-          { kind: revocation.revoked.kind },
-          revocation.isUndone ? 'a revocation was undone' : 'revoked',
-        );
-      }
+      else apply(revocation);
     },
     connected(isConnected, problem) {
       observer.revocationsSubscribed(isConnected);
@@ -60,5 +65,13 @@ function hear(
     restored: (count) => log.info({ count }, 'revocations that Redis did not hold are recorded again'),
   });
   const late = setTimeout(LONGEST_WAIT_MS, undefined, { ref: false });
-  return { ready: Promise.race([channel.subscribed, late]), close: () => channel.close() };
+  return {
+    ready: Promise.race([channel.subscribed, late]),
+    revocations: {
+      apply,
+      remembered: () => revocations.remembered(),
+      withRecord: (use) => openRecord(store, name, use),
+    },
+    close: () => channel.close(),
+  };
 }

@@ -46,13 +46,12 @@ export async function runGateway(
   const operationTable = operationTableOf(configuration);
   const buckets = new Buckets(settings.store.keyPrefix, limits);
   let isReady = true;
-  const { directory } = identity;
-  const admin = runAdmin(configuration, { store, buckets, directory, metrics, log, isReady: () => isReady });
+  const admin = runAdmin(configuration, { store, buckets, identity, metrics, log, isReady: () => isReady });
   const dependencies = {
     ...gatewaySettings(settings),
     operations: operationTable,
     identities: identity.source,
-    directory,
+    directory: identity.directory,
     buckets,
     store,
     observer: admin.observer,

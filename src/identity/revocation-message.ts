@@ -1,4 +1,4 @@
-import type { Revocation, Revoked } from './revocations.ts';
+import type { Revocation, RevocationReason, Revoked } from './revocations.ts';
 
 /** How long a revocation is kept by default: longer than the lifetime of access tokens. */
 export const REMEMBERED_MS = 24 * 3_600_000;
@@ -22,9 +22,9 @@ export function formatTarget(revoked: Revoked): string {
 }
 
 /** An undone revocation has no `kind`, so that replicas of an older version do not apply it as a revocation. */
-export function writeRevocation({ revoked, atMs, untilMs, isUndone }: Revocation): string {
+export function writeRevocation({ revoked, atMs, untilMs, isUndone, reason }: Revocation): string {
   const kind = isUndone ? { undone: revoked.kind } : { kind: revoked.kind };
-  return JSON.stringify({ ...kind, target: formatTarget(revoked), atMs, untilMs });
+  return JSON.stringify({ ...kind, target: formatTarget(revoked), atMs, untilMs, reason });
 }
 
 /**
@@ -36,12 +36,23 @@ export function readRevocation(message: string, nowMs = Date.now()): Revocation 
     if (message === '') return undefined;
     return { revoked: readTarget(message), atMs: nowMs, untilMs: nowMs + REMEMBERED_MS };
   }
-  const { kind, undone, target, atMs, untilMs } = parsed(message);
+  const { kind, undone, target, atMs, untilMs, reason } = parsed(message);
   if (typeof target !== 'string' || typeof atMs !== 'number' || typeof untilMs !== 'number') return undefined;
   const named = kind ?? undone;
   const revoked: Revoked = named === 'principal' ? { kind: named, id: target } : readTarget(target);
   if (revoked.kind !== named) return undefined;
-  return { revoked, atMs, untilMs, ...(kind === undefined ? { isUndone: true } : {}) };
+  return {
+    revoked,
+    atMs,
+    untilMs,
+    ...(kind === undefined ? { isUndone: true } : {}),
+    ...(isReason(reason) ? { reason } : {}),
+  };
+}
+
+function isReason(value: unknown): value is RevocationReason {
+  const { why, by } = (value ?? {}) as Partial<Record<keyof RevocationReason, unknown>>;
+  return typeof why === 'string' && typeof by === 'string';
 }
 
 function parsed(message: string): Readonly<Record<string, unknown>> {

@@ -5,6 +5,12 @@ export type Revoked =
   | { readonly kind: 'token'; readonly digestHex: string }
   | { readonly kind: 'principal'; readonly id: string };
 
+/** Who revoked or undid, and why, as far as the sender stated it. */
+export interface RevocationReason {
+  readonly why: string;
+  readonly by: string;
+}
+
 export interface Revocation {
   readonly revoked: Revoked;
   /** Unix time of the revocation, or of its undoing. */
@@ -13,6 +19,8 @@ export interface Revocation {
   readonly untilMs: number;
   /** Whether this undoes an earlier revocation. */
   readonly isUndone?: boolean;
+  /** Undefined for `weir revoke`, which does not ask for one. */
+  readonly reason?: RevocationReason;
 }
 
 /** Far more than are ever revoked by hand. The oldest is evicted. */
@@ -89,7 +97,7 @@ function merged(before: Revocation, other: Revocation): Revocation {
   }
   if (before.atMs >= other.atMs && before.untilMs >= other.untilMs) return before;
   return {
-    ...before,
+    ...(other.atMs > before.atMs ? other : before),
     atMs: Math.max(before.atMs, other.atMs),
     untilMs: Math.max(before.untilMs, other.untilMs),
   };

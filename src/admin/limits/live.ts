@@ -4,7 +4,8 @@ import { type BucketName, bucketNamed, type ScopeName } from '../../domain/bucke
 import type { Limits } from '../../domain/limits.ts';
 import { type LiveLimit, writeLiveLimit } from '../../domain/live-limits.ts';
 import type { Buckets } from '../../gateway/buckets.ts';
-import { type LimitOwner, LimitRefused, type LimitRequest, problemText } from './request.ts';
+import { ActionRefused, unavailable } from '../action.ts';
+import { type LimitOwner, type LimitRequest, problemText } from './request.ts';
 
 /** A live limit as an operator sees it. */
 export interface ShownLimit {
@@ -34,11 +35,6 @@ export interface LiveLimitSources {
   findCosts(limits: Limits): readonly Problem[];
 }
 
-/** Live limits could not be stored, so nothing was changed. */
-export class StoreUnavailable extends Error {
-  override readonly name = 'StoreUnavailable';
-}
-
 /** Sets, removes and lists live limits. Each action writes one audit line. */
 export class LiveLimitActions {
   readonly #sources: LiveLimitSources;
@@ -51,7 +47,7 @@ export class LiveLimitActions {
     return this.#sources.buckets.live.inForce(Date.now()).map(shown);
   }
 
-  /** Rejects with a LimitRefused where a limit is below the cost of an operation. */
+  /** Rejects with an ActionRefused where a limit is below the cost of an operation. */
   async set(owner: LimitOwner, { limits, forMs, why, by }: LimitRequest): Promise<readonly ShownLimit[]> {
     this.#refuseCosts(owner, limits);
     const { id } = owner;
@@ -70,7 +66,7 @@ export class LiveLimitActions {
     return set.map(shown);
   }
 
-  /** Removes the live limits of an owner, or that of one bucket. Rejects with a LimitRefused where there is none. */
+  /** Removes the live limits of an owner, or that of one bucket. Rejects with an ActionRefused where there is none. */
   async unset(
     { section, id }: LimitOwner,
     bucket: string | undefined,
@@ -81,7 +77,7 @@ export class LiveLimitActions {
       bucketNamed(limit.bucket).scope.overrides === section &&
       (bucket === undefined || limit.bucket === bucket);
     const inForce = this.#sources.buckets.live.inForce(Date.now()).filter(isMeant);
-    if (inForce.length === 0) throw new LimitRefused(`${id} has no such live limit.`);
+    if (inForce.length === 0) throw new ActionRefused(`${id} has no such live limit.`);
     const atMs = await this.#timeAfter(inForce);
     const removed = inForce.map((limit) => ({ ...limit, ...reason, atMs, isRemoved: true }));
     await this.#apply(removed);
@@ -96,7 +92,7 @@ export class LiveLimitActions {
     );
     const none = { accounts: new Map(), organizations: new Map() };
     const problems = findCosts({ ...buckets.limits, ...none, [section]: new Map([[id, overrides]]) });
-    if (problems.length > 0) throw new LimitRefused(problemText(new ConfigError(problems)));
+    if (problems.length > 0) throw new ActionRefused(problemText(new ConfigError(problems)));
   }
 
   /** Later than every earlier change of these limits, though both may be of one millisecond. */
@@ -121,10 +117,6 @@ export class LiveLimitActions {
     const [{ why, by } = { why: '', by: '' }] = limits;
     this.#sources.log.info({ audit: true, action, by, why, limits: limits.map(shown) }, action);
   }
-}
-
-function unavailable(error: Error): never {
-  throw new StoreUnavailable(`Nothing was changed: Redis does not take the command (${error.message}).`);
 }
 
 function shown({ bucket, id, limit, untilMs, why, by }: LiveLimit): ShownLimit {

@@ -1,7 +1,8 @@
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { OVERRIDE_SECTIONS } from '../../domain/buckets.ts';
-import { type LiveLimitActions, StoreUnavailable } from './live.ts';
-import { LimitRefused, readLimitRequest, readReason } from './request.ts';
+import { orRefusal, readReason } from '../action.ts';
+import type { LiveLimitActions } from './live.ts';
+import { readLimitRequest } from './request.ts';
 
 interface Removal {
   readonly bucket?: string;
@@ -20,15 +21,5 @@ export function addLiveLimitRoutes(app: FastifyInstance, actions: LiveLimitActio
     app.delete<{ Params: { id: string }; Querystring: Removal }>(path, ({ params: { id }, query }, reply) =>
       orRefusal(reply, () => actions.unset({ section, id }, query.bucket, readReason(query.why, query.by))),
     );
-  }
-}
-
-async function orRefusal(reply: FastifyReply, act: () => Promise<unknown>): Promise<unknown> {
-  try {
-    return await act();
-  } catch (error) {
-    if (error instanceof LimitRefused) return reply.code(400).send({ error: error.message });
-    if (error instanceof StoreUnavailable) return reply.code(503).send({ error: error.message });
-    throw error;
   }
 }

@@ -1,21 +1,34 @@
-import { loadSettings } from '../../config/load.ts';
+import { configurationFiles, loadSettings } from '../../config/load.ts';
+import { ConfigError } from '../../config/problem.ts';
+import { FileSource } from '../../config/reader/file-source.ts';
 import type { Settings } from '../../config/settings/settings.ts';
+import { formatTarget, revocationChannel } from '../../identity/revocation-message.ts';
+import { publishRevocation, publishUndoing, recordedRevocations } from '../../identity/revocation-record.ts';
 import {
-  formatTarget,
-  readRevocation,
-  revocationChannel,
-  writeRevocation,
-} from '../../identity/revocation-message.ts';
-import { type Revocation, Revocations, type Revoked } from '../../identity/revocations.ts';
+  LONGEST_TOKEN_CHARACTERS,
+  noteOnTarget,
+  noteOnUnknown,
+  principalTarget,
+  TargetRefused,
+  tokenTarget,
+} from '../../identity/revocation-target.ts';
+import type { Revoked } from '../../identity/revocations.ts';
 import type { RemoteStoreSettings } from '../../store/redis/channel.ts';
 import { type MessageRecord, openRecord } from '../../store/redis/record.ts';
 import { REMEMBERED_HOURS } from '../choices.ts';
 import { CommandError } from '../failure.ts';
 import { print, printError } from '../print.ts';
-import { lookUp } from './known.ts';
-import { readTargetOptions, type TargetOptions } from './target.ts';
 
 const MS_PER_HOUR = 3_600_000;
+
+const NAMES = { token: '--token', principal: '--principal' };
+
+/** What a person names on the command line. */
+interface TargetOptions {
+  /** A token, `sha256:` and its digest, or `-` for standard input. */
+  readonly token?: string;
+  readonly principal?: string;
+}
 
 export interface RevokeOptions extends TargetOptions {
   readonly config: string;
@@ -53,9 +66,34 @@ export async function revoke(
     );
     return;
   }
-  const revoked = await readTargetOptions(options, input);
-  if (options.undo) await withRecord(settings, 'Nothing was undone', (record) => undo(record, revoked));
-  else await revokeNow(settings, revoked, hours);
+  try {
+    const revoked = await readTargetOptions(options, input);
+    if (options.undo) await withRecord(settings, 'Nothing was undone', (record) => undo(record, revoked));
+    else await revokeNow(settings, revoked, hours);
+  } catch (error) {
+    throw error instanceof TargetRefused ? new CommandError(error.message) : error;
+  }
+}
+
+/** What is to be revoked. A token is hashed here: from here on nothing knows it. */
+async function readTargetOptions(
+  { token, principal }: TargetOptions,
+  input: AsyncIterable<Buffer | string>,
+): Promise<Revoked> {
+  if ((token === undefined) === (principal === undefined)) {
+    throw new CommandError('weir revoke takes either --token or --principal.');
+  }
+  if (token === undefined) return principalTarget(principal ?? '', NAMES);
+  return tokenTarget(token === '-' ? await readInput(input) : token, NAMES);
+}
+
+async function readInput(input: AsyncIterable<Buffer | string>): Promise<string> {
+  let text = '';
+  for await (const chunk of input) {
+    text += String(chunk);
+    if (text.length > 2 * LONGEST_TOKEN_CHARACTERS) break;
+  }
+  return text;
 }
 
 function remoteSettings(config: string): RemoteSettings {
@@ -82,13 +120,12 @@ async function withRecord<T>(
 }
 
 async function revokeNow(settings: RemoteSettings, revoked: Revoked, hours: number): Promise<void> {
-  warnOfUnknown(revoked, settings);
-  const { received, isLasting } = await withRecord(settings, 'Nothing was revoked', async (record) => {
-    const atMs = await record.nowMs();
-    const untilMs = Math.ceil(atMs + hours * MS_PER_HOUR);
-    const text = writeRevocation({ revoked, atMs, untilMs });
-    return { received: await record.publish({ text, untilMs }), isLasting: await record.isLasting() };
-  });
+  const note = noteOn(revoked, settings);
+  if (note !== undefined) printError(revoked.kind === 'token' ? `Warning: ${note}` : note);
+  const { received, isLasting } = await withRecord(settings, 'Nothing was revoked', async (record) => ({
+    ...(await publishRevocation(record, revoked, hours * MS_PER_HOUR)),
+    isLasting: await record.isLasting(),
+  }));
   const what = revoked.kind === 'token' ? 'The token' : `What ${revoked.id} was given until now`;
   print(
     `${what} is revoked for ${hours} hours${revoked.kind === 'token' ? ` (${formatTarget(revoked)})` : ''}. ` +
@@ -101,26 +138,17 @@ async function revokeNow(settings: RemoteSettings, revoked: Revoked, hours: numb
   }
 }
 
-/** @throws CommandError for a principal that does not exist: it may be a token, and must not get into Redis. */
-function warnOfUnknown(revoked: Revoked, settings: Settings): void {
-  const knowledge = lookUp(revoked, settings);
-  if (knowledge.isKnown) return;
-  if (knowledge.isKnown === undefined) {
-    if (revoked.kind === 'principal')
-      printError(`Whether there is such a principal is not known here: ${knowledge.why}.`);
-    return;
+function noteOn(revoked: Revoked, settings: Settings): string | undefined {
+  const { identity } = settings;
+  const none = { tokens: new Map(), principals: new Map() };
+  if (!('file' in identity)) return noteOnTarget(revoked, identity, none, NAMES);
+  try {
+    const identities = configurationFiles(settings, new FileSource()).identities?.read();
+    return noteOnTarget(revoked, identity, identities ?? none, NAMES);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return noteOnUnknown(revoked, `${identity.file} cannot be read`);
   }
-  const { file, suggestion, isToken } = knowledge;
-  if (revoked.kind === 'token') {
-    printError(`Warning: ${file} has no such token. Was it copied whole? It is revoked all the same.`);
-    return;
-  }
-  const hint = suggestion === undefined ? '' : ` Did you mean ${suggestion}?`;
-  throw new CommandError(
-    isToken
-      ? '--principal was given a token: use --token. Nothing was revoked.'
-      : `The principal is unknown: no token of ${file} belongs to it.${hint} Nothing was revoked.`,
-  );
 }
 
 function receivedBy(count: number, kind: string): string {
@@ -129,40 +157,15 @@ function receivedBy(count: number, kind: string): string {
 }
 
 async function undo(record: MessageRecord, revoked: Revoked): Promise<void> {
-  const target = formatTarget(revoked);
-  const texts = await record.read(await record.nowMs());
-  const replaced = texts.filter((text) => {
-    const one = readRevocation(text);
-    return one?.revoked.kind === revoked.kind && formatTarget(one.revoked) === target;
-  });
-  const current = inForce(replaced).find((one) => !one.isUndone);
-  if (current === undefined) {
+  if ((await publishUndoing(record, revoked)) === undefined) {
     const what = revoked.kind === 'token' ? 'This token' : 'This principal';
     throw new CommandError(`${what} is not revoked: weir revoke --list shows what is.`);
   }
-  // Later than what it undoes, though both may be of one millisecond.
-  const atMs = Math.max(await record.nowMs(), current.atMs + 1);
-  const { untilMs } = current;
-  await record.publish(
-    { text: writeRevocation({ revoked, atMs, untilMs, isUndone: true }), untilMs },
-    replaced,
-  );
   print(`${revoked.kind === 'token' ? 'The token' : revoked.id} is no longer revoked.`);
 }
 
-/** What the messages of a record come to, the undone included. */
-function inForce(texts: readonly string[]): readonly Revocation[] {
-  const revocations = new Revocations();
-  for (const text of texts) {
-    const revocation = readRevocation(text);
-    if (revocation !== undefined) revocations.add(revocation);
-  }
-  return revocations.remembered();
-}
-
 async function list(record: MessageRecord, asJson: boolean): Promise<void> {
-  const texts = await record.read(await record.nowMs());
-  const entries = inForce(texts)
+  const entries = (await recordedRevocations(record))
     .filter(({ isUndone }) => !isUndone)
     .sort((a, b) => a.atMs - b.atMs)
     .map(({ revoked, atMs, untilMs }) => ({

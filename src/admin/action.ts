@@ -1,0 +1,51 @@
+import type { FastifyReply } from 'fastify';
+
+/** A request that cannot be carried out as it is. The message is for the person who sent it. */
+export class ActionRefused extends Error {
+  override readonly name: string = 'ActionRefused';
+  readonly status: number = 400;
+}
+
+/** What an action changes could not be stored, so nothing was changed. */
+export class StoreUnavailable extends ActionRefused {
+  override readonly name = 'StoreUnavailable';
+  override readonly status = 503;
+}
+
+export function unavailable(error: Error): never {
+  throw new StoreUnavailable(`Nothing was changed: Redis does not take the command (${error.message}).`);
+}
+
+const MAX_TEXT_CHARACTERS = 200;
+
+/** Who acts, and why: every audit line has both. */
+export function readReason(why: unknown, by: unknown): { readonly why: string; readonly by: string } {
+  return { why: readText('why', why), by: readText('by', by ?? 'unnamed') };
+}
+
+function readText(name: string, value: unknown): string {
+  const text = typeof value === 'string' ? value.trim() : '';
+  if (text !== '' && text.length <= MAX_TEXT_CHARACTERS) return text;
+  throw new ActionRefused(
+    `${name}: must be text of at most ${MAX_TEXT_CHARACTERS} characters, and not empty.`,
+  );
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A time such as `30m`, `2h` or `7d`, in ms. Undefined for anything else, for less than a second, and for more than `longestMs`. */
+export function readDuration(duration: unknown, longestMs: number): number | undefined {
+  const [, count, unit = ''] = /^(\d{1,6})([smhd])$/.exec(String(duration)) ?? [];
+  const ms = Number(count) * (UNITS_MS[unit] ?? Number.NaN);
+  return ms >= 1_000 && ms <= longestMs ? ms : undefined;
+}
+
+/** The result of an action, or the reason why it was refused: as a status, and JSON with `error`. */
+export async function orRefusal(reply: FastifyReply, act: () => Promise<unknown>): Promise<unknown> {
+  try {
+    return await act();
+  } catch (error) {
+    if (error instanceof ActionRefused) return reply.code(error.status).send({ error: error.message });
+    throw error;
+  }
+}

@@ -1,0 +1,167 @@
+import type { Logger } from 'pino';
+import type { Identities } from '../../config/files/identities.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import { publishRevocation, publishUndoing } from '../../identity/revocation-record.ts';
+import { noteOnTarget } from '../../identity/revocation-target.ts';
+import type { Revocation, RevocationReason, Revoked } from '../../identity/revocations.ts';
+import type { MessageRecord } from '../../store/redis/record.ts';
+import { ActionRefused, unavailable } from '../action.ts';
+import { type RevocationRequest, TARGET_NAMES, targetOrRefusal } from './request.ts';
+
+/** A revocation as an operator sees it. */
+export interface ShownRevocation {
+  readonly kind: Revoked['kind'];
+  /** The id of a principal, or `sha256:` and the first 16 digits of a token's digest. */
+  readonly target: string;
+  readonly at: string;
+  /** When every replica forgets it. */
+  readonly until: string;
+  /** Null for those of `weir revoke`. */
+  readonly why: string | null;
+  readonly by: string | null;
+}
+
+/** The revocations of all replicas. */
+export interface SharedRevocations {
+  /** Those that this replica knows, the undone included. */
+  remembered(): readonly Revocation[];
+  /** Puts one in force at this replica. */
+  apply(revocation: Revocation): void;
+  /** Rejects if Redis cannot be reached, or refuses. */
+  withRecord<T>(use: (record: MessageRecord) => Promise<T>): Promise<T>;
+}
+
+interface RevocationSources {
+  readonly log: Logger;
+  readonly identity: Settings['identity'];
+  /** Undefined with the memory store, which has no channel to other processes. */
+  readonly shared: SharedRevocations | undefined;
+  identities(): Identities;
+}
+
+/** How many digits of a token's digest are shown, and are enough to name it. */
+const SHOWN_DIGITS = 16;
+
+const DIGEST_START = new RegExp(`^(?:sha256:)?([0-9a-f]{${SHOWN_DIGITS},64})$`, 'i');
+
+/** The memory store cannot carry revocations, so that none would last longer than the process. */
+class NotShared extends ActionRefused {
+  override readonly name = 'NotShared';
+  override readonly status = 409;
+}
+
+/** Lists, makes and undoes revocations. Each action writes one audit line. A token appears in none of them. */
+export class RevocationActions {
+  readonly #sources: RevocationSources;
+
+  constructor(sources: RevocationSources) {
+    this.#sources = sources;
+  }
+
+  /** Those in force at this replica, the latest first. */
+  list(): readonly ShownRevocation[] {
+    return this.#inForce()
+      .sort((a, b) => b.atMs - a.atMs)
+      .map(shown);
+  }
+
+  /**
+   * Revokes a target at every replica. `notes`: what the operator should know.
+   *
+   * @throws ActionRefused for a principal that does not exist
+   */
+  async revoke(request: RevocationRequest): Promise<ShownRevocation & { readonly notes: readonly string[] }> {
+    const shared = this.#shared();
+    const { revoked, forMs, reason } = request;
+    const { identity, identities } = this.#sources;
+    const note = targetOrRefusal(() => noteOnTarget(revoked, identity, identities(), TARGET_NAMES));
+    const { revocation, isLasting } = await shared
+      .withRecord(async (record) => ({
+        ...(await publishRevocation(record, revoked, forMs, reason)),
+        isLasting: await record.isLasting(),
+      }))
+      .catch(unavailable);
+    shared.apply(revocation);
+    const result = shown(revocation);
+    this.#audit('revoked', result);
+    const lost =
+      'This Redis keeps no append-only file: a revocation is lost if Redis and every gateway restart together.';
+    return {
+      ...result,
+      notes: [...(note === undefined ? [] : [note]), ...(isLasting === false ? [lost] : [])],
+    };
+  }
+
+  /** As `undoToken`, for a principal. */
+  async undoPrincipal(id: string, reason: RevocationReason): Promise<ShownRevocation> {
+    return this.#undo(({ revoked }) => revoked.kind === 'principal' && revoked.id === id, reason);
+  }
+
+  /**
+   * Undoes the revocation of a token at every replica.
+   *
+   * @param digest of the token, in hex, with or without `sha256:`; its first 16 digits are enough
+   * @throws ActionRefused where there is no such revocation
+   */
+  async undoToken(digest: string, reason: RevocationReason): Promise<ShownRevocation> {
+    const [, digits] = DIGEST_START.exec(digest) ?? [];
+    if (digits === undefined) {
+      throw new ActionRefused(
+        `Name a token by at least ${SHOWN_DIGITS} digits of its SHA-256, as the list does.`,
+      );
+    }
+    const start = digits.toLowerCase();
+    return this.#undo(
+      ({ revoked }) => revoked.kind === 'token' && revoked.digestHex.startsWith(start),
+      reason,
+    );
+  }
+
+  async #undo(
+    isMeant: (revocation: Revocation) => boolean,
+    reason: RevocationReason,
+  ): Promise<ShownRevocation> {
+    const shared = this.#shared();
+    const [current, ...others] = this.#inForce().filter(isMeant);
+    if (current === undefined) throw new ActionRefused('There is no such revocation: it is not in the list.');
+    if (others.length > 0) throw new ActionRefused('Several tokens match: give more digits of the SHA-256.');
+    const undoing = await shared
+      .withRecord((record) => publishUndoing(record, current.revoked, { known: [current], reason }))
+      .catch(unavailable);
+    if (undoing === undefined) throw new ActionRefused('It has just been undone.');
+    shared.apply(undoing);
+    const result = shown(undoing);
+    this.#audit('revocation undone', result);
+    return result;
+  }
+
+  #inForce(): Revocation[] {
+    return this.#shared()
+      .remembered()
+      .filter(({ isUndone }) => !isUndone);
+  }
+
+  #shared(): SharedRevocations {
+    const { shared } = this.#sources;
+    if (shared !== undefined) return shared;
+    throw new NotShared(
+      'The store is the memory store, and revocations travel through Redis: restart the gateway, or take the token out of ' +
+        'the identities file, which is read again while it runs.',
+    );
+  }
+
+  #audit(action: string, { kind, target, until, why, by }: ShownRevocation): void {
+    this.#sources.log.info({ audit: true, action, by, why, revocation: { kind, target, until } }, action);
+  }
+}
+
+function shown({ revoked, atMs, untilMs, reason }: Revocation): ShownRevocation {
+  return {
+    kind: revoked.kind,
+    target: revoked.kind === 'token' ? `sha256:${revoked.digestHex.slice(0, SHOWN_DIGITS)}` : revoked.id,
+    at: new Date(atMs).toISOString(),
+    until: new Date(untilMs).toISOString(),
+    why: reason?.why ?? null,
+    by: reason?.by ?? null,
+  };
+}

@@ -1,0 +1,54 @@
+import { isMapping } from '../../config/reader/schema-node.ts';
+import { REMEMBERED_MS } from '../../identity/revocation-message.ts';
+import { principalTarget, TargetRefused, tokenTarget } from '../../identity/revocation-target.ts';
+import type { RevocationReason, Revoked } from '../../identity/revocations.ts';
+import { ActionRefused, readDuration, readReason } from '../action.ts';
+
+/** What a `POST /revocations` asks for. A token is represented by its digest. */
+export interface RevocationRequest {
+  readonly revoked: Revoked;
+  readonly forMs: number;
+  readonly reason: RevocationReason;
+}
+
+/** The members of the request that name a target. */
+export const TARGET_NAMES = { token: 'token', principal: 'principal' };
+
+/** Longer than tokens live: a principal that is refused for good belongs in no identities file. */
+const LONGEST_MS = 365 * 86_400_000;
+
+const MEMBERS = ['token', 'principal', 'for', 'why', 'by'];
+
+/**
+ * Reads `{"token": "…", "for": "24h", "why": "leaked", "by": "alice"}`, or the same with `principal`. No message repeats what was
+ * sent, because any of it may be a token.
+ *
+ * @throws ActionRefused
+ */
+export function readRevocationRequest(body: unknown): RevocationRequest {
+  if (!isMapping(body) || Object.keys(body).some((member) => !MEMBERS.includes(member))) {
+    throw new ActionRefused(
+      'Send a JSON object with token or principal, why and, if you like, by and for: {"principal": "person_1", "why": "left"}.',
+    );
+  }
+  const { token, principal, for: duration, why, by } = body;
+  const reason = readReason(why, by);
+  const forMs = duration === undefined ? REMEMBERED_MS : readDuration(duration, LONGEST_MS);
+  if (forMs === undefined) throw new ActionRefused('for: must be a time such as 2h or 7d, and at most 365d.');
+  return { revoked: targetOrRefusal(() => readTarget(token, principal)), forMs, reason };
+}
+
+/** What `read` returns; throws an ActionRefused in place of a TargetRefused. */
+export function targetOrRefusal<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof TargetRefused ? new ActionRefused(error.message) : error;
+  }
+}
+
+function readTarget(token: unknown, principal: unknown): Revoked {
+  if (typeof token === 'string' && principal === undefined) return tokenTarget(token, TARGET_NAMES);
+  if (typeof principal === 'string' && token === undefined) return principalTarget(principal, TARGET_NAMES);
+  throw new ActionRefused('Give either token or principal, as text. Nothing was revoked.');
+}

@@ -1,0 +1,92 @@
+import { hash } from 'node:crypto';
+import type { Identities } from '../config/files/identities.ts';
+import { ID_FORMAT, ID_PATTERN } from '../config/files/identities-schema.ts';
+import { nearest } from '../config/reader/messages.ts';
+import type { Settings } from '../config/settings/settings.ts';
+import type { Revoked } from './revocations.ts';
+
+/** What was given cannot be revoked. No message repeats it, because it may be a token wherever it was written. */
+export class TargetRefused extends Error {
+  override readonly name = 'TargetRefused';
+}
+
+/** What the sender calls the two kinds of target, such as `--token` and `--principal`. */
+export interface TargetNames {
+  readonly token: string;
+  readonly principal: string;
+}
+
+/** No token is longer: Node takes 16 KiB of header in all. */
+export const LONGEST_TOKEN_CHARACTERS = 16_384;
+
+const ID = new RegExp(ID_PATTERN);
+
+/** A signed token, in the form of RFC 7515: a JSON header in base64url comes first. */
+const SIGNED_TOKEN = /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/;
+
+/**
+ * The target for a token, or for `sha256:` and the digest of one. Only the digest is kept.
+ *
+ * @throws TargetRefused
+ */
+export function tokenTarget(given: string, names: TargetNames): Revoked {
+  const token = given.trim().replace(/^bearer\s+/i, '');
+  if (token === '' || token.length > LONGEST_TOKEN_CHARACTERS || /\s/.test(token)) {
+    throw new TargetRefused(
+      `What ${names.token} was given is not a token: it is empty, too long, or has a space in it. Nothing was revoked.`,
+    );
+  }
+  const digest = /^sha256:([0-9a-f]{64})$/i.exec(token)?.[1];
+  return { kind: 'token', digestHex: digest?.toLowerCase() ?? hash('sha256', token) };
+}
+
+/** @throws TargetRefused for what is not an id, or looks like a token */
+export function principalTarget(id: string, names: TargetNames): Revoked {
+  if (SIGNED_TOKEN.test(id)) {
+    throw new TargetRefused(
+      `${names.principal} was given what looks like a token: use ${names.token}. Nothing was revoked.`,
+    );
+  }
+  if (!ID.test(id)) throw new TargetRefused(`${names.principal} takes ${ID_FORMAT}. Nothing was revoked.`);
+  return { kind: 'principal', id };
+}
+
+/**
+ * A note where it is doubtful that a target exists; undefined where it is known.
+ *
+ * @throws TargetRefused for a principal that does not exist: it may be a token, and must not get into Redis
+ */
+export function noteOnTarget(
+  revoked: Revoked,
+  identity: Settings['identity'],
+  { tokens, principals }: Pick<Identities, 'tokens' | 'principals'>,
+  names: TargetNames,
+): string | undefined {
+  if (!('file' in identity)) {
+    return noteOnUnknown(revoked, `identity.kind is ${identity.kind}, so only the issuer knows them`);
+  }
+  const digests = new Set([...tokens.keys()].map(digestOfKey));
+  if (revoked.kind === 'token') {
+    if (digests.has(revoked.digestHex) || identity.kind !== 'static') return undefined;
+    return `${identity.file} has no such token. Was it copied whole? It is revoked all the same.`;
+  }
+  if (principals.has(revoked.id)) return undefined;
+  if (digests.has(hash('sha256', revoked.id))) {
+    throw new TargetRefused(`${names.principal} was given a token: use ${names.token}. Nothing was revoked.`);
+  }
+  const suggestion = nearest(revoked.id, [...principals.keys()]);
+  const hint = suggestion === undefined ? '' : ` Did you mean ${suggestion}?`;
+  throw new TargetRefused(
+    `The principal is unknown: no token of ${identity.file} belongs to it.${hint} Nothing was revoked.`,
+  );
+}
+
+/** The note on a target where the principals are not known; undefined for a token, which need not be known. */
+export function noteOnUnknown({ kind }: Revoked, why: string): string | undefined {
+  return kind === 'token' ? undefined : `Whether there is such a principal is not known here: ${why}.`;
+}
+
+/** A key of `tokens` is a token, or `sha256:` and the digest of one. */
+function digestOfKey(key: string): string {
+  return key.startsWith('sha256:') ? key.slice('sha256:'.length) : hash('sha256', key);
+}
