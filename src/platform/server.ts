@@ -30,11 +30,11 @@ import { type PlatformOptions, type PlatformSettings, settleOptions } from './se
 
 export interface Platform {
   readonly url: string;
-  /** Answers what is under way, finishes the jobs that run, and closes the database. */
+  /** Finishes requests and jobs under way, and closes the database. */
   close(): Promise<void>;
 }
 
-/** Starts the service that stands behind the gateway, and resolves once it listens. */
+/** Starts the service behind the gateway. Resolves once it listens. */
 export async function startPlatform(options: PlatformOptions): Promise<Platform> {
   const settings = settleOptions(options);
   const database = await openDatabase(settings.database);
@@ -51,7 +51,7 @@ async function serve(settings: PlatformSettings, database: OpenDatabase): Promis
   const sealer = createTokenSealer(await readTokenKey(db), settings.pageTokenLifetimeSeconds, () =>
     settings.now().getTime(),
   );
-  // Set once the application exists; a failure of a job is logged where requests are.
+  // Set once the application exists, so that failures of jobs go to the log of the requests.
   let logError = (error: Error): void => console.error(error);
   const onError = (error: Error) => logError(error);
   const jobs = await database.exclusively(async () => {
@@ -115,7 +115,7 @@ async function openQueues(
   { executor }: OpenDatabase,
   onError: (error: Error) => void,
 ): Promise<Jobs> {
-  // A run that is merely slow does no harm when it is run again: the second one waits for its lock, and finds it done.
+  // Repeating a run that is only slow does no harm: the second one waits for the lock and finds the work done.
   const work = { concurrency: 8, retryLimit: 10, retryBaseSeconds: 1, expireInSeconds: 5 };
   const queues = [
     { name: OPERATION_QUEUE, ...work },

@@ -1,40 +1,40 @@
 import type { DatabaseSettings } from './database/connect.ts';
 
 export interface DeliverySettings {
-  /** For one attempt, from the name lookup to the last byte of the answer. */
+  /** Timeout of one attempt, from the name lookup to the last byte of the response. */
   readonly timeoutMs: number;
-  /** The first retry comes after one to two of these; each further one after about twice as long. */
+  /** The first retry follows after one to two times this, each further one after about twice as long. */
   readonly retryBaseSeconds: number;
   readonly maxAttempts: number;
-  /** A subscription is paused when its endpoint has failed for so long without a success. */
+  /** A subscription is paused when its endpoint has failed for this long without a success. */
   readonly pauseAfterSeconds: number;
-  /** How often a subscription that was paused because its endpoint failed tries one delivery. */
+  /** How often one delivery is attempted for a subscription that is paused because its endpoint fails. */
   readonly probeSeconds: number;
-  /** Attempts under way at once. One subscription takes at most an eighth of those that are free. */
+  /** Maximum number of concurrent attempts. One subscription may use an eighth of the free ones. */
   readonly concurrency: number;
-  /** Deliver to http, loopback and private addresses too. */
+  /** Also deliver to http, loopback and private addresses. */
   readonly allowPrivate: boolean;
 }
 
 export interface PlatformOptions {
   readonly host: string;
-  /** 0 for any free port. */
+  /** 0 selects a free port. */
   readonly port: number;
   readonly logLevel?: string;
   /** Prefix of a problem's `type`. */
   readonly baseUrl?: string;
-  /** By default PostgreSQL inside this process, in memory. */
+  /** Default: PostgreSQL in this process, in memory. */
   readonly database?: DatabaseSettings;
   /** Fill an empty database with demo data. */
   readonly seed?: boolean;
-  /** Serve `POST /v3/platform/event-triggers`, which makes events up. */
+  /** Serve `POST /v3/platform/event-triggers`, which creates made-up events. */
   readonly triggers?: boolean;
   readonly pageTokenLifetimeSeconds?: number;
   readonly snapshotLifetimeSeconds?: number;
   readonly deliveries?: Partial<DeliverySettings>;
-  /** How long a payable that was opened takes to be paid. */
+  /** Time between opening a payable and its payment. */
   readonly settlementSeconds?: number;
-  /** How often to look for jobs whose process has died. */
+  /** How often to check for jobs whose process has died. */
   readonly sweepSeconds?: number;
   readonly now?: () => Date;
 }
@@ -44,8 +44,8 @@ export type PlatformSettings = Required<Omit<PlatformOptions, 'deliveries'>> & {
 };
 
 /**
- * Every setting with its default. An embedded database means development: demo data, made-up events and
- * deliveries to this machine are then on unless they are switched off, and off with PostgreSQL.
+ * Every setting with its default. An embedded database means development, so demo data, made-up events and deliveries to
+ * this machine are on by default. With PostgreSQL they are off by default.
  */
 export function settleOptions(options: PlatformOptions): PlatformSettings {
   const database = options.database ?? { kind: 'memory' };
@@ -55,7 +55,7 @@ export function settleOptions(options: PlatformOptions): PlatformSettings {
     baseUrl: 'https://api.example.com',
     seed: isDevelopment,
     triggers: isDevelopment,
-    // Long enough to walk a list by hand, short enough that nobody stores one (contract section 4.1 rule 7).
+    // Long enough to page through a list by hand, too short to store a token (contract section 4.1 rule 7).
     pageTokenLifetimeSeconds: 900,
     snapshotLifetimeSeconds: 600,
     settlementSeconds: 1,
@@ -66,7 +66,7 @@ export function settleOptions(options: PlatformOptions): PlatformSettings {
     deliveries: {
       timeoutMs: 15_000,
       retryBaseSeconds: 5,
-      // The delays double from 5 s: the last attempt comes three to six hours after the first.
+      // The delays double from 5 s, so the last attempt follows three to six hours after the first.
       maxAttempts: 12,
       pauseAfterSeconds: 3 * 24 * 3600,
       probeSeconds: 600,
@@ -77,7 +77,7 @@ export function settleOptions(options: PlatformOptions): PlatformSettings {
   };
 }
 
-/** The options that a process takes from its environment. */
+/** The options that are read from the environment. */
 export function optionsFromEnv(env: NodeJS.ProcessEnv): Partial<PlatformOptions> {
   const url = env.DATABASE_URL;
   const path = env.WEIR_PLATFORM_DATA_DIR;

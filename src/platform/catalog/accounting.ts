@@ -1,6 +1,6 @@
 import { ACCOUNT, type Catalog, type CatalogResource, idOf, text } from './resource.ts';
 
-/** Contract section 6.3, what is read from a connected accounting system, and the connection itself. */
+/** Contract section 6.3: the data of a connected accounting system, and the connection itself. */
 export const accountingCatalog: Catalog = {
   AccountingClass: record('A class', 'Marketing'),
   AccountingConnection: {

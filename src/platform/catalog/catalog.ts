@@ -6,7 +6,7 @@ import { paymentsCatalog } from './payments.ts';
 import { platformCatalog } from './platform.ts';
 import type { Catalog, CatalogResource } from './resource.ts';
 
-/** Every kind of resource: a line here is a list, a read, event types, a schema and demo data. */
+/** Every kind of resource. Each entry gives it a list, a read, event types, a schema and demo data. */
 export const catalog: Catalog = {
   ...paymentsCatalog,
   ...financeCatalog,
@@ -15,12 +15,12 @@ export const catalog: Catalog = {
   ...platformCatalog,
 };
 
-/** The catalog's entry of a kind; undefined for one that it does not hold. */
+/** The catalog's entry for a kind, or undefined if there is none. */
 export function findCatalogResource(kind: string): CatalogResource | undefined {
   return Object.hasOwn(catalog, kind) ? catalog[kind] : undefined;
 }
 
-/** What a kind is called in paths, operations and messages. */
+/** The names of a kind in paths, operations and messages. */
 export interface ResourceNames {
   /** `/v3/payments/funds-movements` */
   readonly path: string;
@@ -58,7 +58,7 @@ export function idPrefixOf(kind: string): string {
   return findCatalogResource(kind)?.idPrefix ?? kind.toLowerCase();
 }
 
-/** The members that a resource always has, with the values of their examples. */
+/** The required members of a resource, with their example values. */
 export function exampleFields({
   fields,
   optional = [],

@@ -1,6 +1,6 @@
 import { ACCOUNT, type Catalog, oneOf, text } from './resource.ts';
 
-/** Contract section 6.3, the platform's own resources, and those of them that emit no events. */
+/** Contract section 6.3: the platform's own resources, including those that emit no events. */
 export const platformCatalog: Catalog = {
   Account: {
     domain: 'platform',

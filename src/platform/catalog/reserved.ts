@@ -1,6 +1,6 @@
 import type { Domain } from './resource.ts';
 
-/** Contract section 6.5: known, but not published. Where it gives only a family, these are its members. */
+/** Contract section 6.5: types that are known but not published. A family in the contract is listed here by its members. */
 export const reservedTypes: Readonly<
   Record<string, { readonly domain: Domain; readonly description: string }>
 > = {

@@ -3,7 +3,7 @@ export type Scope = 'Account' | 'Organization' | 'Person';
 
 export type Domain = 'payments' | 'finance' | 'compliance' | 'platform';
 
-/** A member of a resource, as JSON Schema with an example; the demo data is made of the examples. */
+/** A member of a resource, as JSON Schema with an example. The demo data uses the examples. */
 export interface Field {
   readonly type: 'string' | 'integer' | 'boolean';
   readonly description: string;
@@ -15,33 +15,33 @@ export interface Field {
   readonly 'x-resource'?: string;
 }
 
-/** What the platform knows of one kind of resource (contract sections 2.1 and 6.3). */
+/** The description of one kind of resource (contract sections 2.1 and 6.3). */
 export interface CatalogResource {
   readonly domain: Domain;
-  /** A sentence: what a resource of this kind is. */
+  /** One sentence that describes a resource of this kind. */
   readonly what: string;
-  /** Who receives its events and reads it. */
+  /** The scopes that receive its events and may read it. */
   readonly scopes: readonly Scope[];
-  /** Events go to the payer's and to the payee's Account, as two events with one `occurrenceId`; both read it. */
+  /** Events go to the payer's and the payee's Account, as two events with the same `occurrenceId`. Both may read it. */
   readonly bothParties?: true;
   readonly moneyMovement?: true;
-  /** Served to a Person only, and counted for the Person. */
+  /** Only a Person may read it, and requests are charged to the Person. */
   readonly personOnly?: true;
-  /** Contract section 4.1 rule 6: a stale page token starts the list again. */
+  /** A stale page token restarts the list (contract section 4.1 rule 6). */
   readonly restartsList?: true;
-  /** Read by every Account of the Organization, although its events go to the Account alone. */
+  /** Every Account of the Organization may read it, although only its own Account receives the events. */
   readonly sharedInOrganization?: true;
-  /** Of its ids; the kind in lower case where there is none. */
+  /** Prefix of its ids. Default: the kind in lower case. */
   readonly idPrefix?: string;
-  /** The kind named by `parent`. */
+  /** The kind of the resource that `parent` refers to. */
   readonly parent?: string;
-  /** Beyond id, status, externalId, parent, times and parties; the contract shows none, so these are our own. */
+  /** Members besides id, status, externalId, parent, times and parties. The contract defines none; these are the platform's own. */
   readonly fields: Readonly<Record<string, Field>>;
-  /** Those of the fields that a resource may lack. */
+  /** The optional ones among `fields`. */
   readonly optional?: readonly string[];
-  /** Fields that lists filter by, beside status, externalId and createdAt. */
+  /** Fields that lists can be filtered by, besides status, externalId and createdAt. */
   readonly filters?: readonly string[];
-  /** Event part to what it means. Empty for a resource whose events are not published. */
+  /** Description of each event part. Empty if the events of the resource are not published. */
   readonly events: Readonly<Record<string, string>>;
 }
 

@@ -4,13 +4,13 @@ import { migrate } from './migrate.ts';
 import { openPglitePool, type ScriptPool } from './pglite-pool.ts';
 import type { Database, Tables } from './schema.ts';
 
-/** Where the platform keeps its data. The embedded kinds are PostgreSQL inside this process. */
+/** Where the platform stores its data. The embedded kinds run PostgreSQL in this process. */
 export type DatabaseSettings =
   | { readonly kind: 'memory' }
   | { readonly kind: 'directory'; readonly path: string }
   | { readonly kind: 'postgres'; readonly url: string };
 
-/** Runs SQL text as pg-boss sends it: with values, or as a script without. */
+/** Runs SQL text from pg-boss: one statement with values, or a script without values. */
 export interface SqlExecutor {
   executeSql(text: string, values?: unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
 }
@@ -18,7 +18,7 @@ export interface SqlExecutor {
 export interface OpenDatabase {
   readonly db: Database;
   readonly executor: SqlExecutor;
-  /** Runs the work while no other process runs such work on this database. */
+  /** Runs `work` while holding a lock, so that only one process at a time does so on this database. */
   readonly exclusively: ScriptPool['exclusively'];
   close(): Promise<void>;
 }
@@ -46,7 +46,7 @@ export async function openDatabase(settings: DatabaseSettings): Promise<OpenData
   };
 }
 
-/** Lets pg-boss write with the caller's transaction. */
+/** Lets pg-boss write in the caller's transaction. */
 export function executorOn(db: Database): SqlExecutor {
   return { executeSql: (text, values = []) => queryOn(db, text, values) };
 }
@@ -58,8 +58,8 @@ async function queryOn(db: Database, text: string, values: readonly unknown[]) {
 
 function openPostgresPool(url: string): ScriptPool {
   const pool = new pg.Pool({ connectionString: url, max: 10, application_name: 'weir-platform' });
-  // A connection that dies, idle or between two queries, fails the next query and is replaced; without listeners it
-  // would end the process.
+  // If a connection dies while it is idle or between two queries, the next query fails and the connection is replaced.
+  // Without a listener, the error event would end the process.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   return {
@@ -82,10 +82,10 @@ function openPostgresPool(url: string): ScriptPool {
   };
 }
 
-/** Any number that no other program in this database locks on: "weir" in ASCII. */
+/** Lock number: "weir" in ASCII. No other program in this database may use it. */
 const LOCK = 0x77656972;
 
-/** The lock is the connection's, and goes with it should this process die. */
+/** The connection holds the lock, so the lock is released if this process dies. */
 async function withLock<Result>(pool: pg.Pool, work: () => Promise<Result>): Promise<Result> {
   const client = await pool.connect();
   try {

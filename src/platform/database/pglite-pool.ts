@@ -3,17 +3,17 @@ import { join } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
 
-/** What the platform needs of a PostgreSQL client, whichever it is. */
+/** The part of a PostgreSQL client that the platform uses. */
 export interface ScriptPool extends PostgresPool {
-  /** Runs several statements without parameters and gives the rows of the last one. */
+  /** Runs several statements without parameters, and returns the rows of the last one. */
   runScript(text: string): Promise<{ rows: Record<string, unknown>[] }>;
-  /** Runs the work while no other process runs such work on this database. */
+  /** Runs `work` while holding a lock, so that only one process at a time does so on this database. */
   exclusively<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
 /**
  * PostgreSQL inside this process, behind the interface of pg's Pool, so that the same dialect, queries and
- * transactions run on it. It is one connection: whoever holds it makes the others wait, in order of arrival.
+ * transactions run on it. There is one connection, and callers get it in the order in which they asked.
  */
 export async function openPglitePool(directory: string | undefined): Promise<ScriptPool> {
   const pglite = await openPglite(directory);

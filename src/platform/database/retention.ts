@@ -2,18 +2,18 @@ import { sql } from 'kysely';
 import type { Database } from './schema.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
-/** How long events and their deliveries can be looked at and sent again. */
+/** How long events and their deliveries can be read and redelivered. */
 const EVENT_DAYS = 30;
 const EVERY_MS = 3600 * 1000;
 
-/** Deletes, every hour, what nobody can ask for any more. Several processes may do so at once. */
+/** Deletes expired data every hour. Several processes may do so at the same time. */
 export function startRetention(db: Database, now: () => Date, onError: (error: Error) => void): () => void {
   const timer = setInterval(() => void deleteExpired(db, now()).catch(onError), EVERY_MS);
   timer.unref();
   return () => clearInterval(timer);
 }
 
-/** Idempotency keys after a day, expired snapshots, and events after a month unless they still wait to go out. */
+/** Deletes idempotency keys after a day, expired snapshots, and events after a month unless a delivery is still pending. */
 export async function deleteExpired(db: Database, now: Date): Promise<void> {
   const daysAgo = (days: number) => new Date(now.getTime() - days * DAY_MS);
   await db.deleteFrom('idempotency_keys').where('created_at', '<', daysAgo(1)).execute();

@@ -3,10 +3,10 @@ import type { Generated, JSONColumnType, Kysely } from 'kysely';
 /** Contract section 2.5: `<event>At` to an ISO 8601 time. */
 export type EventTimes = Record<string, string>;
 
-/** The database or a transaction on it: whoever takes one writes with its caller's commit. */
+/** The database or a transaction on it. A function that takes one writes in its caller's transaction. */
 export type Database = Kysely<Tables>;
 
-/** The tables of `migrations/`, as kysely sees them. Times are `Date`, `bigint` sequences are text. */
+/** The tables of `migrations/`, for kysely. Times are `Date`, `bigint` sequences are text. */
 export interface Tables {
   resources: {
     sequence: Generated<string>;

@@ -3,7 +3,7 @@ import type { Database } from './schema.ts';
 
 const KEY_BYTES = 32;
 
-/** The key that page tokens are sealed with: made once per database, so that every process opens every token. */
+/** The key that seals page tokens. It is created once per database, so that every process can open every token. */
 export async function readTokenKey(db: Database): Promise<Buffer> {
   await db
     .insertInto('secrets')

@@ -1,7 +1,7 @@
 import { Resolver } from 'node:dns/promises';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 
-/** Not for deliveries: this machine, private and shared networks, link-local (cloud metadata), multicast, reserved. */
+/** Deliveries never go to these: this machine, private and shared networks, link-local (cloud metadata), multicast, reserved. */
 const refusedV4 = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
   ...['192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24'],
@@ -14,7 +14,7 @@ for (const range of refusedV4) {
   refused.addSubnet(address, Number(prefix), 'ipv4');
 }
 
-/** The only global unicast space of IPv6 (RFC 4291), less the ranges that carry an IPv4 address or a tunnel inside. */
+/** Global unicast IPv6 (RFC 4291), from which the ranges that embed an IPv4 address or a tunnel are then removed. */
 const allowedV6 = new BlockList();
 allowedV6.addSubnet('2000::', 3, 'ipv6');
 const refusedV6 = new BlockList();
@@ -27,7 +27,7 @@ for (const [address, prefix] of [
   refusedV6.addSubnet(address, prefix, 'ipv6');
 }
 
-/** Whether an IP address is one of the public internet; false for anything that is not an address. */
+/** Whether the text is a public IP address. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address);
   if (family === 4) return !refused.check(address, 'ipv4');
@@ -35,11 +35,11 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /**
- * A name lookup for connections that fails when any of the name's addresses is not public. The connection goes to an
- * address that was checked here, so a name that answers differently the next time gains nothing (DNS rebinding).
+ * A name lookup for connections that fails if any address of the name is not public. The connection uses an address
+ * that was checked here, which prevents DNS rebinding.
  *
- * It asks name servers itself (c-ares): `dns.lookup` would hold one of the process's four threads for as long as the
- * server of a subscriber's name keeps silent, and all other lookups behind it. `/etc/hosts` is not read.
+ * It queries name servers directly (c-ares). `dns.lookup` would block one of the process's four threads while a name
+ * server of a subscriber does not answer, and with it all other lookups. `/etc/hosts` is not read.
  */
 export function createPublicLookup(nameServers?: readonly string[]): LookupFunction {
   const resolver = new Resolver({ timeout: 3000, tries: 2 });
@@ -57,7 +57,7 @@ export function createPublicLookup(nameServers?: readonly string[]): LookupFunct
   };
 }
 
-/** Both families, or the one that is asked for; rejects when there is no address of either. */
+/** Addresses of the given family, or of both. Rejects if there are none. */
 async function resolve(resolver: Resolver, hostname: string, family: number | string | undefined) {
   const ofFamily = [
     ...(family === 6 || family === 'IPv6' ? [] : [resolver.resolve4(hostname)]),
@@ -70,7 +70,7 @@ async function resolve(resolver: Resolver, hostname: string, family: number | st
   return addresses.map((address) => ({ address, family: isIP(address) }));
 }
 
-/** Why deliveries may never go to this address; undefined when nothing speaks against it before its name is resolved. */
+/** Why deliveries may not go to this URL, or undefined. The addresses of its host name are checked later. */
 export function refusalOfUrl(text: string, allowPrivate: boolean): string | undefined {
   if (!URL.canParse(text)) return 'is not an absolute URL';
   const url = new URL(text);

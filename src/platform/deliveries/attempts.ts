@@ -4,7 +4,7 @@ import type { DeliverySettings } from '../settings.ts';
 import type { AttemptOutcome } from './post.ts';
 import type { ClaimedDelivery } from './queue.ts';
 
-/** An attempt that has ended. */
+/** A finished attempt. */
 export interface Attempt {
   readonly delivery: ClaimedDelivery;
   readonly attemptedAt: Date;
@@ -12,8 +12,8 @@ export interface Attempt {
 }
 
 /**
- * Logs attempts and, in the same statement, takes the deliveries that have ended from the queue and gives the others
- * the time of their next attempt. A success also proves the endpoint, whatever failed before.
+ * Logs attempts and, in the same statement, removes finished deliveries from the queue and schedules the next attempt
+ * of the others. A success also ends the failing state of the endpoint.
  */
 export async function logAttempts(
   db: Database,
@@ -22,7 +22,7 @@ export async function logAttempts(
   now: Date,
 ): Promise<void> {
   const rows = attempts.map((attempt) => rowOf(attempt, settings, now));
-  // A delivery may have gone with its subscription in the meantime: everything joins what is still there.
+  // A delivery may have been deleted with its subscription in the meantime, so everything joins existing rows.
   await sql`
     with attempt as (
       select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as (
@@ -54,7 +54,7 @@ export async function logAttempts(
 }
 
 function rowOf({ delivery, attemptedAt, outcome }: Attempt, settings: DeliverySettings, now: Date) {
-  // A probe uses up none of the attempts: what is held for a failing endpoint waits until it answers.
+  // Probes do not count as attempts: deliveries held for a failing endpoint wait until it answers.
   const failures = delivery.failures + (outcome.isDelivered || delivery.isProbe ? 0 : 1);
   const failed = failures >= settings.maxAttempts ? 'Failed' : 'Pending';
   return {
@@ -67,14 +67,14 @@ function rowOf({ delivery, attemptedAt, outcome }: Attempt, settings: DeliverySe
     error: outcome.error,
     outcome: outcome.isDelivered ? 'Delivered' : failed,
     failures,
-    // The subscription says when it is probed next.
+    // `probe_at` of the subscription decides when the next probe is sent.
     retry_at: delivery.isProbe
       ? now
       : new Date(now.getTime() + retryDelayMs(failures, settings.retryBaseSeconds)),
   };
 }
 
-/** One to two times the base after the first failure, and twice as long after each further one. */
+/** A random delay of one to two times the base after the first failure, doubled after each further failure. */
 function retryDelayMs(failures: number, baseSeconds: number): number {
   return baseSeconds * 1000 * 2 ** Math.max(0, failures - 1) * (1 + Math.random());
 }

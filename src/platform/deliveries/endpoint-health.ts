@@ -3,21 +3,21 @@ import type { DeliverySettings } from '../settings.ts';
 import type { Attempt } from './attempts.ts';
 import { hastenDeliveries } from './queue.ts';
 
-/** What a subscription remembers of its endpoint. */
+/** The health of a subscription's endpoint. */
 export interface EndpointState {
   readonly status: string;
   readonly paused_reason: string | null;
-  /** Since when no attempt has succeeded. */
+  /** Time of the first failure since the last success. */
   readonly failing_since: Date | null;
-  /** When a delivery is tried although the subscription is paused. */
+  /** When one delivery is attempted although the subscription is paused. */
   readonly probe_at: Date | null;
 }
 
 type Result = 'delivered' | 'failed' | 'gone';
 
 /**
- * The state after an attempt. 410 Gone pauses at once (Standard Webhooks), as the subscriber asks for it; any other
- * failure does after `pauseAfterSeconds` without a success, and the first probe that succeeds resumes.
+ * The state after an attempt. A 410 Gone pauses the subscription immediately (Standard Webhooks). Any other failure
+ * pauses it after `pauseAfterSeconds` without a success. The first successful probe resumes it.
  */
 export function nextState(
   state: EndpointState,
@@ -43,7 +43,7 @@ export function nextState(
   return { status: 'Paused', paused_reason: 'EndpointFailing', failing_since, probe_at };
 }
 
-/** Brings the subscriptions of these attempts to the state that follows from them. */
+/** Updates the health of the subscriptions of these attempts. */
 export async function recordHealth(
   db: Database,
   settings: DeliverySettings,
@@ -52,7 +52,7 @@ export async function recordHealth(
 ): Promise<void> {
   const results = new Map<string, Result[]>();
   for (const { delivery, outcome } of attempts) {
-    // The log clears the failures of an active subscription whose endpoint answers.
+    // logAttempts clears `failing_since` of an active subscription after a success.
     if (outcome.isDelivered && !delivery.isProbe) continue;
     const failed = outcome.responseStatus === 410 ? 'gone' : 'failed';
     const ofSubscription = results.get(delivery.subscriptionId) ?? [];

@@ -6,32 +6,32 @@ import { redactedBody } from './redact.ts';
 
 const publicLookup = createPublicLookup();
 
-// Their own: a connection that is kept was opened to an address that was checked.
+// Separate agents, because a connection that is kept alive goes to an address that was checked.
 const KEPT = { keepAlive: true, timeout: 30_000 };
 const agents = { 'http:': new HttpAgent(KEPT), 'https:': new HttpsAgent(KEPT) };
 
 export interface WebhookMessage {
   readonly url: string;
-  /** Each of them signs. */
+  /** The message gets a signature with each of them. */
   readonly secrets: readonly string[];
-  /** The event's id: the same on every attempt, so that a receiver can drop what it has seen. */
+  /** The event's id. It is the same on every attempt, so that receivers can deduplicate. */
   readonly id: string;
   readonly payload: string;
 }
 
-/** How one attempt ended. `isDelivered` for any 2xx answer. */
+/** The result of one attempt. `isDelivered` is true for any 2xx response. */
 export interface AttemptOutcome {
   readonly isDelivered: boolean;
   readonly responseStatus: number | null;
-  /** The beginning of the answer, redacted. */
+  /** The beginning of the response body, redacted. */
   readonly responseBody: string | null;
   readonly error: string | null;
   readonly durationMs: number;
 }
 
 /**
- * POSTs a message with the signature and headers of Standard Webhooks. Never rejects. A redirect is not followed:
- * it would lead to an address that nobody checked.
+ * POSTs a message with the signature and headers of Standard Webhooks. Never rejects. Redirects are not followed,
+ * because their address has not been checked.
  */
 export async function postWebhook(
   message: WebhookMessage,
@@ -98,12 +98,12 @@ function post(message: WebhookMessage, timeoutMs: number, allowPrivate: boolean)
   });
 }
 
-/** More than the log keeps: what is redacted has to be seen whole. */
+/** More than the log keeps, so that a secret at the cut is complete when it is redacted. */
 const READ_BYTES = 8192;
-/** The status has come; a body that takes longer is not worth a delivery slot. */
+/** Time limit for reading the body. The status is known by then, so the delivery slot is released. */
 const READ_MS = 1000;
 
-/** Reads some of the body. A connection whose answer is read to its end serves the next delivery. */
+/** Reads the beginning of the body. The connection can be reused only if the body is read to its end. */
 function readBeginning(response: IncomingMessage, done: (body: string | null) => void): void {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -118,7 +118,7 @@ function readBeginning(response: IncomingMessage, done: (body: string | null) =>
     bytes += chunk.length;
     if (bytes >= READ_BYTES) response.destroy();
   });
-  // An answer that breaks off has been given all the same.
+  // A response counts even if its body breaks off.
   response.on('error', () => undefined);
   response.once('close', end);
 }

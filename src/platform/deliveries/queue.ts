@@ -2,27 +2,27 @@ import { sql } from 'kysely';
 import type { Database } from '../database/schema.ts';
 import type { WaitingSubscription } from './shares.ts';
 
-/** A delivery that this process has taken from the queue, with what one attempt needs. */
+/** A delivery that this process has claimed, with everything that one attempt needs. */
 export interface ClaimedDelivery {
   readonly deliveryId: string;
   readonly subscriptionId: string;
   /** As in `WaitingSubscription`. */
   readonly owner: string;
   readonly eventId: string;
-  /** The event as it is sent, but for its serialisation. */
+  /** The event as it is sent, before serialisation. */
   readonly payload: unknown;
   readonly url: string;
-  /** The current secret, and the one before it while both sign. */
+  /** The current secret, and the previous one during a rotation. */
   readonly secrets: readonly string[];
-  /** Whether the subscription is paused because its endpoint failed. */
+  /** Whether the subscription is paused because its endpoint fails. */
   readonly isProbe: boolean;
   /** Failed attempts since the delivery was queued. */
   readonly failures: number;
 }
 
 /**
- * Queues deliveries that are in the log, with `db`'s transaction. One that is queued already stays as it is, so asking
- * twice sends once.
+ * Queues deliveries that are in the log, in `db`'s transaction. A delivery that is already queued is left unchanged, so
+ * it is sent once.
  */
 export async function queueDeliveries(
   db: Database,
@@ -42,7 +42,7 @@ export async function queueDeliveries(
     .execute();
 }
 
-/** Makes every delivery of a subscription that waits for a retry due now. */
+/** Makes all deliveries of a subscription that wait for a retry due now. */
 export async function hastenDeliveries(db: Database, subscriptionId: string, now: Date): Promise<void> {
   await db
     .updateTable('delivery_queue')
@@ -53,8 +53,8 @@ export async function hastenDeliveries(db: Database, subscriptionId: string, now
 }
 
 /**
- * The subscriptions that have something to send now, longest waiting first. Costs an index probe for each subscription
- * in the queue, whatever the number of its deliveries (a loose index scan).
+ * The subscriptions with deliveries due now, longest waiting first. Costs one index probe for each subscription in the
+ * queue, regardless of the number of its deliveries (a loose index scan).
  */
 export async function findWaiting(db: Database, now: Date): Promise<WaitingSubscription[]> {
   const { rows } = await sql<{ id: string; owner: string; is_probe: boolean }>`
@@ -81,8 +81,8 @@ export async function findWaiting(db: Database, now: Date): Promise<WaitingSubsc
 }
 
 /**
- * Takes so many due deliveries of each subscription, which no other process takes before `leaseEnd`. A process that
- * dies leaves them to be taken again then: at least once, never lost.
+ * Claims due deliveries, up to the given number for each subscription. No other process claims them before `leaseEnd`.
+ * If this process dies, they are claimed again then, so each delivery is attempted at least once.
  */
 export async function claimDeliveries(
   db: Database,

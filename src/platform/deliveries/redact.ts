@@ -1,17 +1,17 @@
-/** As much of a body as the delivery log keeps, in characters. */
+/** Number of characters of a body that the delivery log keeps. */
 const LONGEST = 2048;
 
 const MASK = '[redacted]';
 
-/** A member or parameter whose name speaks of a secret, in JSON or in a form, with its value. */
+/** A JSON member or form parameter whose name suggests a secret, with its value. */
 const NAMED =
   /("?[\w-]*(?:password|passwd|secret|token|authorization|api[_-]?key|cookie|signature)[\w-]*"?\s*[:=]\s*)(?!\[redacted)("(?:[^"\\]|\\.)*"?|[^\s,;&}\]]+)/gi;
-/** Values that are secrets by their own form: bearer tokens, JWTs, the platform's keys and webhook secrets. */
+/** Values that look like secrets: bearer tokens, JWTs, the platform's keys and webhook secrets. */
 const SHAPED = /\b(?:Bearer\s+[\w.~+/-]+=*|eyJ[\w-]+\.[\w-]+\.[\w-]*|wk_[\w-]{8,}|whsec_[\w+/=]{8,})/g;
 
-/** The beginning of a body as the delivery log shows it: without what looks like a secret. */
+/** The beginning of a body for the delivery log, with everything that looks like a secret removed. */
 export function redactedBody(text: string): string {
-  // Redacted before it is cut: half a secret would not be recognised.
+  // Redact before cutting: half a secret would not be recognised.
   const redacted = text
     .replaceAll('\0', '')
     .replaceAll(SHAPED, MASK)

@@ -5,13 +5,13 @@ import { type Polling, startPolling } from '../jobs/polling.ts';
 import { queueDeliveries } from './queue.ts';
 
 const BATCH = 100;
-/** How long an event of another process waits at most. */
+/** Longest wait for an event that another process wrote. */
 const POLL_MS = 1000;
 
 /**
- * Turns the events of the outbox into deliveries, one for each subscription of their recipient that wants them, and
- * calls `onQueued` after each batch. Marking an event as relayed and queuing its deliveries is one transaction, so a
- * crash between the two cannot happen; several processes share the work by skipping each other's rows.
+ * Turns the events of the outbox into deliveries, one for each matching subscription of the recipient, and calls
+ * `onQueued` after each batch. An event is marked as relayed in the transaction that queues its deliveries, so a crash
+ * cannot separate the two. Several processes share the work by skipping each other's rows.
  */
 export function startRelay(
   db: Database,
@@ -27,7 +27,7 @@ export function startRelay(
   return startPolling(POLL_MS, look, onError);
 }
 
-/** The number of events that were relayed; as many as fit one transaction. */
+/** Relays one batch in one transaction, and returns the number of its events. */
 async function relayBatch(db: Database, now: Date): Promise<number> {
   return db.transaction().execute(async (trx) => {
     const events = await trx
@@ -44,7 +44,7 @@ async function relayBatch(db: Database, now: Date): Promise<number> {
       .selectFrom('subscriptions')
       .select(['id', 'scope_type', 'scope_id', 'subscribed_events'])
       .where('scope_id', 'in', [...new Set(events.map((event) => event.scope_id))])
-      // None of them is deleted before its deliveries are written.
+      // Locks the subscriptions, so that none is deleted before its deliveries are written.
       .forKeyShare()
       .execute();
     const deliveries = events.flatMap((event) =>

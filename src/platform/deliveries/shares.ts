@@ -1,9 +1,9 @@
-/** A subscription with deliveries that are due. */
+/** A subscription with due deliveries. */
 export interface WaitingSubscription {
   readonly id: string;
   /** The Account, Organization or Person that it belongs to. */
   readonly owner: string;
-  /** Paused because its endpoint failed: it may try a single delivery. */
+  /** The subscription is paused because its endpoint fails. It may attempt a single delivery. */
   readonly isProbe: boolean;
 }
 
@@ -13,19 +13,19 @@ export interface UnderWay {
   of(id: string): number;
 }
 
-/** A subscription takes at most this part of the slots that are free, its owner that one. */
+/** The share of the free slots that one subscription, or one owner, may use. */
 const SUBSCRIPTION_PART = 8;
 const OWNER_PART = 2;
-/** While more than this part of all slots is free, a subscription has its first one whatever its owner holds. */
+/** While more than this share of all slots is free, a subscription gets its first slot regardless of its owner. */
 const FIRST_SLOT_PART = 4;
 
 /**
- * How many deliveries each subscription may start, first come, first served in turns of one.
+ * How many deliveries each subscription may start. Slots are given out one at a time, in turns.
  *
- * What one may hold depends on what is still free (dynamic thresholds, Choudhury and Hahne 1998): alone it takes a
- * ninth of all slots, and the more slow endpoints there are the less each of them gets, so that slots remain for
- * everyone else. The owner's part is there for an owner with very many slow subscriptions; its other endpoints are
- * still served, one delivery at a time, while a quarter of all slots is free.
+ * The maximum for one subscription depends on the free slots (dynamic thresholds, Choudhury and Hahne 1998). A single
+ * slow subscription takes a ninth of all slots. With more slow endpoints each gets less, so that slots remain for
+ * everyone else. The limit for an owner covers owners with many slow subscriptions. Its other endpoints still get one
+ * delivery at a time while a quarter of all slots is free.
  */
 export function shareSlots(
   waiting: readonly WaitingSubscription[],

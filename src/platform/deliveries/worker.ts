@@ -9,20 +9,20 @@ import { postWebhook } from './post.ts';
 import { type ClaimedDelivery, claimDeliveries, findWaiting } from './queue.ts';
 import { shareSlots } from './shares.ts';
 
-/** How long a due retry, or what another process has queued, waits at most. */
+/** Longest wait for a due retry, or for a delivery that another process queued. */
 const POLL_MS = 500;
 
-/** An attempt that has ended waits so long for others, to be logged and replaced together with them. */
+/** How long a finished attempt waits for others, so that they are logged and replaced together. */
 const GATHER_MS = 10;
-/** So many do not wait, and neither do as many as are still under way. */
+/** Finished attempts are logged at once if there are this many, or as many as are still under way. */
 const BATCH = 64;
 
-/** A lease ends after two time-outs: a process that has not logged its attempt by then is dead. */
+/** A lease lasts this many time-outs. A process that has not logged its attempt by then has died. */
 const LEASE_TIMEOUTS = 2;
 
 /**
- * Sends what is in the delivery queue, `concurrency` deliveries at once, none of whose subscriptions can take the slots
- * of the others. `stop` waits a moment for the attempts under way.
+ * Sends the deliveries of the queue, up to `concurrency` at once. No subscription can take the slots of the others.
+ * `stop` waits briefly for attempts under way.
  */
 export function startDeliveries(
   db: Database,
@@ -32,7 +32,7 @@ export function startDeliveries(
 ): Polling {
   const underWay = new Set<Promise<void>>();
   const held = countByName();
-  // Logged together, before the next look at the queue.
+  // Logged together, before the queue is read again.
   let ended: Attempt[] = [];
 
   const send = async (delivery: ClaimedDelivery) => {
@@ -67,7 +67,7 @@ export function startDeliveries(
       await logAttempts(db, settings, attempts, now());
       await recordHealth(db, settings, attempts, now());
     } catch (error) {
-      // Not logged: sent again when their lease ends.
+      // The attempts are not logged, so the deliveries are sent again when their lease ends.
       onError(error as Error);
     }
   };
@@ -82,7 +82,7 @@ export function startDeliveries(
     const leaseEnd = new Date(now().getTime() + LEASE_TIMEOUTS * settings.timeoutMs);
     const claimed = await claimDeliveries(db, slots, now(), leaseEnd);
     claimed.forEach(start);
-    // Every slot that anyone may have is taken, or nothing is due: there is no more until an attempt ends.
+    // Either no further slot may be taken or nothing is due, so there is no more work until an attempt ends.
     return false;
   };
   const polling = startPolling(POLL_MS, look, onError);

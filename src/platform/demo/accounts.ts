@@ -5,9 +5,9 @@ export interface DemoAccount {
   readonly name: string;
   readonly organization: string | null;
   readonly person: { readonly id: string; readonly name: string };
-  /** Without one, the ServiceAccount of its Organization acts for it. */
+  /** Absent if the ServiceAccount of its Organization acts for it. */
   readonly serviceAccount: string | undefined;
-  /** The Account of everyone whom this one pays: the other party of its events. */
+  /** The Account that this one pays, which is the other party of its events. */
   readonly pays: string;
 }
 

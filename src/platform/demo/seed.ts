@@ -6,7 +6,7 @@ import { type NewResource, resourceRow } from '../resources/resources.ts';
 import { type DemoAccount, demoAccounts, demoOrganization } from './accounts.ts';
 import { BEGIN_MS, HOUR_MS, numbered, type Seeds, specialSeeds } from './special-seeds.ts';
 
-/** Fills an empty database with demo data: some of every kind of the catalog. Leaves any other as it is. */
+/** Fills an empty database with demo data of every kind in the catalog. A database with data is left unchanged. */
 export async function seedDemoData(db: Database): Promise<void> {
   const resident = await db.selectFrom('resources').select('id').limit(1).executeTakeFirst();
   if (resident) return;
@@ -33,7 +33,7 @@ function organizationSeeds(): NewResource[] {
   ];
 }
 
-/** Kinds whose demo data is the identities of the demo, or that a seed cannot make: an operation is what was done. */
+/** Kinds without seed data: those that the demo identities provide, and operations, which only requests create. */
 const NOT_PER_ACCOUNT = new Set(['Organization', 'Operation']);
 
 function accountSeeds(account: DemoAccount): NewResource[] {
@@ -67,7 +67,7 @@ function seedsOf(account: DemoAccount, kind: string, entry: CatalogResource, see
   });
 }
 
-/** The first of a kind has just begun, the second has come one event further, and so on. */
+/** The first resource of a kind is in its first state, the second is one event further, and so on. */
 function historyOf({ events }: CatalogResource, index: number, at: Date) {
   const begin: Pick<Resource, 'status' | 'events'> = {
     status: 'Created',
@@ -77,7 +77,7 @@ function historyOf({ events }: CatalogResource, index: number, at: Date) {
   return parts.slice(0, index).reduce((state, part) => afterPart(state, part, at), begin);
 }
 
-/** The examples of the catalog, with references to what the Account has itself. */
+/** The examples of the catalog, with references to the Account's own resources. */
 function fieldsOf(account: DemoAccount, entry: CatalogResource, index: number): Record<string, unknown> {
   const examples = Object.entries(exampleFields(entry)).map(([name, example]) => {
     const kind = entry.fields[name]?.['x-resource'];

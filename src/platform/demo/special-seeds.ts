@@ -95,7 +95,7 @@ export const specialSeeds: Readonly<Record<string, Seeds>> = {
       fields: { type: index === 0 ? 'Totp' : 'Passkey' },
     }),
   },
-  // A key that never worked: whoever wants one that does creates it.
+  // A key without a known secret, which cannot be used. Working keys are created through the API.
   ApiKey: { count: 1, make: () => ({ status: 'Revoked' }) },
 };
 

@@ -1,16 +1,16 @@
-/** How a development command calls the API: through the gateway, as any client does. */
+/** Calls the API through the gateway, as any client does. For development commands. */
 export interface ActingAs {
   /** Where the gateway listens. */
   readonly url: string;
   readonly token: string;
-  /** The target Account; the caller's own without it. */
+  /** The target Account. Default: the caller's own. */
   readonly account: string | undefined;
 }
 
-/** The gateway cannot be reached, or the request is refused; the message is for a person. */
+/** The gateway cannot be reached, or the request is refused. The message is meant for users. */
 export class PlatformCallError extends Error {}
 
-/** Sends one request; a PlatformCallError when nobody answers or the request is refused. */
+/** Sends one request. Throws a PlatformCallError if there is no response or the request is refused. */
 export async function callPlatform(
   as: ActingAs,
   method: string,

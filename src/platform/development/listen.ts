@@ -8,20 +8,20 @@ export interface ListenOptions {
   readonly as: ActingAs;
   readonly subscribedEvents: readonly string[];
   readonly scope: string;
-  /** Of the receiver, on loopback; 0 for any free port. */
+  /** Port of the receiver on loopback. 0 selects a free port. */
   readonly port: number;
   readonly print: (line: string) => void;
 }
 
 export interface Listener {
   readonly url: string;
-  /** Takes the subscription back and stops. */
+  /** Deletes the subscription and stops. */
   close(): Promise<void>;
 }
 
 /**
- * Subscribes a receiver on loopback and prints each delivery as it comes, once its signature has been verified;
- * what fails the verification is printed as such and answered with 401.
+ * Subscribes a receiver on loopback, and prints each delivery once its signature has been verified. A delivery that
+ * fails the verification is printed as such and answered with 401.
  */
 export async function listen(options: ListenOptions): Promise<Listener> {
   const { as, subscribedEvents, scope, print } = options;

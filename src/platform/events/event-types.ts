@@ -48,7 +48,7 @@ export const eventTypes: readonly EventType[] = [
 
 const byName = new Map(eventTypes.map((type) => [type.type, type]));
 
-/** The record of a published or reserved name; undefined for a name that the catalog does not hold. */
+/** The record of a published or reserved name, or undefined if the catalog has no such name. */
 export function findEventType(name: string): EventType | undefined {
   return byName.get(name);
 }

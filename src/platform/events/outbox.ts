@@ -8,23 +8,23 @@ export interface Recipient {
   readonly id: string;
 }
 
-/** Something that happened, as contract section 2.3 has its subscribers see it. */
+/** Something that happened, with the members that subscribers receive (contract section 2.3). */
 export interface Occurrence {
   /** `{Resource}.{Event}`, a published type. */
   readonly type: string;
   readonly at: Date;
   readonly data: { readonly id: string; readonly status: string; readonly externalId?: string };
-  /** Given to recipients that are no Account, which cannot know it otherwise. */
+  /** Sent to recipients other than Accounts, which could not know it otherwise. */
   readonly accountId?: string;
   readonly context?: Readonly<Record<string, string>>;
   readonly parent?: { readonly type: string; readonly id: string };
   readonly confirmation?: Readonly<Record<string, string>>;
-  /** Whoever it concerns; those whose scope cannot receive the type are left out. */
+  /** All candidates. Those whose scope cannot receive the type are left out. */
   readonly recipients: readonly Recipient[];
 }
 
 /**
- * Writes one event per recipient, with `db`'s transaction: the event exists if and only if the change does.
+ * Writes one event per recipient in `db`'s transaction, so that the event exists if and only if the change does.
  * Events of one occurrence share an `occurrenceId` (contract section 6.2).
  */
 export async function writeOccurrence(db: Database, occurrence: Occurrence): Promise<void> {

@@ -4,15 +4,15 @@ import { eventTypes, findEventType } from './event-types.ts';
 const resources = new Set(eventTypes.map((type) => type.resource));
 
 /**
- * Whether one of the entries (`Invoice.Paid`, `Invoice.*`, `*`) takes in the type. Entries are matched when an event
- * goes out, so a wildcard takes in types that are published later (contract section 6.1).
+ * Whether one of the entries (`Invoice.Paid`, `Invoice.*`, `*`) matches the type. Entries are matched when an event is
+ * sent, so a wildcard includes types that are published later (contract section 6.1).
  */
 export function isSubscribed(subscribedEvents: readonly string[], type: string): boolean {
   const wildcard = `${type.slice(0, type.indexOf('.'))}.*`;
   return subscribedEvents.some((entry) => entry === '*' || entry === type || entry === wildcard);
 }
 
-/** Throws a 422 that names every entry which nothing can ever match, or which is reserved. */
+/** Throws a 422 that names every entry that is reserved or that no type can match. */
 export function checkSubscribedEvents(entries: readonly string[]): void {
   const errors = entries.flatMap((entry, index): FieldError[] => {
     const message = refusalOf(entry);

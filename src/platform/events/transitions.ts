@@ -15,7 +15,7 @@ export interface Transition {
   readonly context?: Readonly<Record<string, string>>;
 }
 
-/** Event parts that report something of a resource without moving it to another state. */
+/** Event parts that do not change the state of the resource. */
 const KEEPS_STATUS = new Set([
   ...['Created', 'Updated', 'Refreshed', 'TokenRefreshed', 'Reminded', 'DepositConfirmed'],
   ...['EvidenceApproved', 'EvidenceRejected'],
@@ -29,9 +29,9 @@ const FINAL: Readonly<Record<string, string>> = {
 };
 
 /**
- * Records that something happened to a resource: sets `events.<event>At` (contract section 2.5), moves the status,
- * and writes the event for everyone whom it concerns, all in `db`'s transaction. A state of the platform's own
- * (`Open`) has no published event; then only the resource changes.
+ * Records an event of a resource: sets `events.<event>At` (contract section 2.5), changes the status, and writes the
+ * event for every recipient, all in `db`'s transaction. The platform's own states (`Open`) have no published event; for
+ * them only the resource changes.
  */
 export async function recordTransition(
   db: Database,
@@ -39,7 +39,7 @@ export async function recordTransition(
   transition: Transition,
 ): Promise<Resource> {
   const { part, at } = transition;
-  // Whatever the caller has read: one transition at a time, so that none forgets another's timestamp or end.
+  // Read the resource again under a lock: transitions run one at a time, so that none overwrites another's result.
   const resource = await lockResource(db, id);
   if (FINAL[resource.kind] === resource.status) {
     const what = resource.kind.toLowerCase();
@@ -65,7 +65,7 @@ export function afterPart({ status, events }: Pick<Resource, 'status' | 'events'
   };
 }
 
-/** The resource as it is now, kept as it is for everyone else until `db`'s transaction ends. */
+/** The current state of the resource, locked until `db`'s transaction ends. */
 export async function lockResource(db: Database, id: string): Promise<Resource> {
   const resource = await db
     .selectFrom('resources')
@@ -89,7 +89,7 @@ function report(db: Database, resource: Resource, { part, at, context }: Transit
     ...(resource.account_id !== null && { accountId: resource.account_id }),
     ...(context && { context }),
     ...(resource.parent && { parent: resource.parent }),
-    // Contract section 2.3: on events ending in DepositConfirmed only. Its members are the platform's own choice.
+    // Only on events ending in DepositConfirmed (contract section 2.3). The contract leaves its members open.
     ...(part === 'DepositConfirmed' && {
       confirmation: {
         source: 'OriginatingBank',

@@ -12,15 +12,15 @@ import { ok, pathId, type Services } from './services.ts';
 
 interface ApiKeyBody {
   readonly name: string;
-  /** The caller itself where there is none. */
+  /** Default: the caller. */
   readonly principalId?: string;
   readonly externalId?: string;
 }
 
-/** So that a key is recognised as one, by the gateway and by whoever scans for leaked secrets. */
+/** Prefix by which the gateway and secret scanners recognise a key. */
 const PREFIX = 'wk_';
 const KEY_BYTES = 32;
-/** Shown in lists: 4 of 43 characters say nothing of the others. */
+/** Number of characters shown in lists. 4 of 43 reveal nothing about the others. */
 const HINT_LENGTH = PREFIX.length + 4;
 
 /** `/v3/platform/api-keys`: issuing and revoking (contract section 5). */
@@ -56,8 +56,8 @@ export function apiKeyHandlers({ settings }: Services): Handlers {
 }
 
 /**
- * Whom a key belongs to, and so who receives its events. A caller issues keys for itself and for ServiceAccounts of the
- * acting Account: a ServiceAccount of the Organization may do more than they.
+ * The owner of a key, who receives its events. A caller may issue keys for itself and for ServiceAccounts of the acting
+ * Account, but not for those of the Organization, which have more rights.
  */
 async function ownerOf(db: Database, { caller }: Call, principalId: string) {
   if (principalId === caller.personId) {
@@ -80,8 +80,8 @@ async function ownerOf(db: Database, { caller }: Call, principalId: string) {
 }
 
 /**
- * Answers the gateway, for the SHA-256 of a key, with the principal that the key stands for. What a client sends
- * through the gateway carries `X-Account-Id` and finds nothing here.
+ * Returns the principal of a key to the gateway, by the SHA-256 of the key. Requests of clients, which the gateway
+ * forwards with `X-Account-Id`, get a 404.
  */
 export function serveKeyOwners(app: FastifyInstance, db: Database): void {
   app.get<{ Params: { digest: string } }>('/internal/api-keys/:digest', async (request) => {
@@ -92,7 +92,7 @@ export function serveKeyOwners(app: FastifyInstance, db: Database): void {
   });
 }
 
-/** Neither a revoked key nor one of a ServiceAccount that is switched off. */
+/** Excludes revoked keys, and keys of ServiceAccounts that are switched off. */
 function findKey(db: Database, digest: string) {
   return db
     .selectFrom('api_keys')

@@ -4,7 +4,7 @@ import type { Call } from '../http/call.ts';
 import { readFilters, toTime } from '../lists/filters.ts';
 import type { ListSource } from '../lists/page.ts';
 
-/** Every write of the acting Account. Never counted: it only grows. */
+/** Every write of the acting Account. The list has no total, because it only grows. */
 export function auditLogList(db: Database, call: Call): ListSource<Selectable<Tables['audit_logs']>> {
   // The only filter that openapi.yaml declares here is `filter[createdAt][gte]`.
   const [from] = readFilters(call).map(toTime);

@@ -37,7 +37,7 @@ export function complianceHandlers(services: Services): Handlers {
     },
     async submitTaxForm(call, db) {
       const form = await findOwnedResource(db, call.caller, 'TaxForm', pathId(call, 'taxFormId'));
-      // Submitting twice files once; tax form events are reserved (contract section 6.5), so none is written.
+      // A second submission has no effect. Tax form events are reserved (contract section 6.5), so none is written.
       if (form.status === 'Submitted') return ok(resourceBody(form));
       return ok(resourceBody(await recordTransition(db, form, { part: 'Submitted', at: now() })));
     },

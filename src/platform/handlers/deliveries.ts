@@ -16,10 +16,10 @@ interface Delivery extends Selectable<Tables['deliveries']> {
   readonly state: string;
 }
 
-/** Requests to send the same delivery again that come within this time are one request. */
+/** Redelivery requests for one delivery within this time count as one. */
 const REDELIVERY_PAUSE_MS = 5000;
 
-/** `/v3/platform/webhook-subscriptions/{subscriptionId}/deliveries`: the delivery log, and sending again. */
+/** `/v3/platform/webhook-subscriptions/{subscriptionId}/deliveries`: the delivery log, and redelivery. */
 export function deliveryHandlers({ sealer, settings }: Services): Handlers {
   return {
     async listWebhookDeliveries(call, db) {
@@ -77,7 +77,7 @@ const STATE = sql<string>`case
   when subscriptions.status = 'Active' then 'Pending'
   else 'Held' end`;
 
-/** Queues a delivery again, unless it is queued or was queued again a moment ago: parallel requests send one copy. */
+/** Queues a delivery again unless it is queued, or was a moment ago, so that parallel requests send one copy. */
 async function redeliver(db: Database, delivery: Delivery, now: Date): Promise<void> {
   const { numUpdatedRows } = await db
     .updateTable('deliveries')
@@ -106,7 +106,7 @@ function toRange({ body }: Call): Range {
   return range;
 }
 
-/** Queues again the deliveries of events of this time, under the rules of `redeliver`; gives their number. */
+/** Queues the deliveries of events in a time range again, by the rules of `redeliver`. Returns their number. */
 async function redeliverRange(
   db: Database,
   subscriptionId: string,

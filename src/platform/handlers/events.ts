@@ -9,7 +9,7 @@ import { ok, pathId, type Services } from './services.ts';
 
 type Event = Pick<Selectable<Tables['events']>, 'sequence' | 'payload'>;
 
-/** `/v3/platform/events`: the events of the last 30 days, as they are delivered. */
+/** `/v3/platform/events`: the events of the last 30 days, in the form in which they are delivered. */
 export function eventHandlers({ sealer }: Services): Handlers {
   return {
     listEvents: async (call, db) => {
@@ -40,7 +40,7 @@ function selectVisible(db: Database, { caller }: Call) {
     );
 }
 
-/** Not counted: it only grows. */
+/** The list has no total, because it only grows. */
 function eventList(db: Database, call: Call): ListSource<Event> {
   const filters = readFilters(call);
   return {

@@ -27,7 +27,7 @@ export function operationHandlers({ jobs, sealer, settings }: Services): Handler
   };
 }
 
-/** What the acting Account asked for, and what the Person asked for on whatever Account's behalf. */
+/** The operations of the acting Account, and those that the Person started for any Account. */
 function selectVisible(db: Database, { caller }: Call) {
   return db
     .selectFrom('operations')

@@ -30,7 +30,7 @@ interface DebtBody {
   readonly externalId?: string;
 }
 
-/** `/v3/payments/…`: what a payment needs, from its payee to the opening of its payable. */
+/** `/v3/payments/…`: the steps of a payment, from creating its payee to opening its payable. */
 export function paymentsHandlers({ jobs, settings }: Services): Handlers {
   const { now } = settings;
   return {
@@ -62,7 +62,7 @@ export function paymentsHandlers({ jobs, settings }: Services): Handlers {
 
 type NewPart = Pick<NewResource, 'status' | 'external_id' | 'counterparty_account_id' | 'fields'>;
 
-/** Their `Created` events are not published (contract section 6.5), so nothing but the resource is written. */
+/** Only the resource is written, because these `Created` events are not published (contract section 6.5). */
 async function create(db: Database, call: Call, at: Date, kind: string, part: NewPart): Promise<Answer> {
   const resource = await insertResource(db, {
     id: newId(kind),
@@ -75,7 +75,7 @@ async function create(db: Database, call: Call, at: Date, kind: string, part: Ne
   return { status: 201, body: resourceBody(resource) };
 }
 
-/** An invoice or a payable of the body: what it names is the acting Account's, and its payee is the other party. */
+/** Creates an invoice or a payable from the body. The acting Account must own what it names; its payee is the other party. */
 async function newDebt(db: Database, call: Call, status: string): Promise<NewPart> {
   const { externalId = null, ...fields } = call.body as DebtBody;
   const payee = await findNamed(db, call, 'Payee', 'payeeId', fields.payeeId);
@@ -86,7 +86,7 @@ async function newDebt(db: Database, call: Call, status: string): Promise<NewPar
   return { status, external_id: externalId, counterparty_account_id: accountOf(payee), fields };
 }
 
-/** The resource that a member of the body names; 422 naming the member when the acting Account does not own it. */
+/** The resource that a member of the body names. Throws a 422 for the member if the acting Account does not own it. */
 async function findNamed(
   db: Database,
   call: Call,
@@ -103,7 +103,7 @@ async function findNamed(
   }
 }
 
-/** The Account of a payee, which is the other party of what the payee is paid; null until one is associated. */
+/** The Account of a payee, which is the other party of its payments. Null until one is associated. */
 function accountOf(payee: Resource): string | null {
   const { payeeAccountId } = payee.fields;
   return typeof payeeAccountId === 'string' ? payeeAccountId : null;

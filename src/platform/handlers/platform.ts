@@ -18,7 +18,7 @@ const DEFAULT_SESSION_SECONDS = 900;
 /** `/v3/platform/…`: event types, audit logs and sessions. */
 export function platformHandlers({ sealer, settings }: Services): Handlers {
   return {
-    // The contract's own example reads all types in one answer, so a page holds them all unless a size is asked for.
+    // The contract's example reads all types in one response, so the default page size is all of them.
     listWebhookEventTypes: async (call) =>
       ok(await readPage(sealer, call, eventTypeList(call), { defaultSize: eventTypes.length })),
     listAuditLogs: async (call, db) => ok(await readPage(sealer, call, auditLogList(db, call))),

@@ -5,7 +5,7 @@ import { resourceList } from '../lists/resource-list.ts';
 import { findResource, resourceBody } from '../resources/resources.ts';
 import { ok, pathId, type Services } from './services.ts';
 
-/** A list and a read for every kind of the catalog; operations have a table and handlers of their own. */
+/** A list and a read for every kind of the catalog, except operations, which have their own table and handlers. */
 export function resourceHandlers({ sealer }: Services): Handlers {
   const kinds = Object.entries(catalog).filter(([kind]) => kind !== 'Operation');
   return Object.fromEntries(

@@ -16,7 +16,7 @@ export function searchHandlers(services: Services): Handlers {
   };
 }
 
-/** A token of a snapshot does not open on the live search, nor the other way round. */
+/** Keeps tokens of a snapshot and of the live search apart. */
 const MATERIALIZED = { boundTo: 'materialized' };
 
 function searchOf(services: Services, kind: string): Handler {
@@ -41,7 +41,7 @@ async function snapshotOf(
   kind: string,
 ): Promise<Snapshot> {
   const resultSetId = call.query['page[resultSetId]'];
-  // First of all: a token that does not open leaves no snapshot behind.
+  // Open the token first, so that an invalid one does not leave a snapshot behind.
   const ofToken = openPageToken(sealer, call, MATERIALIZED)?.version;
   if (ofToken !== undefined && resultSetId !== undefined && ofToken !== resultSetId) {
     throw invalid('page[token]', 'belongs to another result set');

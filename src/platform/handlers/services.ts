@@ -4,7 +4,7 @@ import type { Jobs } from '../jobs/queue.ts';
 import type { TokenSealer } from '../lists/token.ts';
 import type { PlatformSettings } from '../settings.ts';
 
-/** What handlers work with, beside the request and the database. */
+/** What handlers use besides the request and the database. */
 export interface Services {
   readonly settings: PlatformSettings;
   readonly jobs: Jobs;
@@ -15,7 +15,7 @@ export function ok(body: unknown): Answer {
   return { status: 200, body };
 }
 
-/** A path parameter; openapi.yaml declares every one that a handler asks for. */
+/** A path parameter. openapi.yaml declares all that handlers read. */
 export function pathId(call: Call, parameter: string): string {
   const id = call.params[parameter];
   if (id === undefined) throw new Error(`openapi.yaml declares no path parameter "${parameter}".`);

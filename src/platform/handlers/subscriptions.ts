@@ -87,7 +87,7 @@ function check({ url, subscribedEvents }: Partial<SubscriptionBody>, allowPrivat
   if (subscribedEvents) checkSubscribedEvents(subscribedEvents);
 }
 
-/** The subscription of the path, when it belongs to the acting Account, its Organization or the principal. */
+/** The subscription of the path, if it belongs to the acting Account, its Organization or the principal. */
 export async function findSubscription(db: Database, call: Call): Promise<Subscription> {
   const id = pathId(call, 'subscriptionId');
   const subscription = await selectVisible(db, call).selectAll().where('id', '=', id).executeTakeFirst();
@@ -136,8 +136,8 @@ function scopeIdOf({ caller }: Call, scope: Scope): string {
 }
 
 /**
- * Without the secret, which only the answer to the creation carries. While every attempt fails, `failingSince` and
- * `pausesAt` warn before the subscription is paused.
+ * The public form, without the secret, which only the response to the creation contains. While every attempt fails,
+ * `failingSince` and `pausesAt` warn that the subscription will be paused.
  */
 export function subscriptionBody(
   subscription: Subscription,

@@ -11,7 +11,7 @@ import type { Services } from './services.ts';
 
 interface TriggerBody {
   readonly type: string;
-  /** An existing resource of the kind; without one, one is made up. */
+  /** An existing resource of the kind. Default: a made-up one. */
   readonly resourceId?: string;
   /** The other party of an event that is sent to both. */
   readonly counterpartyAccountId?: string;
@@ -21,7 +21,7 @@ interface TriggerBody {
 /** Notification events that happen once per channel (contract section 6.4). */
 const PER_CHANNEL = new Set(['Notification.Sent', 'Notification.Delivered', 'Notification.Failed']);
 
-/** `/v3/platform/event-triggers`: makes any published event happen, for a subscriber under development. */
+/** `/v3/platform/event-triggers`: triggers any published event, to develop a subscriber with. */
 export function triggerHandlers({ settings }: Services): Handlers {
   return {
     async triggerEvent(call, db) {
@@ -69,7 +69,7 @@ async function makeUp(
     kind,
     status: 'Created',
     external_id: `triggered-${at.getTime()}`,
-    // A Person's event names the Account too, which does not receive it.
+    // The event of a Person also names the Account, which does not receive it.
     account_id: receives('Account') || receives('Person') ? caller.accountId : null,
     counterparty_account_id: counterparty,
     organization_id: receives('Organization') ? (caller.organizationId ?? null) : null,
@@ -80,7 +80,7 @@ async function makeUp(
   });
 }
 
-/** The other party that the request names, or else one that the acting Account deals with already. */
+/** The other party named by the request, or one with which the acting Account has resources. */
 async function counterpartyOf(
   db: Database,
   { accountId }: ActingCaller,
@@ -109,7 +109,7 @@ async function counterpartyOf(
   return account.id;
 }
 
-/** 422 for an event whose only kind of recipient the caller is not. */
+/** Throws a 422 if the caller is of no kind that can receive the event. */
 function checkRecipient(kind: string, caller: ActingCaller): void {
   if (kind === 'Organization' && caller.organizationId === undefined) {
     throw invalid('type', 'is sent to an Organization, but the acting Account belongs to none');

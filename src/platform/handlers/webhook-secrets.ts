@@ -2,7 +2,7 @@ import type { Handlers } from '../http/routes.ts';
 import { ok, type Services } from './services.ts';
 import { findSubscription, newSecret, subscriptionBody } from './subscriptions.ts';
 
-/** A day to deploy the new secret in. */
+/** One day for deploying the new secret. */
 const DEFAULT_OVERLAP_SECONDS = 24 * 3600;
 
 /** `/v3/platform/webhook-subscriptions/{subscriptionId}/rotate-secret`: both secrets sign until the overlap ends. */

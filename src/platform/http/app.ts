@@ -8,7 +8,7 @@ import { bindContract, type Handlers } from './routes.ts';
 import { useSharedValidators } from './validators.ts';
 import { runWrite } from './writes.ts';
 
-/** The HTTP face of the platform. `afterWrite` is called once a write has been committed. */
+/** The HTTP server of the platform. Calls `afterWrite` after each committed write. */
 export function buildApp(
   settings: PlatformSettings,
   db: Database,
@@ -27,7 +27,7 @@ export function buildApp(
   app.options('/*', async (_request, reply) =>
     reply.code(204).header('allow', 'GET, HEAD, POST, PUT, PATCH, DELETE').send(),
   );
-  // A write without a body may still say that it is JSON.
+  // A write without a body may have a JSON content type.
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) =>
     body === '' ? done(null, null) : app.getDefaultJsonParser('error', 'ignore')(request, String(body), done),
   );

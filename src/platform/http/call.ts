@@ -1,16 +1,16 @@
 import type { FastifyRequest } from 'fastify';
 import { PlatformError } from './problems.ts';
 
-/** Who acts and for which Account, as established by the gateway. */
+/** The principal and the target Account, as established by the gateway. */
 export interface ActingCaller {
   readonly accountId: string;
   readonly organizationId: string | undefined;
   readonly principalId: string;
-  /** The principal's id if it is a Person; undefined for a ServiceAccount. */
+  /** The principal's id if it is a Person, undefined for a ServiceAccount. */
   readonly personId: string | undefined;
 }
 
-/** A validated request: its members fit the operation's schemas in openapi.yaml. */
+/** A request that matches the operation's schemas in openapi.yaml. */
 export interface Call {
   readonly operationId: string;
   readonly caller: ActingCaller;
@@ -20,7 +20,7 @@ export interface Call {
   readonly idempotencyKey: string | undefined;
 }
 
-/** Reads the request; 401 when it did not come through the gateway, which alone says who acts. */
+/** Reads the request. Throws a 401 if it lacks the headers that the gateway sets. */
 export function toCall(request: FastifyRequest, operationId: string): Call {
   const accountId = headerOf(request, 'x-account-id');
   if (accountId === undefined) {

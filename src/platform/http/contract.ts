@@ -29,7 +29,7 @@ export function loadContract(): ContractOperation[] {
   return Object.entries(document.paths as Json).flatMap(([path, item]) =>
     METHODS.flatMap((method) => {
       const operation = (item as Json)[method] as Json | undefined;
-      // What needs no caller is not an operation on anybody's data: it is served apart.
+      // Operations without a caller, such as this document, are served elsewhere.
       if (!operation || isPublic(operation)) return [];
       const parameters = [...listOf((item as Json).parameters), ...listOf(operation.parameters)];
       const schema = toSchema(
@@ -79,7 +79,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The value with every `#/…` reference replaced by what it points at. */
+/** The value with every `#/…` reference replaced by its target. */
 function resolve(document: Json, value: unknown): unknown {
   if (Array.isArray(value)) return value.map((entry) => resolve(document, entry));
   if (typeof value !== 'object' || value === null) return value;

@@ -4,7 +4,7 @@ export interface FieldError {
   readonly message: string;
 }
 
-/** A refusal that becomes a problem+json answer. Throw it anywhere below a handler. */
+/** A refusal, sent as problem+json. Can be thrown anywhere below a handler. */
 export class PlatformError extends Error {
   readonly status: number;
   readonly code: string;
@@ -24,17 +24,17 @@ export function invalid(field: string, message: string): PlatformError {
   return new PlatformError(422, 'ValidationError', `${field} ${message}`, [{ field, message }]);
 }
 
-/** 404 for a resource that does not exist, or that the acting Account may not see: the two look the same. */
+/** 404 for a resource that does not exist or that the acting Account may not see. Clients cannot distinguish the two. */
 export function notFound(what: string, id: string): PlatformError {
   return new PlatformError(404, 'ResourceNotFound', `There is no ${what} "${id}".`);
 }
 
-/** 403 for something that the caller sees but that only its owner may change. */
+/** 403 for a resource that the caller may read but only its owner may change. */
 export function forbidden(detail: string): PlatformError {
   return new PlatformError(403, 'Forbidden', detail);
 }
 
-/** The body of contract section 7, with exactly its members; `errors` only where fields are at fault. */
+/** The body of contract section 7. `errors` is present only if fields are invalid. */
 export function problemBody(
   error: PlatformError,
   baseUrl: string,

@@ -25,7 +25,7 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-/** Nothing is loaded from another host, whatever the renderer would like to. */
+/** Prevents the renderer from loading anything from other hosts. */
 const POLICY = [
   "default-src 'none'",
   `script-src 'self' 'sha256-${createHash('sha256').update(START).digest('base64')}'`,
@@ -57,7 +57,7 @@ export function serveReference(app: FastifyInstance): void {
   });
 }
 
-/** `npm run build` puts a copy beside the compiled code, so that the package is not needed at run time. */
+/** `npm run build` copies it beside the compiled code, so that the package is not needed at run time. */
 function rendererFile(): string {
   const copy = fileURLToPath(new URL('./redoc.js', import.meta.url));
   return existsSync(copy)

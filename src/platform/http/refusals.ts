@@ -8,7 +8,7 @@ interface Violation {
   readonly message?: string;
 }
 
-/** Every refusal and every failure leaves as problem+json; a failure's own words stay in the log. */
+/** Sends every refusal and failure as problem+json. The message of a failure only goes to the log. */
 export function answerProblems(app: FastifyInstance, baseUrl: string): void {
   const send = (request: FastifyRequest, reply: FastifyReply, error: PlatformError) =>
     reply
@@ -49,7 +49,7 @@ function toRefusal(error: Error): PlatformError {
   return new PlatformError(503, 'ServiceUnavailable', 'The service has a problem. Try again later.');
 }
 
-/** SQLSTATE class 22: a value that no column can take, such as a NUL in a text. */
+/** SQLSTATE class 22: a value that cannot be stored, such as a text with a NUL. */
 function isDataException(error: Error): boolean {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' && /^22[0-9A-Z]{3}$/.test(code);

@@ -6,11 +6,11 @@ import { PlatformError } from './problems.ts';
 
 export interface Answer {
   readonly status: number;
-  /** JSON; absent for 204. */
+  /** JSON. Absent for a 204. */
   readonly body?: unknown;
-  /** Further members, for the first answer alone: they are not kept under an Idempotency-Key. */
+  /** Members of the first response only. They are not stored with the Idempotency-Key. */
   readonly once?: Readonly<Record<string, string>>;
-  /** It is the answer to an earlier request with the same Idempotency-Key. */
+  /** The response was stored for an earlier request with the same Idempotency-Key. */
   readonly isReplayed?: boolean;
 }
 
@@ -21,8 +21,8 @@ export type Handler = (call: Call, db: Database) => Promise<Answer> | Answer;
 export type Handlers = Readonly<Record<string, Handler>>;
 
 /**
- * Serves every operation of the contract by the handler of its operationId.
- * An operation without a handler, or a handler without an operation, stops the start: the two cannot drift apart.
+ * Serves every operation of the contract with the handler for its operationId. An operation without a handler, or a
+ * handler without an operation, is an error at start-up, so that the two stay in step.
  */
 export function bindContract(
   app: FastifyInstance,
@@ -57,7 +57,7 @@ export function bindContract(
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
-/** 405 for a path that the contract has, with a method that it has not. */
+/** 405 for a path of the contract with a method that it does not define. */
 function refuseOtherMethods(app: FastifyInstance, operations: readonly ContractOperation[]): void {
   for (const url of new Set(operations.map((operation) => operation.url))) {
     const served = operations.filter((operation) => operation.url === url).map(({ method }) => method);

@@ -3,11 +3,11 @@ import addFormats from 'ajv-formats';
 import type { FastifyInstance } from 'fastify';
 
 /**
- * Validates requests with one compiled schema for each that differs, compiled when it is first needed: most operations
- * share theirs, and a start that compiles all of them takes a second longer.
+ * Validates requests. Schemas are compiled on first use and shared by all operations with the same schema, because
+ * compiling all of them at start-up takes a second.
  */
 export function useSharedValidators(app: FastifyInstance): void {
-  // An unknown member is refused by name, never silently removed; every fault is reported at once.
+  // Unknown members are refused by name, never removed silently, and all errors are reported together.
   const ajv = new Ajv({ coerceTypes: true, useDefaults: true, allErrors: true, strict: false });
   addFormats.default(ajv);
   const shared = new Map<string, () => ValidateFunction>();

@@ -5,13 +5,13 @@ import type { Call } from './call.ts';
 import { invalid } from './problems.ts';
 import type { Answer, Handler } from './routes.ts';
 
-/** A key that old is free again. */
+/** After this time a key can be used again. */
 const KEY_LIFETIME_MS = 24 * 3600 * 1000;
 
 /**
- * Runs a write as one transaction: its effects, its audit record and the answer kept under its Idempotency-Key are
- * there together or not at all. A second request of the same principal for the same Account with the same key and body
- * gets the first one's answer; with another body, 422. A refused write changes nothing and leaves its key unused.
+ * Runs a write as one transaction with its effects, its audit record and the response stored for its Idempotency-Key.
+ * A second request of the same principal for the same Account with the same key and body gets the first response; with a
+ * different body it gets a 422. A refused write changes nothing and leaves its key unused.
  */
 export function runWrite(db: Database, call: Call, handler: Handler, now: Date): Promise<Answer> {
   return db.transaction().execute(async (trx) => {
@@ -42,7 +42,7 @@ export function runWrite(db: Database, call: Call, handler: Handler, now: Date):
   });
 }
 
-/** Takes the key, waiting for a request under way that holds it; the earlier answer when there is one. */
+/** Claims the key, after waiting for any request that holds it. Returns the stored response if there is one. */
 async function claimKey(db: Database, call: Call, key: string, now: Date): Promise<Answer | undefined> {
   const oldest = new Date(now.getTime() - KEY_LIFETIME_MS);
   await db
@@ -79,7 +79,7 @@ async function claimKey(db: Database, call: Call, key: string, now: Date): Promi
   return { status: earlier.status ?? 200, ...body, isReplayed: true };
 }
 
-/** An answer may hold a secret: a key of one principal never finds the answer to another. */
+/** Keys belong to one principal, because a stored response may contain a secret. */
 function ownedBy({ caller }: Call, key: string) {
   return (where: ExpressionBuilder<Tables, 'idempotency_keys'>) =>
     where.and({ account_id: caller.accountId, principal_id: caller.principalId, key });

@@ -1,14 +1,14 @@
 /** A loop that looks for work until it is stopped. */
 export interface Polling {
-  /** There may be work: look now, or once more after the present look. */
+  /** Looks for work now, or again after the current look. */
   wake(): void;
-  /** Resolves once the present look has ended; there is none after it. */
+  /** Ends the loop. Resolves when the current look has ended. */
   stop(): Promise<void>;
 }
 
 /**
- * Calls `look` again and again: at once if it resolves with true (there may be more), otherwise after `intervalMs` or
- * as soon as `wake` is called. A look that fails is reported and repeated after the interval.
+ * Calls `look` repeatedly: immediately if it resolved with true (there may be more), otherwise after `intervalMs` or when
+ * `wake` is called. If `look` fails, the error is reported and the loop continues after the interval.
  */
 export function startPolling(
   intervalMs: number,

@@ -9,18 +9,18 @@ export interface QueueSettings {
   readonly concurrency: number;
   readonly retryLimit: number;
   readonly retryBaseSeconds: number;
-  /** A run that has not ended after this long counts as dead, its process killed, and is run again. */
+  /** A run that takes longer is assumed dead, and the job is run again. */
   readonly expireInSeconds: number;
 }
 
-/** Jobs that outlive a crash: each runs at least once, and belongs to the transaction that enqueued it. */
+/** Jobs that survive a crash. Each runs at least once, and exists only if the transaction that enqueued it committed. */
 export interface Jobs {
-  /** Begins to run what is enqueued, now or by an earlier process, each queue by its handler. */
+  /** Starts running the jobs of each queue with its handler, including those that earlier processes enqueued. */
   run(handlers: Readonly<Record<string, JobHandler>>): void;
-  /** Written with `db`'s transaction; `wake` after the commit makes it run at once. */
+  /** Enqueues jobs in `db`'s transaction. Call `wake` after the commit to run them at once. */
   enqueue(db: Database, queue: string, jobs: readonly NewJob[]): Promise<void>;
   wake(): void;
-  /** Waits a moment for the runs under way. */
+  /** Waits briefly for runs under way. */
   stop(): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ export interface NewJob {
   readonly startAfter?: Date;
 }
 
-/** Opens the queues with pg-boss, over whatever PostgreSQL `executor` reaches. */
+/** Opens the queues with pg-boss, which uses the database of `executor`. */
 export async function openJobs(
   executor: SqlExecutor,
   queues: readonly QueueSettings[],

@@ -5,21 +5,21 @@ import { type Polling, startPolling } from './polling.ts';
 export interface Job {
   readonly id: string;
   readonly data: Readonly<Record<string, string>>;
-  /** 0 at the first run. */
+  /** 0 for the first run. */
   readonly retryCount: number;
   readonly retryLimit: number;
 }
 
-/** Ends: done. Throws: run again later, after an exponential delay with jitter. */
+/** Runs a job. If it throws, the job is run again after an exponential delay with jitter. */
 export type JobHandler = (job: Job) => Promise<void>;
 
-/** How long `stop` waits for runs under way. One that takes longer is run again by the next process. */
+/** How long `stop` waits for runs under way. A run that takes longer is repeated by the next process. */
 export const GRACE_MS = 3000;
 
-/** How often an idle queue looks for jobs whose time has come, and for those of other processes. */
+/** How often an idle queue checks for scheduled jobs, and for jobs of other processes. */
 const POLL_MS = 500;
 
-/** Runs the jobs of a queue as they come, so many at once. `stop` waits a moment for the runs under way. */
+/** Runs the jobs of a queue, up to `concurrency` at once. `stop` waits briefly for runs under way. */
 export function runQueue(
   boss: PgBoss,
   queue: { readonly name: string; readonly concurrency: number },
@@ -27,7 +27,7 @@ export function runQueue(
   onError: (error: Error) => void,
 ): Polling {
   const underWay = new Set<Promise<void>>();
-  // Reported together, before the next look for jobs. What cannot be reported is run again, and finds its work done.
+  // Reported together, before the next fetch. If the report fails, the jobs run again and find their work done.
   let done: string[] = [];
   let isStopped = false;
 

@@ -2,7 +2,7 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Call } from '../http/call.ts';
 import { invalid } from '../http/problems.ts';
 
-/** One `filter[<field>][<operator>]` of a request; openapi.yaml says which a list supports. */
+/** One `filter[<field>][<operator>]` of a request. openapi.yaml defines which ones a list supports. */
 export interface Filter {
   readonly field: string;
   readonly operator: string;
@@ -20,7 +20,7 @@ const COMPARISONS: Readonly<Record<string, RawBuilder<unknown>>> = {
   lte: sql`<=`,
 };
 
-/** The filters of a request, in one order whatever the order in which they were sent. */
+/** The filters of a request, sorted, regardless of the order in which they were sent. */
 export function readFilters(call: Call): Filter[] {
   return Object.entries(call.query)
     .flatMap(([name, value]) => {
@@ -30,7 +30,7 @@ export function readFilters(call: Call): Filter[] {
     .sort((a, b) => (a.field + a.operator < b.field + b.operator ? -1 : 1));
 }
 
-/** The filters as one condition on `resources` or `operations`; a field that is no column is a member of `fields`. */
+/** The filters as one condition on `resources` or `operations`. Fields without a column are members of `fields`. */
 export function matchesFilters(filters: readonly Filter[]): RawBuilder<SqlBool> {
   return sql<SqlBool>`(${sql.join([sql`true`, ...filters.map(toCondition)], sql` and `)})`;
 }
@@ -49,7 +49,7 @@ function toCondition({ field, operator, value }: Filter): RawBuilder<SqlBool> {
   return sql<SqlBool>`${columnOf(field)} ${comparison} ${operand}`;
 }
 
-/** A filter's value as a time that PostgreSQL reads as a client does; 422 for one before the year 1. */
+/** A filter's value as a time for PostgreSQL. Throws a 422 for a year before 1. */
 export function toTime({ field, operator, value }: Filter): string {
   const timeMs = Date.parse(value);
   if (timeMs >= Date.parse('0001-01-01T00:00:00Z')) return new Date(timeMs).toISOString();
@@ -62,7 +62,7 @@ const COLUMNS: Readonly<Record<string, string>> = {
   accountId: 'account_id',
   createdAt: 'created_at',
   updatedAt: 'updated_at',
-  // Of operations.
+  // Columns of operations.
   type: 'type',
 };
 

@@ -3,24 +3,24 @@ import { invalid } from '../http/problems.ts';
 import { readFilters } from './filters.ts';
 import type { TokenSealer } from './token.ts';
 
-/** What a list is made of: rows in the ascending order of a key that never changes and never comes back. */
+/** The source of a list: rows in ascending order of a key that never changes and is never reused. */
 export interface ListSource<Row> {
-  /** At most `limit` rows whose key is above `afterKey`; keys are whole numbers as text. */
+  /** At most `limit` rows with a key above `afterKey`. Keys are whole numbers as text. */
   fetch(afterKey: string, limit: number): Promise<readonly Row[]>;
   keyOf(row: Row): string;
   toBody(row: Row): unknown;
-  /** Absent where counting is expensive: `totalSize` is left out then (contract section 2.4). */
+  /** Absent if counting is expensive. `totalSize` is then left out (contract section 2.4). */
   count?(): Promise<number>;
 }
 
 export interface ListRules {
-  /** What a token that is stale, forged or of another query leads to (contract section 4.1 rule 6). */
+  /** What happens with a token that is stale, forged or of another query (contract section 4.1 rule 6). */
   readonly onStaleToken?: 'restart';
-  /** Added to what a token belongs to, where the operation, the Account and the filters do not say it all. */
+  /** Binds tokens to more than the operation, the Account and the filters. */
   readonly boundTo?: string;
-  /** Sealed into the tokens: which of several versions of the list they continue. */
+  /** Sealed into tokens: the version of the list that they continue. */
   readonly version?: string;
-  /** Results on a page where the request does not say. */
+  /** Default page size. */
   readonly defaultSize?: number;
 }
 
@@ -29,7 +29,7 @@ export interface ListBody {
   readonly pagination: { readonly nextPageToken: string; readonly totalSize?: number };
 }
 
-/** Where a page begins, as its token says. */
+/** The position in a list that a token contains. */
 export interface PageStart {
   readonly afterKey: string;
   readonly version: string | undefined;
@@ -38,8 +38,8 @@ export interface PageStart {
 const DEFAULT_SIZE = 25;
 
 /**
- * One page of a list, by the conventions of contract section 4.1. Pages read live data from after the last row's
- * key, so a row that does not change is met exactly once however many come and go around it.
+ * One page of a list, by the conventions of contract section 4.1. Each page reads live data after the last row's key, so
+ * a row that does not change appears exactly once, even if others are added or removed.
  */
 export async function readPage<Row>(
   sealer: TokenSealer,
@@ -64,7 +64,7 @@ export async function readPage<Row>(
   };
 }
 
-/** What the request's page token says; undefined without one. 422 when it is stale, unless the list starts again then. */
+/** The position in the request's page token, or undefined. Throws a 422 for a stale token, unless the list restarts. */
 export function openPageToken(sealer: TokenSealer, call: Call, rules: ListRules): PageStart | undefined {
   const token = call.query['page[token]'];
   if (token === undefined) return undefined;

@@ -7,7 +7,7 @@ import { visibilityOf } from '../resources/visibility.ts';
 import { matchesFilters, readFilters } from './filters.ts';
 import type { ListSource } from './page.ts';
 
-/** The resources of a kind that the caller sees and that match the request's filters; oldest first where `limit` is given. */
+/** The resources of a kind that the caller may see and that match the request's filters. Oldest first if `limit` is given. */
 export function selectResources(
   db: Database,
   call: Call,
@@ -15,7 +15,7 @@ export function selectResources(
   page?: { readonly afterKey: string; readonly limit: number },
 ) {
   const filters = readFilters(call);
-  // One query for each way to see a resource, so that each of them is a range of an index in the list's order.
+  // One query for each kind of visibility, so that each reads a range of an index in the list's order.
   const ways = visibilityOf(kind, call.caller).map(({ column, id }) => {
     const way = db
       .selectFrom('resources')
@@ -29,7 +29,7 @@ export function selectResources(
   return sql<Resource>`(${sql.join(ways, sql` union `)})`.as<'found'>('found');
 }
 
-/** A list of resources, with its number of matches unless `isCountless`. */
+/** A list of resources, with its total unless `isCountless`. */
 export function resourceList(
   db: Database,
   call: Call,

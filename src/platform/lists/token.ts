@@ -1,10 +1,10 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 
-/** Seals sort keys into opaque page tokens that a client can neither read nor forge. */
+/** Seals sort keys into page tokens that clients can neither read nor forge. */
 export interface TokenSealer {
-  /** A token for the list, filter and sort that `query` spells out; `after` is the sort key of the last row seen. */
+  /** A token for the list, filter and sort in `query`. `after` is the sort key of the last row on the page. */
   seal(after: readonly string[], query: string): string;
-  /** The sort key; undefined when the token is forged, has expired or belongs to another query. */
+  /** The sort key, or undefined if the token is forged, expired or of another query. */
   open(token: string, query: string): readonly string[] | undefined;
 }
 
@@ -12,8 +12,8 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * AES-256-GCM with the query as additional data: a token that meets another filter or sort does not open
- * (contract section 4.1 rule 6), and neither does one past its lifetime (rule 7). `key` is 32 bytes.
+ * AES-256-GCM with the query as additional data, so that a token cannot be opened with a different filter or sort
+ * (contract section 4.1 rule 6) or after its lifetime (rule 7). `key` has 32 bytes.
  */
 export function createTokenSealer(key: Buffer, lifetimeSeconds: number, nowMs: () => number): TokenSealer {
   return {

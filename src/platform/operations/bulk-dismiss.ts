@@ -10,7 +10,7 @@ interface Item {
   readonly detail: string;
 }
 
-/** Dismisses notifications of the Person who asked, item by item: some may fail while others succeed. */
+/** Dismisses notifications of the requesting Person one by one. Some may fail while others succeed. */
 export const bulkDismissWork: OperationWork = async (db, operation, now) => {
   const ids = [...new Set(operation.input.notificationIds as string[])];
   const notifications = await db

@@ -7,11 +7,11 @@ export type Operation = Selectable<Tables['operations']>;
 export interface OperationOutcome {
   readonly status: 'Completed' | 'PartiallyCompleted' | 'Failed' | 'Cancelled';
   readonly result?: Readonly<Record<string, unknown>>;
-  /** On `Failed`. */
+  /** Present if the status is `Failed`. */
   readonly error?: { readonly code: string; readonly detail: string };
 }
 
-/** The AsyncOperation, as `GET /v3/platform/operations/{operationId}` gives it. */
+/** The AsyncOperation in the form that `GET /v3/platform/operations/{operationId}` returns. */
 export function operationBody(operation: Omit<Operation, 'sequence'>): Record<string, unknown> {
   return {
     id: operation.id,

@@ -11,11 +11,11 @@ export const OPERATION_QUEUE = 'operations';
 export interface NewOperation {
   readonly type: string;
   readonly input: Readonly<Record<string, unknown>>;
-  /** Of the one resource that it acts on. */
+  /** Id of the single resource that it acts on. */
   readonly externalId?: string | null;
 }
 
-/** Writes a new operation, its event and its job, with `db`'s transaction, and gives the body of the 202. */
+/** Writes a new operation, its event and its job in `db`'s transaction. Returns the body of the 202. */
 export async function acceptOperation(
   db: Database,
   jobs: Jobs,
@@ -48,7 +48,7 @@ export async function acceptOperation(
   return operationBody(operation);
 }
 
-/** Ends an operation, with `db`'s transaction, and reports the end. */
+/** Ends an operation and writes its event, in `db`'s transaction. */
 export async function finishOperation(
   db: Database,
   operation: Operation,

@@ -10,15 +10,15 @@ import type { OperationWork } from './run.ts';
 export const SETTLEMENT_QUEUE = 'settlements';
 export const PAYABLE_OPEN = 'Payable.Open';
 
-/** Throws a 422 when the payable can no longer be opened: `Returned` is the only end (contract section 3 rule 1). */
+/** Throws a 422 if the payable is `Returned`, the only final state (contract section 3 rule 1). */
 export function checkOpenable(payable: Resource): void {
   if (payable.status !== 'Returned') return;
   throw invalid('payableId', `names a payable that is ${payable.status}; create a new payable`);
 }
 
 /**
- * Opens a payable: money starts to move, and a settlement job lets it arrive later. A payable that is open or paid
- * already is left as it is, so opening twice pays once; one that was paid in part is opened again for the rest.
+ * Opens a payable: starts the movement of funds, which a settlement job completes later. A payable that is already open
+ * or paid is left unchanged, so opening it twice pays once. A partially paid one is opened again for the remainder.
  */
 export function openPayableWork(jobs: Jobs, settlementSeconds: number): OperationWork {
   return async (db, operation, now) => {
@@ -47,7 +47,7 @@ export function openPayableWork(jobs: Jobs, settlementSeconds: number): Operatio
   };
 }
 
-/** The money has arrived: the movement completes, and the payable and its invoice are paid. */
+/** Completes the movement of funds, and marks the payable and its invoice as paid. */
 export function settle(db: Database, now: () => Date, job: Job): Promise<void> {
   return db.transaction().execute(async (trx) => {
     const at = now();
@@ -57,7 +57,7 @@ export function settle(db: Database, now: () => Date, job: Job): Promise<void> {
     await recordTransition(trx, payable, { part: 'Paid', at });
     if (typeof payable.fields.invoiceId !== 'string') return;
     const invoice = await lockResource(trx, payable.fields.invoiceId);
-    // Only the payer's own: the id is data that once came from a client.
+    // Only if the payer owns it: the id came from a client.
     if (invoice.kind !== 'Invoice' || invoice.account_id !== payable.account_id) return;
     await recordTransition(trx, invoice, { part: 'Paid', at });
   });

@@ -4,15 +4,15 @@ import type { Job } from '../jobs/runner.ts';
 import type { Operation, OperationOutcome } from './operation.ts';
 import { finishOperation } from './operations.ts';
 
-/** Does the work of one type of operation, with `db`'s transaction. A PlatformError makes the operation fail. */
+/** Performs one type of operation in `db`'s transaction. If it throws a PlatformError, the operation fails. */
 export type OperationWork = (db: Database, operation: Operation, now: Date) => Promise<OperationOutcome>;
 
-/** An operation that could not begin for so long is cancelled: money must not move a day late, unasked. */
+/** An operation that has not started by then is cancelled, so that no money moves a day late. */
 const CANCEL_AFTER_MS = 24 * 3600 * 1000;
 
 /**
- * Runs an operation to its end. Its effects, its end and the events of both are one transaction: a crash before the
- * commit leaves nothing behind, and the job that runs again afterwards finds the operation ended.
+ * Runs an operation to its end. Its effects, its end and their events are one transaction. A crash before the commit
+ * leaves nothing behind; a job that is repeated after the commit finds that the operation has ended.
  */
 export async function runOperation(
   db: Database,

@@ -21,7 +21,7 @@ export interface NewResource {
   readonly events?: Readonly<Record<string, string>>;
 }
 
-/** The row of a new resource, ready to be inserted. */
+/** The row of a new resource, for insertion. */
 export function resourceRow(resource: NewResource) {
   const { at, parent, fields = {}, events = {}, ...columns } = resource;
   return {
@@ -43,7 +43,7 @@ export function insertResource(db: Database, resource: NewResource): Promise<Res
   return db.insertInto('resources').values(resourceRow(resource)).returningAll().executeTakeFirstOrThrow();
 }
 
-/** Sets members of a resource. The transition that reports the change sets its `updatedAt`. */
+/** Sets members of a resource. The transition that follows sets `updatedAt`. */
 export async function updateFields(
   db: Database,
   id: string,
@@ -56,7 +56,7 @@ export async function updateFields(
     .execute();
 }
 
-/** What a client sees of a resource. */
+/** The public form of a resource. */
 export function resourceBody(resource: Resource): Record<string, unknown> {
   return {
     id: resource.id,
@@ -71,7 +71,7 @@ export function resourceBody(resource: Resource): Record<string, unknown> {
   };
 }
 
-/** Whom the resource belongs to. */
+/** The owner of the resource. */
 function partiesOf(resource: Resource): Record<string, string> {
   const parties = {
     accountId: resource.account_id,
@@ -85,8 +85,8 @@ function partiesOf(resource: Resource): Record<string, string> {
 }
 
 /**
- * The resource, if the caller is among those who receive its events and fetch the rest here: its Account, the other
- * party, its Organization, its Person. 404 otherwise, whether it exists or not.
+ * The resource, if the caller belongs to a scope that receives its events: its Account, the other party, its
+ * Organization or its Person. Otherwise throws a 404, whether the resource exists or not.
  */
 export async function findResource(
   db: Database,
@@ -105,7 +105,7 @@ export async function findResource(
   return resource;
 }
 
-/** The resource, for a write: 403 for those who may only read it, such as the payee of a payable. */
+/** The resource, for a write. Throws a 403 for callers who may only read it, such as the payee of a payable. */
 export async function findOwnedResource(
   db: Database,
   caller: ActingCaller,

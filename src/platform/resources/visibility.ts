@@ -3,15 +3,15 @@ import type { ActingCaller } from '../http/call.ts';
 
 type Owner = 'account_id' | 'counterparty_account_id' | 'organization_id' | 'person_id';
 
-/** A resource is visible where the column holds the id. */
+/** A resource is visible if the column equals the id. */
 export interface Visibility {
   readonly column: Owner;
   readonly id: string;
 }
 
 /**
- * What a caller sees of a kind, as alternatives: what its Account owns or is the other party of, what belongs to its
- * Organization, what belongs to itself. The same scopes receive the kind's events and fetch the rest of the resource.
+ * The resources of a kind that a caller may see, as alternatives: those of its Account as owner or other party, those of
+ * its Organization, and its own. The same scopes receive the events of the kind.
  */
 export function visibilityOf(kind: string, caller: ActingCaller): Visibility[] {
   const entry = findCatalogResource(kind);

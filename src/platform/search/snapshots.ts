@@ -9,19 +9,19 @@ import type { ListSource } from '../lists/page.ts';
 import { selectResources } from '../lists/resource-list.ts';
 import { resourceBody } from '../resources/resources.ts';
 
-/** A result set, frozen at one instant and paged by its id until it expires (contract section 4.2). */
+/** A result set of one instant, paged by its id until it expires (contract section 4.2). */
 export interface Snapshot {
   readonly id: string;
   readonly totalSize: number;
 }
 
-/** More would be copied than anyone pages through. */
+/** Maximum number of rows, more than anyone pages through. */
 const MAX_ROWS = 10_000;
 
-/** Of one Account at a time: each of them is a copy. */
+/** Maximum number of snapshots of one Account. Each is a copy of its rows. */
 const MAX_SNAPSHOTS = 20;
 
-/** Freezes the results of a search. 422 when there are too many to freeze. */
+/** Creates a snapshot of the results of a search. Throws a 422 if there are too many. */
 export function createSnapshot(
   db: Database,
   call: Call,
@@ -66,7 +66,7 @@ export function createSnapshot(
   });
 }
 
-/** The snapshot; 404 when it has expired or is another Account's, 422 when it was made by another search. */
+/** The snapshot. Throws a 404 if it has expired or belongs to another Account, and a 422 if it is of another search. */
 export async function findSnapshot(db: Database, call: Call, id: string, now: Date): Promise<Snapshot> {
   const snapshot = await db
     .selectFrom('search_snapshots')
@@ -81,7 +81,7 @@ export async function findSnapshot(db: Database, call: Call, id: string, now: Da
   return { id, totalSize: snapshot.total_size };
 }
 
-/** The frozen rows. */
+/** The rows of the snapshot. */
 export function snapshotList(
   db: Database,
   snapshot: Snapshot,
@@ -111,12 +111,12 @@ function thaw(frozen: FrozenResource): Resource {
   return { ...frozen, created_at: new Date(frozen.created_at), updated_at: new Date(frozen.updated_at) };
 }
 
-/** What a snapshot shows. */
+/** A row of a snapshot. */
 function queryOf(call: Call): string {
   return JSON.stringify([call.operationId, readFilters(call)]);
 }
 
-/** Makes room for one more snapshot of the Account: the oldest go first, and all that have expired. */
+/** Makes room for one more snapshot of the Account. Deletes expired snapshots, then the oldest. */
 async function deleteOldSnapshots(db: Database, accountId: string, now: Date): Promise<void> {
   await db.deleteFrom('search_snapshots').where('expires_at', '<', now).execute();
   const old = db
