@@ -6,6 +6,7 @@ import { FORMATS, REMEMBERED_HOURS } from './commands/choices.ts';
 import { limitCommand } from './commands/limit/command.ts';
 import { platformCommand } from './commands/platform.ts';
 import { printError } from './commands/print.ts';
+import { readUrl, withOverrides } from './commands/process/overrides.ts';
 import { description, version } from './commands/process/package.ts';
 import { replayCommand } from './commands/replay/command.ts';
 import type { RevokeOptions } from './commands/revoke/revoke.ts';
@@ -21,7 +22,13 @@ const program = new Command('weir')
   .configureHelp({ styleTitle: (title) => styleText('bold', title, { validateStream: false }) })
   .showHelpAfterError('(weir --help lists the commands)');
 program
-  .command('start')
+  .command('init')
+  .description('write weir.yaml, limits.yaml and identities.yaml for the API of an OpenAPI document')
+  .argument('<document>', 'OpenAPI document, in YAML or JSON')
+  .requiredOption('--upstream <url>', 'where the API runs, such as http://127.0.0.1:8000', readUrl)
+  .option('--force', 'overwrite files that exist')
+  .action(async (document, flags) => (await import('./commands/init/init.ts')).init(document, flags));
+withOverrides(program.command('start'), 'service behind the gateway, instead of upstream.url')
   .description('run the gateway')
   .option('-c, --config <file>', 'process settings', SETTINGS_FILE)
   .action(async (flags) => (await import('./commands/start.ts')).start(flags));
@@ -49,10 +56,9 @@ program
   .option('-c, --config <file>', 'process settings', SETTINGS_FILE)
   .option('--format <format>', FORMATS.join(', '), 'table')
   .action(async (flags) => (await import('./commands/prices/operations.ts')).operations(flags));
-program
-  .command('demo')
+withOverrides(program.command('demo'), 'where the platform is to listen')
   .description('run the gateway in front of the platform, with everything embedded')
-  .action(async () => (await import('./commands/demo.ts')).demo());
+  .action(async (flags) => (await import('./commands/demo.ts')).demo(flags));
 program.addCommand(platformCommand());
 program
   .command('revoke')

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { type Configuration, readConfiguration } from './configuration.ts';
 import { CommandError } from './failure.ts';
 import { closeOnSignal } from './process/close-on-signal.ts';
+import { environmentWith, type Overrides } from './process/overrides.ts';
 import { allocateYoung, growAtOnce } from './process/tune-memory.ts';
 import { runGateway } from './run.ts';
 
@@ -11,9 +12,12 @@ const CONFIG = fileURLToPath(new URL('../demo/weir.yaml', import.meta.url));
 const LOG = fileURLToPath(new URL('../demo/generated-access.log.gz', import.meta.url));
 
 /** `weir demo`: the gateway in this process, the platform in another, everything embedded. */
-export async function demo(): Promise<void> {
+export async function demo(overrides: Overrides): Promise<void> {
   allocateYoung();
-  const configuration = await readConfiguration(CONFIG, process.env);
+  const { port } = overrides;
+  const base = port === undefined ? {} : { WEIR_BASE_URL: `http://127.0.0.1:${port}` };
+  const env = environmentWith(overrides, { ...base, ...process.env });
+  const configuration = await readConfiguration(CONFIG, env);
   const platform = await startPlatformProcess(configuration.settings);
   try {
     const gateway = await runGateway(configuration);

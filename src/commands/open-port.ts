@@ -26,12 +26,15 @@ export async function openPort(
 
 const VARIABLES = { listen: 'WEIR', admin: 'WEIR_ADMIN', 'decisions.listen': 'WEIR_DECISIONS' };
 
+/** Of \`weir start\` and \`weir demo\`. */
+const OPTIONS = { listen: ', --port', admin: ', --admin-port', 'decisions.listen': '' };
+
 function listenProblem(
   code: string | undefined,
   section: keyof typeof VARIABLES,
   { host, port }: Address,
 ): string | undefined {
-  const otherPort = `set ${section}.port or ${VARIABLES[section]}_PORT`;
+  const otherPort = `set ${section}.port${OPTIONS[section]} or ${VARIABLES[section]}_PORT`;
   const otherHost = `set ${section}.host or ${VARIABLES[section]}_HOST`;
   switch (code) {
     case 'EADDRINUSE':

@@ -81,7 +81,19 @@ describe('weir', () => {
 
   it('an unknown option is reported as such, without --config', async () => {
     const { code, stderr } = await runWeir(['start', '--prot', '80']);
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/^error: unknown option '--prot'/)]);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^error: unknown option '--prot'\n\(Did you mean --port\?\)/),
+    ]);
+  });
+
+  it.each([
+    ['--port', '80a', 'It must be a whole number from 0 to 65535.'],
+    ['--admin-port', '65536', 'It must be a whole number from 0 to 65535.'],
+    ['--upstream', 'localhost:80', 'It must be an http:// or https:// URL'],
+  ])('%s %s is refused', async (option, value, reason) => {
+    const { code, stderr } = await runWeir(['start', option, value]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`'${value}' is invalid. ${reason}`)]);
   });
 
   it('a busy port is reported in one sentence, and no process is left running', async () => {
@@ -93,7 +105,7 @@ describe('weir', () => {
     const { code, stderr } = await runWeir(['start', '--config', file], { WEIR_PORT: String(port) });
     expect(code).toBe(1);
     expect(stderr).toBe(
-      `Port ${port} on 127.0.0.1 is in use: stop the program that uses it, or set listen.port or WEIR_PORT to another port.\n`,
+      `Port ${port} on 127.0.0.1 is in use: stop the program that uses it, or set listen.port, --port or WEIR_PORT to another port.\n`,
     );
     squatter.close();
     await upstream.close();

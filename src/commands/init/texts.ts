@@ -1,0 +1,102 @@
+import { costliestByBucket } from '../../config/files/costs.ts';
+import { BUCKETS, type BucketName } from '../../domain/buckets.ts';
+import { KINDS_BY_METHOD, type ListedOperation } from '../../openapi/listed-operation.ts';
+
+/** A request to try. */
+export interface Example {
+  readonly method: string;
+  readonly path: string;
+  /** The points of its kind that the example Account has. */
+  readonly limit: number;
+  /** How many of these requests it takes until one is refused. */
+  readonly requests: number;
+}
+
+/** The limits are those of a minute, so that a person can reach one. */
+const WINDOW_SECONDS = 60;
+const EXAMPLE_REQUESTS = 5;
+
+/** A read without parameters, if there is one. */
+export function exampleOf(operations: readonly ListedOperation[]): Example {
+  const reads = operations.filter(({ method, personOnly }) => method === 'GET' && !personOnly);
+  const operation = reads.find(isPlain) ?? reads[0] ?? operations[0];
+  const { method, path, cost } = operation ?? { method: 'GET', path: '/', cost: 1 };
+  const kind = operation?.kind ?? KINDS_BY_METHOD.GET;
+  const limit = Math.max(EXAMPLE_REQUESTS * cost, costliest(operations, `account-${kind}`));
+  const requests = Math.floor(limit / cost) + 1;
+  return { method, path: path.replace(/\{[^{}]*\}/g, '1'), limit, requests };
+}
+
+function isPlain({ path, rules }: ListedOperation): boolean {
+  const isRequired = [...(rules?.query.byName.values() ?? [])].some((one) => one.isRequired);
+  return !path.includes('{') && !isRequired && !rules?.headers.some((one) => one.isRequired);
+}
+
+function costliest(operations: readonly ListedOperation[], bucket: BucketName): number {
+  return costliestByBucket(operations).get(bucket)?.cost ?? 1;
+}
+
+export function settingsText(document: string, upstream: string): string {
+  return `# Process settings. A change takes a restart; \`weir check\` reports every problem.
+# All settings: docs/configuration.md.
+
+# Prefix of the \`type\` URI in the bodies of 401, 404, 429 and other refusals.
+baseUrl: http://127.0.0.1:8080
+
+# Clients connect here. The host 0.0.0.0 accepts connections from other machines.
+listen: { host: 127.0.0.1, port: 8080 }
+
+# Metrics and health: http://127.0.0.1:9090/metrics
+admin: { host: 127.0.0.1, port: 9090 }
+
+# The API behind the gateway.
+upstream: { url: ${JSON.stringify(upstream)} }
+
+# Several gateways share their counts in Redis: { kind: redis, url: "redis://127.0.0.1:6379" }
+store: { kind: memory }
+
+# Who calls: tokens from a file. docs/identity.md describes JWT, introspection and API keys.
+identity: { kind: static, file: identities.yaml }
+
+# Operations and their costs. \`unlisted: charge\` forwards requests that the document does not describe, for 1 point;
+# \`reject\` answers 404.
+operations: { openapi: ${JSON.stringify(document)}, unlisted: charge }
+
+# Points per window. Reloaded when the file changes.
+limits: { file: limits.yaml }
+`;
+}
+
+export function limitsText(operations: readonly ListedOperation[], example: Example): string {
+  const defaults = BUCKETS.map(({ name, kind, scope }) => {
+    return `  ${name}: ${Math.max(scope.defaults[kind], 10 * costliest(operations, name))}`;
+  });
+  return `# Points that each Account, Person and Organization may use in any window. GET and HEAD use the read limits, other methods the
+# write limits. Reloaded when this file changes.
+windowSeconds: ${WINDOW_SECONDS}
+
+defaults:
+${defaults.join('\n')}
+
+# Limits of single Accounts. This one is so low that a few requests reach it.
+accounts:
+  acct_example: { account-read: ${example.limit}, account-write: ${Math.max(example.limit, costliest(operations, 'account-write'))} }
+`;
+}
+
+export function identitiesText(token: string): string {
+  return `# Who calls. Reloaded when this file changes.
+
+# The principal of each bearer token. \`sha256:<hex digest>\` in place of a token keeps it secret.
+tokens:
+  ${token}: svc_example
+
+# A principal has an Account, which pays for its requests, and may act for others: actsFor: [acct_2].
+principals:
+  svc_example: { type: ServiceAccount, account: acct_example }
+
+# Every Account, and the Organization whose limits it shares.
+accounts:
+  acct_example: { organization: org_example }
+`;
+}
