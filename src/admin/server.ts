@@ -1,6 +1,9 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { Settings } from '../config/settings/settings.ts';
 import { adminGuard } from './access.ts';
+import { FleetFeed } from './console/feed.ts';
+import { addFleetRoutes } from './console/routes.ts';
+import type { Refusals } from './fleet/refusals.ts';
 import type { LiveLimitActions } from './limits/live.ts';
 import { addLiveLimitRoutes } from './limits/routes.ts';
 import type { Metrics } from './metrics/metrics.ts';
@@ -24,6 +27,7 @@ export interface AdminSources {
   readonly health: Health;
   readonly usage: UsageSources;
   readonly fleet: Fleet;
+  readonly refusals: Refusals;
   readonly limits: LiveLimitActions;
   readonly revocations: RevocationActions;
 }
@@ -41,6 +45,7 @@ export function createAdminServer({
   health,
   usage,
   fleet,
+  refusals,
   limits,
   revocations,
 }: AdminSources): FastifyInstance {
@@ -57,6 +62,7 @@ export function createAdminServer({
   });
   app.register(async (guarded) => {
     guarded.addHook('onRequest', adminGuard(settings));
+    addFleetRoutes(guarded, new FleetFeed(fleet, refusals));
     addLiveLimitRoutes(guarded, limits);
     addRevocationRoutes(guarded, revocations);
     addTopRoute(guarded, fleet);

@@ -1,19 +1,18 @@
-import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import { Refusals } from '../admin/fleet/refusals.ts';
 import { LiveLimitActions } from '../admin/limits/live.ts';
 import type { Metrics } from '../admin/metrics/metrics.ts';
 import { RevocationActions } from '../admin/revocations/actions.ts';
 import { createAdminServer, type Health } from '../admin/server.ts';
-import { Fleet } from '../admin/top/fleet.ts';
 import { Talkers } from '../admin/top/talkers.ts';
 import { Activity } from '../admin/usage/activity.ts';
 import type { UsageSources } from '../admin/usage/usage.ts';
 import type { Identities } from '../config/files/identities.ts';
 import type { GatewayObserver } from '../gateway/dependencies.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
-import { openBoard } from '../store/redis/board.ts';
 import { type Configuration, findCosts } from './configuration.ts';
+import { runFleet } from './run-fleet.ts';
 import type { RunningIdentity } from './run-identity.ts';
 import { runLiveLimits } from './run-live-limits.ts';
 
@@ -43,12 +42,12 @@ export function runAdmin(
 ): RunningAdmin {
   const activity = new Activity();
   const talkers = new Talkers();
-  const replica = randomUUID();
+  const refusals = new Refusals();
   const { store } = settings;
-  const board = store.kind === 'memory' ? undefined : openBoard(store, 'top', replica);
-  const fleet = new Fleet(replica, talkers, board);
+  const liveLimits = () => reported.buckets.live.inForce(Date.now()).length;
+  const { fleet, ...running } = runFleet(store, talkers, { metrics, refusals, isReady, liveLimits });
   let { identities, operations } = configuration;
-  metrics.showLiveLimits(() => reported.buckets.live.inForce(Date.now()).length);
+  metrics.showLiveLimits(liveLimits);
   const live = runLiveLimits(store, reported.buckets, log);
   const limits = new LiveLimitActions({
     buckets: reported.buckets,
@@ -61,6 +60,7 @@ export function runAdmin(
     metrics,
     health: { isReady },
     fleet,
+    refusals,
     limits,
     revocations: new RevocationActions({
       log,
@@ -79,15 +79,7 @@ export function runAdmin(
   return {
     server,
     ready: live.ready,
-    observer: {
-      unlistedOperation: (method) => metrics.unlistedOperation(method),
-      requestFinished(context, status, totalMs) {
-        metrics.requestFinished(context, status, totalMs);
-        const nowMs = context.startedMs + totalMs;
-        activity.requestFinished(context, nowMs);
-        talkers.requestFinished(context, nowMs);
-      },
-    },
+    observer: observerOf(metrics, { activity, talkers, refusals }),
     replaceIdentities(changed) {
       identities = changed;
     },
@@ -96,8 +88,27 @@ export function runAdmin(
     },
     async close() {
       await server.close();
-      await fleet.close();
+      await running.close();
       live.close();
+    },
+  };
+}
+
+interface Receivers {
+  readonly activity: Activity;
+  readonly talkers: Talkers;
+  readonly refusals: Refusals;
+}
+
+function observerOf(metrics: Metrics, { activity, talkers, refusals }: Receivers): GatewayObserver {
+  return {
+    unlistedOperation: (method) => metrics.unlistedOperation(method),
+    requestFinished(context, status, totalMs) {
+      metrics.requestFinished(context, status, totalMs);
+      const nowMs = context.startedMs + totalMs;
+      activity.requestFinished(context, nowMs);
+      talkers.requestFinished(context, nowMs);
+      refusals.requestFinished(context, Date.now());
     },
   };
 }

@@ -41,6 +41,11 @@ export class PlainHistogram {
     this.#sum += value;
   }
 
+  /** How many values each bucket has had so far; the last count is of values above all bounds. */
+  counts(): readonly number[] {
+    return [...this.#counts];
+  }
+
   async get(): Promise<MetricObjectWithValues<MetricValueWithName<'le'>>> {
     const values: MetricValueWithName<'le'>[] = [];
     let count = 0;

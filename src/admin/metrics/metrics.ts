@@ -1,22 +1,19 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { KubernetesObserver } from '../../config/kubernetes/follow.ts';
 import type { Settings } from '../../config/settings/settings.ts';
-import type { ReloadObserver } from '../../config/watch.ts';
-import type { GatewayObserver } from '../../gateway/dependencies.ts';
 import type { IdentityObserver } from '../../identity/observer.ts';
-import type { StoreObserver } from '../../store/observer.ts';
 import { identityMetrics } from './identity.ts';
 import { kubernetesMetrics } from './kubernetes.ts';
-import { reloadMetrics } from './reload.ts';
-import { requestMetrics } from './requests.ts';
-import { storeMetrics } from './store.ts';
+import { type ReloadMetrics, reloadMetrics } from './reload.ts';
+import { type RequestMetrics, requestMetrics } from './requests.ts';
+import { type StoreMetrics, storeMetrics } from './store.ts';
 
 /** All metrics. Labels never contain an Account, a token or a path. */
 export interface Metrics
-  extends GatewayObserver,
-    StoreObserver,
+  extends RequestMetrics,
+    StoreMetrics,
     IdentityObserver,
-    ReloadObserver,
+    ReloadMetrics,
     KubernetesObserver {
   /** Shows a gauge of the live limits, which `count` reads at each scrape. */
   showLiveLimits(count: () => number): void;

@@ -3,8 +3,14 @@ import type { ReloadedFile, ReloadObserver } from '../../config/watch.ts';
 
 const FILES: readonly ReloadedFile[] = ['limits', 'operations', 'identities'];
 
+export interface ReloadMetrics extends ReloadObserver {
+  /** The version of the limits in force; empty before they are known. */
+  limitsVersion(): string;
+}
+
 /** Metrics of configuration reloads. */
-export function reloadMetrics(registry: Registry): ReloadObserver {
+export function reloadMetrics(registry: Registry): ReloadMetrics {
+  let inForce = '';
   const registers = [registry];
   const reloads = new Counter({
     name: 'weir_reloads_total',
@@ -34,7 +40,9 @@ export function reloadMetrics(registry: Registry): ReloadObserver {
     registers,
   });
   return {
+    limitsVersion: () => inForce,
     limitsInForce(sha) {
+      inForce = sha;
       limitsInfo.reset();
       limitsInfo.set({ sha }, 1);
     },

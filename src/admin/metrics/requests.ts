@@ -11,11 +11,29 @@ import { PlainHistogram, SECONDS } from './histogram.ts';
 import { responseCounter } from './responses.ts';
 import { Tally } from './tally.ts';
 
+/** What this process has counted since it started. */
+export interface RequestTotals {
+  readonly requests: number;
+  readonly points: number;
+  /** Requests answered with 429. */
+  readonly refused: number;
+  /** Requests served without being counted. */
+  readonly degraded: number;
+  /** Requests answered with the gateway's own 503. */
+  readonly failed: number;
+  /** Requests by duration, in the buckets of `SECONDS`. */
+  readonly durations: readonly number[];
+}
+
+export interface RequestMetrics extends GatewayObserver {
+  requestTotals(): RequestTotals;
+}
+
 /** Metrics of requests: outcomes, points and durations. */
-export function requestMetrics(registry: Registry): GatewayObserver {
-  const countCharge = chargeCounters(registry);
+export function requestMetrics(registry: Registry): RequestMetrics {
+  const { countCharge, points, degraded } = chargeCounters(registry);
   const countResponse = responseCounter(registry);
-  const observeTimes = timeHistograms(registry);
+  const { observeTimes, durations } = timeHistograms(registry);
   const requests = new Tally(registry, {
     name: 'weir_requests_total',
     help: 'Requests, by kind of operation, bucket (for a 429, the one that refused it) and outcome.',
@@ -49,10 +67,18 @@ export function requestMetrics(registry: Registry): GatewayObserver {
       countResponse(context, status);
       observeTimes(context, totalMs);
     },
+    requestTotals: () => ({
+      requests: requests.sum(),
+      points: points.sum(),
+      refused: requests.sum(({ outcome }) => outcome === 'denied'),
+      degraded: degraded.sum(),
+      failed: requests.sum(({ outcome }) => outcome === 'ServiceUnavailable'),
+      durations: durations(),
+    }),
   };
 }
 
-function chargeCounters(registry: Registry): (context: RequestContext, kind: OperationKind | 'none') => void {
+function chargeCounters(registry: Registry) {
   const registers = [registry];
   const points = new Tally(registry, {
     name: 'weir_points_charged_total',
@@ -60,11 +86,11 @@ function chargeCounters(registry: Registry): (context: RequestContext, kind: Ope
     labelNames: ['kind'],
     known: KINDS.map((kind) => [kind]),
   });
-  const degraded = new Counter({
+  const degraded = new Tally(registry, {
     name: 'weir_degraded_total',
     help: 'Requests served without being counted, by reason.',
     labelNames: ['reason'],
-    registers,
+    known: UNCOUNTED_REASONS.map((reason) => [reason]),
   });
   const shadowDenied = new Counter({
     name: 'weir_shadow_denied_total',
@@ -78,22 +104,22 @@ function chargeCounters(registry: Registry): (context: RequestContext, kind: Ope
     labelNames: ['bucket'],
     registers,
   });
-  for (const reason of UNCOUNTED_REASONS) degraded.inc({ reason }, 0);
   for (const { name: bucket } of BUCKETS) {
     shadowDenied.inc({ bucket }, 0);
     nearLimit.inc({ bucket }, 0);
   }
-  return (context, kind) => {
+  const countCharge = (context: RequestContext, kind: OperationKind | 'none'): void => {
     const { operation, charged } = context;
-    if (charged?.outcome === 'uncounted' && isDegraded(context)) degraded.inc({ reason: charged.reason });
+    if (charged?.outcome === 'uncounted' && isDegraded(context)) degraded.add(1, charged.reason);
     if (charged?.outcome !== 'admitted') return;
     points.add(operation?.cost ?? 0, kind);
     for (const bucket of charged.nearLimit ?? []) nearLimit.inc({ bucket });
     for (const bucket of charged.shadowDenied ?? []) shadowDenied.inc({ bucket });
   };
+  return { countCharge, points, degraded };
 }
 
-function timeHistograms(registry: Registry): (context: RequestContext, totalMs: number) => void {
+function timeHistograms(registry: Registry) {
   const histogram = (name: string, help: string) =>
     new PlainHistogram(registry, { name, help, buckets: SECONDS });
   const charge = histogram('weir_charge_duration_seconds', 'Time to decide a charge, store included.');
@@ -102,11 +128,12 @@ function timeHistograms(registry: Registry): (context: RequestContext, totalMs: 
     'weir_request_duration_seconds',
     'Time from request headers to the end of the response.',
   );
-  return ({ chargeMs, upstreamMs }, totalMs) => {
+  const observeTimes = ({ chargeMs, upstreamMs }: RequestContext, totalMs: number): void => {
     total.observe(totalMs / 1000);
     if (chargeMs !== undefined) charge.observe(chargeMs / 1000);
     if (upstreamMs !== undefined) upstream.observe(upstreamMs / 1000);
   };
+  return { observeTimes, durations: () => total.counts() };
 }
 
 /** Every combination of kind, bucket and outcome that a request can have. */

@@ -1,13 +1,29 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { StoreObserver } from '../../store/observer.ts';
+import type { BreakerState, StoreObserver } from '../../store/observer.ts';
 import { UNCOUNTED_REASONS } from '../../store/store.ts';
 import { PlainHistogram, SECONDS } from './histogram.ts';
 import { Tally } from './tally.ts';
 
 const BREAKER_STATES = { closed: 0, 'half-open': 1, open: 2 };
 
+const WORST_FIRST: readonly BreakerState[] = ['open', 'half-open', 'closed'];
+
+/** What this process knows of the store. */
+export interface StoreTotals {
+  /** The worst of its circuit breakers. */
+  readonly breaker: BreakerState;
+  /** Calls by duration, in the buckets of `SECONDS`. */
+  readonly calls: readonly number[];
+  /** Redis settings that allow limits to be exceeded. */
+  readonly unsafeSettings: number;
+}
+
+export interface StoreMetrics extends StoreObserver {
+  storeTotals(): StoreTotals;
+}
+
 /** Metrics of the store. */
-export function storeMetrics(registry: Registry): StoreObserver {
+export function storeMetrics(registry: Registry): StoreMetrics {
   const registers = [registry];
   const remembered = new Tally(registry, {
     name: 'weir_denials_remembered_total',
@@ -43,16 +59,30 @@ export function storeMetrics(registry: Registry): StoreObserver {
     labelNames: ['route', 'setting'],
     registers,
   });
+  const states = new Map<string, BreakerState>();
+  const unsafeSettings = new Set<string>();
   return {
     ...pointMetrics(registers),
+    storeTotals: () => ({
+      breaker: WORST_FIRST.find((state) => [...states.values()].includes(state)) ?? 'closed',
+      calls: duration.counts(),
+      unsafeSettings: unsafeSettings.size,
+    }),
     deniedFromMemory: () => remembered.add(1),
     called(count, roundTripUs) {
       decisions.observe(count);
       duration.observe(roundTripUs / 1_000_000);
     },
-    breakerChanged: (route, state) => breaker.set({ route }, BREAKER_STATES[state]),
+    breakerChanged(route, state) {
+      breaker.set({ route }, BREAKER_STATES[state]);
+      states.set(route, state);
+    },
     connectionFailed: (reason) => failures.inc({ reason }),
-    settingChecked: (route, setting, risk) => unsafe.set({ route, setting }, risk === undefined ? 0 : 1),
+    settingChecked(route, setting, risk) {
+      unsafe.set({ route, setting }, risk === undefined ? 0 : 1);
+      if (risk === undefined) unsafeSettings.delete(`${route} ${setting}`);
+      else unsafeSettings.add(`${route} ${setting}`);
+    },
   };
 }
 

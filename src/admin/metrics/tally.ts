@@ -12,6 +12,8 @@ export interface TallyOptions {
 interface Entry {
   readonly labels: Record<string, string>;
   count: number;
+  /** How much of the count prom-client has. */
+  scraped: number;
 }
 
 /**
@@ -34,8 +36,8 @@ export class Tally {
       registers: [registry],
       collect() {
         for (const entry of entries) {
-          this.inc(entry.labels, entry.count);
-          entry.count = 0;
+          this.inc(entry.labels, entry.count - entry.scraped);
+          entry.scraped = entry.count;
         }
       },
     });
@@ -48,10 +50,15 @@ export class Tally {
     entry.count += count;
   }
 
+  /** The sum of all counts so far, or of those whose labels match. */
+  sum(isMeant: (labels: Readonly<Record<string, string>>) => boolean = () => true): number {
+    return this.#entries.reduce((sum, { labels, count }) => (isMeant(labels) ? sum + count : sum), 0);
+  }
+
   #open(first: string, second: string, third: string): Entry {
     const values = [first, second, third];
     const labels = Object.fromEntries(this.#labelNames.map((name, index) => [name, values[index] ?? '']));
-    const entry = { labels, count: 0 };
+    const entry = { labels, count: 0, scraped: 0 };
     const seconds = this.#byValue.get(first) ?? new Map<string, Map<string, Entry>>();
     const thirds = seconds.get(second) ?? new Map<string, Entry>();
     this.#byValue.set(first, seconds.set(second, thirds.set(third, entry)));

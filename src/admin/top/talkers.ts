@@ -129,13 +129,12 @@ function tallyOf([owner, points, requests, refused, error]: Row): [string, Tally
 
 const COUNT = 4;
 
-/** A summary that another replica published; undefined where it is none, of another version of Weir, say. */
-export function readSummary(text: string): Summary | undefined {
+/** What another replica published, as a summary; undefined where it is none, of another version of Weir, say. */
+export function readSummary(published: unknown): Summary | undefined {
   try {
-    const summary = JSON.parse(text) as Summary;
-    return WINDOWS.every((window) => RANKED.every((ranked) => isExtract(summary[window][ranked])))
-      ? summary
-      : undefined;
+    const summary = published as Summary;
+    const isSummary = WINDOWS.every((window) => RANKED.every((ranked) => isExtract(summary[window][ranked])));
+    return isSummary ? summary : undefined;
   } catch {
     return undefined;
   }

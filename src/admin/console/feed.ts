@@ -1,0 +1,131 @@
+import type { Writable } from 'node:stream';
+import { setTimeout } from 'node:timers/promises';
+import type { Refusals, RefusedOwner, RefusedRequest } from '../fleet/refusals.ts';
+import { isOf, newestFirst } from '../fleet/refusals.ts';
+import { type FleetSnapshot, fleetSnapshot } from '../fleet/snapshot.ts';
+import type { Fleet, FleetReading } from '../top/fleet.ts';
+import type { Window } from '../top/history.ts';
+
+/** What a stream shows. */
+export interface FeedQuery {
+  readonly window: Window;
+  /** Whose refusals are sent as well. */
+  readonly owner: RefusedOwner | undefined;
+}
+
+/** Open streams per replica. A console has one, and a wall display rarely more than a few. */
+const MAX_STREAMS = 32;
+
+const INTERVAL_MS = 1_000;
+
+/** A reading is shared by the streams that ask for it within this time. */
+const READING_LIFE_MS = 700;
+
+/** A stream whose reader takes nothing for so long is ended. */
+const MAX_STALLED_MS = 30_000;
+
+/** A stream is ended after this time, so that one with a token that was replaced does not last. The console opens another. */
+const MAX_STREAM_MS = 10 * 60_000;
+
+/** Sends the state of the fleet to consoles, once a second. While none is open it does nothing. */
+export class FleetFeed {
+  readonly #fleet: Fleet;
+  readonly #refusals: Refusals;
+  readonly #open = new Set<AbortController>();
+  #reading: { readonly atMs: number; readonly result: Promise<Reading> } | undefined;
+
+  constructor(fleet: Fleet, refusals: Refusals) {
+    this.#fleet = fleet;
+    this.#refusals = refusals;
+  }
+
+  async snapshot(window: Window): Promise<FleetSnapshot> {
+    return (await this.#read()).snapshot(window);
+  }
+
+  /** The last refusals of one owner: all that this replica remembers, and what the others published. */
+  async refusalsOf(owner: RefusedOwner): Promise<readonly RefusedRequest[]> {
+    const { pulses } = await this.#read();
+    const published = pulses.flatMap(({ refusals }) => refusals).filter((one) => isOf(one, owner));
+    const own = this.#refusals.of(owner);
+    const known = new Set(own.map(({ requestId, atMs }) => `${requestId} ${atMs}`));
+    return newestFirst([...own, ...published.filter((one) => !known.has(`${one.requestId} ${one.atMs}`))]);
+  }
+
+  /** Whether another stream may be opened. */
+  get hasRoom(): boolean {
+    return this.#open.size < MAX_STREAMS;
+  }
+
+  /** Sends server-sent events until the reader leaves, stalls or the stream is too old. Never rejects. */
+  async stream(output: Writable, query: FeedQuery): Promise<void> {
+    const ended = new AbortController();
+    const end = () => ended.abort();
+    this.#open.add(ended);
+    output.on('close', end).on('error', end);
+    const openedMs = performance.now();
+    let sentMs = openedMs;
+    while (!ended.signal.aborted) {
+      const nowMs = performance.now();
+      if (nowMs - openedMs > MAX_STREAM_MS || nowMs - sentMs > MAX_STALLED_MS) break;
+      // An event that was not read yet is not followed by others: every event has the whole state.
+      if (output.writableLength === 0) {
+        const text = await this.#events(query).catch(() => undefined);
+        if (text !== undefined && !ended.signal.aborted) output.write(text);
+        sentMs = nowMs;
+      }
+      await setTimeout(INTERVAL_MS, undefined, { ref: false, signal: ended.signal }).catch(() => undefined);
+    }
+    this.#open.delete(ended);
+    if (output.writableLength === 0) output.end();
+    else output.destroy();
+  }
+
+  close(): void {
+    for (const stream of this.#open) stream.abort();
+  }
+
+  async #events({ window, owner }: FeedQuery): Promise<string> {
+    const fleet = (await this.#read()).text(window);
+    if (owner === undefined) return fleet;
+    return fleet + eventText('refusals', await this.refusalsOf(owner));
+  }
+
+  #read(): Promise<Reading> {
+    const nowMs = performance.now();
+    if (this.#reading === undefined || nowMs - this.#reading.atMs > READING_LIFE_MS) {
+      const result = this.#fleet.read().then((reading) => new Reading(reading));
+      this.#reading = { atMs: nowMs, result };
+    }
+    return this.#reading.result;
+  }
+}
+
+/** One reading of the fleet, and the events made of it. */
+class Reading {
+  readonly #reading: FleetReading;
+  readonly #texts = new Map<Window, string>();
+  readonly #atMs = Date.now();
+
+  constructor(reading: FleetReading) {
+    this.#reading = reading;
+  }
+
+  get pulses() {
+    return [...this.#reading.pulses.values()];
+  }
+
+  snapshot(window: Window): FleetSnapshot {
+    return fleetSnapshot(this.#reading.pulses, this.#reading.top(window), this.#atMs);
+  }
+
+  text(window: Window): string {
+    const text = this.#texts.get(window) ?? eventText('fleet', this.snapshot(window));
+    this.#texts.set(window, text);
+    return text;
+  }
+}
+
+function eventText(name: string, data: unknown): string {
+  return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+}

@@ -1,0 +1,108 @@
+import { hostname } from 'node:os';
+import type { RequestTotals } from '../metrics/requests.ts';
+import type { StoreTotals } from '../metrics/store.ts';
+import { PULSE_SECONDS, type Pulse, SERIES, type Second } from './pulse.ts';
+import { quantileMs } from './quantile.ts';
+import type { Refusals } from './refusals.ts';
+
+const SECOND_MS = 1_000;
+
+/** The store's percentile covers this many seconds. */
+const STORE_SECONDS = 10;
+
+/** What a replica reports about itself. */
+export interface PulseSources {
+  readonly metrics: {
+    requestTotals(): RequestTotals;
+    storeTotals(): StoreTotals;
+    limitsVersion(): string;
+  };
+  readonly storeKind: string;
+  readonly refusals: Refusals;
+  isReady(): boolean;
+  liveLimits(): number;
+}
+
+/**
+ * Reads the metrics of this process at the end of every second and keeps the last minute. It adds nothing to a request:
+ * the counters exist anyway.
+ */
+export class Recorder {
+  readonly #sources: PulseSources;
+  readonly #startedAtMs: number;
+  #totals: RequestTotals;
+  #second: number;
+  #seconds: Second[] = [];
+  #calls: (readonly number[])[];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(sources: PulseSources, nowMs = Date.now()) {
+    this.#sources = sources;
+    this.#startedAtMs = nowMs;
+    this.#totals = sources.metrics.requestTotals();
+    this.#second = Math.floor(nowMs / SECOND_MS) - 1;
+    this.#calls = [sources.metrics.storeTotals().calls];
+  }
+
+  /** Samples just after the end of every second until `stop`. */
+  start(): void {
+    const nowMs = Date.now();
+    this.sample(nowMs);
+    const untilNextMs = SECOND_MS - (nowMs % SECOND_MS);
+    this.#timer = setTimeout(() => this.start(), untilNextMs).unref();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** Attributes what was counted since the last sample to the second that has ended, and none to any that were missed. */
+  sample(nowMs: number): void {
+    const ended = Math.floor(nowMs / SECOND_MS) - 1;
+    const missed = ended - this.#second - 1;
+    if (missed < 0) return;
+    const totals = this.#sources.metrics.requestTotals();
+    const empty: Second = { counts: SERIES.map(() => 0), durations: [] };
+    const passed = Array.from({ length: Math.min(missed, PULSE_SECONDS) }, () => empty);
+    this.#seconds = [...this.#seconds, ...passed, difference(totals, this.#totals)].slice(-PULSE_SECONDS);
+    this.#calls = [...this.#calls, this.#sources.metrics.storeTotals().calls].slice(-STORE_SECONDS - 1);
+    this.#totals = totals;
+    this.#second = ended;
+  }
+
+  /** As of the last sample, except for the totals. */
+  pulse(): Pulse {
+    const { metrics, storeKind, refusals, isReady, liveLimits } = this.#sources;
+    const { durations, ...totals } = metrics.requestTotals();
+    const { breaker, unsafeSettings } = metrics.storeTotals();
+    return {
+      format: 1,
+      name: hostname(),
+      startedAtMs: this.#startedAtMs,
+      isReady: isReady(),
+      limits: metrics.limitsVersion(),
+      liveLimits: liveLimits(),
+      store: { kind: storeKind, breaker, unsafeSettings, p99Ms: this.#storeP99Ms() },
+      totals,
+      second: this.#second,
+      seconds: this.#seconds,
+      refusals: refusals.latest(),
+    };
+  }
+
+  #storeP99Ms(): number | null {
+    const [first = []] = this.#calls;
+    const last = this.#calls.at(-1) ?? [];
+    return quantileMs(minus(last, first), 0.99);
+  }
+}
+
+function difference(after: RequestTotals, before: RequestTotals): Second {
+  const durations = minus(after.durations, before.durations);
+  const used = durations.findLastIndex((count) => count > 0) + 1;
+  return { counts: SERIES.map((one) => after[one] - before[one]), durations: durations.slice(0, used) };
+}
+
+function minus(after: readonly number[], before: readonly number[]): number[] {
+  return after.map((count, index) => count - (before[index] ?? 0));
+}

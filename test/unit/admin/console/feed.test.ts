@@ -1,0 +1,56 @@
+import { Writable } from 'node:stream';
+import { expect, it } from 'vitest';
+import { FleetFeed } from '../../../../src/admin/console/feed.ts';
+import type { Pulse } from '../../../../src/admin/fleet/pulse.ts';
+import { Refusals } from '../../../../src/admin/fleet/refusals.ts';
+import { Fleet } from '../../../../src/admin/top/fleet.ts';
+import { Talkers } from '../../../../src/admin/top/talkers.ts';
+
+const PULSE: Pulse = {
+  format: 1,
+  name: 'here',
+  startedAtMs: 0,
+  isReady: true,
+  limits: 'abc',
+  liveLimits: 0,
+  store: { kind: 'memory', breaker: 'closed', unsafeSettings: 0, p99Ms: null },
+  totals: { requests: 0, points: 0, refused: 0, degraded: 0, failed: 0 },
+  second: 0,
+  seconds: [],
+  refusals: [],
+};
+
+/** A stream that a reader never takes from, unless `reads`. */
+function output(reads: boolean): { readonly stream: Writable; readonly events: string[] } {
+  const events: string[] = [];
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      events.push(chunk.toString());
+      if (reads) done();
+    },
+  });
+  return { stream, events };
+}
+
+it('a reader that takes nothing gets one event, not a growing queue, and delays nobody', async () => {
+  let read = 0;
+  const fleet = new Fleet(
+    'here',
+    { talkers: new Talkers(), pulse: () => ({ ...PULSE, startedAtMs: ++read }) },
+    undefined,
+  );
+  const feed = new FleetFeed(fleet, new Refusals());
+  const [stuck, attentive, second] = [output(false), output(true), output(true)];
+  const query = { window: '10s', owner: undefined } as const;
+  const ends = [stuck, attentive, second].map(({ stream }) => feed.stream(stream, query));
+  await expect
+    .poll(() => attentive.events.length, { timeout: 30_000, interval: 50 })
+    .toBeGreaterThanOrEqual(3);
+  expect(stuck.events).toHaveLength(1);
+  expect(stuck.stream.writableLength).toBe(stuck.events[0]?.length);
+  // Streams that ask at the same time share a reading.
+  for (const { events } of [stuck, attentive, second]) expect(events[0]).toContain('"startedAtMs":1,');
+  feed.close();
+  await Promise.all(ends);
+  expect([stuck.stream.destroyed, attentive.stream.writableEnded]).toEqual([true, true]);
+});

@@ -1,0 +1,104 @@
+import { expect, it } from 'vitest';
+import { type Pulse, readPulse, SERIES } from '../../../../src/admin/fleet/pulse.ts';
+import { Recorder } from '../../../../src/admin/fleet/recorder.ts';
+import { Refusals } from '../../../../src/admin/fleet/refusals.ts';
+import { fleetSnapshot } from '../../../../src/admin/fleet/snapshot.ts';
+import { rank } from '../../../../src/admin/top/talkers.ts';
+
+const NOTHING = { requests: 0, points: 0, refused: 0, degraded: 0, failed: 0, durations: [0, 0, 0, 0] };
+
+/** A recorder whose counters the test sets. */
+function recorder(startMs: number) {
+  const counted = { ...NOTHING };
+  const one = new Recorder(
+    {
+      metrics: {
+        requestTotals: () => ({ ...counted }),
+        storeTotals: () => ({ breaker: 'closed', calls: [0, 4], unsafeSettings: 0 }),
+        limitsVersion: () => 'abc',
+      },
+      storeKind: 'memory',
+      refusals: new Refusals(),
+      isReady: () => true,
+      liveLimits: () => 2,
+    },
+    startMs,
+  );
+  return { counted, one };
+}
+
+const published = (one: Recorder): Pulse =>
+  readPulse({ pulse: JSON.parse(JSON.stringify(one.pulse())) }) ?? expect.fail('the pulse is not readable');
+
+const requestsOf = ({ seconds }: Pulse) => seconds.map(({ counts }) => counts[0]);
+
+it('attributes what was counted to the second that has ended, and nothing to missed ones', () => {
+  const { counted, one } = recorder(100_000);
+  counted.requests = 5;
+  one.sample(100_900);
+  expect(requestsOf(published(one))).toEqual([]);
+  one.sample(101_010);
+  counted.requests = 12;
+  one.sample(104_000);
+  expect(published(one)).toMatchObject({
+    second: 103,
+    limits: 'abc',
+    liveLimits: 2,
+    totals: { requests: 12 },
+  });
+  expect(requestsOf(published(one))).toEqual([5, 0, 0, 7]);
+});
+
+it('keeps one minute', () => {
+  const { counted, one } = recorder(0);
+  for (let second = 1; second <= 90; second++) {
+    counted.requests += second;
+    one.sample(second * 1_000);
+  }
+  expect(requestsOf(published(one))).toEqual(Array.from({ length: 60 }, (_, index) => index + 31));
+  one.sample(10_000_000);
+  expect(requestsOf(published(one))).toEqual(Array.from({ length: 60 }, () => 0).fill(0));
+});
+
+const snapshotOf = (pulses: Record<string, Pulse>, nowMs: number) =>
+  fleetSnapshot(new Map(Object.entries(pulses)), rank([], '10s'), nowMs);
+
+it('replicas add up second by second, and one whose clock is wrong is aligned by its last second', () => {
+  const [right, late] = [recorder(100_000), recorder(50_000)];
+  for (let second = 1; second <= 10; second++) {
+    for (const { counted, one } of [right, late]) {
+      counted.requests += second;
+      counted.points += 2 * second;
+      counted.refused += second === 10 ? 5 : 0;
+      counted.durations = [counted.requests, 0, 0, 0];
+      one.sample((one === right.one ? 100_000 : 50_000) + second * 1_000);
+    }
+  }
+  const pulses = { right: published(right.one), late: published(late.one) };
+  // The newest second of the fleet is 109: at 111 s, every replica has published it.
+  const { series, totals, rates, second, replicas } = snapshotOf(pulses, 111_000);
+  expect(second).toBe(109);
+  expect(series.requests.slice(-3)).toEqual([16, 18, 20]);
+  expect(series.points.slice(-1)).toEqual([40]);
+  expect(totals).toEqual({ requests: 110, points: 220, refused: 10, degraded: 0, failed: 0 });
+  expect(rates).toMatchObject({ requestsPerSecond: 16, pointsPerSecond: 32, p50Ms: 0.25 });
+  expect(rates.refusedShare).toBeCloseTo(10 / 110);
+  expect(replicas.map(({ id, rates: own }) => [id, own.requestsPerSecond])).toEqual([
+    ['late', 8],
+    ['right', 8],
+  ]);
+  expect(Object.keys(series)).toEqual([...SERIES, 'p50Ms', 'p99Ms']);
+});
+
+it.each([
+  null,
+  {},
+  { pulse: null },
+  { pulse: { format: 2 } },
+  { pulse: { format: 1 } },
+  {
+    pulse: { format: 1, name: 'a', limits: '', store: { kind: 'redis', breaker: 'closed' }, totals: NOTHING },
+  },
+])('%j is no pulse', (value) => {
+  expect(readPulse(value)).toBeUndefined();
+});

@@ -1,0 +1,73 @@
+import { expect, it } from 'vitest';
+import { Refusals } from '../../../../src/admin/fleet/refusals.ts';
+import { Refusal } from '../../../../src/gateway/problems.ts';
+import type { RequestContext } from '../../../../src/gateway/request-context.ts';
+
+function refused(account: string, requestId: string): RequestContext {
+  const refusal = new Refusal('RateLimitExceeded', 'The bucket has no room.', {
+    headers: { 'Retry-After': '7' },
+  });
+  return {
+    requestId,
+    method: 'GET',
+    startedMs: 0,
+    refusal,
+    body: Buffer.alloc(1_000),
+    operation: { id: 'list', kind: 'read', cost: 3, personOnly: false, listed: true },
+    caller: {
+      principal: { id: 'svc', type: 'ServiceAccount', account, actsFor: new Set() },
+      account,
+      organization: 'org_1',
+      hasOrganizationLimit: true,
+      hashTag: 'org_1',
+    },
+    charged: { outcome: 'denied', policy: '', rateLimit: '', bucket: 'account-read', refusal },
+  };
+}
+
+it('has the reason of a refusal, and nothing of a body', () => {
+  const refusals = new Refusals();
+  refusals.requestFinished(refused('acct_1', 'r1'), 5);
+  expect(refusals.latest()).toEqual([
+    {
+      atMs: 5,
+      account: 'acct_1',
+      organization: 'org_1',
+      principal: 'svc',
+      operation: 'list',
+      status: 429,
+      reason: 'RateLimitExceeded',
+      detail: 'The bucket has no room.',
+      cost: 3,
+      bucket: 'account-read',
+      retryAfterSeconds: 7,
+      requestId: 'r1',
+    },
+  ]);
+  for (const scope of ['account', 'organization', 'person'] as const) {
+    const id = { account: 'acct_1', organization: 'org_1', person: 'svc' }[scope];
+    expect(refusals.of({ scope, id })).toHaveLength(1);
+    expect(refusals.of({ scope, id: 'else' })).toEqual([]);
+  }
+});
+
+it('is bounded, and one Account that is refused all the time hides no other', () => {
+  const refusals = new Refusals();
+  for (let index = 0; index < 1_000; index++)
+    refusals.requestFinished(refused(`acct_${index}`, `q${index}`), index);
+  for (let index = 0; index < 1_000; index++)
+    refusals.requestFinished(refused('busy', `b${index}`), 1_000 + index);
+  const latest = refusals.latest();
+  expect(latest).toHaveLength(40);
+  expect(latest.filter(({ account }) => account === 'busy').map(({ requestId }) => requestId)).toEqual([
+    'b999',
+    'b998',
+    'b997',
+    'b996',
+  ]);
+  expect(latest[4]?.requestId).toBe('q999');
+  expect(refusals.of({ scope: 'account', id: 'busy' })).toHaveLength(8);
+  expect(refusals.of({ scope: 'account', id: 'acct_999' })).toHaveLength(1);
+  expect(refusals.of({ scope: 'account', id: 'acct_1' })).toEqual([]);
+  expect(refusals.of({ scope: 'organization', id: 'org_1' }).length).toBeLessThanOrEqual(2_000);
+});
