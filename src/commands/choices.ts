@@ -1,4 +1,4 @@
-/** Values of options on the command line, apart from the commands that take them: `--help` loads no command. */
+/** Values of command-line options. They are apart from the commands because `--help` does not load any. */
 import { REMEMBERED_MS } from '../identity/revocation-message.ts';
 import type { Retries } from '../replay/replay.ts';
 
@@ -10,5 +10,5 @@ export const RETRIES: readonly Retries[] = ['none', 'drop', 'after'];
 
 const MS_PER_HOUR = 3_600_000;
 
-/** How long `weir revoke` has a revocation remembered by default. */
+/** Default lifetime of a revocation by `weir revoke`. */
 export const REMEMBERED_HOURS = String(REMEMBERED_MS / MS_PER_HOUR);

@@ -12,7 +12,7 @@ export function printError(text: string): void {
   process.stderr.write(`${maskUrls(text)}\n`);
 }
 
-/** A place as a person at this prompt would write it: from the working folder where it lies below. */
+/** A place for a message: relative to the working folder if it is below it. */
 export function shownPlace(place: Place): string {
   const fromHere = relative(process.cwd(), place.file);
   const file = fromHere.startsWith('..') ? place.file : fromHere;

@@ -15,14 +15,14 @@ import type { Limits } from '../domain/limits.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { type Configuration, findCosts, type SettingsFile } from './configuration.ts';
 
-/** Whom to hand changed files to. */
+/** Receives the content of changed files. */
 export interface Reloadable {
   limits(limits: Limits): void;
   operations(operations: readonly ListedOperation[]): void;
   identities(identities: Identities): void;
 }
 
-/** Follows the files of a configuration, and where they are mounted ConfigMaps, those as well, until it is closed. */
+/** Follows the files of a configuration, and the ConfigMaps that they are mounted from, until it is closed. */
 export function followConfiguration(
   configuration: Configuration,
   reloadable: Reloadable,
@@ -41,15 +41,15 @@ export function followConfiguration(
 }
 
 interface Following {
-  /** The files may have changed: looks at once instead of at the next tick of the clock. */
+  /** Checks the files now, because they may have changed. */
   changed(): void;
   close(): void;
 }
 
 /**
- * Follows the files of a configuration until it is closed: a change is put in force within two seconds, or refused
- * as a whole while what was in force stays. Limits and prices are checked against each other; where both change, one
- * may have to wait for the other.
+ * Follows the files of a configuration until it is closed. A change takes effect within two seconds, or is refused as a
+ * whole and the previous version stays in force. Limits and prices are checked against each other, so if both change,
+ * one may have to wait for the other.
  */
 function followFiles(
   { settings, files, ...now }: Configuration,
@@ -104,7 +104,7 @@ function followFiles(
   const settingsWatch = watchSettings(settings, files.settings, log);
   return {
     changed() {
-      // A change is taken by the second look that sees it.
+      // A change takes effect when the second check finds it.
       for (const watch of [limitsWatch, operationsWatch, identitiesWatch]) {
         void watch?.poll();
         void watch?.poll();

@@ -8,13 +8,13 @@ export interface Circumstances {
   readonly tally: Tally;
   readonly retries: Retries;
   readonly complete: boolean;
-  /** Given where requests were priced anew. */
+  /** Present if requests were priced again. */
   readonly priceOf: PriceOf | undefined;
-  /** Whether the log's own lines have a cost. */
+  /** Whether the lines of the log have a cost. */
   readonly hasLoggedCosts: boolean;
 }
 
-/** What limits the value of a replay's numbers, in sentences; most important first. */
+/** The limitations of a replay's numbers, as sentences. Most important first. */
 export function notesOn(circumstances: Circumstances): readonly string[] {
   return [
     completeness(circumstances),

@@ -5,16 +5,16 @@ import type { Plan } from '../gateway/buckets.ts';
 import type { Entry } from './input/entry.ts';
 import { BucketStats } from './measure/bucket-stats.ts';
 
-/** The buckets that a kind of request is charged to: those of an Account and its Organization, or of a Person. */
+/** The buckets that requests are charged to: those of an Account and its Organization, or of a Person. */
 export interface Payer {
   readonly caller: Caller;
   readonly kind: OperationKind;
   readonly personOnly: boolean;
-  /** Every bucket that its requests count in, in the order of the bucket table; one without a limit as well. */
+  /** Every bucket of its requests, including those without a limit, in the order of the bucket table. */
   readonly buckets: readonly BucketStats[];
   /** The plan that `planned` belongs to. */
   plan: Plan | undefined;
-  /** The statistics of each bucket of the plan, in its order. */
+  /** The statistics of the buckets of the plan, in the same order. */
   planned: readonly BucketStats[];
 }
 
@@ -43,7 +43,7 @@ export class PayerBook {
     const id = personOnly ? principal : account;
     const organization = personOnly ? undefined : entry.organization;
     let payers = map.get(id);
-    // An Account that has changed its Organization is charged to the new one from then on.
+    // After an Account has moved to another Organization, its requests are charged to the new one.
     if (payers === undefined || payers.organization !== organization) {
       payers = { organization };
       map.set(id, payers);
@@ -58,7 +58,7 @@ export class PayerBook {
       account,
       organization,
       hasOrganizationLimit: organization !== undefined,
-      // A Person's Organization may differ from the target Account's, and has no part in its bucket.
+      // A Person's bucket does not depend on an Organization, which may differ from the target Account's.
       hashTag: personOnly ? principal : (organization ?? account),
     };
     const buckets = bucketsFor(kind, personOnly).flatMap((bucket) => {
@@ -80,7 +80,7 @@ export class PayerBook {
   }
 }
 
-/** Notes the limits of a plan that is new to its payer. */
+/** Records the limits of a new plan. */
 export function bindPlan(payer: Payer, plan: Plan): void {
   payer.plan = plan;
   for (const stats of payer.buckets) {

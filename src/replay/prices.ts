@@ -10,12 +10,12 @@ import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { OperationFiles } from '../openapi/operation-files.ts';
 import type { PriceOf } from './input/entry.ts';
 
-/** What a replay takes from weir.yaml. */
+/** The settings of weir.yaml that a replay uses. */
 export type PriceSettings = Partial<Pick<Settings, 'operations' | 'upstream'>>;
 
 /**
- * The operations of an OpenAPI document, or of the settings where none is named; undefined where neither is. Throws a
- * ConfigError that carries every problem.
+ * The operations of an OpenAPI document, by default that of the settings. Undefined if neither is given. Throws a
+ * ConfigError with all problems.
  */
 export async function readPrices(
   document: string | undefined,
@@ -30,7 +30,7 @@ export async function readPrices(
   return new OperationFiles({ ...byDefault, ...operations, openapi, list: [] }, settingsFile).load();
 }
 
-/** The price of a request line as the gateway would find it. */
+/** The operation that the gateway would match a request line to. */
 export function priceFinder(
   operations: readonly ListedOperation[],
   { operations: settings, upstream }: PriceSettings,

@@ -1,10 +1,10 @@
 import type { ReadProgress } from './input/read-log.ts';
 import { shownCount } from './shown.ts';
 
-/** Often enough to look alive. */
+/** Time between updates. */
 const EVERY_MS = 200;
 
-/** A line that is rewritten while a log is read; on a terminal only. */
+/** A progress line that is rewritten while a log is read. Only for terminals. */
 export class ProgressLine {
   readonly #stream: NodeJS.WriteStream;
   readonly #startMs: number;

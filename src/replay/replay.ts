@@ -1,6 +1,6 @@
 /**
- * Charges the requests of a log again, by other limits. The counting is the gateway's: its plans of buckets and its
- * memory store, with the time of the log as their clock.
+ * Charges the requests of a log again, with other limits. It counts as the gateway does: with its bucket plans and its
+ * memory store, and the time of the log as the clock.
  */
 import { US_PER_SECOND } from '../domain/clock.ts';
 import type { Limits } from '../domain/limits.ts';
@@ -14,13 +14,13 @@ import { bindPlan, type Payer, PayerBook } from './payers.ts';
 import { RetryQueue } from './retry-queue.ts';
 
 /**
- * What is assumed of clients that are refused. `none`: each line is a request of its own. `drop`: what the log's limits
- * refused came again later, so those lines are left out. `after`: as `drop`, and what the replay refuses comes again
- * once its Retry-After is over.
+ * The assumption about refused clients. `none`: each line is a request of its own. `drop`: requests that the log's limits
+ * refused were repeated later, so those lines are left out. `after`: as `drop`, and requests that the replay refuses are
+ * repeated after their Retry-After.
  */
 export type Retries = 'none' | 'drop' | 'after';
 
-/** With `after`, a client gives up when this many tries have been refused. */
+/** With `after`, a client gives up after this many refusals. */
 export const MOST_TRIES = 4;
 
 export interface ReplayOptions {
@@ -30,7 +30,7 @@ export interface ReplayOptions {
   readonly hasSeries: boolean;
 }
 
-/** A chart of the whole log needs no more. */
+/** Enough for a chart of the whole log. */
 const TOTAL_BINS = 240;
 
 const TOTAL_COLUMNS = { requests: 'sum', refusedBefore: 'sum', refusedAfter: 'sum' } as const;
@@ -44,12 +44,12 @@ export class Replay {
   /** Tries that the assumption about retries adds. */
   retries = 0;
   gaveUp = 0;
-  /** Requests whose line came so late that they were charged out of order. */
+  /** Requests that were charged out of order, because their line came too late. */
   late = 0;
   readonly refused = { before: 0, after: 0 };
   /** Requests that only the replay refused, and that only the log's limits refused. */
   readonly changed = { refused: 0, admitted: 0 };
-  /** Requests whose cost is above the limit of a bucket: no wait would have let them pass. */
+  /** Requests that cost more than the limit of a bucket, and so can never be admitted. */
   neverFits = 0;
   /** Unix times of the first and the last charge. */
   fromUs: number | undefined;
@@ -75,7 +75,7 @@ export class Replay {
     return this.#book.stats;
   }
 
-  /** Charges one request of the log. Entries come in the order of their charges. */
+  /** Charges one request of the log. Call it in the order of the charges. */
   take(entry: Entry): void {
     this.#retryUntil(entry.atUs);
     if (entry.atUs < this.#nowUs) this.late += 1;
@@ -95,7 +95,7 @@ export class Replay {
     if (!isAdmitted && !entry.wasRefused) this.changed.refused += 1;
   }
 
-  /** Charges the retries that are still waiting, and counts the windows that have not ended. */
+  /** Charges the remaining retries, and counts the windows that have not ended. */
   end(): void {
     this.#retryUntil(Number.POSITIVE_INFINITY);
     for (const stats of this.buckets) stats.end();
@@ -113,7 +113,7 @@ export class Replay {
     this.refused.before += 1;
     this.series.record('refusedBefore', 1, this.#nowUs);
     const { buckets } = this.#book.payerOf(entry);
-    // A log that does not name the bucket leaves the first one as the likeliest: the Account's.
+    // If the log does not name the bucket, the first one is the most likely: the Account's.
     const refusing = buckets.find(({ name }) => name === entry.refusedBy) ?? buckets[0];
     for (const stats of buckets) {
       if (stats === refusing) stats.refuseBefore(this.#nowUs);
@@ -144,7 +144,7 @@ export class Replay {
     return false;
   }
 
-  /** The refusal is the bucket's that needs the longest wait, as in a 429. @returns that wait */
+  /** Counts the refusal for the bucket with the longest wait, as in a 429. @returns that wait */
   #noteRefused(payer: Payer, states: readonly BucketState[], cost: number): number {
     this.refused.after += 1;
     this.series.record('refusedAfter', 1, this.#nowUs);

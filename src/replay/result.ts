@@ -3,40 +3,40 @@ import type { Tally, UnreadableLine } from './input/tally.ts';
 import type { BucketStats } from './measure/bucket-stats.ts';
 import type { Replay, Retries } from './replay.ts';
 
-/** What a replay came to: the document that `weir replay --json` prints. Shares are from 0 to 1, times ISO 8601 in UTC. */
+/** The result of a replay, as `weir replay --json` prints it. Shares are from 0 to 1, times are ISO 8601 in UTC. */
 export interface ReplayResult {
-  /** Time of the first and the last charge; null where there was none. */
+  /** Time of the first and the last charge, or null if there was none. */
   readonly from: string | null;
   readonly to: string | null;
-  /** Lines read, blank ones left out. */
+  /** Lines read, without blank ones. */
   readonly lines: number;
   readonly unreadable: number;
   /** The first lines that could not be read. */
   readonly unreadableLines: readonly UnreadableLine[];
   /** Lines that are not of requests, such as the gateway's start. */
   readonly otherLines: number;
-  /** Requests that spend nothing: refused before the charge, or OPTIONS. */
+  /** Requests that were not charged: refused earlier, or OPTIONS. */
   readonly uncharged: number;
-  /** Requests whose Account the log does not give; left out. */
+  /** Requests without an Account in the log. They are left out. */
   readonly withoutAccount: number;
   /** Requests replayed. */
   readonly requests: number;
   /** `before`: by the limits of the log. `after`: by the limits replayed. */
   readonly refused: BeforeAfter;
   readonly shareRefused: BeforeAfter;
-  /** Requests whose fate differs from the log's. */
+  /** Requests with a different outcome than in the log. */
   readonly changed: { readonly refused: number; readonly admitted: number };
   readonly windowSeconds: number;
-  /** The assumption about clients that are refused, and what it left out or added. */
+  /** The assumption about refused clients, with the requests that it left out or added. */
   readonly retries: {
     readonly assumption: Retries;
     readonly dropped: number;
     readonly added: number;
     readonly gaveUp: number;
   };
-  /** False where the reading was interrupted. */
+  /** False if the reading was interrupted. */
   readonly complete: boolean;
-  /** What to know before trusting the numbers, in sentences. */
+  /** The limitations of the numbers, as sentences. */
   readonly notes: readonly string[];
   /** Most affected first. */
   readonly buckets: readonly BucketResult[];
@@ -51,12 +51,12 @@ export interface BucketResult {
   readonly scope: ScopeName;
   readonly id: string;
   readonly bucket: BucketName;
-  /** Points per window by the limits replayed; null where no such limit applies. */
+  /** The replayed limit, in points per window. Null if there is none. */
   readonly limit: number | null;
-  /** Requests that spend from this bucket, added retries included. */
+  /** Requests charged to this bucket, including added retries. */
   readonly requests: number;
   readonly points: number;
-  /** Requests that this bucket refused: where several had no room, the one with the longest wait. */
+  /** Requests that this bucket refused. If several had no room, the one with the longest wait counts. */
   readonly refusedBefore: number;
   readonly refusedAfter: number;
   readonly shareRefused: BeforeAfter;
@@ -64,9 +64,9 @@ export interface BucketResult {
   readonly refusedByOther: BeforeAfter;
   /** A limit in shadow mode, and what it would have refused. */
   readonly shadow?: { readonly limit: number; readonly refused: number };
-  /** The most points asked within any window, refused ones included. */
+  /** The most points requested in any window, including refused ones. */
   readonly fullestWindow: number;
-  /** Of the windows with at least one request: the points that this share of them did not exceed. */
+  /** Percentiles of the points per window, over the windows with at least one request. */
   readonly windows: { readonly p50: number; readonly p99: number; readonly 'p99.9': number };
   readonly worstHour: {
     readonly from: string;

@@ -1,10 +1,10 @@
-/** Something that is due at a time. */
+/** A value with its due time. */
 interface Due<T> {
   readonly atUs: number;
   readonly value: T;
 }
 
-/** Values by the time at which they are due: a binary heap. */
+/** Values in the order of their due times: a binary heap. */
 export class RetryQueue<T> {
   readonly #heap: Due<T>[] = [];
 
@@ -20,7 +20,7 @@ export class RetryQueue<T> {
     }
   }
 
-  /** Removes and gives the earliest value that is due by `nowUs`, undefined where none is. */
+  /** Removes and returns the earliest value that is due by `nowUs`, or undefined. */
   take(nowUs: number): Due<T> | undefined {
     const heap = this.#heap;
     const first = heap[0];

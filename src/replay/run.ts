@@ -16,11 +16,11 @@ export interface ReplayRun {
   /** Whether to record each bucket over time, for a report. */
   readonly hasSeries: boolean;
   onProgress(progress: ReadProgress): void;
-  /** Ends the reading early; the result is that of what was read. */
+  /** Ends the reading early. The result then covers the lines read so far. */
   readonly signal: AbortSignal;
 }
 
-/** Reads a log and charges its requests by other limits. */
+/** Reads a log and charges its requests with other limits. */
 export async function runReplay(run: ReplayRun): Promise<{ result: ReplayResult; replay: Replay }> {
   const { retries } = run;
   const replay = new Replay(run);

@@ -1,4 +1,4 @@
-/** Numbers as people read them. */
+/** Numbers formatted for people. */
 
 const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
@@ -6,7 +6,7 @@ export function shownCount(count: number): string {
   return WHOLE.format(count);
 }
 
-/** A share from 0 to 1 as a percentage, never rounded down to nothing or up to everything. */
+/** A share from 0 to 1 as a percentage. Only 0 and 1 are shown as 0 % and 100 %. */
 export function shownShare(share: number): string {
   if (share === 0) return '0 %';
   if (share < 0.0001) return '<0.01 %';
@@ -20,7 +20,7 @@ export function shownTime(iso: string): string {
   return iso.slice(0, 19).replace('T', ' ');
 }
 
-/** A count with its noun, in the plural where it is not 1. */
+/** A count with its noun, in the plural unless the count is 1. */
 export function counted(count: number, noun: string): string {
   return `${shownCount(count)} ${noun}${count === 1 ? '' : 's'}`;
 }

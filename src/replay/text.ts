@@ -1,7 +1,7 @@
 import type { BucketResult, ReplayResult } from './result.ts';
 import { counted, shownCount, shownShare, shownTime } from './shown.ts';
 
-/** A replay's result for a terminal; `most` buckets are listed. */
+/** A replay's result for a terminal. At most `most` buckets are listed. */
 export function replayText(result: ReplayResult, most: number): string {
   const { from, to, requests, refused, shareRefused } = result;
   if (from === null || to === null)
@@ -38,7 +38,7 @@ const COLUMNS = [
   'worst hour',
 ] as const;
 
-/** Columns of words; the others are aligned to the right. */
+/** Columns of text. The others are aligned to the right. */
 const WORDS = new Set<string>(['bucket', 'id', 'worst hour']);
 
 function tableText(buckets: readonly BucketResult[]): string {

@@ -13,8 +13,8 @@ import { tryStore } from './try-store.ts';
 import { tryUpstreams } from './try-upstreams.ts';
 
 /**
- * `weir check`: reads everything that `start` would read; all problems are thrown together. With `connect` it then tries
- * the connections that the settings name, and fails if one of them does.
+ * `weir check`: reads everything that `start` would read, and throws all problems together. With `connect` it also tries
+ * the connections in the settings, and fails if one of them fails.
  */
 export async function check({ config, connect }: { config: string; connect?: boolean }): Promise<void> {
   const configuration = await readConfiguration(config, process.env);

@@ -1,4 +1,4 @@
-/** What came of trying one connection. */
+/** The result of trying one connection. */
 export interface Finding {
   /** What was tried, such as `store redis://127.0.0.1:6379`. */
   readonly name: string;

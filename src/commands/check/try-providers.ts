@@ -16,7 +16,7 @@ type JwtSettings = Extract<IdentitySettings, { readonly kind: 'jwt' }>;
 type IntrospectionSettings = Extract<IdentitySettings, { readonly kind: 'introspection' }>;
 type HttpDirectorySettings = Extract<JwtSettings['directory'], { readonly kind: 'http' }>;
 
-/** Asks each provider over HTTP as the gateway would, about a token or an Account that cannot exist. */
+/** Calls each HTTP provider as the gateway would, with a token or an Account that cannot exist. */
 export function tryProviders({
   identity,
   upstream,
@@ -80,7 +80,7 @@ async function tryDirectory(settings: HttpDirectorySettings): Promise<Finding> {
 
 const ASKER = 'weir check';
 
-/** A query may hold a secret. */
+/** Removes the query, which may contain a secret. */
 function withoutQuery(url: string): string {
   return url.replace(/[?#].*/s, '');
 }
@@ -89,7 +89,7 @@ function madeUp(): string {
   return `weir-check-${randomUUID()}`;
 }
 
-/** Keeps the reason that a provider logs when it gives no usable answer. */
+/** Keeps the reason that is logged for an unusable response. */
 function watch(): { readonly reporting: Reporting; reason(): string } {
   let reason = 'no usable answer';
   const log: Reporting['log'] = {

@@ -8,17 +8,17 @@ import type { Finding } from './finding.ts';
 
 type StoreSettings = Settings['store'];
 
-/** How long a store may take to connect and to count. */
+/** Time limit for connecting to a store and counting. */
 const CONNECT_MS = 5_000;
 const RETRY_MS = 50;
 
-/** Keys enough to reach each master of a Cluster of usual size. */
+/** Enough keys to reach each master of a Cluster of usual size. */
 const CLUSTER_KEYS = 128;
 
-/** A store reads Redis's settings beside its first calls: by the third they have arrived. */
+/** The store reads Redis's settings during its first calls, and has them by the third. */
 const CALLS = 3;
 
-/** Charges buckets that belong to nobody: a Redis that can be read but not written is found as well. */
+/** Charges unused buckets, which also detects a Redis that can be read but not written. */
 export async function tryStore(settings: StoreSettings): Promise<Finding> {
   const name = `store ${addressOf(settings)}`;
   const seen = new Seen();
@@ -39,7 +39,7 @@ export async function tryStore(settings: StoreSettings): Promise<Finding> {
   }
 }
 
-/** Charges every key until all have been counted `CALLS` times. Returns why that did not happen, if it did not. */
+/** Charges every key until all have been counted `CALLS` times. Returns the reason if that fails. */
 async function chargeAll(
   store: Store,
   keys: readonly string[],
@@ -64,7 +64,7 @@ async function chargeOnce(store: Store, keys: readonly string[]): Promise<Uncoun
   return undefined;
 }
 
-/** What the store reports while it is tried. */
+/** Events of the store during the trial. */
 class Seen {
   #problem: string | undefined;
   #roundTripUs: number | undefined;
@@ -88,7 +88,7 @@ class Seen {
     },
   };
 
-  /** Of all servers together; empty for none. */
+  /** Problems of all servers. */
   get risks(): string {
     return [...new Set(this.#risks.values())].join('; ');
   }

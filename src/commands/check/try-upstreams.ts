@@ -7,10 +7,10 @@ import type { Finding } from './finding.ts';
 type UpstreamSettings = Settings['upstream'];
 type Place = Pick<UpstreamSettings, 'url' | 'tls'>;
 
-/** How long an upstream may take to answer. */
+/** Time limit for the response of an upstream. */
 const ANSWER_MS = 10_000;
 
-/** Sends each upstream a HEAD, which changes nothing there (RFC 9110 section 9.2.1). Any answer below 500 is a good one. */
+/** Sends a HEAD, which is safe (RFC 9110 section 9.2.1), to each upstream. Any status below 500 is a success. */
 export function tryUpstreams(settings: UpstreamSettings): readonly Promise<Finding>[] {
   return [
     tryUpstream('upstream', settings),
@@ -49,7 +49,7 @@ function ask({ url, tls }: Place): Promise<number> {
 }
 
 function reasonOf(error: unknown): string {
-  // A name with several addresses: each has failed.
+  // For a name with several addresses, the error of each.
   const cause = error instanceof AggregateError ? error.errors[0] : error;
   if (!(cause instanceof Error)) return String(cause);
   if (cause.name === 'AbortError') return `no answer within ${ANSWER_MS / 1000} s`;

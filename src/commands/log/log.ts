@@ -21,7 +21,7 @@ export function openLog(level: string): Log {
   return { log: pino({ level }, lines), lines };
 }
 
-/** One for the process, which writes what is left when the process exits. */
+/** One output for the process. It is flushed when the process exits. */
 function openStandardOutput(): TurnOutput {
   if (standardOutput === undefined) {
     const output = new TurnOutput(destination(1));

@@ -2,14 +2,13 @@ import { Console } from 'node:console';
 import { Writable } from 'node:stream';
 import type { Logger } from 'pino';
 
-/** A library that complains at each attempt to connect would fill the log. */
+/** A text that repeats is not logged again within this time. */
 const QUIET_MS = 60_000;
 const MOST_REMEMBERED = 100;
 
 /**
- * Sends to the log what would otherwise be printed beside it, so that this process writes nothing but JSON lines: what
- * libraries print on the console, Node's warnings, and the error that ends the process. A text that repeats is written
- * once a minute.
+ * Redirects other output of the process to the log, so that it writes nothing but JSON lines: the console output of
+ * libraries, Node's warnings, and the error that ends the process. A repeated text is logged once a minute.
  */
 export function logProcessOutput(log: Logger, nowMs: () => number = () => performance.now()): void {
   const isNew = quietly(nowMs);

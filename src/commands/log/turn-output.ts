@@ -1,9 +1,9 @@
 import type { LineOutput } from '../../gateway/log/access-log.ts';
 
-/** Lines beyond this are written before the turn ends. */
+/** Longer text is written before the turn ends. */
 const MAX_LENGTH = 65_536;
 
-/** Writes the lines of one turn of the event loop at once: a write costs more than the text of many lines. */
+/** Writes all lines of one turn of the event loop at once, because a write costs more than formatting many lines. */
 export class TurnOutput implements LineOutput {
   readonly #output: LineOutput;
   #text = '';
@@ -21,7 +21,7 @@ export class TurnOutput implements LineOutput {
     setImmediate(this.#onTurnEnd);
   }
 
-  /** Writes what is there now; pino calls it before it reports a fatal error. */
+  /** Writes pending lines now. pino calls it before it reports a fatal error. */
   flushSync(): void {
     const text = this.#text;
     if (text === '') return;

@@ -46,7 +46,7 @@ async function liveLimitsOf({ settings }: Configuration): Promise<readonly LiveL
   }
 }
 
-/** What a program reads: every member is always there. */
+/** The form for programs, with every member always present. */
 function asJson(explanation: Explanation): object {
   const { method, path, operation, caller, buckets, policy, errors, refusal } = explanation;
   return {
@@ -79,7 +79,7 @@ function operationJson(operation: Exclude<Explanation['operation'], undefined>):
   };
 }
 
-/** Names of what is validated; an open query takes parameters that are not named. */
+/** Names of validated parameters. An open query takes other parameters as well. */
 function validationOf({ validation, rules }: ListedOperation): object {
   if (rules === undefined) return { mode: validation };
   return {

@@ -3,14 +3,14 @@ import { normalise, type PathProfile } from '../../gateway/normalise.ts';
 import { Refusal } from '../../gateway/problems.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
 
-/** What is worth a second look about an operation. */
+/** A remark about an operation. */
 export interface Remark {
-  /** `unpriced`: no cost is written. `shadowed`: no request reaches it. `ambiguous`: some could be another's too. */
+  /** `unpriced`: it has no cost. `shadowed`: no request reaches it. `ambiguous`: some requests match another one as well. */
   readonly kind: 'unpriced' | 'shadowed' | 'ambiguous';
   readonly text: string;
 }
 
-/** Goes through a price list as the gateway would match it. @returns the remarks of each operation that has some */
+/** Reviews a price list, matching as the gateway does. @returns remarks by operation */
 export function reviewPrices(
   operations: readonly ListedOperation[],
   profile: PathProfile & { readonly case: LetterCase },
@@ -32,7 +32,7 @@ export function reviewPrices(
   return review;
 }
 
-/** Why a request for this operation never reaches it; undefined where it does. */
+/** Why no request reaches this operation, or undefined. */
 function shadowOf(
   operation: ListedOperation,
   prices: OperationTable,
@@ -58,7 +58,7 @@ const LITERAL = [
   ['asciiForms', 'distinct'],
 ] as const;
 
-/** The setting with which this path would be served; empty where no single one is enough. */
+/** The setting that would let this path be served, or an empty text if no single one would. */
 function settingFor(sample: string, profile: PathProfile): string {
   const isDeclared = () => true;
   const found = LITERAL.find(
@@ -67,7 +67,7 @@ function settingFor(sample: string, profile: PathProfile): string {
   return found === undefined ? '' : ` The setting upstream.pathProfile.${found[0]}: ${found[1]} allows it.`;
 }
 
-/** Operations that share paths with another while neither is the more exact of the two (OpenAPI 3.1 section 4.8.8.2). */
+/** Operations that share paths with another one of equal precedence (OpenAPI 3.1 section 4.8.8.2). */
 function findAmbiguities(
   operations: readonly ListedOperation[],
 ): ReadonlyMap<ListedOperation, ListedOperation> {

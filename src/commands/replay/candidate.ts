@@ -19,17 +19,17 @@ export interface CandidateFlags {
 /** The limits and prices to replay. */
 export interface Candidate {
   readonly limits: Limits;
-  /** Where they come from, for people. */
+  /** A description of their source. */
   readonly limitsName: string;
   readonly operations: readonly ListedOperation[] | undefined;
-  /** Undefined where requests cost what the log says. */
+  /** Undefined if requests have the cost that is in the log. */
   readonly priceOf: PriceOf | undefined;
 }
 
 /**
  * Reads limits and prices.
  *
- * @param isOptional whether the contract's default limits do where none are named
+ * @param isOptional whether to use the default limits of the contract if none are named
  */
 export async function readCandidate(flags: CandidateFlags, isOptional: boolean): Promise<Candidate> {
   const { limits: file, config, operations: document } = flags;
@@ -39,7 +39,7 @@ export async function readCandidate(flags: CandidateFlags, isOptional: boolean):
   return { limits, limitsName, operations, priceOf: operations && priceFinder(operations, settings) };
 }
 
-/** Warns of limits that the gateway would not load, because an operation costs more than its bucket holds. */
+/** Warns of limits that the gateway would not load, because an operation costs more than the limit. */
 export function warnOfCosts({ operations, limits, limitsName }: Candidate): void {
   for (const problem of checkCosts(operations ?? [], limits, limitsName)) {
     process.stderr.write(`Warning: the gateway does not load these limits: ${formatProblem(problem)}\n`);

@@ -5,14 +5,14 @@ import { fileSource, type LogSource } from '../../replay/input/log-file.ts';
 import { type Mapping, parseMapping } from '../../replay/input/mapping.ts';
 import { CommandError } from '../failure.ts';
 
-/** How the lines of a log are to be read. */
+/** The format of the lines of a log. */
 export interface FormatFlags {
   readonly format?: Format;
   readonly map?: string;
   readonly accountPattern?: string;
 }
 
-/** The files of a log; standard input where none is named. */
+/** The files of a log. Default: standard input. */
 export function sourcesOf(files: readonly string[]): readonly LogSource[] {
   if (files.length === 0 && process.stdin.isTTY) {
     throw new CommandError('Name the files of an access log, or pipe one into this command.');
@@ -29,7 +29,7 @@ function sourceOf(file: string): LogSource {
   return fileSource(file, stats.isFile() ? stats.size : undefined);
 }
 
-/** The reader of the log's lines, and whether those have a cost. */
+/** The reader of the log's lines, and whether the lines have a cost. */
 export function formatOf(
   flags: FormatFlags,
   priceOf: PriceOf | undefined,

@@ -22,13 +22,13 @@ export interface ReplayFlags extends CandidateFlags, FormatFlags {
   readonly maxRefused?: string;
 }
 
-/** More than the share of requests that `--max-refused` allows were refused. */
+/** Exit code if more requests were refused than `--max-refused` allows. */
 const TOO_MANY_REFUSED = 2;
 
-/** As a shell reports a command that SIGINT ended. */
+/** Exit code after SIGINT, as in a shell. */
 const INTERRUPTED = 130;
 
-/** `weir replay`: what other limits or prices would have done to the requests of an access log. */
+/** `weir replay`: the effect of other limits or prices on the requests of an access log. */
 export async function replay(files: readonly string[], flags: ReplayFlags): Promise<void> {
   const suggested = shareOf(flags.suggest, '--suggest');
   if (suggested !== undefined && (flags.json || (flags.report ?? flags.maxRefused) !== undefined)) {
@@ -83,7 +83,7 @@ interface Reading {
   readonly signal: AbortSignal;
 }
 
-/** Runs with a progress line on a terminal; the first Ctrl-C ends the reading, a second one the process. */
+/** Shows progress on a terminal. The first Ctrl-C ends the reading, a second one ends the process. */
 async function withProgress<T>(run: (reading: Reading) => Promise<T>): Promise<T> {
   const interrupted = new AbortController();
   const progress = new ProgressLine(process.stderr);

@@ -15,7 +15,7 @@ export interface SuggestOptions extends Omit<ReadOptions, 'deliver'> {
   readonly retries: Retries;
 }
 
-/** Reads a log and gives a limits.yaml with the smallest limits that refuse at most a share of each bucket's requests. */
+/** Reads a log, and returns a limits.yaml with the smallest limits that refuse at most a share of each bucket's requests. */
 export async function suggestedLimits(options: SuggestOptions): Promise<string> {
   const { candidate, mostRefused, retries, sources, signal } = options;
   const { limits: base, limitsName: baseName } = candidate;

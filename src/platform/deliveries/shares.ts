@@ -13,10 +13,10 @@ export interface UnderWay {
   of(id: string): number;
 }
 
-/** The share of the free slots that one subscription, or one owner, may use. */
+/** One subscription may use an eighth of the free slots, one owner half of them. */
 const SUBSCRIPTION_PART = 8;
 const OWNER_PART = 2;
-/** While more than this share of all slots is free, a subscription gets its first slot regardless of its owner. */
+/** While more than a quarter of all slots is free, a subscription gets its first slot regardless of its owner. */
 const FIRST_SLOT_PART = 4;
 
 /**

@@ -2,9 +2,9 @@ import type { OperationKind } from '../../domain/operation.ts';
 
 /** A request of the log that is charged, whatever the log's format. */
 export interface Entry {
-  /** Unix time of the charge, or as near to it as the log gives. */
+  /** Unix time of the charge, or the closest time in the log. */
   readonly atUs: number;
-  /** Unix time of the line: lines are written in about this order. */
+  /** Unix time of the line. Lines are written in about this order. */
   readonly loggedUs: number;
   readonly kind: OperationKind;
   /** Points. */
@@ -17,20 +17,20 @@ export interface Entry {
   readonly principal: string;
   /** Whether the log says that a rate limit refused it. */
   readonly wasRefused: boolean;
-  /** The bucket that refused it, where the log names one. */
+  /** The bucket that refused it, if the log names one. */
   readonly refusedBy: string | undefined;
 }
 
-/** Why a line of the log has no part in a replay. */
+/** Why a line of the log is left out of a replay. */
 export type Skipped =
   /** Not the line of a request. */
   | 'other'
   /** A request that spends nothing: refused before the charge, or OPTIONS. */
   | 'uncharged'
-  /** A request of nobody that the log names. */
+  /** A request without an Account in the log. */
   | 'anonymous';
 
-/** A line that should have been an entry and cannot be read. */
+/** A line that should be an entry but cannot be read. */
 export interface Unreadable {
   readonly problem: string;
 }
@@ -38,7 +38,7 @@ export interface Unreadable {
 /** Reads one line, without its line break. */
 export type ReadLine = (line: string) => Entry | Skipped | Unreadable;
 
-/** The price of a request: its operation, or undefined where it is not charged. */
+/** The operation of a request, with its price. Undefined if the request is not charged. */
 export type PriceOf = (method: string, path: string) => Price | undefined;
 
 export interface Price {

@@ -7,13 +7,13 @@ import { timeUs } from './times.ts';
 export interface ForeignLog {
   readonly fieldsOf: (line: string) => Fields | undefined;
   readonly mapping: Mapping;
-  /** Finds the Account in the whole line: its group `account`, or else its first. */
+  /** Finds the Account in the whole line, by its group `account` or its first group. */
   readonly accountPattern: RegExp | undefined;
-  /** Prices requests; each costs 1 point otherwise, unless the log has a cost. */
+  /** Prices requests. Without it a request costs 1 point, or the cost in the log. */
   readonly priceOf: PriceOf | undefined;
 }
 
-/** 401 and 403 answer a caller that is not authorised: nothing is charged before. */
+/** Requests with these statuses were not authorised, so they were not charged. */
 const UNCHARGED_STATUS = new Set([401, 403]);
 
 const REFUSED_STATUS = 429;
@@ -51,7 +51,7 @@ function readFields(log: ForeignLog, line: string, fields: Fields): Entry | Skip
   };
 }
 
-/** `-` and the empty text stand for nothing in many logs. */
+/** In many logs, `-` and the empty text mean that there is no value. */
 function textOf(value: unknown): string | undefined {
   if (typeof value === 'number') return String(value);
   return typeof value === 'string' && value !== '' && value !== '-' ? value : undefined;

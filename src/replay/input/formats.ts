@@ -9,7 +9,7 @@ interface Preset {
   readonly mapping: Mapping;
 }
 
-/** Formats of other gateways, with what their fields mean. */
+/** Formats of other gateways, with the meaning of their fields. */
 const PRESETS = {
   json: {
     fieldsOf: jsonFields,
@@ -55,13 +55,13 @@ export const FORMATS: readonly Format[] = ['weir', ...(Object.keys(PRESETS) as (
 
 export interface FormatOptions {
   readonly format: Format;
-  /** Laid over the format's own mapping. */
+  /** Overrides the format's own mapping. */
   readonly mapping: Mapping;
   readonly accountPattern: RegExp | undefined;
   readonly priceOf: PriceOf | undefined;
 }
 
-/** Reads the lines of a format. Returns a sentence where it cannot know the Account of a request. */
+/** A reader for the lines of a format, or a sentence if it could not find the Account of a request. */
 export function lineReader({ format, mapping, accountPattern, priceOf }: FormatOptions): ReadLine | string {
   if (format === 'weir') return weirLog(priceOf);
   const preset: Preset = PRESETS[format];

@@ -1,12 +1,12 @@
 import type { Entry } from './entry.ts';
 
 /**
- * How much later a line may be logged than its request was charged and still take its place: the longest response that
- * is put in order. It bounds what is held in memory.
+ * Longest response whose line is still put into the order of the charges. Lines are written when responses end, so this
+ * bounds the entries held in memory.
  */
 const LONGEST_RESPONSE_US = 10_000_000;
 
-/** Sorting more often would cost more, less often would hold more. */
+/** Time between two sorts. A shorter one would cost more time, a longer one more memory. */
 const RELEASE_EVERY_US = LONGEST_RESPONSE_US / 4;
 
 /** Puts entries into the order of their charges. Lines come in the order in which responses ended, from several files. */

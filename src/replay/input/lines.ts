@@ -1,6 +1,6 @@
 const NEWLINE = 10;
 
-/** No log line is longer; what is has lost its line breaks, and would fill the memory. */
+/** No log line is longer. A file without line breaks would otherwise fill the memory. */
 const LONGEST_LINE_BYTES = 1_048_576;
 
 /** Cuts a stream of bytes into lines. */
@@ -8,7 +8,7 @@ export class LineSplitter {
   readonly #onLine: (line: string) => void;
   #rest: Buffer<ArrayBufferLike> = Buffer.alloc(0);
 
-  /** @param onLine gets each line without its line break; one that is too long, in pieces */
+  /** @param onLine gets each line without its line break; a line that is too long arrives in pieces */
   constructor(onLine: (line: string) => void) {
     this.#onLine = onLine;
   }
@@ -21,12 +21,12 @@ export class LineSplitter {
       return;
     }
     const whole = chunk.subarray(0, last + 1);
-    // One decoding for many lines: decoding each would cost more than parsing it.
+    // Decodes many lines at once: decoding each by itself would cost more than parsing it.
     this.#split((this.#rest.length === 0 ? whole : Buffer.concat([this.#rest, whole])).toString('utf8'));
     this.#rest = chunk.subarray(last + 1);
   }
 
-  /** Gives out the last line, which may lack its line break. */
+  /** Emits the last line, which may lack a line break. */
   end(): void {
     this.#split(this.#rest.toString('utf8'));
     this.#rest = Buffer.alloc(0);

@@ -13,7 +13,7 @@ const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 /** Where a log comes from: a file on disk, or standard input. */
 export interface LogSource {
   readonly name: string;
-  /** On disk; undefined where nobody knows, as for standard input. */
+  /** Size on disk; undefined if unknown, as for standard input. */
   readonly bytes: number | undefined;
   open(): Readable;
 }
@@ -22,9 +22,9 @@ export interface LogSource {
 export class LogFile {
   readonly name: string;
   readonly bytes: number | undefined;
-  /** Of `bytes`, those that have been read. */
+  /** How many of `bytes` have been read. */
   bytesRead = 0;
-  /** Time of the latest line so far; before the first is read, that of the first. */
+  /** Time of the latest line read. Before any line is read, the time of the first. */
   watermarkUs = Number.NEGATIVE_INFINITY;
   readonly #open: () => Readable;
   readonly #readLine: ReadLine;
@@ -45,7 +45,7 @@ export class LogFile {
     this.#take = take;
   }
 
-  /** Reads the next piece. @returns false at the end of the file, where it cannot be read on, and once it was stopped */
+  /** Reads the next piece. @returns false at the end of the file, after an error, and after `stop` */
   async readOn(): Promise<boolean> {
     if (this.#isStopped) return false;
     try {
@@ -56,7 +56,7 @@ export class LogFile {
         return true;
       }
     } catch (error) {
-      // What is left of the last line is not a line.
+      // The rest is an incomplete line.
       if (this.#isStopped) return false;
       this.#tally.brokenFiles.push({ file: this.name, problem: (error as Error).message });
     }
@@ -64,7 +64,7 @@ export class LogFile {
     return false;
   }
 
-  /** Ends the reading, also while it waits for more: nobody may be writing into a pipe. */
+  /** Ends the reading, even while it waits for input, because a pipe may never get any. */
   stop(): void {
     this.#isStopped = true;
     this.#raw?.destroy();

@@ -1,6 +1,6 @@
 import type { Fields } from './text-formats.ts';
 
-/** What a request's line can say, and what a mapping can name a field for. */
+/** The values that a mapping can take from a line. */
 export const MAPPED = [
   'time',
   'durationMs',
@@ -16,12 +16,12 @@ export const MAPPED = [
 
 export type MappedName = (typeof MAPPED)[number];
 
-/** Where each is found: the names of nested fields. */
+/** The path of each value, as the names of nested fields. */
 export type Mapping = Readonly<Partial<Record<MappedName, readonly string[]>>>;
 
 /**
  * `account=.jwt.sub,path=.uri` as a mapping. A name with a dot in it is quoted: `.headers."x.account"`.
- * Returns a sentence about what is wrong with it otherwise.
+ * Returns a sentence if it is invalid.
  */
 export function parseMapping(text: string): Mapping | string {
   const mapping: Partial<Record<MappedName, readonly string[]>> = {};
@@ -45,7 +45,7 @@ function parsePath(path: string): readonly string[] | undefined {
   return [...written.matchAll(/\.(?:"([^"]+)"|([^."]+))/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
 }
 
-/** The field at a path; undefined where some name on the way does not exist. */
+/** The field at a path, or undefined if it does not exist. */
 export function fieldAt(fields: Fields, path: readonly string[] | undefined): unknown {
   if (path === undefined) return undefined;
   let value: unknown = fields;

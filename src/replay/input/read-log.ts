@@ -4,12 +4,12 @@ import { InOrder } from './in-order.ts';
 import { LogFile, type LogSource } from './log-file.ts';
 import { Tally } from './tally.ts';
 
-/** How far the reading has come. */
+/** The progress of the reading. */
 export interface ReadProgress {
   readonly file: string;
   readonly lines: number;
   readonly bytesRead: number;
-  /** Undefined where the size of some source is unknown. */
+  /** Undefined if the size of a source is unknown. */
   readonly bytes: number | undefined;
 }
 
@@ -18,15 +18,15 @@ export interface ReadOptions {
   readonly readLine: ReadLine;
   /** Gets every charged request, in the order of the charges. */
   deliver(entry: Entry): void;
-  /** Called between two pieces of a file. */
+  /** Called after each piece of a file. */
   onProgress(progress: ReadProgress): void;
   /** Ends the reading early; what was read so far is delivered. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Reads all files of a log, merged by time. Only files whose times overlap are open at once. Resolves to what became
- * of the lines.
+ * Reads all files of a log, merged by time. Only files whose times overlap are open at once. Resolves to the counts of
+ * lines.
  */
 export async function readLog({
   sources,
@@ -53,7 +53,7 @@ export async function readLog({
     if (!(await file.readOn())) open.delete(file);
     if (open.size > 0) order.advance(earliest(open).watermarkUs);
     onProgress(progressOf(file, files, tally));
-    // Lets signals through: reading from a fast disk never waits.
+    // Yields, so that signals are handled: reading from a fast disk never waits.
     await setImmediate();
   }
   signal.removeEventListener('abort', stop);
@@ -62,7 +62,7 @@ export async function readLog({
   return tally;
 }
 
-/** The file to read from next: the one that is furthest behind. */
+/** The file to read next: the one with the earliest position. */
 function earliest(files: ReadonlySet<LogFile>): LogFile {
   let found: LogFile | undefined;
   for (const file of files) {
@@ -72,7 +72,7 @@ function earliest(files: ReadonlySet<LogFile>): LogFile {
   return found;
 }
 
-/** The time of a file's first charged request, among its first lines; before all others where there is none. */
+/** The time of the first charged request in a file's first lines. Without one, a time before all others. */
 async function firstTimeUs(source: LogSource, readLine: ReadLine): Promise<number> {
   let first = Number.NEGATIVE_INFINITY;
   const take = ({ loggedUs }: Entry) => {

@@ -1,4 +1,4 @@
-/** A line that could not be read, with where it is. */
+/** A line that could not be read, and its place. */
 export interface UnreadableLine {
   readonly file: string;
   /** Counted from 1. */
@@ -6,24 +6,24 @@ export interface UnreadableLine {
   readonly problem: string;
 }
 
-/** Unreadable lines that are named; the others are counted. */
+/** Maximum number of unreadable lines to list. Further ones are only counted. */
 const NAMED = 20;
 
-/** What became of the lines of all files. */
+/** Counts of the lines of all files. */
 export class Tally {
-  /** All that are not blank. */
+  /** All lines that are not blank. */
   lines = 0;
-  /** Not lines of requests. */
+  /** Lines that are not of requests. */
   other = 0;
   /** Requests that spent nothing. */
   uncharged = 0;
-  /** Requests whose Account the log does not give. */
+  /** Requests without an Account in the log. */
   anonymous = 0;
   unreadable = 0;
   readonly named: UnreadableLine[] = [];
   /** Files that ended early, with the reason. */
   readonly brokenFiles: { readonly file: string; readonly problem: string }[] = [];
-  /** Whether some time of the log is finer than a second. */
+  /** Whether any time in the log has a fraction of a second. */
   hasFractions = false;
 
   noteUnreadable(file: string, line: number, problem: string): void {

@@ -4,7 +4,7 @@ const COMBINED =
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** A line of the combined format, by the names of nginx's variables; undefined where it is not one. */
+/** A line of the combined format, by the names of nginx's variables. Undefined for any other line. */
 export function combinedFields(line: string): Fields | undefined {
   const match = COMBINED.exec(line);
   if (match === null) return undefined;
@@ -54,10 +54,10 @@ const ALB_FIELDS = [
 
 const ALB_TOKEN = /"((?:[^"\\]|\\.)*)"|(\S+)/g;
 
-/** Up to the request line: what is shorter is no line of this format. */
+/** Number of fields up to the request line. A line with fewer is not in this format. */
 const ALB_LEAST = 13;
 
-/** A line of an Application Load Balancer's access log, by AWS's names; undefined where it is not one. */
+/** A line of an Application Load Balancer's access log, by AWS's names. Undefined for any other line. */
 export function albFields(line: string): Fields | undefined {
   const tokens = [...line.matchAll(ALB_TOKEN)].map(([, quoted, plain]) => quoted ?? plain ?? '');
   if (tokens.length < ALB_LEAST) return undefined;
@@ -71,7 +71,7 @@ function requestLine(request: string): { readonly method: string; readonly uri: 
   return { method, uri };
 }
 
-/** A JSON object in a line, after whatever stands before it; undefined where there is none. */
+/** The JSON object in a line, after any prefix. Undefined if there is none. */
 export function jsonFields(line: string): Fields | undefined {
   const start = line.indexOf('{');
   if (start === -1) return undefined;

@@ -3,7 +3,7 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 /** `20/Nov/2026:12:00:00 +0100`, as in the common and combined formats. */
 const COMMON_TIME = /^(\d{2})\/([A-Z][a-z]{2})\/(\d{4}):(\d{2}:\d{2}:\d{2}) ([+-]\d{2})(\d{2})$/;
 
-/** Digits after the third of a second's fraction, which Date.parse ignores. */
+/** Digits after the third of a fraction of a second. Date.parse ignores them. */
 const MICROSECONDS = /\.\d{3}(\d{1,3})/;
 
 /**
@@ -21,7 +21,7 @@ export function timeUs(value: unknown): number | undefined {
   return ms * 1000 + Number(rest.padEnd(3, '0'));
 }
 
-/** Until the year 5138 a time in seconds is below this, and after 1973 one in milliseconds is above it. */
+/** Times in seconds are below this until the year 5138; times in milliseconds are above it after 1973. */
 const MOST_SECONDS = 1e11;
 
 function unixUs(time: number): number | undefined {

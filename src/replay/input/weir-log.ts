@@ -1,7 +1,7 @@
 import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
 import type { Entry, Price, PriceOf, ReadLine, Skipped, Unreadable } from './entry.ts';
 
-/** No limit is higher, and no store counts further. */
+/** The highest possible limit and count. */
 const MAX_POINTS = 1_000_000_000;
 
 /** The members of a line of Weir's access log that a replay uses: docs/access-log.md. */
@@ -26,8 +26,8 @@ interface WeirLine {
 }
 
 /**
- * Reads Weir's own access log, also where Docker, containerd or `kubectl logs --prefix` has put something before each
- * line.
+ * Reads Weir's own access log, including lines with a prefix or wrapper of Docker, containerd or `kubectl logs
+ * --prefix`.
  *
  * @param priceOf replaces the logged price, where given
  */
@@ -66,7 +66,7 @@ function loggedPrice({ cost, kind, method, personOnly }: WeirLine): PriceReading
   if (typeof cost !== 'number' || !Number.isInteger(cost) || cost < 1 || cost > MAX_POINTS) {
     return { problem: 'has no valid "cost"' };
   }
-  // Lines of before Weir logged the kind.
+  // Older versions of Weir did not log the kind.
   const known = kind ?? KINDS_BY_METHOD[method as keyof typeof KINDS_BY_METHOD];
   if (known !== 'read' && known !== 'write') return { problem: 'has no "kind"' };
   return { kind: known, cost, personOnly: personOnly === true };
@@ -99,7 +99,7 @@ function entryOf(record: WeirLine, { kind, cost, personOnly }: Price): Entry | U
   };
 }
 
-/** Without the time of the charge, that of the request's arrival. */
+/** The time of the charge, or of the request's arrival if the line lacks it. */
 function chargedAtUs({ chargedAtUs, totalMs }: WeirLine, timeMs: number): number {
   if (typeof chargedAtUs === 'number') return chargedAtUs;
   return Math.round((timeMs - (typeof totalMs === 'number' ? totalMs : 0)) * 1000);

@@ -13,7 +13,7 @@ export interface Hour {
   refused: number;
 }
 
-/** A chart needs no more of them, and they are held for every bucket. */
+/** Enough for a chart. They are held for every bucket. */
 const BINS = 96;
 
 /** One bucket over time: the fullest window of each bin, and requests. */
@@ -21,16 +21,16 @@ const COLUMNS = { fullest: 'max', requests: 'sum', refusedBefore: 'sum', refused
 
 export type BucketSeries = Series<keyof typeof COLUMNS>;
 
-/** What a replay has seen of one bucket. */
+/** The statistics of one bucket in a replay. */
 export class BucketStats {
   readonly bucket: BucketDefinition;
-  /** The Account, Organization or Person whose bucket it is. */
+  /** The Account, Organization or Person that owns the bucket. */
   readonly id: string;
-  /** Points per window that the replayed limits allow; undefined where no such limit applies. */
+  /** The replayed limit, in points per window. Undefined if there is none. */
   limit: number | undefined;
-  /** A limit in shadow mode: counted, refusing nothing. */
+  /** A limit in shadow mode counts, but refuses nothing. */
   shadowLimit: number | undefined;
-  /** Requests of the log, those left out by an assumption about retries included. */
+  /** Requests of the log, including those that an assumption about retries leaves out. */
   logged = 0;
   /** Requests charged, retries included. */
   requests = 0;
@@ -42,7 +42,7 @@ export class BucketStats {
   /** Requests that spend from this bucket and were refused by the other one. */
   refusedByOther = { before: 0, after: 0 };
   shadowRefused = 0;
-  /** Windows that have ended, counted by the points that were asked in them; an empty window does not count. */
+  /** Number of ended windows by the points requested in them. Empty windows are left out. */
   readonly windows = new Histogram();
   readonly series: BucketSeries | undefined;
   readonly #windowUs: number;
@@ -63,17 +63,17 @@ export class BucketStats {
     return this.bucket.name;
   }
 
-  /** The most points that were asked within any window. */
+  /** The most points requested in any window. */
   get fullestWindow(): number {
     return this.#demand.fullest;
   }
 
-  /** The hour with the most refusals of the replay; without any, the one with the most points. */
+  /** The hour with the most refusals in the replay, or with the most points if there are none. */
   get worstHour(): Hour | undefined {
     return worse(this.#worst, this.#hour);
   }
 
-  /** Counts a request that asks for `cost` points. Times must not decrease. */
+  /** Counts a request for `cost` points. Times must not decrease. */
   ask(cost: number, nowUs: number): void {
     this.requests += 1;
     this.points += cost;
@@ -99,7 +99,7 @@ export class BucketStats {
     this.series?.record('refusedAfter', 1, nowUs);
   }
 
-  /** Counts the window that has not ended. */
+  /** Counts the last window, which has not ended. */
   end(): void {
     this.#startWindow(Number.NaN);
   }

@@ -5,13 +5,13 @@ const SLOTS_PER_WINDOW = 1_000;
 const ENTRY = 2;
 
 /**
- * The points that were asked of one bucket in the window that ends now, and the most that any window has held. Refused
- * points count as well: this is demand, which no limit cuts off. Exact to 1/1,000 of a window.
+ * The points requested from one bucket in the window that ends now, and the maximum over all windows. Refused points
+ * are included, because this measures demand. Exact to 1/1,000 of a window.
  */
 export class DemandWindow {
   fullest = 0;
   #total = 0;
-  /** A ring of entries; its room is a power of two. */
+  /** A ring of entries; its capacity is a power of two. */
   #ring = [0, 0];
   #oldest = 0;
   #count = 0;

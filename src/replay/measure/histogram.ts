@@ -1,12 +1,12 @@
 /** Values below this have a bin of their own. */
 const EXACT = 256;
 
-/** Above it, each doubling has this many bins: a value is off by less than 1 %. */
+/** Above it, each doubling has this many bins, for an error of less than 1 %. */
 const BINS_PER_DOUBLING = 128;
 
 const EXACT_DOUBLINGS = Math.log2(EXACT);
 
-/** How often each number of points occurred; memory grows with the largest value, not with how many there are. */
+/** Counts of values. Memory grows with the largest value, not with the number of values. */
 export class Histogram {
   #counts = new Uint32Array(8);
   #total = 0;
@@ -24,7 +24,7 @@ export class Histogram {
     if (value > this.#largest) this.#largest = value;
   }
 
-  /** The smallest value that at least this share of all values does not exceed (nearest rank); 0 without values. */
+  /** The smallest value that at least this share of the values does not exceed (nearest rank). 0 without values. */
   quantile(share: number): number {
     const rank = Math.max(1, Math.ceil(share * this.#total - 1e-9));
     let seen = 0;
@@ -35,7 +35,7 @@ export class Histogram {
     return 0;
   }
 
-  /** The values that occurred, ascending, each with how often it did. */
+  /** The values in ascending order, each with its count. */
   entries(): readonly (readonly [value: number, count: number])[] {
     const entries: [number, number][] = [];
     this.#counts.forEach((count, bin) => {

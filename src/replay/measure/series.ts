@@ -1,7 +1,7 @@
-/** What two values of one bin come to. */
+/** Combines two values of one bin. */
 export type Combine = 'sum' | 'max';
 
-/** Equal spans of time with their values, a list per column. */
+/** Values of equal spans of time, one list for each column. */
 export interface Bins<Column extends string> {
   /** Unix time of the first bin's start. */
   readonly startUs: number;
@@ -9,7 +9,7 @@ export interface Bins<Column extends string> {
   readonly columns: Readonly<Record<Column, readonly number[]>>;
 }
 
-/** Values over time. When the time outgrows the bins, neighbours are combined and each bin spans twice as long. */
+/** Values over time. When the bins are full, neighbours are combined and each bin spans twice the time. */
 export class Series<Column extends string> {
   readonly #combine: Readonly<Record<Column, Combine>>;
   readonly #columns: Record<Column, number[]>;
@@ -19,7 +19,7 @@ export class Series<Column extends string> {
   #startUs = 0;
   #count = 0;
 
-  /** @param most bins kept */
+  /** @param most maximum number of bins */
   constructor(columns: Readonly<Record<Column, Combine>>, firstBinUs: number, most: number) {
     this.#combine = columns;
     this.#names = Object.keys(columns) as Column[];

@@ -6,13 +6,13 @@ import type { BucketResult, ReplayResult } from '../result.ts';
 /** Buckets in the report's table; most affected first. */
 const MOST_BUCKETS = 2_000;
 
-/** Buckets with charts of their own: they are what makes the file large, about 3 kB each. */
+/** Buckets with charts, which add about 3 kB each to the file. */
 const MOST_CHARTS = 200;
 
-/** What the page of a report shows; its scripts read this as JSON. */
+/** The data of a report, which its scripts read as JSON. */
 export interface ReportData {
   readonly result: Omit<ReplayResult, 'buckets'>;
-  /** Where the limits come from, such as a file's name. */
+  /** The source of the limits, such as a file name. */
   readonly limitsName: string;
   readonly logNames: readonly string[];
   readonly traffic: Bins<string>;
@@ -24,7 +24,7 @@ export interface ReportData {
 export interface ReportBucket extends BucketResult {
   readonly charts?: {
     readonly bins: Bins<string>;
-    /** Points of a window, and how many windows had them; ascending. */
+    /** Points of a window with the number of such windows, ascending. */
     readonly windows: readonly (readonly [points: number, count: number])[];
   };
 }

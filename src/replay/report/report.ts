@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { ReportData } from './data.ts';
 
-/** In the order in which they build on each other. */
+/** In the order of their dependencies. */
 const SCRIPTS = ['format.js', 'plot.js', 'time-chart.js', 'histogram.js', 'table.js', 'page.js'];
 
 /**
- * A replay's report as one HTML page that needs nothing else: styles, scripts and data are in it, and its policy lets
- * it load nothing.
+ * A replay's report as one HTML page with its styles, scripts and data. Its content security policy does not let it load
+ * anything.
  */
 export function reportHtml(data: ReportData): string {
   const style = asset('page.css');
@@ -16,7 +16,7 @@ export function reportHtml(data: ReportData): string {
     POLICY: `default-src 'none'; style-src '${digest(style)}'; script-src '${digest(script)}'; base-uri 'none'; form-action 'none'`,
     STYLE: style,
     SCRIPT: script,
-    // A `<` could end the element that the data stands in.
+    // A `<` could end the element that contains the data.
     DATA: JSON.stringify(data).replaceAll('<', '\\u003c'),
   };
   return asset('page.html').replace(/\{\{(\w+)\}\}/g, (_, name: string) => parts[name] ?? '');
@@ -26,7 +26,7 @@ function asset(name: string): string {
   return readFileSync(new URL(name, import.meta.url), 'utf8');
 }
 
-/** The scripts are modules for the sake of editors and linters; in the page they share one scope. */
+/** The scripts are modules for editors and linters. In the page they share one scope. */
 function withoutModules(script: string): string {
   return script.replace(/^import [^;]*;\n/gm, '').replace(/^export /gm, '');
 }

@@ -5,11 +5,11 @@ import { PayerBook } from '../payers.ts';
 import type { Retries } from '../replay.ts';
 import { Spool } from './spool.ts';
 
-/** What clients asked for according to a log: the requests of every bucket, whatever the limits. */
+/** The demand in a log: the requests of every bucket, regardless of limits. */
 export class Demand {
   readonly spool = new Spool();
   requests = 0;
-  /** Requests that the log shows as refused; left out unless each line counts. */
+  /** Requests that the log shows as refused. They are left out unless each line counts. */
   refusedInLog = 0;
   fromUs: number | undefined;
   toUs: number | undefined;

@@ -10,17 +10,17 @@ import type { SuggestedLimit, Suggestion } from './search.ts';
 
 export interface LimitsText {
   readonly suggestion: Suggestion;
-  /** The limits that the suggested ones are laid over: defaults, and overrides of those that the log does not have. */
+  /** The limits to start from: the defaults, and overrides for Accounts and others that the log does not have. */
   readonly base: Limits;
-  /** Where the base comes from, such as a file's name. */
+  /** The source of the base, such as a file name. */
   readonly baseName: string;
   readonly mostRefused: number;
   readonly requests: number;
-  /** What else to know, a sentence per line. */
+  /** Further notes, one sentence per line. */
   readonly remarks: readonly string[];
 }
 
-/** A limits.yaml that can be used as it is; every line says what its limit is based on. */
+/** A complete limits.yaml. A comment beside each limit states what it is based on. */
 export function limitsYaml(text: LimitsText): string {
   const { base, suggestion, mostRefused, requests } = text;
   return [
@@ -91,7 +91,7 @@ function suggestedComment({ stats, refused }: SuggestedLimit): string {
   return `${counted(requests, 'request')}, fullest window ${shownCount(fullestWindow)}, p99.9 ${p999}: ${refusedText}`;
 }
 
-/** Comments stand in one column where the lines before them are short. */
+/** Column of the comments, if the line is shorter. */
 const COMMENT_COLUMN = 32;
 
 function line(setting: string, comment: string): string {
@@ -105,7 +105,7 @@ function limitText({ limit, shadow, untilMs }: GivenLimit): string {
   return `{ ${parts.join(', ')} }`;
 }
 
-/** Words that YAML 1.1 or 1.2 does not read as text. */
+/** Words that YAML 1.1 or 1.2 does not parse as text. */
 const NOT_TEXT = /^(true|false|null|yes|no|on|off|y|n)$/i;
 
 function yamlKey(id: string): string {

@@ -2,11 +2,11 @@ import { MemoryStore } from '../../store/memory-store.ts';
 import type { BucketStats } from '../measure/bucket-stats.ts';
 import type { Demand } from './demand.ts';
 
-/** The smallest limit that was found to refuse no more than the share that is allowed. */
+/** The smallest limit found that refuses no more than the allowed share. */
 export interface SuggestedLimit {
   readonly stats: BucketStats;
   readonly limit: number;
-  /** Requests that the bucket alone would have refused with it. */
+  /** Requests that the bucket alone would have refused with this limit. */
   readonly refused: number;
 }
 
@@ -20,27 +20,27 @@ interface Search {
   readonly stats: BucketStats;
   /** Refuses too much, or could never admit the most expensive request. */
   tooLow: number;
-  /** Expected to be enough; `refused` is undefined until it was tried. */
+  /** Expected to be enough. `refused` is undefined until the limit was tried. */
   enough: number;
   refused: number | undefined;
-  /** The limit under trial, and what it refused so far; undefined once the search has ended. */
+  /** The limit being tried, with its refusals so far. Undefined once the search has ended. */
   trial: number | undefined;
   refusedInTrial: number;
 }
 
 export interface SearchOptions {
-  /** Of a bucket's requests, from 0 to 1. */
+  /** Share of a bucket's requests, from 0 to 1. */
   readonly mostRefused: number;
   readonly windowSeconds: number;
-  /** The limit below which the gateway would not load the file; from the most expensive operation. */
+  /** Lowest limit with which the gateway would load the file: the cost of the most expensive operation. */
   leastLimit(stats: BucketStats): number;
   /** Called before each pass over the requests, with the number of buckets still searched. */
   onPass(searched: number): void;
 }
 
 /**
- * Searches for every bucket at once: each pass over the requests tries one limit per bucket with the gateway's own
- * counter and halves what is left. Every bucket is counted alone, as if no other one refused.
+ * A binary search for all buckets at once. Each pass over the requests tries one limit per bucket with the gateway's own
+ * counter. Every bucket is counted alone, as if no other bucket refused.
  */
 export function suggestLimits(demand: Demand, options: SearchOptions): Suggestion {
   const { mostRefused, windowSeconds } = options;
@@ -87,7 +87,7 @@ function tryLimits(demand: Demand, searches: readonly Search[], windowSeconds: n
   });
 }
 
-/** Draws the conclusion of a trial and sets the next one. */
+/** Evaluates a trial and sets the next limit to try. */
 function settle(search: Search, mostRefused: number): void {
   const { stats, trial, refusedInTrial } = search;
   if (trial === undefined) return;

@@ -2,12 +2,12 @@ import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A request that was asked of one or two buckets, by their numbers. */
+/** A request for one or two buckets, by their numbers. */
 export interface SpooledRequest {
   readonly atUs: number;
   readonly cost: number;
   readonly bucket: number;
-  /** -1 where the request has no second bucket. */
+  /** -1 if there is no second bucket. */
   readonly second: number;
 }
 
@@ -16,7 +16,7 @@ const FIELDS = 4;
 
 const REQUESTS_PER_CHUNK = 32_768;
 
-/** Requests in a temporary file, to be read over and over: a log from standard input can be read only once. */
+/** Requests in a temporary file that can be read repeatedly, because standard input can be read only once. */
 export class Spool {
   readonly #file: number;
   readonly #chunk = new Float64Array(REQUESTS_PER_CHUNK * FIELDS);
@@ -25,7 +25,7 @@ export class Spool {
   constructor() {
     const folder = mkdtempSync(join(tmpdir(), 'weir-replay-'));
     this.#file = openSync(join(folder, 'requests'), 'w+');
-    // An open file stays readable without its name, and is gone whenever this process ends.
+    // The open file stays readable after it is unlinked, and is deleted when this process ends.
     rmSync(folder, { recursive: true });
   }
 
@@ -35,7 +35,7 @@ export class Spool {
     if (this.#filled === this.#chunk.length) this.#flush();
   }
 
-  /** Gives every request in the order of writing. Nothing may be written afterwards. */
+  /** Calls `use` for every request in the order of writing. Nothing may be written afterwards. */
   forEach(use: (request: SpooledRequest) => void): void {
     this.#flush();
     const chunk = this.#chunk;
