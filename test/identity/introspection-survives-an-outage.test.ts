@@ -110,10 +110,11 @@ it('not every request waits for a provider that hangs', async () => {
   issuer.hold = new Promise((resolve) => {
     release = resolve;
   });
-  const startMs = performance.now();
-  for (let count = 0; count < 30; count++) expect(await statusOf(`unknown-${count}`)).toBe(503);
+  const tokens = Array.from({ length: 30 }, (_, index) => `unknown-${index}`);
+  for (const token of tokens) expect(await statusOf(token)).toBe(503);
   expect(await statusOf('known')).toBe(200);
-  expect(performance.now() - startMs).toBeLessThan(3000);
+  // Each token that was introspected waited for the time-out.
+  expect(tokens.filter((token) => asked(token) > 0).length).toBeLessThan(15);
   release();
 });
 
