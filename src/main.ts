@@ -58,7 +58,8 @@ program
   .action(async (flags) => (await import('./commands/prices/operations.ts')).operations(flags));
 withOverrides(program.command('demo'), 'where the platform is to listen')
   .description('run the gateway in front of the platform, with everything embedded')
-  .action(async (flags) => (await import('./commands/demo.ts')).demo(flags));
+  .option('--no-traffic', 'send no requests: without it, the demo sends a few a second')
+  .action(async (flags) => (await import('./commands/demo/demo.ts')).demo(flags));
 program.addCommand(platformCommand());
 program
   .command('revoke')

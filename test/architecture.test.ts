@@ -78,6 +78,7 @@ describe('the structure of the source', () => {
     ['src/main.ts', 'src/config/settings/'],
     ['src/commands/start.ts', 'src/replay/'],
     ['src/commands/start.ts', 'src/platform/'],
+    ['src/commands/demo/demo.ts', 'pino-pretty'],
     ['src/platform/server.ts', 'src/gateway/'],
   ])('%s loads nothing of %s', (entry, foreign) => {
     const loaded = new Set([entry]);

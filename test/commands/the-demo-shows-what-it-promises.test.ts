@@ -2,82 +2,133 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterEach, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePort } from '../fixtures/free-port.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
 import { runWeir } from '../fixtures/weir-process.ts';
 
 const WEIR = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+const SOON = { timeout: 60_000, interval: 100 };
+/** Two processes and a database start. */
+const STARTED = { timeout: 110_000, interval: 100 };
 const run = promisify(execFile);
 
-let demo: ChildProcess | undefined;
-let upstreamUrl = '';
-afterEach(async () => {
-  if (demo === undefined || demo.exitCode !== null || demo.signalCode !== null) return;
-  const ended = once(demo, 'exit');
-  demo.kill('SIGTERM');
-  await ended;
-});
+interface Demo {
+  readonly output: string;
+  readonly adminUrl: string;
+  readonly platformUrl: string;
+  readonly process: ChildProcess;
+}
 
-async function startDemo(): Promise<string> {
-  upstreamUrl = `http://127.0.0.1:${await freePort()}`;
+async function startDemo(...options: string[]): Promise<Demo> {
+  const platformUrl = `http://127.0.0.1:${await freePort()}`;
   const env = {
     PATH: process.env.PATH,
     WEIR_PORT: '0',
     WEIR_ADMIN_PORT: '0',
-    WEIR_UPSTREAM_URL: upstreamUrl,
+    WEIR_UPSTREAM_URL: platformUrl,
   };
-  const child = spawn(process.execPath, [WEIR, 'demo'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  demo = child;
+  const child = spawn(process.execPath, [WEIR, 'demo', ...options], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let output = '';
   child.stdout.on('data', (chunk) => {
     output += chunk;
   });
-  await expect.poll(() => output, { timeout: 60_000 }).toContain('Ctrl-C');
-  return output;
+  await vi.waitFor(() => expect(output).toContain('Ctrl-C'), STARTED);
+  const [, adminUrl = ''] = /^Console: (http:\S+)\//m.exec(output) ?? [];
+  return { output, adminUrl, platformUrl, process: child };
 }
 
-it('prints three curl lines that work, the last of which shows a 429', async () => {
-  const lines = curlLines(await startDemo()).slice(0, 3);
-  const answers: string[] = [];
-  for (const line of lines) answers.push((await run('sh', ['-c', `${line} -s`])).stdout);
-  const statuses = answers.map((answer) =>
-    [...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status),
-  );
-  expect(statuses).toEqual([['200'], [expect.stringMatching(/^20[02]$/)], ['201', '429']]);
-  for (const answer of answers) expect(answer).toMatch(/^RateLimit: "account-(read|write)";r=\d+;t=1/m);
-}, 90_000);
-
-it('shows an API key from its issue to the 401 that follows its revocation', async () => {
-  const [issue = '', call = '', revoke = ''] = curlLines(await startDemo()).slice(3);
-  const key = JSON.parse((await run('sh', ['-c', issue])).stdout);
-  const status = async (line: string) => {
-    const written = line.replace('<key>', key.key).replace('<id>', key.id);
-    return /^HTTP\/1\.1 (\d+)/.exec((await run('sh', ['-c', `${written} -s`])).stdout)?.[1];
-  };
-  expect([await status(call), await status(revoke), await status(call)]).toEqual(['200', '200', '401']);
-}, 90_000);
-
-function curlLines(output: string): string[] {
+function curlLines({ output }: Demo): string[] {
   return output.split('\n').filter((line) => line.trim().startsWith('curl '));
 }
 
-it('the platform ends with the demo, even when the demo is killed', async () => {
-  await startDemo();
-  const platformUrl = upstreamUrl;
-  expect((await fetch(`${platformUrl}/v3/platform/webhook-event-types`)).status).toBeLessThan(500);
-  demo?.kill('SIGKILL');
+/** Runs a curl line, each answer of which has to have a RateLimit header. */
+async function statusesOf(line: string): Promise<readonly (string | undefined)[]> {
+  const { stdout } = await run('sh', ['-c', `${line} -s`]);
+  expect(stdout).toMatch(/^RateLimit: "account-(read|write)";r=\d+;t=1/m);
+  return [...stdout.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+}
+
+interface Talker {
+  readonly id: string;
+  readonly points: number;
+}
+
+/** The Accounts with points, and those with refusals, of the last ten minutes. */
+async function accountsOf({ adminUrl }: Demo) {
+  const response = await fetch(`${adminUrl}/usage/top?window=10m`);
+  const { accounts } = (await response.json()) as {
+    accounts: Record<'byPoints' | 'byRefused', readonly Talker[]>;
+  };
+  return accounts;
+}
+
+const idsOf = (talkers: readonly Talker[]) => talkers.map(({ id }) => id).sort();
+
+describe('with its own traffic', () => {
+  let demo: Demo;
+  beforeAll(async () => {
+    demo = await startDemo();
+  });
+  afterAll(async () => {
+    const ended = once(demo.process, 'exit');
+    demo.process.kill('SIGTERM');
+    await ended;
+  });
+
+  it('prints three curl lines that work, the last of which shows a 429', async () => {
+    const [read = '', write = '', sessions = ''] = curlLines(demo);
+    expect(await statusesOf(read)).toEqual(['200']);
+    expect(await statusesOf(write)).toEqual([expect.stringMatching(/^20[02]$/)]);
+    // A busy machine may charge the two sessions more than a window apart.
+    await expect.poll(() => statusesOf(sessions), { interval: 2_000 }).toEqual(['201', '429']);
+  });
+
+  it('shows an API key from its issue to the 401 that follows its revocation', async () => {
+    const [issue = '', call = '', revoke = ''] = curlLines(demo).slice(3);
+    const key = JSON.parse((await run('sh', ['-c', issue])).stdout);
+    const status = async (line: string) => {
+      const written = line.replace('<key>', key.key).replace('<id>', key.id);
+      return /^HTTP\/1\.1 (\d+)/.exec((await run('sh', ['-c', `${written} -s`])).stdout)?.[1];
+    };
+    expect([await status(call), await status(revoke), await status(call)]).toEqual(['200', '200', '401']);
+  });
+
+  it('several Accounts that the examples do not use spend points, and one is refused now and then', async () => {
+    await expect
+      .poll(async () => {
+        const { byPoints, byRefused } = await accountsOf(demo);
+        return [...idsOf(byPoints), ...idsOf(byRefused)].filter((id) => /^acct_[456]$/.test(id));
+      }, SOON)
+      .toEqual(['acct_4', 'acct_5', 'acct_6', 'acct_6']);
+    expect(await (await fetch(`${demo.adminUrl}/metrics`)).text()).not.toMatch(
+      /^weir_responses_total\{.*"5\d\d".*\} [1-9]/m,
+    );
+  });
+});
+
+it('with --no-traffic it counts only what its user sends, and the platform ends with it even when it is killed', async () => {
+  const demo = await startDemo('--no-traffic');
+  const [read = ''] = curlLines(demo);
+  for (let sent = 0; sent < 2; sent += 1) await run('sh', ['-c', `${read} -s`]);
+  const { byPoints } = await accountsOf(demo);
+  expect(byPoints.map(({ id, points }) => [id, points])).toEqual([['acct_1', 2]]);
+
+  demo.process.kill('SIGKILL');
   await expect
     .poll(
       () =>
-        fetch(platformUrl).then(
+        fetch(demo.platformUrl).then(
           () => 'answers',
           () => 'gone',
         ),
-      { timeout: 60_000 },
+      SOON,
     )
     .toBe('gone');
-}, 90_000);
+});
 
 it('a busy port is reported in plain text, and no process is left running', async () => {
   const squatter = await startUpstream();
@@ -90,4 +141,4 @@ it('a busy port is reported in plain text, and no process is left running', asyn
   expect(stderr).toContain(`Port ${new URL(squatter.url).port} on 127.0.0.1 is in use`);
   expect(stderr).not.toContain('    at ');
   await squatter.close();
-}, 90_000);
+});

@@ -1,18 +1,26 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { type Configuration, readConfiguration } from './configuration.ts';
-import { CommandError } from './failure.ts';
-import { closeOnSignal } from './process/close-on-signal.ts';
-import { environmentWith, type Overrides } from './process/overrides.ts';
-import { allocateYoung, growAtOnce } from './process/tune-memory.ts';
-import { runGateway } from './run.ts';
+import { type Configuration, readConfiguration } from '../configuration.ts';
+import { CommandError } from '../failure.ts';
+import { openLog } from '../log/log.ts';
+import { closeOnSignal } from '../process/close-on-signal.ts';
+import { environmentWith, type Overrides } from '../process/overrides.ts';
+import { allocateYoung, growAtOnce } from '../process/tune-memory.ts';
+import { runGateway } from '../run.ts';
+import { openTerminalLog } from './terminal-log.ts';
+import { Traffic } from './traffic.ts';
 
-const CONFIG = fileURLToPath(new URL('../demo/weir.yaml', import.meta.url));
-const LOG = fileURLToPath(new URL('../demo/generated-access.log.gz', import.meta.url));
+const CONFIG = fileURLToPath(new URL('../../demo/weir.yaml', import.meta.url));
+const LOG = fileURLToPath(new URL('../../demo/generated-access.log.gz', import.meta.url));
+
+interface DemoOptions extends Overrides {
+  /** Whether the demo sends requests itself. */
+  readonly traffic: boolean;
+}
 
 /** `weir demo`: the gateway in this process, the platform in another, everything embedded. */
-export async function demo(overrides: Overrides): Promise<void> {
+export async function demo({ traffic, ...overrides }: DemoOptions): Promise<void> {
   allocateYoung();
   const { port } = overrides;
   const base = port === undefined ? {} : { WEIR_BASE_URL: `http://127.0.0.1:${port}` };
@@ -20,15 +28,19 @@ export async function demo(overrides: Overrides): Promise<void> {
   const configuration = await readConfiguration(CONFIG, env);
   const platform = await startPlatformProcess(configuration.settings);
   try {
-    const gateway = await runGateway(configuration);
+    const { level } = configuration.settings.log;
+    const log = process.stdout.isTTY ? await openTerminalLog(level) : openLog(level);
+    const gateway = await runGateway(configuration, log);
     growAtOnce();
+    const sent = traffic ? new Traffic(gateway.url) : undefined;
     platform.once('exit', endWithPlatform);
     closeOnSignal(async () => {
       platform.off('exit', endWithPlatform);
+      sent?.stop();
       await gateway.close();
       platform.kill('SIGTERM');
     });
-    process.stdout.write(whatToTry(gateway.url, gateway.adminUrl));
+    process.stdout.write(whatToTry(gateway.url, gateway.adminUrl, traffic));
   } catch (error) {
     platform.kill('SIGTERM');
     throw error;
@@ -43,7 +55,7 @@ async function startPlatformProcess({ upstream, baseUrl }: Configuration['settin
   const env = { ...process.env, WEIR_BASE_URL: baseUrl };
   const child = spawn(process.execPath, command, { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   const ended = once(child, 'exit').then(() => {
-    throw new CommandError('The demo needs its platform, which did not start: its own words stand above.');
+    throw new CommandError('The demo needs its platform, which did not start: its output is above.');
   });
   await Promise.race([once(child, 'message'), ended]);
   ended.catch(() => {});
@@ -55,7 +67,7 @@ function endWithPlatform(): void {
   process.exit(1);
 }
 
-function whatToTry(url: string, adminUrl: string): string {
+function whatToTry(url: string, adminUrl: string, hasTraffic: boolean): string {
   return `
 Try it:
 
@@ -76,7 +88,8 @@ Try it:
   # which limits would have been enough for a day of (generated) traffic?
   node ${process.argv[1]} replay ${LOG} --suggest 0.1%
 
-Metrics: ${adminUrl}/metrics. Ctrl-C stops everything.
+Console: ${adminUrl}/   Metrics: ${adminUrl}/metrics
+${hasTraffic ? 'The demo sends a few requests a second for acct_4, acct_5 and acct_6; --no-traffic turns this off.\n' : ''}Ctrl-C stops everything.
 
 `;
 }
