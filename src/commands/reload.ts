@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Identities } from '../config/files/identities.ts';
+import { differenceOf } from '../config/files/limits/difference.ts';
 import { followKubernetes, type KubernetesObserver } from '../config/kubernetes/follow.ts';
 import { ConfigError, formatProblem } from '../config/problem.ts';
 import type { Settings } from '../config/settings/settings.ts';
@@ -69,8 +70,11 @@ function followFiles(
     onLoad(changed) {
       refuseCosts(operations, changed, settings);
       reloadable.limits(changed);
+      const before = limits;
       limits = changed;
-      observer.limitsInForce(files.limits.version);
+      const sha = files.limits.version;
+      observer.limitsInForce(sha);
+      if (before !== changed) logDifference(before, changed, sha, log);
       operationsWatch.retry();
       told('limits').taken();
     },
@@ -114,6 +118,13 @@ function followFiles(
       for (const watch of [limitsWatch, operationsWatch, identitiesWatch, settingsWatch]) watch?.close();
     },
   };
+}
+
+/** Logs `limits.changed`, once the difference is known: it takes a while where there are many overrides. */
+function logDifference(before: Limits, changed: Limits, sha: string, log: Logger): void {
+  void differenceOf(before, changed).then((difference) =>
+    log.info({ source: 'files', sha, ...difference }, 'limits.changed'),
+  );
 }
 
 /** Warns about a change of weir.yaml, which takes effect only with a restart. */

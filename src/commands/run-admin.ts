@@ -12,6 +12,7 @@ import type { Identities } from '../config/files/identities.ts';
 import type { GatewayObserver } from '../gateway/dependencies.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { type Configuration, findCosts } from './configuration.ts';
+import { LimitEvents } from './log/limit-events.ts';
 import { runFleet } from './run-fleet.ts';
 import type { RunningIdentity } from './run-identity.ts';
 import { runLiveLimits } from './run-live-limits.ts';
@@ -79,7 +80,7 @@ export function runAdmin(
   return {
     server,
     ready: live.ready,
-    observer: observerOf(metrics, { activity, talkers, refusals }),
+    observer: observerOf(metrics, { activity, talkers, refusals, events: new LimitEvents(log) }),
     replaceIdentities(changed) {
       identities = changed;
     },
@@ -98,9 +99,10 @@ interface Receivers {
   readonly activity: Activity;
   readonly talkers: Talkers;
   readonly refusals: Refusals;
+  readonly events: LimitEvents;
 }
 
-function observerOf(metrics: Metrics, { activity, talkers, refusals }: Receivers): GatewayObserver {
+function observerOf(metrics: Metrics, { activity, talkers, refusals, events }: Receivers): GatewayObserver {
   return {
     unlistedOperation: (method) => metrics.unlistedOperation(method),
     requestFinished(context, status, totalMs) {
@@ -109,6 +111,7 @@ function observerOf(metrics: Metrics, { activity, talkers, refusals }: Receivers
       activity.requestFinished(context, nowMs);
       talkers.requestFinished(context, nowMs);
       refusals.requestFinished(context, Date.now());
+      events.requestFinished(context, nowMs);
     },
   };
 }

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { applyLive } from '../admin/limits/apply.ts';
 import { type LimitPublisher, recorded } from '../admin/limits/live.ts';
 import type { Settings } from '../config/settings/settings.ts';
-import { bucketNamed } from '../domain/buckets.ts';
 import { type LiveLimit, liveLimitChannel, readLiveLimit } from '../domain/live-limits.ts';
 import type { Buckets } from '../gateway/buckets.ts';
 import { listen } from '../store/redis/channel.ts';
@@ -27,7 +27,7 @@ export function runLiveLimits(store: Settings['store'], buckets: Buckets, log: L
     message(text) {
       const limit = readLiveLimit(text);
       if (limit === undefined) log.warn('received a live limit that cannot be read');
-      else if (buckets.applyLive(limit)) log.info(changeOf(limit), 'limits.changed');
+      else applyLive(buckets, limit, log);
     },
     connected(isConnected, problem) {
       if (!isConnected) log.warn({ problem }, 'live limits do not reach this replica until Redis is back');
@@ -62,10 +62,4 @@ export async function readLiveLimits(store: Settings['store']): Promise<readonly
   const name = liveLimitChannel(store.keyPrefix);
   const texts = await openRecord(store, name, (record) => record.read(), COMMAND_WAIT_MS);
   return texts.map(readLiveLimit).filter((limit) => limit !== undefined);
-}
-
-function changeOf({ bucket, id, limit, untilMs, isRemoved }: LiveLimit): object {
-  const until = new Date(untilMs).toISOString();
-  const { scopeName: scope } = bucketNamed(bucket);
-  return { source: 'live', scope, id, bucket, ...(isRemoved ? { isRemoved } : { limit, until }) };
 }

@@ -4,7 +4,7 @@ import { US_PER_SECOND } from '../domain/clock.ts';
 import type { BucketState, Charge, Decision, Store } from '../store/store.ts';
 import type { Buckets, Plan, PlannedBucket } from './buckets.ts';
 import { Refusal } from './problems.ts';
-import type { Admitted, Charged, Operation } from './request-context.ts';
+import type { Admitted, Charged, NearLimit, Operation } from './request-context.ts';
 
 /**
  * Spends the operation's points in every bucket of the caller, or in none. When the store does not answer, the result is
@@ -32,13 +32,17 @@ function chargedOf(plan: Plan, cost: number, decision: Decision): Charged {
       return { outcome: 'admitted', policy, rateLimit, nearLimit, shadowDenied };
     }
     case 'denied': {
-      const { bucket, refusal } = refusalOf(plan, decision.buckets, cost);
+      const { bucket, state } = longestWait(plan, decision.buckets);
       return {
         outcome: 'denied',
         policy,
         rateLimit: rateLimitHeader(plan, decision.buckets),
-        bucket,
-        refusal,
+        bucket: bucket.name,
+        limit: bucket.limit,
+        windowSeconds: plan.windowSeconds,
+        remaining: state.remaining,
+        retryAfterUs: state.retryAfterUs,
+        refusal: refusalOf(plan, bucket, state.retryAfterUs, cost),
       };
     }
   }
@@ -79,39 +83,52 @@ const NEAR_LIMIT_SHARE = 0.1;
 
 /** Which buckets an admitted request nearly emptied, and which shadow limits would have refused it. */
 function remarks(plan: Plan, states: readonly BucketState[]): Pick<Admitted, 'nearLimit' | 'shadowDenied'> {
-  let nearLimit: string[] | undefined;
+  const { windowSeconds } = plan;
+  let nearLimit: NearLimit[] | undefined;
   let shadowDenied: string[] | undefined;
   forEachState(plan, states, ({ name, limit, shadow }, { remaining, retryAfterUs }) => {
     if (shadow && retryAfterUs > 0) shadowDenied = [...(shadowDenied ?? []), name];
-    else if (!shadow && remaining < limit * NEAR_LIMIT_SHARE) nearLimit = [...(nearLimit ?? []), name];
+    else if (!shadow && remaining < limit * NEAR_LIMIT_SHARE) {
+      nearLimit ??= [];
+      nearLimit.push({ bucket: name, limit, windowSeconds, remaining });
+    }
   });
   return { nearLimit, shadowDenied };
 }
 
-/** The last refusal of each plan. In a flood all refusals are the same, so they are built once. */
-const lastRefusals = new WeakMap<Plan, { costPoints: number; seconds: number; named: NamedRefusal }>();
+/** The bucket that needs the longest wait, which the 429 names. */
+function longestWait(
+  plan: Plan,
+  states: readonly BucketState[],
+): { bucket: PlannedBucket; state: BucketState } {
+  let longest: { bucket: PlannedBucket; state: BucketState } | undefined;
+  forEachState(plan, states, (bucket, state) => {
+    if (!bucket.shadow && state.retryAfterUs > (longest?.state.retryAfterUs ?? -1))
+      longest = { bucket, state };
+  });
+  if (longest === undefined) throw new TypeError('the store refused a charge that no bucket can refuse');
+  return longest;
+}
 
-interface NamedRefusal {
-  readonly bucket: string;
+/** The last refusal of each plan. In a flood all refusals are the same, so they are built once. */
+const lastRefusals = new WeakMap<Plan, LastRefusal>();
+
+interface LastRefusal {
+  readonly bucket: PlannedBucket;
+  readonly costPoints: number;
+  readonly seconds: number;
   readonly refusal: Refusal;
 }
 
-/** The 429 names the bucket that needs the longest wait. */
-function refusalOf(plan: Plan, states: readonly BucketState[], costPoints: number): NamedRefusal {
-  let longest: { bucket: PlannedBucket; waitUs: number } | undefined;
-  forEachState(plan, states, (bucket, { retryAfterUs }) => {
-    if (!bucket.shadow && retryAfterUs > (longest?.waitUs ?? -1)) longest = { bucket, waitUs: retryAfterUs };
-  });
-  if (longest === undefined) throw new TypeError('the store refused a charge that no bucket can refuse');
-  const { bucket, waitUs } = longest;
+function refusalOf(plan: Plan, bucket: PlannedBucket, waitUs: number, costPoints: number): Refusal {
   const seconds = Math.max(1, Math.ceil(waitUs / US_PER_SECOND));
   const last = lastRefusals.get(plan);
-  if (last?.costPoints === costPoints && last.seconds === seconds && last.named.bucket === bucket.name) {
-    return last.named;
+  if (last?.costPoints === costPoints && last.seconds === seconds && last.bucket === bucket) {
+    return last.refusal;
   }
-  const named = { bucket: bucket.name, refusal: refusalFor(bucket, plan.windowSeconds, costPoints, seconds) };
-  lastRefusals.set(plan, { costPoints, seconds, named });
-  return named;
+  const refusal = refusalFor(bucket, plan.windowSeconds, costPoints, seconds);
+  lastRefusals.set(plan, { bucket, costPoints, seconds, refusal });
+  return refusal;
 }
 
 function refusalFor(

@@ -1,4 +1,5 @@
 /** The types that stages share. */
+import type { BucketName } from '../domain/buckets.ts';
 import type { Caller } from '../domain/caller.ts';
 import type { OperationKind } from '../domain/operation.ts';
 import type { UncountedReason } from '../store/store.ts';
@@ -27,13 +28,21 @@ export interface Operation {
   readonly rules?: RequestRules | undefined;
 }
 
+/** A bucket that is nearly empty after a charge. */
+export interface NearLimit {
+  readonly bucket: BucketName;
+  readonly limit: number;
+  readonly windowSeconds: number;
+  readonly remaining: number;
+}
+
 /** A charge that was spent. */
 export interface Admitted {
   readonly outcome: 'admitted';
   readonly policy: string;
   readonly rateLimit: string;
   /** Buckets that are nearly empty. */
-  readonly nearLimit: readonly string[] | undefined;
+  readonly nearLimit: readonly NearLimit[] | undefined;
   /** Buckets whose shadow limit would have refused this request. */
   readonly shadowDenied: readonly string[] | undefined;
 }
@@ -46,7 +55,13 @@ export type Charged =
       readonly policy: string;
       readonly rateLimit: string;
       /** The bucket that needs the longest wait. */
-      readonly bucket: string;
+      readonly bucket: BucketName;
+      readonly limit: number;
+      readonly windowSeconds: number;
+      /** Points left in that bucket. */
+      readonly remaining: number;
+      /** Time until the cost fits. */
+      readonly retryAfterUs: number;
       readonly refusal: Refusal;
     }
   | { readonly outcome: 'uncounted'; readonly policy: string; readonly reason: UncountedReason };

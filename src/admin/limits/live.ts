@@ -5,6 +5,7 @@ import type { Limits } from '../../domain/limits.ts';
 import { type LiveLimit, writeLiveLimit } from '../../domain/live-limits.ts';
 import type { Buckets } from '../../gateway/buckets.ts';
 import { ActionRefused, unavailable } from '../action.ts';
+import { applyLive } from './apply.ts';
 import { type LimitOwner, type LimitRequest, problemText } from './request.ts';
 
 /** A live limit as an operator sees it. */
@@ -108,9 +109,9 @@ export class LiveLimitActions {
   }
 
   async #apply(limits: readonly LiveLimit[]): Promise<void> {
-    const { buckets, publisher } = this.#sources;
+    const { buckets, publisher, log } = this.#sources;
     await publisher?.publish(limits, this.#known(limits)).catch(unavailable);
-    for (const limit of limits) buckets.applyLive(limit);
+    for (const limit of limits) applyLive(buckets, limit, log);
   }
 
   #audit(action: string, limits: readonly LiveLimit[]): void {

@@ -113,7 +113,7 @@ function chargeCounters(registry: Registry) {
     if (charged?.outcome === 'uncounted' && isDegraded(context)) degraded.add(1, charged.reason);
     if (charged?.outcome !== 'admitted') return;
     points.add(operation?.cost ?? 0, kind);
-    for (const bucket of charged.nearLimit ?? []) nearLimit.inc({ bucket });
+    for (const { bucket } of charged.nearLimit ?? []) nearLimit.inc({ bucket });
     for (const bucket of charged.shadowDenied ?? []) shadowDenied.inc({ bucket });
   };
   return { countCharge, points, degraded };

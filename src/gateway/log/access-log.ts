@@ -76,7 +76,11 @@ function chargeMembers({ charged, refusal, chargeAskedMs }: RequestContext): str
 }
 
 function bucketMembers(charged: Charged): string {
-  if (charged.outcome === 'denied') return `,"bucket":${quoted(charged.bucket)}`;
+  if (charged.outcome === 'denied') {
+    const { bucket, limit, windowSeconds, remaining, retryAfterUs } = charged;
+    const left = `"remaining":${remaining},"retryAfterMs":${retryAfterUs / 1000}`;
+    return `,"bucket":${quoted(bucket)},"limit":${limit},"windowSeconds":${windowSeconds},${left}`;
+  }
   if (charged.outcome === 'uncounted' || charged.shadowDenied === undefined) return '';
   return `,"shadowDenied":${JSON.stringify(charged.shadowDenied)}`;
 }

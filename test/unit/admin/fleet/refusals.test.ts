@@ -21,7 +21,17 @@ function refused(account: string, requestId: string): RequestContext {
       hasOrganizationLimit: true,
       hashTag: 'org_1',
     },
-    charged: { outcome: 'denied', policy: '', rateLimit: '', bucket: 'account-read', refusal },
+    charged: {
+      outcome: 'denied',
+      policy: '',
+      rateLimit: '',
+      bucket: 'account-read',
+      limit: 5,
+      windowSeconds: 1,
+      remaining: 0,
+      retryAfterUs: 1_000,
+      refusal,
+    },
   };
 }
 

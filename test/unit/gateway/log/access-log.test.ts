@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
+import type { BucketName } from '../../../../src/domain/buckets.ts';
 import type { Caller } from '../../../../src/domain/caller.ts';
 import { AccessLog } from '../../../../src/gateway/log/access-log.ts';
 import { Refusal } from '../../../../src/gateway/problems.ts';
@@ -35,13 +36,17 @@ const charged: fc.Arbitrary<Charged | undefined> = fc.oneof(
     nearLimit: fc.constant(undefined),
     shadowDenied: fc.option(fc.array(text), { nil: undefined }),
   }),
-  text.map((bucket) => ({
-    outcome: 'denied' as const,
-    policy: '',
-    rateLimit: '',
-    bucket,
-    refusal: new Refusal('RateLimitExceeded', ''),
-  })),
+  fc.record({
+    outcome: fc.constant('denied' as const),
+    policy: fc.constant(''),
+    rateLimit: fc.constant(''),
+    bucket: text as fc.Arbitrary<BucketName>,
+    limit: fc.nat(),
+    windowSeconds: fc.nat(),
+    remaining: fc.nat(),
+    retryAfterUs: fc.nat(),
+    refusal: fc.constant(new Refusal('RateLimitExceeded', '')),
+  }),
   fc.constant({ outcome: 'uncounted' as const, policy: '', reason: 'deadline' as const }),
 );
 
@@ -82,6 +87,7 @@ const rounded = (ms: number | undefined) => (ms === undefined ? undefined : Math
 /** What pino writes of the same request. */
 function byPino(of: RequestContext, status: number, totalMs: number): void {
   const { caller: by, charged: charge, operation, refusal } = of;
+  const denied = charge?.outcome === 'denied' ? charge : undefined;
   const isExempt = by?.organization !== undefined && !by.hasOrganizationLimit;
   log.info(
     {
@@ -98,7 +104,11 @@ function byPino(of: RequestContext, status: number, totalMs: number): void {
       personOnly: operation?.personOnly ? true : undefined,
       outcome: charge?.outcome ?? (refusal === undefined ? 'free' : 'refused'),
       reason: charge?.outcome === 'uncounted' ? charge.reason : refusal?.code,
-      bucket: charge?.outcome === 'denied' ? charge.bucket : undefined,
+      bucket: denied?.bucket,
+      limit: denied?.limit,
+      windowSeconds: denied?.windowSeconds,
+      remaining: denied?.remaining,
+      retryAfterMs: denied && denied.retryAfterUs / 1000,
       shadowDenied: charge?.outcome === 'admitted' ? charge.shadowDenied : undefined,
       status,
       upstreamStatus: of.upstreamStatus,

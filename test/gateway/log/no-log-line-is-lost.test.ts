@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { Agent, get } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { PLENTY } from '../fixtures/configuration.ts';
-import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
-import { startWeir } from '../fixtures/weir-process.ts';
+import { PLENTY } from '../../fixtures/configuration.ts';
+import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
+import { startWeir } from '../../fixtures/weir-process.ts';
 
 let upstream: TestUpstream;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { sendTo } from '../fixtures/gateway.ts';
-import { startTcpUpstream } from '../fixtures/tcp-upstream.ts';
-import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
-import { startWeir, type WeirProcess } from '../fixtures/weir-process.ts';
+import { sendTo } from '../../fixtures/gateway.ts';
+import { startTcpUpstream } from '../../fixtures/tcp-upstream.ts';
+import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
+import { startWeir, type WeirProcess } from '../../fixtures/weir-process.ts';
 
 let upstream: TestUpstream;
 let weir: WeirProcess;

@@ -1,0 +1,84 @@
+import { expect, it } from 'vitest';
+import { differenceOf } from '../../../../src/config/files/limits/difference.ts';
+import { BUCKETS } from '../../../../src/domain/buckets.ts';
+import type { GivenLimit, Limits, Overrides } from '../../../../src/domain/limits.ts';
+
+const given = (limit: number): GivenLimit => ({ limit, shadow: false });
+
+function limits(accounts: Readonly<Record<string, Overrides>>, accountRead = 500): Limits {
+  const defaults = Object.fromEntries(BUCKETS.map(({ name }) => [name, given(1_000)]));
+  return {
+    windowSeconds: 1,
+    defaults: { ...defaults, 'account-read': given(accountRead) } as Limits['defaults'],
+    accounts: new Map(Object.entries(accounts)),
+    organizations: new Map(),
+  };
+}
+
+it('names what was added, removed and changed', async () => {
+  const before = limits({
+    gone: { 'account-read': given(1) },
+    same: { 'account-read': given(2), 'account-write': given(3) },
+    acct_1: { 'account-read': given(4), 'account-write': given(5) },
+  });
+  const untilMs = Date.parse('2030-02-01T00:00:00Z');
+  const after = limits(
+    {
+      same: { 'account-read': given(2), 'account-write': given(3) },
+      acct_1: { 'account-read': { limit: 4, shadow: true }, 'account-write': { ...given(6), untilMs } },
+      fresh: { 'account-read': given(7) },
+    },
+    600,
+  );
+  expect(await differenceOf(before, after)).toEqual({
+    added: 1,
+    removed: 1,
+    changed: 3,
+    difference: [
+      {
+        change: 'changed',
+        scope: 'account',
+        bucket: 'account-read',
+        from: { limit: 500 },
+        to: { limit: 600 },
+      },
+      {
+        change: 'changed',
+        scope: 'account',
+        id: 'acct_1',
+        bucket: 'account-read',
+        from: { limit: 4 },
+        to: { limit: 4, shadow: true },
+      },
+      {
+        change: 'changed',
+        scope: 'account',
+        id: 'acct_1',
+        bucket: 'account-write',
+        from: { limit: 5 },
+        to: { limit: 6, until: '2030-02-01T00:00:00.000Z' },
+      },
+      { change: 'added', scope: 'account', id: 'fresh', bucket: 'account-read', to: { limit: 7 } },
+      { change: 'removed', scope: 'account', id: 'gone', bucket: 'account-read', from: { limit: 1 } },
+    ],
+  });
+});
+
+it('names a changed window', async () => {
+  const before = limits({});
+  expect(await differenceOf(before, { ...before, windowSeconds: 60 })).toEqual({
+    added: 0,
+    removed: 0,
+    changed: 0,
+    windowSeconds: { from: 1, to: 60 },
+    difference: [],
+  });
+});
+
+it('lists a bounded number of changes, and counts all', async () => {
+  const many = Object.fromEntries(
+    Array.from({ length: 5_000 }, (_, index) => [`acct_${index}`, { 'account-read': given(9) }]),
+  );
+  const { added, difference, omitted } = await differenceOf(limits({}), limits(many));
+  expect({ added, listed: difference.length, omitted }).toEqual({ added: 5_000, listed: 20, omitted: 4_980 });
+});
