@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { RunningGateway } from '../../src/commands/run.ts';
+import { sendPlain } from '../fixtures/decisions.ts';
+import { PROXIES, type RunningProxy, startProxy } from '../fixtures/proxies.ts';
+import { startRecipe } from '../fixtures/recipes.ts';
+import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
+import { describeProxy } from './describe-proxy.ts';
+
+const ALICE = { Authorization: 'Bearer alice-token' };
+const BOB = { Authorization: 'Bearer bob-token' };
+
+for (const proxy of PROXIES) {
+  describeProxy(proxy, () => {
+    let upstream: TestUpstream;
+    let weir: RunningGateway;
+    let running: RunningProxy;
+    beforeAll(async () => {
+      upstream = await startUpstream();
+      weir = await startRecipe(['Behind another proxy', proxy.name]);
+      running = await startProxy(proxy, upstream.url, [weir.decisionsUrl ?? '']);
+    });
+    afterAll(async () => {
+      await running.close();
+      await weir.close();
+      await upstream.close();
+    });
+
+    it('forwards an admitted request with the identity of its caller', async () => {
+      const answer = await sendPlain(running.url, 'GET', '/items?page=1', {
+        ...ALICE,
+        'X-Request-Id': 'mine.1',
+      });
+      expect(answer.status).toBe(200);
+      expect(answer.headers).toMatchObject({
+        'x-request-id': 'mine.1',
+        ratelimit: expect.stringMatching(/^"account-read";r=19;t=60, "organization-read";r=99;t=60$/),
+        'ratelimit-policy': expect.stringContaining('"account-write";q=10;w=60'),
+      });
+      expect(upstream.seen.at(-1)).toMatchObject({
+        method: 'GET',
+        url: '/items?page=1',
+        headers: {
+          'x-account-id': 'acct_a',
+          'x-organization-id': 'org_a',
+          'x-principal-id': 'alice',
+          'x-principal-type': 'ServiceAccount',
+          'x-request-id': 'mine.1',
+        },
+      });
+    });
+
+    it("gives the service the client's request id, or Weir's where that is not valid", async () => {
+      for (const id of [undefined, 'not valid', 'mine.3']) {
+        const answer = await sendPlain(running.url, 'GET', '/items', {
+          ...ALICE,
+          ...(id === undefined ? {} : { 'X-Request-Id': id }),
+        });
+        expect(answer.headers['x-request-id']).toMatch(id === 'mine.3' ? /^mine\.3$/ : /^[0-9a-f-]{36}$/);
+        expect(upstream.seen.at(-1)?.headers['x-request-id']).toBe(answer.headers['x-request-id']);
+      }
+    });
+
+    it("replaces the client's own identity fields, and removes those that the caller does not have", async () => {
+      const forged = { 'X-Account-Id': 'evil', 'X-Organization-Id': 'evil', 'X-Principal-Type': 'Person' };
+      expect((await sendPlain(running.url, 'GET', '/items', { ...BOB, ...forged })).status).toBe(200);
+      expect(upstream.seen.at(-1)?.headers).toMatchObject({
+        'x-account-id': 'acct_b',
+        'x-principal-type': 'ServiceAccount',
+      });
+      expect(upstream.seen.at(-1)?.headers).not.toHaveProperty('x-organization-id');
+      await sendPlain(running.url, 'OPTIONS', '/items', forged);
+      expect(upstream.seen.at(-1)?.method).toBe('OPTIONS');
+      expect(JSON.stringify(upstream.seen.at(-1)?.headers)).not.toMatch(/evil|Person/);
+    });
+
+    it('does not let the client choose the operation', async () => {
+      const cheap = { 'X-Forwarded-Method': 'GET', 'X-Forwarded-Uri': '/items', 'X-Original-URI': '/items' };
+      const answer = await sendPlain(running.url, 'POST', '/items', { ...BOB, ...cheap });
+      expect([answer.status, answer.headers.ratelimit]).toEqual([
+        200,
+        expect.stringContaining('"account-write";r=5;'),
+      ]);
+    });
+
+    it.each([
+      ['without a token', 401, 'GET', '/items', {}],
+      ['for a foreign Account', 403, 'GET', '/items', { ...BOB, 'X-Service-Account': 'acct_a' }],
+      ['with an ambiguous path', 400, 'GET', '/items;x=1', BOB],
+      ['with an overriding method', 400, 'POST', '/items', { ...BOB, 'X-HTTP-Method-Override': 'GET' }],
+      ['beyond the limit', 429, 'POST', '/items', ALICE],
+    ])('sends the response of the gateway to a request %s', async (_, status, method, target, headers) => {
+      if (status === 429)
+        for (let count = 0; count < 2; count++) await sendPlain(running.url, method, target, ALICE);
+      const named = { ...headers, 'X-Request-Id': 'mine.2' };
+      const before = upstream.seen.length;
+      const own = await sendPlain(weir.url, method, target, named);
+      const answer = await sendPlain(running.url, method, target, named);
+      expect([own.status, answer.status]).toEqual([status, status]);
+      // Some proxies write names of fields in another case.
+      expect(JSON.parse(answer.body.toLowerCase())).toEqual(JSON.parse(own.body.toLowerCase()));
+      const fields = [
+        'content-type',
+        'x-request-id',
+        'www-authenticate',
+        'ratelimit-policy',
+        'cache-control',
+      ];
+      for (const field of fields) expect([field, answer.headers[field]]).toEqual([field, own.headers[field]]);
+      expect(answer.headers.ratelimit?.toString().replaceAll(/t=\d+/g, '')).toBe(
+        own.headers.ratelimit?.toString().replaceAll(/t=\d+/g, ''),
+      );
+      expect('retry-after' in answer.headers).toBe(status === 429);
+      expect(upstream.seen).toHaveLength(before);
+    });
+
+    it('sends a body to the service, and not to Weir', async () => {
+      const response = await fetch(`${running.url}/items`, {
+        method: 'POST',
+        headers: { ...BOB, 'Content-Type': 'text/plain' },
+        body: 'x'.repeat(100_000),
+      });
+      expect(response.status).toBe(200);
+      expect(upstream.seen.at(-1)?.headers['content-length']).toBe('100000');
+    });
+
+    it('answers HEAD as GET', async () => {
+      const admitted = await sendPlain(running.url, 'HEAD', '/items', BOB);
+      expect([admitted.status, admitted.headers.ratelimit]).toEqual([
+        200,
+        expect.stringContaining('account-read'),
+      ]);
+      expect((await sendPlain(running.url, 'HEAD', '/items')).status).toBe(401);
+    });
+
+    it('refuses every request while Weir does not answer', async () => {
+      const before = upstream.seen.length;
+      await weir.close();
+      const { status } = await sendPlain(running.url, 'GET', '/items', BOB);
+      expect([502, 503]).toContain(status);
+      expect(upstream.seen).toHaveLength(before);
+    });
+  });
+}
