@@ -166,6 +166,7 @@ export const deployment = {
     enabled: flag,
     from: mappings,
     metricsFrom: mappings,
+    decisionsFrom: mappings,
     egress: mappings,
     apiServer: mappings,
   }),

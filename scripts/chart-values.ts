@@ -93,6 +93,15 @@ const admin = closed({
   existingSecret: closed({ name: Type.String(), key: Type.String({ minLength: 1 }) }),
 });
 
+const decisions = closed({
+  enabled: Type.Boolean(),
+  port: Type.Integer({ minimum: 1, maximum: 65535 }),
+  servicePort: Type.Integer({ minimum: 1, maximum: 65535 }),
+  trusted: settingsSchema.properties.decisions.properties.trusted,
+  extAuthzPrefix: settingsSchema.properties.decisions.properties.extAuthzPrefix,
+  annotations: Type.Record(Type.String(), Type.String()),
+});
+
 /** The schema of the chart's values. Settings of the gateway use the gateway's own schemas. */
 export const chartValuesSchema = closed({
   ...deployment,
@@ -102,6 +111,7 @@ export const chartValuesSchema = closed({
   server: passedOn(asNode(settingsSchema.properties.listen), ['host', 'port', 'trustedProxies']),
   log: settingsSchema.properties.log,
   admin,
+  decisions,
   redis,
   identity: identity(),
   operations,
