@@ -67,7 +67,7 @@ export async function createDecisionServer(
       return;
     }
     const asked = readQuestion(raw, originalUrl, extAuthzPrefix);
-    const context = beginRequest(raw, reply.raw, dependencies, asked instanceof Refusal ? undefined : asked);
+    const context = beginRequest(raw, reply.raw, shared, asked instanceof Refusal ? undefined : asked);
     request.context = context;
     const refusal = surplus(raw.socket) ?? brokenBy(raw) ?? understand(raw, context, asked, shared);
     if (refusal === undefined) done();

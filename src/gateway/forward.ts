@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { spellBearer } from './http/bearer.ts';
 import { pushForwarded, type TrustedProxies } from './http/forwarded.ts';
-import { pushIdentity, requestFields } from './http/headers.ts';
+import { pushIdentity, pushTrace, requestFields } from './http/headers.ts';
 import { hasBody } from './http/inspect.ts';
 import { isAbandoned } from './http/lingering-close.ts';
 import type { Stalls } from './http/stalls.ts';
@@ -72,12 +72,13 @@ function bodyOf(
 /** The header fields sent upstream: the client's end-to-end fields and the gateway's own. */
 export function upstreamFields(
   request: IncomingMessage,
-  { requestId, caller }: RequestContext,
+  { requestId, traceparent, caller }: RequestContext,
   isTrusted: boolean,
 ): string[] {
   const { headers, rawHeaders } = request;
   const fields = requestFields(rawHeaders, headers.connection, isTrusted);
   fields.push('X-Request-Id', requestId);
+  pushTrace(fields, request, traceparent);
   // RFC 9110 section 10.1.4: the only TE value that is passed on, because trailers are.
   if (headers.te !== undefined && TRAILERS.test(`${headers.te}`)) fields.push('TE', 'trailers');
   pushForwarded(fields, request, isTrusted);

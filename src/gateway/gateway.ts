@@ -76,7 +76,7 @@ export async function createGateway(dependencies: GatewayDependencies): Promise<
       reply.hijack();
       return;
     }
-    const context = beginRequest(raw, reply.raw, dependencies);
+    const context = beginRequest(raw, reply.raw, shared);
     request.context = context;
     const refusal = surplus(raw.socket) ?? brokenBy(raw) ?? inspect(raw, listen);
     if (refusal !== undefined) refuse(reply, context, refusal, baseUrl);

@@ -87,6 +87,10 @@ export interface RequestContext extends Findings {
   readonly requestId: string;
   readonly method: string;
   readonly startedMs: number;
+  /** Behind trusted proxies, the address that they state. */
+  readonly clientAddress: string;
+  /** The request's trace (W3C Trace Context). */
+  readonly traceparent: string;
   /** How a proxy asked for this decision; undefined for a request that the gateway forwards itself. */
   readonly protocol?: DecisionProtocol | undefined;
   /** The value of Access-Control-Allow-Origin; undefined if the response is not for a page of another origin. */

@@ -35,6 +35,9 @@ const NOT_SENT_UPSTREAM: ReadonlySet<string> = new Set([
   'host',
   // CGI passes it to programs as HTTP_PROXY, which sets their proxy (CVE-2016-5385).
   'proxy',
+  // Sent with the trace that the log line names.
+  'traceparent',
+  'tracestate',
   'x-forwarded-for',
   'x-forwarded-host',
   'x-forwarded-proto',

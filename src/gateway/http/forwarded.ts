@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type Socket } from 'node:net';
+import { NameMemo } from './field-names.ts';
 import { isHost } from './host.ts';
 
 /** Scheme and authority of the URL that the client requested. */
@@ -13,6 +14,7 @@ export class TrustedProxies {
   readonly #ranges = new BlockList();
   readonly #isEmpty: boolean;
   readonly #verdicts = new WeakMap<Socket, boolean>();
+  readonly #clients = new NameMemo((forwarded) => this.#clientIn(forwarded));
 
   /** @param ranges addresses or CIDR ranges, such as `10.0.0.0/8` or `fd00::/8` */
   constructor(ranges: readonly string[]) {
@@ -38,15 +40,26 @@ export class TrustedProxies {
 
   /**
    * The network that a client's request comes from: its IPv4 address, or the /64 of its IPv6 address, of which one client
-   * commonly has all addresses. Behind trusted proxies it is the last address in X-Forwarded-For that is not theirs:
+   * commonly has all addresses.
+   */
+  clientOf(request: IncomingMessage): string {
+    return networkOf(this.addressOf(request));
+  }
+
+  /**
+   * The address that a request comes from. Behind trusted proxies it is the last address in X-Forwarded-For that is not theirs:
    * addresses before it are unverified.
    */
-  clientOf({ headers, socket }: IncomingMessage): string {
-    const peer = peerOf(socket);
-    if (!this.has(socket)) return networkOf(peer);
-    const forwarded = [headers['x-forwarded-for'] ?? []].flat().join().split(',');
-    const client = forwarded.map((one) => one.trim()).findLast((one) => !this.#includes(one));
-    return networkOf(client === undefined || isIP(client) === 0 ? peer : client);
+  addressOf({ headers, socket }: IncomingMessage): string {
+    const forwarded = this.has(socket) ? headers['x-forwarded-for'] : undefined;
+    return (forwarded === undefined ? '' : this.#clients.get(`${forwarded}`)) || peerOf(socket);
+  }
+
+  /** The client that a value of X-Forwarded-For names; empty if it names none. */
+  #clientIn(forwarded: string): string {
+    const addresses = forwarded.split(',').map((one) => one.trim());
+    const client = addresses.findLast((one) => !this.#includes(one));
+    return client === undefined || isIP(client) === 0 ? '' : withoutMapping(client);
   }
 
   /**

@@ -37,6 +37,14 @@ export function namedAccount({ headers }: IncomingMessage): string | undefined {
   return Array.isArray(named) ? named.join(', ') : named;
 }
 
+/** Adds the trace. The client's `tracestate` belongs to its own valid `traceparent` (W3C Trace Context, section 3.3). */
+export function pushTrace(fields: string[], { headers }: IncomingMessage, traceparent: string): void {
+  fields.push('traceparent', traceparent);
+  const { tracestate } = headers;
+  if (tracestate !== undefined && headers.traceparent === traceparent)
+    fields.push('tracestate', `${tracestate}`);
+}
+
 /** Adds the fields that tell the upstream who the caller is. */
 export function pushIdentity(fields: string[], { account, organization, principal }: Caller): void {
   fields.push('X-Account-Id', account, 'X-Principal-Id', principal.id, 'X-Principal-Type', principal.type);

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Caller } from '../../domain/caller.ts';
 import type { Charged, RequestContext } from '../request-context.ts';
+import { traceIdOf } from './traceparent.ts';
 import { unixUs } from './wall-clock.ts';
 
 /** Takes whole lines. */
@@ -38,9 +39,10 @@ export class AccessLog {
 
   write(context: RequestContext, status: number, totalMs: number): void {
     if (!this.#log.isLevelEnabled('info')) return;
-    const { requestId, method, protocol } = context;
+    const { requestId, traceparent, clientAddress, method, protocol } = context;
     let line = `{"level":${LEVEL},"time":${Date.now()},${this.#process}`;
-    line += `,"requestId":${quoted(requestId)},"method":${quoted(method)}`;
+    line += `,"requestId":${quoted(requestId)},"traceId":"${traceIdOf(traceparent)}"`;
+    line += `,"clientAddress":${quoted(clientAddress)},"method":${quoted(method)}`;
     if (protocol !== undefined) line += `,"decision":"${protocol}"`;
     line += requestMembers(context) + chargeMembers(context);
     line += `,"status":${status}${upstreamMembers(context)},"totalMs":${rounded(totalMs)},"msg":"request"}\n`;

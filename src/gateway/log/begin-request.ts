@@ -2,7 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { requestIdFrom } from '../../domain/request-id.ts';
 import type { GatewayDependencies } from '../dependencies.ts';
 import { allowedOrigin } from '../http/cors.ts';
+import type { TrustedProxies } from '../http/forwarded.ts';
 import type { RequestContext } from '../request-context.ts';
+import { traceparentFrom } from './traceparent.ts';
 
 /**
  * Creates a request's context, and counts and logs the request when it ends, for whatever reason.
@@ -12,7 +14,7 @@ import type { RequestContext } from '../request-context.ts';
 export function beginRequest(
   request: IncomingMessage,
   response: ServerResponse,
-  parts: GatewayDependencies,
+  parts: GatewayDependencies & { readonly trusted: TrustedProxies },
   asked?: Pick<RequestContext, 'method' | 'protocol'>,
 ): RequestContext {
   const requestId = requestIdFrom(request.headers['x-request-id']);
@@ -20,6 +22,8 @@ export function beginRequest(
     requestId,
     method: asked?.method ?? request.method ?? '',
     startedMs: performance.now(),
+    clientAddress: parts.trusted.addressOf(request),
+    traceparent: traceparentFrom(request.headers.traceparent),
     protocol: asked?.protocol,
     corsOrigin: allowedOrigin(parts.cors, request),
   };

@@ -23,6 +23,8 @@ function request(account: string, charged: Charged): RequestContext {
     requestId: 'r',
     method: 'GET',
     startedMs: 0,
+    clientAddress: '192.0.2.1',
+    traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
     caller: {
       principal: { id: 'svc', type: 'ServiceAccount', account, actsFor: new Set() },
       account,

@@ -11,6 +11,8 @@ function refused(account: string, requestId: string): RequestContext {
     requestId,
     method: 'GET',
     startedMs: 0,
+    clientAddress: '192.0.2.1',
+    traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
     refusal,
     body: Buffer.alloc(1_000),
     operation: { id: 'list', kind: 'read', cost: 3, personOnly: false, listed: true },

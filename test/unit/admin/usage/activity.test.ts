@@ -9,6 +9,8 @@ function request(account: string, operation = 'list', cost = 1, organization?: s
     requestId: 'r',
     method: 'GET',
     startedMs: 0,
+    clientAddress: '192.0.2.1',
+    traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
     operation: { id: operation, kind: 'read', cost, personOnly: false, listed: true },
     caller: {
       principal: { id: 'svc', type: 'ServiceAccount', account, actsFor: new Set() },

@@ -57,11 +57,17 @@ const caller = fc.record({
   principal: fc.record({ id: text, type: fc.constantFrom('Person', 'ServiceAccount') }),
 }) as unknown as fc.Arbitrary<Caller>;
 
+const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+
+const FROM = { clientAddress: '192.0.2.1', traceparent: TRACEPARENT };
+
 const context = fc.record(
   {
     requestId: text,
     method: text,
     startedMs: fc.constant(0),
+    clientAddress: text,
+    traceparent: fc.constant(TRACEPARENT),
     target: fc.record({ path: text, search: fc.constant('?secret=1') }),
     operation: fc.record({
       id: text,
@@ -79,7 +85,7 @@ const context = fc.record(
     upstreamError: text,
     upstreamErrorDetail: text,
   },
-  { requiredKeys: ['requestId', 'method', 'startedMs'] },
+  { requiredKeys: ['requestId', 'method', 'startedMs', 'clientAddress', 'traceparent'] },
 ) as fc.Arbitrary<RequestContext>;
 
 const rounded = (ms: number | undefined) => (ms === undefined ? undefined : Math.round(ms * 1000) / 1000);
@@ -92,6 +98,8 @@ function byPino(of: RequestContext, status: number, totalMs: number): void {
   log.info(
     {
       requestId: of.requestId,
+      traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
+      clientAddress: of.clientAddress,
       method: of.method,
       path: of.target?.path,
       operation: operation?.id,
@@ -142,7 +150,7 @@ test('the charge is dated by the wall clock', () => {
   const beforeMs = Date.now() - 10;
   const chargeAskedMs = performance.now();
   const { chargedAtUs, time } = written(() =>
-    accessLog.write({ requestId: 'a', method: 'GET', startedMs: 0, chargeAskedMs }, 200, 1),
+    accessLog.write({ requestId: 'a', method: 'GET', startedMs: 0, ...FROM, chargeAskedMs }, 200, 1),
   );
   expect(Number(chargedAtUs)).toBeGreaterThan(beforeMs * 1000);
   expect(Number(chargedAtUs)).toBeLessThan((Number(time) + 10) * 1000);
@@ -151,7 +159,7 @@ test('the charge is dated by the wall clock', () => {
 test('no line is written if the level excludes info', () => {
   lines.length = 0;
   new AccessLog(pino({ level: 'warn' }, output), output).write(
-    { requestId: 'a', method: 'GET', startedMs: 0 },
+    { requestId: 'a', method: 'GET', startedMs: 0, ...FROM },
     200,
     1,
   );
