@@ -20,7 +20,12 @@ const OVERRIDES = 100_000;
 const FILES = 6;
 const LOOK_UPS = 400_000;
 
-const PRICES = (['read', 'write'] as const).map((kind) => ({ id: kind, kind, cost: 10, personOnly: false }));
+const PRICES = (['read', 'write'] as const).map((kind) => ({
+  id: kind,
+  kind,
+  cost: 10,
+  access: 'caller' as const,
+}));
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-overrides-'));
 const main = join(folder, 'limits.yaml');
@@ -58,7 +63,7 @@ function nsPerPlan(limits: Limits, accounts: number): number {
   const run = () => {
     for (let count = 0; count < LOOK_UPS; count++) {
       const caller = callers[count % accounts];
-      if (caller !== undefined) buckets.planFor(caller, 'read', false);
+      if (caller !== undefined) buckets.planFor(caller, 'read', 'caller');
     }
   };
   run();

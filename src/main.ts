@@ -46,6 +46,7 @@ program
   .option('-c, --config <file>', 'process settings', SETTINGS_FILE)
   .option('--token <token>', 'bearer token of the caller')
   .option('--account <id>', 'what X-Service-Account would name')
+  .option('--address <ip>', "the client's address, for a public operation")
   .option('--json', 'print JSON')
   .action(async (method, path, flags) =>
     (await import('./commands/prices/explain.ts')).explain(method, path, flags),

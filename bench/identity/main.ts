@@ -43,7 +43,7 @@ function whole(
   directory: Directory,
   headers: readonly string[],
 ): Contestant['request'] {
-  const operation = { personOnly: false };
+  const operation = { access: 'caller' as const };
   const admitted = (principal: Principal | Refusal) => {
     if (principal instanceof Refusal)
       throw new Error(`a token of this benchmark was refused: ${principal.detail}`);

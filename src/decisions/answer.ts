@@ -15,7 +15,7 @@ export function allow(response: ServerResponse, context: RequestContext): void {
   const { caller, protocol } = context;
   const fields = gatewayFields(context);
   if (caller !== undefined) pushIdentity(fields, caller);
-  if (protocol === 'ext-authz') pushRemovals(fields);
+  if (protocol === 'ext-authz') pushRemovals(fields, context);
   fields.push('Content-Length', '0', 'Cache-Control', 'no-store');
   if (isUploadUnfinished(response.req)) {
     fields.push('Connection', 'close');
@@ -25,10 +25,11 @@ export function allow(response: ServerResponse, context: RequestContext): void {
   response.end();
 }
 
-/** Envoy removes these fields from the client's request: identity fields that this caller does not have. */
-function pushRemovals(fields: string[]): void {
+/** Envoy removes these fields from the client's request: identity fields that this caller does not have, and unchecked Accounts. */
+function pushRemovals(fields: string[], { operation }: RequestContext): void {
   const present = new Set(fields.map((one) => one.toLowerCase()));
   const missing = IDENTITY_FIELDS.filter((name) => !present.has(name));
+  if (operation?.access === 'public') missing.push('x-service-account');
   if (missing.length > 0) fields.push('X-Envoy-Auth-Headers-To-Remove', missing.join(','));
 }
 

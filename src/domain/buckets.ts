@@ -1,10 +1,10 @@
-import type { Caller } from './caller.ts';
-import type { OperationKind } from './operation.ts';
+import type { Payer } from './caller.ts';
+import type { Access, OperationKind } from './operation.ts';
 
 export const KINDS: readonly OperationKind[] = ['read', 'write'];
 
 /** The sections of the limits file that override the limits of single owners. */
-export const OVERRIDE_SECTIONS = ['accounts', 'organizations'] as const;
+export const OVERRIDE_SECTIONS = ['accounts', 'organizations', 'addresses'] as const;
 
 export type OverrideSection = (typeof OVERRIDE_SECTIONS)[number];
 
@@ -13,17 +13,19 @@ export interface BucketScope {
   /** What one bucket counts, for the reference of the limits file. */
   readonly covers: string;
   /** The scope that the RateLimit headers name: contract section 8.1 rule 2 hides the Person's own. */
-  readonly headerScope: 'account' | 'organization';
+  readonly headerScope: 'account' | 'organization' | 'address';
+  /** The owners in a path of the admin port. */
+  readonly plural: string;
   /** Points per window, unless the limits file says otherwise. */
   readonly defaults: Readonly<Record<OperationKind, number>>;
   /** Undefined where every owner has the default. */
   readonly overrides: OverrideSection | undefined;
   /** Whether the limits file may switch the limit off. */
   readonly mayBeNone: boolean;
-  /** Whether Person-only operations are charged to it; if not, all others are. */
-  readonly isForPersons: boolean;
-  /** The id of the owner that this caller's requests are charged to; undefined if the scope does not apply. */
-  ownerOf(caller: Caller): string | undefined;
+  /** The operations that are charged to it. */
+  readonly access: Access;
+  /** The id of the owner that this payer's requests are charged to; undefined if the scope does not apply. */
+  ownerOf(payer: Payer): string | undefined;
 }
 
 /**
@@ -34,28 +36,42 @@ export const SCOPES = {
   account: {
     covers: 'one Account',
     headerScope: 'account',
+    plural: 'accounts',
     defaults: { read: 500, write: 250 },
     overrides: 'accounts',
     mayBeNone: false,
-    isForPersons: false,
+    access: 'caller',
     ownerOf: ({ account }) => account,
   },
   person: {
     covers: 'one Person on Person-only operations',
     headerScope: 'account',
+    plural: 'persons',
     defaults: { read: 500, write: 250 },
     overrides: undefined,
     mayBeNone: false,
-    isForPersons: true,
-    ownerOf: ({ principal }) => principal.id,
+    access: 'person',
+    ownerOf: ({ principal }) => principal?.id,
+  },
+  address: {
+    covers: 'one client address (IPv6: one /64 network) on public operations',
+    headerScope: 'address',
+    plural: 'addresses',
+    // A fifth of an Account's: nobody answers for an address.
+    defaults: { read: 100, write: 50 },
+    overrides: 'addresses',
+    mayBeNone: false,
+    access: 'public',
+    ownerOf: ({ address }) => address,
   },
   organization: {
     covers: 'all Accounts of one Organization together',
     headerScope: 'organization',
+    plural: 'organizations',
     defaults: { read: 2000, write: 1000 },
     overrides: 'organizations',
     mayBeNone: true,
-    isForPersons: false,
+    access: 'caller',
     ownerOf: ({ organization, hasOrganizationLimit }) => (hasOrganizationLimit ? organization : undefined),
   },
 } as const satisfies Readonly<Record<string, BucketScope>>;
@@ -96,15 +112,15 @@ export function bucketNamed(name: BucketName): BucketDefinition {
   return bucket;
 }
 
-const chargedFor = (kind: OperationKind) => {
-  const ofKind = BUCKETS.filter((bucket) => bucket.kind === kind);
-  const isForPersons = ({ scope }: BucketDefinition) => scope.isForPersons;
-  return { persons: ofKind.filter(isForPersons), others: ofKind.filter((bucket) => !isForPersons(bucket)) };
+const chargedFor = (kind: OperationKind): Readonly<Record<Access, readonly BucketDefinition[]>> => {
+  const withAccess = (access: Access) =>
+    BUCKETS.filter((bucket) => bucket.kind === kind && bucket.scope.access === access);
+  return { caller: withAccess('caller'), person: withAccess('person'), public: withAccess('public') };
 };
 
 const CHARGED = { read: chargedFor('read'), write: chargedFor('write') };
 
 /** The buckets that an operation of this kind may be charged to. */
-export function bucketsFor(kind: OperationKind, personOnly: boolean): readonly BucketDefinition[] {
-  return personOnly ? CHARGED[kind].persons : CHARGED[kind].others;
+export function bucketsFor(kind: OperationKind, access: Access): readonly BucketDefinition[] {
+  return CHARGED[kind][access];
 }

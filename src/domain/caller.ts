@@ -51,4 +51,20 @@ export interface Caller {
    * Person-only operation it is the Principal Account's, so that a Person has one bucket for all Accounts it acts for.
    */
   readonly hashTag: string;
+  readonly address?: undefined;
 }
+
+/** The client of a public operation, of whom nothing but the address is known. */
+export interface PublicClient {
+  /** An IPv4 address, or the /64 network of an IPv6 address: see network.ts. */
+  readonly address: string;
+  /** The address as well: an address bucket is charged alone, so it needs no slot in common with others. */
+  readonly hashTag: string;
+  readonly principal?: undefined;
+  readonly account?: undefined;
+  readonly organization?: undefined;
+  readonly hasOrganizationLimit?: undefined;
+}
+
+/** Whom a request is charged to. */
+export type Payer = Caller | PublicClient;

@@ -1,6 +1,6 @@
 import { type BucketName, bucketNamed, type OverrideSection } from './buckets.ts';
 
-/** A limit from a file: a default, or the override of one Account or Organization. */
+/** A limit from a file: a default, or the override of one owner. */
 export interface GivenLimit {
   /** Points per window; `none` where no such limit applies. Only Organizations may have none. */
   readonly limit: number | 'none';
@@ -12,7 +12,7 @@ export interface GivenLimit {
 
 export type Overrides = Readonly<Partial<Record<BucketName, GivenLimit>>>;
 
-/** The overrides of single Accounts or Organizations, by id. */
+/** The overrides of single owners, by id. */
 export type OverrideMaps = Readonly<Record<OverrideSection, ReadonlyMap<string, Overrides>>>;
 
 /** The limits of all buckets. Use `limitInForce` rather than reading an override directly, because it may have expired. */
@@ -24,7 +24,7 @@ export interface Limits extends OverrideMaps {
 /** Where a limit is set: in a file for all owners, in a file for this one, or while the gateways run. */
 export type LimitSource = 'default' | 'override' | 'live';
 
-/** The limits of one bucket of one Account, Organization or Person. */
+/** The limits of one bucket of one owner. */
 export interface LimitInForce {
   /** Points per window, above which requests are refused; undefined where no such limit applies. */
   readonly limit: number | undefined;
@@ -37,7 +37,7 @@ export interface LimitInForce {
 }
 
 /**
- * The limit of a bucket for the Account, Organization or Person with this id. Persons have the defaults. A shadow
+ * The limit of a bucket for the owner with this id. Persons have the defaults. A shadow
  * override leaves the default in force; a shadow default leaves nothing in force.
  */
 export function limitInForce(limits: Limits, bucket: BucketName, id: string, nowMs: number): LimitInForce {

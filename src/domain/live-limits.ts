@@ -3,7 +3,7 @@ import { type BucketName, bucketNamed } from './buckets.ts';
 /** A limit that was set while the gateways run, or its removal. It takes precedence over the files until it expires. */
 export interface LiveLimit {
   readonly bucket: BucketName;
-  /** The Account or Organization. */
+  /** The Account, Organization or address. */
   readonly id: string;
   /** Points per window. */
   readonly limit: number;

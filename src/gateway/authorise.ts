@@ -28,17 +28,18 @@ type Authorised = Caller | Refusal;
 export function authorise(
   directory: Directory,
   principal: Principal,
-  operation: Pick<Operation, 'personOnly'>,
+  operation: Pick<Operation, 'access'>,
   named: string | undefined,
 ): Awaitable<Authorised> {
-  if (operation.personOnly && principal.type !== 'Person') return PERSON_ONLY;
+  const isPersonOnly = operation.access === 'person';
+  if (isPersonOnly && principal.type !== 'Person') return PERSON_ONLY;
   const account = named ?? principal.account;
   if (account === undefined) return NO_ACCOUNT;
   if (principal.account !== undefined && account !== principal.account && !principal.actsFor.has(account)) {
     return FOREIGN_ACCOUNT;
   }
   const found = directory.find(account, principal);
-  const home = operation.personOnly ? (principal.account ?? account) : account;
+  const home = isPersonOnly ? (principal.account ?? account) : account;
   if (home !== account) return authoriseFromHome(directory, principal, account, found, home);
   return andThen(found, (known) => callerOf(principal, account, known, home, known));
 }

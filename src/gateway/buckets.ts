@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import { BUCKETS, type BucketDefinition, type BucketName, type ScopeName } from '../domain/buckets.ts';
-import type { Caller } from '../domain/caller.ts';
+import type { Payer } from '../domain/caller.ts';
 import { type LimitInForce, type LimitSource, type Limits, limitInForce } from '../domain/limits.ts';
 import { type LiveLimit, LiveLimits } from '../domain/live-limits.ts';
-import type { OperationKind } from '../domain/operation.ts';
+import type { Access, OperationKind } from '../domain/operation.ts';
 import { bucketKey } from '../store/keys.ts';
 import type { BucketCharge } from '../store/store.ts';
 
-/** The buckets that one caller's reads or writes are charged to. */
+/** The buckets that one payer's reads or writes are charged to. */
 export interface Plan {
   /** The buckets that a request spends from, Account first. */
   readonly buckets: readonly PlannedBucket[];
@@ -23,7 +23,7 @@ export interface PlannedBucket extends BucketCharge {
   readonly name: BucketName;
   /** Its name in the RateLimit headers: a Person's own bucket appears as the Account's. */
   readonly headerName: string;
-  /** The Account, Organization or Person whose bucket it is. */
+  /** The Account, Organization, Person or address whose bucket it is. */
   readonly owner: string;
   /** Where its limit is set. */
   readonly source: LimitSource;
@@ -35,6 +35,8 @@ type Plans = Readonly<Record<OperationKind, Plan>>;
 
 /** Plans kept in memory; beyond that, the least recently used is dropped. */
 const PLANS_KEPT = 50_000;
+/** Plans of addresses are kept apart, so that a flood from many addresses drops none of the callers' plans. */
+const ADDRESS_PLANS_KEPT = 5_000;
 
 /** The limits in force of one bucket of one owner, live limits included. */
 interface InForce extends LimitInForce {
@@ -42,11 +44,12 @@ interface InForce extends LimitInForce {
   readonly ends: Readonly<Record<LimitSource, number>>;
 }
 
-/** The buckets that apply to each caller and their limits, from the current limits file and the live limits. */
+/** The buckets that apply to each payer and their limits, from the current limits file and the live limits. */
 export class Buckets {
   readonly #keyPrefix: string;
   readonly #nowMs: () => number;
   readonly #plans = new LRUCache<string, Plans>({ max: PLANS_KEPT });
+  readonly #addressPlans = new LRUCache<string, Plans>({ max: ADDRESS_PLANS_KEPT });
   readonly #live = new LiveLimits();
   #limits: Limits;
 
@@ -64,13 +67,13 @@ export class Buckets {
   /** Replaces the limits. Counts are kept, because keys do not depend on limits. */
   replaceLimits(limits: Limits): void {
     this.#limits = limits;
-    this.#plans.clear();
+    this.#clearPlans();
   }
 
   /** Applies a live limit or its removal. Returns false if it changes nothing. Counts are kept. */
   applyLive(limit: LiveLimit): boolean {
     const isChanged = this.#live.add(limit, this.#nowMs());
-    if (isChanged) this.#plans.clear();
+    if (isChanged) this.#clearPlans();
     return isChanged;
   }
 
@@ -79,16 +82,15 @@ export class Buckets {
     return this.#live;
   }
 
-  /** The plan of a caller's read or write; with `personOnly` the Person's own buckets (contract 8.1 rule 2). */
-  planFor(caller: Caller, kind: OperationKind, personOnly: boolean): Plan {
+  /** The plan of a payer's reads or writes for operations with this access. */
+  planFor(payer: Payer, kind: OperationKind, access: Access): Plan {
     const nowMs = this.#nowMs();
-    const cacheKey = personOnly
-      ? `person\n${caller.hashTag}\n${caller.principal.id}`
-      : `${caller.hasOrganizationLimit ? 'both' : 'account'}\n${caller.hashTag}\n${caller.account}`;
-    let plans = this.#plans.get(cacheKey);
+    const cache = access === 'public' ? this.#addressPlans : this.#plans;
+    const cacheKey = cacheKeyOf(payer, access);
+    let plans = cache.get(cacheKey);
     if (plans === undefined || plans[kind].validUntilMs <= nowMs) {
-      plans = this.#plansOf(caller, personOnly, nowMs);
-      this.#plans.set(cacheKey, plans);
+      plans = this.#plansOf(payer, access, nowMs);
+      cache.set(cacheKey, plans);
     }
     return plans[kind];
   }
@@ -101,15 +103,20 @@ export class Buckets {
     );
   }
 
-  #plansOf(caller: Caller, personOnly: boolean, nowMs: number): Plans {
+  #clearPlans(): void {
+    this.#plans.clear();
+    this.#addressPlans.clear();
+  }
+
+  #plansOf(payer: Payer, access: Access, nowMs: number): Plans {
     const { windowSeconds } = this.#limits;
     const ends: number[] = [];
-    const planned = BUCKETS.filter(({ scope }) => scope.isForPersons === personOnly).flatMap((definition) => {
-      const owner = definition.scope.ownerOf(caller);
+    const planned = BUCKETS.filter(({ scope }) => scope.access === access).flatMap((definition) => {
+      const owner = definition.scope.ownerOf(payer);
       if (owner === undefined) return [];
       const inForce = this.#inForce(definition.name, owner, nowMs);
       ends.push(inForce.untilMs);
-      return this.#bucketsOf(definition, owner, caller.hashTag, inForce).map((bucket) => ({
+      return this.#bucketsOf(definition, owner, payer.hashTag, inForce).map((bucket) => ({
         kind: definition.kind,
         bucket,
       }));
@@ -157,4 +164,11 @@ export class Buckets {
     }
     return buckets;
   }
+}
+
+function cacheKeyOf(payer: Payer, access: Access): string {
+  if (payer.address !== undefined) return payer.address;
+  return access === 'person'
+    ? `person\n${payer.hashTag}\n${payer.principal.id}`
+    : `${payer.hasOrganizationLimit ? 'both' : 'account'}\n${payer.hashTag}\n${payer.account}`;
 }

@@ -1,5 +1,5 @@
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
-import type { Caller } from '../domain/caller.ts';
+import type { Payer } from '../domain/caller.ts';
 import { US_PER_SECOND } from '../domain/clock.ts';
 import type { BucketState, Charge, Decision, Store } from '../store/store.ts';
 import type { Buckets, Plan, PlannedBucket } from './buckets.ts';
@@ -7,17 +7,17 @@ import { Refusal } from './problems.ts';
 import type { Admitted, Charged, NearLimit, Operation } from './request-context.ts';
 
 /**
- * Spends the operation's points in every bucket of the caller, or in none. When the store does not answer, the result is
+ * Spends the operation's points in every bucket of the payer, or in none. When the store does not answer, the result is
  * `uncounted` and the request is served anyway (contract 8.1, `Service-RateLimit-Mode: degraded`). Synchronous when the store
  * decides in memory.
  */
 export function charge(
   store: Store,
   buckets: Buckets,
-  caller: Caller,
-  { kind, personOnly, cost }: Operation,
+  payer: Payer,
+  { kind, access, cost }: Operation,
 ): Awaitable<Charged> {
-  const plan = buckets.planFor(caller, kind, personOnly);
+  const plan = buckets.planFor(payer, kind, access);
   return andThen(store.charge(chargeOf(plan, cost)), (decision) => chargedOf(plan, cost, decision));
 }
 

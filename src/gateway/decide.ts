@@ -29,8 +29,8 @@ export interface Question {
   readonly path: string;
   /** The Authorization header. */
   readonly authorization: string | undefined;
-  /** The address of the client; undefined where there is none. */
-  readonly client?: Client;
+  /** The network of the client, as `networkOf` writes it. */
+  readonly client: Client;
   /** The X-Service-Account header. */
   readonly namedAccount: string | undefined;
   /** Called right before the charge. Returns why nothing should be spent, such as a client that has disconnected. */
@@ -64,10 +64,16 @@ function matchOperation({ question, findings, dependencies }: State) {
   if (operation instanceof Refusal) return operation;
   if (operation === 'free') return 'done';
   findings.operation = operation;
-  return undefined;
+  return operation.cost === 0 ? 'done' : undefined;
+}
+
+/** A public operation ignores every credential, so that none can make it fail. */
+function isPublic({ findings }: State): boolean {
+  return findings.operation?.access === 'public';
 }
 
 function identifyCaller(state: State) {
+  if (isPublic(state)) return undefined;
   const { authorization, client } = state.question;
   return andThen(identify(state.dependencies.identities, authorization, client), (principal) => {
     if (principal instanceof Refusal) return principal;
@@ -76,7 +82,13 @@ function identifyCaller(state: State) {
   });
 }
 
-function authoriseCaller({ question, findings, dependencies, principal }: State) {
+function authoriseCaller(state: State) {
+  const { question, findings, dependencies, principal } = state;
+  if (isPublic(state)) {
+    const address = question.client();
+    findings.publicClient = { address, hashTag: address };
+    return undefined;
+  }
   const { operation } = findings;
   if (principal === undefined || operation === undefined) throw new TypeError('a stage was skipped');
   return andThen(authorise(dependencies.directory, principal, operation, question.namedAccount), (caller) => {
@@ -87,14 +99,15 @@ function authoriseCaller({ question, findings, dependencies, principal }: State)
 }
 
 function chargePoints({ question, findings, dependencies }: State) {
-  const { operation, caller } = findings;
-  if (operation === undefined || caller === undefined) throw new TypeError('a stage was skipped');
+  const { operation, caller, publicClient } = findings;
+  const payer = caller ?? publicClient;
+  if (operation === undefined || payer === undefined) throw new TypeError('a stage was skipped');
   const cancelled = question.cancelled?.();
   if (cancelled !== undefined) return cancelled;
   const { store, buckets, onStoreFailure } = dependencies;
   const askedMs = performance.now();
   findings.chargeAskedMs = askedMs;
-  return andThen(charge(store, buckets, caller, operation), (charged) => {
+  return andThen(charge(store, buckets, payer, operation), (charged) => {
     findings.chargeMs = performance.now() - askedMs;
     findings.charged = charged;
     if (charged.outcome === 'denied') return charged.refusal;

@@ -72,7 +72,7 @@ function bodyOf(
 /** The header fields sent upstream: the client's end-to-end fields and the gateway's own. */
 export function upstreamFields(
   request: IncomingMessage,
-  { requestId, traceparent, caller }: RequestContext,
+  { requestId, traceparent, caller, operation }: RequestContext,
   isTrusted: boolean,
 ): string[] {
   const { headers, rawHeaders } = request;
@@ -82,8 +82,15 @@ export function upstreamFields(
   // RFC 9110 section 10.1.4: the only TE value that is passed on, because trailers are.
   if (headers.te !== undefined && TRAILERS.test(`${headers.te}`)) fields.push('TE', 'trailers');
   pushForwarded(fields, request, isTrusted);
+  if (operation?.access === 'public') return withoutAccount(fields);
   if (caller === undefined) return fields;
   if (headers.authorization?.startsWith('Bearer ') === false) spellBearer(fields);
   pushIdentity(fields, caller);
   return fields;
+}
+
+/** The Account that a public request names is not forwarded, because nobody checked that its sender may act for it. */
+function withoutAccount(fields: readonly string[]): string[] {
+  const isAccount = (index: number) => fields[index - (index % 2)]?.toLowerCase() === 'x-service-account';
+  return fields.filter((_, index) => !isAccount(index));
 }

@@ -181,7 +181,8 @@ function decideRequest({ request, response, context, shared }: Passage): Awaitab
     authorization: request.headers.authorization,
     client: () => shared.trusted.clientOf(request),
     namedAccount: namedAccount(request),
-    cancelled: () => brokenBy(request) ?? (isAbandoned(response) ? ABANDONED : undefined),
+    cancelled: () =>
+      brokenBy(request) ?? (isAbandoned(response) ? ABANDONED : undefined) ?? crowdedOut(context, shared),
   };
   return andThen(decide(question, context, shared), (refusal) => {
     // Only for authenticated callers, so that a stranger cannot fill the log.
@@ -195,12 +196,19 @@ function decideRequest({ request, response, context, shared }: Passage): Awaitab
 
 const OPTIONS_BODY = new Refusal('BadRequest', 'An OPTIONS request may have no body here.');
 
-/** OPTIONS is free, so it may use only a small share of the upstream's connections. */
+/** OPTIONS and free operations may use only a small share of the upstream's connections. */
 function holdBackUncharged({ request, context, shared }: Passage) {
-  if (context.operation !== undefined) return undefined;
-  if (hasBody(request)) return OPTIONS_BODY;
+  const { operation } = context;
+  if (operation !== undefined && operation.cost > 0) return undefined;
+  if (operation === undefined && hasBody(request)) return OPTIONS_BODY;
   const upstream = shared.upstreams.find(targetOf(context).path);
-  return upstream.hasRoomForUnauthenticated ? 'done' : UPSTREAM_BUSY;
+  return upstream.hasRoomFor('uncharged') ? undefined : UPSTREAM_BUSY;
+}
+
+/** Public operations may use only a part of the upstream's connections. Comes before the charge. */
+function crowdedOut(context: RequestContext, { upstreams }: Shared): Refusal | undefined {
+  if (context.publicClient === undefined) return undefined;
+  return upstreams.find(targetOf(context).path).hasRoomFor('public') ? undefined : UPSTREAM_BUSY;
 }
 
 /** Validates the request against its operation. A body that was read for this is kept, to be forwarded. */

@@ -87,7 +87,7 @@ export function unlistedOperations(
   policy: Exclude<UnlistedPolicy, 'reject'>,
 ): Readonly<Record<OperationKind, Operation>> {
   const cost = policy === 'charge' ? DEFAULT_COST : policy.cost;
-  const unlisted = { id: 'unlisted', cost, personOnly: false, listed: false } as const;
+  const unlisted = { id: 'unlisted', cost, access: 'caller', listed: false } as const;
   return { read: { ...unlisted, kind: 'read' }, write: { ...unlisted, kind: 'write' } };
 }
 
@@ -127,9 +127,11 @@ function routesOf(
   letterCase: LetterCase,
   trailingSlash: TrailingSlash,
 ) {
-  // Of paths that differ only in letter case, the most expensive comes first and is kept.
-  const byCost = operations.toSorted((one, other) => other.cost - one.cost);
-  const declared = byCost.flatMap((operation) => {
+  // Of paths that differ only in letter case, one that needs a caller comes first and is kept, then the most expensive one.
+  const inOrder = operations.toSorted(
+    (one, other) => openness(one) - openness(other) || other.cost - one.cost,
+  );
+  const declared = inOrder.flatMap((operation) => {
     const pattern = routePattern(inCase(operation.path, letterCase));
     return pattern === undefined ? [] : [{ method: operation.method, pattern, operation }];
   });
@@ -142,6 +144,10 @@ function routesOf(
   // Many routers serve or redirect `/things` where `/things/` is declared.
   const slashed = routes.filter(({ pattern }) => pattern.length > 1 && pattern.endsWith('/'));
   return [...routes, ...slashed.map((route) => ({ ...route, pattern: route.pattern.slice(0, -1) }))];
+}
+
+function openness({ access }: ListedOperation): number {
+  return access === 'public' ? 1 : 0;
 }
 
 /** Folds letter case, including that of literals within a parameter's segment. */

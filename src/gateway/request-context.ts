@@ -1,7 +1,7 @@
 /** The types that stages share. */
 import type { BucketName } from '../domain/buckets.ts';
-import type { Caller } from '../domain/caller.ts';
-import type { OperationKind } from '../domain/operation.ts';
+import type { Caller, PublicClient } from '../domain/caller.ts';
+import type { Access, OperationKind } from '../domain/operation.ts';
 import type { UncountedReason } from '../store/store.ts';
 import type { RequestRules } from '../validation/rules.ts';
 import type { Refusal } from './problems.ts';
@@ -18,10 +18,10 @@ export interface Operation {
   /** `operationId`, or `METHOD path` where the document names none. */
   readonly id: string;
   readonly kind: OperationKind;
-  /** Points, 1 to 10. */
+  /** Points, 1 to 10. A public operation may cost 0: it is not charged. */
   readonly cost: number;
-  /** Contract section 8.1 rule 2: counted for the Person, not for an Account. */
-  readonly personOnly: boolean;
+  /** `person`: counted for the Person, not for an Account (contract section 8.1 rule 2). `public`: for the client's address. */
+  readonly access: Access;
   /** False if the document has no such method and path. */
   readonly listed: boolean;
   /** The rules for requests; undefined where nothing is validated. */
@@ -70,7 +70,10 @@ export type Charged =
 export interface Findings {
   /** Missing for OPTIONS, which is neither authenticated nor charged. */
   operation?: Operation;
+  /** Undefined for a public operation. */
   caller?: Caller;
+  /** Of a public operation that is charged. */
+  publicClient?: PublicClient;
   charged?: Charged;
   /** When the store was called, by `performance.now()`. */
   chargeAskedMs?: number;

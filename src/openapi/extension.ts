@@ -10,11 +10,14 @@ export interface Extension {
   /** The location of `cost`. */
   readonly costNode?: Node;
   readonly personOnly?: boolean;
+  readonly public?: boolean;
+  /** The location of `public`. */
+  readonly publicNode?: Node;
   readonly kind?: 'read' | 'write';
   readonly validation?: Validation;
 }
 
-const KNOWN = ['cost', 'personOnly', 'kind', 'validate'];
+const KNOWN = ['cost', 'personOnly', 'public', 'kind', 'validate'];
 
 /**
  * The `x-weir` of a document, a path or an operation, merged with the one above it. The innermost value wins.
@@ -41,6 +44,7 @@ export function readExtension(
     ...above,
     ...readCost(child(node, 'cost'), maxCost, problems),
     ...readPersonOnly(child(node, 'personOnly'), problems),
+    ...readPublic(child(node, 'public'), problems),
     ...readKind(child(node, 'kind'), problems),
     ...readValidate(child(node, 'validate'), problems),
   };
@@ -56,7 +60,7 @@ function unknownKey(node: Node, key: string): Problem {
 function readCost(node: Node, maxCost: number, problems: Problem[]): Extension {
   const { value: cost } = node;
   if (cost === undefined) return {};
-  if (typeof cost === 'number' && Number.isInteger(cost) && cost >= 1 && cost <= maxCost) {
+  if (typeof cost === 'number' && Number.isInteger(cost) && cost >= 0 && cost <= maxCost) {
     return { cost, costNode: node };
   }
   const hint = typeof cost === 'number' && cost > maxCost ? 'operations.maxCost sets the maximum' : undefined;
@@ -69,6 +73,13 @@ function readCost(node: Node, maxCost: number, problems: Problem[]): Extension {
 function readPersonOnly(node: Node, problems: Problem[]): Extension {
   if (node.value === undefined) return {};
   if (typeof node.value === 'boolean') return { personOnly: node.value };
+  problems.push(problemAt(node, `must be true or false, is ${described(node.value, {})}`));
+  return {};
+}
+
+function readPublic(node: Node, problems: Problem[]): Extension {
+  if (node.value === undefined) return {};
+  if (typeof node.value === 'boolean') return { public: node.value, publicNode: node };
   problems.push(problemAt(node, `must be true or false, is ${described(node.value, {})}`));
   return {};
 }

@@ -5,6 +5,8 @@ import { FileSource } from '../config/reader/file-source.ts';
 import { readText } from '../config/reader/read-text.ts';
 import { readYaml } from '../config/reader/yaml-text.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import type { Access } from '../domain/operation.ts';
+import { BOTH, FREE } from './access.ts';
 import { type Documents, openDocuments } from './documents.ts';
 import { findDuplicates } from './duplicates.ts';
 import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from './listed-operation.ts';
@@ -93,17 +95,18 @@ export class OperationFiles {
   /** The operations of the setting `operations.list`. Their requests are not validated. */
   #listed(problems: Problem[]): readonly ListedOperation[] {
     const { list, maxCost } = this.#settings;
-    return list.map(({ method, path, cost = DEFAULT_COST, kind, ...rest }, index) => {
+    return list.map((listed, index) => {
+      const { method, path, cost = DEFAULT_COST, kind = KINDS_BY_METHOD[method], id } = listed;
       const place = (...words: string[]) =>
         settingPlace(this.#settingsFile, ['operations', 'list', String(index), ...words]);
-      if (cost > maxCost) problems.push(costTooHigh(place('cost'), cost, maxCost));
+      problems.push(...listedProblems(listed, place, maxCost));
       return {
-        id: rest.id ?? `${method} ${path}`,
+        id: id ?? `${method} ${path}`,
         method,
         path,
         cost,
-        kind: kind ?? KINDS_BY_METHOD[method],
-        personOnly: rest.personOnly,
+        kind,
+        access: accessOf(listed),
         listed: true,
         writtenAt: place(),
         costWrittenAt: cost === DEFAULT_COST ? undefined : place('cost'),
@@ -112,6 +115,29 @@ export class OperationFiles {
       };
     });
   }
+}
+
+type ListedSetting = OperationSettings['list'][number];
+
+function accessOf(listed: ListedSetting): Access {
+  if (listed.personOnly) return 'person';
+  return listed.public ? 'public' : 'caller';
+}
+
+function listedProblems(
+  listed: ListedSetting,
+  place: (...words: string[]) => Place,
+  maxCost: number,
+): readonly Problem[] {
+  const { cost = DEFAULT_COST } = listed;
+  const problems: Problem[] = [];
+  if (listed.personOnly && listed.public) problems.push(problemOf(place(), BOTH));
+  if (cost > maxCost) {
+    const message = `must be a whole number from 1 to ${maxCost}, is ${cost}`;
+    problems.push(problemOf(place('cost'), message, 'operations.maxCost sets the maximum'));
+  }
+  if (cost === 0 && accessOf(listed) !== 'public') problems.push(problemOf(place('cost'), ...FREE));
+  return problems;
 }
 
 /** Removes duplicates, which occur if several operations share a faulty schema. */
@@ -143,13 +169,13 @@ function settingPlace(file: string, path: readonly string[]): Place {
   };
 }
 
-function costTooHigh(place: Place, cost: number, maxCost: number): Problem {
+function problemOf(place: Place, message: string, hint?: string): Problem {
   const line = place.line();
   return {
     source: place.file,
     ...(line === undefined ? {} : { line }),
     path: place.path,
-    message: `must be a whole number from 1 to ${maxCost}, is ${cost}`,
-    hint: 'operations.maxCost sets the maximum',
+    message,
+    ...(hint === undefined ? {} : { hint }),
   };
 }

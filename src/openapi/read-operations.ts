@@ -1,6 +1,7 @@
 import type { Place } from '../config/problem.ts';
 import { formatPath, type Problem } from '../config/problem.ts';
 import { isMapping } from '../config/reader/schema-node.ts';
+import { readAccess } from './access.ts';
 import { child, type Documents, type Node, problemAt } from './documents.ts';
 import { type Extension, readExtension } from './extension.ts';
 import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from './listed-operation.ts';
@@ -121,7 +122,8 @@ function* pathItems({ documents, options, problems }: Reading): Generator<PathIt
 function readOperation(reading: Reading, item: PathItem, method: Method, node: Node): ListedOperation[] {
   const { options, problems } = reading;
   const extension = readExtension(node, item.extension, options.maxCost, problems);
-  const { cost = DEFAULT_COST, costNode, personOnly = false, kind = KINDS_BY_METHOD[method] } = extension;
+  const { cost = DEFAULT_COST, costNode, kind = KINDS_BY_METHOD[method] } = extension;
+  const access = readAccess(node, reading.documents.root, extension, problems);
   const basePaths =
     options.basePath === undefined ? (readBasePaths(node, problems) ?? item.basePaths) : [options.basePath];
   const { validation = 'parameters' } = extension;
@@ -135,7 +137,7 @@ function readOperation(reading: Reading, item: PathItem, method: Method, node: N
       id: typeof operationId === 'string' ? operationId : `${method} ${path}`,
       kind,
       cost,
-      personOnly,
+      access,
       listed: true,
       writtenAt: placeOf(node),
       costWrittenAt: costNode === undefined ? undefined : placeOf(costNode),

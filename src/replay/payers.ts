@@ -1,15 +1,15 @@
 import { type BucketDefinition, bucketsFor } from '../domain/buckets.ts';
-import type { Caller } from '../domain/caller.ts';
-import type { OperationKind } from '../domain/operation.ts';
+import type { Caller, PublicClient } from '../domain/caller.ts';
+import type { Access, OperationKind } from '../domain/operation.ts';
 import type { Plan } from '../gateway/buckets.ts';
 import type { Entry } from './input/entry.ts';
 import { BucketStats } from './measure/bucket-stats.ts';
 
-/** The buckets that requests are charged to: those of an Account and its Organization, or of a Person. */
+/** The buckets that requests are charged to: those of an Account and its Organization, of a Person, or of an address. */
 export interface Payer {
-  readonly caller: Caller;
+  readonly caller: Caller | PublicClient;
   readonly kind: OperationKind;
-  readonly personOnly: boolean;
+  readonly access: Access;
   /** Every bucket of its requests, including those without a limit, in the order of the bucket table. */
   readonly buckets: readonly BucketStats[];
   /** The plan that `planned` belongs to. */
@@ -28,8 +28,11 @@ export class PayerBook {
   readonly #windowUs: number;
   readonly #hasSeries: boolean;
   readonly #byKey = new Map<string, BucketStats>();
-  readonly #accounts = new Map<string, Payers>();
-  readonly #persons = new Map<string, Payers>();
+  readonly #payers: Readonly<Record<Access, Map<string, Payers>>> = {
+    caller: new Map(),
+    person: new Map(),
+    public: new Map(),
+  };
 
   /** @param hasSeries whether each bucket is also recorded over time, for charts */
   constructor(windowUs: number, hasSeries: boolean) {
@@ -38,10 +41,10 @@ export class PayerBook {
   }
 
   payerOf(entry: Entry): Payer {
-    const { personOnly, principal, account, kind } = entry;
-    const map = personOnly ? this.#persons : this.#accounts;
-    const id = personOnly ? principal : account;
-    const organization = personOnly ? undefined : entry.organization;
+    const { access, kind } = entry;
+    const map = this.#payers[access];
+    const id = idOf(entry);
+    const organization = access === 'caller' ? entry.organization : undefined;
     let payers = map.get(id);
     // After an Account has moved to another Organization, its requests are charged to the new one.
     if (payers === undefined || payers.organization !== organization) {
@@ -52,20 +55,14 @@ export class PayerBook {
     return payers[kind];
   }
 
-  #createPayer({ personOnly, principal, account, kind }: Entry, organization: string | undefined): Payer {
-    const caller: Caller = {
-      principal: { type: 'Person', id: principal, account, actsFor: NOBODY },
-      account,
-      organization,
-      hasOrganizationLimit: organization !== undefined,
-      // A Person's bucket does not depend on an Organization, which may differ from the target Account's.
-      hashTag: personOnly ? principal : (organization ?? account),
-    };
-    const buckets = bucketsFor(kind, personOnly).flatMap((bucket) => {
+  #createPayer(entry: Entry, organization: string | undefined): Payer {
+    const { access, kind } = entry;
+    const caller = callerOf(entry, organization);
+    const buckets = bucketsFor(kind, access).flatMap((bucket) => {
       const owner = bucket.scope.ownerOf(caller);
       return owner === undefined ? [] : [this.#statsOf(bucket, owner)];
     });
-    return { caller, kind, personOnly, buckets, plan: undefined, planned: [] };
+    return { caller, kind, access, buckets, plan: undefined, planned: [] };
   }
 
   #statsOf(bucket: BucketDefinition, owner: string): BucketStats {
@@ -78,6 +75,23 @@ export class PayerBook {
     }
     return stats;
   }
+}
+
+function idOf({ access, account, principal, address = '' }: Entry): string {
+  return { caller: account, person: principal, public: address }[access];
+}
+
+function callerOf(entry: Entry, organization: string | undefined): Caller | PublicClient {
+  const { access, principal, account } = entry;
+  if (access === 'public') return { address: idOf(entry), hashTag: idOf(entry) };
+  return {
+    principal: { type: 'Person', id: principal, account, actsFor: NOBODY },
+    account,
+    organization,
+    hasOrganizationLimit: organization !== undefined,
+    // A Person's bucket does not depend on an Organization, which may differ from the target Account's.
+    hashTag: access === 'person' ? principal : (organization ?? account),
+  };
 }
 
 /** Records the limits of a new plan. */

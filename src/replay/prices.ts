@@ -46,6 +46,7 @@ export function priceFinder(
     const normalised = normalise(target, pathProfile, (path) => prices.declaresSlash(method, path));
     if (normalised instanceof Refusal) return undefined;
     const operation = prices.find(method, normalised.path);
-    return operation === 'free' || operation instanceof Refusal ? undefined : operation;
+    const isCharged = operation !== 'free' && !(operation instanceof Refusal) && operation.cost > 0;
+    return isCharged ? operation : undefined;
   };
 }

@@ -123,11 +123,11 @@ export class Replay {
 
   #charge(entry: Entry, tries: number): boolean {
     const payer = this.#book.payerOf(entry);
-    const { caller, kind, personOnly } = payer;
+    const { caller, kind, access } = payer;
     const { cost } = entry;
     let { plan } = payer;
     if (plan === undefined || plan.validUntilMs <= this.#nowUs / 1000) {
-      plan = this.#buckets.planFor(caller, kind, personOnly);
+      plan = this.#buckets.planFor(caller, kind, access);
       bindPlan(payer, plan);
     }
     for (const stats of payer.buckets) {

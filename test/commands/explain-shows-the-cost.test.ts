@@ -33,6 +33,7 @@ describe('weir explain', () => {
         cost: 7,
         kind: 'write',
         personOnly: false,
+        public: false,
         costWrittenAt: expect.stringMatching(/openapi\.yaml:\d+$/),
       },
       principal: 'person_1',
@@ -124,6 +125,7 @@ describe('weir operations and weir check', () => {
       '/v3/slash//end': { get: operation(2) },
       '/v3/{a}/b': { get: operation(1) },
       '/v3/a/{b}': { get: operation(1) },
+      '/v3/health': { get: { ...operation(0), security: [] }, post: { ...operation(2), security: [] } },
       '/v3/free-form': { get: { ...operation(1), 'x-weir': { cost: 1, validate: false } } },
     };
     const document = JSON.stringify({ openapi: '3.1.0', info: { title: 't', version: '1' }, paths }, null, 2);
@@ -147,12 +149,15 @@ describe('weir operations and weir check', () => {
       ['/v3/slash//end', 2, 'shadowed'],
       ['/v3/{a}/b', 1, 'ambiguous'],
       ['/v3/a/{b}', 1, 'ambiguous'],
+      ['/v3/health', 0, ''],
+      ['/v3/health', 2, ''],
       ['/v3/free-form', 1, ''],
     ]);
     const markdown = await runWeir(['operations', '--format', 'markdown', '--config', config], settings);
     expect(markdown.stdout).toContain(
-      '| GET | /v4/priced/{id} | GET /v4/priced/{id} | 3 | read | parameters |',
+      '| GET | /v4/priced/{id} | GET /v4/priced/{id} | 3 | read | any | parameters |',
     );
+    expect(markdown.stdout).toContain('| POST | /v3/health | POST /v3/health | 2 | write | PUBLIC |');
     const table = await runWeir(['operations', '--config', config], settings);
     expect(table.stdout).toMatch(/^METHOD +PATH +OPERATION +COST/);
     expect((await runWeir(['operations', '--format', 'xml', '--config', config])).stderr).toMatch(
@@ -160,11 +165,32 @@ describe('weir operations and weir check', () => {
     );
   });
 
+  it('a public operation is explained without a token, for any address or for one', async () => {
+    const words = ['explain', 'POST', '/v3/health', '--config', config];
+    const { code, stdout } = await runWeir([...words, '--token', 'made-up'], settings);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/callers +public: needs no token\n/);
+    expect(stdout).toMatch(/charged to address-write of anyone without an override: 10 points in 60 s\n/);
+    const json = await runWeir([...words, '--address', '2001:db8::1', '--json'], settings);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      operation: { public: true, personOnly: false },
+      account: null,
+      buckets: [{ bucket: 'address-write', of: '2001:db8::/64' }],
+      policy: '"address-read";q=10;w=60, "address-write";q=10;w=60',
+    });
+    const free = await runWeir(['explain', 'GET', '/v3/health', '--config', config], settings);
+    expect(free.stdout).toMatch(/cost +0 points/);
+    expect(free.stdout).not.toContain('charged to');
+  });
+
   it('check prints a summary, and warns of operations that no request can reach', async () => {
     const { code, stdout, stderr } = await runWeir(['check', '--config', config], settings);
     expect(code).toBe(0);
     expect(stdout).toContain(
-      '6 operations (2 cost more than 1 point, 1 without a written cost, 1 unvalidated)',
+      '8 operations (3 cost more than 1 point, 1 without a written cost, 2 public, 1 unvalidated)',
+    );
+    expect(stdout).toContain(
+      'public, without a token: GET /v3/health (free)\npublic, without a token: POST /v3/health\n',
     );
     expect(stderr).toMatch(
       /second\.yaml:\d+: warning: GET \/v3\/slash\/\/end is shadowed: The path has an empty segment\. The setting upstream\.pathProfile\.duplicateSlashes: distinct allows it\.\n/,

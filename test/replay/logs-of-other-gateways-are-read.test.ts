@@ -32,7 +32,7 @@ const ENTRY: Entry = {
   loggedUs: AT_US,
   kind: 'read',
   cost: 1,
-  personOnly: false,
+  access: 'caller',
   account: 'acct_1',
   organization: undefined,
   principal: 'acct_1',
@@ -103,7 +103,7 @@ it('the access log of an Application Load Balancer', () => {
   });
   const priceOf = (method: string, path: string) => {
     expect([method, path]).toEqual(['GET', '/v3/things?x=1']);
-    return { kind: 'read' as const, cost: 5, personOnly: false };
+    return { kind: 'read' as const, cost: 5, access: 'caller' as const };
   };
   expect(read({ format: 'alb', accountPattern, priceOf }, line)).toMatchObject({ cost: 5 });
 });

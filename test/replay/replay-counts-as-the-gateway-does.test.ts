@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it, vi } from 'vitest';
 import { parseLimits } from '../../src/config/files/limits/parse.ts';
-import type { Caller } from '../../src/domain/caller.ts';
+import type { Caller, Payer } from '../../src/domain/caller.ts';
 import { Buckets } from '../../src/gateway/buckets.ts';
 import { charge } from '../../src/gateway/charge.ts';
 import type { Charged, Operation } from '../../src/gateway/request-context.ts';
@@ -18,7 +18,7 @@ vi.setConfig({ testTimeout: 120_000 });
 
 const LIMITS = parseLimits(
   `{ windowSeconds: 1, defaults: { account-read: 12, account-write: 7, organization-read: 18, organization-write: 9,
-     person-read: 5, person-write: 3 } }`,
+     person-read: 5, person-write: 3, address-read: 6, address-write: 4 } }`,
   'limits.yaml',
 );
 
@@ -27,7 +27,7 @@ const arbitraryRequest = fc.record({
   account: fc.constantFrom('acct_1', 'acct_2', 'acct_3'),
   kind: fc.constantFrom('read' as const, 'write' as const),
   cost: fc.integer({ min: 1, max: 3 }),
-  personOnly: fc.boolean(),
+  access: fc.constantFrom('caller' as const, 'person' as const, 'public' as const),
 });
 
 it('on the same clock, a replay refuses exactly the requests that the gateway refused', async () => {
@@ -42,7 +42,8 @@ it('on the same clock, a replay refuses exactly the requests that the gateway re
       for (const { waitUs, account, ...operation } of requests) {
         nowUs += waitUs;
         const organization = account === 'acct_3' ? undefined : 'org_1';
-        const charged = await charge(store, buckets, callerOf(account, organization), operationOf(operation));
+        const payer = payerOf(account, organization, operation);
+        const charged = await charge(store, buckets, payer, operationOf(operation));
         const entry = readLine(lineOf(nowUs, account, organization, operation, charged));
         if (typeof entry === 'string' || 'problem' in entry) throw new Error('the line is not an entry');
         replay.take(entry);
@@ -66,7 +67,12 @@ function callerOf(account: string, organization: string | undefined): Caller {
   };
 }
 
-type Priced = Pick<Operation, 'kind' | 'cost' | 'personOnly'>;
+/** There are as many addresses as Accounts. */
+function payerOf(account: string, organization: string | undefined, { access }: Priced): Payer {
+  return access === 'public' ? { address: account, hashTag: account } : callerOf(account, organization);
+}
+
+type Priced = Pick<Operation, 'kind' | 'cost' | 'access'>;
 
 function operationOf(priced: Priced): Operation {
   return { id: 'any', listed: true, ...priced };
@@ -76,13 +82,18 @@ function lineOf(
   nowUs: number,
   account: string,
   organization: string | undefined,
-  { kind, cost, personOnly }: Priced,
+  { kind, cost, access }: Priced,
   charged: Charged,
 ): string {
   const bucket = charged.outcome === 'denied' ? charged.bucket : undefined;
+  const common = { kind, cost, chargedAtUs: nowUs, outcome: charged.outcome, bucket };
+  if (access === 'public') {
+    const payer = { account: undefined, principal: undefined, public: true, address: account };
+    return logLine({ atMs: 0, more: { ...common, ...payer } });
+  }
   // Each Account's Organization has its own Person's bucket in the store, so they are different Persons here.
   const principal = `person_of_${organization ?? account}`;
-  const more = { kind, cost, personOnly, chargedAtUs: nowUs, outcome: charged.outcome, bucket, principal };
+  const more = { ...common, personOnly: access === 'person', principal };
   return logLine({ atMs: 0, account, ...(organization === undefined ? {} : { organization }), more });
 }
 

@@ -26,7 +26,7 @@ function entryOf(atUs: number, account: string, cost: number): Entry {
     loggedUs: atUs,
     kind: 'read',
     cost,
-    personOnly: false,
+    access: 'caller',
     ...who,
     wasRefused: false,
     refusedBy: undefined,

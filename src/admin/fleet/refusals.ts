@@ -1,3 +1,4 @@
+import type { ScopeName } from '../../domain/buckets.ts';
 import type { RequestContext } from '../../gateway/request-context.ts';
 
 /** A request that the gateway refused after it had found out who pays. */
@@ -20,9 +21,9 @@ export interface RefusedRequest {
   readonly requestId: string;
 }
 
-/** Whose refusals are asked for. */
+/** Whose refusals are asked for. Those of public operations are not kept: nobody's Account was charged. */
 export interface RefusedOwner {
-  readonly scope: 'account' | 'organization' | 'person';
+  readonly scope: ScopeName;
   readonly id: string;
 }
 
@@ -90,7 +91,7 @@ export function isOf(
   { account, organization, principal }: RefusedRequest,
   { scope, id }: RefusedOwner,
 ): boolean {
-  return { account, organization, person: principal }[scope] === id;
+  return { account, organization, person: principal, address: undefined }[scope] === id;
 }
 
 export function newestFirst(refusals: readonly RefusedRequest[]): readonly RefusedRequest[] {

@@ -91,7 +91,7 @@ export class LiveLimitActions {
     const overrides = Object.fromEntries(
       limits.map(({ bucket, limit }) => [bucket, { limit, shadow: false }]),
     );
-    const none = { accounts: new Map(), organizations: new Map() };
+    const none = { accounts: new Map(), organizations: new Map(), addresses: new Map() };
     const problems = findCosts({ ...buckets.limits, ...none, [section]: new Map([[id, overrides]]) });
     if (problems.length > 0) throw new ActionRefused(problemText(new ConfigError(problems)));
   }

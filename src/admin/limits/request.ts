@@ -3,12 +3,20 @@ import { ConfigError } from '../../config/problem.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import type { BucketName, OverrideSection } from '../../domain/buckets.ts';
 import type { LiveLimit } from '../../domain/live-limits.ts';
+import { networkOf } from '../../domain/network.ts';
 import { ActionRefused, readDuration, readReason } from '../action.ts';
 
 /** The owner of a limit: a section of the limits file, and an id. */
 export interface LimitOwner {
   readonly section: OverrideSection;
   readonly id: string;
+}
+
+/** An owner as limits are stored for it: an address stands for its network. */
+export function limitOwner(section: OverrideSection, id: string): LimitOwner {
+  const owner = section === 'addresses' ? networkOf(id) : id;
+  if (owner === undefined) throw new ActionRefused(`${id} is not an IP address.`);
+  return { section, id: owner };
 }
 
 /** What a `PUT /limits/live/…` asks for. */

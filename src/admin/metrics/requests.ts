@@ -1,6 +1,6 @@
 import { Counter, type Registry } from 'prom-client';
 import { BUCKETS, bucketsFor, KINDS } from '../../domain/buckets.ts';
-import type { OperationKind } from '../../domain/operation.ts';
+import type { Access, OperationKind } from '../../domain/operation.ts';
 import type { GatewayObserver } from '../../gateway/dependencies.ts';
 import { METHODS } from '../../gateway/match.ts';
 import { PROBLEM_CODES } from '../../gateway/problems.ts';
@@ -82,7 +82,7 @@ function chargeCounters(registry: Registry) {
   const registers = [registry];
   const points = new Tally(registry, {
     name: 'weir_points_charged_total',
-    help: 'Points charged to Accounts and Persons. Points that are also charged to an Organization are counted once.',
+    help: 'Points charged to Accounts, Persons and addresses. Points that are also charged to an Organization are counted once.',
     labelNames: ['kind'],
     known: KINDS.map((kind) => [kind]),
   });
@@ -142,15 +142,17 @@ function* knownOutcomes(): Generator<readonly [string, string, string]> {
   for (const code of codes) {
     for (const kind of ['none', ...KINDS]) yield [kind, 'none', code];
   }
-  yield ['none', 'none', 'free'];
+  for (const kind of ['none', ...KINDS]) yield [kind, 'none', 'free'];
   for (const { kind, name } of BUCKETS) yield [kind, name, 'denied'];
   for (const kind of KINDS) {
-    for (const personOnly of [false, true]) {
-      const bucket = bucketsFor(kind, personOnly)[0]?.name ?? 'none';
+    for (const access of ACCESSES) {
+      const bucket = bucketsFor(kind, access)[0]?.name ?? 'none';
       for (const outcome of ['admitted', 'uncounted', ...AFTER_CHARGE]) yield [kind, bucket, outcome];
     }
   }
 }
+
+const ACCESSES = ['caller', 'person', 'public'] as const satisfies readonly Access[];
 
 /** The refusals of a request that was already charged. */
 const AFTER_CHARGE = ['BadRequest', 'PayloadTooLarge', 'ValidationError', 'ServiceUnavailable'];
@@ -159,7 +161,7 @@ const AFTER_CHARGE = ['BadRequest', 'PayloadTooLarge', 'ValidationError', 'Servi
 function bucketOf({ operation, charged }: RequestContext): string {
   if (operation === undefined || charged === undefined) return 'none';
   if (charged.outcome === 'denied') return charged.bucket;
-  return bucketsFor(operation.kind, operation.personOnly)[0]?.name ?? 'none';
+  return bucketsFor(operation.kind, operation.access)[0]?.name ?? 'none';
 }
 
 function outcomeOf({ charged, refusal }: RequestContext): string {

@@ -54,10 +54,10 @@ export class Talkers {
     organizations: new History(),
   };
 
-  /** Counts a finished request. Person-only requests are charged to no Account, and so not counted. */
+  /** Counts a finished request. Person-only and public requests are charged to no Account, and so not counted. */
   requestFinished({ operation, caller, charged }: RequestContext, nowMs: number): void {
     if (operation === undefined || caller === undefined || charged === undefined) return;
-    if (operation.personOnly) return;
+    if (operation.access !== 'caller') return;
     const points = charged.outcome === 'admitted' ? operation.cost : 0;
     const refused = charged.outcome === 'denied' ? 1 : 0;
     this.#histories.accounts.add(nowMs, caller.account, points, refused);

@@ -1,5 +1,5 @@
 import { bucketsFor, type ScopeName } from '../../domain/buckets.ts';
-import type { Caller } from '../../domain/caller.ts';
+import type { Payer } from '../../domain/caller.ts';
 import type { RequestContext } from '../../gateway/request-context.ts';
 import { type Counts, Slots } from './slots.ts';
 
@@ -19,7 +19,7 @@ export interface OperationCounts extends Counts {
   readonly operation: string;
 }
 
-/** What one Account, Organization or Person did lately, at this replica. */
+/** What one Account, Organization, Person or address did lately, at this replica. */
 export interface Recent {
   /** The sums of the last 10 seconds, minute and ten minutes; the newest slot of each (1, 10 and 10 s) is being filled. */
   readonly windows: Readonly<Record<'10s' | '1m' | '10m', Counts>>;
@@ -35,18 +35,18 @@ class Owner {
   #period = 0;
   #operations = new Map<string, Mutable<Counts>>();
   #earlier = new Map<string, Mutable<Counts>>();
-  #caller: Caller | undefined;
+  #payer: Payer | undefined;
 
-  get caller(): Caller | undefined {
-    return this.#caller;
+  get payer(): Payer | undefined {
+    return this.#payer;
   }
 
-  /** Keeps the first of several callers that are alike, so that most requests leave no object behind. */
-  remember(caller: Caller): void {
-    const known = this.#caller;
+  /** Keeps the first of several payers that are alike, so that most requests leave no object behind. */
+  remember(payer: Payer): void {
+    const known = this.#payer;
     const isKnown =
-      known?.hashTag === caller.hashTag && known.hasOrganizationLimit === caller.hasOrganizationLimit;
-    if (!isKnown) this.#caller = caller;
+      known?.hashTag === payer.hashTag && known.hasOrganizationLimit === payer.hasOrganizationLimit;
+    if (!isKnown) this.#payer = payer;
   }
 
   add(nowMs: number, operation: string, points: number, refused: number): void {
@@ -112,15 +112,15 @@ class Owners {
     return this.#young.get(id) ?? this.#old.get(id);
   }
 
-  /** The owner that a request of this caller is counted for. */
-  active(id: string, caller: Caller): Owner {
+  /** The owner that a request of this payer is counted for. */
+  active(id: string, payer: Payer): Owner {
     const young = this.#young.get(id);
     if (young !== undefined) {
-      young.remember(caller);
+      young.remember(payer);
       return young;
     }
     const owner = this.#old.get(id) ?? new Owner();
-    owner.remember(caller);
+    owner.remember(payer);
     if (this.#young.size >= OWNERS_PER_GENERATION) {
       this.#old = this.#young;
       this.#young = new Map();
@@ -131,26 +131,28 @@ class Owners {
 }
 
 /**
- * What Accounts, Organizations and Persons did in the last ten minutes at this replica, in bounded memory. Counting a
+ * What Accounts, Organizations, Persons and addresses did in the last ten minutes at this replica, in bounded memory. Counting a
  * request takes some hundred nanoseconds, after its response has been sent.
  */
 export class Activity {
   readonly #owners: Readonly<Record<ScopeName, Owners>> = {
     account: new Owners(),
     person: new Owners(),
+    address: new Owners(),
     organization: new Owners(),
   };
 
   /** Counts a finished request for everybody whose buckets it was charged to, or would have been. */
-  requestFinished({ operation, caller, charged }: RequestContext, nowMs: number): void {
-    if (operation === undefined || caller === undefined || charged === undefined) return;
+  requestFinished({ operation, caller, publicClient, charged }: RequestContext, nowMs: number): void {
+    const payer = caller ?? publicClient;
+    if (operation === undefined || payer === undefined || charged === undefined) return;
     const points = charged.outcome === 'admitted' ? operation.cost : 0;
     const refused = charged.outcome === 'denied' ? 1 : 0;
-    const { id, kind, personOnly } = operation;
-    for (const { scopeName, scope } of bucketsFor(kind, personOnly)) {
-      const owner = scope.ownerOf(caller);
+    const { id, kind, access } = operation;
+    for (const { scopeName, scope } of bucketsFor(kind, access)) {
+      const owner = scope.ownerOf(payer);
       if (owner === undefined) continue;
-      this.#owners[scopeName].active(owner, caller).add(nowMs, id, points, refused);
+      this.#owners[scopeName].active(owner, payer).add(nowMs, id, points, refused);
     }
   }
 
@@ -159,8 +161,8 @@ export class Activity {
     return this.#owners[scope].find(id)?.recent(nowMs);
   }
 
-  /** A recent caller that was charged to this owner. */
-  callerOf(scope: ScopeName, id: string): Caller | undefined {
-    return this.#owners[scope].find(id)?.caller;
+  /** A recent payer that was charged to this owner. */
+  payerOf(scope: ScopeName, id: string): Payer | undefined {
+    return this.#owners[scope].find(id)?.payer;
   }
 }

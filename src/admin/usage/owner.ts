@@ -3,7 +3,7 @@ import type { Account, Principal } from '../../domain/caller.ts';
 import type { Directory } from '../../identity/identity.ts';
 import type { Activity } from './activity.ts';
 
-/** An Account, Organization or Person, and whose limits apply to it. */
+/** An Account, Organization, Person or address, and whose limits apply to it. */
 export interface Owner {
   readonly scope: ScopeName;
   readonly id: string;
@@ -41,15 +41,15 @@ const NOBODY: Principal = { id: '', type: 'Person', account: '', actsFor: new Se
  */
 export async function findOwner(query: OwnerQuery, sources: OwnerSources): Promise<Owner | undefined> {
   const { scope, id } = query;
-  if (scope === 'organization') {
+  if (scope === 'organization' || scope === 'address') {
     return { scope, id, organization: undefined, hasOrganizationLimit: false, hashTag: id };
   }
   const account = scope === 'account' ? id : (query.account ?? sources.homeOf(id));
   const known = await findAccount(account, query.organization, sources.directory);
   if (known !== undefined && account !== undefined) return ownerIn(query, account, known);
-  const caller = sources.activity.callerOf(scope, id);
-  if (caller === undefined) return undefined;
-  const { organization, hasOrganizationLimit, hashTag } = caller;
+  const payer = sources.activity.payerOf(scope, id);
+  if (payer === undefined) return undefined;
+  const { organization, hasOrganizationLimit = false, hashTag } = payer;
   return { scope, id, organization, hasOrganizationLimit, hashTag };
 }
 

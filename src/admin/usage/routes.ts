@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { SCOPES, type ScopeName } from '../../domain/buckets.ts';
+import { networkOf } from '../../domain/network.ts';
 import { readUsage, type UsageSources } from './usage.ts';
 
 interface Query {
@@ -7,16 +8,19 @@ interface Query {
   readonly account?: string | string[];
 }
 
-/** Adds `/usage/accounts/{id}`, `/usage/persons/{id}` and `/usage/organizations/{id}`. */
+/** Adds `/usage/accounts/{id}`, and the same for organizations, persons and addresses. */
 export function addUsageRoutes(app: FastifyInstance, sources: UsageSources): void {
   for (const scope of Object.keys(SCOPES) as ScopeName[]) {
     app.get<{ Params: { id: string }; Querystring: Query }>(
-      `/usage/${scope}s/:id`,
+      `/usage/${SCOPES[scope].plural}/:id`,
       async (request, reply) => {
         const { organization, account } = request.query;
+        const { id: named } = request.params;
+        const id = scope === 'address' ? networkOf(named) : named;
+        if (id === undefined) return reply.code(400).send({ error: `${named} is not an IP address.` });
         const query = {
           scope,
-          id: request.params.id,
+          id,
           organization: single(organization),
           account: single(account),
         };

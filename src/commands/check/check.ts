@@ -24,6 +24,7 @@ export async function check({ config, connect }: { config: string; connect?: boo
     ...findWarnings(configuration, process.env, Date.now()),
   ];
   for (const warning of warnings) printError(warningText(warning, process.stderr));
+  for (const line of publicLines(operations)) print(line);
   print(
     `${config} is ${coloured(process.stdout, 'green', 'valid')}: ${summaryOf(operations)}, ` +
       `limits for ${limits.accounts.size} accounts and ${limits.organizations.size} organizations of their own, ` +
@@ -54,6 +55,15 @@ function callersOf({ settings, identities }: Configuration): string {
   return kind === 'api-keys' ? `${tokens} and API keys` : `callers by ${kind}`;
 }
 
+/** Public operations need no token, so each of them is named. */
+function publicLines(operations: readonly ListedOperation[]): readonly string[] {
+  return operations
+    .filter(({ access }) => access === 'public')
+    .map(
+      ({ method, path, cost }) => `public, without a token: ${method} ${path}${cost === 0 ? ' (free)' : ''}`,
+    );
+}
+
 /** Remarks on the prices of operations. */
 function warningsOf(
   operations: readonly ListedOperation[],
@@ -77,9 +87,10 @@ function summaryOf(operations: readonly ListedOperation[]): string {
   const count = (is: (operation: ListedOperation) => boolean) => operations.filter(is).length;
   const expensive = count(({ cost }) => cost > 1);
   const unpriced = count(({ costWrittenAt }) => costWrittenAt === undefined);
+  const open = count(({ access }) => access === 'public');
   const unvalidated = count(({ validation }) => validation === 'none');
   return (
     `${operations.length} operations (${expensive} cost more than 1 point, ${unpriced} without a written cost, ` +
-    `${unvalidated} unvalidated)`
+    `${open} public, ${unvalidated} unvalidated)`
   );
 }

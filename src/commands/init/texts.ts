@@ -18,7 +18,7 @@ const EXAMPLE_REQUESTS = 5;
 
 /** A read without parameters, if there is one. */
 export function exampleOf(operations: readonly ListedOperation[]): Example {
-  const reads = operations.filter(({ method, personOnly }) => method === 'GET' && !personOnly);
+  const reads = operations.filter(({ method, access }) => method === 'GET' && access === 'caller');
   const operation = reads.find(isPlain) ?? reads[0] ?? operations[0];
   const { method, path, cost } = operation ?? { method: 'GET', path: '/', cost: 1 };
   const kind = operation?.kind ?? KINDS_BY_METHOD.GET;
@@ -71,7 +71,7 @@ export function limitsText(operations: readonly ListedOperation[], example: Exam
   const defaults = BUCKETS.map(({ name, kind, scope }) => {
     return `  ${name}: ${Math.max(scope.defaults[kind], 10 * costliest(operations, name))}`;
   });
-  return `# Points that each Account, Person and Organization may use in any window. GET and HEAD use the read limits, other methods the
+  return `# Points that each Account, Person, Organization and client address may use in any window. GET and HEAD use the read limits, other methods the
 # write limits. Reloaded when this file changes.
 windowSeconds: ${WINDOW_SECONDS}
 

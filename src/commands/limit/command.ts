@@ -12,7 +12,10 @@ export function limitCommand(): Command {
         '--url <url>',
         'admin port of any replica, such as http://127.0.0.1:9090; WEIR_ADMIN_TOKEN has its token',
       );
-  subcommand('set <id> <bucket=points...>', 'set limits of an Account or Organization at every replica')
+  subcommand(
+    'set <id> <bucket=points...>',
+    'set limits of an Account, Organization or address at every replica',
+  )
     .requiredOption('--why <text>', 'the reason, for the audit log')
     .option('--for <time>', 'how long: 30m, 2h, up to 7d', '1h')
     .option('--by <name>', 'who sets it; default: the user who runs the command')

@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os';
 import type { ShownLimit } from '../../admin/limits/live.ts';
 import { type OverrideSection, SCOPES, type ScopeName } from '../../domain/buckets.ts';
+import { networkOf } from '../../domain/network.ts';
 import { type AdminOptions, askAdmin } from '../admin-client.ts';
 import { CommandError } from '../failure.ts';
 import { print } from '../print.ts';
@@ -39,7 +40,7 @@ export async function unsetLimit(
   options: AdminOptions & Reason,
 ): Promise<void> {
   const known = (await readLimits(options)).filter(
-    (limit) => limit.id === id && (bucket === undefined || limit.bucket === bucket),
+    (limit) => [id, networkOf(id)].includes(limit.id) && (bucket === undefined || limit.bucket === bucket),
   );
   if (known.length === 0) throw new CommandError(`${id} has no such live limit: weir limit list shows all.`);
   const { why, by = userName() } = options;

@@ -9,8 +9,8 @@ const QUIET_MS = 60_000;
 const MOST_REMEMBERED = 5_000;
 
 /**
- * Writes `limit.near` and `limit.exceeded`, each at most once a minute for an Account and bucket, or for a Person and its own
- * bucket. The gateway's requests pass through it, so it does nothing for those that are neither.
+ * Writes `limit.near` and `limit.exceeded`, each at most once a minute for an Account and bucket, or for a Person or an address
+ * and its own bucket. The gateway's requests pass through it, so it does nothing for those that are neither.
  */
 export class LimitEvents {
   readonly #log: Logger;
@@ -38,10 +38,10 @@ export class LimitEvents {
     }
   }
 
-  #isNew(recent: Recent, { caller }: RequestContext, bucket: BucketName, nowMs: number): boolean {
-    if (caller === undefined) return false;
-    const { isForPersons } = bucketNamed(bucket).scope;
-    const verdict = recent.add(bucket, isForPersons ? caller.principal.id : caller.account, nowMs);
+  #isNew(recent: Recent, context: RequestContext, bucket: BucketName, nowMs: number): boolean {
+    const owner = ownerOf(context, bucket);
+    if (owner === undefined) return false;
+    const verdict = recent.add(bucket, owner, nowMs);
     if (verdict === 'full') {
       this.#log.warn(
         { bucket },
@@ -52,12 +52,18 @@ export class LimitEvents {
   }
 }
 
-function callerOf({ requestId, operation, caller }: RequestContext): object {
+function ownerOf({ caller, publicClient }: RequestContext, bucket: BucketName): string | undefined {
+  const { access } = bucketNamed(bucket).scope;
+  return { caller: caller?.account, person: caller?.principal.id, public: publicClient?.address }[access];
+}
+
+function callerOf({ requestId, operation, caller, publicClient }: RequestContext): object {
   return {
     requestId,
     account: caller?.account,
     organization: caller?.organization,
     principal: caller?.principal.id,
+    address: publicClient?.address,
     operation: operation?.id,
     cost: operation?.cost,
   };

@@ -11,6 +11,7 @@ interface Options {
   readonly config: string;
   readonly token?: string;
   readonly account?: string;
+  readonly address?: string;
   readonly json?: true;
 }
 
@@ -21,7 +22,7 @@ interface Options {
 export async function explain(
   method: string,
   path: string,
-  { config, token, account, json }: Options,
+  { config, token, account, address, json }: Options,
 ): Promise<void> {
   const configuration = await readConfiguration(config, process.env);
   const explanation = await explainRequest(configuration, {
@@ -29,6 +30,7 @@ export async function explain(
     path,
     token,
     account,
+    address,
     liveLimits: await liveLimitsOf(configuration),
   });
   const text = json ? JSON.stringify(asJson(explanation), null, 2) : asText(explanation);
@@ -66,8 +68,8 @@ function asJson(explanation: Explanation): object {
 
 function operationJson(operation: Exclude<Explanation['operation'], undefined>): object {
   if (operation === 'free') return { id: 'free', listed: false, cost: 0, kind: null };
-  const { id, cost, kind, personOnly, listed } = operation;
-  const common = { id, listed, cost, kind, personOnly };
+  const { id, cost, kind, access, listed } = operation;
+  const common = { id, listed, cost, kind, personOnly: access === 'person', public: access === 'public' };
   if (!isListed(operation)) return { ...common, costWrittenAt: null, validation: { mode: 'none' } };
   return {
     ...common,
@@ -122,7 +124,7 @@ function liveText(live: Explanation['buckets'][number]['live']): string {
 function operationLines(
   operation: Exclude<Explanation['operation'], undefined | 'free'>,
 ): [string, string][] {
-  const { id, cost, kind, personOnly } = operation;
+  const { id, cost, kind, access } = operation;
   const points = `${cost} ${cost === 1 ? 'point' : 'points'}`;
   if (!isListed(operation)) {
     return [
@@ -137,10 +139,17 @@ function operationLines(
   return [
     ['operation', `${id} (${method} ${path}), ${shownPlace(writtenAt)}`],
     ['cost', `${points}, ${costWrittenAt === undefined ? 'by default' : shownPlace(costWrittenAt)}`],
-    ['kind', `${kind}${byMethod ? '' : ', by x-weir'}${personOnly ? ', for Persons only' : ''}`],
+    ['kind', `${kind}${byMethod ? '' : ', by x-weir'}`],
+    ['callers', CALLERS[access]],
     ['validates', validationText(operation)],
   ];
 }
+
+const CALLERS = {
+  caller: 'any, with a token',
+  person: 'Persons only, with a token',
+  public: 'public: needs no token',
+} as const;
 
 function validationText({ rules }: ListedOperation): string {
   if (rules === undefined) return 'nothing';

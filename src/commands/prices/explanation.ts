@@ -4,6 +4,7 @@ import type { Caller, Principal } from '../../domain/caller.ts';
 import type { FieldError } from '../../domain/field-errors.ts';
 import { FieldErrors } from '../../domain/field-errors.ts';
 import type { LiveLimit } from '../../domain/live-limits.ts';
+import { networkOf } from '../../domain/network.ts';
 import { Buckets, type PlannedBucket } from '../../gateway/buckets.ts';
 import { decide } from '../../gateway/decide.ts';
 import { normalise } from '../../gateway/normalise.ts';
@@ -24,6 +25,8 @@ export interface Question {
   readonly path: string;
   readonly token: string | undefined;
   readonly account: string | undefined;
+  /** The client's address, for a public operation. */
+  readonly address: string | undefined;
   /** The live limits in force at the gateways. */
   readonly liveLimits: readonly LiveLimit[];
 }
@@ -58,7 +61,7 @@ interface ExplainedBucket {
   readonly live?: { readonly until: string; readonly why: string; readonly by: string };
 }
 
-/** An Account without overrides; no real id is empty. */
+/** An Account or address without overrides; no real id is empty. */
 const ANYONE = '';
 
 export async function explainRequest(configuration: Configuration, question: Question): Promise<Explanation> {
@@ -83,31 +86,39 @@ export async function explainRequest(configuration: Configuration, question: Que
   for (const limit of question.liveLimits) buckets.applyLive(limit);
   const refusal = await decideAlone(configuration, question, target, findings, buckets);
   const { operation, caller, charged } = findings;
+  const payer = caller ?? findings.publicClient;
   if (operation === undefined && refusal === undefined) {
     return { ...nothing, path: target.path, operation: 'free' };
   }
   const found = { ...nothing, path: target.path, operation, refusal };
-  if (operation === undefined || caller === undefined) return found;
-  const plan = buckets.planFor(caller, operation.kind, operation.personOnly);
+  const errors = operation === undefined ? [] : errorsOf(operation, target);
+  if (operation === undefined || payer === undefined) return { ...found, errors: refusal ? [] : errors };
+  const plan = buckets.planFor(payer, operation.kind, operation.access);
   return {
     ...found,
-    caller: caller.account === ANYONE ? undefined : caller,
+    caller: caller?.account === ANYONE ? undefined : caller,
     buckets: plan.buckets.map((bucket) => explainBucket(bucket, plan.windowSeconds, buckets)),
     policy: charged?.policy,
-    errors: errorsOf(operation, target),
+    errors,
   };
 }
 
 /** Calls `decide` with a store of its own, so that nothing is really charged. */
 function decideAlone(
   configuration: Configuration,
-  { method, token, account }: Question,
+  { method, token, account, address }: Question,
   { path }: Target,
   findings: Findings,
   buckets: Buckets,
 ): Awaitable<Refusal | undefined> {
   return decide(
-    { method, path, authorization: `Bearer ${token ?? ANYONE}`, namedAccount: account },
+    {
+      method,
+      path,
+      authorization: `Bearer ${token ?? ANYONE}`,
+      client: () => (address === undefined ? ANYONE : (networkOf(address) ?? address)),
+      namedAccount: account,
+    },
     findings,
     {
       ...openCallers(configuration, token, account),

@@ -6,7 +6,7 @@ import { shownPlace } from '../print.ts';
 import { coloured } from '../terminal/colour.ts';
 import { type Remark, reviewPrices } from './price-review.ts';
 
-const HEAD = ['METHOD', 'PATH', 'OPERATION', 'COST', 'KIND', 'VALIDATES', 'WRITTEN AT', 'REMARKS'];
+const HEAD = ['METHOD', 'PATH', 'OPERATION', 'COST', 'KIND', 'CALLERS', 'VALIDATES', 'WRITTEN AT', 'REMARKS'];
 
 /** `weir operations`: the whole price list, including operations without a price and those that no request reaches. */
 export async function operations({ config, format }: { config: string; format: string }): Promise<void> {
@@ -31,15 +31,18 @@ export async function operations({ config, format }: { config: string; format: s
   );
 }
 
+const CALLERS = { caller: 'any', person: 'Persons', public: 'PUBLIC' } as const;
+
 function entryOf(operation: ListedOperation, remarks: readonly Remark[]): object {
-  const { method, path, id, cost, kind, personOnly, validation, writtenAt, costWrittenAt } = operation;
+  const { method, path, id, cost, kind, access, validation, writtenAt, costWrittenAt } = operation;
   return {
     method,
     path,
     id,
     cost,
     kind,
-    personOnly,
+    personOnly: access === 'person',
+    public: access === 'public',
     validation,
     writtenAt: shownPlace(writtenAt),
     costWrittenAt: costWrittenAt === undefined ? null : shownPlace(costWrittenAt),
@@ -48,7 +51,7 @@ function entryOf(operation: ListedOperation, remarks: readonly Remark[]): object
 }
 
 function rowOf(operation: ListedOperation, remarks: readonly Remark[]): readonly string[] {
-  const { method, path, id, cost, kind, personOnly, validation, writtenAt, costWrittenAt } = operation;
+  const { method, path, id, cost, kind, access, validation, writtenAt, costWrittenAt } = operation;
   const told = remarks.map((remark) =>
     remark.kind === 'unpriced' ? 'unpriced' : `${remark.kind}: ${remark.text}`,
   );
@@ -57,7 +60,8 @@ function rowOf(operation: ListedOperation, remarks: readonly Remark[]): readonly
     path,
     id,
     String(cost),
-    personOnly ? `${kind}, Person` : kind,
+    kind,
+    CALLERS[access],
     validation,
     shownPlace(costWrittenAt ?? writtenAt),
     told.join('; '),

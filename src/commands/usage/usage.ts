@@ -12,13 +12,16 @@ export interface UsageOptions extends AdminOptions {
   readonly json?: boolean;
 }
 
-/** `weir usage`: the limits of an Account, Organization or Person, what it has used of them, and what it did lately. */
+/** `weir usage`: the limits of an Account, Organization, Person or address, what it has used of them, and what it did lately. */
 export async function usage(id: string, options: UsageOptions): Promise<void> {
   const { scope = 'account', organization, account, json = false } = options;
   if (!isScope(scope)) throw new CommandError(`--scope takes ${Object.keys(SCOPES).join(', ')}.`);
   const hints = new URLSearchParams({ ...(organization && { organization }), ...(account && { account }) });
   const query = hints.size === 0 ? '' : `?${hints}`;
-  const answer = (await askAdmin(options, `/usage/${scope}s/${encodeURIComponent(id)}${query}`)) as Usage;
+  const answer = (await askAdmin(
+    options,
+    `/usage/${SCOPES[scope].plural}/${encodeURIComponent(id)}${query}`,
+  )) as Usage;
   print(json ? JSON.stringify(answer, null, 2) : textOf(answer));
 }
 

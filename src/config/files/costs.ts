@@ -1,6 +1,6 @@
 import { type BucketName, bucketsFor, OVERRIDE_SECTIONS } from '../../domain/buckets.ts';
 import type { Limits, Overrides } from '../../domain/limits.ts';
-import type { OperationKind } from '../../domain/operation.ts';
+import type { Access, OperationKind } from '../../domain/operation.ts';
 import { formatPath, formatPlace, type Place, type Problem } from '../problem.ts';
 
 /** The parts of an operation that the cost check reads. */
@@ -8,7 +8,7 @@ export interface PricedOperation {
   readonly id: string;
   readonly kind: OperationKind;
   readonly cost: number;
-  readonly personOnly: boolean;
+  readonly access: Access;
   /** Where the cost is set; undefined if it is not set in any file. */
   readonly costWrittenAt?: Place | undefined;
 }
@@ -59,7 +59,7 @@ export function costliestByBucket(
 ): ReadonlyMap<BucketName, PricedOperation> {
   const costliest = new Map<BucketName, PricedOperation>();
   for (const operation of operations) {
-    for (const { name } of bucketsFor(operation.kind, operation.personOnly)) {
+    for (const { name } of bucketsFor(operation.kind, operation.access)) {
       if (operation.cost > (costliest.get(name)?.cost ?? 0)) costliest.set(name, operation);
     }
   }

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 
-const cost = (description: string, fallback?: number) =>
+const cost = (description: string, fallback?: number, minimum = 1) =>
   Type.Integer({
     description,
-    minimum: 1,
+    minimum,
     maximum: 1_000_000,
     ...(fallback === undefined ? {} : { default: fallback }),
   });
@@ -24,13 +24,17 @@ const listedOperation = Type.Object(
     id: Type.Optional(
       Type.String({ description: 'Name of the operation. Default: method and path.', minLength: 1 }),
     ),
-    cost: Type.Optional(cost('Cost in points. Default: 1.')),
+    cost: Type.Optional(cost('Cost in points. Default: 1. A public operation may cost 0.', undefined, 0)),
     kind: Type.Optional(
       Type.Union([Type.Literal('read'), Type.Literal('write')], {
         description: 'Buckets that it is charged to. Default: by its method.',
       }),
     ),
     personOnly: Type.Boolean({ description: 'Charge the Person instead of the Account.', default: false }),
+    public: Type.Boolean({
+      description: "Needs no token. Charges the client's address instead of the Account.",
+      default: false,
+    }),
   },
   { additionalProperties: false },
 );

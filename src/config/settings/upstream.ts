@@ -80,8 +80,15 @@ export const upstreamSchema = section('The service behind the gateway.', {
   ),
   unauthenticatedPercent: Type.Integer({
     description:
-      'Share of those connections, at least one, that requests without a caller (OPTIONS) may use. Others get a 503.',
+      'Share of those connections, at least one, that requests which are not charged (OPTIONS, free operations) may use. Others get a 503.',
     default: 5,
+    minimum: 1,
+    maximum: 100,
+  }),
+  publicPercent: Type.Integer({
+    description:
+      'Share of those connections, at least one, that public operations may use. Others get a 503 and are not charged.',
+    default: 50,
     minimum: 1,
     maximum: 100,
   }),

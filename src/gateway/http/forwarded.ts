@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type Socket } from 'node:net';
+import { networkOf } from '../../domain/network.ts';
 import { NameMemo } from './field-names.ts';
 import { isHost } from './host.ts';
 
@@ -15,6 +16,7 @@ export class TrustedProxies {
   readonly #isEmpty: boolean;
   readonly #verdicts = new WeakMap<Socket, boolean>();
   readonly #clients = new NameMemo((forwarded) => this.#clientIn(forwarded));
+  readonly #networks = new NameMemo((address) => networkOf(address) ?? address);
 
   /** @param ranges addresses or CIDR ranges, such as `10.0.0.0/8` or `fd00::/8` */
   constructor(ranges: readonly string[]) {
@@ -38,12 +40,9 @@ export class TrustedProxies {
     return verdict;
   }
 
-  /**
-   * The network that a client's request comes from: its IPv4 address, or the /64 of its IPv6 address, of which one client
-   * commonly has all addresses.
-   */
+  /** The network that a client's request comes from, as `networkOf` writes it. */
   clientOf(request: IncomingMessage): string {
-    return networkOf(this.addressOf(request));
+    return this.#networks.get(this.addressOf(request));
   }
 
   /**
@@ -57,7 +56,7 @@ export class TrustedProxies {
 
   /** The client that a value of X-Forwarded-For names; empty if it names none. */
   #clientIn(forwarded: string): string {
-    const addresses = forwarded.split(',').map((one) => one.trim());
+    const addresses = forwarded.split(',').map(withoutPort);
     const client = addresses.findLast((one) => !this.#includes(one));
     return client === undefined || isIP(client) === 0 ? '' : withoutMapping(client);
   }
@@ -78,20 +77,6 @@ export class TrustedProxies {
     const version = isIP(address);
     return version !== 0 && this.#ranges.check(address, version === 6 ? 'ipv6' : 'ipv4');
   }
-}
-
-function networkOf(address: string): string {
-  const ipv4 = withoutMapping(address);
-  if (isIP(ipv4) !== 6) return ipv4;
-  // A URL's host is the address in its shortest form (RFC 5952).
-  const { hostname } = new URL(`http://[${ipv4.split('%', 1)[0]}]`);
-  const [before = [], behind = []] = hostname.slice(1, -1).split('::').map(groupsOf);
-  const zeros = Array.from({ length: 8 - before.length - behind.length }, () => '0');
-  return [...before, ...zeros, ...behind].slice(0, 4).join(':');
-}
-
-function groupsOf(text: string): readonly string[] {
-  return text === '' ? [] : text.split(':');
 }
 
 /** Adds the client's address: a trusted proxy's list with the proxy appended, otherwise only the peer. */
@@ -125,6 +110,12 @@ function single(value: string | string[] | undefined): string | undefined {
 /** An IPv4 peer of a dual-stack listener is written as IPv4. */
 function peerOf({ remoteAddress = 'unknown' }: Socket): string {
   return withoutMapping(remoteAddress);
+}
+
+/** Some proxies add the client's port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+function withoutPort(item: string): string {
+  const [, bracketed, ipv4] = /^(?:\[([^\]]+)\](?::\d+)?|([\d.]+):\d+)$/.exec(item.trim()) ?? [];
+  return bracketed ?? ipv4 ?? item.trim();
 }
 
 function withoutMapping(address: string): string {

@@ -50,14 +50,17 @@ export class AccessLog {
   }
 }
 
-function requestMembers({ target, operation, caller }: RequestContext): string {
+const ACCESS_MEMBERS = { caller: '', person: ',"personOnly":true', public: ',"public":true' } as const;
+
+function requestMembers({ target, operation, caller, publicClient }: RequestContext): string {
   let members = '';
   if (target !== undefined) members += `,"path":${quoted(target.path)}`;
   if (operation !== undefined) members += `,"operation":${quoted(operation.id)}`;
   if (caller !== undefined) members += callerMembers(caller);
+  if (publicClient !== undefined) members += `,"address":${quoted(publicClient.address)}`;
   if (operation === undefined) return members;
   members += `,"kind":"${operation.kind}","cost":${operation.cost}`;
-  return operation.personOnly ? `${members},"personOnly":true` : members;
+  return members + ACCESS_MEMBERS[operation.access];
 }
 
 function callerMembers({ account, organization, hasOrganizationLimit, principal }: Caller): string {

@@ -8,7 +8,7 @@ import { codeOf, isRepeatable, refusalOf } from './failures.ts';
 import { UpstreamError } from './http1/errors.ts';
 import type { ResponseHandler, Transfer, UpstreamRequest } from './http1/request.ts';
 import type { ResponseHead } from './http1/response-head.ts';
-import type { Upstream } from './upstreams.ts';
+import type { Traffic, Upstream } from './upstreams.ts';
 
 /** Joining a body of this length to its head costs less than a second piece to write. */
 const MAX_JOINED_BYTES = 16_384;
@@ -47,14 +47,14 @@ export class Relay implements ResponseHandler {
 
   /** Sends the request; the response, or a 503 in its place, goes to the client. */
   start(): void {
-    this.#upstream.enter(this.context.caller === undefined);
+    this.#upstream.enter(trafficOf(this.context));
     this.#upstream.pool.dispatch(this.#request);
   }
 
   /** To be called once, when the upstream is done with the request. */
   protected leave(): void {
     this.#transfer = undefined;
-    this.#upstream.leave(this.context.caller === undefined);
+    this.#upstream.leave(trafficOf(this.context));
   }
 
   onConnection(transfer: Transfer): void {
@@ -168,4 +168,9 @@ function addTrailers(response: ServerResponse, trailers: readonly string[]): voi
   try {
     response.addTrailers(pairs);
   } catch {}
+}
+
+function trafficOf({ caller, publicClient }: RequestContext): Traffic {
+  if (caller !== undefined) return 'caller';
+  return publicClient === undefined ? 'uncharged' : 'public';
 }

@@ -23,12 +23,19 @@ export interface UpstreamSettings extends Place {
   readonly routes: readonly (Place & { readonly prefix: string })[];
   readonly connections: number;
   readonly unauthenticatedPercent: number;
+  readonly publicPercent: number;
   readonly maxWaiting: number;
   readonly connectTimeoutMs: number;
   readonly headersTimeoutMs: number;
   readonly bodyTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
 }
+
+/**
+ * How requests share an upstream: those of callers may use all of it, those of public operations and those that are not charged
+ * (OPTIONS, free operations) a part each.
+ */
+export type Traffic = 'caller' | 'public' | 'uncharged';
 
 /** One service, and how busy it is. */
 export class Upstream {
@@ -39,10 +46,8 @@ export class Upstream {
   /** Whether requests carry the Host field that the client sent. */
   readonly preservesHost: boolean;
   readonly references: References;
-  readonly #maxAtOnce: number;
-  readonly #maxUnauthenticated: number;
-  #atOnce = 0;
-  #unauthenticated = 0;
+  readonly #maxAtOnce: Readonly<Record<Traffic, number>>;
+  readonly #atOnce: Record<Traffic, number> = { caller: 0, public: 0, uncharged: 0 };
 
   constructor(
     prefix: string,
@@ -55,34 +60,35 @@ export class Upstream {
     this.basePath = origin.pathname.replace(/\/$/, '');
     this.preservesHost = (host ?? settings.host) === 'preserve';
     this.references = new References(origin, this.basePath, trusted);
-    this.#maxAtOnce = settings.connections + settings.maxWaiting;
-    this.#maxUnauthenticated = Math.max(
-      1,
-      Math.floor((settings.connections * settings.unauthenticatedPercent) / 100),
-    );
+    const { connections, maxWaiting, publicPercent, unauthenticatedPercent } = settings;
+    const share = (percent: number) => Math.max(1, Math.floor((connections * percent) / 100));
+    this.#maxAtOnce = {
+      caller: connections + maxWaiting,
+      public: share(publicPercent),
+      uncharged: share(unauthenticatedPercent),
+    };
     this.pool = new Pool(origin, settings, tls && { verify: tls.verify, ...tlsOptions(tls) });
   }
 
   /** False when its sockets are busy and enough requests wait for one. */
   get hasRoom(): boolean {
-    return this.#atOnce < this.#maxAtOnce;
+    const { caller, public: open, uncharged } = this.#atOnce;
+    return caller + open + uncharged < this.#maxAtOnce.caller;
   }
 
-  /** False when requests without a caller hold their whole share of the sockets. */
-  get hasRoomForUnauthenticated(): boolean {
-    return this.#unauthenticated < this.#maxUnauthenticated;
+  /** False when such requests use their whole share of the sockets. */
+  hasRoomFor(traffic: Exclude<Traffic, 'caller'>): boolean {
+    return this.#atOnce[traffic] < this.#maxAtOnce[traffic];
   }
 
   /** Counts a request that is dispatched, until `leave`. */
-  enter(isUnauthenticated: boolean): void {
-    this.#atOnce++;
-    if (isUnauthenticated) this.#unauthenticated++;
+  enter(traffic: Traffic): void {
+    this.#atOnce[traffic]++;
   }
 
   /** Counts out a request that was answered in full, or failed. */
-  leave(isUnauthenticated: boolean): void {
-    this.#atOnce--;
-    if (isUnauthenticated) this.#unauthenticated--;
+  leave(traffic: Traffic): void {
+    this.#atOnce[traffic]--;
   }
 }
 

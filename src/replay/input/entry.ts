@@ -1,4 +1,4 @@
-import type { OperationKind } from '../../domain/operation.ts';
+import type { Access, OperationKind } from '../../domain/operation.ts';
 
 /** A request of the log that is charged, whatever the log's format. */
 export interface Entry {
@@ -9,12 +9,16 @@ export interface Entry {
   readonly kind: OperationKind;
   /** Points. */
   readonly cost: number;
-  /** Charged to the Person `principal`, not to the Account. */
-  readonly personOnly: boolean;
+  /** Which of the following it is charged to: `person` to the principal, `public` to the address. */
+  readonly access: Access;
+  /** Empty for a public operation. */
   readonly account: string;
   /** The Organization that is charged as well, if any. */
   readonly organization: string | undefined;
+  /** Empty for a public operation. */
   readonly principal: string;
+  /** The client's network; only for a public operation. */
+  readonly address?: string | undefined;
   /** Whether the log says that a rate limit refused it. */
   readonly wasRefused: boolean;
   /** The bucket that refused it, if the log names one. */
@@ -27,7 +31,7 @@ export type Skipped =
   | 'other'
   /** A request that spends nothing: refused before the charge, or OPTIONS. */
   | 'uncharged'
-  /** A request without an Account in the log. */
+  /** A request that the log does not give whom to charge for. */
   | 'anonymous';
 
 /** A line that should be an entry but cannot be read. */
@@ -44,5 +48,5 @@ export type PriceOf = (method: string, path: string) => Price | undefined;
 export interface Price {
   readonly kind: OperationKind;
   readonly cost: number;
-  readonly personOnly: boolean;
+  readonly access: Access;
 }

@@ -1,3 +1,4 @@
+import { networkOf } from '../../domain/network.ts';
 import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
 import type { Entry, Price, PriceOf, ReadLine, Skipped, Unreadable } from './entry.ts';
 import { fieldAt, type MappedName, type Mapping } from './mapping.ts';
@@ -35,20 +36,35 @@ function readFields(log: ForeignLog, line: string, fields: Fields): Entry | Skip
   if (method === undefined) return { problem: `has no method at ${shownPath(mapping.method)}` };
   const status = Number(text('status'));
   if (UNCHARGED_STATUS.has(status)) return 'uncharged';
-  const account = log.accountPattern === undefined ? text('account') : matched(log.accountPattern, line);
-  if (account === undefined) return 'anonymous';
   const price = priceOf(log, method, text('path') ?? '/', text('cost'));
   if (price === undefined) return 'uncharged';
+  const account = log.accountPattern === undefined ? text('account') : matched(log.accountPattern, line);
+  const payer = price.access === 'public' ? addressOf(text('address')) : callerOf(account, text);
+  if (payer === undefined) return 'anonymous';
   return {
     atUs: loggedUs - durationUs(text('durationMs'), text('durationSeconds')),
     loggedUs,
     ...price,
-    account,
-    organization: text('organization'),
-    principal: text('principal') ?? account,
+    ...payer,
     wasRefused: status === REFUSED_STATUS,
     refusedBy: undefined,
   };
+}
+
+type PayerMembers = Pick<Entry, 'account' | 'organization' | 'principal' | 'address'>;
+
+function callerOf(
+  account: string | undefined,
+  text: (name: MappedName) => string | undefined,
+): PayerMembers | undefined {
+  if (account === undefined) return undefined;
+  return { account, organization: text('organization'), principal: text('principal') ?? account };
+}
+
+function addressOf(text: string | undefined): PayerMembers | undefined {
+  // A load balancer of AWS adds the port.
+  const address = text === undefined ? undefined : (networkOf(text) ?? networkOf(text.replace(/:\d+$/, '')));
+  return address === undefined ? undefined : { account: '', organization: undefined, principal: '', address };
 }
 
 /** In many logs, `-` and the empty text mean that there is no value. */
@@ -77,7 +93,7 @@ function priceOf(
   const kind = KINDS_BY_METHOD[method as keyof typeof KINDS_BY_METHOD];
   if (kind === undefined) return undefined;
   const points = Number(cost ?? 1);
-  return { kind, cost: Number.isInteger(points) && points >= 1 ? points : 1, personOnly: false };
+  return { kind, cost: Number.isInteger(points) && points >= 1 ? points : 1, access: 'caller' };
 }
 
 /** A load balancer logs the whole URL, a gateway its path and query. */

@@ -21,6 +21,7 @@ const PRESETS = {
       account: ['account'],
       organization: ['organization'],
       principal: ['principal'],
+      address: ['address'],
       cost: ['cost'],
     },
   },
@@ -32,6 +33,7 @@ const PRESETS = {
       path: ['uri'],
       status: ['status'],
       account: ['remote_user'],
+      address: ['remote_addr'],
     },
   },
   envoy: {
@@ -45,6 +47,7 @@ const PRESETS = {
       method: ['method'],
       path: ['uri'],
       status: ['elb_status_code'],
+      address: ['client'],
     },
   },
 } as const satisfies Record<string, Preset>;

@@ -10,6 +10,7 @@ export const MAPPED = [
   'account',
   'organization',
   'principal',
+  'address',
   'status',
   'cost',
 ] as const;

@@ -21,6 +21,8 @@ interface WeirLine {
   readonly kind?: unknown;
   readonly cost?: unknown;
   readonly personOnly?: unknown;
+  readonly public?: unknown;
+  readonly address?: unknown;
   readonly outcome?: unknown;
   readonly bucket?: unknown;
 }
@@ -62,14 +64,15 @@ function parsed(line: string): WeirLine | undefined {
 
 type PriceReading = Price | (Unreadable & { readonly skipped?: Skipped });
 
-function loggedPrice({ cost, kind, method, personOnly }: WeirLine): PriceReading {
+function loggedPrice({ cost, kind, method, personOnly, public: isPublic }: WeirLine): PriceReading {
   if (typeof cost !== 'number' || !Number.isInteger(cost) || cost < 1 || cost > MAX_POINTS) {
     return { problem: 'has no valid "cost"' };
   }
   // Older versions of Weir did not log the kind.
   const known = kind ?? KINDS_BY_METHOD[method as keyof typeof KINDS_BY_METHOD];
   if (known !== 'read' && known !== 'write') return { problem: 'has no "kind"' };
-  return { kind: known, cost, personOnly: personOnly === true };
+  const access = personOnly === true ? 'person' : isPublic === true ? 'public' : 'caller';
+  return { kind: known, cost, access };
 }
 
 function newPrice({ method, path }: WeirLine, priceOf: PriceOf): PriceReading {
@@ -78,25 +81,45 @@ function newPrice({ method, path }: WeirLine, priceOf: PriceOf): PriceReading {
   return priceOf(method, path) ?? { problem: 'is not charged', skipped: 'uncharged' };
 }
 
-function entryOf(record: WeirLine, { kind, cost, personOnly }: Price): Entry | Unreadable {
-  const { time, account, organization, principal, outcome, bucket } = record;
+function entryOf(record: WeirLine, { kind, cost, access }: Price): Entry | Skipped | Unreadable {
+  const { time, outcome, bucket } = record;
   if (typeof time !== 'number') return { problem: 'has no "time"' };
-  if (typeof account !== 'string' || typeof principal !== 'string') {
-    return { problem: 'has no "account" and "principal"' };
-  }
-  const isCharged = typeof organization === 'string' && record.organizationLimit !== false;
+  const payer = access === 'public' ? addressOf(record) : callerOf(record);
+  if (typeof payer === 'string' || 'problem' in payer) return payer;
   return {
     atUs: chargedAtUs(record, time),
     loggedUs: time * 1000,
     kind,
     cost,
-    personOnly,
-    account,
-    organization: isCharged ? organization : undefined,
-    principal,
+    access,
+    ...payer,
     wasRefused: outcome === 'denied',
     refusedBy: typeof bucket === 'string' ? bucket : undefined,
   };
+}
+
+type PayerMembers = Pick<Entry, 'account' | 'organization' | 'principal' | 'address'>;
+
+function callerOf({
+  account,
+  organization,
+  principal,
+  organizationLimit,
+  address,
+}: WeirLine): PayerMembers | Skipped | Unreadable {
+  // The operation was public when the line was written.
+  if (account === undefined && typeof address === 'string') return 'anonymous';
+  if (typeof account !== 'string' || typeof principal !== 'string') {
+    return { problem: 'has no "account" and "principal"' };
+  }
+  const isCharged = typeof organization === 'string' && organizationLimit !== false;
+  return { account, organization: isCharged ? organization : undefined, principal };
+}
+
+/** Lines of operations that were not public then have no address. */
+function addressOf({ address }: WeirLine): PayerMembers | Skipped {
+  if (typeof address !== 'string') return 'anonymous';
+  return { account: '', organization: undefined, principal: '', address };
 }
 
 /** The time of the charge, or of the request's arrival if the line lacks it. */

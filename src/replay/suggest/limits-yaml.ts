@@ -3,6 +3,7 @@ import {
   type BucketDefinition,
   OVERRIDE_SECTIONS,
   type OverrideSection,
+  type ScopeName,
 } from '../../domain/buckets.ts';
 import type { GivenLimit, Limits, Overrides } from '../../domain/limits.ts';
 import { counted, shownCount, shownShare } from '../shown.ts';
@@ -37,12 +38,19 @@ export function limitsYaml(text: LimitsText): string {
   ].join('\n');
 }
 
-function defaultComment({ name, scope }: BucketDefinition, { baseName, suggestion }: LimitsText): string {
+/** Scopes without suggested overrides: Persons cannot have any, and one for each address of a log would be of no use. */
+const NAMED_BY_DEFAULT: Readonly<Partial<Record<ScopeName, string>>> = {
+  person: 'Person',
+  address: 'client',
+};
+
+function defaultComment({ name, scopeName }: BucketDefinition, { baseName, suggestion }: LimitsText): string {
   const kept = `kept from ${baseName}`;
-  if (scope.overrides !== undefined) return kept;
+  const noun = NAMED_BY_DEFAULT[scopeName];
+  if (noun === undefined) return kept;
   const needed = suggestion.limits.filter(({ stats }) => stats.name === name).map(({ limit }) => limit);
   if (needed.length === 0) return `${kept}; no request in this log`;
-  return `${kept}; of ${counted(needed.length, 'Person')} the busiest needs ${shownCount(Math.max(...needed))}`;
+  return `${kept}; of ${counted(needed.length, noun)} the busiest needs ${shownCount(Math.max(...needed))}`;
 }
 
 function sectionLines(
@@ -54,7 +62,7 @@ function sectionLines(
   for (const id of given.keys()) byId.set(id, new Map());
   for (const one of suggestion.limits) {
     const { stats } = one;
-    if (stats.bucket.scope.overrides !== section) continue;
+    if (stats.bucket.scope.overrides !== section || stats.bucket.scopeName in NAMED_BY_DEFAULT) continue;
     const buckets = byId.get(stats.id) ?? new Map<string, SuggestedLimit>();
     byId.set(stats.id, buckets.set(stats.name, one));
   }

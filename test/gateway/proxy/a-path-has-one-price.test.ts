@@ -12,7 +12,7 @@ const OPERATIONS = Object.entries(COSTS).map(([path, cost]) => ({
   id: path,
   kind: 'read' as const,
   cost,
-  personOnly: false,
+  access: 'caller' as const,
   listed: true as const,
   writtenAt: WRITTEN_AT,
   costWrittenAt: undefined,

@@ -98,7 +98,7 @@ describe('of all of Unicode', () => {
 
 describe('a path with letters other than ASCII', () => {
   const place = { file: 'test', path: '', line: () => undefined };
-  const listed = { method: 'GET', kind: 'read', personOnly: false, listed: true, rules: undefined } as const;
+  const listed = { method: 'GET', kind: 'read', access: 'caller', listed: true, rules: undefined } as const;
   const cafe = { ...listed, path: '/v3/Café', id: 'café', cost: 10, writtenAt: place, costWrittenAt: place };
   const prices = new OperationTable([{ ...cafe, validation: 'none' }], 'charge');
 

@@ -121,6 +121,17 @@ organizations: { o: { organization-read: nne } }
     );
   });
 
+  test('an address is written as its bucket is named', () => {
+    const addresses = (keys: string) => problemsOf(`addresses: { ${keys} }`);
+    expect(addresses('203.0.113.7: { address-read: 5 }, "2001:db8::/64": { address-write: 5 }')).toEqual([]);
+    const expected = 'must be an IPv4 address or an IPv6 /64 network';
+    expect(addresses('"2001:DB8::1": { address-read: 5 }, "::ffff:192.0.2.1": {}, office: {}')).toEqual([
+      `limits.yaml:1: addresses["2001:DB8::1"]: ${expected}: write "2001:db8::/64"`,
+      `limits.yaml:1: addresses["::ffff:192.0.2.1"]: ${expected}: write "192.0.2.1"`,
+      `limits.yaml:1: addresses.office: ${expected}: such as 203.0.113.7 or 2001:db8:0:1::/64`,
+    ]);
+  });
+
   test('a duplicate key is refused with its line', () => {
     expect(problemsOf('accounts:\n  a: { account-read: 1 }\n  a: { account-read: 2 }')).toEqual([
       'limits.yaml:3: is not valid YAML: duplicated mapping key',
@@ -130,21 +141,23 @@ organizations: { o: { organization-read: nne } }
 
 describe('a cost above a limit', () => {
   const operations = [
-    { id: 'createSession', kind: 'write', cost: 10, personOnly: false },
-    { id: 'submitTaxForm', kind: 'write', cost: 5, personOnly: false },
-    { id: 'listFactors', kind: 'read', cost: 3, personOnly: true },
+    { id: 'createSession', kind: 'write', cost: 10, access: 'caller' },
+    { id: 'submitTaxForm', kind: 'write', cost: 5, access: 'caller' },
+    { id: 'listFactors', kind: 'read', cost: 3, access: 'person' },
+    { id: 'signUp', kind: 'write', cost: 4, access: 'public' },
   ] as const;
   const problems = (text: string) => checkCosts(operations, limitsOf(text), 'limits.yaml').map(formatProblem);
 
   test('is refused with the operation and the bucket, in defaults and in overrides', () => {
     expect(
       problems(`
-defaults: { account-write: 9, person-read: 2 }
+defaults: { account-write: 9, person-read: 2, address-write: 3 }
 accounts: { a: { account-write: 10 }, b: { account-write: 4 } }
 organizations: { o: { organization-write: 1, organization-read: 1 } }`),
     ).toEqual([
       'limits.yaml: defaults.account-write: the limit 9 is below the cost 10 of operation createSession, which could never be admitted: raise the limit to at least 10',
       'limits.yaml: defaults.person-read: the limit 2 is below the cost 3 of operation listFactors, which could never be admitted: raise the limit to at least 3',
+      expect.stringContaining('defaults.address-write: the limit 3 is below the cost 4 of operation signUp'),
       expect.stringContaining('accounts.b.account-write: the limit 4 is below the cost 10'),
       expect.stringContaining('organizations.o.organization-write: the limit 1 is below the cost 10'),
     ]);

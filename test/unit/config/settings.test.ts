@@ -75,6 +75,7 @@ describe('the settings of weir.yaml', () => {
         },
         connections: 512,
         unauthenticatedPercent: 5,
+        publicPercent: 50,
         maxWaiting: 1024,
         connectTimeoutMs: 5_000,
         headersTimeoutMs: 60_000,

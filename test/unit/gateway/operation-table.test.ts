@@ -12,6 +12,8 @@ const PATHS = `
 /a/{x}/b: { get: { operationId: ab } }
 /a/b/{x}: { get: { operationId: abx } }
 /Grüße/{who}: { get: { operationId: greet } }
+/Mixed: { get: { operationId: mixed, x-weir: { public: true, cost: 9 } } }
+/mixed: { get: { operationId: lower } }
 /with space: { get: { operationId: space } }
 `;
 
@@ -45,6 +47,9 @@ describe('the price list', () => {
     ['GET', '/files/a.tar.gz', 'archive'],
     ['GET', '/files/A.TAR.GZ', 'archive'],
     ['GET', '/THINGS/1', 'thing'],
+    // Of paths that differ only in case, the one that needs a caller.
+    ['GET', '/Mixed', 'lower'],
+    ['GET', '/MIXED', 'lower'],
     ['GET', '/a/b/b', 'abx'],
     ['GET', '/a/x/b', 'ab'],
     ['GET', '/Gr%C3%BC%C3%9Fe/du', 'greet'],

@@ -101,6 +101,27 @@ describe('the problems of a price list', () => {
     ]);
   });
 
+  test('only a public operation may be free, and none is both public and Person-only', async () => {
+    const both = '{ x-weir: { public: true, personOnly: true } }';
+    await folder.write(
+      'openapi.yaml',
+      openapi(
+        `/a: { get: { x-weir: { cost: 0 } }, put: { x-weir: { public: maybe } } }\n/b: { get: ${both} }`,
+      ),
+    );
+    const list =
+      'list: [{ method: GET, path: /c, cost: 0 }, { method: GET, path: /d, public: true, personOnly: true }]';
+    await folder.write('weir.yaml', `operations:\n  ${list}\n`);
+    const free = 'only a public operation may cost 0: set `public: true`, or a cost of at least 1';
+    expect(await problems(`{ openapi: openapi.yaml, ${list} }`)).toEqual([
+      `openapi.yaml:4: paths["/a"].get.x-weir.cost: ${free}`,
+      'openapi.yaml:4: paths["/a"].put.x-weir.public: must be true or false, is "maybe"',
+      'openapi.yaml:5: paths["/b"].get: an operation is either public or personOnly',
+      `weir.yaml:2: operations.list.0.cost: ${free}`,
+      'weir.yaml:2: operations.list.1: an operation is either public or personOnly',
+    ]);
+  });
+
   test('an invalid schema shared by several operations is reported once', async () => {
     const broken = 'components: { schemas: { Broken: { type: nothing } } }\n';
     const body =

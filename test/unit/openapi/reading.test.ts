@@ -48,23 +48,44 @@ describe('a price list read from OpenAPI', () => {
     );
     const operations = await folder.load();
     expect(
-      operations.map(({ id, cost, personOnly, kind, validation }) => [
-        id,
-        cost,
-        personOnly,
-        kind,
-        validation,
-      ]),
+      operations.map(({ id, cost, access, kind, validation }) => [id, cost, access, kind, validation]),
     ).toEqual([
-      ['GET /a', 4, true, 'read', 'none'],
-      ['POST /a', 3, true, 'write', 'none'],
-      ['GET /b', 2, true, 'read', 'body'],
-      ['POST /c', 2, false, 'read', 'none'],
+      ['GET /a', 4, 'person', 'read', 'none'],
+      ['POST /a', 3, 'person', 'write', 'none'],
+      ['GET /b', 2, 'person', 'read', 'body'],
+      ['POST /c', 2, 'caller', 'read', 'none'],
     ]);
     expect(operations.map(({ costWrittenAt }) => costWrittenAt?.line())).toEqual([7, 6, 3, 3]);
     expect(formatPlace(operations[0]?.writtenAt ?? { file: '', path: '', line: () => 0 })).toBe(
       `${folder.path}/openapi.yaml:7`,
     );
+  });
+
+  test('an empty list of security requirements makes an operation public, unless x-weir says otherwise', async () => {
+    const accessOf = async (head: string) => {
+      await folder.write(
+        'openapi.yaml',
+        openapi(
+          [
+            '/a: { get: {}, post: { security: [] }, put: { security: [{ bearer: [] }] }, delete: { security: [{}] } }',
+            '/b: { get: { x-weir: { public: true }, security: [{ bearer: [] }] }, post: { security: [], x-weir: { public: false } } }',
+            '/c: { x-weir: { public: true }, get: {}, put: { security: [{ bearer: [] }] } }',
+            '/d: { get: { security: [], x-weir: { personOnly: true } }, post: { security: [], x-weir: { cost: 0 } } }',
+          ].join('\n'),
+          '3.1.0',
+          head,
+        ),
+      );
+      const operations = await folder.load();
+      return operations.filter(({ access }) => access === 'public').map(({ id }) => id);
+    };
+    const always = ['POST /a', 'GET /b', 'GET /c', 'POST /d'];
+    expect(await accessOf('')).toEqual(always);
+    expect(await accessOf('security: [{ bearer: [] }]\n')).toEqual(always);
+    expect(await accessOf('security: []\n')).toEqual(['GET /a', ...always]);
+    // Everything but what asks for it by name stays closed.
+    const closed = accessOf('security: []\nx-weir: { public: false }\n');
+    await expect(closed).rejects.toThrow('only a public operation may cost 0');
   });
 
   test('paths, parameters and schemas can be in separate files, and circular', async () => {

@@ -12,7 +12,7 @@ import { expectLinearTime } from '../../fixtures/growth.ts';
 
 function operation(path: string): ListedOperation {
   const place = { file: 'test', path: '', line: () => undefined };
-  const kinds = { kind: 'read', personOnly: false, listed: true, validation: 'none' } as const;
+  const kinds = { kind: 'read', access: 'caller', listed: true, validation: 'none' } as const;
   const places = { writtenAt: place, costWrittenAt: undefined, rules: undefined };
   return { id: path, method: 'GET', path, cost: 9, ...kinds, ...places };
 }

@@ -6,7 +6,7 @@ import type { GivenLimit, Limits, Overrides } from '../../../domain/limits.ts';
 export interface LimitChange {
   readonly change: 'added' | 'removed' | 'changed';
   readonly scope: string;
-  /** The Account or Organization; missing for a default. */
+  /** The Account, Organization or address; missing for a default. */
   readonly id?: string;
   readonly bucket: BucketName;
   /** Missing for a limit that was added. */
@@ -28,7 +28,7 @@ export interface LimitsDifference {
   readonly changed: number;
   /** Missing if the window is the same. */
   readonly windowSeconds?: { readonly from: number; readonly to: number };
-  /** The first changes: defaults, then Accounts, then Organizations. */
+  /** The first changes: defaults, then Accounts, then Organizations, then addresses. */
   readonly difference: readonly LimitChange[];
   /** How many more there are. */
   readonly omitted?: number;

@@ -129,8 +129,9 @@ async function merged(sources: readonly Source[]): Promise<Limits> {
   const problems: Problem[] = [];
   const accounts = await mergedSection('accounts', sources, problems);
   const organizations = await mergedSection('organizations', sources, problems);
+  const addresses = await mergedSection('addresses', sources, problems);
   if (problems.length > 0) throw new ConfigError(problems);
-  return { ...limits, accounts, organizations };
+  return { ...limits, accounts, organizations, addresses };
 }
 
 /** Overrides merged before yielding to the event loop: about a millisecond of work. */

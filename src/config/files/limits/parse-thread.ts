@@ -135,8 +135,8 @@ function parse({ kind, text, file }: Job): Parsed {
 export function sendParsed(job: Job, port: Pick<MessagePort, 'postMessage'>): void {
   const send = (message: Message) => port.postMessage(message);
   try {
-    const { accounts, organizations, ...rest } = parse(job);
-    const maps: OverrideMaps = { accounts, organizations };
+    const { accounts, organizations, addresses, ...rest } = parse(job);
+    const maps: OverrideMaps = { accounts, organizations, addresses };
     for (const section of OVERRIDE_SECTIONS) {
       const entries = [...maps[section]];
       for (let from = 0; from < entries.length; from += SLICE) {
@@ -152,7 +152,11 @@ export function sendParsed(job: Job, port: Pick<MessagePort, 'postMessage'>): vo
 
 /** Receives the slices, one message per event loop tick. A listener would get all of them in one tick and block requests. */
 export async function receiveParsed(port: MessagePort, file: string): Promise<Parsed> {
-  const maps = { accounts: new Map<string, Overrides>(), organizations: new Map<string, Overrides>() };
+  const maps = {
+    accounts: new Map<string, Overrides>(),
+    organizations: new Map<string, Overrides>(),
+    addresses: new Map<string, Overrides>(),
+  };
   for (;;) {
     const message = receiveMessageOnPort(port)?.message as Message | undefined;
     if (message === undefined) throw new Error(`the thread that parses ${file} ended before it finished`);

@@ -1,6 +1,7 @@
 import type { Static } from 'typebox';
-import type { BucketName } from '../../../domain/buckets.ts';
+import type { BucketName, OverrideSection } from '../../../domain/buckets.ts';
 import type { GivenLimit, Limits, OverrideMaps, Overrides } from '../../../domain/limits.ts';
+import { networkOf } from '../../../domain/network.ts';
 import { ConfigError } from '../../problem.ts';
 import type { Finding } from '../../reader/check.ts';
 import { parse } from '../../reader/parse.ts';
@@ -42,14 +43,29 @@ function toOverrides(file: Static<typeof overridesSchema>): {
   findings: readonly Finding[];
 } {
   const findings: Finding[] = [];
-  const read = (section: 'accounts' | 'organizations') =>
+  const read = (section: OverrideSection) =>
     new Map(
       Object.entries(file[section]).map(([id, entry]) => [
         id,
         entryOverrides(entry, [section, id], findings),
       ]),
     );
-  return { overrides: { accounts: read('accounts'), organizations: read('organizations') }, findings };
+  findings.push(...Object.keys(file.addresses).flatMap(addressFindings));
+  const overrides = {
+    accounts: read('accounts'),
+    organizations: read('organizations'),
+    addresses: read('addresses'),
+  };
+  return { overrides, findings };
+}
+
+/** An address has to be written as its bucket is named, so that each has one override. */
+function addressFindings(address: string): readonly Finding[] {
+  const network = networkOf(address);
+  if (network === address) return [];
+  const path = ['addresses', address];
+  const hint = network === undefined ? 'such as 203.0.113.7 or 2001:db8:0:1::/64' : `write "${network}"`;
+  return [{ path, message: 'must be an IPv4 address or an IPv6 /64 network', hint }];
 }
 
 type RawLimit = number | 'none' | { limit: number; shadow: boolean; until?: string };

@@ -51,19 +51,23 @@ function overrideOf({ scope }: BucketDefinition) {
     : Type.Union([points, withUntil], { expects: `${numberOfPoints}, or { limit, shadow, until }` });
 }
 
-function overridesOf(section: OverrideSection, noun: string) {
+function overridesOf(section: OverrideSection, owners: string) {
   const own = BUCKETS.filter(({ scope }) => scope.overrides === section);
   const properties = Object.fromEntries(
     own.map((bucket) => [bucket.name, Type.Optional(overrideOf(bucket))]),
   );
   return Type.Record(Type.String(), closed({ ...properties, until: Type.Optional(until) }), {
-    description: `Limits of individual ${noun}s, by id. A bucket that is left out keeps its default.`,
+    description: `Limits of individual ${owners}. A bucket that is left out keeps its default.`,
     default: {},
   });
 }
 
-const accounts = overridesOf('accounts', 'Account');
-const organizations = overridesOf('organizations', 'Organization');
+const accounts = overridesOf('accounts', 'Accounts, by id');
+const organizations = overridesOf('organizations', 'Organizations, by id');
+const addresses = overridesOf(
+  'addresses',
+  'client addresses on public operations: IPv4 addresses and IPv6 /64 networks such as "2001:db8:0:1::/64"',
+);
 
 /** limits.yaml: the points per window of each bucket (contract section 8.1). */
 export const limitsSchema = Type.Object(
@@ -81,9 +85,13 @@ export const limitsSchema = Type.Object(
     }),
     accounts,
     organizations,
+    addresses,
   },
   { additionalProperties: false },
 );
 
-/** An overrides file: the `accounts` and `organizations` of limits.yaml, without the rest. */
-export const overridesSchema = Type.Object({ accounts, organizations }, { additionalProperties: false });
+/** An overrides file: the overrides of limits.yaml, without the rest. */
+export const overridesSchema = Type.Object(
+  { accounts, organizations, addresses },
+  { additionalProperties: false },
+);

@@ -15,7 +15,7 @@ function refused(account: string, requestId: string): RequestContext {
     traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
     refusal,
     body: Buffer.alloc(1_000),
-    operation: { id: 'list', kind: 'read', cost: 3, personOnly: false, listed: true },
+    operation: { id: 'list', kind: 'read', cost: 3, access: 'caller', listed: true },
     caller: {
       principal: { id: 'svc', type: 'ServiceAccount', account, actsFor: new Set() },
       account,

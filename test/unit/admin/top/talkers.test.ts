@@ -9,7 +9,7 @@ function request(account: string, cost = 1): RequestContext {
     startedMs: 0,
     clientAddress: '192.0.2.1',
     traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
-    operation: { id: 'list', kind: 'read', cost, personOnly: false, listed: true },
+    operation: { id: 'list', kind: 'read', cost, access: 'caller', listed: true },
     caller: {
       principal: { id: 'svc', type: 'ServiceAccount', account, actsFor: new Set() },
       account,

@@ -11,7 +11,7 @@ function request(account: string, operation = 'list', cost = 1, organization?: s
     startedMs: 0,
     clientAddress: '192.0.2.1',
     traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
-    operation: { id: operation, kind: 'read', cost, personOnly: false, listed: true },
+    operation: { id: operation, kind: 'read', cost, access: 'caller', listed: true },
     caller: {
       principal: { id: 'svc', type: 'ServiceAccount', account, actsFor: new Set() },
       account,
@@ -80,6 +80,6 @@ it('an Account that changes its Organization is found in the new one', () => {
   const activity = new Activity();
   activity.requestFinished(request('a', 'list', 1, 'old'), 0);
   activity.requestFinished(request('a', 'list', 1, 'new'), 1);
-  expect(activity.callerOf('account', 'a')?.organization).toBe('new');
+  expect(activity.payerOf('account', 'a')?.organization).toBe('new');
   expect(activity.recentOf('organization', 'old', 1)?.windows['10s'].points).toBe(1);
 });

@@ -12,6 +12,7 @@ function limits(accounts: Readonly<Record<string, Overrides>>, accountRead = 500
     defaults: { ...defaults, 'account-read': given(accountRead) } as Limits['defaults'],
     accounts: new Map(Object.entries(accounts)),
     organizations: new Map(),
+    addresses: new Map(),
   };
 }
 
