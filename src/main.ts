@@ -88,7 +88,7 @@ program
     '--url <url>',
     'admin port of any replica, such as http://127.0.0.1:9090; WEIR_ADMIN_TOKEN has its token',
   )
-  .option('--scope <scope>', 'account, organization or person', 'account')
+  .option('--scope <scope>', 'account, organization, person or address', 'account')
   .option('--organization <id>', 'Organization of the Account, where the gateway cannot look it up')
   .option('--account <id>', 'Account of the Person, likewise')
   .option('--json', 'print JSON')

@@ -71,8 +71,8 @@ export function limitsText(operations: readonly ListedOperation[], example: Exam
   const defaults = BUCKETS.map(({ name, kind, scope }) => {
     return `  ${name}: ${Math.max(scope.defaults[kind], 10 * costliest(operations, name))}`;
   });
-  return `# Points that each Account, Person, Organization and client address may use in any window. GET and HEAD use the read limits, other methods the
-# write limits. Reloaded when this file changes.
+  return `# Points that each Account, Person, Organization and client address may use in any window. GET and HEAD use the read
+# limits, other methods the write limits. Reloaded when this file changes.
 windowSeconds: ${WINDOW_SECONDS}
 
 defaults:
