@@ -3,6 +3,7 @@
  * fields of the client, so a client could otherwise choose the protocol and with it the operation that is charged.
  */
 import type { IncomingMessage } from 'node:http';
+import { isMisleading } from '../gateway/http/field-names.ts';
 import { isHost } from '../gateway/http/host.ts';
 import { METHODS, refuseMethod } from '../gateway/match.ts';
 import { Refusal } from '../gateway/problems.ts';
@@ -63,10 +64,26 @@ export function readQuestion(request: IncomingMessage, url: string, extAuthzPref
 
 /** The field, in lower case, with the original method; undefined where that is the request's own method. */
 export function methodFieldOf(protocol: DecisionProtocol): string | undefined {
-  for (const one of FIELD_PROTOCOLS.values()) {
-    if (one.protocol === protocol) return one.methodField.toLowerCase();
-  }
-  return undefined;
+  return protocol === 'auth-request' ? 'x-original-method' : undefined;
+}
+
+/** Fields, in lower case, that proxies themselves add to their questions. ingress-nginx sends X-Original-URL as well. */
+const ADDED: Readonly<Record<DecisionProtocol, ReadonlySet<string>>> = {
+  'ext-authz': new Set(['x-envoy-original-path']),
+  'forward-auth': new Set(),
+  'auth-request': new Set(['x-original-uri', 'x-original-url']),
+};
+
+/** Refuses fields of the client that the gateway would remove: here, the proxy forwards them. */
+export function misleadingField(
+  { rawHeaders }: IncomingMessage,
+  protocol: DecisionProtocol,
+): Refusal | undefined {
+  const misleading = rawHeaders.find(
+    (name, index) => index % 2 === 0 && isMisleading(name) && !ADDED[protocol].has(name.toLowerCase()),
+  );
+  if (misleading === undefined) return undefined;
+  return new Refusal('BadRequest', `The service could read ${misleading} as another path or another field.`);
 }
 
 function fromFields(

@@ -19,7 +19,7 @@ import { normalise } from '../gateway/normalise.ts';
 import { Refusal } from '../gateway/problems.ts';
 import type { RequestContext } from '../gateway/request-context.ts';
 import { allow, refuse } from './answer.ts';
-import { type Asked, methodFieldOf, readQuestion } from './protocols.ts';
+import { type Asked, methodFieldOf, misleadingField, readQuestion } from './protocols.ts';
 
 export interface DecisionSettings {
   /** Addresses or CIDR ranges of the proxies that may ask. */
@@ -103,7 +103,8 @@ function understand(
 ): Refusal | undefined {
   if (!trusted.has(request.socket)) return NOT_TRUSTED;
   if (asked instanceof Refusal) return asked;
-  const refusal = inspect(request, listen, methodFieldOf(asked.protocol));
+  const { protocol } = asked;
+  const refusal = inspect(request, listen, methodFieldOf(protocol)) ?? misleadingField(request, protocol);
   if (refusal !== undefined) return refusal;
   const target = normalise(asked.rawTarget, upstream.pathProfile, (path) =>
     operations.declaresSlash(asked.method, path),

@@ -74,13 +74,24 @@ for (const proxy of PROXIES) {
     });
 
     it('does not let the client choose the operation', async () => {
-      const cheap = { 'X-Forwarded-Method': 'GET', 'X-Forwarded-Uri': '/items', 'X-Original-URI': '/items' };
+      const cheap = { 'X-Forwarded-Method': 'GET', 'X-Forwarded-Uri': '/items' };
       const answer = await sendPlain(running.url, 'POST', '/items', { ...BOB, ...cheap });
       expect([answer.status, answer.headers.ratelimit]).toEqual([
         200,
         expect.stringContaining('"account-write";r=5;'),
       ]);
     });
+
+    it.each(['X-Original-URI', 'X-Original-Method', 'X-Rewrite-URL', 'X-Forwarded-Uri', 'X_Account_Id'])(
+      'forwards no %s of the client that the service could misread',
+      async (name) => {
+        const before = upstream.seen.length;
+        const { status } = await sendPlain(running.url, 'GET', '/items', { ...BOB, [name]: 'misread' });
+        const forwarded = upstream.seen.slice(before);
+        expect([status, forwarded.length]).toEqual(status === 400 ? [400, 0] : [200, 1]);
+        if (name !== 'X-Forwarded-Uri') expect(JSON.stringify(forwarded)).not.toContain('misread');
+      },
+    );
 
     it.each([
       ['without a token', 401, 'GET', '/items', {}],

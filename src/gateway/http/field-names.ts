@@ -112,6 +112,16 @@ export function requestRule(name: string): FieldRule {
   return rules.get(name);
 }
 
+/**
+ * Whether the gateway removes a field of this name because an upstream could take another path from it, or read it as one that
+ * has a meaning here.
+ */
+export function isMisleading(name: string): boolean {
+  const folded = foldName(name);
+  const isAlias = folded !== name.toLowerCase();
+  return requestRule(name).action === 'drop' && (isAlias || !NOT_SENT_UPSTREAM.has(folded));
+}
+
 function computeRule(name: string): FieldRule {
   const folded = foldName(name);
   return { action: actionFor(folded, folded !== name.toLowerCase()), once: ONCE.get(folded) };
