@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { withValuesTable } from './chart-readme.ts';
 import { platformDocument } from './platform-openapi/document.ts';
 import { withTables } from './reference.ts';
+import { withScaleTables } from './scale-tables.ts';
 import { valuesSchema } from './values-schema.ts';
 
 for (const file of ['README.md', 'docs/configuration.md']) {
@@ -13,3 +14,4 @@ writeFileSync('helm/weir/values.schema.json', valuesSchema());
 const readme = 'helm/weir/README.md';
 const values = readFileSync('helm/weir/values.yaml', 'utf8');
 writeFileSync(readme, withValuesTable(readFileSync(readme, 'utf8'), values));
+writeFileSync('docs/scale.md', withScaleTables(readFileSync('docs/scale.md', 'utf8')));
