@@ -88,6 +88,7 @@ program
     '--url <url>',
     'admin port of any replica, such as http://127.0.0.1:9090; WEIR_ADMIN_TOKEN has its token',
   )
+  .option('--ca <file>', 'authority of an https admin port, in PEM')
   .option('--scope <scope>', 'account, organization, person or address', 'account')
   .option('--organization <id>', 'Organization of the Account, where the gateway cannot look it up')
   .option('--account <id>', 'Account of the Person, likewise')
@@ -101,6 +102,7 @@ program
     '--url <url>',
     'admin port of any replica, such as http://127.0.0.1:9090; WEIR_ADMIN_TOKEN has its token',
   )
+  .option('--ca <file>', 'authority of an https admin port, in PEM')
   .option('--window <window>', '10s, 1m or 10m', '10s')
   .option('--sort <order>', 'points or refused', 'points')
   .option('--once', 'print one table and end')

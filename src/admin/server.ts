@@ -1,5 +1,10 @@
-import Fastify, { type FastifyInstance } from 'fastify';
+import Fastify, {
+  type FastifyInstance,
+  type FastifyServerFactoryHandler,
+  type RawServerDefault,
+} from 'fastify';
 import type { Settings } from '../config/settings/settings.ts';
+import type { PortTls } from '../gateway/tls/server.ts';
 import { adminGuard } from './access.ts';
 import { FleetFeed } from './console/feed.ts';
 import { addFleetRoutes } from './console/routes.ts';
@@ -23,6 +28,8 @@ export interface Health {
 /** What the admin port serves. */
 export interface AdminSources {
   readonly settings: Settings['admin'];
+  /** Undefined to serve HTTP. */
+  readonly tls: PortTls | undefined;
   readonly metrics: Metrics;
   readonly health: Health;
   readonly usage: UsageSources;
@@ -31,6 +38,8 @@ export interface AdminSources {
   readonly limits: LiveLimitActions;
   readonly revocations: RevocationActions;
 }
+
+const HANDSHAKE_TIMEOUT_MS = 10_000;
 
 /** The longest id in a path. */
 const MAX_ID_CHARACTERS = 1_000;
@@ -41,6 +50,7 @@ const MAX_ID_CHARACTERS = 1_000;
  */
 export function createAdminServer({
   settings,
+  tls,
   metrics,
   health,
   usage,
@@ -49,7 +59,14 @@ export function createAdminServer({
   limits,
   revocations,
 }: AdminSources): FastifyInstance {
-  const app = Fastify({ logger: false, routerOptions: { maxParamLength: MAX_ID_CHARACTERS } });
+  const app = Fastify({
+    logger: false,
+    routerOptions: { maxParamLength: MAX_ID_CHARACTERS },
+    ...(tls && {
+      serverFactory: (serve: FastifyServerFactoryHandler) =>
+        tls.createServer({}, HANDSHAKE_TIMEOUT_MS, serve) as RawServerDefault,
+    }),
+  });
   app.get('/metrics', async (_request, reply) => {
     reply.type(metrics.contentType);
     return metrics.text();

@@ -1,5 +1,11 @@
+import { X509Certificate } from 'node:crypto';
+import { request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { json } from 'node:stream/consumers';
+import type { ConnectionOptions } from 'node:tls';
 import { loadSettings } from '../config/load.ts';
 import { readText } from '../config/reader/read-text.ts';
+import type { Settings } from '../config/settings/settings.ts';
 import { CommandError } from './failure.ts';
 
 /** Where a gateway's admin port is, from the command line. */
@@ -8,11 +14,20 @@ export interface AdminOptions {
   readonly config?: string;
   /** The admin port of any replica; its token is in WEIR_ADMIN_TOKEN. */
   readonly url?: string;
+  /** Authority of an https admin port, in place of those of the system. */
+  readonly ca?: string;
 }
 
 interface AdminPort {
   readonly url: string;
   readonly token: string | undefined;
+  readonly tls: ConnectionOptions;
+}
+
+interface Answer {
+  readonly status: number;
+  /** Undefined if the body is not JSON. */
+  readonly body: unknown;
 }
 
 /** Longer than the store's deadline and any directory's. */
@@ -24,43 +39,73 @@ export async function askAdmin(
   path: string,
   { method = 'GET', body }: { readonly method?: 'GET' | 'PUT' | 'DELETE'; readonly body?: object } = {},
 ): Promise<unknown> {
-  const { url, token } = adminPortOf(options);
+  const port = adminPortOf(options);
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  let answer: Answer;
+  try {
+    answer = await send(port, path, method, text);
+  } catch (error) {
+    throw new CommandError(
+      `${port.url} does not answer: ${reasonOf(error)}. Is it the admin port of a running gateway?`,
+    );
+  }
+  if (answer.status === 200 && answer.body !== undefined) return answer.body;
+  const { error } = (answer.body ?? {}) as { readonly error?: unknown };
+  throw new CommandError(
+    `${port.url} answered ${answer.status}${typeof error === 'string' ? `: ${error}` : '.'}`,
+  );
+}
+
+function send({ url, token, tls }: AdminPort, path: string, method: string, body?: string): Promise<Answer> {
   const headers = {
     ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
     ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
   };
-  let response: Response;
-  try {
-    response = await fetch(url + path, {
-      method,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      headers,
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-      redirect: 'error',
+  const request = url.startsWith('https:') ? requestHttps : requestHttp;
+  return new Promise((resolve, reject) => {
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const outgoing = request(url + path, { ...tls, method, headers, agent: false, signal }, (response) => {
+      const { statusCode: status = 0 } = response;
+      json(response).then(
+        (read) => resolve({ status, body: read }),
+        () => resolve({ status, body: undefined }),
+      );
     });
-  } catch (error) {
-    throw new CommandError(
-      `${url} does not answer: ${reasonOf(error)}. Is it the admin port of a running gateway?`,
-    );
-  }
-  const answer: unknown = await response.json().catch(() => undefined);
-  if (response.ok && answer !== undefined) return answer;
-  const { error } = (answer ?? {}) as { readonly error?: unknown };
-  throw new CommandError(
-    `${url} answered ${response.status}${typeof error === 'string' ? `: ${error}` : '.'}`,
-  );
+    outgoing.on('error', reject).end(body);
+  });
 }
 
-function adminPortOf({ config, url }: AdminOptions): AdminPort {
-  if (url !== undefined) {
-    if (!URL.canParse(url)) throw new CommandError('--url takes a URL, such as http://127.0.0.1:9090.');
-    return { url: url.replace(/\/+$/, ''), token: process.env.WEIR_ADMIN_TOKEN || undefined };
-  }
+function adminPortOf({ config, url, ca }: AdminOptions): AdminPort {
+  const given = ca === undefined ? undefined : { ca: readText(ca, '--ca names it') };
+  if (url !== undefined) return portAt(url, given);
   if (config === undefined) throw new CommandError('Name a gateway with --url or with --config.');
-  const { host, port, token, tokenFile } = loadSettings(config, process.env).admin;
+  return portOf(loadSettings(config, process.env).admin, given);
+}
+
+function portAt(url: string, tls: ConnectionOptions = {}): AdminPort {
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url))
+    throw new CommandError('--url takes a URL, such as http://127.0.0.1:9090.');
+  return { url: url.replace(/\/+$/, ''), token: process.env.WEIR_ADMIN_TOKEN || undefined, tls };
+}
+
+function portOf(
+  { host, port, tls, token, tokenFile }: Settings['admin'],
+  given: ConnectionOptions | undefined,
+): AdminPort {
   const fileToken =
     tokenFile === undefined ? undefined : readText(tokenFile, 'admin.tokenFile names it').trim();
-  return { url: `http://${reachable(host)}:${port}`, token: token ?? fileToken };
+  return {
+    url: `${tls === undefined ? 'http' : 'https'}://${reachable(host)}:${port}`,
+    token: token ?? fileToken,
+    tls: given ?? (tls === undefined ? {} : onlyCertificate(tls.certFile)),
+  };
+}
+
+/** Accepts exactly the certificate in this file, whatever name it is for: that of the gateway on this machine. */
+function onlyCertificate(certFile: string): ConnectionOptions {
+  const { raw } = new X509Certificate(readText(certFile, 'admin.tls.certFile names it'));
+  const pem = `-----BEGIN CERTIFICATE-----\n${raw.toString('base64')}\n-----END CERTIFICATE-----\n`;
+  return { ca: pem, allowPartialTrustChain: true, checkServerIdentity: () => undefined };
 }
 
 /** An address to connect to: a gateway that listens on every address is reached on this machine. */
@@ -71,6 +116,7 @@ function reachable(host: string): string {
 }
 
 function reasonOf(error: unknown): string {
-  const { cause, message } = error as Error & { readonly cause?: NodeJS.ErrnoException };
-  return cause?.code ?? cause?.message ?? message;
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (message === 'socket hang up') return 'it closed the connection, as an https port does with http';
+  return code ?? message;
 }

@@ -77,6 +77,7 @@ export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): P
   const named = configurationFiles(valid, source);
   const priced = valid.operations && new OperationFiles(valid.operations, file, source);
   await collect(() => checkProxySettings(valid, file));
+  for (const certificates of Object.values(named.certificates)) await collect(() => certificates?.read());
   const limits = await collect(() => named.limits?.load());
   const identities = await collect(() => named.identities?.read() ?? NO_IDENTITIES);
   const keys = await collect(() => named.keys?.read());

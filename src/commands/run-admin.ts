@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { Refusals } from '../admin/fleet/refusals.ts';
 import { LiveLimitActions } from '../admin/limits/live.ts';
@@ -10,6 +9,7 @@ import { Activity } from '../admin/usage/activity.ts';
 import type { UsageSources } from '../admin/usage/usage.ts';
 import type { Identities } from '../config/files/identities.ts';
 import type { GatewayObserver } from '../gateway/dependencies.ts';
+import { type PortTls, servedUrl } from '../gateway/tls/server.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { type Configuration, findCosts } from './configuration.ts';
 import { LimitEvents } from './log/limit-events.ts';
@@ -22,11 +22,13 @@ type Reported = Pick<UsageSources, 'store' | 'buckets'> &
   Health & {
     readonly metrics: Metrics;
     readonly log: Logger;
+    readonly tls: PortTls | undefined;
     readonly identity: Pick<RunningIdentity, 'directory' | 'revocations'>;
   };
 
-interface RunningAdmin {
-  readonly server: FastifyInstance;
+export interface RunningAdmin {
+  /** Opens the port, and returns its URL. */
+  listen(address: { readonly host: string; readonly port: number }): Promise<string>;
   /** Receives what the gateway does, for metrics and usage. */
   readonly observer: GatewayObserver;
   /** Resolves once the live limits that were set before are in force, or after a second without Redis. */
@@ -39,7 +41,7 @@ interface RunningAdmin {
 /** The admin port of a configured gateway, ready to listen. */
 export function runAdmin(
   { settings, files, ...configuration }: Configuration,
-  { metrics, isReady, log, identity, ...reported }: Reported,
+  { metrics, isReady, log, tls, identity, ...reported }: Reported,
 ): RunningAdmin {
   const activity = new Activity();
   const talkers = new Talkers();
@@ -58,6 +60,7 @@ export function runAdmin(
   });
   const server = createAdminServer({
     settings: settings.admin,
+    tls,
     metrics,
     health: { isReady },
     fleet,
@@ -78,7 +81,7 @@ export function runAdmin(
     },
   });
   return {
-    server,
+    listen: async ({ host, port }) => servedUrl(await server.listen({ host, port }), tls),
     ready: live.ready,
     observer: observerOf(metrics, { activity, talkers, refusals, events: new LimitEvents(log) }),
     replaceIdentities(changed) {

@@ -7,6 +7,7 @@ import { Buckets } from '../gateway/buckets.ts';
 import type { GatewayDependencies } from '../gateway/dependencies.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { AccessLog } from '../gateway/log/access-log.ts';
+import type { OperationTable } from '../gateway/match.ts';
 import type { StoreObserver } from '../store/observer.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
@@ -14,9 +15,10 @@ import { type Configuration, operationTableOf } from './configuration.ts';
 import { type Log, openLog } from './log/log.ts';
 import { openPort } from './open-port.ts';
 import { version } from './process/package.ts';
+import { runTls } from './process/port-tls.ts';
 import { followConfiguration, type Reloadable } from './reload.ts';
-import { runAdmin } from './run-admin.ts';
-import { runIdentity } from './run-identity.ts';
+import { type RunningAdmin, runAdmin } from './run-admin.ts';
+import { type RunningIdentity, runIdentity } from './run-identity.ts';
 import { observeStore } from './store-log.ts';
 
 export interface RunningGateway {
@@ -46,7 +48,9 @@ export async function runGateway(
   const operationTable = operationTableOf(configuration);
   const buckets = new Buckets(settings.store.keyPrefix, limits);
   let isReady = true;
-  const admin = runAdmin(configuration, { store, buckets, identity, metrics, log, isReady: () => isReady });
+  const tls = runTls(configuration, metrics, log);
+  const reported = { store, buckets, identity, metrics, log, tls: tls.admin, isReady: () => isReady };
+  const admin = runAdmin(configuration, reported);
   const dependencies = {
     ...gatewaySettings(settings),
     operations: operationTable,
@@ -56,23 +60,17 @@ export async function runGateway(
     store,
     observer: admin.observer,
     log,
+    tls: tls.listen,
     accessLog: settings.log.access ? new AccessLog(log, lines) : undefined,
     isDraining: () => !isReady,
   };
   const ports = await createPorts(settings, dependencies);
-  const reloadable: Reloadable = {
-    limits: (changed) => buckets.replaceLimits(changed),
-    operations(changed) {
-      for (const holder of [operationTable, admin]) holder.replaceOperations(changed);
-    },
-    identities(changed) {
-      for (const holder of [identity, admin]) holder.replaceIdentities(changed);
-    },
-  };
+  const reloadable = reloadableOf({ buckets, operationTable, identity, admin });
   const following = followConfiguration(configuration, reloadable, metrics, log);
   const close = async (): Promise<void> => {
     isReady = false;
     following.close();
+    tls.close();
     await ports.close();
     await admin.close();
     identity.close();
@@ -88,13 +86,33 @@ export async function runGateway(
     const { keyPrefix } = settings.store;
     await Promise.all([untilAnswering(store, keyPrefix, storeObserver), identity.ready, admin.ready]);
     const { url, decisionsUrl } = await ports.open();
-    const adminUrl = await openPort('admin', settings.admin, (address) => admin.server.listen(address));
+    const adminUrl = await openPort('admin', settings.admin, (address) => admin.listen(address));
     log.info(listeningLine(settings, url, adminUrl, decisionsUrl), 'weir is listening');
     return { url, adminUrl, decisionsUrl, close, drain };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** Everything that uses a reloaded file. */
+function reloadableOf({ buckets, operationTable, identity, admin }: ReloadedParts): Reloadable {
+  return {
+    limits: (changed) => buckets.replaceLimits(changed),
+    operations(changed) {
+      for (const holder of [operationTable, admin]) holder.replaceOperations(changed);
+    },
+    identities(changed) {
+      for (const holder of [identity, admin]) holder.replaceIdentities(changed);
+    },
+  };
+}
+
+interface ReloadedParts {
+  readonly buckets: Buckets;
+  readonly operationTable: OperationTable;
+  readonly identity: RunningIdentity;
+  readonly admin: RunningAdmin;
 }
 
 function gatewaySettings({ baseUrl, listen, cors, upstream, store }: Settings) {
@@ -146,7 +164,8 @@ function listeningLine(
 
 /** The URL with the address that was asked for: 0.0.0.0 is every address, and not 127.0.0.1 alone. */
 function withHost(url: string, host: string): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${new URL(url).port}`;
+  const { protocol, port } = new URL(url);
+  return `${protocol}//${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /** Longest wait for the store's first answer: a replica that starts should not serve its first requests degraded. */

@@ -1,4 +1,5 @@
 import type { JSONWebKeySet } from 'jose';
+import { CertificateFiles } from './files/certificates.ts';
 import { type Identities, parseIdentities } from './files/identities.ts';
 import { parseKeyFile } from './files/key-file.ts';
 import { LimitsFiles } from './files/limits/files.ts';
@@ -51,17 +52,26 @@ export interface ConfigurationFiles {
   readonly identities: ParsedFile<Identities> | undefined;
   /** The keys of the token issuer; undefined if they do not come from a file. */
   readonly keys: ParsedFile<JSONWebKeySet> | undefined;
+  /** Of each port; undefined if it serves HTTP. */
+  readonly certificates: {
+    readonly listen: CertificateFiles | undefined;
+    readonly admin: CertificateFiles | undefined;
+  };
 }
 
 /** Opens the files of the given sections. */
 export function configurationFiles(
-  { limits, identity }: Partial<Settings>,
+  { limits, identity, listen, admin }: Partial<Settings>,
   source: FileSource,
 ): Omit<ConfigurationFiles, 'limits'> & Partial<ConfigurationFiles> {
   return {
     ...(limits && { limits: new LimitsFiles(limits.file, limits.overrides, source) }),
     identities: identity && identitiesFile(identity, source),
     keys: identity && keyFile(identity),
+    certificates: {
+      listen: listen?.tls && new CertificateFiles(listen.tls, 'listen.tls'),
+      admin: admin?.tls && new CertificateFiles(admin.tls, 'admin.tls'),
+    },
   };
 }
 

@@ -5,12 +5,15 @@ import type { ListenSettings } from './http/server.ts';
 import type { AccessLog } from './log/access-log.ts';
 import type { PathProfile } from './normalise.ts';
 import type { RequestContext } from './request-context.ts';
+import type { PortTls } from './tls/server.ts';
 import type { UpstreamSettings } from './upstream/upstreams.ts';
 
 /** What a gateway depends on. */
 export interface GatewayDependencies extends DecisionDependencies {
   readonly baseUrl: string;
   readonly listen: ListenSettings;
+  /** TLS of the port for clients; undefined to serve HTTP. */
+  readonly tls: PortTls | undefined;
   readonly cors: CorsSettings;
   readonly upstream: UpstreamSettings & { readonly pathProfile: PathProfile };
   readonly observer: GatewayObserver;

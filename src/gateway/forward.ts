@@ -7,6 +7,7 @@ import { isAbandoned } from './http/lingering-close.ts';
 import type { Stalls } from './http/stalls.ts';
 import type { Upgrades } from './http/upgrades.ts';
 import type { RequestContext } from './request-context.ts';
+import { clientSubject } from './tls/client-subject.ts';
 import type { UpstreamRequest } from './upstream/http1/request.ts';
 import { Relay } from './upstream/relay.ts';
 import { TunnelRelay } from './upstream/tunnel.ts';
@@ -82,6 +83,8 @@ export function upstreamFields(
   // RFC 9110 section 10.1.4: the only TE value that is passed on, because trailers are.
   if (headers.te !== undefined && TRAILERS.test(`${headers.te}`)) fields.push('TE', 'trailers');
   pushForwarded(fields, request, isTrusted);
+  const subject = clientSubject(request.socket);
+  if (subject !== undefined) fields.push('X-Client-Certificate-Subject', subject);
   if (operation?.access === 'public') return withoutAccount(fields);
   if (caller === undefined) return fields;
   if (headers.authorization?.startsWith('Bearer ') === false) spellBearer(fields);

@@ -28,6 +28,7 @@ import { Refusal } from './problems.ts';
 import type { RequestContext, Target } from './request-context.ts';
 import { respond } from './respond.ts';
 import { runStages, type Stage } from './stages.ts';
+import { servedUrl } from './tls/server.ts';
 import { Upstreams } from './upstream/upstreams.ts';
 import { validate } from './validate.ts';
 
@@ -59,10 +60,10 @@ const PIPELINE: readonly Stage<Passage>[] = [
 
 /** Creates the server and runs the stages for each of its requests. */
 export async function createGateway(dependencies: GatewayDependencies): Promise<Gateway> {
-  const { baseUrl, cors, listen, log } = dependencies;
+  const { baseUrl, cors, listen, tls, log } = dependencies;
   const trusted = new TrustedProxies(listen.trustedProxies);
   const upstreams = new Upstreams(dependencies.upstream, trusted);
-  const app = createServer(listen, METHODS, baseUrl);
+  const app = createServer(listen, METHODS, baseUrl, tls);
   const upgrades = new Upgrades(app);
   const stalls = new Stalls(listen);
   stalls.watchServer(app.server);
@@ -105,7 +106,7 @@ export async function createGateway(dependencies: GatewayDependencies): Promise<
   const proxied = { trusted, upgrades, stalls, baseUrl, maxBodyBytes: listen.maxBodyBytes };
   await registerProxy(app, dependencies.upstream.url, upstreams, proxied);
   return {
-    listen: ({ host, port }) => app.listen({ host, port }),
+    listen: async ({ host, port }) => servedUrl(await app.listen({ host, port }), tls),
     async close(graceMs) {
       await closeWithin(app, upgrades, graceMs);
       upstreams.destroy();

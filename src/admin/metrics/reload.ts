@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { ReloadedFile, ReloadObserver } from '../../config/watch.ts';
 
-const FILES: readonly ReloadedFile[] = ['limits', 'operations', 'identities'];
+const FILES: readonly ReloadedFile[] = ['limits', 'operations', 'identities', 'certificates'];
 
 export interface ReloadMetrics extends ReloadObserver {
   /** The version of the limits in force; empty before they are known. */
@@ -32,6 +32,7 @@ export function reloadMetrics(registry: Registry): ReloadMetrics {
     limits: gauge('limits'),
     operations: gauge('operations'),
     identities: gauge('identities'),
+    certificates: gauge('certificates'),
   };
   const limitsInfo = new Gauge({
     name: 'weir_limits_info',

@@ -11,7 +11,8 @@ export function limitCommand(): Command {
       .option(
         '--url <url>',
         'admin port of any replica, such as http://127.0.0.1:9090; WEIR_ADMIN_TOKEN has its token',
-      );
+      )
+      .option('--ca <file>', 'authority of an https admin port, in PEM');
   subcommand(
     'set <id> <bucket=points...>',
     'set limits of an Account, Organization or address at every replica',

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { addressRanges, count, host, milliseconds, port, section } from './section.ts';
+import { addressRanges, count, filePath, host, milliseconds, port, section, serverTls } from './section.ts';
 
 const bytes = (description: string, fallback: number, minimum: number) =>
   Type.Integer({ description, default: fallback, minimum });
@@ -10,6 +10,22 @@ export const listenSchema = section(
   {
     host: host('Address to listen on.', '0.0.0.0', 'WEIR_HOST'),
     port: port('Port to listen on. 0 selects a free port.', 8080, 'WEIR_PORT'),
+    tls: Type.Optional(
+      Type.Object(
+        {
+          ...serverTls,
+          clientCaFile: Type.Optional(
+            filePath(
+              'Authorities of client certificates. Clients without one are refused; the upstream gets the subject.',
+            ),
+          ),
+        },
+        {
+          description: 'Serve HTTPS. The files are followed while Weir runs.',
+          additionalProperties: false,
+        },
+      ),
+    ),
     trustedProxies: addressRanges(
       'Proxies whose `X-Forwarded-*` and `Forwarded` headers are trusted: addresses or CIDR ranges.',
       [],

@@ -49,6 +49,12 @@ export const filePath = (description: string, fallback?: string) =>
     expects: 'the path of a file',
   });
 
+/** The certificate of a port. */
+export const serverTls = {
+  certFile: filePath('Certificate in PEM, followed by its intermediate certificates.'),
+  keyFile: filePath('Private key of the certificate, in PEM.'),
+};
+
 /** The settings that `tlsOptions` (src/domain/tls-files.ts) reads. */
 export const tlsFiles = {
   caFile: Type.Optional(filePath('Certificate authority to trust instead of those of the system.')),

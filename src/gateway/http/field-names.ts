@@ -23,7 +23,13 @@ export const HOP_BY_HOP = [
 export const GATEWAY_OWNED = ['ratelimit', 'ratelimit-policy', 'service-ratelimit-mode', 'x-request-id'];
 
 /** Fields by which the gateway tells the upstream who the caller is. */
-export const IDENTITY_FIELDS = ['x-account-id', 'x-organization-id', 'x-principal-id', 'x-principal-type'];
+export const IDENTITY_FIELDS = [
+  'x-account-id',
+  'x-client-certificate-subject',
+  'x-organization-id',
+  'x-principal-id',
+  'x-principal-type',
+];
 
 const NOT_SENT_UPSTREAM: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,

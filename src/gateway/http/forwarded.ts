@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type Socket } from 'node:net';
 import { networkOf } from '../../domain/network.ts';
+import { isEncrypted } from '../tls/client-subject.ts';
 import { NameMemo } from './field-names.ts';
 import { isHost } from './host.ts';
 
@@ -85,13 +86,20 @@ export function pushForwarded(fields: string[], request: IncomingMessage, isTrus
   const peer = peerOf(socket);
   const before = isTrusted ? headers['x-forwarded-for'] : undefined;
   fields.push('X-Forwarded-For', before === undefined ? peer : `${before}, ${peer}`);
-  fields.push('X-Forwarded-Proto', (isTrusted && single(headers['x-forwarded-proto'])) || 'http');
+  fields.push(
+    'X-Forwarded-Proto',
+    (isTrusted && single(headers['x-forwarded-proto'])) || connectionScheme(socket),
+  );
   const host = hostOf(request, isTrusted);
   if (host !== undefined) fields.push('X-Forwarded-Host', host);
 }
 
-function schemeOf({ headers }: IncomingMessage, isTrusted: boolean): string {
-  return firstOf((isTrusted && single(headers['x-forwarded-proto'])) || 'http');
+function schemeOf({ headers, socket }: IncomingMessage, isTrusted: boolean): string {
+  return firstOf((isTrusted && single(headers['x-forwarded-proto'])) || connectionScheme(socket));
+}
+
+function connectionScheme(socket: Socket): 'http' | 'https' {
+  return isEncrypted(socket) ? 'https' : 'http';
 }
 
 function hostOf({ headers }: IncomingMessage, isTrusted: boolean): string | undefined {

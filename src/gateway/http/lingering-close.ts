@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { connectionEvent } from '../tls/server.ts';
 import { hasBody } from './inspect.ts';
 import { onLastResponseSent, responseOf, resumeReading } from './node-internals.ts';
 
@@ -61,7 +62,9 @@ const PROBE_MS = 1_000;
  * Later, they have disconnected: nothing else would show that while a response, such as an event stream, is silent.
  */
 export function followClientEnds(server: Server): void {
-  server.on('connection', (socket: Socket) => socket.off('end', onClientEnd).on('end', onClientEnd));
+  server.on(connectionEvent(server), (socket: Socket) =>
+    socket.off('end', onClientEnd).on('end', onClientEnd),
+  );
 }
 
 function onClientEnd(this: Socket): void {

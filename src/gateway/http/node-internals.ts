@@ -17,6 +17,8 @@ interface ServedSocket extends Socket {
     getCurrentBuffer(): Buffer | undefined;
   } | null;
   readonly _handle?: { readonly bytesWritten: number; readonly writeQueueSize: number } | null;
+  /** Of a TLS socket: the connection that carries it. The queue of its own handle counts everything ever written. */
+  readonly _parent?: ServedSocket | null;
 }
 
 /** The response in progress on this connection; undefined between requests. */
@@ -53,7 +55,8 @@ export function onLastResponseSent(socket: Socket, close: () => void): void {
 }
 
 /** How many bytes the system has accepted for the client; undefined if none are waiting to be sent. */
-export function sentWhileWaiting({ _handle: handle, writableLength }: ServedSocket): number | undefined {
+export function sentWhileWaiting({ _handle, _parent, writableLength }: ServedSocket): number | undefined {
+  const handle = _parent?._handle ?? _handle;
   if (!handle || (handle.writeQueueSize === 0 && writableLength === 0)) return undefined;
   return handle.bytesWritten - handle.writeQueueSize;
 }

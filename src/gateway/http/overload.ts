@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import underPressure from '@fastify/under-pressure';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Refusal } from '../problems.ts';
+import { connectionEvent } from '../tls/server.ts';
 
 /** Connections above the limit that still get a 503; beyond these, connections are closed without a response. */
 const TOLD_CONNECTIONS = 256;
@@ -34,7 +35,7 @@ export function capConnections(
   const open = new Set<Socket>();
   const surplus = new WeakSet<Socket>();
   server.maxConnections = maxConnections + TOLD_CONNECTIONS;
-  server.on('connection', (socket: Socket) => {
+  server.on(connectionEvent(server), (socket: Socket) => {
     // Node emits `connection` again when a connection gets a new parser.
     if (open.has(socket)) return;
     open.add(socket);

@@ -1,6 +1,7 @@
 /** The server that clients connect to, with its limits and time-outs. */
 import { createServer as createHttpServer, type Server } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyServerFactoryHandler } from 'fastify';
+import type { PortTls } from '../tls/server.ts';
 import { handleClientError } from './broken.ts';
 import { followClientEnds } from './lingering-close.ts';
 import { answerHalfClosed } from './node-internals.ts';
@@ -28,13 +29,14 @@ export function createServer(
   limits: ListenSettings,
   methods: readonly string[],
   baseUrl: string,
+  tls?: PortTls,
 ): FastifyInstance {
   const app = Fastify({
     logger: false,
     rewriteUrl: () => '/',
     // Requests that arrive while the server drains are served: load balancers are still removing the replica.
     return503OnClosing: false,
-    serverFactory: (serve) => openServer(limits, serve),
+    serverFactory: (serve) => openServer(limits, serve, tls),
     clientErrorHandler: (error, socket) => handleClientError(error, socket, baseUrl),
   });
   // Fastify must not parse any body, because bodies are streamed.
@@ -42,11 +44,15 @@ export function createServer(
   return app;
 }
 
-function openServer(limits: ListenSettings, serve: FastifyServerFactoryHandler): Server {
+function openServer(
+  limits: ListenSettings,
+  serve: FastifyServerFactoryHandler,
+  tls: PortTls | undefined,
+): Server {
   const { headersTimeoutMs, requestTimeoutMs } = limits;
   const shortestMs = Math.min(headersTimeoutMs, requestTimeoutMs);
   const turns = new Turns();
-  const server = createHttpServer({
+  const options = {
     maxHeaderSize: limits.maxHeaderBytes,
     headersTimeout: shortestMs,
     requestTimeout: requestTimeoutMs,
@@ -55,7 +61,8 @@ function openServer(limits: ListenSettings, serve: FastifyServerFactoryHandler):
     insecureHTTPParser: false,
     // `inspect` refuses it.
     requireHostHeader: false,
-  });
+  };
+  const server = tls === undefined ? createHttpServer(options) : tls.createServer(options, headersTimeoutMs);
   // Node would drop further fields although its parser still uses them for framing; `inspect` enforces our own limit.
   server.maxHeadersCount = 0;
   answerHalfClosed(server);

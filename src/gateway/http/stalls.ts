@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { connectionEvent } from '../tls/server.ts';
 import { markBroken, TOO_SLOW } from './broken.ts';
 import { responseOf, sentWhileWaiting } from './node-internals.ts';
 
@@ -46,7 +47,7 @@ export class Stalls {
 
   /** Watches every connection of a server, until the server closes. */
   watchServer(server: Server): void {
-    server.on('connection', (socket: Socket) => this.watch(socket));
+    server.on(connectionEvent(server), (socket: Socket) => this.watch(socket));
     server.once('close', () => clearInterval(this.#timer));
   }
 

@@ -1,6 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
+import { connectionEvent } from '../tls/server.ts';
 import { hasBody } from './inspect.ts';
 import { isClosing, linger } from './lingering-close.ts';
 import { responseOf } from './node-internals.ts';
@@ -95,5 +96,5 @@ function startOver(app: FastifyInstance, request: IncomingMessage, socket: Socke
   const options = (headers.connection ?? '').split(',').filter((option) => !/^\s*upgrade\s*$/i.test(option));
   if (options.length > 0) text += `Connection: ${options.join(',')}\r\n`;
   socket.unshift(Buffer.concat([Buffer.from(`${text}\r\n`, 'latin1'), head]));
-  app.server.emit('connection', socket);
+  app.server.emit(connectionEvent(app.server), socket);
 }

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { newCertificate } from '../../fixtures/certificate.ts';
 import { PLENTY } from '../../fixtures/configuration.ts';
 import { startGateway } from '../../fixtures/gateway.ts';
 import { NGINX_VERDICTS, NGINX_VERSION } from '../../fixtures/hostile/raw/nginx-verdicts.ts';
@@ -16,17 +17,21 @@ const differing = new Map(
 const table = (verdicts: readonly (string | undefined)[]) =>
   RAW_REQUESTS.map(({ name }, index) => `${name}: ${verdicts[index]}`);
 
-it('each raw request has the verdict that is written beside it', async () => {
-  const upstream = await startCountingUpstream();
-  const gateway = await startGateway({
-    upstream,
-    limits: PLENTY,
-    settings: { listen: { host: '127.0.0.1', port: 0, ...TIMES } },
-  });
-  const verdicts = await verdictsOf(gateway.url, upstream);
-  await gateway.close();
-  expect(table(verdicts)).toEqual(table(RAW_REQUESTS.map(({ ours }) => ours)));
-});
+it.each([['without TLS'], ['over TLS']])(
+  'each raw request has the verdict that is written beside it: %s',
+  async (way) => {
+    const tls = way === 'over TLS' ? { tls: newCertificate() } : {};
+    const upstream = await startCountingUpstream();
+    const gateway = await startGateway({
+      upstream,
+      limits: PLENTY,
+      settings: { listen: { host: '127.0.0.1', port: 0, ...TIMES, ...tls } },
+    });
+    const verdicts = await verdictsOf(gateway.url, upstream);
+    await gateway.close();
+    expect(table(verdicts)).toEqual(table(RAW_REQUESTS.map(({ ours }) => ours)));
+  },
+);
 
 it('nginx differs only in the documented cases', async ({ skip }) => {
   const version = nginxVersion();

@@ -1,0 +1,81 @@
+import { hash, X509Certificate } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
+import { ConfigError } from '../problem.ts';
+import { readText } from '../reader/read-text.ts';
+
+/** The settings `listen.tls` or `admin.tls`. */
+export interface ServerTlsSettings {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly clientCaFile?: string | undefined;
+}
+
+/** The contents of these files, in PEM. */
+export interface ServerCertificates {
+  readonly cert: string;
+  readonly key: string;
+  /** The authorities of client certificates; undefined if clients need none. */
+  readonly clientCa: string | undefined;
+}
+
+/** The certificate, key and client authority of one port. */
+export class CertificateFiles {
+  readonly #settings: ServerTlsSettings;
+  readonly #path: string;
+  #last: { readonly digest: string; readonly value: ServerCertificates } | undefined;
+
+  /** @param path of the settings, such as `listen.tls` */
+  constructor(settings: ServerTlsSettings, path: string) {
+    this.#settings = settings;
+    this.#path = path;
+  }
+
+  files(): readonly string[] {
+    const { certFile, keyFile, clientCaFile } = this.#settings;
+    return clientCaFile === undefined ? [certFile, keyFile] : [certFile, keyFile, clientCaFile];
+  }
+
+  /**
+   * Returns the same object as before if no file has changed. Throws a ConfigError if a file cannot be read, if key and certificate
+   * do not belong together, or if the certificate has expired.
+   */
+  read(): ServerCertificates {
+    const { certFile, keyFile, clientCaFile } = this.#settings;
+    const read = (file: string, name: string) =>
+      readText(file, `the setting ${this.#path}.${name} refers to it`);
+    const cert = read(certFile, 'certFile');
+    const key = read(keyFile, 'keyFile');
+    const clientCa = clientCaFile === undefined ? undefined : read(clientCaFile, 'clientCaFile');
+    const digest = hash('sha256', JSON.stringify([cert, key, clientCa]));
+    if (this.#last?.digest !== digest) {
+      this.#refuseUnusable(cert, key);
+      if (clientCa !== undefined) certificateIn(clientCa, clientCaFile ?? '');
+      this.#last = { digest, value: { cert, key, clientCa } };
+    }
+    return this.#last.value;
+  }
+
+  #refuseUnusable(cert: string, key: string): void {
+    const { certFile, keyFile } = this.#settings;
+    const { validTo } = certificateIn(cert, certFile);
+    if (Date.parse(validTo) <= Date.now()) throw refused(certFile, `expired on ${validTo}`);
+    try {
+      createSecureContext({ cert, key });
+    } catch {
+      throw refused(keyFile, `is not the PEM private key of the certificate in ${certFile}`);
+    }
+  }
+}
+
+/** The first certificate of a PEM file. */
+function certificateIn(text: string, file: string): X509Certificate {
+  try {
+    return new X509Certificate(text);
+  } catch {
+    throw refused(file, 'is not a certificate in PEM');
+  }
+}
+
+function refused(source: string, message: string): ConfigError {
+  return new ConfigError([{ source, path: '', message }]);
+}

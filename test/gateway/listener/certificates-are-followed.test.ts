@@ -1,0 +1,132 @@
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect, type TLSSocket } from 'node:tls';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { check } from '../../../src/commands/check/check.ts';
+import { listLimits } from '../../../src/commands/limit/limit.ts';
+import { usage } from '../../../src/commands/usage/usage.ts';
+import {
+  type CertificatePair,
+  expiredCertificate,
+  newAuthority,
+  newCertificate,
+} from '../../fixtures/certificate.ts';
+import { PLENTY, writeConfiguration } from '../../fixtures/configuration.ts';
+import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
+import { connectRaw, untilClosed } from '../../fixtures/raw.ts';
+import { runHere } from '../../fixtures/run-here.ts';
+
+const HEAD = 'Host: weir\r\nAuthorization: Bearer service\r\n';
+const GET = `GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`;
+const TOKEN = 'an-admin-token-of-a-test';
+
+const inUse = newCertificate();
+const authority = newAuthority();
+const admin = authority.issue('/CN=weir');
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  const settings = {
+    listen: { tls: inUse },
+    admin: { host: '127.0.0.1', port: 0, tls: admin, token: TOKEN },
+  };
+  gateway = await startGateway({ limits: PLENTY, settings });
+});
+afterAll(() => gateway.close());
+
+const fingerprintIn = ({ certFile }: CertificatePair) =>
+  new X509Certificate(readFileSync(certFile)).fingerprint256;
+
+/** The fingerprint of the certificate that a new connection gets. */
+async function served(url: string): Promise<string | undefined> {
+  const socket = (await connectRaw(url)) as TLSSocket;
+  const fingerprint = socket.getPeerX509Certificate()?.fingerprint256;
+  socket.destroy();
+  return fingerprint;
+}
+
+function install(pair: CertificatePair): void {
+  copyFileSync(pair.certFile, inUse.certFile);
+  copyFileSync(pair.keyFile, inUse.keyFile);
+}
+
+/** 1 while the certificates that were last seen are in use. */
+async function lastReload(): Promise<string | undefined> {
+  const { hostname: host, port } = new URL(gateway.adminUrl);
+  const socket = connect({ host, port: Number(port), ca: readFileSync(authority.certFile) });
+  await once(socket, 'secureConnect');
+  socket.write('GET /metrics HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n');
+  const { text } = await untilClosed(socket);
+  return /^weir_certificates_last_reload_successful (\d)/m.exec(text)?.[1];
+}
+
+const within = { timeout: 60_000 };
+
+it('a renewed certificate is used for new connections, and no open connection ends', async () => {
+  const open = await connectRaw(gateway.url);
+  const ask = async () => {
+    open.write(GET);
+    return String((await once(open, 'data'))[0]).slice(0, 12);
+  };
+  expect(await ask()).toBe('HTTP/1.1 200');
+  const renewed = newCertificate();
+  install(renewed);
+  await expect.poll(() => served(gateway.url), within).toBe(fingerprintIn(renewed));
+  expect(await ask()).toBe('HTTP/1.1 200');
+
+  const expired = expiredCertificate();
+  for (const wrong of [() => writeFileSync(inUse.keyFile, 'not a key'), () => install(expired)]) {
+    wrong();
+    await expect.poll(lastReload, within).toBe('0');
+    expect(await served(gateway.url)).toBe(fingerprintIn(renewed));
+    expect(await ask()).toBe('HTTP/1.1 200');
+    install(renewed);
+    await expect.poll(lastReload, within).toBe('1');
+  }
+  open.destroy();
+});
+
+it('commands reach an https admin port: with an authority, or with the settings of a gateway on this machine', async () => {
+  vi.stubEnv('WEIR_ADMIN_TOKEN', TOKEN);
+  const url = gateway.adminUrl;
+  expect(url).toMatch(/^https:/);
+  const ca = authority.certFile;
+  expect(await runHere(() => usage('acct_1', { url, ca }))).toMatchObject({
+    failure: undefined,
+    stdout: expect.stringContaining('account acct_1 of organization'),
+  });
+  expect((await runHere(() => listLimits({ url, ca }))).stdout).toContain('There are no live limits.');
+  const untrusted = await runHere(() => usage('acct_1', { url }));
+  expect(untrusted.failure).toMatch(/does not answer: .*(CERT|ISSUER|VERIFY)/);
+  const plain = await runHere(() => usage('acct_1', { url: url.replace('https:', 'http:') }));
+  expect(plain.failure).toContain('does not answer: ');
+
+  const configOf = (tls: CertificatePair) =>
+    writeConfiguration({
+      upstreamUrl: 'http://127.0.0.1:1',
+      settings: { admin: { host: '127.0.0.1', port: Number(new URL(url).port), tls } },
+    });
+  const config = await configOf(admin);
+  expect((await runHere(() => usage('acct_1', { config }))).stdout).toContain('account acct_1');
+  // Another certificate of the same authority is not the one that this gateway has.
+  const other = await configOf(authority.issue('/CN=weir'));
+  expect((await runHere(() => usage('acct_1', { config: other }))).failure).toContain('does not answer: ');
+  vi.unstubAllEnvs();
+});
+
+it('weir check reports certificates that a port cannot use', async () => {
+  const [one, other, expired] = [newCertificate(), newCertificate(), expiredCertificate()];
+  const settings = {
+    listen: { tls: { certFile: one.certFile, keyFile: other.keyFile, clientCaFile: one.keyFile } },
+    admin: { host: '127.0.0.1', port: 0, tls: expired },
+  };
+  const config = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1', settings });
+  const failureOf = async () => (await runHere(() => check({ config }))).failure?.split('\n');
+  expect(await failureOf()).toEqual([
+    `${other.keyFile}: is not the PEM private key of the certificate in ${one.certFile}`,
+    expect.stringMatching(`^${expired.certFile}: expired on .* GMT`),
+  ]);
+  copyFileSync(one.keyFile, other.keyFile);
+  expect(await failureOf()).toContain(`${one.keyFile}: is not a certificate in PEM`);
+});
