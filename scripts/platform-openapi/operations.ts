@@ -42,7 +42,7 @@ export function toOperation(spec: OperationSpec): Json {
   };
 }
 
-/** Served to anybody, and the same for everybody. */
+/** Served to anybody for free, and the same for everybody. */
 function publicOperation({ id, tag, summary }: OperationSpec, type: string): Json {
   const content = { [type]: { schema: { type: 'string' } } };
   return {
@@ -50,9 +50,10 @@ function publicOperation({ id, tag, summary }: OperationSpec, type: string): Jso
     tags: [tag],
     summary,
     security: [],
+    'x-weir': { cost: 0 },
     responses: {
-      200: { description: 'The file.', headers: headerRefs(), content },
-      ...Object.fromEntries([429, 503].map((status) => [status, refTo('responses', REFUSALS[status] ?? '')])),
+      200: { description: 'The file.', headers: { 'X-Request-Id': refTo('headers', 'RequestId') }, content },
+      ...Object.fromEntries([400, 503].map((status) => [status, refTo('responses', REFUSALS[status] ?? '')])),
     },
   };
 }

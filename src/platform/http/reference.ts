@@ -38,7 +38,7 @@ const POLICY = [
   "base-uri 'none'",
 ].join('; ');
 
-/** Serves openapi.yaml, and a page that renders it with Redoc. Neither needs a caller. */
+/** Serves openapi.yaml, and a page that renders it with Redoc. Neither needs a caller; openapi.yaml makes both public and free at the gateway. */
 export function serveReference(app: FastifyInstance): void {
   const document = readFileSync(DOCUMENT, 'utf8');
   app.get('/v3/openapi.yaml', async (_request, reply) =>
