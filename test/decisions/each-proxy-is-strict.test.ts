@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { RunningGateway } from '../../src/commands/run.ts';
-import { PROXIES, type RunningProxy, startProxy } from '../fixtures/proxies.ts';
+import type { ListeningProcess } from '../fixtures/listening-process.ts';
+import { PROXIES, startProxy } from '../fixtures/proxies.ts';
 import { startRecipe } from '../fixtures/recipes.ts';
 import { sharedRedisUrl } from '../fixtures/redis-url.ts';
 import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
@@ -25,11 +26,11 @@ interface Sample {
   readonly answeredMs: number;
 }
 
-for (const proxy of PROXIES) {
+for (const proxy of PROXIES.filter(({ balances }) => balances)) {
   describeProxy(proxy, () => {
     let upstream: TestUpstream;
     let weirs: RunningGateway[];
-    let running: RunningProxy;
+    let running: ListeningProcess;
     beforeAll(async () => {
       upstream = await startUpstream();
       const env = {
@@ -56,7 +57,7 @@ for (const proxy of PROXIES) {
     it(`admits at most ${LIMIT} of an Account in any second, with three Weirs`, async () => {
       const samples = await flood(running.url);
       const admitted = samples.filter(({ status }) => status === 200);
-      expect(samples.every(({ status }) => status === 200 || status === 429)).toBe(true);
+      expect([...new Set(samples.map(({ status }) => status))].toSorted()).toEqual([200, 429]);
       expect(upstream.seen).toHaveLength(admitted.length);
       expect(mostInOneWindow(admitted)).toBeLessThanOrEqual(LIMIT);
       // A machine that stalls may send everything within one window.

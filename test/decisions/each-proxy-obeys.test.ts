@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { RunningGateway } from '../../src/commands/run.ts';
 import { sendPlain } from '../fixtures/decisions.ts';
-import { PROXIES, type RunningProxy, startProxy } from '../fixtures/proxies.ts';
+import type { ListeningProcess } from '../fixtures/listening-process.ts';
+import { PROXIES, startProxy } from '../fixtures/proxies.ts';
 import { startRecipe } from '../fixtures/recipes.ts';
 import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
 import { describeProxy } from './describe-proxy.ts';
@@ -13,7 +14,7 @@ for (const proxy of PROXIES) {
   describeProxy(proxy, () => {
     let upstream: TestUpstream;
     let weir: RunningGateway;
-    let running: RunningProxy;
+    let running: ListeningProcess;
     beforeAll(async () => {
       upstream = await startUpstream();
       weir = await startRecipe(['Behind another proxy', proxy.name]);
@@ -31,11 +32,12 @@ for (const proxy of PROXIES) {
         'X-Request-Id': 'mine.1',
       });
       expect(answer.status).toBe(200);
-      expect(answer.headers).toMatchObject({
-        'x-request-id': 'mine.1',
-        ratelimit: expect.stringMatching(/^"account-read";r=19;t=60, "organization-read";r=99;t=60$/),
-        'ratelimit-policy': expect.stringContaining('"account-write";q=10;w=60'),
-      });
+      if (proxy.showsLimits)
+        expect(answer.headers).toMatchObject({
+          'x-request-id': 'mine.1',
+          ratelimit: expect.stringMatching(/^"account-read";r=19;t=60, "organization-read";r=99;t=60$/),
+          'ratelimit-policy': expect.stringContaining('"account-write";q=10;w=60'),
+        });
       expect(upstream.seen.at(-1)).toMatchObject({
         method: 'GET',
         url: '/items?page=1',
@@ -55,8 +57,9 @@ for (const proxy of PROXIES) {
           ...ALICE,
           ...(id === undefined ? {} : { 'X-Request-Id': id }),
         });
-        expect(answer.headers['x-request-id']).toMatch(id === 'mine.3' ? /^mine\.3$/ : /^[0-9a-f-]{36}$/);
-        expect(upstream.seen.at(-1)?.headers['x-request-id']).toBe(answer.headers['x-request-id']);
+        const forwarded = upstream.seen.at(-1)?.headers['x-request-id'];
+        expect(forwarded).toMatch(id === 'mine.3' ? /^mine\.3$/ : /^[0-9a-f-]{36}$/);
+        if (proxy.showsLimits) expect(answer.headers['x-request-id']).toBe(forwarded);
       }
     });
 
@@ -76,10 +79,8 @@ for (const proxy of PROXIES) {
     it('does not let the client choose the operation', async () => {
       const cheap = { 'X-Forwarded-Method': 'GET', 'X-Forwarded-Uri': '/items' };
       const answer = await sendPlain(running.url, 'POST', '/items', { ...BOB, ...cheap });
-      expect([answer.status, answer.headers.ratelimit]).toEqual([
-        200,
-        expect.stringContaining('"account-write";r=5;'),
-      ]);
+      expect(answer.status).toBe(200);
+      if (proxy.showsLimits) expect(answer.headers.ratelimit).toContain('"account-write";r=5;');
     });
 
     it.each(['X-Original-URI', 'X-Original-Method', 'X-Rewrite-URL', 'X-Forwarded-Uri', 'X_Account_Id'])(
@@ -136,10 +137,8 @@ for (const proxy of PROXIES) {
 
     it('answers HEAD as GET', async () => {
       const admitted = await sendPlain(running.url, 'HEAD', '/items', BOB);
-      expect([admitted.status, admitted.headers.ratelimit]).toEqual([
-        200,
-        expect.stringContaining('account-read'),
-      ]);
+      expect(admitted.status).toBe(200);
+      if (proxy.showsLimits) expect(admitted.headers.ratelimit).toContain('account-read');
       expect((await sendPlain(running.url, 'HEAD', '/items')).status).toBe(401);
     });
 

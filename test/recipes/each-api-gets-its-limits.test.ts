@@ -1,0 +1,107 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { readFileSync, symlinkSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import { startChromium } from '../fixtures/chromium.ts';
+import { startListening } from '../fixtures/listening-process.ts';
+import { commandsOf, recipe, replaced, startRecipe, writeFolder } from '../fixtures/recipes.ts';
+import { startUpstream } from '../fixtures/upstream.ts';
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+const ALICE = { Authorization: 'Bearer alice-token' };
+
+it('Express: the list of operations sets the costs, and the service sees the Account', {
+  timeout: 60_000,
+}, async () => {
+  const sections = ['In front of an API', 'Express'];
+  const folder = await writeFolder(recipe(...sections));
+  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
+  const service = await serve(folder, process.execPath, () => ['server.mjs']);
+  const weir = await startRecipe(sections, { env: { WEIR_UPSTREAM_URL: service } });
+  closing.push(() => weir.close());
+  expect(await answer(weir.url, 'GET', '/items')).toEqual([200, 19, { account: 'acct_a', items: [] }]);
+  expect(await answer(weir.url, 'POST', '/items/', '{"name":"one"}')).toEqual([201, 5, { name: 'one' }]);
+});
+
+const PYTHON = process.env.WEIR_TEST_PYTHON ?? 'python3';
+const hasFastApi = spawnSync(PYTHON, ['-c', 'import fastapi, uvicorn']).status === 0;
+const MISSING = 'FASTAPI IS NOT TESTED HERE, because it is not installed: pip install fastapi uvicorn';
+if (!hasFastApi) console.warn(MISSING);
+
+it.skipIf(!hasFastApi)(
+  hasFastApi ? 'FastAPI: the generated document sets the costs, and declares the slashes' : MISSING,
+  { timeout: 60_000 },
+  async () => {
+    const sections = ['In front of an API', 'FastAPI'];
+    const folder = await writeFolder(recipe(...sections));
+    const generate = commandsOf('FastAPI').find((line) => line.includes('> openapi.json')) ?? '';
+    const command = replaced(generate, { 'python -c': `'${PYTHON}' -c` });
+    const { status, stderr } = spawnSync('sh', ['-c', command], { cwd: folder, encoding: 'utf8' });
+    expect({ status, stderr }).toMatchObject({ status: 0 });
+    const service = await serve(folder, PYTHON, (port) => ['-m', 'uvicorn', 'main:app', '--port', `${port}`]);
+    const files = { 'openapi.json': readFileSync(join(folder, 'openapi.json'), 'utf8') };
+    const weir = await startRecipe(sections, { files, env: { WEIR_UPSTREAM_URL: service } });
+    closing.push(() => weir.close());
+    expect(await answer(weir.url, 'GET', '/items/')).toEqual([200, 19, { account: 'acct_a', items: [] }]);
+    expect(await answer(weir.url, 'POST', '/items/')).toEqual([201, 5, { id: 1 }]);
+  },
+);
+
+it('a browser app: the page reads what is left, and when to try again', { timeout: 60_000 }, async () => {
+  const sections = ['In front of an API', 'A browser app'];
+  const files = recipe(...sections);
+  let page = '';
+  const app = await startUpstream((_request, response) => {
+    response.setHeader('Content-Type', 'text/html');
+    response.end(page);
+  });
+  const upstream = await startUpstream();
+  const settings = replaced(files['weir.yaml'] ?? '', { 'http://127.0.0.1:5173': app.url });
+  const weir = await startRecipe(sections, {
+    files: { 'weir.yaml': settings },
+    env: { WEIR_UPSTREAM_URL: upstream.url },
+  });
+  page = replaced(files['index.html'] ?? '', { 'http://127.0.0.1:8080': weir.url });
+  const browser = await startChromium();
+  closing.push(
+    () => app.close(),
+    () => upstream.close(),
+    () => weir.close(),
+    () => browser.close(),
+  );
+
+  const tab = await browser.newPage();
+  await tab.goto(app.url);
+  const limit = tab.locator('#limit');
+  await tab.click('button');
+  await expect.poll(() => limit.textContent(), { timeout: 30_000 }).toBe('200: 19 points left.');
+  for (let count = 0; count < 19; count++) await fetch(`${weir.url}/items`, { headers: ALICE });
+  await tab.click('button');
+  await expect.poll(() => limit.textContent(), { timeout: 30_000 }).toMatch(/^Try again in \d+ seconds\.$/);
+});
+
+/** What a client sees: the status, the points left in the Account's bucket, and the body. */
+async function answer(url: string, method: string, path: string, body?: string): Promise<readonly unknown[]> {
+  const headers = { ...ALICE, 'Content-Type': 'application/json' };
+  const response = await fetch(url + path, { method, headers, ...(body === undefined ? {} : { body }) });
+  const left = /"account-\w+";r=(\d+)/.exec(response.headers.get('RateLimit') ?? '')?.[1];
+  return [response.status, Number(left), await response.json()];
+}
+
+/** Starts the service of a recipe. @returns its URL */
+async function serve(
+  folder: string,
+  program: string,
+  argsOf: (port: number) => readonly string[],
+): Promise<string> {
+  const service = await startListening((port) => {
+    const env = { ...process.env, PORT: `${port}` };
+    return spawn(program, argsOf(port), { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], env });
+  });
+  closing.push(() => service.close());
+  return service.url;
+}
