@@ -7,6 +7,7 @@ import type { Settings } from '../config/settings/settings.ts';
 import type { PortTls } from '../gateway/tls/server.ts';
 import { adminGuard } from './access.ts';
 import { FleetFeed } from './console/feed.ts';
+import { addConsolePage } from './console/page.ts';
 import { addFleetRoutes } from './console/routes.ts';
 import type { Refusals } from './fleet/refusals.ts';
 import type { LiveLimitActions } from './limits/live.ts';
@@ -45,8 +46,8 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 const MAX_ID_CHARACTERS = 1_000;
 
 /**
- * The admin server. It listens on a separate port that clients cannot reach. `/metrics`, `/livez` and `/readyz` are open;
- * `adminGuard` protects everything else.
+ * The admin server. It listens on a separate port that clients cannot reach. `/metrics`, `/livez`, `/readyz` and the
+ * files of the console are open; `adminGuard` protects everything else.
  */
 export function createAdminServer({
   settings,
@@ -77,6 +78,7 @@ export function createAdminServer({
     reply.code(isReady ? 200 : 503);
     return { status: isReady ? 'ready' : 'draining' };
   });
+  addConsolePage(app);
   app.register(async (guarded) => {
     guarded.addHook('onRequest', adminGuard(settings));
     addFleetRoutes(guarded, new FleetFeed(fleet, refusals));

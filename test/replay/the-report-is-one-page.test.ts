@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { startChromium } from '../fixtures/chromium.ts';
+import { contrast, startChromium } from '../fixtures/chromium.ts';
 import { type LoggedRequest, logText, writeFiles } from './log-lines.ts';
 import { runReplayCommand } from './replay-command.ts';
 
@@ -117,16 +117,3 @@ it.each(['light', 'dark'] as const)(
     await page.close();
   },
 );
-
-/** WCAG 2.2's contrast ratio of two `rgb(r, g, b)` colours. */
-function contrast(one: string, other: string): number {
-  const luminance = (color: string) => {
-    const [red = 0, green = 0, blue = 0] = (color.match(/\d+/g) ?? []).map((part) => {
-      const share = Number(part) / 255;
-      return share <= 0.040_45 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-    });
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-  };
-  const [dark = 0, light = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b);
-  return (light + 0.05) / (dark + 0.05);
-}

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { SCOPES, type ScopeName } from '../../domain/buckets.ts';
+import { networkOf } from '../../domain/network.ts';
 import type { RefusedOwner } from '../fleet/refusals.ts';
 import { WINDOWS, type Window } from '../top/history.ts';
 import type { FleetFeed } from './feed.ts';
@@ -40,8 +41,8 @@ function refuseWindow(reply: FastifyReply): FastifyReply {
   return reply.code(400).send({ error: `window takes ${WINDOWS.join(', ')}.` });
 }
 
-function ownerOf({ scope, id }: Query): RefusedOwner | undefined {
-  return id !== undefined && scope !== undefined && Object.hasOwn(SCOPES, scope)
-    ? { scope: scope as ScopeName, id }
-    : undefined;
+function ownerOf({ scope, id: named }: Query): RefusedOwner | undefined {
+  if (named === undefined || scope === undefined || !Object.hasOwn(SCOPES, scope)) return undefined;
+  const id = scope === 'address' ? networkOf(named) : named;
+  return id === undefined ? undefined : { scope: scope as ScopeName, id };
 }

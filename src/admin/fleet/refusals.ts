@@ -5,9 +5,12 @@ import type { RequestContext } from '../../gateway/request-context.ts';
 export interface RefusedRequest {
   /** Unix time in milliseconds. */
   readonly atMs: number;
-  readonly account: string;
+  /** Null for a public operation, as are the next two. */
+  readonly account: string | null;
   readonly organization: string | null;
-  readonly principal: string;
+  readonly principal: string | null;
+  /** The client of a public operation; null for any other. */
+  readonly address: string | null;
   readonly operation: string;
   readonly status: number;
   /** The code of the problem body, such as RateLimitExceeded. */
@@ -21,38 +24,41 @@ export interface RefusedRequest {
   readonly requestId: string;
 }
 
-/** Whose refusals are asked for. Those of public operations are not kept: nobody's Account was charged. */
+/** Whose refusals are asked for. */
 export interface RefusedOwner {
   readonly scope: ScopeName;
   readonly id: string;
 }
 
-/** Accounts whose refusals are kept, and how many of each: in all about a megabyte. */
-const MAX_ACCOUNTS = 250;
-const PER_ACCOUNT = 8;
+/** Accounts and addresses whose refusals are kept, and how many of each: in all about a megabyte. */
+const MAX_PAYERS = 250;
+const PER_PAYER = 8;
 
 /** How many refusals a replica publishes, and how many of one Account: one that is refused all the time hides no other. */
 const PUBLISHED = 40;
-const PUBLISHED_PER_ACCOUNT = 4;
+const PUBLISHED_PER_PAYER = 4;
 
-/** The last refusals of the Accounts that were refused last, at this replica, in bounded memory. */
+/** The last refusals of the Accounts and addresses that were refused last, at this replica, in bounded memory. */
 export class Refusals {
-  /** Newest last; the Account that was refused last is last as well. */
-  readonly #byAccount = new Map<string, RefusedRequest[]>();
+  /** Newest last; the one that was refused last is last as well. */
+  readonly #byPayer = new Map<string, RefusedRequest[]>();
 
   /** Remembers a finished request if it was refused. */
   requestFinished(context: RequestContext, atMs: number): void {
-    const { refusal, caller, operation, charged, requestId } = context;
-    if (refusal === undefined || caller === undefined || operation === undefined) return;
-    const { account, organization = null, principal } = caller;
-    const ofAccount = this.#byAccount.get(account) ?? [];
-    this.#byAccount.delete(account);
-    this.#byAccount.set(account, ofAccount);
-    ofAccount.push({
+    const { refusal, operation, charged, requestId } = context;
+    const payer = context.caller ?? context.publicClient;
+    if (refusal === undefined || payer === undefined || operation === undefined) return;
+    const { account = null, organization = null, principal, address = null } = payer;
+    const key = account === null ? `address ${address}` : `account ${account}`;
+    const ofPayer = this.#byPayer.get(key) ?? [];
+    this.#byPayer.delete(key);
+    this.#byPayer.set(key, ofPayer);
+    ofPayer.push({
       atMs,
       account,
       organization,
-      principal: principal.id,
+      principal: principal?.id ?? null,
+      address,
       operation: operation.id,
       status: refusal.status,
       reason: refusal.code,
@@ -62,36 +68,33 @@ export class Refusals {
       retryAfterSeconds: Number(refusal.headers?.['Retry-After'] ?? Number.NaN) || null,
       requestId,
     });
-    if (ofAccount.length > PER_ACCOUNT) ofAccount.shift();
-    if (this.#byAccount.size > MAX_ACCOUNTS) this.#dropOldest();
+    if (ofPayer.length > PER_PAYER) ofPayer.shift();
+    if (this.#byPayer.size > MAX_PAYERS) this.#dropOldest();
   }
 
   /** The most recent ones of all Accounts, newest first, for other replicas. */
   latest(): readonly RefusedRequest[] {
-    const accounts = [...this.#byAccount.values()].slice(-PUBLISHED);
-    return newestFirst(accounts.flatMap((one) => one.slice(-PUBLISHED_PER_ACCOUNT))).slice(0, PUBLISHED);
+    const payers = [...this.#byPayer.values()].slice(-PUBLISHED);
+    return newestFirst(payers.flatMap((one) => one.slice(-PUBLISHED_PER_PAYER))).slice(0, PUBLISHED);
   }
 
   /** Those of one owner, newest first. */
   of(owner: RefusedOwner): readonly RefusedRequest[] {
-    const all =
-      owner.scope === 'account'
-        ? (this.#byAccount.get(owner.id) ?? [])
-        : [...this.#byAccount.values()].flat().filter((one) => isOf(one, owner));
-    return newestFirst(all);
+    const all = [...this.#byPayer.values()].flat();
+    return newestFirst(all.filter((one) => isOf(one, owner)));
   }
 
   #dropOldest(): void {
-    const [oldest] = this.#byAccount.keys();
-    if (oldest !== undefined) this.#byAccount.delete(oldest);
+    const [oldest] = this.#byPayer.keys();
+    if (oldest !== undefined) this.#byPayer.delete(oldest);
   }
 }
 
 export function isOf(
-  { account, organization, principal }: RefusedRequest,
+  { account, organization, principal, address }: RefusedRequest,
   { scope, id }: RefusedOwner,
 ): boolean {
-  return { account, organization, person: principal, address: undefined }[scope] === id;
+  return { account, organization, person: principal, address }[scope] === id;
 }
 
 export function newestFirst(refusals: readonly RefusedRequest[]): readonly RefusedRequest[] {

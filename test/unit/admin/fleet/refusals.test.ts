@@ -46,6 +46,7 @@ it('has the reason of a refusal, and nothing of a body', () => {
       account: 'acct_1',
       organization: 'org_1',
       principal: 'svc',
+      address: null,
       operation: 'list',
       status: 429,
       reason: 'RateLimitExceeded',
@@ -82,4 +83,14 @@ it('is bounded, and one Account that is refused all the time hides no other', ()
   expect(refusals.of({ scope: 'account', id: 'acct_999' })).toHaveLength(1);
   expect(refusals.of({ scope: 'account', id: 'acct_1' })).toEqual([]);
   expect(refusals.of({ scope: 'organization', id: 'org_1' }).length).toBeLessThanOrEqual(2_000);
+});
+
+it('has those of public operations, by address', () => {
+  const refusals = new Refusals();
+  const { caller: _, ...context } = refused('acct_1', 'r1');
+  const publicClient = { address: '192.0.2.7', hashTag: '192.0.2.7' };
+  refusals.requestFinished({ ...context, publicClient }, 5);
+  expect(refusals.of({ scope: 'address', id: '192.0.2.7' })).toMatchObject([
+    { account: null, organization: null, principal: null, address: '192.0.2.7', requestId: 'r1' },
+  ]);
 });

@@ -1,0 +1,164 @@
+import { ApiError, ask, keepToken } from './api.ts';
+import { byId, element, setText } from './widgets/dom.ts';
+
+/** A field of a dialog. */
+export interface Field {
+  readonly name: string;
+  readonly label: string;
+  readonly control: HTMLInputElement | HTMLSelectElement;
+  readonly hint?: string;
+}
+
+export interface Action {
+  readonly title: string;
+  /** What will happen, in a sentence. Read again whenever a field changes. */
+  summary(values: ReadonlyMap<string, string>): string;
+  readonly fields: readonly Field[];
+  /** The text of the button. */
+  readonly confirm: string;
+  readonly isDangerous?: boolean;
+  /** Throws an ApiError, whose message is shown. Returns what to show afterwards. */
+  carryOut(values: ReadonlyMap<string, string>): Promise<string>;
+}
+
+const WHO = 'weir-operator';
+
+const dialog = byId('dialog') as HTMLDialogElement;
+let changed: () => void = () => {};
+
+/** `listener` is called after each action that was carried out. */
+export function onAction(listener: () => void): void {
+  changed = listener;
+}
+
+/** Asks who acts and why, and acts only after the button that names the action was pressed. */
+export function confirmAction({ title, summary, fields, confirm, isDangerous, carryOut }: Action): void {
+  const by = textInput({ value: localStorage.getItem(WHO) ?? '', autocomplete: 'username' });
+  const why = textInput({ placeholder: 'For the audit log' });
+  const all: readonly Field[] = [
+    ...fields,
+    { name: 'why', label: 'Why', control: why },
+    { name: 'by', label: 'Your name', control: by },
+  ];
+  const sentence = element('p', { class: 'sentence' });
+  const show = () => setText(sentence, summary(valuesOf(all)));
+  openDialog(title, [sentence, ...all.map(fieldNode)], {
+    confirm,
+    isDangerous: isDangerous ?? false,
+    async act() {
+      localStorage.setItem(WHO, by.value);
+      showNotice(await carryOut(valuesOf(all)));
+      changed();
+    },
+  });
+  for (const { control } of all) control.addEventListener('input', show);
+  show();
+}
+
+/** Asks for the admin token and resolves once it has been given. */
+export function askForToken(message: string): Promise<void> {
+  const token = element('input', {
+    type: 'password',
+    required: true,
+    autocomplete: 'current-password',
+    spellcheck: false,
+  });
+  return new Promise((resolve) => {
+    openDialog(
+      'Admin token',
+      [
+        element('p', { class: 'sentence' }, message),
+        fieldNode({
+          name: 'token',
+          label: 'Token',
+          control: token,
+          hint: 'Kept in this tab until you close it.',
+        }),
+      ],
+      {
+        confirm: 'Open the console',
+        isDangerous: false,
+        isRequired: true,
+        async act() {
+          keepToken(token.value.trim());
+          await ask('limits/live');
+          resolve();
+        },
+      },
+    );
+  });
+}
+
+interface Confirmation {
+  readonly confirm: string;
+  readonly isDangerous: boolean;
+  /** Whether it cannot be dismissed. */
+  readonly isRequired?: boolean;
+  act(): Promise<void>;
+}
+
+function openDialog(title: string, content: readonly Node[], confirmation: Confirmation): void {
+  const { confirm, isDangerous, isRequired = false, act } = confirmation;
+  const problem = element('p', { class: 'problem', role: 'alert', hidden: true });
+  const submit = element('button', { type: 'submit', class: isDangerous ? 'danger' : 'primary' }, confirm);
+  const cancel = element('button', { type: 'button', class: 'quiet', hidden: isRequired }, 'Cancel');
+  const form = element(
+    'form',
+    {},
+    element('h2', { id: 'dialog-title' }, title),
+    ...content,
+    problem,
+    element('div', { class: 'buttons' }, cancel, submit),
+  );
+  cancel.addEventListener('click', () => dialog.close());
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    submit.disabled = true;
+    try {
+      await act();
+      dialog.onclose = null;
+      dialog.close();
+    } catch (error) {
+      problem.hidden = false;
+      problem.textContent = error instanceof ApiError ? error.message : 'The gateway does not answer.';
+    }
+    submit.disabled = false;
+  });
+  dialog.replaceChildren(form);
+  dialog.onclose = isRequired ? () => dialog.showModal() : null;
+  if (!dialog.open) dialog.showModal();
+}
+
+function fieldNode({ name, label, control, hint }: Field): HTMLElement {
+  control.name = name;
+  const more = hint === undefined ? [] : [element('small', { class: 'muted' }, hint)];
+  return element('label', { class: 'field' }, element('span', {}, label), control, ...more);
+}
+
+function valuesOf(fields: readonly Field[]): ReadonlyMap<string, string> {
+  return new Map(fields.map(({ name, control }) => [name, control.value.trim()]));
+}
+
+export function textInput(attributes: Readonly<Record<string, string>> = {}): HTMLInputElement {
+  return element('input', { type: 'text', required: true, maxlength: 200, spellcheck: false, ...attributes });
+}
+
+export function choiceInput(options: Readonly<Record<string, string>>, chosen: string): HTMLSelectElement {
+  const nodes = Object.entries(options).map(([value, text]) =>
+    element('option', { value, selected: value === chosen }, text),
+  );
+  return element('select', {}, ...nodes);
+}
+
+let hiding: number | undefined;
+
+/** Shows a line at the foot of the page for a while. */
+export function showNotice(text: string): void {
+  const notice = byId('notice');
+  notice.hidden = false;
+  setText(notice, text);
+  clearTimeout(hiding);
+  hiding = window.setTimeout(() => {
+    notice.hidden = true;
+  }, 8_000);
+}

@@ -1,0 +1,70 @@
+/** A request that the admin port refused, or that did not reach it. */
+export class ApiError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+const TOKEN = 'weir-admin-token';
+
+/** Keeps the token for this tab only. */
+export function keepToken(token: string): void {
+  sessionStorage.setItem(TOKEN, token);
+}
+
+/** Sends JSON to the admin port and returns what it answers. Throws an ApiError. */
+export async function ask(path: string, method = 'GET', body?: object): Promise<unknown> {
+  const response = await send(path, {
+    method,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return response.json();
+}
+
+async function send(path: string, init: RequestInit): Promise<Response> {
+  const token = sessionStorage.getItem(TOKEN);
+  const headers = {
+    ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
+    ...(init.body === undefined ? {} : { 'Content-Type': 'application/json' }),
+  };
+  const response = await fetch(path, { ...init, headers, cache: 'no-store' });
+  if (response.ok) return response;
+  throw new ApiError(response.status, await reasonOf(response));
+}
+
+async function reasonOf(response: Response): Promise<string> {
+  const text = await response.text();
+  try {
+    return String((JSON.parse(text) as { error?: unknown }).error ?? text);
+  } catch {
+    return text;
+  }
+}
+
+/**
+ * Reads server-sent events until the stream ends or `signal` aborts. `EventSource` cannot send an Authorization header.
+ * Throws an ApiError where the stream is refused.
+ */
+export async function readEvents(
+  path: string,
+  signal: AbortSignal,
+  receive: (name: string, data: unknown) => void,
+): Promise<void> {
+  const { body } = await send(path, { signal });
+  if (body === null) return;
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const events = (text + value).split('\n\n');
+    text = events.pop() ?? '';
+    for (const event of events) {
+      const [, name, data] = /^event: (.*)\ndata: (.*)$/.exec(event) ?? [];
+      if (name !== undefined && data !== undefined) receive(name, JSON.parse(data));
+    }
+  }
+}

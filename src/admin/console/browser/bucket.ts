@@ -1,0 +1,125 @@
+import type { BucketUsage } from '../../usage/usage.ts';
+import { isLimitScope, setLimit, unsetLimit } from './limit-actions.ts';
+import { element, setText } from './widgets/dom.ts';
+import { count, moment } from './widgets/format.ts';
+import { Sparkline } from './widgets/sparkline.ts';
+
+/** Readings in a bucket's history: a minute at two a second. */
+const HISTORY = 120;
+
+/** A bucket with less than this share left is nearly empty. */
+const NEAR_SHARE = 0.1;
+
+interface Card {
+  readonly node: HTMLElement;
+  update(bucket: BucketUsage): void;
+}
+
+/** A bucket as it fills and drains, with its limit, where the limit comes from, and what can be done about it. */
+export function bucketCard({ bucket: name, owner, shadow }: BucketUsage): Card {
+  const parts = {
+    fill: element('div', { class: 'fill' }),
+    meter: element('div', {
+      class: 'meter',
+      role: 'meter',
+      'aria-label': `${name}: points used`,
+      'aria-valuemin': 0,
+    }),
+    left: element('b', { class: 'left' }),
+    limit: element('span', { class: 'muted' }),
+    state: element('span', { class: 'state' }),
+    returns: element('p', { class: 'returns muted' }),
+    source: element('p', { class: 'source muted' }),
+  };
+  parts.meter.append(parts.fill);
+  const history = new Sparkline(HISTORY);
+  const used: number[] = [];
+  let last: BucketUsage | undefined;
+  const buttons = actionsOf(() => last);
+  const id = element('small', { class: 'muted id' }, owner);
+  const node = element(
+    'section',
+    { class: `panel bucket${shadow ? ' shadow' : ''}`, 'data-bucket': name },
+    element('div', { class: 'panel-head' }, element('h2', {}, name), id, parts.state),
+    element('p', {}, parts.left, ' ', parts.limit),
+    parts.meter,
+    history.node,
+    parts.returns,
+    parts.source,
+    buttons.node,
+  );
+  return {
+    node,
+    update(bucket) {
+      last = bucket;
+      used.push(bucket.used ?? 0);
+      if (used.length > HISTORY) used.shift();
+      history.draw(used, Math.max(bucket.limit, 1));
+      const level = levelOf(bucket);
+      node.dataset.level = level;
+      parts.fill.style.setProperty('--share', String(shareOf(bucket)));
+      parts.meter.setAttribute('aria-valuemax', String(bucket.limit));
+      parts.meter.setAttribute('aria-valuenow', String(bucket.used ?? 0));
+      setText(parts.left, bucket.remaining === null ? '–' : count(bucket.remaining));
+      setText(parts.limit, `of ${count(bucket.limit)} points left, per ${bucket.windowSeconds} s`);
+      setText(parts.state, LEVELS[level]);
+      setText(parts.returns, returnsText(bucket));
+      setText(parts.source, sourceText(bucket));
+      buttons.update(bucket);
+    },
+  };
+}
+
+const LEVELS = { unknown: 'not read', empty: '■ no points left', near: '▲ nearly used up', room: '' };
+
+function levelOf(bucket: BucketUsage): keyof typeof LEVELS {
+  if (bucket.used === null) return 'unknown';
+  const share = shareOf(bucket);
+  if (share === 1) return 'empty';
+  return share > 1 - NEAR_SHARE ? 'near' : 'room';
+}
+
+function shareOf({ used, limit }: BucketUsage): number {
+  return Math.min(1, (used ?? 0) / limit);
+}
+
+function returnsText({ used, nextPointsAfterSeconds, resetAfterSeconds }: BucketUsage): string {
+  if (!used) return 'All points are available';
+  return `Next points in ${seconds(nextPointsAfterSeconds)}, full again in ${seconds(resetAfterSeconds)}`;
+}
+
+function seconds(value: number | null): string {
+  return value === null ? '–' : `${value < 10 ? value.toFixed(1) : count(value)} s`;
+}
+
+const SOURCES = { default: 'Default', override: 'Override', live: 'Live limit' };
+
+function sourceText({ source, writtenAt, until, why, by, shadow }: BucketUsage): string {
+  const parts = [shadow ? `${SOURCES[source]} in shadow: refuses nothing` : SOURCES[source]];
+  if (writtenAt !== null) parts.push(writtenAt);
+  if (until !== null) parts.push(`until ${moment(until)}`);
+  if (why !== null) parts.push(`${why} (${by})`);
+  return parts.join(' · ');
+}
+
+/** Hidden for a Person's buckets: all Persons have the defaults. */
+function actionsOf(current: () => BucketUsage | undefined) {
+  const set = element('button', { type: 'button' }, 'Set a live limit…');
+  const unset = element('button', { type: 'button', class: 'quiet', hidden: true }, 'Remove…');
+  const act = (open: typeof setLimit) => () => {
+    const { bucket, owner, limit } = current() ?? {};
+    const [scope] = bucket?.split('-') ?? [];
+    if (bucket === undefined || owner === undefined || limit === undefined) return;
+    if (isLimitScope(scope)) open({ scope, id: owner, bucket, limit });
+  };
+  set.addEventListener('click', act(setLimit));
+  unset.addEventListener('click', act(unsetLimit));
+  const node = element('div', { class: 'buttons' }, set, unset);
+  return {
+    node,
+    update({ source, bucket, shadow }: BucketUsage) {
+      node.hidden = shadow || bucket.startsWith('person');
+      unset.hidden = source !== 'live';
+    },
+  };
+}

@@ -1,0 +1,158 @@
+import type { RefusedRequest } from '../../fleet/refusals.ts';
+import type { FleetSnapshot } from '../../fleet/snapshot.ts';
+import { askForToken, onAction } from './actions.ts';
+import { ApiError, readEvents } from './api.ts';
+import { showLists } from './lists.ts';
+import { showOverview } from './overview.ts';
+import { type OwnerView, openOwner, type Scope } from './owner.ts';
+import { fewOfEach, refusalTable } from './refusals.ts';
+import { showReplicas } from './replicas.ts';
+import { rankedIds, showTalkers, startTalkers, type WindowName } from './talkers.ts';
+import { byId, element, setText } from './widgets/dom.ts';
+
+const SCOPES: readonly Scope[] = ['account', 'organization', 'person', 'address'];
+
+/** How long a stream that ended or failed is left alone. */
+const RETRY_MS = 1_000;
+
+/** Other operators act as well: the lists are read again after this time. */
+const LISTS_MS = 3_000;
+
+interface View {
+  window: WindowName;
+  owner: { readonly scope: Scope; readonly id: string } | undefined;
+  page: OwnerView | undefined;
+  /** Ends the stream, so that another is opened. */
+  stream: AbortController;
+}
+
+const view: View = { window: '10s', owner: undefined, page: undefined, stream: new AbortController() };
+const refusals = refusalTable(byId('refusals'), 'Latest refusals', 'No request was refused lately.');
+
+let newest: FleetSnapshot | undefined;
+let isDrawing = false;
+
+/** Draws the newest state in the next frame, once, however many have come. A hidden page draws nothing. */
+function draw(): void {
+  if (isDrawing) return;
+  isDrawing = true;
+  requestAnimationFrame(() => {
+    isDrawing = false;
+    if (newest === undefined) return;
+    if (view.owner === undefined) {
+      byId('overview').hidden = false;
+      showOverview(newest);
+      showTalkers(newest);
+      showReplicas(newest.replicas);
+      refusals.show(fewOfEach(newest.refusals));
+    }
+    showIds();
+  });
+}
+
+function showIds(): void {
+  const ids = rankedIds();
+  const list = byId('known-ids');
+  if (list.dataset.ids === ids.join()) return;
+  list.dataset.ids = ids.join();
+  list.replaceChildren(...ids.map((value) => element('option', { value })));
+}
+
+function receive(name: string, data: unknown): void {
+  showConnection('live', 'live');
+  if (name === 'refusals') view.page?.showRefusals(data as readonly RefusedRequest[]);
+  if (name !== 'fleet') return;
+  newest = data as FleetSnapshot;
+  draw();
+}
+
+function showConnection(state: 'live' | 'lost' | 'waiting', text: string): void {
+  byId('connection').dataset.state = state;
+  setText(byId('connection'), text);
+}
+
+/** Follows the fleet for as long as the page is open. */
+async function follow(): Promise<void> {
+  for (;;) {
+    view.stream = new AbortController();
+    const query = new URLSearchParams({ window: view.window, ...view.owner });
+    try {
+      await readEvents(`fleet/events?${query}`, view.stream.signal, receive);
+    } catch (error) {
+      if (view.stream.signal.aborted) continue;
+      if (error instanceof ApiError && error.status === 401) await askForToken(error.message);
+      else await retryLater(error);
+    }
+  }
+}
+
+async function retryLater(error: unknown): Promise<void> {
+  showConnection('lost', error instanceof ApiError ? error.message : 'reconnecting');
+  await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+}
+
+async function followLists(): Promise<void> {
+  if (newest !== undefined && view.owner === undefined && !document.hidden)
+    await showLists().catch(() => undefined);
+  setTimeout(followLists, newest === undefined ? LISTS_MS / 10 : LISTS_MS);
+}
+
+function route(): void {
+  const [, scope = '', id = ''] = /^#\/(\w+)\/(.+)$/.exec(location.hash) ?? [];
+  const known = SCOPES.find((one) => one === scope);
+  view.page?.close();
+  view.owner = known === undefined ? undefined : { scope: known, id: decodeURIComponent(id) };
+  view.page = view.owner && openOwner(view.owner.scope, view.owner.id);
+  byId('owner').hidden = view.owner === undefined;
+  byId('overview').hidden = view.owner !== undefined || newest === undefined;
+  document.title = view.owner === undefined ? 'Weir' : `${view.owner.id} · Weir`;
+  scrollTo(0, 0);
+  view.stream.abort();
+  draw();
+}
+
+function startSearch(): void {
+  const input = byId('search-id') as HTMLInputElement;
+  byId('search').addEventListener('submit', (event) => {
+    event.preventDefault();
+    const scope = (byId('search-scope') as HTMLSelectElement).value;
+    const id = input.value.trim();
+    if (id !== '') location.hash = `#/${scope}/${encodeURIComponent(id)}`;
+    input.blur();
+  });
+  addEventListener('keydown', (event) => {
+    const isTyping = event.target instanceof HTMLElement && event.target.matches('input, select, dialog *');
+    if (event.key === '/' && !isTyping) {
+      event.preventDefault();
+      input.focus();
+    }
+    if (event.key === 'Escape' && !isTyping && view.owner !== undefined) location.hash = '#/';
+  });
+}
+
+function startTheme(): void {
+  const { dataset } = document.documentElement;
+  const kept = localStorage.getItem('weir-theme');
+  if (kept !== null) dataset.theme = kept;
+  byId('theme').addEventListener('click', () => {
+    const isDark =
+      (dataset.theme ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark';
+    dataset.theme = isDark ? 'light' : 'dark';
+    localStorage.setItem('weir-theme', dataset.theme);
+  });
+}
+
+startTheme();
+startSearch();
+startTalkers((window) => {
+  view.window = window;
+  view.stream.abort();
+});
+onAction(() => {
+  view.page?.refresh();
+  void showLists().catch(() => undefined);
+});
+addEventListener('hashchange', route);
+route();
+void follow();
+void followLists();

@@ -1,0 +1,176 @@
+import type { RefusedRequest } from '../../fleet/refusals.ts';
+import type { OperationCounts } from '../../usage/activity.ts';
+import type { Usage } from '../../usage/usage.ts';
+import { ApiError, ask } from './api.ts';
+import { bucketCard } from './bucket.ts';
+import { refusalTable } from './refusals.ts';
+import { byId, element, setText } from './widgets/dom.ts';
+import { count } from './widgets/format.ts';
+import { Table } from './widgets/table.ts';
+
+export type Scope = Usage['scope'];
+
+export interface OwnerView {
+  showRefusals(refusals: readonly RefusedRequest[]): void;
+  /** Reads the usage again at once. */
+  refresh(): void;
+  close(): void;
+}
+
+/** Often enough to see a bucket fill and drain; each reading costs the store two peeks. */
+const INTERVAL_MS = 500;
+
+const NAMES: Readonly<Record<Scope, { readonly title: string; readonly plural: string }>> = {
+  account: { title: 'Account', plural: 'accounts' },
+  organization: { title: 'Organization', plural: 'organizations' },
+  person: { title: 'Person', plural: 'persons' },
+  address: { title: 'Address', plural: 'addresses' },
+};
+
+/** Shows one Account, Organization or Person until it is closed. */
+export function openOwner(scope: Scope, id: string): OwnerView {
+  const view = byId('owner');
+  view.dataset.scope = scope;
+  const problem = element('p', { class: 'problem', role: 'alert', hidden: true });
+  const belongs = element('p', { class: 'muted' });
+  const cards = element('div', { class: 'buckets' });
+  const [recent, operations, refusals] = [1, 2, 3].map(() => element('section', { class: 'panel' })) as [
+    HTMLElement,
+    HTMLElement,
+    HTMLElement,
+  ];
+  view.replaceChildren(
+    element('a', { href: '#/', class: 'back' }, '← Fleet'),
+    element(
+      'h1',
+      {},
+      element('span', { class: 'muted' }, `${NAMES[scope].title} `),
+      element('span', { class: 'id' }, id),
+    ),
+    belongs,
+    problem,
+    cards,
+    element('div', { class: 'pair' }, recent, operations),
+    refusals,
+  );
+  const parts = {
+    recent: recentTable(recent),
+    operations: operationTable(operations),
+    refusals: refusalTable(refusals, 'Last refusals', 'None that a replica remembers.'),
+  };
+  const shown = new Map<string, ReturnType<typeof bucketCard>>();
+  const show = (usage: Usage): void => {
+    showOrganization(belongs, usage);
+    for (const bucket of usage.buckets) {
+      const key = `${bucket.bucket} ${bucket.owner} ${bucket.shadow}`;
+      const card = shown.get(key) ?? bucketCard(bucket);
+      if (!shown.has(key)) cards.append(card.node);
+      shown.set(key, card);
+      card.update(bucket);
+    }
+    parts.recent.show(Object.entries(usage.recent).map(([window, counts]) => ({ window, ...counts })));
+    parts.operations.show(usage.operations.slice(0, 10));
+    const text = usage.storeProblem === null ? '' : `The store cannot be read (${usage.storeProblem}).`;
+    showProblem(problem, text);
+  };
+  const path = `usage/${NAMES[scope].plural}/${encodeURIComponent(id)}`;
+  const reading = poll(async () => {
+    try {
+      show((await ask(path)) as Usage);
+    } catch (error) {
+      showProblem(problem, error instanceof ApiError ? error.message : 'The gateway does not answer.');
+    }
+  });
+  return { ...reading, showRefusals: (values) => parts.refusals.show(values) };
+}
+
+/** Calls `read` again and again, unless the page is hidden. */
+function poll(read: () => Promise<void>) {
+  let timer: number | undefined;
+  let isClosed = false;
+  const turn = async () => {
+    clearTimeout(timer);
+    if (!document.hidden) await read();
+    clearTimeout(timer);
+    if (!isClosed) timer = window.setTimeout(turn, INTERVAL_MS);
+  };
+  void turn();
+  return {
+    refresh: () => void turn(),
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function showProblem(target: HTMLElement, text: string): void {
+  target.hidden = text === '';
+  setText(target, text);
+}
+
+function showOrganization(target: HTMLElement, { scope, organization }: Usage): void {
+  if (target.dataset.organization === String(organization)) return;
+  target.dataset.organization = String(organization);
+  if (scope === 'organization' || scope === 'address') target.replaceChildren();
+  else if (organization === null) target.replaceChildren('Belongs to no Organization');
+  else {
+    const href = `#/organization/${encodeURIComponent(organization)}`;
+    target.replaceChildren('Belongs to Organization ', element('a', { href, class: 'id' }, organization));
+  }
+}
+
+function recentTable(panel: HTMLElement) {
+  const names: Readonly<Record<string, string>> = {
+    '10s': '10 seconds',
+    '1m': 'minute',
+    '10m': '10 minutes',
+  };
+  const number = (title: string) => ({ title, style: 'number' });
+  const note = element('small', { class: 'muted' }, 'at the replica that answers');
+  return new Table<{ window: string; points: number; requests: number; refused: number }>(
+    panel,
+    [element('h2', {}, 'Lately'), note],
+    {
+      label: 'Lately',
+      columns: [{ title: 'In the last' }, number('Points'), number('Requests'), number('Refused')],
+      empty: '',
+      keyOf: ({ window }) => window,
+      rowOf({ window }) {
+        const [points, requests, refused] = [element('span'), element('span'), element('span')];
+        return {
+          cells: [names[window] ?? window, points, requests, refused],
+          update(counts) {
+            setText(points, count(counts.points));
+            setText(requests, count(counts.requests));
+            setText(refused, count(counts.refused));
+          },
+        };
+      },
+    },
+  );
+}
+
+function operationTable(panel: HTMLElement) {
+  const note = element('small', { class: 'muted' }, 'last 5 to 10 minutes');
+  return new Table<OperationCounts>(panel, [element('h2', {}, 'Operations'), note], {
+    label: 'Operations',
+    columns: [
+      { title: 'Operation' },
+      { title: 'Points', style: 'number' },
+      { title: 'Refused', style: 'number' },
+    ],
+    empty: 'No requests lately.',
+    keyOf: ({ operation }) => operation,
+    rowOf({ operation }) {
+      const [points, refused] = [element('span'), element('span')];
+      return {
+        cells: [element('span', { class: 'id' }, operation), points, refused],
+        update(counts) {
+          setText(points, count(counts.points));
+          setText(refused, count(counts.refused));
+        },
+      };
+    },
+  });
+}

@@ -1,0 +1,141 @@
+import type { FleetSnapshot } from '../../fleet/snapshot.ts';
+import type { Talker } from '../../top/talkers.ts';
+import { byId, element, setText } from './widgets/dom.ts';
+import { percent, short } from './widgets/format.ts';
+import { Sparkline } from './widgets/sparkline.ts';
+import { type Row, Table } from './widgets/table.ts';
+
+type Ranked = 'accounts' | 'organizations';
+
+/** Values of a sparkline: one minute. */
+const HISTORY = 60;
+
+/** Rows shown before somebody asks for all 50. */
+const FEW = 10;
+
+const WINDOWS = { '10s': 10, '1m': 60, '10m': 600 } as const;
+const WINDOW_NAMES = { '10s': '10 s', '1m': '1 min', '10m': '10 min' };
+
+export type WindowName = keyof typeof WINDOWS;
+
+interface View {
+  window: WindowName;
+  order: 'byPoints' | 'byRefused';
+  readonly all: Set<Ranked>;
+}
+
+const view: View = { window: '10s', order: 'byPoints', all: new Set() };
+let last: FleetSnapshot | undefined;
+
+/** What was shown of each owner in the last minute. */
+const histories: Record<Ranked, Map<string, number[]>> = { accounts: new Map(), organizations: new Map() };
+
+const tables = {
+  accounts: tableOf('accounts', 'account', 'Accounts'),
+  organizations: tableOf('organizations', 'organization', 'Organizations'),
+};
+
+/** Builds the choices of order and period. `changed`: another period was chosen. */
+export function startTalkers(changed: (window: WindowName) => void): void {
+  choices('order', { byPoints: 'Points', byRefused: 'Refusals' }, view.order, (order) => {
+    view.order = order;
+    forgetHistories();
+  });
+  choices('window', WINDOW_NAMES, view.window, (window) => {
+    view.window = window;
+    forgetHistories();
+    changed(window);
+  });
+}
+
+/** Shows who spends most, or is refused most. */
+export function showTalkers(fleet: FleetSnapshot): void {
+  const isNew = fleet.second !== last?.second || fleet.top.window !== last.top.window;
+  last = fleet;
+  for (const ranked of ['accounts', 'organizations'] as const) {
+    const talkers = fleet.top[ranked][view.order];
+    if (isNew) remember(histories[ranked], talkers);
+    tables[ranked].table.show(view.all.has(ranked) ? talkers : talkers.slice(0, FEW));
+    const { more } = tables[ranked];
+    more.hidden = talkers.length <= FEW;
+    setText(more, view.all.has(ranked) ? `Show the first ${FEW}` : `Show all ${talkers.length}`);
+  }
+}
+
+/** The Accounts and Organizations that are ranked now. */
+export function rankedIds(): readonly string[] {
+  return [...histories.accounts.keys(), ...histories.organizations.keys()];
+}
+
+function remember(histories: Map<string, number[]>, talkers: readonly Talker[]): void {
+  const values = new Map(talkers.map((talker) => [talker.id, weightOf(talker)]));
+  for (const id of values.keys()) if (!histories.has(id)) histories.set(id, []);
+  for (const [id, history] of histories) {
+    history.push(values.get(id) ?? 0);
+    if (history.length > HISTORY) history.shift();
+    if (!values.has(id) && history.every((one) => one === 0)) histories.delete(id);
+  }
+}
+
+function weightOf({ points, refused }: Talker): number {
+  return view.order === 'byPoints' ? points : refused;
+}
+
+function forgetHistories(): void {
+  for (const one of Object.values(histories)) one.clear();
+  if (last !== undefined) showTalkers(last);
+}
+
+function tableOf(ranked: Ranked, scope: string, title: string) {
+  const table = new Table<Talker>(byId(ranked), [element('h2', {}, title)], {
+    label: title,
+    columns: [
+      { title: scope === 'account' ? 'Account' : 'Organization' },
+      { title: 'Last minute', style: 'trend' },
+      { title: 'Points/s', style: 'number' },
+      { title: 'Requests/s', style: 'number wide' },
+      { title: 'Refused', style: 'number' },
+    ],
+    empty: 'No requests in this period.',
+    keyOf: ({ id }) => id,
+    rowOf: ({ id }) => rowOf(ranked, scope, id),
+  });
+  const more = element('button', { type: 'button', class: 'quiet more', hidden: true });
+  more.addEventListener('click', () => {
+    if (!view.all.delete(ranked)) view.all.add(ranked);
+    if (last !== undefined) showTalkers(last);
+  });
+  byId(ranked).append(more);
+  return { table, more };
+}
+
+function rowOf(ranked: Ranked, scope: string, id: string): Row<Talker> {
+  const link = element('a', { class: 'id', href: `#/${scope}/${encodeURIComponent(id)}`, title: id }, id);
+  const sparkline = new Sparkline(HISTORY);
+  const [points, requests, refused] = [element('span'), element('span'), element('span')];
+  return {
+    cells: [link, sparkline.node, points, requests, refused],
+    update(talker) {
+      const seconds = WINDOWS[view.window];
+      sparkline.draw(histories[ranked].get(id) ?? []);
+      setText(points, `${talker.error > 0 ? '≤ ' : ''}${short(talker.points / seconds)}`);
+      setText(requests, short(talker.requests / seconds));
+      const share = talker.requests === 0 ? 0 : talker.refused / talker.requests;
+      setText(refused, talker.refused === 0 ? '0' : `${short(talker.refused)} · ${percent(share)}`);
+      refused.className = talker.refused === 0 ? 'muted' : 'refused';
+    },
+  };
+}
+
+function choices<T extends string>(
+  id: string,
+  names: Readonly<Record<T, string>>,
+  chosen: T,
+  choose: (value: T) => void,
+): void {
+  for (const [value, name] of Object.entries(names) as [T, string][]) {
+    const input = element('input', { type: 'radio', name: id, value, checked: value === chosen });
+    input.addEventListener('change', () => choose(value));
+    byId(id).append(element('label', {}, input, element('span', {}, name)));
+  }
+}

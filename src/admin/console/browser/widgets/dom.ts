@@ -1,0 +1,60 @@
+const SVG = 'http://www.w3.org/2000/svg';
+
+type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** A new HTML element. Children that are text stay text: nothing is ever parsed as HTML. */
+export function element<K extends keyof HTMLElementTagNameMap>(
+  name: K,
+  attributes: Attributes = {},
+  ...children: readonly (Node | string)[]
+): HTMLElementTagNameMap[K] {
+  const created = document.createElement(name);
+  assign(created, attributes);
+  created.append(...children);
+  return created;
+}
+
+export function svgElement<K extends keyof SVGElementTagNameMap>(
+  name: K,
+  attributes: Attributes = {},
+): SVGElementTagNameMap[K] {
+  const created = document.createElementNS(SVG, name);
+  assign(created, attributes);
+  return created;
+}
+
+function assign(target: Element, attributes: Attributes): void {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === false) continue;
+    target.setAttribute(name, value === true ? '' : String(value));
+  }
+}
+
+/** The element with this id, which the page has. */
+export function byId(id: string): HTMLElement {
+  const found = document.getElementById(id);
+  if (found === null) throw new TypeError(`the page has no #${id}`);
+  return found;
+}
+
+/** Changes the text only if it differs, so that a selection survives and nothing is announced twice. */
+export function setText(target: Element, text: string): void {
+  if (target.textContent !== text) target.textContent = text;
+}
+
+/** An icon of the page's own, drawn so that it differs by shape and not only by colour. */
+export function icon(kind: 'good' | 'warning' | 'bad'): SVGSVGElement {
+  const drawing = svgElement('svg', { viewBox: '0 0 16 16', class: `icon ${kind}`, 'aria-hidden': 'true' });
+  const shape = {
+    good: svgElement('circle', { cx: 8, cy: 8, r: 7 }),
+    warning: svgElement('path', { d: 'M8 1 15.500 14.500H.500Z' }),
+    bad: svgElement('path', { d: 'M5 1h6l4 4v6l-4 4H5l-4-4V5Z' }),
+  }[kind];
+  const mark = {
+    good: 'M4.600 8.200 7 10.600l4.400-5',
+    warning: 'M8 6v4M8 12v.6',
+    bad: 'M5.500 5.500l5 5M10.500 5.500l-5 5',
+  }[kind];
+  drawing.append(shape, svgElement('path', { d: mark, class: 'mark' }));
+  return drawing;
+}

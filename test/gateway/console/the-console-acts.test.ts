@@ -1,0 +1,100 @@
+import { expect, it } from 'vitest';
+import { SOON, useConsole } from './use-console.ts';
+
+const TOKEN = 'a-token-of-admins';
+
+const { start, open } = useConsole();
+
+it('a limit that is raised on the page is in the next response, and removed again', async () => {
+  const gateway = await start();
+  const policy = async () => (await gateway.send('GET', '/v3/things')).headers.get('RateLimit-Policy');
+  expect(await policy()).toContain('"account-read";q=20;');
+  const { page, messages } = await open(gateway, { path: '/#/account/acct_1' });
+  const bucket = page.locator('[data-bucket=account-read]');
+  await expect.poll(() => bucket.textContent(), SOON).toContain('19 of 20 points left');
+  await bucket.getByRole('button', { name: 'Set a live limit…' }).click();
+  const dialog = page.locator('#dialog');
+  await dialog.getByLabel('Points per window').fill('700');
+  expect(await dialog.locator('.sentence').textContent()).toBe(
+    'account-read of acct_1: 700 points instead of 20, at every replica, for 1 hour.',
+  );
+  await dialog.getByLabel('Your name').fill('alice');
+  const set = dialog.getByRole('button', { name: 'Set the limit' });
+  // Nothing happens without a reason.
+  await set.click();
+  expect(await policy()).toContain('"account-read";q=20;');
+  await dialog.getByLabel('Why').fill('launch');
+  await set.click();
+  await expect.poll(() => dialog.isVisible(), SOON).toBe(false);
+  expect(await policy()).toContain('"account-read";q=700;');
+  await expect
+    .poll(() => bucket.textContent(), SOON)
+    .toMatch(/of 700 points left.*Live limit.*launch \(alice\)/);
+
+  await page.keyboard.press('Escape');
+  await expect
+    .poll(() => page.locator('#live-limits tbody').textContent(), SOON)
+    .toMatch(/account-read700.*launch by alice/);
+  await page.locator('#live-limits').getByRole('button', { name: 'Remove' }).click();
+  await dialog.getByLabel('Why').fill('over');
+  await dialog.getByRole('button', { name: 'Remove the limit' }).click();
+  await expect.poll(policy, SOON).toContain('"account-read";q=20;');
+  await expect
+    .poll(() => page.locator('#live-limits').textContent(), SOON)
+    .toContain('None: the files apply');
+  expect(messages).toEqual([]);
+});
+
+it('a limit that is refused leaves the reason in the dialog', async () => {
+  const gateway = await start();
+  const { page } = await open(gateway, { path: '/#/account/acct_1' });
+  await page.locator('[data-bucket=account-read]').getByRole('button', { name: 'Set a live limit…' }).click();
+  const dialog = page.locator('#dialog');
+  await dialog.getByLabel('Points per window').fill('3');
+  await dialog.getByLabel('Why').fill('mistake');
+  await dialog.getByLabel('Your name').fill('alice');
+  await dialog.getByRole('button', { name: 'Set the limit' }).click();
+  await expect.poll(() => dialog.locator('.problem').textContent(), SOON).toContain('below the cost 10');
+  await page.keyboard.press('Escape');
+  expect(await dialog.isVisible()).toBe(false);
+});
+
+it('a principal that is revoked on the page is refused, until it is undone', async () => {
+  const gateway = await start();
+  const status = async () => (await gateway.send('GET', '/v3/things')).status;
+  expect(await status()).toBe(200);
+  const { page, messages } = await open(gateway);
+  await page.locator('#revocations').getByRole('button', { name: 'Revoke…' }).click();
+  const dialog = page.locator('#dialog');
+  await dialog.getByLabel('Principal or token').fill('svc_1');
+  await dialog.getByLabel('Why').fill('leaked');
+  await dialog.getByLabel('Your name').fill('alice');
+  await dialog.getByRole('button', { name: 'Revoke', exact: true }).click();
+  await expect.poll(status, SOON).toBe(401);
+  const row = page.locator('#revocations tbody tr');
+  await expect.poll(() => row.textContent(), SOON).toMatch(/svc_1principal.*leaked by alice/);
+  await row.getByRole('button', { name: 'Undo' }).click();
+  await dialog.getByLabel('Why').fill('found');
+  await dialog.getByRole('button', { name: 'Undo the revocation' }).click();
+  await expect.poll(status, SOON).toBe(200);
+  await expect.poll(() => row.count(), SOON).toBe(0);
+  expect(messages).toEqual([]);
+});
+
+it('asks for the admin token, and keeps it in the tab alone', async () => {
+  const gateway = await start({ settings: { admin: { host: '127.0.0.1', port: 0, token: TOKEN } } });
+  const { page } = await open(gateway);
+  const dialog = page.locator('#dialog');
+  await dialog.getByLabel('Token').fill('wrong');
+  await dialog.getByRole('button', { name: 'Open the console' }).click();
+  await expect.poll(() => dialog.locator('.problem').textContent(), SOON).toContain('Send the admin token');
+  expect(await page.locator('#overview').isVisible()).toBe(false);
+  await dialog.getByLabel('Token').fill(TOKEN);
+  await page.keyboard.press('Enter');
+  await page.locator('#overview').waitFor();
+  await page.reload();
+  await page.locator('#overview').waitFor();
+  expect(await page.evaluate('JSON.stringify(localStorage) + document.cookie + location.href')).not.toContain(
+    TOKEN,
+  );
+});

@@ -1,0 +1,121 @@
+import { expect, it } from 'vitest';
+import { contrast } from '../../fixtures/chromium.ts';
+import type { TestGateway } from '../../fixtures/gateway.ts';
+import { SOON, showTenMinutes, useConsole } from './use-console.ts';
+
+/** An id that runs a script wherever it is parsed as HTML. */
+const HOSTILE = '<img/src=x/onerror=document.title="hacked">';
+
+const { start, open } = useConsole();
+
+/** The sum of a counter's series. */
+async function counted(gateway: TestGateway, name: string, labels = ''): Promise<number> {
+  const lines = (await gateway.metrics()).split('\n').filter((line) => line.startsWith(`${name}{`));
+  return lines
+    .filter((line) => line.includes(labels))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+}
+
+it('shows the numbers of /metrics, and loads nothing from another host', async () => {
+  const gateway = await start();
+  const { page, messages, hosts } = await open(gateway);
+  await page.locator('#connection[data-state=live]').waitFor();
+  for (let round = 0; round < 12; round++) {
+    await gateway.send('GET', '/v3/things');
+    await gateway.send('GET', '/v3/dear', { token: 'lonely' });
+  }
+  const [requests, points, refused] = [
+    await counted(gateway, 'weir_requests_total'),
+    await counted(gateway, 'weir_points_charged_total'),
+    await counted(gateway, 'weir_requests_total', 'outcome="denied"'),
+  ];
+  expect([requests, points, refused]).toEqual([24, 32, 10]);
+  const facts = `${requests} requests and ${points} points since the replica started`;
+  await expect.poll(() => page.locator('#facts').textContent(), SOON).toContain(facts);
+  await showTenMinutes(page);
+  const row = page.locator('#accounts tbody tr', { hasText: 'acct_3' });
+  await expect.poll(() => row.locator('td').last().textContent(), SOON).toBe('10 · 83 %');
+  const reason = page.locator('#refusals tbody tr').first();
+  expect(await reason.textContent()).toContain(
+    '429 account-read The account-read bucket has no room for 10 more',
+  );
+  const version = /weir_limits_info\{sha="(.{8})/.exec(await gateway.metrics())?.[1];
+  expect(await page.locator('[data-tile=replicas]').textContent()).toContain(`1limits ${version}`);
+  expect(await page.locator('#replicas tbody tr').count()).toBe(1);
+  // The headline is about the last ten seconds.
+  const refuse = () => gateway.send('GET', '/v3/dear', { token: 'lonely' });
+  await expect
+    .poll(() => refuse().then(() => page.locator('#headline').textContent()), SOON)
+    .toMatch(/% of requests are refused/);
+  expect(messages).toEqual([]);
+  expect([...hosts]).toEqual([new URL(gateway.adminUrl).host]);
+});
+
+it('an id is never parsed as HTML', async () => {
+  const gateway = await start({
+    identities: {
+      tokens: { hostile: 'svc_h' },
+      principals: { svc_h: { type: 'ServiceAccount', account: HOSTILE } },
+      accounts: { [HOSTILE]: { organization: HOSTILE } },
+    },
+  });
+  for (let round = 0; round < 3; round++) await gateway.send('GET', '/v3/dear', { token: 'hostile' });
+  const { page, messages, hosts } = await open(gateway);
+  await showTenMinutes(page);
+  for (const panel of ['#accounts', '#organizations', '#refusals'])
+    await expect.poll(() => page.locator(`${panel} a`).first().textContent(), SOON).toBe(HOSTILE);
+  await page.locator('#accounts a').click();
+  await expect.poll(() => page.locator('#owner h1').textContent(), SOON).toBe(`Account ${HOSTILE}`);
+  await expect.poll(() => page.locator('.bucket .id').first().textContent(), SOON).toBe(HOSTILE);
+  await expect.poll(() => page.locator('#owner tbody .reason').count(), SOON).toBe(1);
+  await page.getByRole('button', { name: 'Set a live limit…' }).first().click();
+  expect(await page.locator('.sentence').textContent()).toContain(HOSTILE);
+  expect(await page.locator('img').count()).toBe(0);
+  expect(await page.title()).toBe(`${HOSTILE} · Weir`);
+  expect(messages).toEqual([]);
+  expect(hosts.size).toBe(1);
+});
+
+it('is used with the keyboard alone', async () => {
+  const gateway = await start();
+  const { page } = await open(gateway);
+  await page.locator('#overview').waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type('acct_1');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => page.locator('#owner h1').textContent(), SOON).toBe('Account acct_1');
+  await page.locator('[data-bucket=account-read] button').first().waitFor();
+  await page.keyboard.press('Escape');
+  await page.locator('#overview').waitFor();
+  const chart = page.locator('#charts svg[role=img]').first();
+  await chart.focus();
+  await page.keyboard.press('ArrowLeft');
+  expect(await page.locator('#charts figcaption').first().textContent()).toMatch(/1 s ago/);
+  await page.locator('#order input').first().focus();
+  await page.keyboard.press('ArrowRight');
+  expect(await page.locator('#order input[value=byRefused]').isChecked()).toBe(true);
+});
+
+it.each(['light', 'dark'] as const)('fits 360 px, and has readable contrast in %s', async (colorScheme) => {
+  const gateway = await start();
+  for (let round = 0; round < 25; round++) await gateway.send('GET', '/v3/things');
+  const { page } = await open(gateway, { width: 360, colorScheme });
+  await showTenMinutes(page);
+  await page.locator('td .refused').first().waitFor();
+  const width = () => page.evaluate('document.documentElement.scrollWidth');
+  const contrastOf = async (selector: string) => {
+    const color = (property: string, of: string) =>
+      page.evaluate<string>(`getComputedStyle(document.querySelector('${of}')).${property}`);
+    return contrast(await color('color', selector), await color('backgroundColor', '.panel'));
+  };
+  expect(await width()).toBe(360);
+  for (let theme = 0; theme < 2; theme++) {
+    expect(await contrastOf('.tile .value')).toBeGreaterThan(7);
+    for (const selector of ['.tile .muted', 'td .refused', '.icon.good', 'button.quiet'])
+      expect(await contrastOf(selector), selector).toBeGreaterThan(4.5);
+    await page.locator('#theme').click();
+  }
+  await page.goto(`${gateway.adminUrl}/#/account/acct_1`);
+  await page.locator('[data-bucket=account-read]').waitFor();
+  expect(await width()).toBe(360);
+});
