@@ -26,6 +26,7 @@ const monitor = closed({
   namespaceSelector: mapping,
   interval: duration,
   scrapeTimeout: duration,
+  tlsConfig: mapping,
   relabelings: mappings,
   metricRelabelings: mappings,
 });

@@ -93,6 +93,21 @@ const admin = closed({
   existingSecret: closed({ name: Type.String(), key: Type.String({ minLength: 1 }) }),
 });
 
+const tls = closed({
+  enabled: Type.Boolean(),
+  existingSecret: Type.String(),
+  certKey: Type.String({ minLength: 1 }),
+  keyKey: Type.String({ minLength: 1 }),
+  admin: Type.Boolean(),
+  clientCa: closed({ existingSecret: Type.String(), key: Type.String({ minLength: 1 }) }),
+  certManager: closed({
+    enabled: Type.Boolean(),
+    issuerRef: Type.Object({}),
+    dnsNames: Type.Array(Type.String({ minLength: 1 })),
+    spec: Type.Object({}),
+  }),
+});
+
 const decisions = closed({
   enabled: Type.Boolean(),
   port: Type.Integer({ minimum: 1, maximum: 65535 }),
@@ -108,9 +123,10 @@ export const chartValuesSchema = closed({
   baseUrl: settingsSchema.properties.baseUrl,
   upstream: settingsSchema.properties.upstream,
   trustedProxies: settingsSchema.properties.listen.properties.trustedProxies,
-  server: passedOn(asNode(settingsSchema.properties.listen), ['host', 'port', 'trustedProxies']),
+  server: passedOn(asNode(settingsSchema.properties.listen), ['host', 'port', 'trustedProxies', 'tls']),
   log: settingsSchema.properties.log,
   admin,
+  tls,
   decisions,
   redis,
   identity: identity(),

@@ -32,7 +32,9 @@ describeChart('the Job that runs before an upgrade', () => {
     for (const { kind, data, metadata } of hooks.filter((one) => one.kind !== 'Job')) {
       expect(metadata.annotations?.['helm.sh/hook-delete-policy']).toContain('hook-failed');
       const original = own.find((one) => one.kind === kind && `${one.metadata.name}-check` === metadata.name);
-      expect(original?.data).toEqual(data);
+      // cert-manager makes the certificate after the check, so the check does not need it.
+      const isUnchecked = values === 'tls-values.yaml' && original?.data !== undefined;
+      expect(isUnchecked ? withoutTls(original.data) : original?.data).toEqual(data);
     }
     const names = new Set(own.map(({ kind, metadata }) => `${kind} ${metadata.name}`));
     for (const { configMap, secret } of podIn(manifests).volumes) {
@@ -49,6 +51,14 @@ describeChart('the Job that runs before an upgrade', () => {
     expect(without.filter(({ metadata }) => metadata.name.endsWith('-check'))).toEqual([]);
   });
 });
+
+function withoutTls(data: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const entries = Object.entries(data).map(([key, text]) => [
+    key,
+    text.replace(/^ {2}tls:\n(?: {4}.*\n)+/gm, ''),
+  ]);
+  return Object.fromEntries(entries);
+}
 
 describeChart('helm test', () => {
   const testPod = (rendering: Rendering) => JSON.stringify(only(render(rendering), 'Pod').spec);

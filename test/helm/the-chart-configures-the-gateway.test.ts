@@ -140,6 +140,64 @@ describeChart('the admin token', () => {
   });
 });
 
+describeChart('TLS', () => {
+  const probeSchemes = (manifests: readonly Manifest[]) =>
+    [
+      ...JSON.stringify(gatewayPod(manifests)).matchAll(
+        /"path":"\/(?:livez|readyz)","port":"metrics"(?:,"scheme":"(\w+)")?/g,
+      ),
+    ].map(([, scheme]) => scheme);
+
+  it('serves HTTPS on both ports, and the probes use it', async () => {
+    const manifests = render({ values: 'tls-values.yaml' });
+    const { settings } = await configurationOf(manifests);
+    expect(settings.listen.tls).toEqual({
+      certFile: expect.stringMatching('/etc/weir/tls/tls.crt$'),
+      keyFile: expect.stringMatching('/etc/weir/tls/tls.key$'),
+      clientCaFile: expect.stringMatching('/etc/weir/client-ca/ca.crt$'),
+    });
+    expect(settings.admin.tls).toMatchObject({ certFile: expect.stringMatching('tls.crt$') });
+    expect(probeSchemes(manifests)).toEqual(['HTTPS', 'HTTPS', 'HTTPS']);
+    const [port] = (only(manifests, 'Service', /^weir$/).spec as { ports: readonly object[] }).ports;
+    expect(port).toMatchObject({ port: 443, targetPort: 'http', appProtocol: 'https' });
+    expect(only(manifests, 'Certificate').spec).toMatchObject({
+      secretName: 'weir-tls',
+      issuerRef: { name: 'internal', kind: 'ClusterIssuer' },
+      dnsNames: expect.arrayContaining(['weir.edge.svc', 'api.example.com']),
+      duration: '2160h',
+    });
+    expect(only(manifests, 'ServiceMonitor').spec).toMatchObject({
+      endpoints: [{ scheme: 'https', tlsConfig: { serverName: 'weir.edge.svc' } }],
+    });
+    expect(only(manifests, 'PodMonitor').spec).toMatchObject({
+      podMetricsEndpoints: [{ scheme: 'https', tlsConfig: { insecureSkipVerify: true } }],
+    });
+  });
+
+  it('a check before an upgrade needs no Secret that cert-manager has yet to make', async () => {
+    const pod = (set: readonly string[]) => {
+      const job = only(render({ values: 'tls-values.yaml', set }), 'Job', /-check$/);
+      return (job.spec as { template: { spec: PodSpec } }).template.spec;
+    };
+    const mounted = (set: readonly string[]) => pod(set).volumes.map(({ name }) => name);
+    expect(mounted([])).not.toContain('tls');
+    const manifests = render({ values: 'tls-values.yaml' });
+    const { settings } = await configurationIn(pod([]), manifests);
+    expect([settings.listen.tls, settings.admin.tls]).toEqual([undefined, undefined]);
+    const existing = ['tls.certManager.enabled=false', 'tls.existingSecret=weir-tls'];
+    expect(mounted(existing)).toContain('tls');
+  });
+
+  it('with an existing Secret makes no Certificate, and leaves the admin port as it is', async () => {
+    const manifests = render({ set: ['tls.enabled=true', 'tls.existingSecret=weir-tls'] });
+    const { settings } = await configurationOf(manifests);
+    expect(settings.listen.tls).toMatchObject({ certFile: expect.stringMatching('tls.crt$') });
+    expect(settings.admin.tls).toBeUndefined();
+    expect(probeSchemes(manifests)).toEqual([undefined, undefined, undefined]);
+    expect(manifests.filter(({ kind }) => kind === 'Certificate')).toEqual([]);
+  });
+});
+
 describeChart('a change of values', () => {
   const deploymentWith = (...set: string[]) =>
     deploymentOf(render({ values: 'standalone-values.yaml', set }));
@@ -195,6 +253,8 @@ describeChart('values that are wrong', () => {
     ['redis.mode=cluster,redis.url=redis://x', 'redis.mode cluster needs redis.nodes'],
     ['redis.nodes={redis://x}', 'redis.nodes belongs to redis.mode cluster'],
     ['ingress.enabled=true', 'ingress.enabled needs ingress.hosts'],
+    ['tls.enabled=true', 'tls.enabled needs tls.existingSecret or tls.certManager.enabled'],
+    ['tls.enabled=true,tls.certManager.enabled=true', 'needs tls.certManager.issuerRef.name'],
     ['gatewayAPI.httpRoute.enabled=true', 'needs gatewayAPI.httpRoute.parentRefs'],
     ['metrics.serviceMonitor.enabled=true,metrics.service.enabled=false', 'needs metrics.service.enabled'],
     ['identity.kind=jwt,identity.jwt.audience=a', 'identity.kind jwt needs identity.jwt.issuer'],

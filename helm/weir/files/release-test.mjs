@@ -4,13 +4,17 @@ import { createHash } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { readdirSync, readFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
+import { Agent as SecureAgent, get as getSecurely } from 'node:https';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 
-const { SERVICE_URL, METRICS_HOST, REQUEST_PATH, ACCOUNT, TOKEN, LIMITS_FILE, OVERRIDE_FOLDERS } = process.env;
+const { SERVICE_URL, METRICS_HOST, METRICS_SCHEME, REQUEST_PATH, ACCOUNT, TOKEN, LIMITS_FILE, OVERRIDE_FOLDERS } =
+  process.env;
 const MOST_REQUESTS = Number(process.env.MOST_REQUESTS);
 const AT_ONCE = 64;
 const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
+// The test is about limits: the certificate may be for the name that clients outside of the cluster use.
+const secureAgent = new SecureAgent({ keepAlive: true, maxSockets: AT_ONCE, rejectUnauthorized: false });
 let failures = 0;
 
 function check(isMet, promise, saw) {
@@ -20,7 +24,9 @@ function check(isMet, promise, saw) {
 
 function request(url, headers = {}) {
   return new Promise((resolve, reject) => {
-    const sent = get(url, { agent, headers, timeout: 10_000 }, (response) => {
+    const isSecure = url.startsWith('https:');
+    const options = { agent: isSecure ? secureAgent : agent, headers, timeout: 10_000 };
+    const sent = (isSecure ? getSecurely : get)(url, options, (response) => {
       let text = '';
       response.setEncoding('utf8');
       response.on('data', (chunk) => {
@@ -91,7 +97,7 @@ function versionOfMounted() {
 async function versionsOfPods() {
   const pods = await lookup(METRICS_HOST, { all: true, family: 4 });
   const entries = pods.map(async ({ address }) => {
-    const { text } = await request(`http://${address}:9090/metrics`);
+    const { text } = await request(`${METRICS_SCHEME ?? 'http'}://${address}:9090/metrics`);
     return `${address} ${/^weir_limits_info\{sha="(\w+)"\} 1$/m.exec(text)?.[1]}`;
   });
   return Promise.all(entries);
@@ -113,13 +119,17 @@ async function checkVersions() {
   check(isSame, `every pod (${pods.length}) has version ${wanted} of the limits in force`, pods.join(', '));
 }
 
-await checkAnonymous();
-if (TOKEN === undefined) {
+if (process.env.NEEDS_CERTIFICATE) {
+  console.log('note   nothing was sent through the Service: tls.clientCa asks for a client certificate');
+} else if (TOKEN === undefined) {
+  await checkAnonymous();
   console.log('note   nothing was sent with a token: name a Secret with one in tests.existingSecret');
 } else {
+  await checkAnonymous();
   const headers = { authorization: `Bearer ${TOKEN.trim()}`, ...(ACCOUNT ? { 'x-service-account': ACCOUNT } : {}) };
   await checkRefusal(headers, await checkCounted(headers));
 }
 await checkVersions();
 agent.destroy();
+secureAgent.destroy();
 process.exitCode = failures === 0 ? 0 : 1;

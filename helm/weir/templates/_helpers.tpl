@@ -79,6 +79,28 @@ app.kubernetes.io/component: gateway
 {{- if and $admin.token (not (dig "existingSecret" "name" "" $admin)) -}}yes{{- end -}}
 {{- end -}}
 
+{{/* The Secret with the certificate; empty where the ports speak HTTP. Values of earlier charts have no `tls`. */}}
+{{- define "weir.tlsSecret" -}}
+{{- $tls := default dict .Values.tls -}}
+{{- if $tls.enabled -}}{{- default (printf "%s-tls" (include "weir.fullname" .)) $tls.existingSecret -}}{{- end -}}
+{{- end -}}
+{{- define "weir.clientCaSecret" -}}
+{{- $tls := default dict .Values.tls -}}
+{{- if $tls.enabled -}}{{- dig "clientCa" "existingSecret" "" $tls -}}{{- end -}}
+{{- end -}}
+{{/* http or https, on the port for clients and on the admin port. */}}
+{{- define "weir.scheme" -}}
+{{- ternary "https" "http" (ne (include "weir.tlsSecret" .) "") -}}
+{{- end -}}
+{{- define "weir.adminScheme" -}}
+{{- ternary "https" "http" (and (ne (include "weir.tlsSecret" .) "") (default dict .Values.tls).admin) -}}
+{{- end -}}
+{{/* The names of the Service in the cluster. */}}
+{{- define "weir.serviceNames" -}}
+{{- $name := printf "%s.%s" (include "weir.fullname" .) (include "weir.namespace" .) -}}
+{{- list (printf "%s.svc" $name) $name (printf "%s.svc.cluster.local" $name) | toYaml -}}
+{{- end -}}
+
 {{- define "weir.replicas" -}}
 {{- if kindIs "invalid" .Values.replicaCount -}}
 {{- ternary 2 1 (eq (include "weir.hasRedis" .) "yes") -}}
@@ -118,6 +140,10 @@ The Deployment's replicas; empty to omit the field. An upgrade keeps the number 
 {{- range concat $redis.nodes $redis.sentinels -}}
 {{- if contains "@" . -}}{{- fail "redis.nodes and redis.sentinels must not contain passwords: use redis.existingSecret" -}}{{- end -}}
 {{- end -}}
+{{- $tls := default dict .Values.tls -}}
+{{- if and $tls.enabled (not $tls.existingSecret) (not (dig "certManager" "enabled" false $tls)) -}}{{- fail "tls.enabled needs tls.existingSecret or tls.certManager.enabled" -}}{{- end -}}
+{{- if and $tls.enabled $tls.existingSecret (dig "certManager" "enabled" false $tls) -}}{{- fail "tls.existingSecret and tls.certManager.enabled exclude each other" -}}{{- end -}}
+{{- if and $tls.enabled (dig "certManager" "enabled" false $tls) (not (dig "certManager" "issuerRef" "name" "" $tls)) -}}{{- fail "tls.certManager needs tls.certManager.issuerRef.name" -}}{{- end -}}
 {{- if and .Values.ingress.enabled (not .Values.ingress.hosts) -}}{{- fail "ingress.enabled needs ingress.hosts" -}}{{- end -}}
 {{- if and .Values.gatewayAPI.httpRoute.enabled (not .Values.gatewayAPI.httpRoute.parentRefs) -}}{{- fail "gatewayAPI.httpRoute.enabled needs gatewayAPI.httpRoute.parentRefs" -}}{{- end -}}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.service.enabled) -}}{{- fail "metrics.serviceMonitor needs metrics.service.enabled; metrics.podMonitor does not need it" -}}{{- end -}}
@@ -245,6 +271,13 @@ The Deployment's replicas; empty to omit the field. An upgrade keeps the number 
   "limits" (dict "file" (printf "/etc/weir/limits/%s" .Values.limits.key) "overrides" $overrides)
   "log" .Values.log
 -}}
+{{- $tls := default dict .Values.tls -}}
+{{- if include "weir.tlsSecret" . -}}
+{{- $pair := dict "certFile" (printf "/etc/weir/tls/%s" $tls.certKey) "keyFile" (printf "/etc/weir/tls/%s" $tls.keyKey) -}}
+{{- if $tls.admin -}}{{- $_ := set $settings.admin "tls" $pair -}}{{- end -}}
+{{- if include "weir.clientCaSecret" . -}}{{- $pair = set (deepCopy $pair) "clientCaFile" (printf "/etc/weir/client-ca/%s" $tls.clientCa.key) -}}{{- end -}}
+{{- $_ := set $settings.listen "tls" $pair -}}
+{{- end -}}
 {{- $decisions := default dict .Values.decisions -}}
 {{- if $decisions.enabled -}}
 {{- if not $decisions.trusted }}{{ fail "decisions.trusted: list the addresses of the proxies that ask, such as the range of the pods" }}{{ end -}}

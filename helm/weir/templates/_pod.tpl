@@ -1,5 +1,7 @@
 {{- define "weir.probe" -}}
-{{- toYaml (merge (deepCopy .timing) (dict "httpGet" (dict "path" .path "port" "metrics"))) -}}
+{{- $get := dict "path" .path "port" "metrics" -}}
+{{- if eq (include "weir.adminScheme" .root) "https" }}{{ $_ := set $get "scheme" "HTTPS" }}{{ end -}}
+{{- toYaml (merge (deepCopy .timing) (dict "httpGet" $get)) -}}
 {{- end -}}
 
 {{- define "weir.env" -}}
@@ -46,6 +48,12 @@
 {{- if and .Values.redis.tls.enabled .Values.redis.tls.existingSecret }}
 - { name: redis-tls, mountPath: /etc/weir/redis-tls, readOnly: true }
 {{- end }}
+{{- if include "weir.tlsSecret" . }}
+- { name: tls, mountPath: /etc/weir/tls, readOnly: true }
+{{- end }}
+{{- if include "weir.clientCaSecret" . }}
+- { name: client-ca, mountPath: /etc/weir/client-ca, readOnly: true }
+{{- end }}
 {{- with .Values.extraVolumeMounts }}
 {{ toYaml . }}
 {{- end }}
@@ -78,6 +86,14 @@
 {{- if and .Values.redis.tls.enabled .Values.redis.tls.existingSecret }}
 - name: redis-tls
   secret: { secretName: {{ .Values.redis.tls.existingSecret }}, defaultMode: 288 } # 0440
+{{- end }}
+{{- with include "weir.tlsSecret" . }}
+- name: tls
+  secret: { secretName: {{ . | quote }}, defaultMode: 288 } # 0440
+{{- end }}
+{{- with include "weir.clientCaSecret" . }}
+- name: client-ca
+  secret: { secretName: {{ . | quote }}, defaultMode: 288 } # 0440
 {{- end }}
 {{- with .Values.extraVolumes }}
 {{ toYaml . }}

@@ -2,7 +2,7 @@
  * Makes the JSON schemas that the chart's manifests are checked against (`npx tsx test/helm/schemas/make.ts`).
  *
  * Their source is what the projects publish as Go modules, all under Apache-2.0: the OpenAPI document of Kubernetes, and
- * the custom resources of Gateway API, Prometheus Operator and KEDA. Descriptions are left out, and keys that a type
+ * the custom resources of Gateway API, Prometheus Operator, KEDA and cert-manager. Descriptions are left out, and keys that a type
  * does not have are refused.
  */
 import { execFileSync } from 'node:child_process';
@@ -39,6 +39,10 @@ const CUSTOM_RESOURCES: Readonly<Record<string, readonly [module: string, file: 
   'httproute-gateway-v1': [
     'sigs.k8s.io/gateway-api@v1.4.0',
     'config/crd/standard/gateway.networking.k8s.io_httproutes.yaml',
+  ],
+  'certificate-cert-manager-v1': [
+    'github.com/cert-manager/cert-manager@v1.18.2',
+    'deploy/crds/crd-certificates.yaml',
   ],
   'scaledobject-keda-v1alpha1': [
     'github.com/kedacore/keda/v2@v2.21.0',
