@@ -1,11 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { IDENTITY_FIELDS } from '../../src/gateway/http/field-names.ts';
 import { DECISIONS, type PlainAnswer, PROTOCOLS, sendPlain } from '../fixtures/decisions.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
+
+const PUBLIC = [{ method: 'GET', path: '/open', public: true }];
 
 let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startGateway({
-    settings: { decisions: DECISIONS, operations: { openapi: 'openapi.yaml', unlisted: 'reject' } },
+    settings: {
+      decisions: DECISIONS,
+      operations: { openapi: 'openapi.yaml', unlisted: 'reject', list: PUBLIC },
+    },
     limits: {
       accounts: { acct_3: { 'account-write': 20 }, acct_2: { 'account-read': 1_000_000 } },
       organizations: { org_1: { 'organization-read': 1_000_000 } },
@@ -104,7 +110,19 @@ describe.each(Object.entries(PROTOCOLS))('an admitted request, with %s,', (proto
       ratelimit: expect.stringContaining(`"account-read";r=${before - 10};`),
     });
     expect(gateway.upstream.seen.some(({ url }) => url.startsWith('/v3/dear?'))).toBe(false);
-    expect('x-envoy-auth-headers-to-remove' in answer.headers).toBe(false);
+    expect(answer.headers['x-envoy-auth-headers-to-remove']).toBe(
+      protocol === 'ext-authz' ? 'x-client-certificate-subject' : undefined,
+    );
+  });
+
+  it('is charged to the address of the client where the operation is public', async () => {
+    const client = `203.0.113.${Object.keys(PROTOCOLS).indexOf(protocol)}`;
+    for (const left of [9, 8]) {
+      const headers = { 'X-Forwarded-For': `192.0.2.${left}, ${client}, 127.0.0.1` };
+      const { status, headers: given } = await ask(gateway.decisionsUrl, 'GET', '/open', headers);
+      expect([status, given.ratelimit]).toEqual([200, expect.stringContaining(`"address-read";r=${left};`)]);
+      expect(given).not.toHaveProperty('x-account-id');
+    }
   });
 
   it('may ask to upgrade the connection', async () => {
@@ -119,7 +137,7 @@ describe.each(Object.entries(PROTOCOLS))('an admitted request, with %s,', (proto
     expect(answer.headers).not.toHaveProperty('ratelimit');
     expect(answer.headers).not.toHaveProperty('x-account-id');
     expect(answer.headers['x-envoy-auth-headers-to-remove']).toBe(
-      protocol === 'ext-authz' ? 'x-account-id,x-organization-id,x-principal-id,x-principal-type' : undefined,
+      protocol === 'ext-authz' ? IDENTITY_FIELDS.join(',') : undefined,
     );
   });
 });

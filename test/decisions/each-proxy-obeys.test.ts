@@ -3,12 +3,18 @@ import type { RunningGateway } from '../../src/commands/run.ts';
 import { sendPlain } from '../fixtures/decisions.ts';
 import type { ListeningProcess } from '../fixtures/listening-process.ts';
 import { PROXIES, startProxy } from '../fixtures/proxies.ts';
-import { startRecipe } from '../fixtures/recipes.ts';
+import { recipe, replaced, startRecipe } from '../fixtures/recipes.ts';
 import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
 import { describeProxy } from './describe-proxy.ts';
 
 const ALICE = { Authorization: 'Bearer alice-token' };
 const BOB = { Authorization: 'Bearer bob-token' };
+
+/** A public operation, which is charged to the client's address. */
+const OPEN = `paths:
+  /open:
+    get: { operationId: open, x-weir: { public: true }, responses: { '200': { description: Open. } } }
+`;
 
 for (const proxy of PROXIES) {
   describeProxy(proxy, () => {
@@ -17,7 +23,13 @@ for (const proxy of PROXIES) {
     let running: ListeningProcess;
     beforeAll(async () => {
       upstream = await startUpstream();
-      weir = await startRecipe(['Behind another proxy', proxy.name]);
+      const sections = ['Behind another proxy', proxy.name];
+      const { 'openapi.yaml': document = '', 'limits.yaml': limits = '' } = recipe(...sections);
+      const files = {
+        'openapi.yaml': replaced(document, { 'paths:\n': OPEN }),
+        'limits.yaml': replaced(limits, { 'defaults: {': 'defaults: { address-read: 10,' }),
+      };
+      weir = await startRecipe(sections, { files });
       running = await startProxy(proxy, upstream.url, [weir.decisionsUrl ?? '']);
     });
     afterAll(async () => {
@@ -63,8 +75,22 @@ for (const proxy of PROXIES) {
       }
     });
 
+    it('reports the address of the client, whatever the client writes', async () => {
+      const headers = (address: string) => ({ 'X-Forwarded-For': address, Forwarded: `for=${address}` });
+      for (let count = 0; count < 10; count++) {
+        const { status } = await sendPlain(running.url, 'GET', '/open', headers(`203.0.113.${count}`));
+        expect(status).toBe(200);
+      }
+      expect((await sendPlain(running.url, 'GET', '/open', headers('203.0.113.99'))).status).toBe(429);
+    });
+
     it("replaces the client's own identity fields, and removes those that the caller does not have", async () => {
-      const forged = { 'X-Account-Id': 'evil', 'X-Organization-Id': 'evil', 'X-Principal-Type': 'Person' };
+      const forged = {
+        'X-Account-Id': 'evil',
+        'X-Organization-Id': 'evil',
+        'X-Principal-Type': 'Person',
+        'X-Client-Certificate-Subject': 'evil',
+      };
       expect((await sendPlain(running.url, 'GET', '/items', { ...BOB, ...forged })).status).toBe(200);
       expect(upstream.seen.at(-1)?.headers).toMatchObject({
         'x-account-id': 'acct_b',
