@@ -23,6 +23,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const USERS: Readonly<Record<string, RegExp>> = {
   ioredis: /^src\/store\/redis\//,
   'prom-client': /^src\/admin\/metrics\//,
+  '@opentelemetry': /^src\/commands\/tracing\/(open|spans)\.ts$/,
   '@fastify/http-proxy': /^src\/gateway\/(gateway|forward)\.ts$/,
 };
 
@@ -78,6 +79,7 @@ describe('the structure of the source', () => {
     ['src/main.ts', 'src/config/settings/'],
     ['src/commands/start.ts', 'src/replay/'],
     ['src/commands/start.ts', 'src/platform/'],
+    ['src/commands/start.ts', '@opentelemetry/'],
     ['src/commands/demo/demo.ts', 'pino-pretty'],
     ['src/platform/server.ts', 'src/gateway/'],
   ])('%s loads nothing of %s', (entry, foreign) => {

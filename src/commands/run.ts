@@ -20,6 +20,7 @@ import { followConfiguration, type Reloadable } from './reload.ts';
 import { type RunningAdmin, runAdmin } from './run-admin.ts';
 import { type RunningIdentity, runIdentity } from './run-identity.ts';
 import { observeStore } from './store-log.ts';
+import { startTracing } from './tracing/start.ts';
 
 export interface RunningGateway {
   /** Where clients connect, such as `http://127.0.0.1:8080`. */
@@ -51,6 +52,7 @@ export async function runGateway(
   const tls = runTls(configuration, metrics, log);
   const reported = { store, buckets, identity, metrics, log, tls: tls.admin, isReady: () => isReady };
   const admin = runAdmin(configuration, reported);
+  const tracing = await startTracing(process.env, log);
   const dependencies = {
     ...gatewaySettings(settings),
     operations: operationTable,
@@ -62,6 +64,7 @@ export async function runGateway(
     log,
     tls: tls.listen,
     accessLog: settings.log.access ? new AccessLog(log, lines) : undefined,
+    tracing,
     isDraining: () => !isReady,
   };
   const ports = await createPorts(settings, dependencies);
@@ -69,12 +72,7 @@ export async function runGateway(
   const following = followConfiguration(configuration, reloadable, metrics, log);
   const close = async (): Promise<void> => {
     isReady = false;
-    following.close();
-    tls.close();
-    await ports.close();
-    await admin.close();
-    identity.close();
-    await store.close();
+    await closeInOrder([following, tls, ports, admin, tracing, identity, store]);
   };
   const drain = async (): Promise<void> => {
     isReady = false;
@@ -93,6 +91,10 @@ export async function runGateway(
     await close();
     throw error;
   }
+}
+
+async function closeInOrder(parts: readonly ({ close(): unknown } | undefined)[]): Promise<void> {
+  for (const part of parts) await part?.close();
 }
 
 /** Everything that uses a reloaded file. */

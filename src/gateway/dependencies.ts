@@ -3,6 +3,7 @@ import type { DecisionDependencies } from './decide.ts';
 import type { CorsSettings } from './http/cors.ts';
 import type { ListenSettings } from './http/server.ts';
 import type { AccessLog } from './log/access-log.ts';
+import type { Tracing } from './log/spans.ts';
 import type { PathProfile } from './normalise.ts';
 import type { RequestContext } from './request-context.ts';
 import type { PortTls } from './tls/server.ts';
@@ -20,6 +21,8 @@ export interface GatewayDependencies extends DecisionDependencies {
   readonly log: Logger;
   /** Writes a line for each request; undefined to write none. */
   readonly accessLog: AccessLog | undefined;
+  /** Records spans; undefined to record none. */
+  readonly tracing: Tracing | undefined;
   /** Whether connections are to end with their next response. */
   isDraining(): boolean;
 }

@@ -43,7 +43,7 @@ export function forward(
     method: context.method,
     target: upstream.basePath + target.path + target.search,
     host: upstream.preservesHost ? request.headers.host || undefined : undefined,
-    fields: upstreamFields(request, context, trusted.has(request.socket)),
+    fields: upstreamFields(request, context, trusted.has(request.socket), upstream.origin),
     ...bodyOf(request, response, context, maxBodyBytes),
   };
   const head = upgrades.headOf(request);
@@ -73,13 +73,15 @@ function bodyOf(
 /** The header fields sent upstream: the client's end-to-end fields and the gateway's own. */
 export function upstreamFields(
   request: IncomingMessage,
-  { requestId, traceparent, caller, operation }: RequestContext,
+  { requestId, traceparent, spans, caller, operation }: RequestContext,
   isTrusted: boolean,
+  upstreamOrigin: string,
 ): string[] {
   const { headers, rawHeaders } = request;
   const fields = requestFields(rawHeaders, headers.connection, isTrusted);
   fields.push('X-Request-Id', requestId);
-  pushTrace(fields, request, traceparent);
+  if (spans === undefined) pushTrace(fields, request, traceparent);
+  else fields.push(...spans.forward(upstreamOrigin));
   // RFC 9110 section 10.1.4: the only TE value that is passed on, because trailers are.
   if (headers.te !== undefined && TRAILERS.test(`${headers.te}`)) fields.push('TE', 'trailers');
   pushForwarded(fields, request, isTrusted);

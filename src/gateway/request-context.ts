@@ -4,6 +4,7 @@ import type { Caller, PublicClient } from '../domain/caller.ts';
 import type { Access, OperationKind } from '../domain/operation.ts';
 import type { UncountedReason } from '../store/store.ts';
 import type { RequestRules } from '../validation/rules.ts';
+import type { RequestSpans } from './log/spans.ts';
 import type { Refusal } from './problems.ts';
 
 /** The canonical form of a request target, which is both priced and forwarded. */
@@ -94,6 +95,8 @@ export interface RequestContext extends Findings {
   readonly clientAddress: string;
   /** The request's trace (W3C Trace Context). */
   readonly traceparent: string;
+  /** Undefined if requests are not traced. */
+  readonly spans?: RequestSpans | undefined;
   /** How a proxy asked for this decision; undefined for a request that the gateway forwards itself. */
   readonly protocol?: DecisionProtocol | undefined;
   /** The value of Access-Control-Allow-Origin; undefined if the response is not for a page of another origin. */

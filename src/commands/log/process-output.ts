@@ -28,7 +28,7 @@ export function logProcessOutput(log: Logger, nowMs: () => number = () => perfor
 }
 
 /** Whether a text was not seen within the last minute. */
-function quietly(nowMs: () => number): (text: string) => boolean {
+export function quietly(nowMs: () => number): (text: string) => boolean {
   const quietUntilMs = new Map<string, number>();
   return (text) => {
     const now = nowMs();

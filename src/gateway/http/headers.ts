@@ -37,7 +37,7 @@ export function namedAccount({ headers }: IncomingMessage): string | undefined {
   return Array.isArray(named) ? named.join(', ') : named;
 }
 
-/** Adds the trace. The client's `tracestate` belongs to its own valid `traceparent` (W3C Trace Context, section 3.3). */
+/** Adds the trace of a request without spans. The client's `tracestate` belongs to its own valid `traceparent` (W3C Trace Context, section 3.3). */
 export function pushTrace(fields: string[], { headers }: IncomingMessage, traceparent: string): void {
   fields.push('traceparent', traceparent);
   const { tracestate } = headers;

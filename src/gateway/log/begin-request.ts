@@ -18,12 +18,16 @@ export function beginRequest(
   asked?: Pick<RequestContext, 'method' | 'protocol'>,
 ): RequestContext {
   const requestId = requestIdFrom(request.headers['x-request-id']);
+  const startedMs = performance.now();
+  const method = asked?.method ?? request.method ?? '';
+  const spans = parts.tracing?.begin(request, method, startedMs);
   const context: RequestContext = {
     requestId,
-    method: asked?.method ?? request.method ?? '',
-    startedMs: performance.now(),
+    method,
+    startedMs,
     clientAddress: parts.trusted.addressOf(request),
-    traceparent: traceparentFrom(request.headers.traceparent),
+    traceparent: spans?.traceparent ?? traceparentFrom(request.headers.traceparent),
+    spans,
     protocol: asked?.protocol,
     corsOrigin: allowedOrigin(parts.cors, request),
   };
@@ -37,6 +41,7 @@ export function beginRequest(
     const status = isAnswered ? answered : 0;
     parts.observer.requestFinished(context, status, totalMs);
     parts.accessLog?.write(context, status, totalMs);
+    spans?.end(context, status, totalMs);
   });
   return context;
 }

@@ -18,7 +18,7 @@ export function traceparentFrom(header: unknown): string {
   return isTraceparent(header) ? header : newTraceparent();
 }
 
-function isTraceparent(header: unknown): header is string {
+export function isTraceparent(header: unknown): header is string {
   if (typeof header !== 'string' || header.length > MAX_LENGTH) return false;
   return VERSION_00.test(header) || LATER_VERSION.test(header);
 }

@@ -41,6 +41,8 @@ export type Traffic = 'caller' | 'public' | 'uncharged';
 export class Upstream {
   readonly prefix: string;
   readonly pool: Pool;
+  /** Such as `http://127.0.0.1:3000`. */
+  readonly origin: string;
   /** Path of the upstream's URL, put before every canonical path; empty for none. */
   readonly basePath: string;
   /** Whether requests carry the Host field that the client sent. */
@@ -57,6 +59,7 @@ export class Upstream {
   ) {
     const origin = new URL(url);
     this.prefix = prefix;
+    this.origin = origin.origin;
     this.basePath = origin.pathname.replace(/\/$/, '');
     this.preservesHost = (host ?? settings.host) === 'preserve';
     this.references = new References(origin, this.basePath, trusted);
