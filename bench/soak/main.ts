@@ -9,8 +9,9 @@ import { openHandles, residentBytes } from '../lab/process-table.ts';
 import { reservedPort } from '../lab/program.ts';
 import { type Service, startRedis, startUpstream } from '../load/upstream.ts';
 import { Fleet } from './fleet.ts';
-import { type Event, type Run, type Sample, SUMMARY_FILE, saveRun, writeReport } from './report.ts';
+import { SUMMARY_FILE, saveRun, writeReport } from './report.ts';
 import { type Requests, startRequests } from './requests.ts';
+import type { Event, Run, Sample } from './run.ts';
 import type { Limits } from './windows.ts';
 
 /** The limits in force in turn. The quiet Accounts' 3.75 requests a second and Organizations' 37.5 stay below both. */

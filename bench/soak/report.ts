@@ -1,9 +1,10 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { writeSection } from '../counter/section.ts';
-import { drawLines, type Panel } from '../report/lines.ts';
+import { plotOf } from './plot.ts';
 import type { Seen } from './requests.ts';
+import type { Event, Run, Sample } from './run.ts';
 
 const FOLDER = fileURLToPath(new URL('../results', import.meta.url));
 const RUN_FILE = join(FOLDER, 'soak.json');
@@ -11,38 +12,11 @@ const PLOT_FILE = join(FOLDER, 'soak.svg');
 /** k6's own summary. */
 export const SUMMARY_FILE = join(FOLDER, 'k6', 'soak.json');
 
-export interface Run {
-  readonly date: string;
-  readonly hardware: string;
-  readonly node: string;
-  /** Requests per second. */
-  readonly rate: number;
-  readonly seconds: number;
-  readonly samples: Sample[];
-  readonly events: Event[];
-  /** Undefined while it runs. */
-  ended: { readonly thresholdsKept: boolean } | undefined;
-}
-
-/** The state at one moment, and what clients saw since the one before. */
-export interface Sample {
-  readonly seconds: number;
-  /** The machine's load average over a minute. */
-  readonly load: number;
-  readonly redisMb: number;
-  /** The first one stays for the whole run. */
-  readonly replicas: readonly {
-    readonly name: string;
-    readonly residentMb: number;
-    readonly handles: number;
-  }[];
-  readonly seen: Seen;
-}
-
-export interface Event {
-  readonly kind: 'redis' | 'reload' | 'rollout';
-  readonly seconds: number;
-  tookSeconds: number;
+/** What k6's summary says of its thresholds. */
+interface Summary {
+  readonly metrics: Readonly<
+    Record<string, { readonly thresholds?: Readonly<Record<string, { readonly ok: boolean }>> }>
+  >;
 }
 
 /** Writes what is known so far, so that a run that is cut short leaves its figures. */
@@ -56,47 +30,6 @@ export function writeReport(run: Run): void {
   saveRun(run);
   writeFileSync(PLOT_FILE, plotOf(run));
   writeSection('soak', sectionOf(run));
-}
-
-const EVENT_NAMES = { redis: 'Redis restarted', reload: 'limits changed', rollout: 'replicas replaced' };
-
-function plotOf({ samples, events, hardware, date, rate }: Run): string {
-  const line = (name: string, read: (sample: Sample) => number | undefined) => ({
-    name,
-    points: samples.flatMap((sample): [number, number][] => {
-      const value = read(sample);
-      return value === undefined ? [] : [[sample.seconds / 60, value]];
-    }),
-  });
-  const panels: Panel[] = [
-    {
-      title: 'Latency of an interval, ms',
-      lines: [line('p99', ({ seen }) => seen.p99Ms), line('p50', ({ seen }) => seen.p50Ms)],
-    },
-    { title: 'Load average of the machine', lines: [line('one minute', ({ load }) => load)] },
-    {
-      title: 'Resident memory, MB',
-      lines: [
-        line('replica that stays', ({ replicas }) => replicas[0]?.residentMb),
-        line('newest replica', ({ replicas }) => replicas.at(-1)?.residentMb),
-        line('Redis', ({ redisMb }) => redisMb || undefined),
-      ],
-    },
-    {
-      title: 'Open handles',
-      lines: [
-        line('replica that stays', ({ replicas }) => replicas[0]?.handles),
-        line('newest replica', ({ replicas }) => replicas.at(-1)?.handles),
-      ],
-    },
-  ];
-  return drawLines({
-    title: 'Soak',
-    subtitle: `${rate} requests/s through three replicas, with other work on the machine; ${hardware}, ${date.slice(0, 10)}`,
-    across: 'minutes',
-    panels,
-    marks: events.map(({ kind, seconds }) => ({ name: EVENT_NAMES[kind], x: seconds / 60 })),
-  });
 }
 
 function sectionOf(run: Run): string {
@@ -127,7 +60,7 @@ function sectionOf(run: Run): string {
       'served uncounted: Redis was away, or a busy machine answered after the deadline of 25 ms',
       thousands(sum((seen) => seen.degraded)),
     ],
-    ['not sent, because the load generator had no free client', `${sum((seen) => seen.dropped)}`],
+    ['not sent, because the load generator had no free client', thousands(sum((seen) => seen.dropped))],
     ['fullest second of an Account over its limit', most(({ seen }) => seen.fullest.account).toFixed(3)],
     [
       'fullest second of an Organization over its limit',
@@ -155,18 +88,13 @@ function sectionOf(run: Run): string {
     ],
     ['rollouts of two replicas; slowest', `${count('rollout')}; ${slowest('rollout')} s`],
   ];
-  const ended = run.ended;
-  const state =
-    ended === undefined
-      ? `The run was cut short after ${(reached / 60).toFixed(0)} of ${(seconds / 60).toFixed(0)} minutes.`
-      : `k6's thresholds were ${ended.thresholdsKept ? 'kept' : 'broken'}${existsSync(SUMMARY_FILE) ? ': [its summary](results/k6/soak.json)' : ''}.`;
   return [
     '## Soak',
     '',
-    `${run.date.slice(0, 16).replace('T', ' ')} UTC, \`npm run bench:soak\`, ${(reached / 60).toFixed(0)} minutes at ${rate} requests/s, ${run.hardware}, Node ${run.node}.`,
+    `${run.date.slice(0, 16).replace('T', ' ')} UTC, \`npm run bench:soak\`, ${minutes(reached)} minutes at ${rate} requests/s, ${run.hardware}, Node ${run.node}.`,
     'Three replicas behind HAProxy, which repeats no request. One replica stays; rollouts replace the other two while requests arrive.',
     'Most Accounts stay below their limits; one sends five times its own, and one Organization almost twice its own.',
-    `The machine was busy with other work, so latencies vary with its load. ${state}`,
+    `The machine was busy with other work, so latencies vary with its load. ${outcomeOf(run, reached)}`,
     '',
     '| | |',
     '|---|--:|',
@@ -174,6 +102,27 @@ function sectionOf(run: Run): string {
     '',
     '![Latency, load, memory and handles over time](results/soak.svg)',
   ].join('\n');
+}
+
+function outcomeOf({ ended, seconds }: Run, reachedSeconds: number): string {
+  if (ended === undefined) {
+    return `The figures are those of the first ${minutes(reachedSeconds)} of ${minutes(seconds)} minutes.`;
+  }
+  const broken = ended.thresholdsKept || !existsSync(SUMMARY_FILE) ? [] : brokenThresholds();
+  const outcome = ended.thresholdsKept ? 'kept' : `broken: ${broken.join(', ')}`;
+  return `k6's thresholds were ${outcome} ([summary](results/k6/soak.json)).`;
+}
+
+/** By k6's summary: `dropped_iterations rate<0.5`. */
+function brokenThresholds(): string[] {
+  const { metrics }: Summary = JSON.parse(readFileSync(SUMMARY_FILE, 'utf8'));
+  return Object.entries(metrics).flatMap(([name, { thresholds = {} }]) =>
+    Object.entries(thresholds).flatMap(([rule, { ok }]) => (ok ? [] : [`\`${name}: ${rule}\``])),
+  );
+}
+
+function minutes(seconds: number): string {
+  return (seconds / 60).toFixed(0);
 }
 
 function sorted(numbers: readonly number[]): number[] {

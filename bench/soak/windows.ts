@@ -70,7 +70,8 @@ function worstShare(sorted: readonly Charge[]): number {
     for (let at = index; at < sorted.length; at++) {
       const charge = sorted[at];
       if (charge === undefined || charge.fromMs >= endMs) break;
-      if (charge.toMs > endMs) continue;
+      // Both times are cut to whole milliseconds: the answer may have come almost one later.
+      if (charge.toMs >= endMs) continue;
       points += charge.points;
       limit = Math.max(limit, charge.limit);
     }
