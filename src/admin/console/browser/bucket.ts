@@ -61,7 +61,7 @@ export function bucketCard({ bucket: name, owner, shadow }: BucketUsage): Card {
       parts.meter.setAttribute('aria-valuemax', String(bucket.limit));
       parts.meter.setAttribute('aria-valuenow', String(bucket.used ?? 0));
       setText(parts.left, bucket.remaining === null ? '–' : count(bucket.remaining));
-      setText(parts.limit, `of ${count(bucket.limit)} points left, per ${bucket.windowSeconds} s`);
+      setText(parts.limit, `of ${count(bucket.limit)} points left, per\u00a0${bucket.windowSeconds}\u00a0s`);
       setText(parts.state, LEVELS[level]);
       setText(parts.returns, returnsText(bucket));
       setText(parts.source, sourceText(bucket));
