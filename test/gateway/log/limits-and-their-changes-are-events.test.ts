@@ -1,4 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
+import { weirLog } from '../../../src/replay/input/weir-log.ts';
 import { mountConfigMap } from '../../fixtures/config-map.ts';
 import { LIMITS, WINDOW_SECONDS } from '../../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
@@ -59,6 +60,25 @@ it('the line of a refused request has the bucket, its limit, the points left and
   const retryAfterMs = Number(line?.retryAfterMs);
   expect(retryAfterMs).toBeGreaterThan(0);
   expect(Math.ceil(retryAfterMs / 1000)).toBe(Number(refused.headers.get('Retry-After')));
+});
+
+it('weir replay reads these lines, and those of before they had a client, a trace and the numbers of a refusal', async () => {
+  const gateway = await start();
+  for (let count = 0; count < 22; count++) await gateway.send('GET', '/v3/things');
+  await expect.poll(() => linesOf(gateway, 'request')).toHaveLength(22);
+  const read = weirLog();
+  const requests = gateway.lines.filter((line) => line.includes('"msg":"request"'));
+  const others = gateway.lines.filter((line) => /"msg":"limit\.(near|exceeded)"/.test(line));
+  expect(others.map(read)).toEqual(['other', 'other']);
+  const added = /,"(traceId|clientAddress|limit|windowSeconds|remaining|retryAfterMs)":("[^"]*"|[\d.]+)/g;
+  for (const line of requests) {
+    const older = line.replaceAll(added, '');
+    expect(older).not.toContain('traceId');
+    expect(read(line)).toMatchObject({ account: 'acct_1', cost: 1, kind: 'read' });
+    expect(read(line)).toEqual(read(older));
+  }
+  const refused = requests.filter((line) => line.includes('"outcome":"denied"')).map(read);
+  expect(refused).toMatchObject(Array.from({ length: 2 }, () => ({ refusedBy: 'account-read' })));
 });
 
 it('a changed file is one limits.changed with the difference', async () => {
