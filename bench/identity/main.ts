@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { Principal } from '../../src/domain/caller.ts';
 import { authorise } from '../../src/gateway/authorise.ts';
-import { identify } from '../../src/gateway/identify.ts';
+import { type Identified, identify } from '../../src/gateway/identify.ts';
 import { Refusal } from '../../src/gateway/problems.ts';
 import { CachedTokens, type Verifier } from '../../src/identity/cached-tokens.ts';
 import { ClaimsDirectory } from '../../src/identity/directory/claims-directory.ts';
@@ -44,13 +44,17 @@ function whole(
   headers: readonly string[],
 ): Contestant['request'] {
   const operation = { access: 'caller' as const };
-  const admitted = (principal: Principal | Refusal) => {
-    if (principal instanceof Refusal)
-      throw new Error(`a token of this benchmark was refused: ${principal.detail}`);
-    return authorise(directory, principal, operation, 'acct_1');
+  const verifiers = { identities: source, directory, credentials: [] };
+  const admitted = (identified: Identified | Refusal) => {
+    if (identified instanceof Refusal)
+      throw new Error(`a token of this benchmark was refused: ${identified.detail}`);
+    return authorise(directory, identified.principal, operation, 'acct_1');
   };
   return (index) => {
-    const identified = identify(source, headers[index % headers.length]);
+    const identified = identify(verifiers, {
+      authorization: headers[index % headers.length],
+      client: () => '',
+    });
     return identified instanceof Promise ? identified.then(admitted) : admitted(identified);
   };
 }

@@ -17,6 +17,12 @@ import { OperationTable, unlistedOperations } from '../gateway/match.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { OperationFiles } from '../openapi/operation-files.ts';
 
+/** The content of the files of an `identity` section. */
+export interface IdentityContent {
+  readonly identities: Identities;
+  readonly keys: JSONWebKeySet | undefined;
+}
+
 /** The content of every file that a gateway reads. */
 export interface Configuration {
   readonly settings: Settings;
@@ -25,6 +31,8 @@ export interface Configuration {
   readonly identities: Identities;
   /** Of the key file, where one is named. */
   readonly keys: JSONWebKeySet | undefined;
+  /** The same of each of the `credentials` with an `identity` of its own; undefined for the others. */
+  readonly credentials: readonly (IdentityContent | undefined)[];
   readonly operations: readonly ListedOperation[];
   /** The files. */
   readonly files: ConfigurationFiles & {
@@ -81,6 +89,13 @@ export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): P
   const limits = await collect(() => named.limits?.load());
   const identities = await collect(() => named.identities?.read() ?? NO_IDENTITIES);
   const keys = await collect(() => named.keys?.read());
+  const credentials: (IdentityContent | undefined)[] = [];
+  for (const own of named.credentials) {
+    const read = await collect(
+      () => own && { identities: own.identities?.read() ?? NO_IDENTITIES, keys: own.keys?.read() },
+    );
+    credentials.push(read);
+  }
   const operations = await collect(() => priced?.load());
   if (limits !== undefined && operations !== undefined)
     problems.push(...findCosts(operations, limits, valid));
@@ -97,7 +112,7 @@ export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): P
   if (!isRead || identities === undefined || problems.length > 0 || !isComplete(reading)) {
     throw new ConfigError(problems);
   }
-  return { settings: reading.valid, limits, identities, keys, operations, files };
+  return { settings: reading.valid, limits, identities, keys, credentials, operations, files };
 }
 
 /** The operations that could never be admitted; what is charged besides the listed ones has to fit its buckets as well. */

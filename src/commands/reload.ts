@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Identities } from '../config/files/identities.ts';
 import { differenceOf } from '../config/files/limits/difference.ts';
 import { followKubernetes, type KubernetesObserver } from '../config/kubernetes/follow.ts';
+import type { IdentityFiles } from '../config/load.ts';
 import { ConfigError, formatProblem } from '../config/problem.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import {
@@ -21,6 +22,8 @@ export interface Reloadable {
   limits(limits: Limits): void;
   operations(operations: readonly ListedOperation[]): void;
   identities(identities: Identities): void;
+  /** Of one of the `credentials`. */
+  credential(index: number, identities: Identities): void;
 }
 
 /** Follows the files of a configuration, and the ConfigMaps that they are mounted from, until it is closed. */
@@ -92,32 +95,47 @@ function followFiles(
       told('operations').taken();
     },
   });
-  const identitiesFile = files.identities;
-  const identitiesWatch =
-    identitiesFile &&
-    watchFiles<Identities>({
-      ...told('identities'),
-      current: now.identities,
-      files: () => [identitiesFile.file],
-      load: () => identitiesFile.read(),
-      onLoad(changed) {
-        reloadable.identities(changed);
-        told('identities').taken();
-      },
-    });
+  const identitiesWatches = watchIdentities(files, now, reloadable, told('identities'));
   const settingsWatch = watchSettings(settings, files.settings, log);
   return {
     changed() {
       // A change takes effect when the second check finds it.
-      for (const watch of [limitsWatch, operationsWatch, identitiesWatch]) {
+      for (const watch of [limitsWatch, operationsWatch, ...identitiesWatches]) {
         void watch?.poll();
         void watch?.poll();
       }
     },
     close() {
-      for (const watch of [limitsWatch, operationsWatch, identitiesWatch, settingsWatch]) watch?.close();
+      for (const watch of [limitsWatch, operationsWatch, ...identitiesWatches, settingsWatch]) watch?.close();
     },
   };
+}
+
+/** Follows the identities file of the `identity` section, and those of the `credentials`. */
+function watchIdentities(
+  files: Configuration['files'],
+  { identities, credentials }: Pick<Configuration, 'identities' | 'credentials'>,
+  reloadable: Reloadable,
+  told: Pick<Watched<Identities>, 'stateOf' | 'onProblems'> & { taken(): void },
+): readonly Watch[] {
+  const watch = (
+    file: IdentityFiles['identities'],
+    current: Identities | undefined,
+    take: (changed: Identities) => void,
+  ): readonly Watch[] => {
+    if (file === undefined || current === undefined) return [];
+    const onLoad = (changed: Identities) => {
+      take(changed);
+      told.taken();
+    };
+    return [watchFiles({ ...told, current, files: () => [file.file], load: () => file.read(), onLoad })];
+  };
+  const own = files.credentials.flatMap((one, index) =>
+    watch(one?.identities, credentials[index]?.identities, (changed) =>
+      reloadable.credential(index, changed),
+    ),
+  );
+  return [...watch(files.identities, identities, (changed) => reloadable.identities(changed)), ...own];
 }
 
 /** Logs `limits.changed`, once the difference is known: it takes a while where there are many overrides. */

@@ -10,6 +10,7 @@ import type { UsageSources } from '../admin/usage/usage.ts';
 import type { Identities } from '../config/files/identities.ts';
 import type { GatewayObserver } from '../gateway/dependencies.ts';
 import { type PortTls, servedUrl } from '../gateway/tls/server.ts';
+import { judgingIdentity, knownTogether } from '../identity/revocation-target.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { type Configuration, findCosts } from './configuration.ts';
 import { LimitEvents } from './log/limit-events.ts';
@@ -34,6 +35,8 @@ export interface RunningAdmin {
   /** Resolves once the live limits that were set before are in force, or after a second without Redis. */
   readonly ready: Promise<void>;
   replaceIdentities(identities: Identities): void;
+  /** Of one of the `credentials`. */
+  replaceCredential(index: number, identities: Identities): void;
   replaceOperations(operations: readonly ListedOperation[]): void;
   close(): Promise<void>;
 }
@@ -50,6 +53,9 @@ export function runAdmin(
   const liveLimits = () => reported.buckets.live.inForce(Date.now()).length;
   const { fleet, ...running } = runFleet(store, talkers, { metrics, refusals, isReady, liveLimits });
   let { identities, operations } = configuration;
+  const credentials = new Map(
+    configuration.credentials.flatMap((one, index) => (one === undefined ? [] : [[index, one.identities]])),
+  );
   metrics.showLiveLimits(liveLimits);
   const live = runLiveLimits(store, reported.buckets, log);
   const limits = new LiveLimitActions({
@@ -68,9 +74,9 @@ export function runAdmin(
     limits,
     revocations: new RevocationActions({
       log,
-      identity: settings.identity,
+      identity: judgingIdentity(settings),
       shared: identity.revocations,
-      identities: () => identities,
+      identities: () => knownTogether([identities, ...credentials.values()]),
     }),
     usage: {
       ...reported,
@@ -87,6 +93,7 @@ export function runAdmin(
     replaceIdentities(changed) {
       identities = changed;
     },
+    replaceCredential: (index, changed) => credentials.set(index, changed),
     replaceOperations(changed) {
       operations = changed;
     },

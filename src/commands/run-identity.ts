@@ -1,6 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { SharedRevocations } from '../admin/revocations/actions.ts';
+import type { Identities } from '../config/files/identities.ts';
+import type { Credential } from '../gateway/http/credentials.ts';
 import type { IdentityObserver } from '../identity/observer.ts';
 import { type OpenedIdentity, openIdentity } from '../identity/open.ts';
 import { readRevocation, revocationChannel, writeRevocation } from '../identity/revocation-message.ts';
@@ -10,6 +12,10 @@ import { openRecord } from '../store/redis/record.ts';
 import type { Configuration } from './configuration.ts';
 
 export interface RunningIdentity extends Omit<OpenedIdentity, 'revocations'> {
+  /** The credentials that are accepted besides bearer tokens. */
+  readonly credentials: readonly Credential[];
+  /** Replaces the identities of one of the credentials, after a reload of its file. */
+  replaceCredential(index: number, identities: Identities): void;
   /** Resolves once revocations made before are in force, or after a second without Redis. */
   readonly ready: Promise<void>;
   /** Undefined with the memory store. */
@@ -24,8 +30,25 @@ export function runIdentity(
   log: Logger,
 ): RunningIdentity {
   const { settings } = configuration;
-  const identity = openIdentity(settings.identity, configuration, { observer, log });
-  return { ...identity, ...follow(settings.store, identity.revocations, observer, log) };
+  const reporting = { observer, log };
+  const identity = openIdentity(settings.identity, configuration, reporting);
+  const own = settings.credentials.map((credential, index) => {
+    const content = configuration.credentials[index];
+    if (credential.identity === undefined || content === undefined) return undefined;
+    return openIdentity(credential.identity, { ...content, settings }, reporting, identity.revocations);
+  });
+  const credentials = settings.credentials.map((credential, index): Credential => {
+    const { source, directory } = own[index] ?? identity;
+    const { forward } = credential;
+    return { field: credential.kind === 'header' ? credential.name : undefined, forward, source, directory };
+  });
+  const running = follow(settings.store, identity.revocations, observer, log);
+  return {
+    ...identity,
+    credentials,
+    replaceCredential: (index, identities) => own[index]?.replaceIdentities(identities),
+    ...running,
+  };
 }
 
 /** A replica starts without Redis, and receives the revocations that it missed once Redis is back. */
@@ -36,7 +59,7 @@ function follow(
   revocations: Revocations,
   observer: IdentityObserver,
   log: Logger,
-): Omit<RunningIdentity, keyof OpenedIdentity> & Pick<RunningIdentity, 'revocations'> {
+): Pick<RunningIdentity, 'ready' | 'revocations' | 'close'> {
   if (store.kind === 'memory') return { ready: Promise.resolve(), revocations: undefined, close() {} };
   observer.revocationsSubscribed(false);
   const name = revocationChannel(store.keyPrefix);

@@ -58,6 +58,7 @@ export async function runGateway(
     operations: operationTable,
     identities: identity.source,
     directory: identity.directory,
+    credentials: identity.credentials,
     buckets,
     store,
     observer: admin.observer,
@@ -106,6 +107,9 @@ function reloadableOf({ buckets, operationTable, identity, admin }: ReloadedPart
     },
     identities(changed) {
       for (const holder of [identity, admin]) holder.replaceIdentities(changed);
+    },
+    credential(index, changed) {
+      for (const holder of [identity, admin]) holder.replaceCredential(index, changed);
     },
   };
 }

@@ -4,12 +4,14 @@ import { type Identities, parseIdentities } from './files/identities.ts';
 import { parseKeyFile } from './files/key-file.ts';
 import { LimitsFiles } from './files/limits/files.ts';
 import { ConfigError, type Problem } from './problem.ts';
+import type { Finding } from './reader/check.ts';
 import type { Environment } from './reader/environment.ts';
 import type { FileSource } from './reader/file-source.ts';
 import { examine, resolveFiles } from './reader/parse.ts';
 import { ParsedFile } from './reader/parsed-file.ts';
 import { readText } from './reader/read-text.ts';
 import { isMapping } from './reader/schema-node.ts';
+import { credentialFindings } from './settings/credentials.ts';
 import { identityFindings } from './settings/identity/findings.ts';
 import { type Settings, settingsSchema } from './settings/settings.ts';
 
@@ -26,10 +28,24 @@ export function readSettings(path: string, env: Environment): SettingsReading {
   const { value, place, problems, invalid } = examine(settingsSchema, text, path, env);
   const sections = isMapping(value) ? Object.entries(value).filter(([name]) => !invalid.has(name)) : [];
   const valid: Partial<Settings> = resolveFiles(settingsSchema, Object.fromEntries(sections), path);
-  const findings = valid.identity === undefined ? [] : identityFindings(valid.identity);
-  if (findings.length === 0) return { valid, problems };
-  const { identity: _, ...others } = valid;
-  return { valid: others, problems: [...problems, ...findings.map(place)] };
+  const ofIdentity = valid.identity === undefined ? [] : identityFindings(valid.identity);
+  const ofCredentials = findingsOf(valid.credentials ?? []);
+  const { identity, credentials, ...others } = valid;
+  return {
+    valid: {
+      ...others,
+      ...(identity && ofIdentity.length === 0 && { identity }),
+      ...(credentials && ofCredentials.length === 0 && { credentials }),
+    },
+    problems: [...problems, ...[...ofIdentity, ...ofCredentials].map(place)],
+  };
+}
+
+function findingsOf(credentials: Settings['credentials']): readonly Finding[] {
+  const ofProviders = credentials.flatMap(({ identity }, index) =>
+    identity === undefined ? [] : identityFindings(identity, ['credentials', `${index}`, 'identity']),
+  );
+  return [...credentialFindings(credentials), ...ofProviders];
 }
 
 /** Reads weir.yaml. Throws a ConfigError with every problem. */
@@ -45,13 +61,19 @@ export function isComplete(
   return reading.problems.length === 0;
 }
 
-/** The files named by the settings that are reloaded while running, except those of the operations. */
-export interface ConfigurationFiles {
-  readonly limits: LimitsFiles;
+/** The files of an `identity` section. */
+export interface IdentityFiles {
   /** Undefined if callers and Accounts do not come from a file. */
   readonly identities: ParsedFile<Identities> | undefined;
   /** The keys of the token issuer; undefined if they do not come from a file. */
   readonly keys: ParsedFile<JSONWebKeySet> | undefined;
+}
+
+/** The files named by the settings that are reloaded while running, except those of the operations. */
+export interface ConfigurationFiles extends IdentityFiles {
+  readonly limits: LimitsFiles;
+  /** Of each of the `credentials`; undefined for those without an `identity` of their own. */
+  readonly credentials: readonly (IdentityFiles | undefined)[];
   /** Of each port; undefined if it serves HTTP. */
   readonly certificates: {
     readonly listen: CertificateFiles | undefined;
@@ -61,13 +83,17 @@ export interface ConfigurationFiles {
 
 /** Opens the files of the given sections. */
 export function configurationFiles(
-  { limits, identity, listen, admin }: Partial<Settings>,
+  { limits, identity, credentials = [], listen, admin }: Partial<Settings>,
   source: FileSource,
 ): Omit<ConfigurationFiles, 'limits'> & Partial<ConfigurationFiles> {
   return {
     ...(limits && { limits: new LimitsFiles(limits.file, limits.overrides, source) }),
-    identities: identity && identitiesFile(identity, source),
-    keys: identity && keyFile(identity),
+    identities: identity && identitiesFile(identity, source, 'identity'),
+    keys: identity && keyFile(identity, 'identity'),
+    credentials: credentials.map(({ identity: own }, index) => {
+      const section = `credentials.${index}.identity`;
+      return own && { identities: identitiesFile(own, source, section), keys: keyFile(own, section) };
+    }),
     certificates: {
       listen: listen?.tls && new CertificateFiles(listen.tls, 'listen.tls'),
       admin: admin?.tls && new CertificateFiles(admin.tls, 'admin.tls'),
@@ -78,18 +104,19 @@ export function configurationFiles(
 function identitiesFile(
   identity: Settings['identity'],
   source: FileSource,
+  section: string,
 ): ParsedFile<Identities> | undefined {
   const open = (file: string, setting: string) =>
     new ParsedFile(file, parseIdentities, `the setting ${setting} refers to it`, source);
-  if ('file' in identity) return open(identity.file, 'identity.file');
+  if ('file' in identity) return open(identity.file, `${section}.file`);
   const { directory } = identity;
   if (directory.kind !== 'file') return undefined;
-  return open(directory.file, 'identity.directory.file');
+  return open(directory.file, `${section}.directory.file`);
 }
 
-function keyFile(identity: Settings['identity']): ParsedFile<JSONWebKeySet> | undefined {
+function keyFile(identity: Settings['identity'], section: string): ParsedFile<JSONWebKeySet> | undefined {
   if (identity.kind !== 'jwt' || identity.keyFile === undefined) return undefined;
   const { algorithms } = identity;
   const parseKeys = (text: string, file: string) => parseKeyFile(text, file, algorithms);
-  return new ParsedFile(identity.keyFile, parseKeys, 'the setting identity.keyFile refers to it');
+  return new ParsedFile(identity.keyFile, parseKeys, `the setting ${section}.keyFile refers to it`);
 }

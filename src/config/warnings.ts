@@ -66,7 +66,8 @@ function unknownOwners(
   section: OverrideSection,
 ): readonly Problem[] {
   const source = files.identities?.file;
-  if (source === undefined) return [];
+  // Addresses are listed nowhere.
+  if (source === undefined || section === 'addresses') return [];
   const known = section === 'accounts' ? new Set(identities.accounts.keys()) : organizationsOf(identities);
   const unknown = [...limits[section].keys()].filter((id) => !known.has(id));
   return capped(unknown, (id) => {

@@ -5,6 +5,7 @@ import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import { decide } from '../gateway/decide.ts';
 import type { Gateway, GatewayDependencies } from '../gateway/dependencies.ts';
 import { brokenBy } from '../gateway/http/broken.ts';
+import { fieldReader } from '../gateway/http/credentials.ts';
 import { TrustedProxies } from '../gateway/http/forwarded.ts';
 import { namedAccount } from '../gateway/http/headers.ts';
 import { inspect } from '../gateway/http/inspect.ts';
@@ -127,6 +128,7 @@ function answer(
     method,
     path: target.path,
     authorization: request.headers.authorization,
+    field: fieldReader(request.rawHeaders),
     client: () => shared.trusted.clientOf(request),
     namedAccount: namedAccount(request),
     cancelled: () => brokenBy(request) ?? (isAbandoned(response) ? ABANDONED : undefined),

@@ -1,21 +1,17 @@
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
-import type { Principal } from '../domain/caller.ts';
-import type { Client, Directory, IdentitySource } from '../identity/identity.ts';
 import type { Store } from '../store/store.ts';
 import { authorise } from './authorise.ts';
 import type { Buckets } from './buckets.ts';
 import { charge } from './charge.ts';
-import { identify } from './identify.ts';
+import { type Identified, identify, type Presented, type Verifiers } from './identify.ts';
 import type { OperationTable } from './match.ts';
 import { Refusal, UNCOUNTED } from './problems.ts';
 import type { Findings } from './request-context.ts';
 import { runStages, type Stage } from './stages.ts';
 
 /** What `decide` depends on. Operations, identities and limits can be replaced while the gateway runs. */
-export interface DecisionDependencies {
+export interface DecisionDependencies extends Verifiers {
   readonly operations: OperationTable;
-  readonly identities: IdentitySource;
-  readonly directory: Directory;
   readonly buckets: Buckets;
   readonly store: Store;
   /** Whether a request that the store could not count is served or rejected. */
@@ -23,14 +19,10 @@ export interface DecisionDependencies {
 }
 
 /** A request as `decide` sees it, independent of the transport. */
-export interface Question {
+export interface Question extends Presented {
   readonly method: string;
   /** Canonical, as `normalise` gives it. */
   readonly path: string;
-  /** The Authorization header. */
-  readonly authorization: string | undefined;
-  /** The network of the client, as `networkOf` writes it. */
-  readonly client: Client;
   /** The X-Service-Account header. */
   readonly namedAccount: string | undefined;
   /** Called right before the charge. Returns why nothing should be spent, such as a client that has disconnected. */
@@ -41,7 +33,7 @@ interface State {
   readonly question: Question;
   readonly findings: Findings;
   readonly dependencies: DecisionDependencies;
-  principal?: Principal;
+  identified?: Identified;
 }
 
 /** The stages that need no HTTP, in their order. */
@@ -74,24 +66,24 @@ function isPublic({ findings }: State): boolean {
 
 function identifyCaller(state: State) {
   if (isPublic(state)) return undefined;
-  const { authorization, client } = state.question;
-  return andThen(identify(state.dependencies.identities, authorization, client), (principal) => {
-    if (principal instanceof Refusal) return principal;
-    state.principal = principal;
+  return andThen(identify(state.dependencies, state.question), (identified) => {
+    if (identified instanceof Refusal) return identified;
+    state.identified = identified;
     return undefined;
   });
 }
 
 function authoriseCaller(state: State) {
-  const { question, findings, dependencies, principal } = state;
+  const { question, findings, identified } = state;
   if (isPublic(state)) {
     const address = question.client();
     findings.publicClient = { address, hashTag: address };
     return undefined;
   }
   const { operation } = findings;
-  if (principal === undefined || operation === undefined) throw new TypeError('a stage was skipped');
-  return andThen(authorise(dependencies.directory, principal, operation, question.namedAccount), (caller) => {
+  if (identified === undefined || operation === undefined) throw new TypeError('a stage was skipped');
+  const { principal, directory } = identified;
+  return andThen(authorise(directory, principal, operation, question.namedAccount), (caller) => {
     if (caller instanceof Refusal) return caller;
     findings.caller = caller;
     return undefined;

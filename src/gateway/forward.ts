@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { spellBearer } from './http/bearer.ts';
+import { type Credential, spellBearer, withoutCredentials } from './http/credentials.ts';
 import { pushForwarded, type TrustedProxies } from './http/forwarded.ts';
 import { pushIdentity, pushTrace, requestFields } from './http/headers.ts';
 import { hasBody } from './http/inspect.ts';
@@ -23,6 +23,7 @@ export interface ForwardContext {
   readonly stalls: Stalls;
   readonly maxBodyBytes: number;
   readonly baseUrl: string;
+  readonly credentials: readonly Credential[];
 }
 
 /** Sends the request to the upstream and streams the response back; an upstream that does not respond is a 503 problem. */
@@ -31,7 +32,7 @@ export function forward(
   request: IncomingMessage,
   response: ServerResponse,
   context: RequestContext,
-  { trusted, maxBodyBytes, baseUrl, upgrades, stalls }: ForwardContext,
+  { trusted, maxBodyBytes, baseUrl, upgrades, stalls, credentials }: ForwardContext,
 ): void {
   if (isAbandoned(response)) {
     response.destroy();
@@ -43,7 +44,10 @@ export function forward(
     method: context.method,
     target: upstream.basePath + target.path + target.search,
     host: upstream.preservesHost ? request.headers.host || undefined : undefined,
-    fields: upstreamFields(request, context, trusted.has(request.socket), upstream.origin),
+    fields: withoutCredentials(
+      upstreamFields(request, context, trusted.has(request.socket), upstream.origin),
+      credentials,
+    ),
     ...bodyOf(request, response, context, maxBodyBytes),
   };
   const head = upgrades.headOf(request);

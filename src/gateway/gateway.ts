@@ -12,6 +12,7 @@ import type { Gateway, GatewayDependencies } from './dependencies.ts';
 import { type ForwardContext, forward } from './forward.ts';
 import { brokenBy } from './http/broken.ts';
 import { answerPreflight, isAnsweredPreflight } from './http/cors.ts';
+import { fieldReader } from './http/credentials.ts';
 import { TrustedProxies } from './http/forwarded.ts';
 import { namedAccount } from './http/headers.ts';
 import { hasBody, inspect } from './http/inspect.ts';
@@ -103,7 +104,8 @@ export async function createGateway(dependencies: GatewayDependencies): Promise<
     const refusal = new Refusal('ServiceUnavailable', 'The gateway could not handle this request.');
     if (context !== undefined) refuse(reply, context, refusal, baseUrl);
   });
-  const proxied = { trusted, upgrades, stalls, baseUrl, maxBodyBytes: listen.maxBodyBytes };
+  const { credentials } = dependencies;
+  const proxied = { trusted, upgrades, stalls, baseUrl, maxBodyBytes: listen.maxBodyBytes, credentials };
   await registerProxy(app, dependencies.upstream.url, upstreams, proxied);
   return {
     listen: async ({ host, port }) => servedUrl(await app.listen({ host, port }), tls),
@@ -180,6 +182,7 @@ function decideRequest({ request, response, context, shared }: Passage): Awaitab
     method,
     path,
     authorization: request.headers.authorization,
+    field: fieldReader(request.rawHeaders),
     client: () => shared.trusted.clientOf(request),
     namedAccount: namedAccount(request),
     cancelled: () =>

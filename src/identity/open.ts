@@ -36,14 +36,18 @@ export interface OpenedIdentity {
   replaceIdentities(identities: Identities): void;
 }
 
-/** Does not wait for providers. A provider that cannot be reached is not an error here; lookups are then 'unavailable'. */
+/**
+ * Does not wait for providers. A provider that cannot be reached is not an error here; lookups are then 'unavailable'.
+ *
+ * @param revocations may be shared with other sources
+ */
 export function openIdentity(
   settings: IdentitySettings,
   files: IdentityFiles,
   reporting: Reporting,
+  revocations = new Revocations(),
 ): OpenedIdentity {
   const { identities, keys } = files;
-  const revocations = new Revocations();
   const file = new StaticIdentities(identities, reporting.observer, revocations);
   const replaceIdentities: OpenedIdentity['replaceIdentities'] = (next) => file.replace(next);
   if (settings.kind === 'static') return { source: file, directory: file, revocations, replaceIdentities };

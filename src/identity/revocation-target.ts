@@ -81,6 +81,25 @@ export function noteOnTarget(
   );
 }
 
+/** The provider by which targets are judged: one whose principals are not in a file, if there is one. */
+export function judgingIdentity({
+  identity,
+  credentials,
+}: Pick<Settings, 'identity' | 'credentials'>): Settings['identity'] {
+  const all = [identity, ...credentials.flatMap((one) => one.identity ?? [])];
+  return all.find((one) => !('file' in one)) ?? identity;
+}
+
+type Known = Pick<Identities, 'tokens' | 'principals'>;
+
+/** The tokens and principals of several files. */
+export function knownTogether(files: readonly Known[]): Known {
+  return {
+    tokens: new Map(files.flatMap(({ tokens }) => [...tokens])),
+    principals: new Map(files.flatMap(({ principals }) => [...principals])),
+  };
+}
+
 /** The note on a target where the principals are not known; undefined for a token, which need not be known. */
 export function noteOnUnknown({ kind }: Revoked, why: string): string | undefined {
   return kind === 'token' ? undefined : `Whether there is such a principal is not known here: ${why}.`;

@@ -36,7 +36,7 @@ interface RevocationSources {
   readonly identity: Settings['identity'];
   /** Undefined with the memory store, which has no channel to other processes. */
   readonly shared: SharedRevocations | undefined;
-  identities(): Identities;
+  identities(): Pick<Identities, 'tokens' | 'principals'>;
 }
 
 /** How many digits of a token's digest are shown, and are enough to name it. */

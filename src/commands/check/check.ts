@@ -36,8 +36,13 @@ export async function check({ config, connect }: { config: string; connect?: boo
 const COLOURS = { ok: 'green', warning: 'yellow', failed: 'red' } as const;
 
 /** Prints a line for each connection. */
-async function tryConnections({ store, upstream, identity }: Settings): Promise<void> {
-  const trials = [tryStore(store), ...tryUpstreams(upstream), ...tryProviders({ identity, upstream })];
+async function tryConnections({ store, upstream, identity, credentials }: Settings): Promise<void> {
+  const providers = [identity, ...credentials.flatMap((one) => one.identity ?? [])];
+  const trials = [
+    tryStore(store),
+    ...tryUpstreams(upstream),
+    ...providers.flatMap((one) => tryProviders({ identity: one, upstream })),
+  ];
   let failed = 0;
   for (const trial of trials) {
     const { name, outcome, text } = await trial;

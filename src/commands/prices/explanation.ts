@@ -122,6 +122,7 @@ function decideAlone(
     findings,
     {
       ...openCallers(configuration, token, account),
+      credentials: [],
       operations: operationTableOf(configuration),
       buckets,
       store: new MemoryStore(),

@@ -5,6 +5,8 @@ import type { Settings } from '../../config/settings/settings.ts';
 import { formatTarget, revocationChannel } from '../../identity/revocation-message.ts';
 import { publishRevocation, publishUndoing, recordedRevocations } from '../../identity/revocation-record.ts';
 import {
+  judgingIdentity,
+  knownTogether,
   LONGEST_TOKEN_CHARACTERS,
   noteOnTarget,
   noteOnUnknown,
@@ -139,12 +141,12 @@ async function revokeNow(settings: RemoteSettings, revoked: Revoked, hours: numb
 }
 
 function noteOn(revoked: Revoked, settings: Settings): string | undefined {
-  const { identity } = settings;
-  const none = { tokens: new Map(), principals: new Map() };
-  if (!('file' in identity)) return noteOnTarget(revoked, identity, none, NAMES);
+  const identity = judgingIdentity(settings);
+  if (!('file' in identity)) return noteOnTarget(revoked, identity, knownTogether([]), NAMES);
   try {
-    const identities = configurationFiles(settings, new FileSource()).identities?.read();
-    return noteOnTarget(revoked, identity, identities ?? none, NAMES);
+    const files = configurationFiles(settings, new FileSource());
+    const read = [files, ...files.credentials].flatMap((one) => one?.identities?.read() ?? []);
+    return noteOnTarget(revoked, identity, knownTogether(read), NAMES);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return noteOnUnknown(revoked, `${identity.file} cannot be read`);

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { adminSchema } from './admin.ts';
 import { corsSchema } from './cors.ts';
+import { credentialsSchema } from './credentials.ts';
 import { decisionsSchema } from './decisions.ts';
 import { identitySchema } from './identity/identity.ts';
 import { kubernetesSchema } from './kubernetes.ts';
@@ -23,6 +24,7 @@ export const settingsSchema = Type.Object(
     shutdown: shutdownSchema,
     store: storeSchema,
     identity: identitySchema,
+    credentials: credentialsSchema,
     operations: operationsSchema,
     limits: section('The points per window of each bucket.', {
       file: filePath('Limits file. Reloaded when it changes.', 'limits.yaml'),

@@ -6,9 +6,9 @@ import { describe, expect, it } from 'vitest';
 import { parseKeyFile } from '../../../src/config/files/key-file.ts';
 import { loadSettings } from '../../../src/config/load.ts';
 
-function problemsOf(identity: object): string {
+function problemsOf(identity: object, credentials: readonly object[] = []): string {
   const file = join(mkdtempSync(join(tmpdir(), 'weir-test-')), 'weir.yaml');
-  writeFileSync(file, JSON.stringify({ identity }));
+  writeFileSync(file, JSON.stringify({ identity, credentials }));
   try {
     loadSettings(file, {});
     return '';
@@ -19,6 +19,23 @@ function problemsOf(identity: object): string {
 
 const JWT = { kind: 'jwt', issuer: 'https://id', audience: 'api', jwksUrl: 'https://id/jwks' };
 const { jwksUrl, ...JWT_WITHOUT_KEYS } = JWT;
+
+describe('credentials', () => {
+  const KEY = { kind: 'header', name: 'X-API-Key' };
+  it.each([
+    [[KEY, { kind: 'basic' }, { ...KEY, name: 'Api-Token', forward: false, identity: JWT }], ''],
+    [[KEY, { ...KEY, name: 'x-api-key' }], 'credentials.1: x-api-key is listed twice'],
+    [[{ kind: 'basic' }, { kind: 'basic' }], 'credentials.1: Basic is listed twice'],
+    [[{ ...KEY, name: 'Authorization' }], 'credentials.0.name: authorization has another meaning'],
+    [[{ ...KEY, name: 'X-Service-Account' }], 'credentials.0.name: x-service-account has another meaning'],
+    [
+      [{ ...KEY, identity: JWT_WITHOUT_KEYS }],
+      'credentials.0.identity: set either jwksUrl or keyFile, not both',
+    ],
+  ])('%j: %s', (credentials, expected) => {
+    expect(problemsOf({ kind: 'static' }, credentials)).toBe(expected);
+  });
+});
 
 describe('identity', () => {
   it.each([

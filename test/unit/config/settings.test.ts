@@ -56,6 +56,7 @@ describe('the settings of weir.yaml', () => {
         maxEventLoopDelayMs: 1_000,
       },
       admin: { host: '127.0.0.1', port: 9090 },
+      credentials: [],
       decisions: {
         listen: { host: '127.0.0.1' },
         trusted: ['127.0.0.0/8', '::1'],

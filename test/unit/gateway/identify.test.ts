@@ -15,7 +15,11 @@ function sourceThatSays(answer: (token: string) => Lookup<Principal>): IdentityS
 const strict = sourceThatSays((token) => (token === GOOD ? PRINCIPAL : undefined));
 
 function identified(authorization: string | undefined, source = strict) {
-  return identify(source, authorization);
+  const directory = { find: () => undefined };
+  const verifiers = { identities: source, directory, credentials: [] };
+  const answer = identify(verifiers, { authorization, client: () => '' });
+  const principal = (one: Awaited<typeof answer>) => (one instanceof Refusal ? one : one.principal);
+  return answer instanceof Promise ? answer.then(principal) : principal(answer);
 }
 
 describe('the Authorization header', () => {

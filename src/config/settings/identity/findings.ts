@@ -4,15 +4,26 @@ import { isSymmetric } from './tokens.ts';
 
 type IdentitySettings = Settings['identity'];
 
-/** Conflicts between settings of the `identity` section that are valid individually. */
-export function identityFindings(identity: IdentitySettings): readonly Finding[] {
+/**
+ * Conflicts between settings of an `identity` section that are valid individually.
+ *
+ * @param section where the section is
+ */
+export function identityFindings(
+  identity: IdentitySettings,
+  section: readonly string[] = ['identity'],
+): readonly Finding[] {
+  return conflictsIn(identity).map(({ path, ...finding }) => ({ ...finding, path: [...section, ...path] }));
+}
+
+function conflictsIn(identity: IdentitySettings): readonly Finding[] {
   if (identity.kind === 'static') return [];
   if (identity.kind === 'api-keys') return digestFindings(identity);
   const findings = identity.kind === 'jwt' ? keyFindings(identity) : [];
   const { directory } = identity;
   if (directory.kind === 'http' && !directory.url.includes('{account}')) {
     findings.push({
-      path: ['identity', 'directory', 'url'],
+      path: ['directory', 'url'],
       message: 'must contain {account}',
       hint: 'such as https://accounts.example.com/accounts/{account}',
     });
@@ -22,7 +33,7 @@ export function identityFindings(identity: IdentitySettings): readonly Finding[]
 
 function digestFindings({ url }: Extract<IdentitySettings, { kind: 'api-keys' }>): readonly Finding[] {
   if (url.includes('{digest}')) return [];
-  const path = ['identity', 'url'];
+  const path = ['url'];
   return [{ path, message: 'must contain {digest}', hint: 'such as /internal/api-keys/{digest}' }];
 }
 
@@ -34,13 +45,13 @@ function keyFindings({
   const findings: Finding[] = [];
   if ((jwksUrl === undefined) === (keyFile === undefined)) {
     findings.push({
-      path: ['identity'],
+      path: [],
       message: 'set either jwksUrl or keyFile, not both',
     });
   }
   const symmetric = algorithms.filter(isSymmetric);
   if (symmetric.length === 0) return findings;
-  const path = ['identity', 'algorithms'];
+  const path = ['algorithms'];
   if (symmetric.length < algorithms.length) {
     // Prevents an attacker from using a public key as the shared secret.
     findings.push({ path, message: `${symmetric[0]} cannot be combined with public-key algorithms` });

@@ -1,0 +1,61 @@
+import { Type } from 'typebox';
+import type { Finding } from '../reader/check.ts';
+import { identitySchema } from './identity/identity.ts';
+import type { Settings } from './settings.ts';
+
+const identity = Type.Optional(
+  Type.Union(identitySchema.anyOf, {
+    description: 'What verifies it, with the settings of `identity`. Default: what verifies bearer tokens.',
+  }),
+);
+
+const forward = Type.Boolean({ description: 'Whether the upstream receives it.', default: true });
+
+const inHeader = Type.Object(
+  {
+    kind: Type.Literal('header', { description: 'The value of a header field is an API key.' }),
+    name: Type.String({
+      description: 'Name of the field.',
+      pattern: '^[A-Za-z][A-Za-z0-9-]*$',
+      maxLength: 64,
+      expects: 'the name of a header field, such as X-API-Key',
+    }),
+    forward,
+    identity,
+  },
+  { additionalProperties: false },
+);
+
+const inBasic = Type.Object(
+  {
+    kind: Type.Literal('basic', {
+      description: 'The user name of `Authorization: Basic` is an API key. The password is ignored.',
+    }),
+    forward,
+    identity,
+  },
+  { additionalProperties: false },
+);
+
+/** Credentials that are accepted besides bearer tokens. */
+export const credentialsSchema = Type.Array(Type.Union([inHeader, inBasic]), {
+  description: 'Credentials that are accepted besides `Authorization: Bearer`. See docs/identity.md.',
+  default: [],
+});
+
+/** Fields with a meaning of their own. */
+const RESERVED =
+  /^(accept.*|authorization|connection|content-.*|cookie|date|expect|forwarded|host|idempotency-key|if-.*|keep-alive|origin|proxy.*|range|ratelimit.*|referer|service-ratelimit-mode|te|trace(parent|state)|trailer|transfer-encoding|upgrade|user-agent|via|x-(account|organization|principal)-.*|x-forwarded-.*|x-http-.*|x-real-ip|x-request-id|x-service-account)$/;
+
+/** Conflicts between credentials that are valid individually. */
+export function credentialFindings(credentials: Settings['credentials']): readonly Finding[] {
+  const seen = new Set<string>();
+  return credentials.flatMap((credential, index) => {
+    const path = ['credentials', `${index}`];
+    const name = credential.kind === 'header' ? credential.name.toLowerCase() : 'Basic';
+    if (RESERVED.test(name)) return [{ path: [...path, 'name'], message: `${name} has another meaning` }];
+    const isTwice = seen.has(name);
+    seen.add(name);
+    return isTwice ? [{ path, message: `${name} is listed twice` }] : [];
+  });
+}
