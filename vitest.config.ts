@@ -1,9 +1,9 @@
 import { defineConfig } from 'vitest/config';
 
+const PLATFORM = 'test/platform/**/*.test.ts';
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    globalSetup: ['test/setup/temporary.ts', 'test/setup/redis.ts', 'test/setup/postgres.ts'],
     // Most of a test's time is waiting for sockets and processes: on two cores the default of one worker idles.
     maxWorkers: 2,
     // Ends a test that hangs. Ten times what the slowest takes, because the machine may be busy with other work.
@@ -12,5 +12,26 @@ export default defineConfig({
     teardownTimeout: 60_000,
     expect: { poll: { timeout: 60_000 } },
     coverage: { provider: 'v8', include: ['src/**'] },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'platform',
+          include: [PLATFORM],
+          globalSetup: ['test/setup/temporary.ts', 'test/setup/postgres.ts'],
+          // PGlite takes seconds to compile and load: the files of one worker share it. They share no platform and no data.
+          isolate: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'gateway',
+          include: ['test/**/*.test.ts'],
+          exclude: [PLATFORM],
+          globalSetup: ['test/setup/temporary.ts', 'test/setup/redis.ts'],
+        },
+      },
+    ],
   },
 });

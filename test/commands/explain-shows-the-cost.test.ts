@@ -1,7 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { check } from '../../src/commands/check/check.ts';
+import { explain as explainCommand } from '../../src/commands/prices/explain.ts';
+import { operations } from '../../src/commands/prices/operations.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
+import { runHere } from '../fixtures/run-here.ts';
 import { runWeir } from '../fixtures/weir-process.ts';
 
 let config: string;
@@ -12,8 +16,15 @@ beforeAll(async () => {
   });
 });
 
-async function explain(...words: string[]): Promise<Record<string, unknown>> {
-  const { code, stdout, stderr } = await runWeir(['explain', ...words, '--json', '--config', config]);
+interface Caller {
+  readonly token?: string;
+  readonly account?: string;
+}
+
+async function explain(method: string, path: string, caller: Caller = {}): Promise<Record<string, unknown>> {
+  const { code, stdout, stderr } = await runHere(() =>
+    explainCommand(method, path, { config, json: true, ...caller }),
+  );
   const explanation = JSON.parse(stdout);
   const isRefused = explanation.refusal !== null || explanation.errors.length > 0;
   expect([code, stderr]).toEqual([isRefused ? 1 : 0, '']);
@@ -22,7 +33,7 @@ async function explain(...words: string[]): Promise<Record<string, unknown>> {
 
 describe('weir explain', () => {
   it('names the operation, its cost with file and line, and the buckets of the Account that a token acts on', async () => {
-    expect(await explain('POST', '/v3/dear', '--token', 'person')).toMatchObject({
+    expect(await explain('POST', '/v3/dear', { token: 'person' })).toMatchObject({
       method: 'POST',
       path: '/v3/dear',
       operation: {
@@ -51,14 +62,14 @@ describe('weir explain', () => {
   });
 
   it('a Person-only operation is charged to the Person', async () => {
-    const { buckets } = await explain('GET', '/v3/mfa-factors', '--token', 'person', '--account', 'acct_2');
+    const { buckets } = await explain('GET', '/v3/mfa-factors', { token: 'person', account: 'acct_2' });
     expect(buckets).toEqual([
       { bucket: 'person-read', of: 'person_1', limit: 10, windowSeconds: 60, shadow: false },
     ]);
   });
 
   it('an Account can be given without a token, and so can no caller at all', async () => {
-    const named = await explain('GET', '/v3/things/1', '--account', 'acct_3');
+    const named = await explain('GET', '/v3/things/1', { account: 'acct_3' });
     expect(named).toMatchObject({
       account: 'acct_3',
       organization: null,
@@ -76,10 +87,10 @@ describe('weir explain', () => {
     expect(await explain('GET', '/v3//things')).toMatchObject({
       refusal: { status: 400, code: 'BadRequest' },
     });
-    expect(await explain('GET', '/v3/things', '--token', 'made-up')).toMatchObject({
+    expect(await explain('GET', '/v3/things', { token: 'made-up' })).toMatchObject({
       refusal: { status: 401 },
     });
-    expect(await explain('GET', '/v3/things', '--token', 'person', '--account', 'acct_4')).toMatchObject({
+    expect(await explain('GET', '/v3/things', { token: 'person', account: 'acct_4' })).toMatchObject({
       refusal: { status: 403 },
     });
     expect(await explain('GET', '/v3/lists?limit=5&page[size]=0')).toMatchObject({
@@ -95,15 +106,8 @@ describe('weir explain', () => {
   });
 
   it('the default output is text', async () => {
-    const { stdout } = await runWeir([
-      'explain',
-      'put',
-      '/v3/strict/th_a',
-      '--token',
-      'service',
-      '--config',
-      config,
-    ]);
+    const words = ['put', '/v3/strict/th_a', '--token', 'service', '--account', 'acct_1'];
+    const { stdout } = await runWeir(['explain', ...words, '--config', config]);
     expect(stdout).toMatch(
       /^PUT \/v3\/strict\/th_a\n {2}operation {2}strictPut \(PUT \/v3\/strict\/\{thingId\}\), .*openapi\.yaml:\d+\n/,
     );
@@ -131,18 +135,24 @@ describe('weir operations and weir check', () => {
     const document = JSON.stringify({ openapi: '3.1.0', info: { title: 't', version: '1' }, paths }, null, 2);
     await writeFile(join(dirname(config), 'second.yaml'), document);
   });
-  const settings = { WEIR_OPERATIONS_OPENAPI: 'second.yaml' };
+  beforeEach(() => {
+    vi.stubEnv('WEIR_OPERATIONS_OPENAPI', 'second.yaml');
+  });
+  afterEach(() => {
+    vi.unstubAllEnvs();
+  });
+  const list = (format: string) => runHere(() => operations({ config, format }));
 
   it('the list has every price, and marks what is unpriced, shadowed and ambiguous', async () => {
-    const { code, stdout } = await runWeir(['operations', '--format', 'json', '--config', config], settings);
+    const { code, stdout } = await list('json');
     expect(code).toBe(0);
-    const list = JSON.parse(stdout) as {
+    const entries = JSON.parse(stdout) as {
       path: string;
       cost: number;
       remarks: { kind: string; text: string }[];
     }[];
     expect(
-      list.map(({ path, cost, remarks }) => [path, cost, remarks.map(({ kind }) => kind).join()]),
+      entries.map(({ path, cost, remarks }) => [path, cost, remarks.map(({ kind }) => kind).join()]),
     ).toEqual([
       ['/v4/priced/{id}', 3, ''],
       ['/v3/unpriced', 1, 'unpriced'],
@@ -153,38 +163,37 @@ describe('weir operations and weir check', () => {
       ['/v3/health', 2, ''],
       ['/v3/free-form', 1, ''],
     ]);
-    const markdown = await runWeir(['operations', '--format', 'markdown', '--config', config], settings);
+    const markdown = await list('markdown');
     expect(markdown.stdout).toContain(
       '| GET | /v4/priced/{id} | GET /v4/priced/{id} | 3 | read | any | parameters |',
     );
     expect(markdown.stdout).toContain('| POST | /v3/health | POST /v3/health | 2 | write | PUBLIC |');
-    const table = await runWeir(['operations', '--config', config], settings);
-    expect(table.stdout).toMatch(/^METHOD +PATH +OPERATION +COST/);
-    expect((await runWeir(['operations', '--format', 'xml', '--config', config])).stderr).toMatch(
-      /^--format xml is not one of/,
-    );
+    expect((await list('table')).stdout).toMatch(/^METHOD +PATH +OPERATION +COST/);
+    expect((await list('xml')).failure).toMatch(/^--format xml is not one of/);
   });
 
   it('a public operation is explained without a token, for any address or for one', async () => {
-    const words = ['explain', 'POST', '/v3/health', '--config', config];
-    const { code, stdout } = await runWeir([...words, '--token', 'made-up'], settings);
+    const explainHealth = (method: string, more: object) =>
+      runHere(() => explainCommand(method, '/v3/health', { config, ...more }));
+    const { code, stdout } = await explainHealth('POST', { token: 'made-up' });
     expect(code).toBe(0);
     expect(stdout).toMatch(/callers +public: needs no token\n/);
     expect(stdout).toMatch(/charged to address-write of anyone without an override: 10 points in 60 s\n/);
-    const json = await runWeir([...words, '--address', '2001:db8::1', '--json'], settings);
+    const words = ['explain', 'POST', '/v3/health', '--address', '2001:db8::1', '--json', '--config', config];
+    const json = await runWeir(words, { WEIR_OPERATIONS_OPENAPI: 'second.yaml' });
     expect(JSON.parse(json.stdout)).toMatchObject({
       operation: { public: true, personOnly: false },
       account: null,
       buckets: [{ bucket: 'address-write', of: '2001:db8::/64' }],
       policy: '"address-read";q=10;w=60, "address-write";q=10;w=60',
     });
-    const free = await runWeir(['explain', 'GET', '/v3/health', '--config', config], settings);
+    const free = await explainHealth('GET', {});
     expect(free.stdout).toMatch(/cost +0 points/);
     expect(free.stdout).not.toContain('charged to');
   });
 
   it('check prints a summary, and warns of operations that no request can reach', async () => {
-    const { code, stdout, stderr } = await runWeir(['check', '--config', config], settings);
+    const { code, stdout, stderr } = await runHere(() => check({ config }));
     expect(code).toBe(0);
     expect(stdout).toContain(
       '8 operations (3 cost more than 1 point, 1 without a written cost, 2 public, 1 unvalidated)',

@@ -100,9 +100,14 @@ describe.each(databases)('on $name', (database) => {
     const [receiver, path] = await platform.subscribe(client, ['Mandate.Expired']);
     await trigger(client, 'Mandate.Expired');
     const { data } = await client.poll(`${path}/deliveries`, (list) => list.data[0]?.status === 'Delivered');
+    let answer = () => {};
+    receiver.ready = new Promise((resolve) => {
+      answer = resolve;
+    });
     const redeliver = () => client.send('POST', `${path}/deliveries/${data[0]?.id}/redeliver`);
     const answers = await Promise.all(Array.from({ length: 10 }, redeliver));
     expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(202));
+    answer();
     await receiver.until('Mandate.Expired', 2);
     const { attempts } = await client.poll(
       `${path}/deliveries/${data[0]?.id}`,
@@ -113,7 +118,7 @@ describe.each(databases)('on $name', (database) => {
 });
 
 describe.each(databases)('with no tolerance for failing endpoints, on $name', (database) => {
-  const platform = usePlatform(database, { deliveries: { pauseAfterSeconds: 0, probeSeconds: 1 } });
+  const platform = usePlatform(database, { deliveries: { pauseAfterSeconds: 0, probeSeconds: 0.2 } });
 
   test('a subscription whose endpoint failed for too long is paused, and resumes with all deliveries once it answers', async () => {
     const client = platform.as(ACCT_1);

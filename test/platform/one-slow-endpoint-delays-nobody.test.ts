@@ -4,7 +4,7 @@ import { databases } from './fixtures/databases.ts';
 import { usePlatform } from './fixtures/platform.ts';
 import type { Receiver } from './fixtures/receiver.ts';
 
-const CONCURRENCY = 32;
+const CONCURRENCY = 16;
 
 describe.each(databases)('on $name', (database) => {
   // An attempt lasts longer than the whole test: a slot that a silent endpoint holds is not free again.

@@ -1,32 +1,29 @@
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest';
 import { openDatabase } from '../../src/platform/database/connect.ts';
 import { deleteExpired } from '../../src/platform/database/retention.ts';
 import { type Platform, startPlatform } from '../../src/platform/server.ts';
 import type { PlatformOptions } from '../../src/platform/settings.ts';
 import { ACCT_1, createClient, trigger } from './fixtures/client.ts';
-import { findPostgres, type PostgresServer, startPostgres } from './fixtures/postgres.ts';
+import { createDatabase } from './fixtures/postgres.ts';
 import { type Receiver, startReceiver } from './fixtures/receiver.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-const binaries = findPostgres();
+const serverUrl = inject('postgresUrl');
 
 // Two processes cannot open one embedded database, and without PostgreSQL the set-up of the run has said so.
-describe.runIf(binaries !== undefined)('on PostgreSQL', () => {
-  let server: PostgresServer;
+describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
   let url: string;
   let platforms: Platform[] = [];
   let receiver: Receiver;
   beforeEach(async () => {
-    server = await startPostgres(binaries ?? '');
-    url = await server.createDatabase();
+    url = await createDatabase(serverUrl ?? '');
     receiver = await startReceiver();
   });
   afterEach(async () => {
     await Promise.all(platforms.map((platform) => platform.close()));
     await receiver.close();
-    await server.stop();
   });
 
   /** Starts so many at once. */
@@ -76,7 +73,9 @@ describe.runIf(binaries !== undefined)('on PostgreSQL', () => {
     const before = await trigger(client, 'Transfer.Created');
     const admin = new pg.Client({ connectionString: url });
     await admin.connect();
-    await admin.query('select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()');
+    await admin.query(
+      'select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()',
+    );
     await admin.end();
     await client.poll('/v3/payments/payees', ({ data }) => data?.length === 25);
     const after = await trigger(client, 'Transfer.Completed');
