@@ -10,8 +10,8 @@ export const OPENAPI = fileURLToPath(new URL('../../dist/platform/openapi.yaml',
 /** Accounts that share an Organization, and so its bucket. */
 const ACCOUNTS_PER_ORGANIZATION = 10;
 
-/** Weir refuses limits that the price list's dearest operation could never meet; the load only reads. */
-const DEAREST = 10;
+/** The highest cost in the price list: Weir refuses limits below it. The load only reads. */
+const HIGHEST_COST = 10;
 
 /** Weir as users run it: two buckets a request, the platform's own price list, the access log unless it is turned off. */
 export function weir(kind: 'memory' | 'redis', { accessLog = true } = {}): Contestant {
@@ -70,11 +70,11 @@ export function writeConfiguration(scene: Scene, configuration: Configuration): 
 export function limitsOf(limit: number, ofOrganization: number): Record<string, number> {
   return {
     'account-read': limit,
-    'account-write': Math.max(limit, DEAREST),
+    'account-write': Math.max(limit, HIGHEST_COST),
     'person-read': limit,
-    'person-write': Math.max(limit, DEAREST),
+    'person-write': Math.max(limit, HIGHEST_COST),
     'organization-read': ofOrganization,
-    'organization-write': Math.max(ofOrganization, DEAREST),
+    'organization-write': Math.max(ofOrganization, HIGHEST_COST),
   };
 }
 

@@ -6,7 +6,7 @@
  */
 
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
-import { monotonicUs } from '../domain/clock.ts';
+import { monotonicUs, US_PER_SECOND } from '../domain/clock.ts';
 import type { StoreObserver } from './observer.ts';
 import type { BucketCharge, BucketState, Charge, Decision, Store } from './store.ts';
 
@@ -82,7 +82,7 @@ export class DenialCache implements Store {
     let isDenied = false;
     for (const bucket of buckets) {
       const known = this.#recall(bucket, cost, windowSeconds);
-      if (known === undefined || nowUs - known.receivedUs > MAX_AGE_WINDOWS * windowSeconds * 1_000_000) {
+      if (known === undefined || nowUs - known.receivedUs > MAX_AGE_WINDOWS * windowSeconds * US_PER_SECOND) {
         return undefined;
       }
       isDenied ||= isDenying(known, nowUs);

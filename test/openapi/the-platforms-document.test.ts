@@ -20,7 +20,7 @@ describe("the platform's document", () => {
     expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([]);
   });
 
-  // Contract section 4, and the dear operations of section 8.1 rule 3.
+  // Contract section 4, and the expensive operations of section 8.1 rule 3.
   test.each([
     ['GET', '/v3/platform/webhook-event-types', 1],
     ['GET', '/v3/platform/operations/{operationId}', 1],

@@ -67,7 +67,7 @@ describe.each(databases)('on $name', (database) => {
     },
   );
 
-  test('a payable is in the lists of both parties, each of which can tell them apart', async () => {
+  test('a payable is in the lists of both parties, and counterpartyAccountId separates incoming ones', async () => {
     const path = '/v3/payments/payables';
     const seeded = /^payable_\d{4}$/;
     const all = (await platform.as(ACCT_2).walk(path)).filter(({ id }) => seeded.test(id));

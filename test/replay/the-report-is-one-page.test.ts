@@ -111,8 +111,10 @@ it.each(['light', 'dark'] as const)(
     const { page } = await open({ width: 360, colorScheme });
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
     const color = (property: string) => page.evaluate<string>(`getComputedStyle(document.body).${property}`);
-    expect(contrast(await color('color'), await color('backgroundColor'))).toBeGreaterThan(7);
+    const background = await color('backgroundColor');
+    expect(contrast(await color('color'), background)).toBeGreaterThan(7);
     await page.locator('#theme').click();
+    expect(await color('backgroundColor')).not.toBe(background);
     expect(contrast(await color('color'), await color('backgroundColor'))).toBeGreaterThan(7);
     await page.close();
   },

@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
+import { US_PER_SECOND } from '../../domain/clock.ts';
 import type { BreakerState, StoreObserver } from '../../store/observer.ts';
 import { UNCOUNTED_REASONS } from '../../store/store.ts';
 import { PlainHistogram, SECONDS } from './histogram.ts';
@@ -71,7 +72,7 @@ export function storeMetrics(registry: Registry): StoreMetrics {
     deniedFromMemory: () => remembered.add(1),
     called(count, roundTripUs) {
       decisions.observe(count);
-      duration.observe(roundTripUs / 1_000_000);
+      duration.observe(roundTripUs / US_PER_SECOND);
     },
     breakerChanged(route, state) {
       breaker.set({ route }, BREAKER_STATES[state]);

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
+import { US_PER_SECOND } from '../../domain/clock.ts';
 import type { Entry, ReadLine } from './entry.ts';
 import { LineSplitter } from './lines.ts';
 import type { Tally } from './tally.ts';
@@ -94,7 +95,7 @@ export class LogFile {
     else if ('problem' in read) tally.noteUnreadable(this.name, this.#line, read.problem);
     else {
       if (read.loggedUs > this.watermarkUs) this.watermarkUs = read.loggedUs;
-      if (read.atUs % 1_000_000 !== 0) tally.hasFractions = true;
+      if (read.atUs % US_PER_SECOND !== 0) tally.hasFractions = true;
       this.#take(read);
     }
   }

@@ -78,8 +78,8 @@ describe('the price list', () => {
   });
 
   test('an unlisted operation has the configured cost, or is not found', async () => {
-    const dear = new OperationTable([], { cost: 4 });
-    expect(dear.find('POST', '/x')).toMatchObject({ cost: 4, kind: 'write', listed: false });
+    const expensive = new OperationTable([], { cost: 4 });
+    expect(expensive.find('POST', '/x')).toMatchObject({ cost: 4, kind: 'write', listed: false });
     expect((await finder('insensitive', 'reject'))('GET', '/nothing')).toBe(404);
   });
 

@@ -6,7 +6,7 @@ import { type ResponseHead, readResponseHead } from './response-head.ts';
 const MAX_HEAD_LENGTH = 16_384;
 /** Interim responses before the final one: a sender of more is broken. */
 const MAX_INTERIM = 32;
-/** Heads are shorter than this as a rule: what comes with them is mostly body, which need not become text. */
+/** Most heads are shorter than this. What follows is mostly body, which is not converted to text. */
 const SCAN_LENGTH = 2_048;
 
 const VERSION = 'HTTP/1.';
