@@ -1,4 +1,25 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Files that take longest, mostly waiting: started last, they would leave the other worker without work. */
+const SLOWEST = [
+  'test/faults/a-failing-store-',
+  'test/commands/the-demo-',
+  'test/platform/deliveries-',
+  'test/platform/a-crash-',
+  'test/platform/a-generated-client-',
+  'test/store/topologies',
+  'test/faults/a-split-brain-',
+  'test/gateway/a-store-that-refuses-',
+];
+
+class SlowestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isSlow = ({ moduleId }: TestSpecification) => SLOWEST.some((start) => moduleId.includes(start));
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isSlow), ...sorted.filter((file) => !isSlow(file))];
+  }
+}
 
 const PLATFORM = 'test/platform/**/*.test.ts';
 
@@ -11,6 +32,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     teardownTimeout: 60_000,
     expect: { poll: { timeout: 60_000 } },
+    sequence: { sequencer: SlowestFirst },
     coverage: { provider: 'v8', include: ['src/**'] },
     projects: [
       {
