@@ -7,7 +7,7 @@ import { ACCT_1, createClient, trigger } from './fixtures/client.ts';
 import { lastingDatabases, type OpenTestDatabase } from './fixtures/databases.ts';
 import { startReceiver } from './fixtures/receiver.ts';
 
-const PROGRAM = fileURLToPath(new URL('./fixtures/platform-process.ts', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('./fixtures/platform-process.mjs', import.meta.url));
 const EVENTS = 20;
 
 describe.each(lastingDatabases)('on $name', ({ open }) => {
@@ -24,7 +24,7 @@ describe.each(lastingDatabases)('on $name', ({ open }) => {
       ...{ settlementSeconds: 0, sweepSeconds: 1 },
       deliveries: { timeoutMs: 1000, retryBaseSeconds: 1, allowPrivate: true, concurrency: 4 },
     };
-    const child = fork(PROGRAM, [JSON.stringify(options)], { execArgv: ['--import', 'tsx'] });
+    const child = fork(PROGRAM, [JSON.stringify(options)], { execArgv: [] });
     running.push(child);
     const [url] = (await once(child, 'message')) as [string];
     return [child, url];
