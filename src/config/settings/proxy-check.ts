@@ -8,18 +8,18 @@ import type { Settings } from './settings.ts';
 type Tls = Pick<NonNullable<Settings['upstream']['tls']>, 'caFile' | 'certFile' | 'keyFile'>;
 
 /**
- * Checks what the schema of `listen`, `upstream` and `store` cannot: address ranges and certificates.
+ * Checks what the schema of `decisions`, `listen`, `upstream` and `store` cannot: address ranges and certificates.
  *
  * @param source the settings file, as the user named it
  * @throws ConfigError with every problem
  */
-export function checkProxySettings({ listen, upstream, store }: Partial<Settings>, source: string): void {
+export function checkProxySettings(
+  { decisions, listen, upstream, store }: Partial<Settings>,
+  source: string,
+): void {
   const problems: Problem[] = [];
-  for (const [index, range] of listen?.trustedProxies.entries() ?? []) {
-    if (isRange(range)) continue;
-    const message = `must be an address or a CIDR range such as 10.0.0.0/8, is "${maskUrl(range)}"`;
-    problems.push({ source, path: `listen.trustedProxies.${index}`, message });
-  }
+  problems.push(...rangeProblems(listen?.trustedProxies, 'listen.trustedProxies', source));
+  problems.push(...rangeProblems(decisions?.trusted, 'decisions.trusted', source));
   problems.push(...tlsProblems(upstream?.tls, 'upstream.tls', source));
   if (store !== undefined && store.kind !== 'memory')
     problems.push(...tlsProblems(store.tls, 'store.tls', source));
@@ -27,6 +27,14 @@ export function checkProxySettings({ listen, upstream, store }: Partial<Settings
     problems.push(...tlsProblems(tls, `upstream.routes.${index}.tls`, source));
   }
   if (problems.length > 0) throw new ConfigError(problems);
+}
+
+function rangeProblems(ranges: readonly string[] = [], path: string, source: string): readonly Problem[] {
+  return ranges.flatMap((range, index) => {
+    if (isRange(range)) return [];
+    const message = `must be an address or a CIDR range such as 10.0.0.0/8, is "${maskUrl(range)}"`;
+    return [{ source, path: `${path}.${index}`, message }];
+  });
 }
 
 function isRange(range: string): boolean {

@@ -120,6 +120,7 @@ it('weir check reports invalid certificates and address ranges', async () => {
     upstreamUrl: 'https://127.0.0.1:1',
     settings: {
       listen: { host: '127.0.0.1', port: 0, trustedProxies: ['10.0.0.0/33', 'fd00::/8', 'abc'] },
+      decisions: { trusted: ['10.0.0.0/8', '::1/129'] },
       upstream: {
         url: 'https://127.0.0.1:1',
         tls: { caFile: 'missing.pem' },
@@ -133,6 +134,7 @@ it('weir check reports invalid certificates and address ranges', async () => {
     'listen.trustedProxies.0: must be an address or a CIDR range such as 10.0.0.0/8, is "10.0.0.0/33"',
   );
   expect(stderr).toContain('listen.trustedProxies.2');
+  expect(stderr).toContain('decisions.trusted.1: must be an address or a CIDR range');
   expect(stderr).not.toContain('listen.trustedProxies.1');
   expect(stderr).toContain('missing.pem: does not exist: the setting upstream.tls.caFile refers to it');
   expect(stderr).toContain('upstream.routes.0.tls: cannot be used for TLS');
