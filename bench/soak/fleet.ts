@@ -98,7 +98,7 @@ export class Fleet {
     return Promise.all(
       this.#replicas.map(async ({ slot }) => {
         const metrics = await (await fetch(`http://127.0.0.1:${slot.adminPort}/metrics`)).text();
-        return /weir_limits_info\{version="([^"]+)"/.exec(metrics)?.[1] ?? 'none';
+        return /weir_limits_info\{sha="([^"]+)"/.exec(metrics)?.[1] ?? 'none';
       }),
     );
   }
