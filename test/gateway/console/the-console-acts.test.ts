@@ -98,3 +98,10 @@ it('asks for the admin token, and keeps it in the tab alone', async () => {
     TOKEN,
   );
 });
+
+it('says what to set where the admin port is open to others and has no token', async () => {
+  const gateway = await start({ settings: { admin: { host: '0.0.0.0', port: 0 } } });
+  const { page } = await open(gateway);
+  await expect.poll(() => page.locator('#notice').textContent(), SOON).toContain('Set admin.tokenFile');
+  expect(await page.locator('#overview').isVisible()).toBe(false);
+});

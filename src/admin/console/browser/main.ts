@@ -1,6 +1,6 @@
 import type { RefusedRequest } from '../../fleet/refusals.ts';
 import type { FleetSnapshot } from '../../fleet/snapshot.ts';
-import { askForToken, onAction } from './actions.ts';
+import { askForToken, onAction, showNotice } from './actions.ts';
 import { ApiError, readEvents } from './api.ts';
 import { showLists } from './lists.ts';
 import { showOverview } from './overview.ts';
@@ -87,7 +87,8 @@ async function follow(): Promise<void> {
 }
 
 async function retryLater(error: unknown): Promise<void> {
-  showConnection('lost', error instanceof ApiError ? error.message : 'reconnecting');
+  showConnection('lost', error instanceof ApiError ? 'refused' : 'reconnecting');
+  if (error instanceof ApiError) showNotice(error.message);
   await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
 }
 
@@ -101,7 +102,7 @@ function route(): void {
   const [, scope = '', id = ''] = /^#\/(\w+)\/(.+)$/.exec(location.hash) ?? [];
   const known = SCOPES.find((one) => one === scope);
   view.page?.close();
-  view.owner = known === undefined ? undefined : { scope: known, id: decodeURIComponent(id) };
+  view.owner = known === undefined ? undefined : { scope: known, id: decoded(id) };
   view.page = view.owner && openOwner(view.owner.scope, view.owner.id);
   byId('owner').hidden = view.owner === undefined;
   byId('overview').hidden = view.owner !== undefined || newest === undefined;
@@ -109,6 +110,15 @@ function route(): void {
   scrollTo(0, 0);
   view.stream.abort();
   draw();
+}
+
+/** The id in the address; one that somebody typed may not be encoded. */
+function decoded(id: string): string {
+  try {
+    return decodeURIComponent(id);
+  } catch {
+    return id;
+  }
 }
 
 function startSearch(): void {
