@@ -52,9 +52,10 @@ function sectionOf(run: Run): string {
   const rows: readonly (readonly [string, string])[] = [
     ['requests', thousands(sum((seen) => seen.requests))],
     [
-      'responses that broke a check: a status other than 200 or 429, a header or a body',
-      `${sum((seen) => seen.failed)}`,
+      'broken checks of a status, a header or a body; a 503 breaks three',
+      thousands(sum((seen) => seen.failed)),
     ],
+    ['responses with another status than 200 and 429', statusesOf(samples)],
     ['refused with 429, as the limits demand', thousands(sum((seen) => seen.refused))],
     [
       'served uncounted: Redis was away, or a busy machine answered after the deadline of 25 ms',
@@ -119,6 +120,18 @@ function brokenThresholds(): string[] {
   return Object.entries(metrics).flatMap(([name, { thresholds = {} }]) =>
     Object.entries(thresholds).flatMap(([rule, { ok }]) => (ok ? [] : [`\`${name}: ${rule}\``])),
   );
+}
+
+/** `none`, or `503: 388`. */
+function statusesOf(samples: readonly Sample[]): string {
+  const counts = new Map<string, number>();
+  for (const { seen } of samples) {
+    for (const [status, count] of Object.entries(seen.statuses)) {
+      counts.set(status, (counts.get(status) ?? 0) + count);
+    }
+  }
+  const texts = [...counts].map(([status, count]) => `${status}: ${thousands(count)}`);
+  return texts.length === 0 ? 'none' : texts.join(', ');
 }
 
 function minutes(seconds: number): string {
