@@ -9,6 +9,7 @@ import { readConfiguration } from '../../../src/commands/configuration.ts';
 import { type RunningGateway, runGateway } from '../../../src/commands/run.ts';
 import { writeConfiguration } from '../../fixtures/configuration.ts';
 import { sendRaw } from '../../fixtures/raw.ts';
+import { sharedRedisUrl, uniquePrefix } from '../../fixtures/redis-url.ts';
 import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -51,6 +52,7 @@ beforeAll(async () => {
   owners = await startKeyOwners();
   const file = await writeConfiguration({
     upstreamUrl: upstream.url,
+    store: { kind: 'redis', url: sharedRedisUrl(), keyPrefix: uniquePrefix(), deadlineMs: 5_000 },
     settings: {
       credentials: [
         { kind: 'header', name: 'X-API-Key' },
@@ -143,10 +145,25 @@ it('the endpoint sees the digest of a key only, and is not called for what canno
   expect(owners.asked.join()).not.toContain(PLATFORM_KEY);
 });
 
+it('a key of any provider can be revoked', async () => {
+  const revoke = (target: object) =>
+    fetch(`${gateway.adminUrl}/revocations`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ ...target, why: 'test', by: 'test' }),
+    });
+  expect((await revoke({ token: PLATFORM_KEY })).status).toBe(201);
+  await expect.poll(() => outcome({ 'Api-Token': PLATFORM_KEY })).toBe('401');
+  // Known from the file of that credential only.
+  expect((await revoke({ principal: 'svc_other' })).status).toBe(201);
+  await expect.poll(() => outcome({ Authorization: basic('other-key:') })).toBe('401');
+  expect((await revoke({ principal: 'svc_nobody' })).status).toBe(400);
+});
+
 it('a changed file of a credential is in force while the gateway runs', async () => {
-  const tokens = { 'new-key': 'svc_other' };
+  const tokens = { 'new-key': 'svc_key' };
   await writeFile(otherFile, JSON.stringify({ ...OTHER_IDENTITIES, tokens }));
   const send = () => outcome({ Authorization: basic('new-key:') });
-  await expect.poll(send, { timeout: 20_000 }).toBe('200 svc_other acct_other');
+  await expect.poll(send, { timeout: 20_000 }).toBe('200 svc_key acct_key');
   expect(await outcome({ Authorization: basic('other-key:') })).toBe('401');
 });
