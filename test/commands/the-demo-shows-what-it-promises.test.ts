@@ -22,14 +22,9 @@ interface Demo {
 
 async function startDemo(...options: string[]): Promise<Demo> {
   const platformUrl = `http://127.0.0.1:${await freePort()}`;
-  const env = {
-    PATH: process.env.PATH,
-    WEIR_PORT: '0',
-    WEIR_ADMIN_PORT: '0',
-    WEIR_UPSTREAM_URL: platformUrl,
-  };
-  const child = spawn(process.execPath, [WEIR, 'demo', ...options], {
-    env,
+  const ports = ['--port', '0', '--admin-port', '0', '--upstream', platformUrl];
+  const child = spawn(process.execPath, [WEIR, 'demo', ...ports, ...options], {
+    env: { PATH: process.env.PATH },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let output = '';

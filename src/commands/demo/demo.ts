@@ -23,7 +23,7 @@ interface DemoOptions extends Overrides {
 export async function demo({ traffic, ...overrides }: DemoOptions): Promise<void> {
   allocateYoung();
   const { port } = overrides;
-  const base = port === undefined ? {} : { WEIR_BASE_URL: `http://127.0.0.1:${port}` };
+  const base = port === undefined || port === '0' ? {} : { WEIR_BASE_URL: `http://127.0.0.1:${port}` };
   const env = environmentWith(overrides, { ...base, ...process.env });
   const configuration = await readConfiguration(CONFIG, env);
   const platform = await startPlatformProcess(configuration.settings);
