@@ -2,7 +2,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../fixtures/free-port.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
 import { runWeir } from '../fixtures/weir-process.ts';
@@ -107,10 +107,12 @@ describe('with its own traffic', () => {
 
 it('with --no-traffic it counts only what its user sends, and the platform ends with it even when it is killed', async () => {
   const demo = await startDemo('--no-traffic');
+  onTestFinished(() => void demo.process.kill('SIGKILL'));
   const [read = ''] = curlLines(demo);
   for (let sent = 0; sent < 2; sent += 1) await run('sh', ['-c', `${read} -s`]);
-  const { byPoints } = await accountsOf(demo);
-  expect(byPoints.map(({ id, points }) => [id, points])).toEqual([['acct_1', 2]]);
+  // A request is counted when its response has ended, which may be after curl has.
+  const spent = async () => (await accountsOf(demo)).byPoints.map(({ id, points }) => [id, points]);
+  await expect.poll(spent, SOON).toEqual([['acct_1', 2]]);
 
   demo.process.kill('SIGKILL');
   await expect
