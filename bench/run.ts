@@ -5,7 +5,7 @@ import { CONTESTANTS, PLAIN_PROXY } from './contestants/all.ts';
 import { chooseCores, findProgram, hardware, versionOf } from './lab/machine.ts';
 import { startRedis, startUpstream } from './load/upstream.ts';
 import type { Bench } from './measure/bench.ts';
-import { measureLatency } from './measure/latency.ts';
+import { type ArrivalRates, measureLatency } from './measure/latency.ts';
 import { median } from './measure/lineup.ts';
 import { measureMemory } from './measure/memory.ts';
 import { measureMessages } from './measure/messages.ts';
@@ -20,7 +20,7 @@ import { entryOf, type Results } from './results.ts';
 /** What nothing can be measured without, and where Debian keeps it. */
 const NEEDED = { wrk: 'wrk', nginx: 'nginx', 'redis-server': 'redis-server' } as const;
 
-/** Where the plain proxy was not measured: a rate that each contestant can take. */
+/** The rate if the plain proxy was not measured, which each contestant can take. */
 const DEFAULT_RATE = 5_000;
 
 export async function runBenchmark(options: BenchmarkOptions): Promise<void> {
@@ -58,23 +58,26 @@ async function measureAll(bench: Bench): Promise<Partial<Results>> {
     return { [name]: await measure() };
   };
   const throughput = await when('throughput', () => measureThroughput(bench));
-  const rate = halfOfPlainProxy(throughput.throughput);
+  const rates = ratesFor(throughput.throughput ?? {});
   return {
     ...throughput,
     ...(await when('refused', () => measureRefused(bench))),
     ...(await when('messages', () => measureMessages(bench))),
-    ...(await when('latency', () => measureLatency(bench, rate))),
+    ...(await when('latency', () => measureLatency(bench, rates))),
     ...(await when('window', () => measureWindow(bench))),
     ...(await when('memory', () => measureMemory(bench))),
     ...(await when('scaling', () => measureScaling(bench))),
   };
 }
 
-/** Half of what the plain proxy takes, in whole hundreds. */
-function halfOfPlainProxy(throughput: ThroughputRounds | undefined): number {
-  const rounds = throughput?.[PLAIN_PROXY.name];
-  if (rounds === undefined) return DEFAULT_RATE;
-  return Math.round(median(rounds.map((round) => round.requestsPerSecond)) / 200) * 100;
+/** Half of the plain proxy's capacity for all, or half of its own for a contestant with less than the plain proxy. */
+function ratesFor(throughput: ThroughputRounds): ArrivalRates {
+  const halves = Object.entries(throughput).map(([name, rounds]): [string, number] => [
+    name,
+    Math.round(median(rounds.map((round) => round.requestsPerSecond)) / 200) * 100,
+  ]);
+  const rate = new Map(halves).get(PLAIN_PROXY.name) ?? DEFAULT_RATE;
+  return { rate, ownRates: Object.fromEntries(halves.filter(([, half]) => half < rate)) };
 }
 
 function circumstances({ cores, plan }: Bench): Omit<Results, Measurement> {

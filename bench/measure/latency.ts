@@ -8,17 +8,22 @@ import { warmUp } from './warm-up.ts';
 const CONNECTIONS = 128;
 
 export interface Latency {
-  /** Requests per second, the same for all. */
+  /** Requests per second for every contestant that `ownRates` does not name. */
   readonly rate: number;
+  /** Lower rates, by contestant: half of its own capacity, because above it every queue grows without end. */
+  readonly ownRates: Readonly<Record<string, number>>;
   /** The upstream without anything before it: what the others add is measured from here. */
   readonly upstream: readonly ArrivalResult[];
   readonly contestants: Record<string, ArrivalResult[]>;
 }
 
-/** Latencies at one fixed arrival rate. */
-export async function measureLatency(bench: Bench, rate: number): Promise<Latency> {
+/** The rates of a measurement, without its results. */
+export type ArrivalRates = Pick<Latency, 'rate' | 'ownRates'>;
+
+/** Latencies at fixed arrival rates. */
+export async function measureLatency(bench: Bench, { rate, ownRates }: ArrivalRates): Promise<Latency> {
   const { cores, plan, say, upstream } = bench;
-  const at = (port: number, seconds: number) =>
+  const at = (port: number, ownRate: number) =>
     arrivals(
       {
         port,
@@ -26,7 +31,7 @@ export async function measureLatency(bench: Bench, rate: number): Promise<Latenc
         connections: CONNECTIONS,
         accounts: ACCOUNTS,
         warmUpSeconds: plan.warmUpSeconds,
-        phases: [{ seconds, rate }],
+        phases: [{ seconds: plan.seconds, rate: ownRate }],
         findsWorstWindow: false,
       },
       cores?.load,
@@ -38,13 +43,18 @@ export async function measureLatency(bench: Bench, rate: number): Promise<Latenc
     const direct: ArrivalResult[] = [];
     const contestants: Record<string, ArrivalResult[]> = {};
     for (let round = 1; round <= plan.rounds; round++) {
-      direct.push(await at(upstream.port, plan.seconds));
-      const figures = await alternate(lineup, 1, ({ port }) => at(port, plan.seconds), say);
+      direct.push(await at(upstream.port, rate));
+      const figures = await alternate(
+        lineup,
+        1,
+        ({ port }, { name }) => at(port, ownRates[name] ?? rate),
+        say,
+      );
       for (const [name, results] of Object.entries(figures)) {
         contestants[name] = [...(contestants[name] ?? []), ...results];
       }
     }
-    return { rate, upstream: direct, contestants };
+    return { rate, ownRates, upstream: direct, contestants };
   } finally {
     await lineup.stop();
   }

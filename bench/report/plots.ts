@@ -23,7 +23,7 @@ export function plotsOf(results: Results): Record<string, string> {
     },
     'latency.svg': {
       title: 'Latency added to the upstream, p99',
-      subtitle: `${results.latency?.rate ?? 0} requests/s for all; shorter is better; ${under}`,
+      subtitle: `${results.latency?.rate ?? 0} requests/s, less for slower ones; shorter is better; ${under}`,
       bars: bars(
         rows,
         ({ addedMs }) => addedMs?.p99,

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Latency } from '../measure/latency.ts';
 import type { Results } from '../results.ts';
 import { messageTable } from './messages.ts';
 import { plotsOf } from './plots.ts';
@@ -55,12 +56,16 @@ function section(results: Results, plots: readonly string[]): string {
     ...plots.map((file) => `![${file.replace('.svg', '')}](results/${file})`),
     '',
     summaryOf(results),
-    latency === undefined
-      ? ''
-      : `Latency is at ${latency.rate} requests/s for all, half of the plain proxy's capacity.`,
+    latency === undefined ? '' : ratesOf(latency),
     '',
     ...(results.messages === undefined ? [] : [messageTable(results.messages)]),
     ...(results.scaling === undefined ? [] : [scalingTable(results.scaling)]),
     `Versions: ${contestants.join('; ')}.`,
   ].join('\n');
+}
+
+function ratesOf({ rate, ownRates }: Latency): string {
+  const slower = Object.entries(ownRates).map(([name, own]) => `${name} at ${own}`);
+  const others = slower.length === 0 ? '' : `, and half of their own for slower ones: ${slower.join(', ')}`;
+  return `Latency is at ${rate} requests/s, half of the plain proxy's capacity${others}.`;
 }
