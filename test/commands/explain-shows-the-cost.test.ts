@@ -33,13 +33,13 @@ async function explain(method: string, path: string, caller: Caller = {}): Promi
 
 describe('weir explain', () => {
   it('names the operation, its cost with file and line, and the buckets of the Account that a token acts on', async () => {
-    expect(await explain('POST', '/v3/dear', { token: 'person' })).toMatchObject({
+    expect(await explain('POST', '/v3/reports', { token: 'person' })).toMatchObject({
       method: 'POST',
-      path: '/v3/dear',
+      path: '/v3/reports',
       operation: {
-        id: 'dearWrite',
+        id: 'reportWrite',
         method: 'POST',
-        path: '/v3/dear',
+        path: '/v3/reports',
         listed: true,
         cost: 7,
         kind: 'write',

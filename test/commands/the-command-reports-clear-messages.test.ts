@@ -52,7 +52,7 @@ describe('weir', () => {
     const file = await writeConfiguration({ upstreamUrl: UPSTREAM, limits });
     const { code, stderr } = await runWeir(['check', '--config', file]);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/acct_3\.account-read.*9.*dearRead/s);
+    expect(stderr).toMatch(/acct_3\.account-read.*9.*reportRead/s);
   });
 
   it('check reports that all files are valid, and exits with 0', async () => {

@@ -44,7 +44,7 @@ const REFUSED: readonly (readonly [string, number, string, string, Readonly<Reco
     { ...bearer('lonely'), 'X-Service-Account': '' },
   ],
   ['an unknown operation', 404, 'GET', '/v3/other', bearer('lonely')],
-  ['an ambiguous path', 400, 'GET', '/v3/dear/../things', bearer('lonely')],
+  ['an ambiguous path', 400, 'GET', '/v3/reports/../things', bearer('lonely')],
   ['an encoded slash', 400, 'GET', '/v3%2Fthings', bearer('lonely')],
   ['a trailing slash', 400, 'GET', '/v3/things/', bearer('lonely')],
   [
@@ -54,13 +54,13 @@ const REFUSED: readonly (readonly [string, number, string, string, Readonly<Reco
     '/v3/things',
     { ...bearer('lonely'), 'X-HTTP-Method-Override': 'GET' },
   ],
-  ['an empty bucket', 429, 'POST', '/v3/dear', bearer('lonely')],
+  ['an empty bucket', 429, 'POST', '/v3/reports', bearer('lonely')],
 ];
 
 describe('a refusal', () => {
   beforeAll(async () => {
     for (let count = 0; count < 2; count++) {
-      const { status } = await sendPlain(gateway.url, 'POST', '/v3/dear', bearer('lonely'));
+      const { status } = await sendPlain(gateway.url, 'POST', '/v3/reports', bearer('lonely'));
       expect(status).toBe(200);
     }
   });
@@ -94,7 +94,7 @@ describe('a refusal', () => {
 describe.each(Object.entries(PROTOCOLS))('an admitted request, with %s,', (protocol, ask) => {
   it('is charged like any, and names the caller for the upstream', async () => {
     const before = await remaining('organization');
-    const answer = await ask(gateway.decisionsUrl, 'GET', '/v3/dear?page=1', {
+    const answer = await ask(gateway.decisionsUrl, 'GET', '/v3/reports?page=1', {
       ...bearer('organization'),
       'X-Service-Account': 'acct_2',
       'X-Request-Id': 'admitted.1',
@@ -109,7 +109,7 @@ describe.each(Object.entries(PROTOCOLS))('an admitted request, with %s,', (proto
       'ratelimit-policy': expect.stringContaining('"account-read";q=1000000;w=60'),
       ratelimit: expect.stringContaining(`"account-read";r=${before - 10};`),
     });
-    expect(gateway.upstream.seen.some(({ url }) => url.startsWith('/v3/dear?'))).toBe(false);
+    expect(gateway.upstream.seen.some(({ url }) => url.startsWith('/v3/reports?'))).toBe(false);
     expect(answer.headers['x-envoy-auth-headers-to-remove']).toBe(
       protocol === 'ext-authz' ? 'x-client-certificate-subject' : undefined,
     );

@@ -15,7 +15,7 @@ describe('an address that is not trusted', () => {
   afterAll(() => gateway.close());
 
   it.each(Object.entries(PROTOCOLS))('gets a 403 with %s', async (_, ask) => {
-    const answer = await ask(gateway.decisionsUrl, 'POST', '/v3/dear', SERVICE);
+    const answer = await ask(gateway.decisionsUrl, 'POST', '/v3/reports', SERVICE);
     expect(answer.status).toBe(403);
     expect(answer.headers).not.toHaveProperty('ratelimit');
     expect(JSON.parse(answer.body)).toMatchObject({
@@ -43,12 +43,12 @@ describe('a question', () => {
   const CHEAP = { 'X-Forwarded-Method': 'GET', 'X-Forwarded-Uri': '/v3/things' };
 
   it('is not changed by fields of another protocol, which a client may have written', async () => {
-    const envoy = await sendPlain(gateway.decisionsUrl, 'POST', '/ext-authz/v3/dear', {
+    const envoy = await sendPlain(gateway.decisionsUrl, 'POST', '/ext-authz/v3/reports', {
       ...SERVICE,
       ...CHEAP,
     });
     expect([envoy.status, left(envoy.headers.ratelimit)]).toEqual([200, 993]);
-    const original = { ...CHEAP, 'X-Original-Method': 'POST', 'X-Original-URI': '/v3/dear' };
+    const original = { ...CHEAP, 'X-Original-Method': 'POST', 'X-Original-URI': '/v3/reports' };
     const nginx = await sendPlain(gateway.decisionsUrl, 'GET', '/auth-request', { ...SERVICE, ...original });
     expect([nginx.status, left(nginx.headers.ratelimit)]).toEqual([200, 986]);
   });
@@ -87,7 +87,7 @@ describe('a question', () => {
     ['without its target', { 'X-Forwarded-Method': 'GET' }, 400, 'X-Forwarded-Uri exactly once'],
     [
       'with two targets',
-      { 'X-Forwarded-Method': 'GET', 'X-Forwarded-Uri': ['/v3/dear', '/v3/things'] },
+      { 'X-Forwarded-Method': 'GET', 'X-Forwarded-Uri': ['/v3/reports', '/v3/things'] },
       400,
       'X-Forwarded-Uri exactly once',
     ],
@@ -126,9 +126,9 @@ describe('a question', () => {
 it('without a prefix for ext_authz, every path is the original one', async () => {
   const settings = { decisions: { ...DECISIONS, extAuthzPrefix: '' } };
   const gateway = await startGateway({ settings });
-  const dear = await sendPlain(gateway.decisionsUrl, 'POST', '/v3/dear', SERVICE);
-  expect(left(dear.headers.ratelimit)).toBe(13);
-  const fields = { 'X-Forwarded-Method': 'POST', 'X-Forwarded-Uri': '/v3/dear' };
+  const posted = await sendPlain(gateway.decisionsUrl, 'POST', '/v3/reports', SERVICE);
+  expect(left(posted.headers.ratelimit)).toBe(13);
+  const fields = { 'X-Forwarded-Method': 'POST', 'X-Forwarded-Uri': '/v3/reports' };
   const forwardAuth = await sendPlain(gateway.decisionsUrl, 'POST', '/forward-auth', {
     ...SERVICE,
     ...fields,

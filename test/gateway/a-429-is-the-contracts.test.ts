@@ -8,8 +8,8 @@ describe('a 429', () => {
   let body: Record<string, unknown>;
   beforeAll(async () => {
     gateway = await startGateway();
-    for (let count = 0; count < 2; count++) await gateway.send('POST', '/v3/dear');
-    refused = await gateway.send('POST', '/v3/dear', { headers: { 'X-Request-Id': 'my-request.1' } });
+    for (let count = 0; count < 2; count++) await gateway.send('POST', '/v3/reports');
+    refused = await gateway.send('POST', '/v3/reports', { headers: { 'X-Request-Id': 'my-request.1' } });
     body = (await refused.json()) as Record<string, unknown>;
   });
   afterAll(() => gateway.close());

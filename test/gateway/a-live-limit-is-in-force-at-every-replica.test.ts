@@ -130,7 +130,7 @@ it('usage shows it with its end, its reason and its author', async () => {
 it.each([
   [
     { 'account-read': 9 },
-    /accounts\.acct_1\.account-read: the limit 9 is below the cost 10 of operation dearRead/,
+    /accounts\.acct_1\.account-read: the limit 9 is below the cost 10 of operation reportRead/,
   ],
   [{ 'account-read': 0 }, /account-read: must be a whole number from 1 to 1000000000/],
   [{ 'account-read': '50' }, /account-read: must be a whole number/],

@@ -16,7 +16,7 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
   it('with 9 points left a cost of 10 is refused, and a cost of 1 is then admitted', async () => {
     gateway = await startGateway({ store: store() });
     await spend(11, 'lonely');
-    const refused = await gateway.send('GET', '/v3/dear', { token: 'lonely' });
+    const refused = await gateway.send('GET', '/v3/reports', { token: 'lonely' });
     expect(refused.status).toBe(429);
     expect(remainingOf(refused)).toEqual({ 'account-read': 9 });
     const admitted = await gateway.send('GET', '/v3/things', { token: 'lonely' });
@@ -50,9 +50,9 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
   it('the upstream never sees it, Idempotency-Key included', async () => {
     gateway = await startGateway({ store: store() });
     const headers = { 'Idempotency-Key': 'key-1' };
-    for (let count = 0; count < 2; count++) await gateway.send('POST', '/v3/dear', { token: 'lonely' });
+    for (let count = 0; count < 2; count++) await gateway.send('POST', '/v3/reports', { token: 'lonely' });
     const before = gateway.upstream.seen.length;
-    expect((await gateway.send('POST', '/v3/dear', { token: 'lonely', headers })).status).toBe(429);
+    expect((await gateway.send('POST', '/v3/reports', { token: 'lonely', headers })).status).toBe(429);
     expect(gateway.upstream.seen).toHaveLength(before);
   });
 });

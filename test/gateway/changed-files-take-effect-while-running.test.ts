@@ -130,7 +130,7 @@ it('operations: a referenced file is reloaded too, and an invalid one has no eff
   expect(await spend()).toBe(2);
   const successful = async () =>
     (await gateway.metrics()).match(/^weir_operations_last_reload_successful (\d)/m)?.[1];
-  files.swap({ 'openapi.yaml': openapi, 'paths.yaml': things('dear') });
+  files.swap({ 'openapi.yaml': openapi, 'paths.yaml': things('reports') });
   await vi.waitFor(async () => expect(await successful()).toBe('0'), WITHIN);
   expect(await spend()).toBe(2);
   files.swap({ 'openapi.yaml': openapi, 'paths.yaml': things(1) });

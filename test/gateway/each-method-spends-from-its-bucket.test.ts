@@ -36,7 +36,7 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
 
   it('an operation has the cost in its document', async () => {
     const before = remainingOf(await gateway.send('POST', '/v3/things'));
-    const after = remainingOf(await gateway.send('POST', '/v3/dear'));
+    const after = remainingOf(await gateway.send('POST', '/v3/reports'));
     expect(after?.['account-write']).toBe((before?.['account-write'] ?? 0) - 7);
   });
 

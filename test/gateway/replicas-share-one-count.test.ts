@@ -28,7 +28,7 @@ afterAll(async () => {
 it('three gateways admit exactly 14 of 300 parallel requests of cost 7 at limit 100', async () => {
   const answers = await Promise.all(
     Array.from({ length: 300 }, (_, index) =>
-      sendTo(replicas[index % 3]?.url ?? '', 'POST', '/v3/dear', { token: 'lonely' }),
+      sendTo(replicas[index % 3]?.url ?? '', 'POST', '/v3/reports', { token: 'lonely' }),
     ),
   );
   const count = (status: number) => answers.filter((answer) => answer.status === status).length;

@@ -42,7 +42,7 @@ async function read(gateway: TestGateway, window = '10m'): Promise<Top> {
 const pointsOf = ({ byPoints }: Top['accounts']) => byPoints.map(({ id, points }) => [id, points]);
 
 async function spend(gateway: TestGateway): Promise<void> {
-  await gateway.send('GET', '/v3/dear', { token: 'service' });
+  await gateway.send('GET', '/v3/reports', { token: 'service' });
   await gateway.send('GET', '/v3/things', { token: 'lonely' });
 }
 

@@ -53,7 +53,7 @@ describe.each([
     const gateway = await start({ store: store() });
     const first = await gateway.send('GET', '/v3/things');
     for (let round = 0; round < 3; round++) await read(gateway, 'accounts/acct_1');
-    const second = await gateway.send('GET', '/v3/dear');
+    const second = await gateway.send('GET', '/v3/reports');
     const shown = await read(gateway, 'accounts/acct_1');
 
     const left = (response: Response) => remainingOf(response)?.['account-read'];
@@ -92,7 +92,7 @@ describe.each([
 it('replicas show one count of each bucket', async () => {
   const store = redis();
   const gateways = [await start({ store }), await start({ store })] as const;
-  await gateways[0].send('GET', '/v3/dear');
+  await gateways[0].send('GET', '/v3/reports');
   await gateways[1].send('GET', '/v3/things');
   for (const gateway of gateways) {
     expect(bucketIn(await read(gateway, 'accounts/acct_1'), 'account-read').used).toBe(11);
@@ -102,7 +102,7 @@ it('replicas show one count of each bucket', async () => {
 it('points above a limit that was lowered are shown, and nothing is left', async () => {
   const store = redis();
   const before = await start({ store });
-  await before.send('GET', '/v3/dear');
+  await before.send('GET', '/v3/reports');
   await before.send('GET', '/v3/things');
   const after = await start({ store, limits: { accounts: { acct_1: { 'account-read': 10 } } } });
   expect(bucketIn(await read(after, 'accounts/acct_1'), 'account-read')).toMatchObject({
@@ -142,13 +142,13 @@ it('each limit comes with its source and its line', async () => {
 
 it('the last minutes show points, refusals and the operations that spent most', async () => {
   const gateway = await start();
-  for (const path of ['/v3/things', '/v3/dear', '/v3/dear']) await gateway.send('GET', path);
-  await gateway.send('POST', '/v3/dear');
+  for (const path of ['/v3/things', '/v3/reports', '/v3/reports']) await gateway.send('GET', path);
+  await gateway.send('POST', '/v3/reports');
   const { recent, operations } = await untilCounted(gateway, 'accounts/acct_1', 4);
   expect(recent['10m']).toEqual({ points: 18, requests: 4, refused: 1 });
   expect(operations).toEqual([
-    { operation: 'dearRead', points: 10, requests: 2, refused: 1 },
-    { operation: 'dearWrite', points: 7, requests: 1, refused: 0 },
+    { operation: 'reportRead', points: 10, requests: 2, refused: 1 },
+    { operation: 'reportWrite', points: 7, requests: 1, refused: 0 },
     { operation: 'listThings', points: 1, requests: 1, refused: 0 },
   ]);
   expect((await read(gateway, 'organizations/org_1')).recent['10m'].points).toBe(18);

@@ -55,7 +55,7 @@ async function seenByPage(method: string, tokens: readonly string[]): Promise<re
         }
         return seen;
       },
-      { url: `${gateway.url}/v3/dear`, method, tokens, names: NAMES },
+      { url: `${gateway.url}/v3/reports`, method, tokens, names: NAMES },
     );
   } finally {
     await page.close();

@@ -89,7 +89,7 @@ async function send(
     const calls: Promise<unknown>[] = [];
     for (; due >= 1; due--) {
       const gateway = gateways[(tick + Math.floor(due)) % gateways.length];
-      const path = tick % 6 === 0 ? '/v3/dear' : '/v3/things';
+      const path = tick % 6 === 0 ? '/v3/reports' : '/v3/things';
       if (gateway !== undefined)
         calls.push(gateway.send('GET', path, { token: account }).then((one) => one.text()));
     }

@@ -22,7 +22,7 @@ it('shows the numbers of /metrics, and loads nothing from another host', async (
   await page.locator('#connection[data-state=live]').waitFor();
   for (let round = 0; round < 12; round++) {
     await gateway.send('GET', '/v3/things');
-    await gateway.send('GET', '/v3/dear', { token: 'lonely' });
+    await gateway.send('GET', '/v3/reports', { token: 'lonely' });
   }
   const [requests, points, refused] = [
     await counted(gateway, 'weir_requests_total'),
@@ -43,7 +43,7 @@ it('shows the numbers of /metrics, and loads nothing from another host', async (
   expect(await page.locator('[data-tile=replicas]').textContent()).toContain(`1limits ${version}`);
   expect(await page.locator('#replicas tbody tr').count()).toBe(1);
   // The headline is about the last ten seconds.
-  const refuse = () => gateway.send('GET', '/v3/dear', { token: 'lonely' });
+  const refuse = () => gateway.send('GET', '/v3/reports', { token: 'lonely' });
   await expect
     .poll(() => refuse().then(() => page.locator('#headline').textContent()), SOON)
     .toMatch(/% of requests are refused/);
@@ -59,7 +59,7 @@ it('an id is never parsed as HTML', async () => {
       accounts: { [HOSTILE]: { organization: HOSTILE } },
     },
   });
-  for (let round = 0; round < 3; round++) await gateway.send('GET', '/v3/dear', { token: 'hostile' });
+  for (let round = 0; round < 3; round++) await gateway.send('GET', '/v3/reports', { token: 'hostile' });
   const { page, messages, hosts } = await open(gateway);
   await showTenMinutes(page);
   for (const panel of ['#accounts', '#organizations', '#refusals'])

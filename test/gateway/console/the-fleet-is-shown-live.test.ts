@@ -23,7 +23,7 @@ const read = async ({ adminUrl }: TestGateway) =>
 
 /** Two admitted requests of 10 points, one refused, and one without a token. */
 async function spend(gateway: TestGateway): Promise<void> {
-  for (let round = 0; round < 3; round++) await gateway.send('GET', '/v3/dear');
+  for (let round = 0; round < 3; round++) await gateway.send('GET', '/v3/reports');
   await gateway.send('GET', '/v3/things', { token: null });
 }
 
@@ -64,7 +64,7 @@ it('one process shows what it has counted, with the last refusals and their reas
   expect(refusals).toMatchObject([
     {
       account: 'acct_1',
-      operation: 'dearRead',
+      operation: 'reportRead',
       status: 429,
       reason: 'RateLimitExceeded',
       bucket: 'account-read',
@@ -78,7 +78,7 @@ it('every replica shows all, and one that stops is gone', async () => {
   const store = { kind: 'redis', url: sharedRedisUrl(), keyPrefix: uniquePrefix(), deadlineMs: 5_000 };
   const [one, other] = [await start({ store }), await startGateway({ store })];
   await spend(one);
-  await other.send('GET', '/v3/dear');
+  await other.send('GET', '/v3/reports');
   for (const gateway of [one, other]) {
     const shown = async () => {
       const { totals, replicas, refusals } = await read(gateway);
@@ -106,7 +106,7 @@ it('a stream has the fleet every second, and the refusals of one owner at every 
   const [one, other] = [await start({ store }), await start({ store })];
   await spend(one);
   await other.send('GET', '/v3/things', { token: 'lonely' });
-  await other.send('GET', '/v3/dear');
+  await other.send('GET', '/v3/reports');
   let seconds = new Set<number>();
   for await (const { name, data } of eventsOf(`${other.adminUrl}/fleet/events?scope=account&id=acct_1`)) {
     if (name === 'fleet') seconds = seconds.add((data as FleetSnapshot).second);

@@ -23,7 +23,7 @@ async function lineOf(requestId: string): Promise<Record<string, unknown>> {
 
 it('an admitted request is logged with its charge and the duration of each part', async () => {
   const headers = { 'X-Request-Id': 'admitted-1', Cookie: 'secret-cookie' };
-  await sendTo(weir.url, 'POST', '/v3/dear?token=secret-query', {
+  await sendTo(weir.url, 'POST', '/v3/reports?token=secret-query', {
     token: 'person',
     account: 'acct_2',
     headers,
@@ -31,8 +31,8 @@ it('an admitted request is logged with its charge and the duration of each part'
   expect(await lineOf('admitted-1')).toMatchObject({
     requestId: 'admitted-1',
     method: 'POST',
-    path: '/v3/dear',
-    operation: 'dearWrite',
+    path: '/v3/reports',
+    operation: 'reportWrite',
     account: 'acct_2',
     organization: 'org_1',
     principal: 'person_1',

@@ -51,7 +51,7 @@ it('limit.near and limit.exceeded name the Account and its bucket once', async (
 it('the line of a refused request has the bucket, its limit, the points left and the time until the cost fits', async () => {
   const gateway = await start();
   for (let count = 0; count < 18; count++) await gateway.send('GET', '/v3/things');
-  const refused = await gateway.send('GET', '/v3/dear');
+  const refused = await gateway.send('GET', '/v3/reports');
   expect(refused.status).toBe(429);
   await expect.poll(() => linesOf(gateway, 'request')).toHaveLength(19);
   const line = linesOf(gateway, 'request').find(({ status }) => status === 429);

@@ -101,7 +101,7 @@ describe('a WebSocket', () => {
   });
 
   it('is a 429 when the bucket is full', async () => {
-    for (let count = 0; count < 2; count++) await gateway.send('GET', '/v3/dear');
+    for (let count = 0; count < 2; count++) await gateway.send('GET', '/v3/reports');
     const answer = await answerTo(open('/v3/things'));
     expect(answer.statusCode).toBe(429);
     expect(answer.headers['retry-after']).toBeDefined();

@@ -69,7 +69,7 @@ describe('the problems of a price list', () => {
           '  put: { x-weir: { cost: 0.5, kind: reed, validate: query } }',
           '/a/{other}:',
           '  get: { x-weir: { csot: 2, personOnly: yes please } }',
-          '/b: { get: { x-weir: dear, parameters: [{ in: query }] } }',
+          '/b: { get: { x-weir: expensive, parameters: [{ in: query }] } }',
           '/c: { get: { parameters: [{ name: x, in: query, schema: { type: strin } }] } }',
         ].join('\n'),
       ),

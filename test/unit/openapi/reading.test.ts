@@ -123,7 +123,7 @@ describe('a price list read from OpenAPI', () => {
   test('an operation merged by YAML has the same cost as a literal one', async () => {
     await folder.write(
       'openapi.yaml',
-      openapi('/a: { get: { <<: *dear } }', '3.1.0', 'x-shared: &dear { x-weir: { cost: 4 } }\n'),
+      openapi('/a: { get: { <<: *shared } }', '3.1.0', 'x-shared: &shared { x-weir: { cost: 4 } }\n'),
     );
     expect(await prices()).toEqual({ 'GET /a': 4 });
   });
