@@ -1,11 +1,15 @@
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { check } from '../../src/commands/check/check.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
 import { runHere } from '../fixtures/run-here.ts';
 import { startWeir } from '../fixtures/weir-process.ts';
 
+// Variables that control the tests, such as WEIR_TEST_PYTHON, are no settings either.
+beforeEach(() => {
+  for (const name of Object.keys(process.env)) if (name.startsWith('WEIR_')) vi.stubEnv(name, undefined);
+});
 afterEach(() => vi.unstubAllEnvs());
 
 /** The warnings of `weir check`, without the name of the folder. */
