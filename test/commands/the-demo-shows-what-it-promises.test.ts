@@ -24,7 +24,8 @@ async function startDemo(...options: string[]): Promise<Demo> {
   const platformUrl = `http://127.0.0.1:${await freePort()}`;
   const ports = ['--port', '0', '--admin-port', '0', '--upstream', platformUrl];
   const child = spawn(process.execPath, [WEIR, 'demo', ...ports, ...options], {
-    env: { PATH: process.env.PATH },
+    // A busy machine is no reason to refuse requests.
+    env: { PATH: process.env.PATH, WEIR_LISTEN_MAX_EVENT_LOOP_DELAY_MS: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let output = '';
@@ -100,7 +101,7 @@ describe('with its own traffic', () => {
       }, SOON)
       .toEqual(['acct_4', 'acct_5', 'acct_6', 'acct_6']);
     expect(await (await fetch(`${demo.adminUrl}/metrics`)).text()).not.toMatch(
-      /^weir_responses_total\{.*"5\d\d".*\} [1-9]/m,
+      /^weir_responses_total\{.*"5xx".*\} [1-9]/m,
     );
   });
 });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
 
 const WEIR = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
@@ -47,7 +47,12 @@ it('three commands lead from an OpenAPI document to a 429', async () => {
   expect(start.trim()).toBe('weir start');
 
   const args = [WEIR, 'start', '--port', '0', '--admin-port', '0'];
-  const gateway = spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
+  const gateway = spawn(process.execPath, args, {
+    cwd: folder,
+    env: { PATH: process.env.PATH },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void gateway.kill('SIGKILL'));
   const lines: string[] = [];
   let url = '';
   for await (const line of createInterface({ input: gateway.stdout })) {

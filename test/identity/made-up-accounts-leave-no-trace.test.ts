@@ -33,7 +33,9 @@ it('2,000 made-up Accounts create no key, and nobody is charged', async () => {
     );
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([403]));
   }
-  expect(await redis.keys(`${keyPrefix}:*`)).toEqual([]);
+  const keys = await redis.keys(`${keyPrefix}:*`);
+  // Each replica publishes its top talkers, under keys whose number does not depend on the Accounts.
+  expect(keys.filter((key) => !key.includes('{top}'))).toEqual([]);
 });
 
 it("attempts on another's Account leave its buckets untouched", async () => {
