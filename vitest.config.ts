@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files that take longest, mostly waiting: started last, they would leave the other worker without work. */
+/** Files that take longest, mostly waiting: started last, they would leave the other workers without work. */
 const SLOWEST = [
   'test/faults/a-failing-store-',
   'test/commands/the-demo-',
@@ -25,8 +25,8 @@ const PLATFORM = 'test/platform/**/*.test.ts';
 
 export default defineConfig({
   test: {
-    // Most of a test's time is waiting for sockets and processes: on two cores the default of one worker idles.
-    maxWorkers: 2,
+    // Tests spend much of their time waiting for sockets and processes: two workers leave a third of two cores idle.
+    maxWorkers: 3,
     // Ends a test that hangs. Ten times what the slowest takes, because the machine may be busy with other work.
     testTimeout: 120_000,
     hookTimeout: 120_000,
