@@ -22,6 +22,7 @@ class SlowestFirst extends BaseSequencer {
 }
 
 const PLATFORM = 'test/platform/**/*.test.ts';
+const UNITS = ['test/unit/**/*.test.ts', 'test/openapi/**/*.test.ts', 'test/architecture.test.ts'];
 
 export default defineConfig({
   test: {
@@ -50,8 +51,18 @@ export default defineConfig({
         test: {
           name: 'gateway',
           include: ['test/**/*.test.ts'],
-          exclude: [PLATFORM],
+          exclude: [PLATFORM, ...UNITS],
           globalSetup: ['test/setup/temporary.ts', 'test/setup/redis.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'unit',
+          include: UNITS,
+          globalSetup: ['test/setup/temporary.ts', 'test/setup/redis.ts'],
+          // Loading the modules takes longer than most of these tests: the files of one worker share them.
+          isolate: false,
         },
       },
     ],
