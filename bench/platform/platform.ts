@@ -5,9 +5,10 @@
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { DatabaseSettings } from '../../src/platform/database/connect.ts';
 import { startPlatform } from '../../src/platform/server.ts';
 import { ACCT_1, type Client, createClient, trigger } from '../../test/platform/fixtures/client.ts';
-import { databases } from '../../test/platform/fixtures/databases.ts';
+import { createDatabase, findPostgres, startPostgres } from '../../test/platform/fixtures/postgres.ts';
 
 const EVENTS = 1000;
 const PAGES = 1000;
@@ -15,10 +16,18 @@ const CLIENTS = 16;
 
 console.log('| database | events/s | per CPU second | pages/s | per CPU second |');
 console.log('|---|---|---|---|---|');
-for (const { name, open } of databases) {
-  const database = await open();
+await measure('PGlite', { kind: 'memory' });
+const binaries = findPostgres();
+if (binaries === undefined) console.log('PostgreSQL is not installed: it is not measured.');
+else {
+  const server = await startPostgres(binaries);
+  await measure('PostgreSQL', { kind: 'postgres', url: await createDatabase(server.url) });
+  await server.stop();
+}
+
+async function measure(name: string, database: DatabaseSettings): Promise<void> {
   const platform = await startPlatform({
-    ...{ host: '127.0.0.1', port: 0, database: database.settings, seed: true, triggers: true },
+    ...{ host: '127.0.0.1', port: 0, database, seed: true, triggers: true },
     deliveries: { allowPrivate: true },
   });
   const client = createClient(platform.url, ACCT_1);
@@ -26,7 +35,6 @@ for (const { name, open } of databases) {
   const events = await measureEvents(client);
   console.log(`| ${name} | ${show(events)} | ${show(pages)} |`);
   await platform.close();
-  await database.close();
 }
 
 interface Rate {
