@@ -22,7 +22,7 @@ export interface Reloadable {
   limits(limits: Limits): void;
   operations(operations: readonly ListedOperation[]): void;
   identities(identities: Identities): void;
-  /** Of one of the `credentials`. */
+  /** The identities of the entry of `credentials` with this index. */
   credential(index: number, identities: Identities): void;
 }
 
@@ -62,11 +62,11 @@ function followFiles(
   log: Logger,
 ): Following {
   const stateOf = (file: string) => files.source.stateOf(file);
-  const told = (file: ReloadedFile) => ({ stateOf, ...reporter(file, observer, log) });
+  const reporterOf = (file: ReloadedFile) => ({ stateOf, ...reporter(file, observer, log) });
   observer.limitsInForce(files.limits.version);
   let { limits, operations } = now;
   const limitsWatch = watchFiles<Limits>({
-    ...told('limits'),
+    ...reporterOf('limits'),
     current: limits,
     files: () => files.limits.files(),
     load: () => files.limits.load(),
@@ -79,11 +79,11 @@ function followFiles(
       observer.limitsInForce(sha);
       if (before !== changed) logDifference(before, changed, sha, log);
       operationsWatch.retry();
-      told('limits').taken();
+      reporterOf('limits').taken();
     },
   });
   const operationsWatch = watchFiles<readonly ListedOperation[]>({
-    ...told('operations'),
+    ...reporterOf('operations'),
     current: operations,
     files: () => files.operations.files(),
     load: () => files.operations.load(),
@@ -92,10 +92,10 @@ function followFiles(
       reloadable.operations(changed);
       operations = changed;
       limitsWatch.retry();
-      told('operations').taken();
+      reporterOf('operations').taken();
     },
   });
-  const identitiesWatches = watchIdentities(files, now, reloadable, told('identities'));
+  const identitiesWatches = watchIdentities(files, now, reloadable, reporterOf('identities'));
   const settingsWatch = watchSettings(settings, files.settings, log);
   return {
     changed() {
@@ -116,7 +116,7 @@ function watchIdentities(
   files: Configuration['files'],
   { identities, credentials }: Pick<Configuration, 'identities' | 'credentials'>,
   reloadable: Reloadable,
-  told: Pick<Watched<Identities>, 'stateOf' | 'onProblems'> & { taken(): void },
+  report: Pick<Watched<Identities>, 'stateOf' | 'onProblems'> & { taken(): void },
 ): readonly Watch[] {
   const watch = (
     file: IdentityFiles['identities'],
@@ -126,9 +126,9 @@ function watchIdentities(
     if (file === undefined || current === undefined) return [];
     const onLoad = (changed: Identities) => {
       take(changed);
-      told.taken();
+      report.taken();
     };
-    return [watchFiles({ ...told, current, files: () => [file.file], load: () => file.read(), onLoad })];
+    return [watchFiles({ ...report, current, files: () => [file.file], load: () => file.read(), onLoad })];
   };
   const own = files.credentials.flatMap((one, index) =>
     watch(one?.identities, credentials[index]?.identities, (changed) =>
@@ -138,7 +138,7 @@ function watchIdentities(
   return [...watch(files.identities, identities, (changed) => reloadable.identities(changed)), ...own];
 }
 
-/** Logs `limits.changed`, once the difference is known: it takes a while where there are many overrides. */
+/** Logs `limits.changed` once the difference has been computed, which takes a while with many overrides. */
 function logDifference(before: Limits, changed: Limits, sha: string, log: Logger): void {
   void differenceOf(before, changed).then((difference) =>
     log.info({ source: 'files', sha, ...difference }, 'limits.changed'),

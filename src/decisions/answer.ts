@@ -6,7 +6,7 @@ import { problemBody, Refusal } from '../gateway/problems.ts';
 import type { RequestContext } from '../gateway/request-context.ts';
 import { gatewayFields, respond } from '../gateway/respond.ts';
 
-/** Tells the proxy that the request may pass, with the fields that the upstream and the client should get. */
+/** Answers that the request may pass, with the fields for the upstream and the client. */
 export function allow(response: ServerResponse, context: RequestContext): void {
   if (isAbandoned(response)) {
     response.destroy();
@@ -33,7 +33,7 @@ function pushRemovals(fields: string[], { operation }: RequestContext): void {
   if (missing.length > 0) fields.push('X-Envoy-Auth-Headers-To-Remove', missing.join(','));
 }
 
-/** Tells the proxy to refuse the request with the gateway's own response. */
+/** Answers with the gateway's own refusal, for the proxy to send to the client. */
 export function refuse(
   response: ServerResponse,
   context: RequestContext,

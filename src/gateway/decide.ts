@@ -59,7 +59,7 @@ function matchOperation({ question, findings, dependencies }: State) {
   return operation.cost === 0 ? 'done' : undefined;
 }
 
-/** A public operation ignores every credential, so that none can make it fail. */
+/** A public operation ignores credentials, so an invalid one cannot make it fail. */
 function isPublic({ findings }: State): boolean {
   return findings.operation?.access === 'public';
 }

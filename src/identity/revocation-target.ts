@@ -100,7 +100,7 @@ export function knownTogether(files: readonly Known[]): Known {
   };
 }
 
-/** The note on a target where the principals are not known; undefined for a token, which need not be known. */
+/** The note on a principal that could not be checked against a list. Undefined for a token, which need not be listed. */
 export function noteOnUnknown({ kind }: Revoked, why: string): string | undefined {
   return kind === 'token' ? undefined : `Whether there is such a principal is not known here: ${why}.`;
 }

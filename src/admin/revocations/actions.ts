@@ -44,7 +44,7 @@ const SHOWN_DIGITS = 16;
 
 const DIGEST_START = new RegExp(`^(?:sha256:)?([0-9a-f]{${SHOWN_DIGITS},64})$`, 'i');
 
-/** The memory store cannot carry revocations, so that none would last longer than the process. */
+/** With the memory store, revocations would be lost when the process ends. */
 class NotShared extends ActionRefused {
   override readonly name = 'NotShared';
   override readonly status = 409;

@@ -22,7 +22,7 @@ export const HOP_BY_HOP = [
 /** Fields that only the gateway may set. */
 export const GATEWAY_OWNED = ['ratelimit', 'ratelimit-policy', 'service-ratelimit-mode', 'x-request-id'];
 
-/** Fields by which the gateway tells the upstream who the caller is. */
+/** Fields with the identity of the caller, which the gateway sends to the upstream. */
 export const IDENTITY_FIELDS = [
   'x-account-id',
   'x-client-certificate-subject',

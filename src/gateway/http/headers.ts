@@ -45,7 +45,7 @@ export function pushTrace(fields: string[], { headers }: IncomingMessage, tracep
     fields.push('tracestate', `${tracestate}`);
 }
 
-/** Adds the fields that tell the upstream who the caller is. */
+/** Adds the identity fields of the caller for the upstream. */
 export function pushIdentity(fields: string[], { account, organization, principal }: Caller): void {
   fields.push('X-Account-Id', account, 'X-Principal-Id', principal.id, 'X-Principal-Type', principal.type);
   if (organization !== undefined) fields.push('X-Organization-Id', organization);

@@ -23,7 +23,7 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
   CONNECT_TIMEOUT,
 ]);
 
-/** What the client is told: no word of the cause, which names internal addresses. */
+/** The message for the client. It omits the cause, which names internal addresses. */
 export function refusalOf(error: Error): Refusal {
   if (error instanceof BrokenBodyError) return error.refusal;
   if (error instanceof BodyTooLongError)

@@ -44,7 +44,7 @@ async function relayBatch(db: Database, now: Date): Promise<number> {
       .selectFrom('subscriptions')
       .select(['id', 'scope_type', 'scope_id', 'subscribed_events'])
       .where('scope_id', 'in', [...new Set(events.map((event) => event.scope_id))])
-      // Locks the subscriptions, so that none is deleted before its deliveries are written.
+      // Locks the subscriptions, so that they cannot be deleted before their deliveries are written.
       .forKeyShare()
       .execute();
     const deliveries = events.flatMap((event) =>

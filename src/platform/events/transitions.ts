@@ -39,7 +39,7 @@ export async function recordTransition(
   transition: Transition,
 ): Promise<Resource> {
   const { part, at } = transition;
-  // Read the resource again under a lock: transitions run one at a time, so that none overwrites another's result.
+  // Read the resource again under a lock: transitions run one at a time, so they cannot overwrite each other's result.
   const resource = await lockResource(db, id);
   if (FINAL[resource.kind] === resource.status) {
     const what = resource.kind.toLowerCase();

@@ -79,7 +79,7 @@ async function get(headers: Record<string, string>): Promise<Response> {
   return fetch(`${gateway.url}/v3/things`, { headers });
 }
 
-/** The status, and who the upstream was told calls for whom. */
+/** The status, and the identity fields that the upstream received. */
 async function outcome(headers: Record<string, string>): Promise<string> {
   const { status } = await get(headers);
   const seen = upstream.seen[0]?.headers;

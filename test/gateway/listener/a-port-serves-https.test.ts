@@ -195,7 +195,7 @@ describe('a port with listen.tls.clientCaFile', () => {
     expect(gateway.upstream.seen).toHaveLength(before);
   });
 
-  it('tells the upstream the verified subject, in ASCII and without ambiguity', async () => {
+  it('sends the verified subject to the upstream, in ASCII and without ambiguity', async () => {
     expect(await statusesWith(pem(client))).toEqual([200]);
     expect(gateway.upstream.seen.at(-1)?.headers['x-client-certificate-subject']).toBe(
       'CN=bil\\3dling,O=Ex\\2c ample\\2bS\\c3\\b6hne,C=DE',
