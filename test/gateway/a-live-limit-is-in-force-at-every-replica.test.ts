@@ -7,7 +7,7 @@ import { explain } from '../../src/commands/prices/explain.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';
-import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
+import { sharedRedisUrl, uniqueRedisStore } from '../fixtures/redis-url.ts';
 import { runHere } from '../fixtures/run-here.ts';
 
 const SOON = { timeout: 20_000, interval: 50 };
@@ -25,13 +25,6 @@ async function start(options: Options = {}): Promise<TestGateway> {
   closing.push(() => gateway.close());
   return gateway;
 }
-
-const redis = (url = sharedRedisUrl()) => ({
-  kind: 'redis',
-  url,
-  keyPrefix: uniquePrefix(),
-  deadlineMs: 5_000,
-});
 
 /** The limit of account-read that the next response of acct_1 names. */
 async function limitOf(gateway: TestGateway): Promise<string | undefined> {
@@ -62,7 +55,7 @@ it('raises a limit in one process, with the memory store', async () => {
 });
 
 it('every replica applies it, one that starts later as well, and applies the files again when it is removed', async () => {
-  const store = redis();
+  const store = uniqueRedisStore();
   const gateways = [await start({ store }), await start({ store })] as const;
   expect(await limitOf(gateways[1])).toBe('20');
   const before = Date.now();
@@ -88,7 +81,7 @@ it('every replica applies it, one that starts later as well, and applies the fil
 });
 
 it('the last of several changes is in force at a replica that starts later', async () => {
-  const store = redis();
+  const store = uniqueRedisStore();
   const gateway = await start({ store });
   for (const limit of [100, 300, 200]) await put(gateway, { 'account-read': limit });
   expect(await limitOf(await start({ store }))).toBe('200');
@@ -106,7 +99,7 @@ it('an Organization has live limits too, and one with the limit none gets one', 
 });
 
 it('it expires by itself, as what Redis holds of it does', async () => {
-  const store = redis();
+  const store = uniqueRedisStore();
   const gateway = await start({ store });
   expect((await put(gateway, { 'account-read': 5000, for: '2s' })).status).toBe(200);
   const client = new Redis(sharedRedisUrl());
@@ -151,7 +144,7 @@ it.each([
 });
 
 it('weir explain shows it', async () => {
-  const store = redis();
+  const store = uniqueRedisStore();
   const gateway = await start({ store });
   await put(gateway, { 'account-read': 5000 });
   const config = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:2', store });
@@ -171,7 +164,7 @@ it('weir explain shows it', async () => {
 });
 
 it('weir explain does without Redis, and says so', async () => {
-  const store = { ...redis('redis://127.0.0.1:1') };
+  const store = uniqueRedisStore('redis://127.0.0.1:1');
   const config = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:2', store });
   const { stdout, stderr } = await runHere(() => explain('GET', '/v3/things', { config, token: 'service' }));
   expect(stdout).toContain('account-read of acct_1: 20 points in 60 s');
@@ -209,7 +202,7 @@ describe('while Redis is down', () => {
   }, async () => {
     const server = await startRedisServer();
     closing.push(() => server.stop());
-    const store = redis(server.url);
+    const store = uniqueRedisStore(server.url);
     const gateway = await start({ store });
     await put(gateway, { 'account-read': 5000 });
     await server.kill();

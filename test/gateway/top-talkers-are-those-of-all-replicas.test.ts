@@ -7,7 +7,7 @@ import { PLENTY } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';
 import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts';
-import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
+import { sharedRedisUrl, uniquePrefix, uniqueRedisStore } from '../fixtures/redis-url.ts';
 import { runHere } from '../fixtures/run-here.ts';
 
 /** For what a replica does once a second, on a machine that is busy. */
@@ -25,13 +25,6 @@ async function start(options: Options = {}): Promise<TestGateway> {
   closing.push(() => gateway.close());
   return gateway;
 }
-
-const redis = (url = sharedRedisUrl()) => ({
-  kind: 'redis' as const,
-  url,
-  keyPrefix: uniquePrefix(),
-  deadlineMs: 5_000,
-});
 
 async function read(gateway: TestGateway, window = '10m'): Promise<Top> {
   const response = await fetch(`${gateway.adminUrl}/usage/top?window=${window}`);
@@ -75,7 +68,7 @@ it('one process ranks its own Accounts and Organizations, by points and by refus
 });
 
 it('every replica ranks the requests of all', async () => {
-  const store = redis();
+  const store = uniqueRedisStore();
   const gateways = [await start({ store }), await start({ store }), await start({ store })];
   for (const gateway of gateways) await spend(gateway);
   for (const gateway of gateways) {
@@ -90,7 +83,7 @@ it('every replica ranks the requests of all', async () => {
 });
 
 it('a replica that stops is gone at once, and one that dies within five seconds', async () => {
-  const store = redis();
+  const store = uniqueRedisStore();
   const [staying, leaving] = [await start({ store }), await startGateway({ store })];
   await spend(leaving);
   await expect
@@ -124,7 +117,7 @@ it('a replica that stops is gone at once, and one that dies within five seconds'
 });
 
 it('everything on the board expires', async () => {
-  const store = redis();
+  const store = uniqueRedisStore();
   const gateway = await start({ store });
   await spend(gateway);
   const client = new Redis(sharedRedisUrl());
@@ -155,7 +148,7 @@ it('without Redis a replica ranks what it has seen, and finds the others again',
 }, async () => {
   const server: RedisServer = await startRedisServer();
   closing.push(() => server.stop());
-  const store = redis(server.url);
+  const store = uniqueRedisStore(server.url);
   const gateways = [await start({ store, limits: PLENTY }), await start({ store, limits: PLENTY })] as const;
   await expect.poll(async () => (await read(gateways[0])).replicas, SOON).toBe(2);
   await server.kill();

@@ -9,7 +9,7 @@ import { readConfiguration } from '../../../src/commands/configuration.ts';
 import { type RunningGateway, runGateway } from '../../../src/commands/run.ts';
 import { writeConfiguration } from '../../fixtures/configuration.ts';
 import { sendRaw } from '../../fixtures/raw.ts';
-import { sharedRedisUrl, uniquePrefix } from '../../fixtures/redis-url.ts';
+import { uniqueRedisStore } from '../../fixtures/redis-url.ts';
 import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -52,7 +52,7 @@ beforeAll(async () => {
   owners = await startKeyOwners();
   const file = await writeConfiguration({
     upstreamUrl: upstream.url,
-    store: { kind: 'redis', url: sharedRedisUrl(), keyPrefix: uniquePrefix(), deadlineMs: 5_000 },
+    store: uniqueRedisStore(),
     settings: {
       credentials: [
         { kind: 'header', name: 'X-API-Key' },

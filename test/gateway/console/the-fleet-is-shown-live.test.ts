@@ -3,7 +3,7 @@ import { afterEach, expect, it } from 'vitest';
 import type { RefusedRequest } from '../../../src/admin/fleet/refusals.ts';
 import type { FleetSnapshot } from '../../../src/admin/fleet/snapshot.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
-import { sharedRedisUrl, uniquePrefix } from '../../fixtures/redis-url.ts';
+import { sharedRedisUrl, uniqueRedisStore } from '../../fixtures/redis-url.ts';
 
 const SOON = { timeout: 20_000, interval: 50 };
 
@@ -75,7 +75,7 @@ it('one process shows what it has counted, with the last refusals and their reas
 });
 
 it('every replica shows all, and one that stops is gone', async () => {
-  const store = { kind: 'redis', url: sharedRedisUrl(), keyPrefix: uniquePrefix(), deadlineMs: 5_000 };
+  const store = uniqueRedisStore();
   const [one, other] = [await start({ store }), await startGateway({ store })];
   await spend(one);
   await other.send('GET', '/v3/reports');
@@ -102,7 +102,7 @@ it('every replica shows all, and one that stops is gone', async () => {
 });
 
 it('a stream has the fleet every second, and the refusals of one owner at every replica', async () => {
-  const store = { kind: 'redis', url: sharedRedisUrl(), keyPrefix: uniquePrefix(), deadlineMs: 5_000 };
+  const store = uniqueRedisStore();
   const [one, other] = [await start({ store }), await start({ store })];
   await spend(one);
   await other.send('GET', '/v3/things', { token: 'lonely' });

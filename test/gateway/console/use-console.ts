@@ -2,7 +2,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, vi } from 'vitest';
 import { startChromium } from '../../fixtures/chromium.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
-import { sharedRedisUrl, uniquePrefix } from '../../fixtures/redis-url.ts';
+import { uniqueRedisStore } from '../../fixtures/redis-url.ts';
 
 /** The machine may be busy with other work. */
 export const SOON = { timeout: 40_000, interval: 100 };
@@ -46,7 +46,7 @@ export function useConsole(): ConsoleTools {
   return {
     newPage,
     async start(options) {
-      const store = { kind: 'redis', url: sharedRedisUrl(), keyPrefix: uniquePrefix(), deadlineMs: 5_000 };
+      const store = uniqueRedisStore();
       const gateway = await startGateway({ store, ...options });
       closing.push(() => gateway.close());
       return gateway;

@@ -4,7 +4,7 @@ import { mountConfigMap } from '../../fixtures/config-map.ts';
 import { LIMITS, WINDOW_SECONDS } from '../../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
 import { linesOf } from '../../fixtures/log-lines.ts';
-import { sharedRedisUrl, uniquePrefix } from '../../fixtures/redis-url.ts';
+import { uniqueRedisStore } from '../../fixtures/redis-url.ts';
 
 const WITHIN = { timeout: 60_000, interval: 20 };
 
@@ -108,7 +108,7 @@ it('a changed file is one limits.changed with the difference', async () => {
 });
 
 it('a live limit is one limits.changed at every replica, and so is its removal', async () => {
-  const store = { kind: 'redis', url: sharedRedisUrl(), keyPrefix: uniquePrefix(), deadlineMs: 5_000 };
+  const store = uniqueRedisStore();
   const gateways = [await start({ store }), await start({ store })] as const;
   const path = `${gateways[0].adminUrl}/limits/live/accounts/acct_1`;
   const body = JSON.stringify({ 'account-read': 5000, why: 'launch', by: 'alice' });

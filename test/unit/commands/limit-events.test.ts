@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { LimitEvents } from '../../../src/commands/log/limit-events.ts';
 import { Refusal } from '../../../src/gateway/problems.ts';
 import type { Charged, RequestContext } from '../../../src/gateway/request-context.ts';
+import { requestOf } from '../../fixtures/request-context.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -19,21 +20,7 @@ function start() {
 }
 
 function request(account: string, charged: Charged): RequestContext {
-  return {
-    requestId: 'r',
-    method: 'GET',
-    startedMs: 0,
-    clientAddress: '192.0.2.1',
-    traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
-    caller: {
-      principal: { id: 'svc', type: 'ServiceAccount', account, actsFor: new Set() },
-      account,
-      organization: 'org_1',
-      hasOrganizationLimit: true,
-      hashTag: 'org_1',
-    },
-    charged,
-  };
+  return { ...requestOf(account, 'org_1'), charged };
 }
 
 const denied: Charged = {

@@ -2,27 +2,18 @@ import { expect, it } from 'vitest';
 import { Refusals } from '../../../../src/admin/fleet/refusals.ts';
 import { Refusal } from '../../../../src/gateway/problems.ts';
 import type { RequestContext } from '../../../../src/gateway/request-context.ts';
+import { LIST, requestOf } from '../../../fixtures/request-context.ts';
 
 function refused(account: string, requestId: string): RequestContext {
   const refusal = new Refusal('RateLimitExceeded', 'The bucket has no room.', {
     headers: { 'Retry-After': '7' },
   });
   return {
+    ...requestOf(account, 'org_1'),
     requestId,
-    method: 'GET',
-    startedMs: 0,
-    clientAddress: '192.0.2.1',
-    traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
     refusal,
     body: Buffer.alloc(1_000),
-    operation: { id: 'list', kind: 'read', cost: 3, access: 'caller', listed: true },
-    caller: {
-      principal: { id: 'svc', type: 'ServiceAccount', account, actsFor: new Set() },
-      account,
-      organization: 'org_1',
-      hasOrganizationLimit: true,
-      hashTag: 'org_1',
-    },
+    operation: { ...LIST, cost: 3 },
     charged: {
       outcome: 'denied',
       policy: '',

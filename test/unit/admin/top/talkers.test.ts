@@ -1,30 +1,10 @@
 import { expect, it } from 'vitest';
 import { rank, readSummary, type Summary, Talkers } from '../../../../src/admin/top/talkers.ts';
 import type { RequestContext } from '../../../../src/gateway/request-context.ts';
+import { LIST, requestOf } from '../../../fixtures/request-context.ts';
 
 function request(account: string, cost = 1): RequestContext {
-  return {
-    requestId: 'r',
-    method: 'GET',
-    startedMs: 0,
-    clientAddress: '192.0.2.1',
-    traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
-    operation: { id: 'list', kind: 'read', cost, access: 'caller', listed: true },
-    caller: {
-      principal: { id: 'svc', type: 'ServiceAccount', account, actsFor: new Set() },
-      account,
-      organization: 'org_1',
-      hasOrganizationLimit: true,
-      hashTag: 'org_1',
-    },
-    charged: {
-      outcome: 'admitted',
-      policy: '',
-      rateLimit: '',
-      nearLimit: undefined,
-      shadowDenied: undefined,
-    },
-  };
+  return { ...requestOf(account, 'org_1'), operation: { ...LIST, cost } };
 }
 
 /** The summary of a replica whose Accounts have spent this much, as another replica reads it. */

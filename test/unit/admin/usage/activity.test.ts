@@ -1,32 +1,12 @@
 import { expect, it } from 'vitest';
 import { Activity } from '../../../../src/admin/usage/activity.ts';
 import type { RequestContext } from '../../../../src/gateway/request-context.ts';
+import { LIST, requestOf } from '../../../fixtures/request-context.ts';
 
 const MINUTE_MS = 60_000;
 
 function request(account: string, operation = 'list', cost = 1, organization?: string): RequestContext {
-  return {
-    requestId: 'r',
-    method: 'GET',
-    startedMs: 0,
-    clientAddress: '192.0.2.1',
-    traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
-    operation: { id: operation, kind: 'read', cost, access: 'caller', listed: true },
-    caller: {
-      principal: { id: 'svc', type: 'ServiceAccount', account, actsFor: new Set() },
-      account,
-      organization,
-      hasOrganizationLimit: organization !== undefined,
-      hashTag: organization ?? account,
-    },
-    charged: {
-      outcome: 'admitted',
-      policy: '',
-      rateLimit: '',
-      nearLimit: undefined,
-      shadowDenied: undefined,
-    },
-  };
+  return { ...requestOf(account, organization), operation: { ...LIST, id: operation, cost } };
 }
 
 it('each window holds its own length of time', () => {
