@@ -6,6 +6,7 @@ import { RevocationActions } from '../admin/revocations/actions.ts';
 import { createAdminServer, type Health } from '../admin/server.ts';
 import { Talkers } from '../admin/top/talkers.ts';
 import { Activity } from '../admin/usage/activity.ts';
+import { UsageBatch } from '../admin/usage/batch.ts';
 import type { UsageSources } from '../admin/usage/usage.ts';
 import type { Identities } from '../config/files/identities.ts';
 import type { GatewayObserver } from '../gateway/dependencies.ts';
@@ -46,8 +47,9 @@ export function runAdmin(
   { settings, files, ...configuration }: Configuration,
   { metrics, isReady, log, tls, identity, ...reported }: Reported,
 ): RunningAdmin {
-  const activity = new Activity();
-  const talkers = new Talkers();
+  const batch = new UsageBatch();
+  const activity = new Activity(batch);
+  const talkers = new Talkers(batch);
   const refusals = new Refusals();
   const { store } = settings;
   const liveLimits = () => reported.buckets.live.inForce(Date.now()).length;
@@ -89,7 +91,7 @@ export function runAdmin(
   return {
     listen: async ({ host, port }) => servedUrl(await server.listen({ host, port }), tls),
     ready: live.ready,
-    observer: observerOf(metrics, { activity, talkers, refusals, events: new LimitEvents(log) }),
+    observer: observerOf(metrics, { batch, refusals, events: new LimitEvents(log) }),
     replaceIdentities(changed) {
       identities = changed;
     },
@@ -106,20 +108,18 @@ export function runAdmin(
 }
 
 interface Receivers {
-  readonly activity: Activity;
-  readonly talkers: Talkers;
+  readonly batch: UsageBatch;
   readonly refusals: Refusals;
   readonly events: LimitEvents;
 }
 
-function observerOf(metrics: Metrics, { activity, talkers, refusals, events }: Receivers): GatewayObserver {
+function observerOf(metrics: Metrics, { batch, refusals, events }: Receivers): GatewayObserver {
   return {
     unlistedOperation: (method) => metrics.unlistedOperation(method),
     requestFinished(context, status, totalMs) {
       metrics.requestFinished(context, status, totalMs);
       const nowMs = context.startedMs + totalMs;
-      activity.requestFinished(context, nowMs);
-      talkers.requestFinished(context, nowMs);
+      batch.requestFinished(context, nowMs);
       refusals.requestFinished(context, Date.now());
       events.requestFinished(context, nowMs);
     },

@@ -1,3 +1,4 @@
+import type { Counts } from '../usage/slots.ts';
 import { Sketch } from './sketch.ts';
 
 export const WINDOWS = ['10s', '1m', '10m'] as const;
@@ -25,9 +26,9 @@ export class History {
   readonly #closedSums = new Map<Window, Sketch>();
   #newest: Slice = { at: -1, sketch: new Sketch(SECOND_CAPACITY) };
 
-  add(nowMs: number, owner: string, points: number, refused: number): void {
+  add(nowMs: number, owner: string, counts: Counts): void {
     this.#advance(nowMs);
-    this.#newest.sketch.add(owner, points, refused);
+    this.#newest.sketch.add(owner, counts);
   }
 
   /** What was counted in a window up to now. A window begins with a whole slice: of a second in `10s`, of ten in the others. */

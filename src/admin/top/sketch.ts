@@ -1,3 +1,5 @@
+import type { Counts } from '../usage/slots.ts';
+
 /** What one owner's requests came to, as far as a sketch has counted them. */
 export interface Tally {
   points: number;
@@ -26,10 +28,10 @@ export class Sketch {
     return this.#floor;
   }
 
-  add(owner: string, points: number, refused: number): void {
+  add(owner: string, { points, requests, refused }: Counts): void {
     const tally = this.#tallyOf(owner);
     tally.points += points;
-    tally.requests += 1;
+    tally.requests += requests;
     tally.refused += refused;
     if (this.tallies.size >= 2 * this.#capacity) this.#prune();
   }

@@ -1,6 +1,6 @@
 import { bucketsFor, type ScopeName } from '../../domain/buckets.ts';
 import type { Payer } from '../../domain/caller.ts';
-import type { RequestContext } from '../../gateway/request-context.ts';
+import type { Spending, UsageBatch } from './batch.ts';
 import { type Counts, Slots } from './slots.ts';
 
 /** Owners of each scope in a generation, of which there are two; each takes about 3 KB. */
@@ -49,14 +49,14 @@ class Owner {
     if (!isKnown) this.#payer = payer;
   }
 
-  add(nowMs: number, operation: string, points: number, refused: number): void {
-    this.#seconds.add(nowMs, points, refused);
-    this.#tens.add(nowMs, points, refused);
+  add(nowMs: number, operation: string, added: Counts): void {
+    this.#seconds.add(nowMs, added);
+    this.#tens.add(nowMs, added);
     this.#turn(nowMs);
     const counts = this.#countsOf(operation);
-    counts.points += points;
-    counts.requests += 1;
-    counts.refused += refused;
+    counts.points += added.points;
+    counts.requests += added.requests;
+    counts.refused += added.refused;
   }
 
   recent(nowMs: number): Recent {
@@ -130,11 +130,9 @@ class Owners {
   }
 }
 
-/**
- * What Accounts, Organizations, Persons and addresses did in the last ten minutes at this replica, in bounded memory. Counting a
- * request takes some hundred nanoseconds, after its response has been sent.
- */
+/** What Accounts, Organizations, Persons and addresses did in the last ten minutes at this replica, in bounded memory. */
 export class Activity {
+  readonly #batch: UsageBatch;
   readonly #owners: Readonly<Record<ScopeName, Owners>> = {
     account: new Owners(),
     person: new Owners(),
@@ -142,27 +140,30 @@ export class Activity {
     organization: new Owners(),
   };
 
-  /** Counts a finished request for everybody whose buckets it was charged to, or would have been. */
-  requestFinished({ operation, caller, publicClient, charged }: RequestContext, nowMs: number): void {
-    const payer = caller ?? publicClient;
-    if (operation === undefined || payer === undefined || charged === undefined) return;
-    const points = charged.outcome === 'admitted' ? operation.cost : 0;
-    const refused = charged.outcome === 'denied' ? 1 : 0;
-    const { id, kind, access } = operation;
-    for (const { scopeName, scope } of bucketsFor(kind, access)) {
-      const owner = scope.ownerOf(payer);
-      if (owner === undefined) continue;
-      this.#owners[scopeName].active(owner, payer).add(nowMs, id, points, refused);
-    }
+  constructor(batch: UsageBatch) {
+    this.#batch = batch;
+    batch.passTo((spending) => this.#add(spending));
   }
 
   /** Undefined for an owner without a request lately. */
   recentOf(scope: ScopeName, id: string, nowMs: number): Recent | undefined {
+    this.#batch.flush();
     return this.#owners[scope].find(id)?.recent(nowMs);
   }
 
   /** A recent payer that was charged to this owner. */
   payerOf(scope: ScopeName, id: string): Payer | undefined {
+    this.#batch.flush();
     return this.#owners[scope].find(id)?.payer;
+  }
+
+  /** Counts requests for everybody whose buckets they were charged to, or would have been. */
+  #add({ payer, operation, secondMs, ...counts }: Spending): void {
+    const { id, kind, access } = operation;
+    for (const { scopeName, scope } of bucketsFor(kind, access)) {
+      const owner = scope.ownerOf(payer);
+      if (owner === undefined) continue;
+      this.#owners[scopeName].active(owner, payer).add(secondMs, id, counts);
+    }
   }
 }

@@ -21,13 +21,13 @@ export class Slots {
     this.#counts = new Float64Array(count * WIDTH);
   }
 
-  /** Counts one request. A time before the newest slot counts in that slot. */
-  add(nowMs: number, points: number, refused: number): void {
+  /** A time before the newest slot counts in that slot. */
+  add(nowMs: number, { points, requests, refused }: Counts): void {
     this.#advance(nowMs);
     const at = (this.#newest % this.#count) * WIDTH;
     const counts = this.#counts;
     counts[at] = (counts[at] ?? 0) + points;
-    counts[at + 1] = (counts[at + 1] ?? 0) + 1;
+    counts[at + 1] = (counts[at + 1] ?? 0) + requests;
     counts[at + 2] = (counts[at + 2] ?? 0) + refused;
   }
 

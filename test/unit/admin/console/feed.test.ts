@@ -5,6 +5,7 @@ import type { Pulse } from '../../../../src/admin/fleet/pulse.ts';
 import { Refusals } from '../../../../src/admin/fleet/refusals.ts';
 import { Fleet } from '../../../../src/admin/top/fleet.ts';
 import { Talkers } from '../../../../src/admin/top/talkers.ts';
+import { UsageBatch } from '../../../../src/admin/usage/batch.ts';
 
 const PULSE: Pulse = {
   format: 1,
@@ -36,7 +37,7 @@ it('a reader that takes nothing gets one event, not a growing queue, and delays 
   let read = 0;
   const fleet = new Fleet(
     'here',
-    { talkers: new Talkers(), pulse: () => ({ ...PULSE, startedAtMs: ++read }) },
+    { talkers: new Talkers(new UsageBatch()), pulse: () => ({ ...PULSE, startedAtMs: ++read }) },
     undefined,
   );
   const feed = new FleetFeed(fleet, new Refusals());

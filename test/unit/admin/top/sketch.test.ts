@@ -7,6 +7,9 @@ const requests = fc.array(
   { maxLength: 400 },
 );
 
+/** An admitted request. */
+const requestOf = (points: number) => ({ points, requests: 1, refused: 0 });
+
 /** What was really counted, by owner. */
 function exact(
   all: readonly { readonly owner: string; readonly points: number; readonly refused: number }[],
@@ -30,7 +33,7 @@ it('no owner has less than its tally, or more than its tally and its error', () 
   fc.assert(
     fc.property(requests, fc.integer({ min: 1, max: 60 }), (all, capacity) => {
       const sketch = new Sketch(capacity);
-      for (const { owner, points, refused } of all) sketch.add(owner, points, refused);
+      for (const { owner, points, refused } of all) sketch.add(owner, { points, requests: 1, refused });
       expect(sketch.tallies.size).toBeLessThanOrEqual(2 * capacity);
       expectBounds(sketch, exact(all));
     }),
@@ -43,7 +46,7 @@ it('sketches that are merged keep these bounds', () => {
       const sum = new Sketch(capacity);
       for (const part of parts) {
         const sketch = new Sketch(capacity);
-        for (const { owner, points, refused } of part) sketch.add(owner, points, refused);
+        for (const { owner, points, refused } of part) sketch.add(owner, { points, requests: 1, refused });
         sum.merge(sketch);
       }
       expectBounds(sum, exact(parts.flat()));
@@ -53,7 +56,8 @@ it('sketches that are merged keep these bounds', () => {
 
 it('is exact for as many owners as it has room for', () => {
   const sketch = new Sketch(100);
-  for (let index = 0; index < 1_000; index++) sketch.add(String(index % 100), 3, index % 2);
+  for (let index = 0; index < 1_000; index++)
+    sketch.add(String(index % 100), { points: 3, requests: 1, refused: index % 2 });
   expect(sketch.floor).toBe(0);
   expect(sketch.tallies.get('7')).toEqual({ points: 30, requests: 10, refused: 10, error: 0 });
 });
@@ -61,8 +65,8 @@ it('is exact for as many owners as it has room for', () => {
 it('finds the heavy owners among a flood of others', () => {
   const sketch = new Sketch(100);
   for (let index = 0; index < 50_000; index++) {
-    sketch.add(`flood${index}`, 1, 0);
-    if (index % 50 === 0) sketch.add(`heavy${(index / 50) % 5}`, 10, 0);
+    sketch.add(`flood${index}`, requestOf(1));
+    if (index % 50 === 0) sketch.add(`heavy${(index / 50) % 5}`, requestOf(10));
   }
   for (let index = 0; index < 5; index++) {
     const { points = 0, error = 0 } = sketch.tallies.get(`heavy${index}`) ?? {};

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { rank, readSummary, type Summary, Talkers } from '../../../../src/admin/top/talkers.ts';
+import { UsageBatch } from '../../../../src/admin/usage/batch.ts';
 import type { RequestContext } from '../../../../src/gateway/request-context.ts';
 import { LIST, requestOf } from '../../../fixtures/request-context.ts';
 
@@ -9,8 +10,9 @@ function request(account: string, cost = 1): RequestContext {
 
 /** The summary of a replica whose Accounts have spent this much, as another replica reads it. */
 async function published(spent: Readonly<Record<string, number>>): Promise<Summary> {
-  const talkers = new Talkers();
-  for (const [account, points] of Object.entries(spent)) talkers.requestFinished(request(account, points), 0);
+  const batch = new UsageBatch();
+  const talkers = new Talkers(batch);
+  for (const [account, points] of Object.entries(spent)) batch.requestFinished(request(account, points), 0);
   return (
     readSummary(JSON.parse(JSON.stringify(await talkers.summary(0)))) ??
     expect.fail('the summary is not readable')

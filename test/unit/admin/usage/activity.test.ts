@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { Activity } from '../../../../src/admin/usage/activity.ts';
+import { UsageBatch } from '../../../../src/admin/usage/batch.ts';
 import type { RequestContext } from '../../../../src/gateway/request-context.ts';
 import { LIST, requestOf } from '../../../fixtures/request-context.ts';
 
@@ -10,28 +11,29 @@ function request(account: string, operation = 'list', cost = 1, organization?: s
 }
 
 it('each window holds its own length of time', () => {
-  const activity = new Activity();
+  const batch = new UsageBatch();
+  const activity = new Activity(batch);
   const points = (nowMs: number) => {
     const { windows } = activity.recentOf('account', 'a', nowMs) ?? expect.fail('a is forgotten');
     return Object.values(windows).map((counts) => counts.points);
   };
-  activity.requestFinished(request('a', 'list', 7), 5_000);
+  batch.requestFinished(request('a', 'list', 7), 5_000);
   expect(points(5_000)).toEqual([7, 7, 7]);
   expect(points(14_999)).toEqual([7, 7, 7]);
   expect(points(15_000)).toEqual([0, 7, 7]);
   expect(points(MINUTE_MS)).toEqual([0, 0, 7]);
-  activity.requestFinished(request('a', 'list', 2), 5 * MINUTE_MS);
+  batch.requestFinished(request('a', 'list', 2), 5 * MINUTE_MS);
   expect(points(5 * MINUTE_MS)).toEqual([2, 2, 9]);
   expect(points(10 * MINUTE_MS)).toEqual([0, 0, 2]);
   expect(points(60 * MINUTE_MS)).toEqual([0, 0, 0]);
 });
 
 it('operations are forgotten after ten minutes, and the rare ones are counted together', () => {
-  const activity = new Activity();
+  const batch = new UsageBatch();
+  const activity = new Activity(batch);
   const operations = (nowMs: number) => activity.recentOf('account', 'a', nowMs)?.operations ?? [];
-  activity.requestFinished(request('a', 'early', 5), 0);
-  for (let index = 0; index < 100; index++)
-    activity.requestFinished(request('a', `op${index}`), 5 * MINUTE_MS);
+  batch.requestFinished(request('a', 'early', 5), 0);
+  for (let index = 0; index < 100; index++) batch.requestFinished(request('a', `op${index}`), 5 * MINUTE_MS);
   expect(operations(5 * MINUTE_MS)).toContainEqual({
     operation: 'early',
     points: 5,
@@ -44,10 +46,11 @@ it('operations are forgotten after ten minutes, and the rare ones are counted to
 });
 
 it('memory is bounded, and who is active is remembered', () => {
-  const activity = new Activity();
+  const batch = new UsageBatch();
+  const activity = new Activity(batch);
   for (let index = 0; index < 20_000; index++) {
-    activity.requestFinished(request(`idle${index}`), index);
-    if (index % 1_000 === 0) activity.requestFinished(request('busy'), index);
+    batch.requestFinished(request(`idle${index}`), index);
+    if (index % 1_000 === 0) batch.requestFinished(request('busy'), index);
   }
   const isKnown = (id: string) => activity.recentOf('account', id, 20_000) !== undefined;
   expect(activity.recentOf('account', 'busy', 20_000)?.windows['10m'].requests).toBe(20);
@@ -57,9 +60,10 @@ it('memory is bounded, and who is active is remembered', () => {
 });
 
 it('an Account that changes its Organization is found in the new one', () => {
-  const activity = new Activity();
-  activity.requestFinished(request('a', 'list', 1, 'old'), 0);
-  activity.requestFinished(request('a', 'list', 1, 'new'), 1);
+  const batch = new UsageBatch();
+  const activity = new Activity(batch);
+  batch.requestFinished(request('a', 'list', 1, 'old'), 0);
+  batch.requestFinished(request('a', 'list', 1, 'new'), 1);
   expect(activity.payerOf('account', 'a')?.organization).toBe('new');
   expect(activity.recentOf('organization', 'old', 1)?.windows['10s'].points).toBe(1);
 });
