@@ -11,7 +11,7 @@ export interface Scene {
   readonly cores: Cores | undefined;
   /** Requests per second and Account. */
   readonly limit: number;
-  /** Requests per second and Organization of ten Accounts; ten times the Account's unless told. */
+  /** Requests per second and Organization of ten Accounts; ten times the Account's by default. */
   readonly organizationLimit?: number;
   /** Accounts `acct_1` to `acct_N`, whose tokens are `token-1` to `token-N`. */
   readonly accounts: number;

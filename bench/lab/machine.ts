@@ -32,8 +32,8 @@ export function hardware(): string {
 
 /** The program's path: from `variable` where it is set, else from PATH; undefined when there is none. */
 export function findProgram(name: string, variable?: string): string | undefined {
-  const told = variable === undefined ? undefined : process.env[variable];
-  if (told !== undefined && told !== '') return told;
+  const given = variable === undefined ? undefined : process.env[variable];
+  if (given !== undefined && given !== '') return given;
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
   return folders.map((folder) => join(folder, name)).find(isExecutable);
 }

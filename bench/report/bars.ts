@@ -43,7 +43,7 @@ ${legend(parts)}${rows.join('\n')}
 `;
 }
 
-/** One bar that dwarfs all others is cut, so that they can be told apart. */
+/** One bar that dwarfs all others is cut, so that the others can be compared. */
 function longestShown(lengths: readonly number[]): number {
   const [longest = 0, second = 0] = lengths.toSorted((one, other) => other - one);
   return second > 0 && longest > TOO_MUCH * second ? CUT_AT * second : longest;

@@ -34,7 +34,7 @@ export function startProbe(namespace: Namespace, script: ProbeScript, args: read
   const ended = once(child, 'close').then(([code]) => {
     if (code !== 0) throw new Error(`the probe ${script} failed (${code}): ${errors}`);
   });
-  // Whoever awaits it later still gets the error.
+  // A later await still gets the error.
   ended.catch(() => undefined);
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return { lines, ended, kill: () => child.kill() };

@@ -43,7 +43,7 @@ test.each(faults)(
     if (fault.reasons.length > 0) await load.until(false, brokenMs, 1);
     await pause(OUTAGE_MS);
     const mendedMs = performance.now();
-    await faulty.mend();
+    await faulty.repair();
     const answerableMs = performance.now();
     const recovered = await load.until(true, answerableMs, 40);
 

@@ -4,7 +4,7 @@ import type { UncountedReason } from '../../src/store/store.ts';
 /** One way for a store to fail, and to come back. */
 export interface Fault {
   readonly name: string;
-  /** The reasons that requests may show while it lasts; the first ones must be seen. Empty: nobody notices. */
+  /** The reasons that requests may show while it lasts; the first ones must be seen. Empty if requests are unaffected. */
   readonly reasons: readonly UncountedReason[];
   /** Others that may come with it, at its edges. */
   readonly alsoPossible?: readonly UncountedReason[];
@@ -16,9 +16,9 @@ export interface Fault {
 export interface FaultyStore {
   readonly settings: Exclude<StoreSettings, { kind: 'memory' }>;
   break(): Promise<unknown>;
-  mend(): Promise<unknown>;
+  repair(): Promise<unknown>;
   stop(): Promise<unknown>;
 }
 
-/** The default of the settings: what these tests are about. */
+/** The default of the settings, which these tests measure. */
 export const DEADLINE_MS = 25;

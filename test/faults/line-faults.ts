@@ -15,7 +15,7 @@ function faultOfLine(fault: Omit<Fault, 'start'>, broken: Line): Fault {
         async break() {
           proxy.set(broken);
         },
-        async mend() {
+        async repair() {
           proxy.set({ kind: 'open' });
         },
         async stop() {
@@ -47,7 +47,7 @@ const maxClients: Fault = {
         await admin.config('SET', 'maxclients', '1');
         await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
       },
-      mend: () => admin.config('SET', 'maxclients', '100'),
+      repair: () => admin.config('SET', 'maxclients', '100'),
       async stop() {
         admin.disconnect();
         await proxy.stop();

@@ -15,7 +15,7 @@ function faultOfServer(
   act: {
     prepare?(ground: Ground): Promise<unknown>;
     break(ground: Ground): Promise<unknown>;
-    mend(ground: Ground): Promise<unknown>;
+    repair(ground: Ground): Promise<unknown>;
   },
   options: RedisServerOptions = {},
 ): Fault {
@@ -30,7 +30,7 @@ function faultOfServer(
       return {
         settings: { kind: 'redis', url: server.url, deadlineMs: DEADLINE_MS },
         break: () => act.break(ground),
-        mend: () => act.mend(ground),
+        repair: () => act.repair(ground),
         async stop() {
           admin.disconnect();
           await server.stop();
@@ -50,7 +50,7 @@ const SLOW_LOADING = ['--key-load-delay', '500', '--loading-process-events-inter
 export const serverFaults: readonly Fault[] = [
   faultOfServer(
     { name: 'kill -9, then a restart', reasons: ['disconnected'], recoveryMs: 1500 },
-    { break: ({ server }) => server.kill(), mend: ({ server }) => server.start() },
+    { break: ({ server }) => server.kill(), repair: ({ server }) => server.start() },
   ),
   faultOfServer(
     {
@@ -61,7 +61,7 @@ export const serverFaults: readonly Fault[] = [
     },
     {
       break: async ({ server }) => server.signal('SIGSTOP'),
-      mend: async ({ server }) => server.signal('SIGCONT'),
+      repair: async ({ server }) => server.signal('SIGCONT'),
     },
   ),
   faultOfServer(
@@ -71,21 +71,21 @@ export const serverFaults: readonly Fault[] = [
         await ground.admin.config('SET', 'requirepass', 'changed');
         await cutOtherClients(ground);
       },
-      mend: ({ admin }) => admin.config('SET', 'requirepass', ''),
+      repair: ({ admin }) => admin.config('SET', 'requirepass', ''),
     },
   ),
   faultOfServer(
     { name: 'READONLY: the primary became a replica', reasons: ['readonly'], recoveryMs: 1500 },
     {
       break: ({ admin }) => admin.replicaof('127.0.0.1', 1),
-      mend: ({ admin }) => admin.replicaof('NO', 'ONE'),
+      repair: ({ admin }) => admin.replicaof('NO', 'ONE'),
     },
   ),
   faultOfServer(
     { name: 'OOM: maxmemory, noeviction', reasons: ['oom'], recoveryMs: 1500 },
     {
       break: ({ admin }) => admin.config('SET', 'maxmemory', '1'),
-      mend: ({ admin }) => admin.config('SET', 'maxmemory', '0'),
+      repair: ({ admin }) => admin.config('SET', 'maxmemory', '0'),
     },
   ),
   faultOfServer(
@@ -106,7 +106,7 @@ export const serverFaults: readonly Fault[] = [
         await server.kill();
         await server.start(SLOW_LOADING);
       },
-      mend: ({ admin }) => admin.config('SET', 'key-load-delay', '0'),
+      repair: ({ admin }) => admin.config('SET', 'key-load-delay', '0'),
     },
     { readyLine: /Loading RDB|Ready to accept/ },
   ),
@@ -125,7 +125,7 @@ export const serverFaults: readonly Fault[] = [
           .catch(() => {})
           .finally(() => other.disconnect());
       },
-      mend: ({ admin }) => admin.script('KILL'),
+      repair: ({ admin }) => admin.script('KILL'),
     },
     { args: ['--busy-reply-threshold', '60'] },
   ),
@@ -138,7 +138,7 @@ export const serverFaults: readonly Fault[] = [
         await admin.bgsave();
         while (!String(await admin.info('persistence')).includes('rdb_last_bgsave_status:err'));
       },
-      async mend({ server, admin }) {
+      async repair({ server, admin }) {
         mkdirSync(server.directory);
         await admin.config('SET', 'dir', server.directory);
         await admin.bgsave();
@@ -148,10 +148,10 @@ export const serverFaults: readonly Fault[] = [
   ),
   faultOfServer(
     { name: 'SCRIPT FLUSH', reasons: [], recoveryMs: 200 },
-    { break: ({ admin }) => admin.script('FLUSH'), mend: async () => {} },
+    { break: ({ admin }) => admin.script('FLUSH'), repair: async () => {} },
   ),
   faultOfServer(
     { name: 'CLIENT KILL', reasons: ['disconnected'], recoveryMs: 500 },
-    { break: cutOtherClients, mend: async () => {} },
+    { break: cutOtherClients, repair: async () => {} },
   ),
 ];

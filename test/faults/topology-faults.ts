@@ -18,7 +18,7 @@ const clusterDown: Fault = {
         await dead?.kill();
         if (witness !== undefined) await untilInfo(witness, 'cluster_state:fail');
       },
-      async mend() {
+      async repair() {
         await dead?.start();
         // The master that returns takes no writes for two seconds more than the others think.
         for (const client of cluster.clients) await untilInfo(client, 'cluster_state:ok');
@@ -38,7 +38,7 @@ const migration: Fault = {
     return {
       settings: { kind: 'cluster', nodes: cluster.urls, deadlineMs: DEADLINE_MS },
       break: () => migrateBusySlots(cluster),
-      mend: async () => {},
+      repair: async () => {},
       stop: () => cluster.stop(),
     };
   },
@@ -74,7 +74,7 @@ const failover: Fault = {
     return {
       settings: { kind: 'sentinel', sentinels: sentinelUrls, name, deadlineMs: DEADLINE_MS },
       break: () => primary.kill(),
-      mend: () => untilPrimary(replica.port),
+      repair: () => untilPrimary(replica.port),
       stop,
     };
   },

@@ -82,7 +82,7 @@ it('every replica ranks the requests of all', async () => {
   }
 });
 
-it('a replica that stops is gone at once, and one that dies within five seconds', async () => {
+it('a replica that stops is gone at once, and one that crashes within five seconds', async () => {
   const store = uniqueRedisStore();
   const [staying, leaving] = [await start({ store }), await startGateway({ store })];
   await spend(leaving);

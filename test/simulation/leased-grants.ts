@@ -50,7 +50,7 @@ export interface Outcome {
 
 interface Grant {
   points: number;
-  /** The bucket forgets the grant a window after this. */
+  /** The grant leaves the bucket one window after this. */
   stampMs: number;
 }
 

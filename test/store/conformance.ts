@@ -79,7 +79,7 @@ export function testsOfConformance(open: () => Promise<{ store: ClockedStore; pr
     );
   });
 
-  test('peek tells what charge would answer and spends nothing', async () => {
+  test('peek returns what charge would, and spends nothing', async () => {
     const { store, prefix } = await open();
     const charge = chargeOf(prefix, 10, 7);
     const before = await store.peek(charge, START_US);

@@ -20,7 +20,7 @@ const OPERATIONS = Object.entries(COSTS).map(([path, cost]) => ({
   rules: undefined,
 }));
 
-/** A way in which a hostile client spells a path anew. */
+/** Another way in which a hostile client can spell a path. */
 type Spelling = (path: string, at: number) => string;
 
 const insert =

@@ -31,7 +31,7 @@ beforeAll(async () => {
     upstreamUrl: upstream.url,
     limits: PLENTY,
     settings: { log: { level: 'trace', access: true }, shutdown: { drainDelaySeconds: 0, graceSeconds: 1 } },
-    // Nobody listens there: the store's failures are told as well.
+    // Nothing listens there, so that failures of the store are reported too.
     store: { kind: 'redis', url: 'redis://127.0.0.1:1', username: 'user', password: 's3cret-password' },
   });
 });

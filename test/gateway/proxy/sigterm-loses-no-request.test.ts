@@ -65,12 +65,12 @@ describe('SIGTERM', () => {
     const end = endOf(weir);
     await expect.poll(() => isReady(weir), { interval: 100 }).toBe(false);
     const servedBefore = tally.ok;
-    const told = await sendRaw(
+    const answered = await sendRaw(
       weir.url,
       'GET /v3/things HTTP/1.1\r\nHost: weir\r\nAuthorization: Bearer service\r\n\r\n',
     );
-    expect(told.statuses).toEqual([200]);
-    expect(told.text).toMatch(/^Connection: close\r$/m);
+    expect(answered.statuses).toEqual([200]);
+    expect(answered.text).toMatch(/^Connection: close\r$/m);
     await expect.poll(() => tally.ok, { interval: 10 }).toBeGreaterThan(servedBefore + 50);
     state.isInRotation = false;
     clearInterval(load);

@@ -21,7 +21,7 @@ afterEach(() => {
 
 /** Watches one file whose text is the value; a text that says `bad` is refused. */
 function watchText(file: string, intervalMs = 3_600_000) {
-  const told: string[] = [];
+  const events: string[] = [];
   watch = watchFiles<string>({
     current: readFileSync(file, 'utf8'),
     files: () => [file],
@@ -30,13 +30,13 @@ function watchText(file: string, intervalMs = 3_600_000) {
       if (text.includes('bad')) throw new ConfigError([{ source: 'f', path: '', message: text }]);
       return text;
     },
-    onLoad: (text) => told.push(`loaded ${text}`),
-    onProblems: (problems) => told.push(`refused ${problems.map(formatProblem)}`),
+    onLoad: (text) => events.push(`loaded ${text}`),
+    onProblems: (problems) => events.push(`refused ${problems.map(formatProblem)}`),
     intervalMs,
   });
   const current = watch;
   return {
-    told,
+    events,
     /** Two looks: the one that sees a change and the one that takes it. */
     async look() {
       await current.poll();
@@ -49,82 +49,82 @@ describe('a watched file', () => {
   test('is read again after a change, once', async () => {
     const file = join(folder, 'f');
     writeFileSync(file, 'one');
-    const { told, look } = watchText(file);
+    const { events, look } = watchText(file);
     await look();
     writeFileSync(file, 'two');
     await look();
     await look();
-    expect(told).toEqual(['loaded two']);
+    expect(events).toEqual(['loaded two']);
   });
 
   test('that changed before the first poll is read as well', async () => {
     const file = join(folder, 'f');
     writeFileSync(file, 'one');
-    const { told, look } = watchText(file);
+    const { events, look } = watchText(file);
     writeFileSync(file, 'two');
     await look();
-    expect(told).toEqual(['loaded two']);
+    expect(events).toEqual(['loaded two']);
   });
 
   test('that was only touched is not reported', async () => {
     const file = join(folder, 'f');
     writeFileSync(file, 'one');
-    const { told, look } = watchText(file);
+    const { events, look } = watchText(file);
     await look();
     utimesSync(file, 5, 5);
     await look();
-    expect(told).toEqual([]);
+    expect(events).toEqual([]);
   });
 
   test('is left alone while it is still being written', async () => {
     const file = join(folder, 'f');
     writeFileSync(file, 'one');
-    const { told } = watchText(file);
+    const { events } = watchText(file);
     await watch?.poll();
     writeFileSync(file, 'tw');
     await watch?.poll();
     writeFileSync(file, 'two!');
     await watch?.poll();
-    expect(told).toEqual([]);
+    expect(events).toEqual([]);
     await watch?.poll();
-    expect(told).toEqual(['loaded two!']);
+    expect(events).toEqual(['loaded two!']);
   });
 
   test('is followed through the swap of a ConfigMap', async () => {
     configMap = mountConfigMap({ 'limits.yaml': 'one' });
     const file = configMap.file('limits.yaml');
-    const { told, look } = watchText(file);
+    const { events, look } = watchText(file);
     await look();
     configMap.swap({ 'limits.yaml': 'two' });
     await look();
     configMap.swap({ 'limits.yaml': 'six' });
     await look();
-    expect(told).toEqual(['loaded two', 'loaded six']);
+    expect(events).toEqual(['loaded two', 'loaded six']);
   });
 
   test('that is invalid is reported once, and its fix is loaded, even if it restores the previous content', async () => {
     const file = join(folder, 'f');
     writeFileSync(file, 'one');
-    const { told, look } = watchText(file);
+    const { events, look } = watchText(file);
     await look();
     writeFileSync(file, 'bad');
     await look();
     await look();
     writeFileSync(file, 'one');
     await look();
-    expect(told).toEqual(['refused f: bad', 'loaded one']);
+    expect(events).toEqual(['refused f: bad', 'loaded one']);
   });
 
   test('that disappears is reported, and loaded again when it reappears', async () => {
     const file = join(folder, 'f');
     writeFileSync(file, 'one');
-    const { told, look } = watchText(file);
+    const { events, look } = watchText(file);
     await look();
     unlinkSync(file);
     await look();
     writeFileSync(file, 'back');
     await look();
-    expect(told).toEqual([
+    expect(events).toEqual([
       expect.stringMatching(/^refused configuration: could not be reloaded: .*ENOENT/),
       'loaded back',
     ]);
@@ -133,18 +133,18 @@ describe('a watched file', () => {
   test('is noticed by the clock, without anyone looking', async () => {
     configMap = mountConfigMap({ 'limits.yaml': 'one' });
     const file = configMap.file('limits.yaml');
-    const { told } = watchText(file, 5);
+    const { events } = watchText(file, 5);
     configMap.swap({ 'limits.yaml': 'two' });
-    await vi.waitFor(() => expect(told).toEqual(['loaded two']));
+    await vi.waitFor(() => expect(events).toEqual(['loaded two']));
   });
 
   test('is not looked at any more after close', async () => {
     const file = join(folder, 'f');
     writeFileSync(file, 'one');
-    const { told, look } = watchText(file);
+    const { events, look } = watchText(file);
     watch?.close();
     writeFileSync(file, 'two');
     await look();
-    expect(told).toEqual([]);
+    expect(events).toEqual([]);
   });
 });

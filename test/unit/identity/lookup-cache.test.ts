@@ -7,7 +7,7 @@ interface Thing {
 
 let nowMs: number;
 let loads: string[];
-/** What the next load of an input comes to; found and fresh for 100 ms unless told. */
+/** What the next load of an input comes to; by default found, and fresh for 100 ms. */
 let answers: Map<string, Loaded<Thing>>;
 
 beforeEach(() => {
@@ -103,7 +103,7 @@ it('the number of cached keys is limited', async () => {
 });
 
 describe('what is forgotten', () => {
-  it('is loaded anew, by key or by value, and nothing else is', async () => {
+  it('is loaded again, by key or by value, and nothing else is', async () => {
     const cache = cacheOf();
     for (const key of ['a', 'b', 'c']) await get(cache, key);
     cache.forget('a');

@@ -7,7 +7,7 @@ import { asNode } from '../../../src/config/reader/schema-node.ts';
 
 describe('the reference', () => {
   test.each(['README.md', 'docs/configuration.md'].filter(existsSync))(
-    'in %s is what the schemas say (npm run docs makes it anew)',
+    'in %s agrees with the schemas (npm run docs regenerates it)',
     (file) => {
       const document = readFileSync(file, 'utf8');
       expect(withTables(document)).toBe(document);
