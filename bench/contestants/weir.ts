@@ -38,17 +38,19 @@ interface Configuration {
   readonly accessLog: boolean;
   /** Opens a port for the decisions of another proxy. */
   readonly decisionsPort?: number;
+  /** Any free port by default. */
+  readonly adminPort?: number;
 }
 
 /** Writes Weir's files. @returns the path of weir.yaml */
 export function writeConfiguration(scene: Scene, configuration: Configuration): string {
-  const { kind, port, accessLog, decisionsPort } = configuration;
+  const { kind, port, accessLog, decisionsPort, adminPort = 0 } = configuration;
   const { folder, limit, accounts, organizationLimit = limit * ACCOUNTS_PER_ORGANIZATION } = scene;
   const url = `redis://127.0.0.1:${scene.redisPort}`;
   const files = {
     'weir.yaml': {
       listen: { host: '127.0.0.1', port },
-      admin: { host: '127.0.0.1', port: 0 },
+      admin: { host: '127.0.0.1', port: adminPort },
       ...(decisionsPort === undefined ? {} : { decisions: { listen: { port: decisionsPort } } }),
       upstream: { url: upstreamUrl(scene) },
       store: kind === 'memory' ? { kind } : { kind, url },

@@ -1,0 +1,91 @@
+import { Recorder } from '../../src/admin/fleet/recorder.ts';
+import { Refusals } from '../../src/admin/fleet/refusals.ts';
+import { SECONDS } from '../../src/admin/metrics/histogram.ts';
+import { Fleet } from '../../src/admin/top/fleet.ts';
+import { Talkers } from '../../src/admin/top/talkers.ts';
+import { UsageBatch } from '../../src/admin/usage/batch.ts';
+import type { Operation, RequestContext } from '../../src/gateway/request-context.ts';
+import { openBoard } from '../../src/store/redis/board.ts';
+
+const READ: Operation = { id: 'listPayees', kind: 'read', cost: 1, access: 'caller', listed: true };
+const ACCOUNTS_PER_ORGANIZATION = 10;
+const SECOND_MS = 1_000;
+
+/** Replicas that publish what a busy one would, without serving requests. */
+export interface IdleReplicas {
+  stop(): Promise<void>;
+}
+
+/** Starts replicas that each claim a few requests a second of every Account, more of the first ones. */
+export function startReplicas(redisUrl: string, count: number, accounts: number): IdleReplicas {
+  const callers = Array.from({ length: accounts }, (_, index) => callerOf(index + 1));
+  const replicas = Array.from({ length: count }, (_, index) => startReplica(redisUrl, index, callers));
+  return { stop: async () => void (await Promise.all(replicas.map((replica) => replica.stop()))) };
+}
+
+function callerOf(number: number): RequestContext['caller'] {
+  const organization = `org_${Math.ceil(number / ACCOUNTS_PER_ORGANIZATION)}`;
+  const account = `acct_${number}`;
+  const principal = {
+    id: `svc_${number}`,
+    type: 'ServiceAccount',
+    account,
+    actsFor: new Set<string>(),
+  } as const;
+  return { principal, account, organization, hasOrganizationLimit: true, hashTag: organization };
+}
+
+function startReplica(url: string, index: number, callers: readonly RequestContext['caller'][]) {
+  const batch = new UsageBatch();
+  const talkers = new Talkers(batch);
+  const totals = { requests: 0, points: 0, refused: 0, degraded: 0, failed: 0 };
+  const durations = SECONDS.map(() => 0);
+  const recorder = new Recorder({
+    metrics: {
+      requestTotals: () => ({ ...totals, durations: [...durations] }),
+      storeTotals: () => ({ breaker: 'closed', calls: [...durations], unsafeSettings: 0 }),
+      limitsVersion: () => 'a1b2c3',
+    },
+    storeKind: 'redis',
+    refusals: new Refusals(),
+    isReady: () => true,
+    liveLimits: () => 0,
+  });
+  const board = openBoard(
+    { kind: 'redis', url, keyPrefix: 'weir', deadlineMs: 1_000 },
+    'top',
+    `replica-${index}`,
+  );
+  const fleet = new Fleet(`replica-${index}`, { talkers, pulse: () => recorder.pulse() }, board);
+  const claim = () => {
+    const nowMs = performance.now();
+    for (const [place, caller] of callers.entries()) {
+      const times = 1 + Math.floor((Math.random() * 40) / (place + 1));
+      for (let time = 0; time < times; time++) {
+        batch.requestFinished({ caller, operation: READ, charged: ADMITTED } as RequestContext, nowMs);
+      }
+      totals.requests += times;
+      totals.points += times;
+      const bucket = Math.floor(Math.random() * 5);
+      durations[bucket] = (durations[bucket] ?? 0) + times;
+    }
+  };
+  claim();
+  recorder.start();
+  const timer = setInterval(claim, SECOND_MS);
+  return {
+    async stop() {
+      clearInterval(timer);
+      recorder.stop();
+      await fleet.close();
+    },
+  };
+}
+
+const ADMITTED = {
+  outcome: 'admitted',
+  policy: '',
+  rateLimit: '',
+  nearLimit: undefined,
+  shadowDenied: undefined,
+} as const;
