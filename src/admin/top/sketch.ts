@@ -38,8 +38,8 @@ export class Sketch {
 
   /** Adds all that another sketch has counted. */
   merge(other: Pick<Sketch, 'tallies' | 'floor'>): void {
-    for (const [owner, tally] of this.tallies) {
-      if (!other.tallies.has(owner)) tally.error += other.floor;
+    if (other.floor > 0) {
+      for (const [owner, tally] of this.tallies) if (!other.tallies.has(owner)) tally.error += other.floor;
     }
     for (const [owner, { points, requests, refused, error }] of other.tallies) {
       const tally = this.#tallyOf(owner);

@@ -61,16 +61,17 @@ export class Talkers {
     batch.passTo((spending) => this.#add(spending));
   }
 
-  /** What this replica publishes. Yields to requests between the windows: 1,000 owners take 3 ms altogether. */
+  /** What this replica publishes. Yields to requests between its parts: 1,000 owners take 3 ms altogether. */
   async summary(nowMs: number): Promise<Summary> {
     this.#batch.flush();
-    const ofWindow = async (window: Window) => {
+    const part = async (ranked: Ranked, window: Window) => {
       await setImmediate();
-      return {
-        accounts: extractOf(this.#histories.accounts.sum(window, nowMs)),
-        organizations: extractOf(this.#histories.organizations.sum(window, nowMs)),
-      };
+      return extractOf(this.#histories[ranked].sum(window, nowMs));
     };
+    const ofWindow = async (window: Window) => ({
+      accounts: await part('accounts', window),
+      organizations: await part('organizations', window),
+    });
     return { '10s': await ofWindow('10s'), '1m': await ofWindow('1m'), '10m': await ofWindow('10m') };
   }
 

@@ -3,7 +3,7 @@ import type { Payer } from '../../domain/caller.ts';
 import type { Spending, UsageBatch } from './batch.ts';
 import { type Counts, Slots } from './slots.ts';
 
-/** Owners of each scope in a generation, of which there are two; each takes about 3 KB. */
+/** Owners of each scope in a generation, of which there are two; one that is always active takes about 6 KB. */
 const OWNERS_PER_GENERATION = 2_500;
 
 /** Operations counted by name per owner and period; the others are counted together. */
@@ -34,7 +34,8 @@ class Owner {
   readonly #tens = new Slots(TEN_SECONDS_MS, 60);
   #period = 0;
   #operations = new Map<string, Mutable<Counts>>();
-  #earlier = new Map<string, Mutable<Counts>>();
+  /** Undefined for an owner without requests in the period before. */
+  #earlier: ReadonlyMap<string, Counts> | undefined;
   #payer: Payer | undefined;
 
   get payer(): Payer | undefined {
@@ -62,7 +63,7 @@ class Owner {
   recent(nowMs: number): Recent {
     this.#turn(nowMs);
     const operations = new Map<string, OperationCounts>();
-    for (const [operation, counts] of [...this.#earlier, ...this.#operations]) {
+    for (const [operation, counts] of [...(this.#earlier ?? []), ...this.#operations]) {
       const sum = operations.get(operation);
       operations.set(operation, {
         operation,
@@ -97,7 +98,7 @@ class Owner {
   #turn(nowMs: number): void {
     const period = Math.floor(nowMs / PERIOD_MS);
     if (period === this.#period) return;
-    this.#earlier = period === this.#period + 1 ? this.#operations : new Map();
+    this.#earlier = period === this.#period + 1 ? this.#operations : undefined;
     this.#operations = new Map();
     this.#period = period;
   }

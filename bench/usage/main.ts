@@ -1,0 +1,139 @@
+/**
+ * `npx tsx bench/usage/main.ts`: what counting usage and top talkers costs, in nanoseconds per request, beside counting each request
+ * by itself instead of once a second; the summary that a replica publishes, and memory. Medians of rounds in turn.
+ */
+import { loadavg } from 'node:os';
+import { Talkers } from '../../src/admin/top/talkers.ts';
+import { Activity } from '../../src/admin/usage/activity.ts';
+import { UsageBatch } from '../../src/admin/usage/batch.ts';
+import type { Admitted, Operation, RequestContext } from '../../src/gateway/request-context.ts';
+import { writeSection } from '../counter/section.ts';
+import { hardware } from '../lab/machine.ts';
+
+const ROUNDS = 7;
+/** Of simulated time, so that sums are passed on as often as in a gateway. */
+const ROUND_SECONDS = 20;
+const REQUESTS_PER_SECOND = 15_000;
+const ACCOUNTS = [10, 1_000, 100_000];
+
+const READ: Operation = { id: 'listPayees', kind: 'read', cost: 1, access: 'caller', listed: true };
+const SECOND_MS = 1_000;
+
+interface Counters {
+  readonly batch: UsageBatch;
+  readonly talkers: Talkers;
+  /** Kept, so that its memory is measured. */
+  readonly activity: Activity;
+}
+
+function startCounters(): Counters {
+  const batch = new UsageBatch();
+  return { batch, talkers: new Talkers(batch), activity: new Activity(batch) };
+}
+
+/** Finished requests of as many Accounts, in Organizations of ten. */
+function requestsOf(accounts: number): RequestContext[] {
+  return Array.from({ length: accounts }, (_, index) => {
+    const account = `acct_${index + 1}`;
+    const organization = `org_${Math.floor(index / 10) + 1}`;
+    const principal = {
+      id: `svc_${index}`,
+      type: 'ServiceAccount',
+      account,
+      actsFor: new Set<string>(),
+    } as const;
+    const caller = { principal, account, organization, hasOrganizationLimit: true, hashTag: organization };
+    const charged: Admitted = {
+      outcome: 'admitted',
+      policy: '',
+      rateLimit: '',
+      nearLimit: undefined,
+      shadowDenied: undefined,
+    };
+    const context: Partial<RequestContext> = { operation: READ, caller, charged };
+    return context as RequestContext;
+  });
+}
+
+interface Cost {
+  readonly nsPerRequest: number;
+  /** Of one summary, which a replica makes once a second. */
+  readonly summaryMs: number;
+}
+
+async function measureRound(
+  { batch, talkers }: Counters,
+  requests: readonly RequestContext[],
+  fromSecond: number,
+  isEach: boolean,
+): Promise<Cost> {
+  let requestsMs = 0;
+  let summariesMs = 0;
+  let next = fromSecond * REQUESTS_PER_SECOND;
+  for (let second = fromSecond; second < fromSecond + ROUND_SECONDS; second++) {
+    const startMs = performance.now();
+    for (const end = next + REQUESTS_PER_SECOND; next < end; next++) {
+      const request = requests[next % requests.length];
+      if (request === undefined) continue;
+      batch.requestFinished(request, (next / REQUESTS_PER_SECOND) * SECOND_MS);
+      if (isEach) batch.flush();
+    }
+    const endMs = performance.now();
+    await talkers.summary((second + 1) * SECOND_MS);
+    requestsMs += endMs - startMs;
+    summariesMs += performance.now() - endMs;
+  }
+  return {
+    nsPerRequest: (requestsMs * 1_000_000) / (ROUND_SECONDS * REQUESTS_PER_SECOND),
+    summaryMs: summariesMs / ROUND_SECONDS,
+  };
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+async function rowOf(accounts: number): Promise<string> {
+  const requests = requestsOf(accounts);
+  globalThis.gc?.();
+  const before = process.memoryUsage();
+  const [summed, single] = [startCounters(), startCounters()];
+  const costs: { summed: Cost[]; single: Cost[] } = { summed: [], single: [] };
+  for (let round = 0; round <= ROUNDS; round++) {
+    const second = round * ROUND_SECONDS;
+    const ofSums = await measureRound(summed, requests, second, false);
+    const ofSingles = await measureRound(single, requests, second, true);
+    // The first round warms up.
+    if (round === 0) continue;
+    costs.summed.push(ofSums);
+    costs.single.push(ofSingles);
+  }
+  globalThis.gc?.();
+  const after = process.memoryUsage();
+  // Both sets of counters hold the same.
+  const megabytes =
+    (after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers) / 2 / 1_048_576;
+  const cells = [
+    accounts.toLocaleString('en'),
+    median(costs.summed.map((cost) => cost.nsPerRequest)).toFixed(0),
+    median(costs.single.map((cost) => cost.nsPerRequest)).toFixed(0),
+    median(costs.summed.map((cost) => cost.summaryMs)).toFixed(1),
+    megabytes.toFixed(1),
+  ];
+  return `| ${cells.join(' | ')} |`;
+}
+
+const rows: string[] = [];
+for (const accounts of ACCOUNTS) rows.push(await rowOf(accounts));
+const section = [
+  '## Usage and top talkers',
+  '',
+  `${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC, \`node --expose-gc --import tsx bench/usage/main.ts\`, ${hardware()}, Node ${process.versions.node}, machine load ${(loadavg()[0] ?? 0).toFixed(1)}.`,
+  `${REQUESTS_PER_SECOND.toLocaleString('en')} requests a second of Accounts in turn, in Organizations of ten; ${ROUNDS} rounds of ${ROUND_SECONDS} s.`,
+  '',
+  '| Accounts | ns per request | each request counted by itself | summary, ms a second | memory, MB |',
+  '|--:|--:|--:|--:|--:|',
+  ...rows,
+].join('\n');
+writeSection('usage', section);
+process.stdout.write(`${section}\n`);
