@@ -2,6 +2,7 @@ import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { type Channel, listen, type RemoteStoreSettings } from '../../src/store/redis/channel.ts';
 import { openRecord } from '../../src/store/redis/record.ts';
+import { startRawServer } from '../fixtures/raw-server.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';
 import { startSentinel } from '../fixtures/redis-sentinel.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';
@@ -133,5 +134,39 @@ it('a Redis that refuses the subscription is reported with its answer, and once 
   } finally {
     channel.close();
     await redis.stop();
+  }
+});
+
+it('a connection that breaks as it subscribes again costs nothing but another attempt', async () => {
+  const unhandled: unknown[] = [];
+  const onUnhandled = (reason: unknown) => unhandled.push(reason);
+  process.on('unhandledRejection', onUnhandled);
+  let subscriptions = 0;
+  const server = await startRawServer((socket) => {
+    socket.on('data', (chunk) => {
+      for (const [, command = ''] of chunk.toString('latin1').matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g)) {
+        if (command !== 'subscribe') {
+          socket.write('-ERR no such command\r\n');
+          continue;
+        }
+        subscriptions += 1;
+        // The first one succeeds, so that the client has something to subscribe to again.
+        if (subscriptions === 1) socket.write('*3\r\n$9\r\nsubscribe\r\n$4\r\nname\r\n:1\r\n');
+        socket.end();
+      }
+    });
+  });
+  const url = server.url.replace('http', 'redis');
+  const channel = listen({ kind: 'redis', url, deadlineMs: DEADLINE_MS, protocol: 2 }, 'name', {
+    message() {},
+    connected() {},
+  });
+  try {
+    await vi.waitFor(() => expect(subscriptions).toBeGreaterThan(5), SOON);
+    expect(unhandled).toEqual([]);
+  } finally {
+    channel.close();
+    await server.close();
+    process.off('unhandledRejection', onUnhandled);
   }
 });

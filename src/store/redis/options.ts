@@ -25,6 +25,9 @@ const SILENCE_MS = 1000;
 export function commonOptions(settings: RemoteSettings): ConnectOptions {
   return {
     autoResendUnfulfilledCommands: false,
+    // channel.ts subscribes by itself. ioredis leaves the promise of its own attempt without a handler: a connection that broke
+    // at that moment ended the process.
+    autoResubscribe: false,
     maxRetriesPerRequest: 0,
     connectTimeout: SILENCE_MS,
     socketTimeout: SILENCE_MS,
