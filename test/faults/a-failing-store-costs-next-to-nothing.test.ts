@@ -11,6 +11,11 @@ import { topologyFaults } from './topology-faults.ts';
 
 /** How long each outage lasts: `npm run test:faults` makes it long enough for a table of figures. */
 const OUTAGE_MS = Number(process.env.WEIR_TEST_OUTAGE_MS ?? 500);
+/**
+ * Only `npm run test:faults`, which runs alone, judges how long it takes until requests are counted again. Beside other tests
+ * it is enough that they are.
+ */
+const JUDGES_RECOVERY = process.env.WEIR_TEST_OUTAGE_MS !== undefined;
 /** What a loaded test machine may add to anything. */
 const SLACK_MS = 60;
 /** Charges sent before the breaker opens, one each 5 ms: a deadline's worth, and the three that open it. */
@@ -53,7 +58,7 @@ test.each(faults)(
     rows.push(rowOf(fault, before, during, recoveryMs));
     expectReasons(fault, load.samples);
     expectLatencies(during);
-    expect(recoveryMs).toBeLessThan(fault.recoveryMs);
+    if (JUDGES_RECOVERY) expect(recoveryMs).toBeLessThan(fault.recoveryMs);
   },
 );
 
