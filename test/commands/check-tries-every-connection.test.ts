@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { check } from '../../src/commands/check/check.ts';
 import { makeCertificate } from '../fixtures/certificate.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
@@ -17,26 +17,21 @@ import { type CommandHere, runHere } from '../fixtures/run-here.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
 import { runWeir } from '../fixtures/weir-process.ts';
 
-const closing: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
 async function upstreamUrl(): Promise<string> {
   const upstream = await startUpstream();
-  closing.push(() => upstream.close());
+  onTestFinished(() => upstream.close());
   return upstream.url;
 }
 
 async function issuer(): Promise<TestIssuer> {
   const started = await startIssuer();
-  closing.push(() => started.close());
+  onTestFinished(() => started.close());
   return started;
 }
 
 async function redis(...args: string[]): Promise<RedisServer> {
   const started = await startRedisServer({ args });
-  closing.push(() => started.stop());
+  onTestFinished(() => started.stop());
   return started;
 }
 
@@ -52,7 +47,7 @@ const store = (url: string, more: object = {}) => ({
 async function listening(server: Server): Promise<string> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  closing.push(async () => server.close());
+  onTestFinished(() => void server.close());
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
@@ -140,7 +135,7 @@ describe('the store', () => {
 
   it('a Cluster', async () => {
     const cluster = await startRedisCluster();
-    closing.push(() => cluster.stop());
+    onTestFinished(() => cluster.stop());
     const storeSettings = {
       kind: 'cluster',
       nodes: cluster.urls,

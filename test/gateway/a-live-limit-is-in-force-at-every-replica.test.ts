@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ShownLimit } from '../../src/admin/limits/live.ts';
 import type { Usage } from '../../src/admin/usage/usage.ts';
 import { listLimits, setLimit, unsetLimit } from '../../src/commands/limit/limit.ts';
@@ -13,16 +13,11 @@ import { runHere } from '../fixtures/run-here.ts';
 const SOON = { timeout: 20_000, interval: 50 };
 const HOUR_MS = 3_600_000;
 
-const closing: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
 type Options = Parameters<typeof startGateway>[0];
 
 async function start(options: Options = {}): Promise<TestGateway> {
   const gateway = await startGateway(options);
-  closing.push(() => gateway.close());
+  onTestFinished(() => gateway.close());
   return gateway;
 }
 
@@ -103,7 +98,7 @@ it('it expires by itself, as what Redis holds of it does', async () => {
   const gateway = await start({ store });
   expect((await put(gateway, { 'account-read': 5000, for: '2s' })).status).toBe(200);
   const client = new Redis(sharedRedisUrl());
-  closing.push(async () => client.disconnect());
+  onTestFinished(async () => client.disconnect());
   const lifeMs = await client.pttl(`${store.keyPrefix}:1:limits:record`);
   expect(lifeMs).toBeLessThanOrEqual(2_000);
   await expect.poll(() => limitOf(gateway), SOON).toBe('20');
@@ -201,7 +196,7 @@ describe('while Redis is down', () => {
     timeout: 60_000,
   }, async () => {
     const server = await startRedisServer();
-    closing.push(() => server.stop());
+    onTestFinished(() => server.stop());
     const store = uniqueRedisStore(server.url);
     const gateway = await start({ store });
     await put(gateway, { 'account-read': 5000 });

@@ -2,17 +2,12 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { pino } from 'pino';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startGateway } from '../fixtures/gateway.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';
 import { startTlsRedis } from '../fixtures/redis-tls.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
 import { startWeir, type WeirProcess } from '../fixtures/weir-process.ts';
-
-const closing: (() => Promise<unknown> | unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
 
 interface Line {
   readonly level: number;
@@ -36,16 +31,16 @@ async function start(store: object): Promise<Running> {
   const output = { write: (line: string) => void lines.push(line), flushSync() {} };
   const log = { log: pino({}, output), lines: output };
   const gateway = await startGateway({ store: { ...store }, settings: { log: { level: 'info' } }, log });
-  closing.push(() => gateway.close());
+  onTestFinished(() => gateway.close());
   return { url: gateway.url, adminUrl: gateway.adminUrl, lines };
 }
 
 /** As `start`, in a process of its own: what libraries print is seen too. */
 async function startProcess(store: object): Promise<WeirProcess> {
   const upstream = await startUpstream();
-  closing.push(() => upstream.close());
+  onTestFinished(() => upstream.close());
   const weir = await startWeir({ upstreamUrl: upstream.url, store: { ...store } });
-  closing.push(() => weir.close());
+  onTestFinished(() => weir.close());
   return weir;
 }
 
@@ -85,7 +80,7 @@ async function serve(answer: (socket: Socket) => void): Promise<{ url: string; s
     answer(socket);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  closing.push(() => {
+  onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });
@@ -105,7 +100,7 @@ describe('a store that refuses the gateway is an error in the log and a reason i
     'a real Redis in protected mode (needs an address besides the loopback)',
     async () => {
       const redis = await startRedisServer({ args: ['--bind', '0.0.0.0', '--protected-mode', 'yes'] });
-      closing.push(() => redis.stop());
+      onTestFinished(() => redis.stop());
       const url = `redis://:a-password@${outside}:${redis.port}`;
       const weir = await start({ kind: 'redis', url });
       expect(await untilNamed(weir)).toMatchObject({
@@ -134,7 +129,7 @@ describe('a store that refuses the gateway is an error in the log and a reason i
 
   it('a wrong password, at a gateway that is ready all the same', async () => {
     const redis = await startRedisServer({ args: ['--requirepass', 'right'] });
-    closing.push(() => redis.stop());
+    onTestFinished(() => redis.stop());
     const url = redis.url.replace('//', '//:wrong-one@');
     const weir = await start({ kind: 'redis', url });
     expect(await untilNamed(weir)).toMatchObject({
@@ -148,7 +143,7 @@ describe('a store that refuses the gateway is an error in the log and a reason i
 
   it('a user without permission to run scripts', async () => {
     const redis = await startRedisServer({ args: ['--user', 'weir', 'on', '>pw', '~*', '-@all', '+hello'] });
-    closing.push(() => redis.stop());
+    onTestFinished(() => redis.stop());
     const url = redis.url.replace('//', '//weir:pw@');
     const named = await startUntilNamed({ kind: 'redis', url });
     expect(named).toMatchObject({ level: ERROR, reason: 'auth' });
@@ -158,7 +153,7 @@ describe('a store that refuses the gateway is an error in the log and a reason i
 describe('a store that cannot be reached is a warning with a hint', () => {
   it('TLS to a port without TLS', async () => {
     const redis = await startRedisServer();
-    closing.push(() => redis.stop());
+    onTestFinished(() => redis.stop());
     const named = await startUntilNamed({ kind: 'redis', url: redis.url.replace('redis:', 'rediss:') });
     expect(named).toMatchObject({ level: WARNING, reason: 'disconnected' });
     expect(named.problem).toContain('may not speak TLS');
@@ -166,7 +161,7 @@ describe('a store that cannot be reached is a warning with a hint', () => {
 
   it('plain text to a port with TLS', async () => {
     const redis = await startTlsRedis();
-    closing.push(() => redis.stop());
+    onTestFinished(() => redis.stop());
     const named = await startUntilNamed({ kind: 'redis', url: redis.url.replace('rediss:', 'redis:') });
     expect(named).toMatchObject({ level: WARNING, reason: 'disconnected' });
   });
@@ -180,9 +175,9 @@ describe('a store that cannot be reached is a warning with a hint', () => {
 
   it('a Redis with too many clients', async () => {
     const redis = await startRedisServer({ args: ['--maxclients', '1'] });
-    closing.push(() => redis.stop());
+    onTestFinished(() => redis.stop());
     const onlyClient = connect(redis.port, '127.0.0.1');
-    closing.push(() => onlyClient.destroy());
+    onTestFinished(() => void onlyClient.destroy());
     await once(onlyClient.setEncoding('utf8'), 'connect');
     onlyClient.write('PING\r\n');
     await once(onlyClient, 'data');

@@ -1,4 +1,4 @@
-import { afterEach, expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { mountConfigMap } from '../fixtures/config-map.ts';
 import { LIMITS, WINDOW_SECONDS } from '../fixtures/configuration.ts';
 import { remainingOf, startGateway, type TestGateway } from '../fixtures/gateway.ts';
@@ -7,11 +7,6 @@ import { startUpstream } from '../fixtures/upstream.ts';
 import { startWeir } from '../fixtures/weir-process.ts';
 
 const WITHIN = { timeout: 60_000, interval: 20 };
-
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
 
 const limitsOf = (accountRead: unknown) => ({
   'limits.yaml': JSON.stringify({
@@ -22,13 +17,13 @@ const limitsOf = (accountRead: unknown) => ({
 
 function mount(data: Readonly<Record<string, string>>) {
   const folder = mountConfigMap(data);
-  closing.push(() => folder.remove());
+  onTestFinished(() => folder.remove());
   return folder;
 }
 
 async function serve(objects: Readonly<Record<string, Record<string, string>>>): Promise<TestApiServer> {
   const server = await startApiServer(objects);
-  closing.push(() => server.close());
+  onTestFinished(() => server.close());
   return server;
 }
 
@@ -38,7 +33,7 @@ const kubernetesOf = (server: TestApiServer, watch: readonly object[]) => ({
 
 async function start(settings: Record<string, unknown>): Promise<TestGateway> {
   const gateway = await startGateway({ settings });
-  closing.push(() => gateway.close());
+  onTestFinished(() => gateway.close());
   return gateway;
 }
 
@@ -194,13 +189,13 @@ it('logs one warning for any number of failures, and one message when all watche
   const server = await serve({ 'configmaps/weir-limits': limitsOf(20), 'configmaps/others': {} });
   server.refuse(403);
   const upstream = await startUpstream();
-  closing.push(() => upstream.close());
+  onTestFinished(() => upstream.close());
   const watch = ['weir-limits', 'others'].map((name) => ({ kind: 'ConfigMap', name, folder: folder.folder }));
   const weir = await startWeir({
     upstreamUrl: upstream.url,
     settings: { limits: { file: folder.file('limits.yaml') }, ...kubernetesOf(server, watch) },
   });
-  closing.push(() => weir.close());
+  onTestFinished(() => weir.close());
   await vi.waitFor(() => expect(server.requests.length).toBeGreaterThan(5), WITHIN);
   const warnings = weir.lines.filter((line) => line.includes('cannot be watched'));
   expect(warnings).toHaveLength(1);

@@ -1,4 +1,4 @@
-import { afterEach, expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { type ConfigMap, mountConfigMap } from '../fixtures/config-map.ts';
 import { LIMITS, WINDOW_SECONDS } from '../fixtures/configuration.ts';
 import { remainingOf, sendTo, startGateway, type TestGateway } from '../fixtures/gateway.ts';
@@ -8,20 +8,15 @@ import { startWeir, type WeirProcess } from '../fixtures/weir-process.ts';
 /** Long enough for a machine that has much else to do; how long it takes is measured under load, below. */
 const WITHIN = { timeout: 60_000, interval: 20 };
 
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
 function mount(data: Readonly<Record<string, unknown>>): ConfigMap {
   const configMap = mountConfigMap(data);
-  closing.push(() => configMap.remove());
+  onTestFinished(() => configMap.remove());
   return configMap;
 }
 
 async function start(settings: Record<string, unknown>): Promise<TestGateway> {
   const gateway = await startGateway({ settings });
-  closing.push(() => gateway.close());
+  onTestFinished(() => gateway.close());
   return gateway;
 }
 
@@ -144,12 +139,12 @@ it('under load: within two seconds, without a failed request and without a resta
 }, async () => {
   const limits = mount({ 'limits.yaml': limitsOf(1_000_000) });
   const upstream: TestUpstream = await startUpstream();
-  closing.push(() => upstream.close());
+  onTestFinished(() => upstream.close());
   const weir: WeirProcess = await startWeir({
     upstreamUrl: upstream.url,
     settings: { limits: { file: limits.file('limits.yaml') }, log: { level: 'info', access: false } },
   });
-  closing.push(() => weir.close());
+  onTestFinished(() => weir.close());
 
   let isLoading = true;
   const statuses = new Map<number, number>();
@@ -165,7 +160,7 @@ it('under load: within two seconds, without a failed request and without a resta
     }
   };
   const clients = Array.from({ length: 8 }, client);
-  closing.push(async () => {
+  onTestFinished(async () => {
     isLoading = false;
     await Promise.allSettled(clients);
   });

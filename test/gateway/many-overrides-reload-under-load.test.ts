@@ -1,16 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { LIMITS, WINDOW_SECONDS } from '../fixtures/configuration.ts';
 import { sendTo } from '../fixtures/gateway.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
 import { startWeir } from '../fixtures/weir-process.ts';
-
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
 
 const WITHIN = { timeout: 60_000, interval: 20 };
 
@@ -27,12 +22,12 @@ function overridesOf(accountRead: number): string {
 
 it('a file of overrides with the maximum size of a ConfigMap is loaded without a failed request', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'weir-many-'));
-  closing.push(() => rmSync(folder, { recursive: true }));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
   const files = { limits: join(folder, 'limits.yaml'), overrides: join(folder, 'overrides.yaml') };
   writeFileSync(files.limits, JSON.stringify({ windowSeconds: WINDOW_SECONDS, defaults: LIMITS }));
   writeFileSync(files.overrides, overridesOf(1_000_000));
   const upstream = await startUpstream();
-  closing.push(() => upstream.close());
+  onTestFinished(() => upstream.close());
   const weir = await startWeir({
     upstreamUrl: upstream.url,
     settings: {
@@ -40,7 +35,7 @@ it('a file of overrides with the maximum size of a ConfigMap is loaded without a
       log: { level: 'info', access: false },
     },
   });
-  closing.push(() => weir.close());
+  onTestFinished(() => weir.close());
 
   let isLoading = true;
   const statuses = new Set<number>();
@@ -54,7 +49,7 @@ it('a file of overrides with the maximum size of a ConfigMap is loaded without a
     }
   };
   const clients = Array.from({ length: 4 }, client);
-  closing.push(async () => {
+  onTestFinished(async () => {
     isLoading = false;
     await Promise.allSettled(clients);
   });
@@ -69,16 +64,16 @@ it('a file of overrides with the maximum size of a ConfigMap is loaded without a
 
 it('a file with a problem is refused entirely, with the line', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'weir-many-'));
-  closing.push(() => rmSync(folder, { recursive: true }));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'limits.yaml');
   writeFileSync(file, overridesOf(1_000_000));
   const upstream = await startUpstream();
-  closing.push(() => upstream.close());
+  onTestFinished(() => upstream.close());
   const weir = await startWeir({
     upstreamUrl: upstream.url,
     settings: { limits: { file }, log: { level: 'info' } },
   });
-  closing.push(() => weir.close());
+  onTestFinished(() => weir.close());
   writeFileSync(file, `${overridesOf(2_000_000)}\n  acct_last: { account-read: many }\n`);
   await vi.waitFor(
     () =>

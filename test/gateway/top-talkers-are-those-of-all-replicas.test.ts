@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import type { Top } from '../../src/admin/top/talkers.ts';
 import { type TopOptions, top } from '../../src/commands/top/top.ts';
 import { openBoard } from '../../src/store/redis/board.ts';
@@ -13,16 +13,11 @@ import { runHere } from '../fixtures/run-here.ts';
 /** For what a replica does once a second, on a machine that is busy. */
 const SOON = { timeout: 20_000, interval: 50 };
 
-const closing: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
 type Options = Parameters<typeof startGateway>[0];
 
 async function start(options: Options = {}): Promise<TestGateway> {
   const gateway = await startGateway(options);
-  closing.push(() => gateway.close());
+  onTestFinished(() => gateway.close());
   return gateway;
 }
 
@@ -94,9 +89,9 @@ it('a replica that stops is gone at once, and one that crashes within five secon
 
   // What a replica that is killed leaves behind: a text that nobody renews.
   const board = openBoard(store, 'top', 'killed');
-  closing.push(() => board.close());
+  onTestFinished(() => board.close());
   const client = new Redis(sharedRedisUrl());
-  closing.push(async () => client.disconnect());
+  onTestFinished(async () => client.disconnect());
   const text = await client.get(
     (await client.keys(`${store.keyPrefix}:1:{top}:*`)).find((key) => !key.endsWith(':killed')) ?? '',
   );
@@ -121,7 +116,7 @@ it('everything on the board expires', async () => {
   const gateway = await start({ store });
   await spend(gateway);
   const client = new Redis(sharedRedisUrl());
-  closing.push(async () => client.disconnect());
+  onTestFinished(async () => client.disconnect());
   const keys = () => client.keys(`${store.keyPrefix}:1:{top}*`);
   await expect.poll(async () => (await keys()).length, SOON).toBe(2);
   for (const key of await keys()) expect(await client.pttl(key), key).toBeGreaterThan(0);
@@ -129,7 +124,7 @@ it('everything on the board expires', async () => {
 
 it('works in a Redis Cluster', { timeout: 60_000 }, async () => {
   const cluster = await startRedisCluster();
-  closing.push(() => cluster.stop());
+  onTestFinished(() => cluster.stop());
   const store = { kind: 'cluster', nodes: cluster.urls, keyPrefix: uniquePrefix(), deadlineMs: 5_000 };
   const gateways = [await start({ store }), await start({ store })];
   for (const gateway of gateways) await spend(gateway);
@@ -147,7 +142,7 @@ it('without Redis a replica ranks what it has seen, and finds the others again',
   timeout: 60_000,
 }, async () => {
   const server: RedisServer = await startRedisServer();
-  closing.push(() => server.stop());
+  onTestFinished(() => server.stop());
   const store = uniqueRedisStore(server.url);
   const gateways = [await start({ store, limits: PLENTY }), await start({ store, limits: PLENTY })] as const;
   await expect.poll(async () => (await read(gateways[0])).replicas, SOON).toBe(2);

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { BucketUsage, Usage } from '../../src/admin/usage/usage.ts';
 import { type UsageOptions, usage } from '../../src/commands/usage/usage.ts';
 import { WINDOW_SECONDS } from '../fixtures/configuration.ts';
@@ -7,16 +7,11 @@ import { remainingOf, startGateway, type TestGateway } from '../fixtures/gateway
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { type CommandHere, runHere } from '../fixtures/run-here.ts';
 
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-});
-
 type Options = Parameters<typeof startGateway>[0];
 
 async function start(options: Options = {}): Promise<TestGateway> {
   const gateway = await startGateway(options);
-  closing.push(() => gateway.close());
+  onTestFinished(() => gateway.close());
   return gateway;
 }
 

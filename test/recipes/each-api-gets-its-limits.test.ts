@@ -1,16 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, symlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { startChromium } from '../fixtures/chromium.ts';
 import { startListening } from '../fixtures/listening-process.ts';
 import { commandsOf, recipe, replaced, startRecipe, writeFolder } from '../fixtures/recipes.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
-
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
 
 const ALICE = { Authorization: 'Bearer alice-token' };
 
@@ -22,7 +17,7 @@ it('Express: the list of operations sets the costs, and the service sees the Acc
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
   const service = await serve(folder, process.execPath, () => ['server.mjs']);
   const weir = await startRecipe(sections, { env: { WEIR_UPSTREAM_URL: service } });
-  closing.push(() => weir.close());
+  onTestFinished(() => weir.close());
   expect(await answer(weir.url, 'GET', '/items')).toEqual([200, 19, { account: 'acct_a', items: [] }]);
   expect(await answer(weir.url, 'POST', '/items/', '{"name":"one"}')).toEqual([201, 5, { name: 'one' }]);
 });
@@ -45,7 +40,7 @@ it.skipIf(!hasFastApi)(
     const service = await serve(folder, PYTHON, (port) => ['-m', 'uvicorn', 'main:app', '--port', `${port}`]);
     const files = { 'openapi.json': readFileSync(join(folder, 'openapi.json'), 'utf8') };
     const weir = await startRecipe(sections, { files, env: { WEIR_UPSTREAM_URL: service } });
-    closing.push(() => weir.close());
+    onTestFinished(() => weir.close());
     expect(await answer(weir.url, 'GET', '/items/')).toEqual([200, 19, { account: 'acct_a', items: [] }]);
     expect(await answer(weir.url, 'POST', '/items/')).toEqual([201, 5, { id: 1 }]);
   },
@@ -67,12 +62,7 @@ it('a browser app: the page reads what is left, and when to try again', { timeou
   });
   page = replaced(files['index.html'] ?? '', { 'http://127.0.0.1:8080': weir.url });
   const browser = await startChromium();
-  closing.push(
-    () => app.close(),
-    () => upstream.close(),
-    () => weir.close(),
-    () => browser.close(),
-  );
+  for (const started of [app, upstream, weir, browser]) onTestFinished(() => started.close());
 
   const tab = await browser.newPage();
   await tab.goto(app.url);
@@ -102,6 +92,6 @@ async function serve(
     const env = { ...process.env, PORT: `${port}` };
     return spawn(program, argsOf(port), { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], env });
   });
-  closing.push(() => service.close());
+  onTestFinished(() => service.close());
   return service.url;
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { remainingOf, type SendOptions, startGateway, type TestGateway } from '../../fixtures/gateway.ts';
 import { STORES } from '../../fixtures/stores.ts';
 import { startUpstream } from '../../fixtures/upstream.ts';
@@ -11,11 +11,6 @@ const LIST = [
   { method: 'GET', path: '/healthz', cost: 0, public: true },
   { method: 'GET', path: '/closed' },
 ];
-
-const closing: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
 
 type Options = NonNullable<Parameters<typeof startGateway>[0]>;
 
@@ -28,7 +23,7 @@ async function start({ settings, ...options }: Options = {}): Promise<TestGatewa
     },
     ...options,
   });
-  closing.push(() => gateway.close());
+  onTestFinished(() => gateway.close());
   return gateway;
 }
 

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import type { RefusedRequest } from '../../../src/admin/fleet/refusals.ts';
 import type { FleetSnapshot } from '../../../src/admin/fleet/snapshot.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
@@ -7,14 +7,9 @@ import { sharedRedisUrl, uniqueRedisStore } from '../../fixtures/redis-url.ts';
 
 const SOON = { timeout: 20_000, interval: 50 };
 
-const closing: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
 async function start(options: Parameters<typeof startGateway>[0] = {}): Promise<TestGateway> {
   const gateway = await startGateway(options);
-  closing.push(() => gateway.close());
+  onTestFinished(() => gateway.close());
   return gateway;
 }
 
@@ -96,7 +91,7 @@ it('every replica shows all, and one that stops is gone', async () => {
   await other.close();
   await expect.poll(async () => (await read(one)).replicas.length, SOON).toBe(1);
   const client = new Redis(sharedRedisUrl());
-  closing.push(async () => client.disconnect());
+  onTestFinished(async () => client.disconnect());
   for (const key of await client.keys(`${store.keyPrefix}:1:{top}*`))
     expect(await client.pttl(key), key).toBeLessThanOrEqual(4_000);
 });

@@ -1,4 +1,4 @@
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { weirLog } from '../../../src/replay/input/weir-log.ts';
 import { mountConfigMap } from '../../fixtures/config-map.ts';
 import { LIMITS, WINDOW_SECONDS } from '../../fixtures/configuration.ts';
@@ -8,17 +8,12 @@ import { uniqueRedisStore } from '../../fixtures/redis-url.ts';
 
 const WITHIN = { timeout: 60_000, interval: 20 };
 
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
 async function start({
   settings,
   ...options
 }: Parameters<typeof startGateway>[0] = {}): Promise<TestGateway> {
   const gateway = await startGateway({ ...options, settings: { ...settings, log: { level: 'info' } } });
-  closing.push(() => gateway.close());
+  onTestFinished(() => gateway.close());
   return gateway;
 }
 
@@ -88,7 +83,7 @@ it('a changed file is one limits.changed with the difference', async () => {
     ...(accountRead === 20 ? {} : { accounts: { acct_big: { 'account-read': 50 } } }),
   });
   const mounted = mountConfigMap({ 'limits.yaml': filed(20) });
-  closing.push(() => mounted.remove());
+  onTestFinished(() => mounted.remove());
   const gateway = await start({ settings: { limits: { file: mounted.file('limits.yaml') } } });
   mounted.swap({ 'limits.yaml': filed(40) });
   await expect.poll(() => linesOf(gateway, 'limits.changed'), WITHIN).toHaveLength(1);
