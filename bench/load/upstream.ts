@@ -32,7 +32,7 @@ export function bodyPath(bytes: number): string {
   return `/bench/${bytes}`;
 }
 
-/** Where the upstream takes POSTs. */
+/** Where the upstream takes POSTs: it answers once it has read the body, for which nginx has to be asked by a proxy_pass. */
 export const POST_PATH = '/bench/posts';
 
 /** The service behind all contestants: nginx with fixed answers, so that it is never what is measured. */
@@ -53,7 +53,9 @@ export async function startUpstream(parent: string, cores: string | undefined): 
     http: 'client_body_buffer_size 1m;',
     server: `listen 127.0.0.1:${tlsPort} ssl; ssl_certificate ${caFile}; ssl_certificate_key ${keyFile};
       location /bench/ { root ${folder}/www; default_type application/octet-stream; }
-      location = ${POST_PATH} { return 200 'taken'; }`,
+      location = ${POST_PATH} { proxy_pass http://127.0.0.1:${port}/taken; proxy_http_version 1.1; proxy_method GET;
+        proxy_pass_request_body off; proxy_set_header Content-Length ''; }
+      location = /taken { return 200 'taken'; }`,
     location: `default_type application/json; return 200 '${BODY}';`,
   });
   return { ...service(program, port), tlsPort, caFile };

@@ -34,6 +34,9 @@ export interface RefusedOwner {
 const MAX_PAYERS = 250;
 const PER_PAYER = 8;
 
+/** In a flood, refusals of one payer that have the same reason are remembered this far apart: noting each costs more. */
+const SAME_REASON_MS = 100;
+
 /** How many refusals a replica publishes, and how many of one Account: one that is refused all the time hides no other. */
 const PUBLISHED = 40;
 const PUBLISHED_PER_PAYER = 4;
@@ -49,8 +52,10 @@ export class Refusals {
     const payer = context.caller ?? context.publicClient;
     if (refusal === undefined || payer === undefined || operation === undefined) return;
     const { account = null, organization = null, principal, address = null } = payer;
-    const key = account === null ? `address ${address}` : `account ${account}`;
+    // No Account id contains a line break.
+    const key = account ?? `address\n${address}`;
     const ofPayer = this.#byPayer.get(key) ?? [];
+    if (isRepeated(ofPayer.at(-1), refusal.detail, operation.id, atMs)) return;
     this.#byPayer.delete(key);
     this.#byPayer.set(key, ofPayer);
     ofPayer.push({
@@ -88,6 +93,16 @@ export class Refusals {
     const [oldest] = this.#byPayer.keys();
     if (oldest !== undefined) this.#byPayer.delete(oldest);
   }
+}
+
+function isRepeated(
+  newest: RefusedRequest | undefined,
+  detail: string,
+  operation: string,
+  atMs: number,
+): boolean {
+  if (newest === undefined || atMs - newest.atMs >= SAME_REASON_MS) return false;
+  return newest.detail === detail && newest.operation === operation;
 }
 
 export function isOf(

@@ -60,7 +60,7 @@ it('is bounded, and one Account that is refused all the time hides no other', ()
   for (let index = 0; index < 1_000; index++)
     refusals.requestFinished(refused(`acct_${index}`, `q${index}`), index);
   for (let index = 0; index < 1_000; index++)
-    refusals.requestFinished(refused('busy', `b${index}`), 1_000 + index);
+    refusals.requestFinished(refused('busy', `b${index}`), 1_000 + 100 * index);
   const latest = refusals.latest();
   expect(latest).toHaveLength(40);
   expect(latest.filter(({ account }) => account === 'busy').map(({ requestId }) => requestId)).toEqual([
@@ -74,6 +74,15 @@ it('is bounded, and one Account that is refused all the time hides no other', ()
   expect(refusals.of({ scope: 'account', id: 'acct_999' })).toHaveLength(1);
   expect(refusals.of({ scope: 'account', id: 'acct_1' })).toEqual([]);
   expect(refusals.of({ scope: 'organization', id: 'org_1' }).length).toBeLessThanOrEqual(2_000);
+});
+
+it('a flood of one reason is remembered ten times a second, and another reason at once', () => {
+  const refusals = new Refusals();
+  for (let atMs = 0; atMs < 500; atMs++) refusals.requestFinished(refused('busy', `b${atMs}`), atMs);
+  const other = { ...refused('busy', 'other'), refusal: new Refusal('ValidationError', 'Not valid.') };
+  refusals.requestFinished(other, 500);
+  const seen = refusals.of({ scope: 'account', id: 'busy' }).map(({ requestId }) => requestId);
+  expect(seen).toEqual(['other', 'b400', 'b300', 'b200', 'b100', 'b0']);
 });
 
 it('has those of public operations, by address', () => {
