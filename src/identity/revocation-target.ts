@@ -100,7 +100,7 @@ export function knownTogether(files: readonly Known[]): Known {
   };
 }
 
-/** The note on a principal that could not be checked against a list. Undefined for a token, which need not be listed. */
+/** The note for a principal when there is no list of principals to check it against. Undefined for a token. */
 export function noteOnUnknown({ kind }: Revoked, why: string): string | undefined {
   return kind === 'token' ? undefined : `Whether there is such a principal is not known here: ${why}.`;
 }

@@ -34,7 +34,7 @@ export interface RefusedOwner {
 const MAX_PAYERS = 250;
 const PER_PAYER = 8;
 
-/** In a flood, refusals of one payer that have the same reason are remembered this far apart: noting each costs more. */
+/** The shortest time between two remembered refusals of one payer for the same reason: in a flood, remembering all of them costs CPU. */
 const SAME_REASON_MS = 100;
 
 /** How many refusals a replica publishes, and how many of one Account: one that is refused all the time hides no other. */

@@ -1,4 +1,4 @@
-import type { Counts } from '../usage/slots.ts';
+import type { Counts } from '../usage/counts.ts';
 import { Sketch } from './sketch.ts';
 
 export const WINDOWS = ['10s', '1m', '10m'] as const;

@@ -1,10 +1,7 @@
-import type { Counts } from '../usage/slots.ts';
+import { addCounts, type Counts, newSum, type Sum } from '../usage/counts.ts';
 
 /** What one owner's requests came to, as far as a sketch has counted them. */
-export interface Tally {
-  points: number;
-  requests: number;
-  refused: number;
+export interface Tally extends Sum {
   /** Points or refusals that may have gone uncounted before the owner was first, or again, in the sketch. */
   error: number;
 }
@@ -28,11 +25,8 @@ export class Sketch {
     return this.#floor;
   }
 
-  add(owner: string, { points, requests, refused }: Counts): void {
-    const tally = this.#tallyOf(owner);
-    tally.points += points;
-    tally.requests += requests;
-    tally.refused += refused;
+  add(owner: string, counts: Counts): void {
+    addCounts(this.#tallyOf(owner), counts);
     if (this.tallies.size >= 2 * this.#capacity) this.#prune();
   }
 
@@ -41,12 +35,10 @@ export class Sketch {
     if (other.floor > 0) {
       for (const [owner, tally] of this.tallies) if (!other.tallies.has(owner)) tally.error += other.floor;
     }
-    for (const [owner, { points, requests, refused, error }] of other.tallies) {
+    for (const [owner, added] of other.tallies) {
       const tally = this.#tallyOf(owner);
-      tally.points += points;
-      tally.requests += requests;
-      tally.refused += refused;
-      tally.error += error;
+      addCounts(tally, added);
+      tally.error += added.error;
     }
     this.#floor += other.floor;
     if (this.tallies.size > 2 * this.#capacity) this.#prune();
@@ -55,7 +47,7 @@ export class Sketch {
   #tallyOf(owner: string): Tally {
     let tally = this.tallies.get(owner);
     if (tally === undefined) {
-      tally = { points: 0, requests: 0, refused: 0, error: this.#floor };
+      tally = { ...newSum(), error: this.#floor };
       this.tallies.set(owner, tally);
     }
     return tally;

@@ -1,7 +1,8 @@
 import { bucketsFor, type ScopeName } from '../../domain/buckets.ts';
 import type { Payer } from '../../domain/caller.ts';
-import type { Spending, UsageBatch } from './batch.ts';
-import { type Counts, Slots } from './slots.ts';
+import { isAlike, type Spending, type UsageBatch } from './batch.ts';
+import { addCounts, type Counts, newSum, type Sum } from './counts.ts';
+import { Slots } from './slots.ts';
 
 /** Owners of each scope in a generation, of which there are two; one that is always active takes about 6 KB. */
 const OWNERS_PER_GENERATION = 2_500;
@@ -27,13 +28,11 @@ export interface Recent {
   readonly operations: readonly OperationCounts[];
 }
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-
 class Owner {
   readonly #seconds = new Slots(SECOND_MS, 10);
   readonly #tens = new Slots(TEN_SECONDS_MS, 60);
   #period = 0;
-  #operations = new Map<string, Mutable<Counts>>();
+  #operations = new Map<string, Sum>();
   /** Undefined for an owner without requests in the period before. */
   #earlier: ReadonlyMap<string, Counts> | undefined;
   #payer: Payer | undefined;
@@ -44,33 +43,23 @@ class Owner {
 
   /** Keeps the first of several payers that are alike, so that most requests leave no object behind. */
   remember(payer: Payer): void {
-    const known = this.#payer;
-    const isKnown =
-      known?.hashTag === payer.hashTag && known.hasOrganizationLimit === payer.hasOrganizationLimit;
-    if (!isKnown) this.#payer = payer;
+    if (this.#payer === undefined || !isAlike(this.#payer, payer)) this.#payer = payer;
   }
 
   add(nowMs: number, operation: string, added: Counts): void {
     this.#seconds.add(nowMs, added);
     this.#tens.add(nowMs, added);
     this.#turn(nowMs);
-    const counts = this.#countsOf(operation);
-    counts.points += added.points;
-    counts.requests += added.requests;
-    counts.refused += added.refused;
+    addCounts(this.#sumOf(operation), added);
   }
 
   recent(nowMs: number): Recent {
     this.#turn(nowMs);
-    const operations = new Map<string, OperationCounts>();
+    const operations = new Map<string, OperationCounts & Sum>();
     for (const [operation, counts] of [...(this.#earlier ?? []), ...this.#operations]) {
-      const sum = operations.get(operation);
-      operations.set(operation, {
-        operation,
-        points: counts.points + (sum?.points ?? 0),
-        requests: counts.requests + (sum?.requests ?? 0),
-        refused: counts.refused + (sum?.refused ?? 0),
-      });
+      const sum = operations.get(operation) ?? { operation, ...newSum() };
+      addCounts(sum, counts);
+      operations.set(operation, sum);
     }
     return {
       windows: {
@@ -82,17 +71,13 @@ class Owner {
     };
   }
 
-  #countsOf(operation: string): Mutable<Counts> {
-    const counts = this.#operations.get(operation);
-    if (counts !== undefined) return counts;
+  #sumOf(operation: string): Sum {
+    const known = this.#operations.get(operation);
+    if (known !== undefined) return known;
     const isFull = this.#operations.size >= MAX_OPERATIONS;
-    const added = (isFull ? this.#operations.get(OTHERS) : undefined) ?? {
-      points: 0,
-      requests: 0,
-      refused: 0,
-    };
-    this.#operations.set(isFull ? OTHERS : operation, added);
-    return added;
+    const sum = (isFull ? this.#operations.get(OTHERS) : undefined) ?? newSum();
+    this.#operations.set(isFull ? OTHERS : operation, sum);
+    return sum;
   }
 
   #turn(nowMs: number): void {

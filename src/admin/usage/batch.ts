@@ -1,27 +1,27 @@
 import { bucketsFor } from '../../domain/buckets.ts';
 import type { Payer } from '../../domain/caller.ts';
 import type { Operation, RequestContext } from '../../gateway/request-context.ts';
-import type { Counts } from './slots.ts';
+import { newSum, type Sum } from './counts.ts';
 
 const SECOND_MS = 1_000;
 
 /** Sums collected before they are passed on without waiting for the next second. */
 const MOST_COLLECTED = 2_048;
 
-/** Sums passed on with each request. There are at most as many sums as requests, so none is left after the next second. */
+/** Sums passed on with each request. More than one, so that steady traffic passes on all of them within the next second. */
 const PASSED_ON_PER_REQUEST = 2;
 
 /** What the requests of one payer for one operation came to within a second. */
-export interface Spending extends Counts {
+interface SpendingSum extends Sum {
   readonly payer: Payer;
   readonly operation: Operation;
   /** When that second began, on the monotonic clock. */
   readonly secondMs: number;
 }
 
-export type SpendingReceiver = (spending: Spending) => void;
+export type Spending = Readonly<SpendingSum>;
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+export type SpendingReceiver = (spending: Spending) => void;
 
 /**
  * Adds up requests by payer and operation and passes the sums on once a second, because updating every count for every
@@ -32,7 +32,7 @@ export class UsageBatch {
   readonly #receivers: SpendingReceiver[] = [];
   #secondMs = 0;
   /** The sums of the current second, by operation and by the owner of the first bucket. */
-  readonly #current = new Map<Operation, Map<string, Mutable<Spending>>>();
+  readonly #current = new Map<Operation, Map<string, SpendingSum>>();
   #collected: Spending[] = [];
   /** Sums of which those from `#next` on are still to be passed on. */
   #waiting: Spending[] = [];
@@ -72,11 +72,11 @@ export class UsageBatch {
     this.#secondMs = nowMs - (nowMs % SECOND_MS);
   }
 
-  #spendingOf(owner: string, payer: Payer, operation: Operation): Mutable<Spending> {
-    const byOwner = this.#current.get(operation) ?? new Map<string, Mutable<Spending>>();
+  #spendingOf(owner: string, payer: Payer, operation: Operation): SpendingSum {
+    const byOwner = this.#current.get(operation) ?? new Map<string, SpendingSum>();
     const known = byOwner.get(owner);
     if (known !== undefined && isAlike(known.payer, payer)) return known;
-    const added = { payer, operation, secondMs: this.#secondMs, points: 0, requests: 0, refused: 0 };
+    const added = { payer, operation, secondMs: this.#secondMs, ...newSum() };
     this.#current.set(operation, byOwner.set(owner, added));
     this.#collected.push(added);
     return added;
@@ -91,7 +91,7 @@ export class UsageBatch {
   }
 }
 
-/** Whether two payers with the same first bucket have all others in common. */
-function isAlike(a: Payer, b: Payer): boolean {
-  return a.organization === b.organization && a.hasOrganizationLimit === b.hasOrganizationLimit;
+/** Whether two payers that share a bucket share all others as well. */
+export function isAlike(a: Payer, b: Payer): boolean {
+  return a.hashTag === b.hashTag && a.hasOrganizationLimit === b.hasOrganizationLimit;
 }

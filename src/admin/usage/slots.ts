@@ -1,16 +1,8 @@
-/** What an owner's requests came to. */
-export interface Counts {
-  readonly points: number;
-  readonly requests: number;
-  readonly refused: number;
-}
+import { addCounts, type Counts, newSum, type Sum } from './counts.ts';
 
 /** One slot of time, by its number since the clock's zero. */
-interface Slot {
+interface Slot extends Sum {
   readonly number: number;
-  points: number;
-  requests: number;
-  refused: number;
 }
 
 /** Counts of the most recent slots of time. Slots without requests take no memory. */
@@ -26,23 +18,15 @@ export class Slots {
   }
 
   /** A time before the newest slot counts in that slot. */
-  add(nowMs: number, { points, requests, refused }: Counts): void {
-    const slot = this.#slotAt(Math.floor(nowMs / this.#slotMs));
-    slot.points += points;
-    slot.requests += requests;
-    slot.refused += refused;
+  add(nowMs: number, counts: Counts): void {
+    addCounts(this.#slotAt(Math.floor(nowMs / this.#slotMs)), counts);
   }
 
   /** The sum of the last `slots` slots; the newest is still being filled. */
   sum(nowMs: number, slots = this.#count): Counts {
     const before = Math.floor(nowMs / this.#slotMs) - slots;
-    const sum = { points: 0, requests: 0, refused: 0 };
-    for (const { number, points, requests, refused } of this.#slots) {
-      if (number <= before) continue;
-      sum.points += points;
-      sum.requests += requests;
-      sum.refused += refused;
-    }
+    const sum = newSum();
+    for (const slot of this.#slots) if (slot.number > before) addCounts(sum, slot);
     return sum;
   }
 
@@ -50,7 +34,7 @@ export class Slots {
     const newest = this.#slots.at(-1);
     if (newest !== undefined && newest.number >= number) return newest;
     while ((this.#slots[0]?.number ?? number) <= number - this.#count) this.#slots.shift();
-    const added = { number, points: 0, requests: 0, refused: 0 };
+    const added = { number, ...newSum() };
     this.#slots.push(added);
     return added;
   }

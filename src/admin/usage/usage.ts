@@ -4,6 +4,7 @@ import type { LimitSource } from '../../domain/limits.ts';
 import type { Buckets, PlannedBucket } from '../../gateway/buckets.ts';
 import type { BucketState, Store, UncountedReason } from '../../store/store.ts';
 import type { OperationCounts, Recent } from './activity.ts';
+import { newSum } from './counts.ts';
 import { findOwner, type Owner, type OwnerQuery, type OwnerSources } from './owner.ts';
 
 /** A bucket as an operator sees it. What the store could not answer is null. */
@@ -50,7 +51,7 @@ export interface UsageSources extends OwnerSources {
   writtenAt(source: LimitSource, bucket: BucketName, id: string): Promise<string | undefined>;
 }
 
-const NONE = { points: 0, requests: 0, refused: 0 };
+const NONE = newSum();
 const IDLE: Recent = { windows: { '10s': NONE, '1m': NONE, '10m': NONE }, operations: [] };
 
 /** Reads what an owner has used, without spending anything; undefined for an owner that nobody here knows. */
