@@ -13,12 +13,13 @@ import { startChromium } from '../../test/fixtures/chromium.ts';
 import { startOnNode } from '../contestants/node-program.ts';
 import { MAIN, writeConfiguration } from '../contestants/weir.ts';
 import { writeSection } from '../counter/section.ts';
-import { chooseCores, hardware } from '../lab/machine.ts';
+import { chooseCores, provenance } from '../lab/machine.ts';
 import { cpuUs } from '../lab/process-table.ts';
 import { reservedPort } from '../lab/program.ts';
 import { startRedis, startUpstream } from '../load/upstream.ts';
 import { wrk } from '../load/wrk.ts';
 import { ACCOUNTS, CONNECTIONS, FAR_ABOVE } from '../measure/bench.ts';
+import { median } from '../measure/lineup.ts';
 import { startReplicas } from './replicas.ts';
 
 /** Besides the gateway. */
@@ -171,7 +172,7 @@ function sectionOf(
   return [
     '## The console',
     '',
-    `${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC, \`npm run bench:console\`, ${hardware()}, Node ${process.versions.node}, machine load ${load.toFixed(1)} before.`,
+    `${provenance('npm run bench:console')}, machine load ${load.toFixed(1)} before.`,
     `One gateway with Redis and its access log, ${REPLICAS} more replicas that publish, ${ACCOUNTS} active Accounts on each; ${options.rounds} rounds of ${options.seconds} s in turn.`,
     'CPU of the gateway for a forwarded request under full load; then the page for as long, without that load.',
     '',
@@ -189,8 +190,4 @@ function smoothnessCells(seen: readonly Smoothness[], seconds: number): string[]
     Math.max(...seen.map((one) => one.longestFrameMs)).toFixed(0),
     longTasks.length === 0 ? '0' : `${longTasks.length} (at most ${Math.max(...longTasks).toFixed(0)} ms)`,
   ];
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

@@ -4,11 +4,10 @@ import { SECONDS } from '../../src/admin/metrics/histogram.ts';
 import { Fleet } from '../../src/admin/top/fleet.ts';
 import { Talkers } from '../../src/admin/top/talkers.ts';
 import { UsageBatch } from '../../src/admin/usage/batch.ts';
-import type { Operation, RequestContext } from '../../src/gateway/request-context.ts';
+import type { RequestContext } from '../../src/gateway/request-context.ts';
 import { openBoard } from '../../src/store/redis/board.ts';
+import { finishedRequests } from '../load/finished-requests.ts';
 
-const READ: Operation = { id: 'listPayees', kind: 'read', cost: 1, access: 'caller', listed: true };
-const ACCOUNTS_PER_ORGANIZATION = 10;
 const SECOND_MS = 1_000;
 
 /** Replicas that publish what a busy one would, without serving requests. */
@@ -18,24 +17,12 @@ export interface IdleReplicas {
 
 /** Starts replicas that each claim a few requests a second of every Account, more of the first ones. */
 export function startReplicas(redisUrl: string, count: number, accounts: number): IdleReplicas {
-  const callers = Array.from({ length: accounts }, (_, index) => callerOf(index + 1));
-  const replicas = Array.from({ length: count }, (_, index) => startReplica(redisUrl, index, callers));
+  const requests = finishedRequests(accounts);
+  const replicas = Array.from({ length: count }, (_, index) => startReplica(redisUrl, index, requests));
   return { stop: async () => void (await Promise.all(replicas.map((replica) => replica.stop()))) };
 }
 
-function callerOf(number: number): RequestContext['caller'] {
-  const organization = `org_${Math.ceil(number / ACCOUNTS_PER_ORGANIZATION)}`;
-  const account = `acct_${number}`;
-  const principal = {
-    id: `svc_${number}`,
-    type: 'ServiceAccount',
-    account,
-    actsFor: new Set<string>(),
-  } as const;
-  return { principal, account, organization, hasOrganizationLimit: true, hashTag: organization };
-}
-
-function startReplica(url: string, index: number, callers: readonly RequestContext['caller'][]) {
+function startReplica(url: string, index: number, requests: readonly RequestContext[]) {
   const batch = new UsageBatch();
   const talkers = new Talkers(batch);
   const totals = { requests: 0, points: 0, refused: 0, degraded: 0, failed: 0 };
@@ -59,11 +46,9 @@ function startReplica(url: string, index: number, callers: readonly RequestConte
   const fleet = new Fleet(`replica-${index}`, { talkers, pulse: () => recorder.pulse() }, board);
   const claim = () => {
     const nowMs = performance.now();
-    for (const [place, caller] of callers.entries()) {
+    for (const [place, request] of requests.entries()) {
       const times = 1 + Math.floor((Math.random() * 40) / (place + 1));
-      for (let time = 0; time < times; time++) {
-        batch.requestFinished({ caller, operation: READ, charged: ADMITTED } as RequestContext, nowMs);
-      }
+      for (let time = 0; time < times; time++) batch.requestFinished(request, nowMs);
       totals.requests += times;
       totals.points += times;
       const bucket = Math.floor(Math.random() * 5);
@@ -81,11 +66,3 @@ function startReplica(url: string, index: number, callers: readonly RequestConte
     },
   };
 }
-
-const ADMITTED = {
-  outcome: 'admitted',
-  policy: '',
-  rateLimit: '',
-  nearLimit: undefined,
-  shadowDenied: undefined,
-} as const;

@@ -8,7 +8,7 @@ export const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url)
 export const OPENAPI = fileURLToPath(new URL('../../dist/platform/openapi.yaml', import.meta.url));
 
 /** Accounts that share an Organization, and so its bucket. */
-const ACCOUNTS_PER_ORGANIZATION = 10;
+export const ACCOUNTS_PER_ORGANIZATION = 10;
 
 /** The highest cost in the price list: Weir refuses limits below it. The load only reads. */
 const HIGHEST_COST = 10;

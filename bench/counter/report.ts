@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Found } from '../../test/store/least-useful.ts';
-import { hardware } from '../lab/machine.ts';
+import { provenance } from '../lab/machine.ts';
 import type { AccuracyRow } from './accuracy.ts';
 import type { ClusterRow } from './cluster.ts';
 import type { FaultRow } from './faults.ts';
@@ -31,7 +31,7 @@ export function writeCounterReport(results: CounterResults, command: string): vo
   const text = [
     '## The counter',
     '',
-    `${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC, \`${command}\`, ${hardware()}, Node ${process.versions.node}.`,
+    `${provenance(command)}.`,
     'These machines are shared and noisy: compare figures of one table, not of two runs.',
     '',
     accuracyTable(results.accuracy),

@@ -17,6 +17,7 @@ import { JwtVerifier } from '../../src/identity/jwt/verifier.ts';
 import { silentIdentityObserver } from '../../src/identity/observer.ts';
 import { Revocations } from '../../src/identity/revocations.ts';
 import { StaticIdentities } from '../../src/identity/static.ts';
+import { median } from '../measure/lineup.ts';
 
 const ROUNDS = 7;
 const ROUND_MS = 150;
@@ -149,10 +150,6 @@ async function measureRoundUs({ request }: Contestant): Promise<number> {
     requests += TOKENS;
   }
   return ((performance.now() - startMs) * 1000) / requests;
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
 const provider = createServer((request, response) => {

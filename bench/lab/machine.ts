@@ -30,6 +30,12 @@ export function hardware(): string {
   return `${all.length} × ${all[0]?.model.trim() ?? 'unknown'}, ${memoryGb} GB, ${process.platform} ${process.arch}`;
 }
 
+/** When a section's figures were measured, by which command and on what. */
+export function provenance(command: string): string {
+  const date = new Date().toISOString().slice(0, 16).replace('T', ' ');
+  return `${date} UTC, \`${command}\`, ${hardware()}, Node ${process.versions.node}`;
+}
+
 /** The program's path: from `variable` where it is set, else from PATH; undefined when there is none. */
 export function findProgram(name: string, variable?: string): string | undefined {
   const given = variable === undefined ? undefined : process.env[variable];

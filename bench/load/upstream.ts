@@ -32,7 +32,7 @@ export function bodyPath(bytes: number): string {
   return `/bench/${bytes}`;
 }
 
-/** Where the upstream takes POSTs: it answers once it has read the body, for which nginx has to be asked by a proxy_pass. */
+/** Where the upstream takes POSTs. `proxy_pass` makes nginx read the body before it answers; `return` alone would not. */
 export const POST_PATH = '/bench/posts';
 
 /** The service behind all contestants: nginx with fixed answers, so that it is never what is measured. */

@@ -15,6 +15,7 @@ import type { Operation } from '../../src/gateway/request-context.ts';
 import { validate } from '../../src/gateway/validate.ts';
 import { OperationFiles } from '../../src/openapi/operation-files.ts';
 import { writeSection } from '../counter/section.ts';
+import { median } from '../measure/lineup.ts';
 
 const ROUNDS = 9;
 const ROUND_MS = 150;
@@ -178,10 +179,6 @@ async function measureRoundUs({ request }: Contestant): Promise<number> {
     requests += RESOURCES;
   }
   return ((performance.now() - startMs) * 1000) / requests;
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
 const rounds = new Map<string, number[]>(CONTESTANTS.map(({ name }) => [name, []]));

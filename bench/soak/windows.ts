@@ -36,7 +36,7 @@ export class FullestWindows {
     keep(this.#organizations, organization, { ...charge, limit: limits.organization });
   }
 
-  /** The fullest second among the requests since the last call and drops those that no later second can contain. */
+  /** Returns the fullest second among the requests since the last call, and drops those that no later second can contain. */
   take(): Limits {
     return { account: takeWorst(this.#accounts), organization: takeWorst(this.#organizations) };
   }

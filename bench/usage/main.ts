@@ -1,14 +1,16 @@
 /**
- * `npx tsx bench/usage/main.ts`: what counting usage and top talkers costs, in nanoseconds per request, beside counting each request
- * by itself instead of once a second; the summary that a replica publishes, and memory. Medians of rounds in turn.
+ * `node --expose-gc --import tsx bench/usage/main.ts`: what counting usage and top talkers costs, in nanoseconds per request,
+ * beside counting each request by itself instead of once a second; the summary that a replica publishes, and memory. Medians of rounds in turn.
  */
 import { loadavg } from 'node:os';
 import { Talkers } from '../../src/admin/top/talkers.ts';
 import { Activity } from '../../src/admin/usage/activity.ts';
 import { UsageBatch } from '../../src/admin/usage/batch.ts';
-import type { Admitted, Operation, RequestContext } from '../../src/gateway/request-context.ts';
+import type { RequestContext } from '../../src/gateway/request-context.ts';
 import { writeSection } from '../counter/section.ts';
-import { hardware } from '../lab/machine.ts';
+import { provenance } from '../lab/machine.ts';
+import { finishedRequests } from '../load/finished-requests.ts';
+import { median } from '../measure/lineup.ts';
 
 const ROUNDS = 7;
 /** Of simulated time, so that sums are passed on as often as in a gateway. */
@@ -16,7 +18,6 @@ const ROUND_SECONDS = 20;
 const REQUESTS_PER_SECOND = 15_000;
 const ACCOUNTS = [10, 1_000, 100_000];
 
-const READ: Operation = { id: 'listPayees', kind: 'read', cost: 1, access: 'caller', listed: true };
 const SECOND_MS = 1_000;
 
 interface Counters {
@@ -29,30 +30,6 @@ interface Counters {
 function startCounters(): Counters {
   const batch = new UsageBatch();
   return { batch, talkers: new Talkers(batch), activity: new Activity(batch) };
-}
-
-/** Finished requests of as many Accounts, in Organizations of ten. */
-function requestsOf(accounts: number): RequestContext[] {
-  return Array.from({ length: accounts }, (_, index) => {
-    const account = `acct_${index + 1}`;
-    const organization = `org_${Math.floor(index / 10) + 1}`;
-    const principal = {
-      id: `svc_${index}`,
-      type: 'ServiceAccount',
-      account,
-      actsFor: new Set<string>(),
-    } as const;
-    const caller = { principal, account, organization, hasOrganizationLimit: true, hashTag: organization };
-    const charged: Admitted = {
-      outcome: 'admitted',
-      policy: '',
-      rateLimit: '',
-      nearLimit: undefined,
-      shadowDenied: undefined,
-    };
-    const context: Partial<RequestContext> = { operation: READ, caller, charged };
-    return context as RequestContext;
-  });
 }
 
 interface Cost {
@@ -89,12 +66,8 @@ async function measureRound(
   };
 }
 
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
-}
-
 async function rowOf(accounts: number): Promise<string> {
-  const requests = requestsOf(accounts);
+  const requests = finishedRequests(accounts);
   globalThis.gc?.();
   const before = process.memoryUsage();
   const [summed, single] = [startCounters(), startCounters()];
@@ -128,7 +101,7 @@ for (const accounts of ACCOUNTS) rows.push(await rowOf(accounts));
 const section = [
   '## Usage and top talkers',
   '',
-  `${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC, \`node --expose-gc --import tsx bench/usage/main.ts\`, ${hardware()}, Node ${process.versions.node}, machine load ${(loadavg()[0] ?? 0).toFixed(1)}.`,
+  `${provenance('node --expose-gc --import tsx bench/usage/main.ts')}, machine load ${(loadavg()[0] ?? 0).toFixed(1)}.`,
   `${REQUESTS_PER_SECOND.toLocaleString('en')} requests a second of Accounts in turn, in Organizations of ten; ${ROUNDS} rounds of ${ROUND_SECONDS} s.`,
   '',
   '| Accounts | ns per request | each request counted by itself | summary, ms a second | memory, MB |',
