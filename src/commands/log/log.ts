@@ -1,7 +1,7 @@
 import { destination, type Logger, pino } from 'pino';
 import { maskUrls } from '../../config/reader/mask.ts';
 import type { LineOutput } from '../../gateway/log/access-log.ts';
-import { TurnOutput } from './turn-output.ts';
+import { BatchedOutput } from './batched-output.ts';
 
 export interface Log {
   readonly log: Logger;
@@ -9,7 +9,7 @@ export interface Log {
   readonly lines: LineOutput;
 }
 
-let standardOutput: TurnOutput | undefined;
+let standardOutput: BatchedOutput | undefined;
 
 /** The log on standard output, one JSON object a line; no password of a URL is written. */
 export function openLog(level: string): Log {
@@ -22,9 +22,9 @@ export function openLog(level: string): Log {
 }
 
 /** One output for the process. It is flushed when the process exits. */
-function openStandardOutput(): TurnOutput {
+function openStandardOutput(): BatchedOutput {
   if (standardOutput === undefined) {
-    const output = new TurnOutput(destination(1));
+    const output = new BatchedOutput(destination(1));
     process.once('exit', () => output.flushSync());
     standardOutput = output;
   }

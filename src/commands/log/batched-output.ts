@@ -1,10 +1,13 @@
 import type { LineOutput } from '../../gateway/log/access-log.ts';
 
-/** Longer text is written before the turn ends. */
+/** How long a line may wait for others. */
+const WAIT_MS = 5;
+
+/** Longer text is written at once. */
 const MAX_LENGTH = 65_536;
 
-/** Writes all lines of one turn of the event loop at once, because a write costs more than formatting many lines. */
-export class TurnOutput implements LineOutput {
+/** Writes all lines of a few milliseconds at once, because a write costs more than formatting many lines. */
+export class BatchedOutput implements LineOutput {
   readonly #output: LineOutput;
   #text = '';
   #isScheduled = false;
@@ -18,7 +21,7 @@ export class TurnOutput implements LineOutput {
     if (this.#text.length >= MAX_LENGTH) this.flushSync();
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    setImmediate(this.#onTurnEnd);
+    setTimeout(this.#onTimeout, WAIT_MS);
   }
 
   /** Writes pending lines now. pino calls it before it reports a fatal error. */
@@ -29,7 +32,7 @@ export class TurnOutput implements LineOutput {
     this.#output.write(text);
   }
 
-  readonly #onTurnEnd = (): void => {
+  readonly #onTimeout = (): void => {
     this.#isScheduled = false;
     this.flushSync();
   };
