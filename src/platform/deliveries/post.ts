@@ -88,9 +88,19 @@ function post(message: WebhookMessage, timeoutMs: number, allowPrivate: boolean)
       () => request.destroy(new Error(`No answer within ${timeoutMs} ms.`)),
       timeoutMs,
     );
-    request.on('close', () => clearTimeout(timer));
+    let hasResponse = false;
+    request.on('close', () => {
+      clearTimeout(timer);
+      // A promise that stays open would keep its delivery slot for good.
+      if (!hasResponse) reject(new Error('The connection was closed without an answer.'));
+    });
     request.on('error', reject);
+    request.on('upgrade', ({ statusCode = 0 }, socket) => {
+      socket.destroy();
+      resolve({ status: statusCode, body: null });
+    });
     request.on('response', (response) => {
+      hasResponse = true;
       const status = response.statusCode ?? 0;
       readBeginning(response, (body) => resolve({ status, body }));
     });
