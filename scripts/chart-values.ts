@@ -113,6 +113,7 @@ const decisions = closed({
   port: Type.Integer({ minimum: 1, maximum: 65535 }),
   servicePort: Type.Integer({ minimum: 1, maximum: 65535 }),
   trusted: settingsSchema.properties.decisions.properties.trusted,
+  deniedStatus: settingsSchema.properties.decisions.properties.deniedStatus,
   extAuthzPrefix: settingsSchema.properties.decisions.properties.extAuthzPrefix,
   annotations: Type.Record(Type.String(), Type.String()),
 });

@@ -51,7 +51,7 @@ export function writeConfiguration(scene: Scene, configuration: Configuration): 
     'weir.yaml': {
       listen: { host: '127.0.0.1', port },
       admin: { host: '127.0.0.1', port: adminPort },
-      ...(decisionsPort === undefined ? {} : { decisions: { listen: { port: decisionsPort } } }),
+      ...(decisionsPort === undefined ? {} : { decisions: { port: decisionsPort } }),
       upstream: { url: upstreamUrl(scene) },
       store: kind === 'memory' ? { kind } : { kind, url },
       operations: { openapi: OPENAPI },

@@ -24,10 +24,10 @@ export async function openPort(
   }
 }
 
-const VARIABLES = { listen: 'WEIR', admin: 'WEIR_ADMIN', 'decisions.listen': 'WEIR_DECISIONS' };
+const VARIABLES = { listen: 'WEIR', admin: 'WEIR_ADMIN', decisions: 'WEIR_DECISIONS' };
 
 /** Of \`weir start\` and \`weir demo\`. */
-const OPTIONS = { listen: ', --port', admin: ', --admin-port', 'decisions.listen': '' };
+const OPTIONS = { listen: ', --port', admin: ', --admin-port', decisions: '' };
 
 function listenProblem(
   code: string | undefined,

@@ -125,6 +125,10 @@ function gatewaySettings({ baseUrl, listen, cors, upstream, store }: Settings) {
   return { baseUrl, listen, cors, upstream, onStoreFailure: store.onStoreFailure };
 }
 
+function addressOf(decisions: Settings['decisions']) {
+  return { ...decisions, ...decisions.listen };
+}
+
 interface Ports {
   open(): Promise<{ readonly url: string; readonly decisionsUrl: string | undefined }>;
   close(): Promise<void>;
@@ -133,7 +137,7 @@ interface Ports {
 /** The port for clients and, where one is set, the port for the decisions of other proxies. */
 async function createPorts(settings: Settings, dependencies: GatewayDependencies): Promise<Ports> {
   const { listen, decisions, shutdown } = settings;
-  const { host, port } = decisions.listen;
+  const { host, port } = addressOf(decisions);
   const gateway = await createGateway(dependencies);
   const decider = port === undefined ? undefined : await createDecisionServer(dependencies, decisions);
   return {
@@ -141,10 +145,7 @@ async function createPorts(settings: Settings, dependencies: GatewayDependencies
       const url = await openPort('listen', listen, (address) => gateway.listen(address));
       if (port === undefined || decider === undefined) return { url, decisionsUrl: undefined };
       const address = { host, port };
-      return {
-        url,
-        decisionsUrl: await openPort('decisions.listen', address, () => decider.listen(address)),
-      };
+      return { url, decisionsUrl: await openPort('decisions', address, () => decider.listen(address)) };
     },
     async close() {
       const graceMs = shutdown.graceSeconds * 1000;
@@ -162,7 +163,9 @@ function listeningLine(
   return {
     url: withHost(url, listen.host),
     adminUrl: withHost(adminUrl, admin.host),
-    ...(decisionsUrl === undefined ? {} : { decisionsUrl: withHost(decisionsUrl, decisions.listen.host) }),
+    ...(decisionsUrl === undefined
+      ? {}
+      : { decisionsUrl: withHost(decisionsUrl, addressOf(decisions).host) }),
     upstream: new URL(upstream.url).origin,
     store: store.kind,
   };

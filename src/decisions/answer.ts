@@ -33,33 +33,40 @@ function pushRemovals(fields: string[], { operation }: RequestContext): void {
   if (missing.length > 0) fields.push('X-Envoy-Auth-Headers-To-Remove', missing.join(','));
 }
 
+interface RefusalSettings {
+  readonly baseUrl: string;
+  /** Status that reports a 429 to the proxy. */
+  readonly deniedStatus: number;
+}
+
 /** Answers with the gateway's own refusal, for the proxy to send to the client. */
 export function refuse(
   response: ServerResponse,
   context: RequestContext,
   refusal: Refusal,
-  baseUrl: string,
+  { baseUrl, deniedStatus }: RefusalSettings,
 ): void {
-  if (context.protocol !== 'auth-request') {
+  const { protocol, requestId } = context;
+  const status = refusal.status === 429 ? deniedStatus : refusal.status;
+  if (protocol !== 'auth-request' && status === refusal.status) {
     respond(response, context, refusal, baseUrl);
     return;
   }
-  respond(response, context, forNginx(refusal, context.requestId, baseUrl), baseUrl);
+  // nginx passes on 401 and 403 only, turns every other status into a 500, and drops the body.
+  const understood = protocol === 'auth-request' && status !== 401 ? 403 : status;
+  respond(response, context, disguised(refusal, understood, requestId, baseUrl), baseUrl);
   context.refusal = refusal;
 }
 
-/**
- * The refusal as nginx can take it. It passes on 401 and 403 only, turns every other status into a 500, and drops the body:
- * so status and body are in fields, from which its configuration restores the response.
- */
-function forNginx(refusal: Refusal, requestId: string, baseUrl: string): Refusal {
+/** The refusal under another status, with its own status and body in fields from which the proxy can restore the response. */
+function disguised(refusal: Refusal, sentStatus: number, requestId: string, baseUrl: string): Refusal {
   const { code, detail, extensions, errors, headers, status, closes } = refusal;
   const { text } = problemBody(refusal, requestId, baseUrl);
   return new Refusal(code, detail, {
     extensions,
     ...(errors === undefined ? {} : { errors }),
     headers: { ...headers, 'X-Weir-Status': `${status}`, 'X-Weir-Problem': inAscii(text) },
-    status: status === 401 ? 401 : 403,
+    status: sentStatus,
     closes,
   });
 }

@@ -25,6 +25,8 @@ import { type Asked, methodFieldOf, misleadingField, readQuestion } from './prot
 export interface DecisionSettings {
   /** Addresses or CIDR ranges of the proxies that may ask. */
   readonly trusted: readonly string[];
+  /** Status that reports a 429 to the proxy. */
+  readonly deniedStatus: number;
   readonly extAuthzPrefix: string;
 }
 
@@ -43,7 +45,7 @@ interface Shared extends GatewayDependencies {
 /** Creates the server. It has the same limits and time-outs as the port for clients. */
 export async function createDecisionServer(
   dependencies: GatewayDependencies,
-  { trusted, extAuthzPrefix }: DecisionSettings,
+  { trusted, deniedStatus, extAuthzPrefix }: DecisionSettings,
 ): Promise<Gateway> {
   const { baseUrl, listen, log } = dependencies;
   const shared = {
@@ -57,7 +59,7 @@ export async function createDecisionServer(
   const finish = (reply: FastifyReply, context: RequestContext, refusal: Refusal | undefined) => {
     reply.hijack();
     if (refusal === undefined) allow(reply.raw, context);
-    else refuse(reply.raw, context, refusal, baseUrl);
+    else refuse(reply.raw, context, refusal, { baseUrl, deniedStatus });
   };
 
   app.decorateRequest('context', undefined);

@@ -27,8 +27,10 @@ describeChart('the port for decisions', () => {
     });
     const { settings } = await configurationIn(template.spec, manifests);
     expect(settings.decisions).toEqual({
-      listen: { host: '0.0.0.0', port: 9001 },
+      host: '0.0.0.0',
+      port: 9001,
       trusted: ['10.0.0.0/8'],
+      deniedStatus: 429,
       extAuthzPrefix: '/ext-authz',
     });
   });

@@ -281,7 +281,7 @@ The Deployment's replicas; empty to omit the field. An upgrade keeps the number 
 {{- $decisions := default dict .Values.decisions -}}
 {{- if $decisions.enabled -}}
 {{- if not $decisions.trusted }}{{ fail "decisions.trusted: list the addresses of the proxies that ask, such as the range of the pods" }}{{ end -}}
-{{- $_ := set $settings "decisions" (dict "listen" (dict "host" "0.0.0.0" "port" $decisions.port) "trusted" $decisions.trusted "extAuthzPrefix" $decisions.extAuthzPrefix) -}}
+{{- $_ := set $settings "decisions" (dict "host" "0.0.0.0" "port" $decisions.port "trusted" $decisions.trusted "deniedStatus" $decisions.deniedStatus "extAuthzPrefix" $decisions.extAuthzPrefix) -}}
 {{- end -}}
 {{- with include "weir.watched" . | fromYamlArray -}}
 {{- $_ := set $settings "kubernetes" (dict "watch" .) -}}

@@ -1,25 +1,41 @@
 import { Type } from 'typebox';
 import { addressRanges, host, section } from './section.ts';
 
+const optionalPort = (description: string) =>
+  Type.Optional(Type.Integer({ description, minimum: 0, maximum: 65535, env: 'WEIR_DECISIONS_PORT' }));
+
 /** The port where proxies ask for decisions. */
 export const decisionsSchema = section(
   'A port where another proxy asks whether a request may pass. See docs/decisions-for-proxies.md.',
   {
-    listen: section('The port for those proxies.', {
-      host: host('Address to listen on.', '127.0.0.1', 'WEIR_DECISIONS_HOST'),
-      port: Type.Optional(
-        Type.Integer({
-          description: 'Port to listen on. 0 selects a free port. Without it, there is no such port.',
-          minimum: 0,
-          maximum: 65535,
-          env: 'WEIR_DECISIONS_PORT',
-        }),
+    host: host('Address to listen on.', '127.0.0.1', 'WEIR_DECISIONS_HOST'),
+    port: optionalPort('Port to listen on. 0 selects a free port. Without it, there is no such port.'),
+    listen: Type.Optional(
+      Type.Object(
+        {
+          host: Type.Optional(
+            Type.String({
+              description: 'The same as `decisions.host`.',
+              minLength: 1,
+              env: 'WEIR_DECISIONS_HOST',
+            }),
+          ),
+          port: optionalPort('The same as `decisions.port`.'),
+        },
+        { description: 'Another place for `host` and `port`.', additionalProperties: false },
       ),
-    }),
+    ),
     trusted: addressRanges('Proxies that may ask: addresses or CIDR ranges. Others get a 403.', [
       '127.0.0.0/8',
       '::1',
     ]),
+    deniedStatus: Type.Integer({
+      description:
+        'Status that reports a 429 to the proxy, for proxies that cannot pass one on. `X-Weir-Status` then has the 429.',
+      default: 429,
+      minimum: 400,
+      maximum: 499,
+    }),
     extAuthzPrefix: Type.String({
       description:
         "Envoy's `path_prefix`. Empty: the path is the original one, and the port serves no other protocol.",

@@ -35,7 +35,7 @@ export function beginRequest(
   response.on('close', () => {
     const totalMs = performance.now() - context.startedMs;
     const isAnswered = response.headersSent || context.upstreamStatus !== undefined;
-    // nginx is sent a 403 for every refusal; its client gets the refusal's own status.
+    // A proxy may be sent another status; its client gets the refusal's own.
     const { statusCode } = response;
     const answered = context.protocol === undefined ? statusCode : (context.refusal?.status ?? statusCode);
     const status = isAnswered ? answered : 0;

@@ -58,8 +58,9 @@ describe('the settings of weir.yaml', () => {
       admin: { host: '127.0.0.1', port: 9090 },
       credentials: [],
       decisions: {
-        listen: { host: '127.0.0.1' },
+        host: '127.0.0.1',
         trusted: ['127.0.0.0/8', '::1'],
+        deniedStatus: 429,
         extAuthzPrefix: '/ext-authz',
       },
       cors: { origins: [], preflight: 'answer', maxAgeSeconds: 600 },
