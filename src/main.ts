@@ -2,7 +2,7 @@
 /** The `weir` command. Each of its commands is loaded when it is run. */
 import { styleText } from 'node:util';
 import { Command } from 'commander';
-import { FORMATS, REMEMBERED_HOURS } from './commands/choices.ts';
+import { FORMATS, GATEWAY_CONFIG, REMEMBERED_HOURS, SETTINGS_FILE } from './commands/choices.ts';
 import { limitCommand } from './commands/limit/command.ts';
 import { platformCommand } from './commands/platform.ts';
 import { printError } from './commands/print.ts';
@@ -11,9 +11,6 @@ import { description, version } from './commands/process/package.ts';
 import { replayCommand } from './commands/replay/command.ts';
 import type { RevokeOptions } from './commands/revoke/revoke.ts';
 import { errorText } from './commands/terminal/problems.ts';
-
-/** What every command reads unless `--config` names another file. */
-const SETTINGS_FILE = 'weir.yaml';
 
 const program = new Command('weir')
   .description(description)
@@ -83,7 +80,7 @@ program
   .command('usage')
   .description('print the limits of an Account, what it has used of them, and what it did lately')
   .argument('<id>', 'such as acct_1')
-  .option('-c, --config <file>', 'process settings of a gateway on this machine: its admin port answers')
+  .option('-c, --config <file>', GATEWAY_CONFIG)
   .option(
     '--url <url>',
     'admin port of any replica, such as http://127.0.0.1:9090; WEIR_ADMIN_TOKEN has its token',
@@ -97,7 +94,7 @@ program
 program
   .command('top')
   .description('show the Accounts and Organizations with the most points or refusals, at all replicas')
-  .option('-c, --config <file>', 'process settings of a gateway on this machine: its admin port answers')
+  .option('-c, --config <file>', GATEWAY_CONFIG)
   .option(
     '--url <url>',
     'admin port of any replica, such as http://127.0.0.1:9090; WEIR_ADMIN_TOKEN has its token',

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { json } from 'node:stream/consumers';
@@ -6,11 +7,12 @@ import type { ConnectionOptions } from 'node:tls';
 import { loadSettings } from '../config/load.ts';
 import { readText } from '../config/reader/read-text.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import { SETTINGS_FILE } from './choices.ts';
 import { CommandError } from './failure.ts';
 
 /** Where a gateway's admin port is, from the command line. */
 export interface AdminOptions {
-  /** weir.yaml, which has the address and the token. */
+  /** weir.yaml, which has the address and the token. Default: the one in this folder, where there is no `url`. */
   readonly config?: string;
   /** The admin port of any replica; its token is in WEIR_ADMIN_TOKEN. */
   readonly url?: string;
@@ -29,6 +31,8 @@ interface Answer {
   /** Undefined if the body is not JSON. */
   readonly body: unknown;
 }
+
+const NO_GATEWAY = `Name a gateway with --url or with --config: there is no ${SETTINGS_FILE} in this folder.`;
 
 /** Longer than the store's deadline and any directory's. */
 const TIMEOUT_MS = 15_000;
@@ -78,8 +82,8 @@ function send({ url, token, tls }: AdminPort, path: string, method: string, body
 function adminPortOf({ config, url, ca }: AdminOptions): AdminPort {
   const given = ca === undefined ? undefined : { ca: readText(ca, '--ca names it') };
   if (url !== undefined) return portAt(url, given);
-  if (config === undefined) throw new CommandError('Name a gateway with --url or with --config.');
-  return portOf(loadSettings(config, process.env).admin, given);
+  if (config === undefined && !existsSync(SETTINGS_FILE)) throw new CommandError(NO_GATEWAY);
+  return portOf(loadSettings(config ?? SETTINGS_FILE, process.env).admin, given);
 }
 
 function portAt(url: string, tls: ConnectionOptions = {}): AdminPort {

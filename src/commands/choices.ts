@@ -2,6 +2,12 @@
 import { REMEMBERED_MS } from '../identity/revocation-message.ts';
 import type { Retries } from '../replay/replay.ts';
 
+/** What every command reads unless `--config` names another file. */
+export const SETTINGS_FILE = 'weir.yaml';
+
+/** Help of `--config` in commands that ask an admin port. */
+export const GATEWAY_CONFIG = `process settings of a gateway on this machine; ${SETTINGS_FILE} without --url`;
+
 /** The forms in which `weir operations` prints the price list. */
 export const FORMATS = ['table', 'markdown', 'json'] as const;
 

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { GATEWAY_CONFIG } from '../choices.ts';
 
 /** `weir limit set`, `list` and `unset`. */
 export function limitCommand(): Command {
@@ -7,7 +8,7 @@ export function limitCommand(): Command {
     command
       .command(usage)
       .description(description)
-      .option('-c, --config <file>', 'process settings of a gateway on this machine: its admin port acts')
+      .option('-c, --config <file>', GATEWAY_CONFIG)
       .option(
         '--url <url>',
         'admin port of any replica, such as http://127.0.0.1:9090; WEIR_ADMIN_TOKEN has its token',

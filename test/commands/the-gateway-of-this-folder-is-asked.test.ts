@@ -1,0 +1,28 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { writeConfiguration } from '../fixtures/configuration.ts';
+import { startGateway } from '../fixtures/gateway.ts';
+import { runWeir } from '../fixtures/weir-process.ts';
+
+it('usage and limit ask the gateway of weir.yaml in this folder, and top reports that there is none', async () => {
+  const gateway = await startGateway();
+  onTestFinished(() => gateway.close());
+  const admin = { host: '127.0.0.1', port: Number(new URL(gateway.adminUrl).port) };
+  const file = await writeConfiguration({ upstreamUrl: gateway.upstream.url, settings: { admin } });
+  const empty = await mkdtemp(join(tmpdir(), 'weir-'));
+  const here = dirname(file);
+  const [usage, limits, lost] = await Promise.all([
+    runWeir(['usage', 'acct_1', '--json'], {}, here),
+    runWeir(['limit', 'list', '--json'], {}, here),
+    runWeir(['top', '--json'], {}, empty),
+  ]);
+  expect(usage).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('"id": "acct_1"') });
+  expect(limits).toEqual({ code: 0, stderr: '', stdout: '[]\n' });
+  expect(lost).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'Name a gateway with --url or with --config: there is no weir.yaml in this folder.\n',
+  });
+});
