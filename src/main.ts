@@ -37,12 +37,12 @@ program
   .action(async (flags) => (await import('./commands/check/check.ts')).check(flags));
 program
   .command('explain')
-  .description('show what a request costs, where its price is written, who is charged and what is validated')
+  .description('show what a request costs, where the cost is set, who is charged and what is validated')
   .argument('<method>', 'such as GET')
   .argument('<path>', 'path of the request, such as /v3/payments/payees')
   .option('-c, --config <file>', 'process settings', SETTINGS_FILE)
   .option('--token <token>', 'bearer token of the caller')
-  .option('--account <id>', 'what X-Service-Account would name')
+  .option('--account <id>', 'target Account, as in X-Service-Account')
   .option('--address <ip>', "the client's address, for a public operation")
   .option('--json', 'print JSON')
   .action(async (method, path, flags) =>
@@ -50,35 +50,41 @@ program
   );
 program
   .command('operations')
-  .description('print the whole price list, with what has no price and what no request reaches')
+  .description(
+    'list all operations with their costs, and mark those without a cost and those that no request can reach',
+  )
   .option('-c, --config <file>', 'process settings', SETTINGS_FILE)
   .option('--format <format>', FORMATS.join(', '), 'table')
   .action(async (flags) => (await import('./commands/prices/operations.ts')).operations(flags));
-withOverrides(program.command('demo'), 'where the platform is to listen')
+withOverrides(program.command('demo'), 'address for the platform to listen on')
   .description('run the gateway in front of the platform, with everything embedded')
-  .option('--no-traffic', 'send no requests: without it, the demo sends a few a second')
+  .option('--no-traffic', 'do not send the few requests a second that the demo sends by default')
   .action(async (flags) => (await import('./commands/demo/demo.ts')).demo(flags));
 program.addCommand(platformCommand());
 program
   .command('revoke')
-  .description('revoke a token, or everything that a principal was given until now, at every replica')
+  .description('revoke a token, or all tokens issued to a principal until now, at every replica')
   // A token that was pasted here must not be shown, and commander repeats what it does not know.
   .argument('[nothing...]')
   .allowUnknownOption()
-  .usage('--config <file> (--token <token> | --principal <id>) [--undo], or --config <file> --list')
-  .option('-c, --config <file>', 'process settings; their store carries the message', SETTINGS_FILE)
+  .usage('[--config <file>] (--token <token> | --principal <id>) [--undo], or [--config <file>] --list')
+  .option('-c, --config <file>', 'process settings, which name the Redis of the gateways', SETTINGS_FILE)
   .option('--token <token>', 'a token, or sha256:<hex> of one; - reads it from standard input')
-  .option('--principal <id>', 'a Person or ServiceAccount: what it was given until now')
-  .option('--hours <number>', 'how long to remember it: longer than tokens live', REMEMBERED_HOURS)
+  .option('--principal <id>', 'Person or ServiceAccount: all tokens issued to it until now')
+  .option(
+    '--hours <number>',
+    'how long the revocation lasts: choose more than the lifetime of tokens',
+    REMEMBERED_HOURS,
+  )
   .option('--undo', 'let the token or the principal authenticate again')
-  .option('--list', 'print what is revoked')
+  .option('--list', 'list the revocations')
   .option('--json', 'print JSON')
   .action(async (others: string[], flags: RevokeOptions) =>
     (await import('./commands/revoke/revoke.ts')).revoke(others, flags),
   );
 program
   .command('usage')
-  .description('print the limits of an Account, what it has used of them, and what it did lately')
+  .description('print the limits of an Account, what it has used, and its recent operations')
   .argument('<id>', 'such as acct_1')
   .option('-c, --config <file>', GATEWAY_CONFIG)
   .option(
@@ -88,7 +94,7 @@ program
   .option('--ca <file>', 'authority of an https admin port, in PEM')
   .option('--scope <scope>', 'account, organization, person or address', 'account')
   .option('--organization <id>', 'Organization of the Account, where the gateway cannot look it up')
-  .option('--account <id>', 'Account of the Person, likewise')
+  .option('--account <id>', 'Account of the Person, where the gateway cannot look it up')
   .option('--json', 'print JSON')
   .action(async (id, flags) => (await import('./commands/usage/usage.ts')).usage(id, flags));
 program

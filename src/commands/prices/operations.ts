@@ -8,7 +8,7 @@ import { type Remark, reviewPrices } from './price-review.ts';
 
 const HEAD = ['METHOD', 'PATH', 'OPERATION', 'COST', 'KIND', 'CALLERS', 'VALIDATES', 'WRITTEN AT', 'REMARKS'];
 
-/** `weir operations`: the whole price list, including operations without a price and those that no request reaches. */
+/** `weir operations`: all operations with their costs, including those without a cost and those that no request can reach. */
 export async function operations({ config, format }: { config: string; format: string }): Promise<void> {
   if (!FORMATS.some((one) => one === format)) {
     throw new CommandError(`--format ${format} is not one of ${FORMATS.join(', ')}.`);

@@ -6,10 +6,10 @@ import { RETRIES } from '../choices.ts';
 export function replayCommand(): Command {
   return new Command('replay')
     .description('show what other limits or prices would have done to the requests of an access log')
-    .argument('[files...]', 'files of one log, plain or gzip, merged by time; standard input without any')
-    .option('--limits <file>', 'the limits to replay; those that --config names by default')
+    .argument('[files...]', 'files of one log, plain or gzip, merged by time; default: standard input')
+    .option('--limits <file>', 'limits to count with; default: those of --config')
     .option('-c, --config <file>', 'process settings, for their operations and limits')
-    .option('--operations <file>', 'the OpenAPI document to price requests by')
+    .option('--operations <file>', 'OpenAPI document with the costs')
     .option('--suggest <share>', 'print the smallest limits that refuse at most this share, such as 0.1%')
     .addOption(
       new Option(
@@ -20,7 +20,7 @@ export function replayCommand(): Command {
         .choices(RETRIES)
         .default('none'),
     )
-    .addOption(new Option('--format <format>', 'format of the log; weir by default').choices(FORMATS))
+    .addOption(new Option('--format <format>', 'format of the log; default: weir').choices(FORMATS))
     .option('--map <fields>', 'fields of the log, such as account=.jwt.sub,path=.uri')
     .option(
       '--account-pattern <regex>',

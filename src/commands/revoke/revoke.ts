@@ -43,7 +43,7 @@ export interface RevokeOptions extends TargetOptions {
 type RemoteSettings = Settings & { readonly store: RemoteStoreSettings & { readonly keyPrefix: string } };
 
 /**
- * `weir revoke`: a token, or what a principal was given until now, no longer authenticates at any replica; or is no longer
+ * `weir revoke`: a token, or every token issued to a principal until now, no longer authenticates at any replica; or is no longer
  * revoked; or all that is revoked is printed.
  *
  * @param others what was given besides options: a token was pasted there, most likely, so it is not repeated
@@ -128,7 +128,7 @@ async function revokeNow(settings: RemoteSettings, revoked: Revoked, hours: numb
     ...(await publishRevocation(record, revoked, hours * MS_PER_HOUR)),
     isLasting: await record.isLasting(),
   }));
-  const what = revoked.kind === 'token' ? 'The token' : `What ${revoked.id} was given until now`;
+  const what = revoked.kind === 'token' ? 'The token' : `Every token issued to ${revoked.id} until now`;
   print(
     `${what} is revoked for ${hours} hours${revoked.kind === 'token' ? ` (${formatTarget(revoked)})` : ''}. ` +
       `${receivedBy(received, settings.store.kind)} One that starts later receives it then.`,

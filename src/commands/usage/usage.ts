@@ -12,7 +12,7 @@ export interface UsageOptions extends AdminOptions {
   readonly json?: boolean;
 }
 
-/** `weir usage`: the limits of an Account, Organization, Person or address, what it has used of them, and what it did lately. */
+/** `weir usage`: the limits of an Account, Organization, Person or address, what it has used, and its recent operations. */
 export async function usage(id: string, options: UsageOptions): Promise<void> {
   const { scope = 'account', organization, account, json = false } = options;
   if (!isScope(scope)) throw new CommandError(`--scope takes ${Object.keys(SCOPES).join(', ')}.`);
