@@ -13,6 +13,7 @@ import { readText } from './reader/read-text.ts';
 import { isMapping } from './reader/schema-node.ts';
 import { credentialFindings } from './settings/credentials.ts';
 import { identityFindings } from './settings/identity/findings.ts';
+import { proxyFindings } from './settings/proxy-findings.ts';
 import { type Settings, settingsSchema } from './settings/settings.ts';
 
 /** The valid sections of weir.yaml, with environment variables applied. */
@@ -37,7 +38,7 @@ export function readSettings(path: string, env: Environment): SettingsReading {
       ...(identity && ofIdentity.length === 0 && { identity }),
       ...(credentials && ofCredentials.length === 0 && { credentials }),
     },
-    problems: [...problems, ...[...ofIdentity, ...ofCredentials].map(place)],
+    problems: [...problems, ...[...ofIdentity, ...ofCredentials, ...proxyFindings(valid)].map(place)],
   };
 }
 

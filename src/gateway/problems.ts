@@ -92,7 +92,13 @@ function frameOf(refusal: Refusal, baseUrl: string): Frame {
   const { code, detail, errors, extensions, status } = refusal;
   const known = PROBLEMS[code];
   const title = status === known.status ? known.title : STATUS_CODES[status];
-  const head = JSON.stringify({ type: `${baseUrl}/errors/${slugOf(code)}`, title, status, detail, code });
+  const head = JSON.stringify({
+    type: `${baseUrl.replace(/\/+$/, '')}/errors/${slugOf(code)}`,
+    title,
+    status,
+    detail,
+    code,
+  });
   const tail = JSON.stringify({ extensions, errors });
   const before = `${head.slice(0, -1)},"requestId":"`;
   const after = `",${tail.slice(1)}`;

@@ -2,6 +2,7 @@ import { formatPath } from '../problem.ts';
 import type { Finding } from './check.ts';
 import { maskUrl } from './mask.ts';
 import { impliedKind, isMapping, kindOf, type SchemaNode } from './schema-node.ts';
+import { readYaml } from './yaml-text.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -32,10 +33,15 @@ export function overlayEnvironment(schema: SchemaNode, value: unknown, env: Envi
 /** `listen.keepAliveMs` -> `WEIR_LISTEN_KEEP_ALIVE_MS` */
 export function variableName(schema: SchemaNode, path: readonly string[]): string | undefined {
   const isPlain = schema.type !== 'object' && schema.properties === undefined && schema.const === undefined;
-  if (!isPlain || path.length === 0 || (schema.type === 'array' && schema.items?.type === 'object'))
+  if (!isPlain || path.length === 0 || (schema.type === 'array' && hasMapping(schema.items)))
     return undefined;
   const words = path.join('_').replace(/([a-z0-9])([A-Z])/g, '$1_$2');
   return schema.env ?? `WEIR_${words.toUpperCase()}`;
+}
+
+/** Whether the setting is a mapping, or may be one. */
+function hasMapping(schema: SchemaNode | undefined): boolean {
+  return schema?.type === 'object' || (schema?.anyOf?.some((variant) => variant.type === 'object') ?? false);
 }
 
 function lay(schema: SchemaNode, value: unknown, path: readonly string[], overlay: Overlay): unknown {
@@ -147,8 +153,20 @@ function converted(schema: SchemaNode, text: string): unknown {
     case 'array':
       return text.split(',').map((one) => converted(schema.items ?? {}, one.trim()));
     default:
-      return text.includes(',') && takesList(schema) ? text.split(',').map((one) => one.trim()) : text;
+      return ofUnion(schema, text);
   }
+}
+
+/** The list or the mapping that the text is, where the setting accepts one besides text. */
+function ofUnion(schema: SchemaNode, text: string): unknown {
+  if (text.startsWith('{') && hasMapping(schema)) return mappingIn(text);
+  return text.includes(',') && takesList(schema) ? text.split(',').map((one) => one.trim()) : text;
+}
+
+/** The mapping that the text is in YAML, or else the text. */
+function mappingIn(text: string): unknown {
+  const yaml = readYaml(text, '');
+  return 'lineOf' in yaml ? yaml.value : text;
 }
 
 /** Whether the setting accepts one value or a list. */

@@ -56,13 +56,18 @@ function placer(
 ): (finding: Finding) => Problem {
   return ({ path, message, hint }) => {
     const written = formatPath(masked(schema, path));
-    const variable = variables.get(formatPath(path));
+    const variable = variableAt(path, variables);
     const hints = hint === undefined ? {} : { hint };
     if (variable !== undefined)
       return { source: variable, path: written, message, ...serviceLink(message), ...hints };
     const line = yaml.lineOf(path);
     return { source, ...(line === undefined ? {} : { line }), path: written, message, ...hints };
   };
+}
+
+/** The variable that set the value at this path, or the list that it is in. */
+function variableAt(path: readonly string[], variables: ReadonlyMap<string, string>): string | undefined {
+  return variables.get(formatPath(path)) ?? variables.get(formatPath(path.slice(0, -1)));
 }
 
 /** For a Service named `weir`, Kubernetes sets variables such as WEIR_PORT=tcp://10.0.0.1:80. */

@@ -1,25 +1,18 @@
-import { BlockList, isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { ConfigError, type Problem } from '../problem.ts';
-import { maskUrl } from '../reader/mask.ts';
 import { readText } from '../reader/read-text.ts';
 import type { Settings } from './settings.ts';
 
 type Tls = Pick<NonNullable<Settings['upstream']['tls']>, 'caFile' | 'certFile' | 'keyFile'>;
 
 /**
- * Checks what the schema of `decisions`, `listen`, `upstream` and `store` cannot: address ranges and certificates.
+ * Checks what the schema of `upstream` and `store` cannot: certificates.
  *
  * @param source the settings file, as the user named it
  * @throws ConfigError with every problem
  */
-export function checkProxySettings(
-  { decisions, listen, upstream, store }: Partial<Settings>,
-  source: string,
-): void {
+export function checkProxySettings({ upstream, store }: Partial<Settings>, source: string): void {
   const problems: Problem[] = [];
-  problems.push(...rangeProblems(listen?.trustedProxies, 'listen.trustedProxies', source));
-  problems.push(...rangeProblems(decisions?.trusted, 'decisions.trusted', source));
   problems.push(...tlsProblems(upstream?.tls, 'upstream.tls', source));
   if (store !== undefined && store.kind !== 'memory')
     problems.push(...tlsProblems(store.tls, 'store.tls', source));
@@ -27,25 +20,6 @@ export function checkProxySettings(
     problems.push(...tlsProblems(tls, `upstream.routes.${index}.tls`, source));
   }
   if (problems.length > 0) throw new ConfigError(problems);
-}
-
-function rangeProblems(ranges: readonly string[] = [], path: string, source: string): readonly Problem[] {
-  return ranges.flatMap((range, index) => {
-    if (isRange(range)) return [];
-    const message = `must be an address or a CIDR range such as 10.0.0.0/8, is "${maskUrl(range)}"`;
-    return [{ source, path: `${path}.${index}`, message }];
-  });
-}
-
-function isRange(range: string): boolean {
-  const [address = '', bits] = range.split('/');
-  const version = isIP(address);
-  try {
-    if (version !== 0) new BlockList().addSubnet(address, Number(bits ?? 0), version === 6 ? 'ipv6' : 'ipv4');
-    return version !== 0;
-  } catch {
-    return false;
-  }
 }
 
 function tlsProblems(tls: Tls | undefined, path: string, source: string): readonly Problem[] {

@@ -25,8 +25,8 @@ export const httpUrl = (description: string, fallback?: string) =>
   Type.String({
     description,
     ...(fallback === undefined ? {} : { default: fallback }),
-    pattern: '^https?://[^\\s/?#@]+([/?#]\\S*)?$',
-    expects: 'an http:// or https:// URL',
+    pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
+    expects: 'an http:// or https:// URL without a query',
     url: true,
   });
 

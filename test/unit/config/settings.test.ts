@@ -109,7 +109,7 @@ operations: { unlisted: chrge }
 baseUrl: ftp://x
 `;
     expect(problemsOf(text)).toEqual([
-      'weir.yaml:8: baseUrl: must be an http:// or https:// URL, is "ftp://x"',
+      'weir.yaml:8: baseUrl: must be an http:// or https:// URL without a query, is "ftp://x"',
       'weir.yaml:2: listen.prot: unknown key "prot": did you mean "port"?',
       'weir.yaml:3: listen.port: must be a whole number from 0 to 65535, is "80"',
       'weir.yaml:6: admin: must be a mapping, is 3',
@@ -193,6 +193,28 @@ describe('environment variables', () => {
     expect(problemsOf('', { WEIR_PORT: 'abc' })).toEqual([
       'WEIR_PORT: listen.port: must be a whole number from 0 to 65535, is "abc"',
     ]);
+  });
+
+  test('an item of a list that does not fit is a problem of the variable that has the list', () => {
+    expect(
+      problemsOf('cors: { origins: [] }', { WEIR_CORS_ORIGINS: 'https://a.example,https://B/' }),
+    ).toEqual([expect.stringMatching(/^WEIR_CORS_ORIGINS: cors\.origins\.1: must be an origin/)]);
+  });
+
+  test('a mapping is written as in the file where a setting takes one, and lists of mappings have no variable', () => {
+    const unlisted = (text: string) => read('', { WEIR_OPERATIONS_UNLISTED: text }).operations.unlisted;
+    expect([unlisted('{ cost: 2 }'), unlisted('{"cost": 3}'), unlisted('reject')]).toEqual([
+      { cost: 2 },
+      { cost: 3 },
+      'reject',
+    ]);
+    expect(problemsOf('', { WEIR_OPERATIONS_UNLISTED: '{ cost: 0 }' })).toEqual([
+      expect.stringMatching(/^WEIR_OPERATIONS_UNLISTED: operations\.unlisted\.cost: must be a whole number/),
+    ]);
+    expect(problemsOf('', { WEIR_OPERATIONS_UNLISTED: '{ cost: 2' })).toEqual([
+      expect.stringMatching(/^WEIR_OPERATIONS_UNLISTED: operations\.unlisted: must be charge/),
+    ]);
+    expect(read('', { WEIR_CREDENTIALS: 'key' }).credentials).toEqual([]);
   });
 
   test('a variable that Kubernetes sets for a Service named weir is explained', () => {
