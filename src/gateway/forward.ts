@@ -7,9 +7,11 @@ import { isAbandoned } from './http/lingering-close.ts';
 import type { Stalls } from './http/stalls.ts';
 import type { Upgrades } from './http/upgrades.ts';
 import type { RequestContext } from './request-context.ts';
+import { respond } from './respond.ts';
 import { clientSubject } from './tls/client-subject.ts';
+import { UPSTREAM_BUSY } from './upstream/failures.ts';
 import type { UpstreamRequest } from './upstream/http1/request.ts';
-import { Relay } from './upstream/relay.ts';
+import { Relay, trafficOf } from './upstream/relay.ts';
 import { TunnelRelay } from './upstream/tunnel.ts';
 import { UploadBody } from './upstream/upload-body.ts';
 import type { Upstream } from './upstream/upstreams.ts';
@@ -36,6 +38,12 @@ export function forward(
 ): void {
   if (isAbandoned(response)) {
     response.destroy();
+    return;
+  }
+  const traffic = trafficOf(context);
+  // Requests that passed the earlier check together, and were then charged or sent their bodies, must not all go on.
+  if (traffic !== 'caller' && !upstream.hasRoomFor(traffic)) {
+    respond(response, context, UPSTREAM_BUSY, baseUrl);
     return;
   }
   const { target } = context;

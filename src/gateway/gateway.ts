@@ -30,6 +30,7 @@ import type { RequestContext, Target } from './request-context.ts';
 import { respond } from './respond.ts';
 import { runStages, type Stage } from './stages.ts';
 import { servedUrl } from './tls/server.ts';
+import { UPSTREAM_BUSY } from './upstream/failures.ts';
 import { Upstreams } from './upstream/upstreams.ts';
 import { validate } from './validate.ts';
 
@@ -166,8 +167,6 @@ function awaitFirstChunk({ request }: Passage) {
   return request.headers['transfer-encoding'] === undefined ? undefined : setImmediate(undefined);
 }
 
-const UPSTREAM_BUSY = new Refusal('ServiceUnavailable', 'The service behind the gateway is too busy.');
-
 /** Comes before the charge, so that a request that cannot be served costs nothing. */
 function requireFreeUpstream({ context, shared }: Passage) {
   return shared.upstreams.find(targetOf(context).path).hasRoom ? undefined : UPSTREAM_BUSY;
@@ -200,7 +199,7 @@ function decideRequest({ request, response, context, shared }: Passage): Awaitab
 
 const OPTIONS_BODY = new Refusal('BadRequest', 'An OPTIONS request may have no body here.');
 
-/** OPTIONS and free operations may use only a small share of the upstream's connections. */
+/** OPTIONS and free operations may use only a small share of the upstream's connections, which `forward` checks once more. */
 function holdBackUncharged({ request, context, shared }: Passage) {
   const { operation } = context;
   if (operation !== undefined && operation.cost > 0) return undefined;
@@ -209,7 +208,7 @@ function holdBackUncharged({ request, context, shared }: Passage) {
   return upstream.hasRoomFor('uncharged') ? undefined : UPSTREAM_BUSY;
 }
 
-/** Public operations may use only a part of the upstream's connections. Comes before the charge. */
+/** Public operations may use only a part of the upstream's connections. Comes before the charge; `forward` checks once more. */
 function crowdedOut(context: RequestContext, { upstreams }: Shared): Refusal | undefined {
   if (context.publicClient === undefined) return undefined;
   return upstreams.find(targetOf(context).path).hasRoomFor('public') ? undefined : UPSTREAM_BUSY;

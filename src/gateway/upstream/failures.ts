@@ -11,6 +11,9 @@ export function isRepeatable(method: string, hasBody: boolean): boolean {
   return !hasBody && IDEMPOTENT.has(method);
 }
 
+/** The upstream has no room for such a request. */
+export const UPSTREAM_BUSY = unavailable('The service behind the gateway is too busy.');
+
 const TIMEOUTS: ReadonlySet<string> = new Set([HEADERS_TIMEOUT, BODY_TIMEOUT]);
 
 const UNREACHABLE: ReadonlySet<string> = new Set([

@@ -170,7 +170,8 @@ function addTrailers(response: ServerResponse, trailers: readonly string[]): voi
   } catch {}
 }
 
-function trafficOf({ caller, publicClient }: RequestContext): Traffic {
+/** Whose share of the upstream's connections a request uses. */
+export function trafficOf({ caller, publicClient }: RequestContext): Traffic {
   if (caller !== undefined) return 'caller';
   return publicClient === undefined ? 'uncharged' : 'public';
 }
