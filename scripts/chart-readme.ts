@@ -36,7 +36,7 @@ function rowsOf(map: YAMLMap, path: readonly string[], document: Document): read
 }
 
 /** A commented line of `limits.defaults`. */
-const EXAMPLE = /^(account|organization|person)-(read|write):/;
+const EXAMPLE = /^(account|organization|person|address)-(read|write):/;
 
 /** Comments as one line; banners and commented examples are left out. */
 function joined(comments: readonly (string | null | undefined)[]): string {

@@ -47,6 +47,20 @@ describe('the metrics that the dashboard and the alerts read', () => {
   });
 });
 
+it('every metric of Weir is described in docs/metrics.md', async () => {
+  const described = readFileSync('docs/metrics.md', 'utf8').replace(
+    /(weir_)\{([a-z,]+)\}(\w+)/g,
+    (_, before: string, names: string, after: string) =>
+      names
+        .split(',')
+        .map((name) => before + name + after)
+        .join(' '),
+  );
+  const served = [...(await everyMetric()).matchAll(/^# TYPE (weir_\w+)/gm)].map(([, name = '']) => name);
+  expect(served.length).toBeGreaterThan(25);
+  expect(served.filter((name) => !described.includes(name))).toEqual([]);
+});
+
 it('every alert has its section in the guide for operators', () => {
   const guide = readFileSync('docs/operating.md', 'utf8');
   for (const { alert, annotations } of rules) {

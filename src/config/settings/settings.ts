@@ -30,7 +30,7 @@ export const settingsSchema = Type.Object(
       file: filePath('Limits file. Reloaded when it changes.', 'limits.yaml'),
       overrides: Type.Array(Type.String({ minLength: 1, file: true, expects: 'a path' }), {
         description:
-          'Additional files with `accounts` and `organizations`, or folders with such files. Reloaded when they change.',
+          'Additional files with `accounts`, `organizations` and `addresses`, or folders with such files. Reloaded when they change.',
         default: [],
       }),
     }),
