@@ -6,8 +6,8 @@ import { hasBody } from './http/inspect.ts';
 import { isAbandoned } from './http/lingering-close.ts';
 import type { Stalls } from './http/stalls.ts';
 import type { Upgrades } from './http/upgrades.ts';
+import type { Refusal } from './problems.ts';
 import type { RequestContext } from './request-context.ts';
-import { respond } from './respond.ts';
 import { clientSubject } from './tls/client-subject.ts';
 import { UPSTREAM_BUSY } from './upstream/failures.ts';
 import type { UpstreamRequest } from './upstream/http1/request.ts';
@@ -28,24 +28,25 @@ export interface ForwardContext {
   readonly credentials: readonly Credential[];
 }
 
-/** Sends the request to the upstream and streams the response back; an upstream that does not respond is a 503 problem. */
+/**
+ * Sends the request to the upstream and streams the response back; an upstream that does not respond is a 503 problem.
+ *
+ * @returns why the request is not sent; undefined if it is
+ */
 export function forward(
   upstream: Upstream,
   request: IncomingMessage,
   response: ServerResponse,
   context: RequestContext,
   { trusted, maxBodyBytes, baseUrl, upgrades, stalls, credentials }: ForwardContext,
-): void {
+): Refusal | undefined {
   if (isAbandoned(response)) {
     response.destroy();
-    return;
+    return undefined;
   }
   const traffic = trafficOf(context);
   // Requests that passed the earlier check together, and were then charged or sent their bodies, must not all go on.
-  if (traffic !== 'caller' && !upstream.hasRoomFor(traffic)) {
-    respond(response, context, UPSTREAM_BUSY, baseUrl);
-    return;
-  }
+  if (traffic !== 'caller' && !upstream.hasRoomFor(traffic)) return UPSTREAM_BUSY;
   const { target } = context;
   if (target === undefined) throw new TypeError('forward needs a normalised target');
   const outgoing = {
@@ -64,6 +65,7 @@ export function forward(
       ? new Relay(upstream, outgoing, response, context, baseUrl)
       : new TunnelRelay(upstream, outgoing, response, context, baseUrl, { head, stalls });
   relay.start();
+  return undefined;
 }
 
 /** The body to send: what was already read of it for validation, or else the client's as it arrives. */

@@ -135,9 +135,11 @@ async function registerProxy(
   ) => {
     try {
       if (context === undefined) throw new TypeError('the request was never begun');
-      forward(upstreams.find(targetOf(context).path), raw, reply.raw, context, proxied);
+      const upstream = upstreams.find(targetOf(context).path);
+      const refusal = forward(upstream, raw, reply.raw, context, proxied);
       // Hijack after `forward`: if it throws, the error handler can still reply.
-      reply.hijack();
+      if (refusal === undefined) reply.hijack();
+      else refuse(reply, context, refusal, proxied.baseUrl);
     } catch (error) {
       done(error as Error);
     }
