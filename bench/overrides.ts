@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
-import { checkCosts } from '../src/config/files/costs.ts';
+import { checkCosts, placesIn } from '../src/config/files/costs.ts';
 import type { Caller } from '../src/domain/caller.ts';
 import type { Limits } from '../src/domain/limits.ts';
 import { Buckets } from '../src/gateway/buckets.ts';
@@ -95,7 +95,7 @@ const rows: readonly (readonly [what: string, figure: number])[] = [
   ['heap that they hold, MB', heldMb],
   ['reload when one file has changed, ms', reloadMs],
   ['longest pause of the event loop by that, ms', delay.max / 1e6],
-  ['check of all limits against the prices, ms', timed(() => checkCosts(PRICES, limits, main))],
+  ['check of all limits against the prices, ms', timed(() => checkCosts(PRICES, limits, placesIn(main)))],
   ['what a request is charged to, 1,000 busy Accounts, without overrides, ns', nsPerPlan(none, 1_000)],
   ['the same with 100,000 overrides, ns', nsPerPlan(limits, 1_000)],
   [

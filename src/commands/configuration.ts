@@ -1,5 +1,5 @@
 import type { JSONWebKeySet } from 'jose';
-import { checkCosts, type PricedOperation } from '../config/files/costs.ts';
+import { checkCosts, type LimitPlaces, type PricedOperation, placesIn } from '../config/files/costs.ts';
 import type { Identities } from '../config/files/identities.ts';
 import {
   type ConfigurationFiles,
@@ -84,7 +84,7 @@ export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): P
   const source = new FileSource();
   const named = configurationFiles(valid, source);
   const priced = valid.operations && new OperationFiles(valid.operations, file, source);
-  await collect(() => checkProxySettings(valid, file));
+  await collect(() => checkProxySettings(valid, reading.place));
   for (const certificates of Object.values(named.certificates)) await collect(() => certificates?.read());
   const limits = await collect(() => named.limits?.load());
   const identities = await collect(() => named.identities?.read() ?? NO_IDENTITIES);
@@ -98,7 +98,7 @@ export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): P
   }
   const operations = await collect(() => priced?.load());
   if (limits !== undefined && operations !== undefined)
-    problems.push(...findCosts(operations, limits, valid));
+    problems.push(...findCosts(operations, limits, valid, named.limits));
 
   const files = named.limits &&
     priced && {
@@ -120,9 +120,10 @@ export function findCosts(
   operations: readonly ListedOperation[],
   limits: Limits,
   settings: Partial<Settings>,
+  places: LimitPlaces = placesIn(settings.limits?.file ?? ''),
 ): readonly Problem[] {
   const { unlisted = 'reject' } = settings.operations ?? {};
   const others: readonly PricedOperation[] =
     unlisted === 'reject' ? [] : Object.values(unlistedOperations(unlisted));
-  return checkCosts([...operations, ...others], limits, settings.limits?.file ?? '');
+  return checkCosts([...operations, ...others], limits, places);
 }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
+import type { LimitPlaces } from '../config/files/costs.ts';
 import type { Identities } from '../config/files/identities.ts';
 import { differenceOf } from '../config/files/limits/difference.ts';
 import { followKubernetes, type KubernetesObserver } from '../config/kubernetes/follow.ts';
@@ -71,7 +72,7 @@ function followFiles(
     files: () => files.limits.files(),
     load: () => files.limits.load(),
     onLoad(changed) {
-      refuseCosts(operations, changed, settings);
+      refuseCosts(operations, changed, settings, files.limits);
       reloadable.limits(changed);
       const before = limits;
       limits = changed;
@@ -88,7 +89,7 @@ function followFiles(
     files: () => files.operations.files(),
     load: () => files.operations.load(),
     onLoad(changed) {
-      refuseCosts(changed, limits, settings);
+      refuseCosts(changed, limits, settings, files.limits);
       reloadable.operations(changed);
       operations = changed;
       limitsWatch.retry();
@@ -164,8 +165,13 @@ function watchSettings(inForce: Settings, { file, read }: SettingsFile, log: Log
   });
 }
 
-function refuseCosts(operations: readonly ListedOperation[], limits: Limits, settings: Settings): void {
-  const problems = findCosts(operations, limits, settings);
+function refuseCosts(
+  operations: readonly ListedOperation[],
+  limits: Limits,
+  settings: Settings,
+  places: LimitPlaces,
+): void {
+  const problems = findCosts(operations, limits, settings, places);
   if (problems.length > 0) throw new ConfigError(problems);
 }
 

@@ -21,6 +21,8 @@ export interface SettingsReading {
   /** The sections without problems. */
   readonly valid: Partial<Settings>;
   readonly problems: readonly Problem[];
+  /** Adds file and line, or the environment variable, to a finding of a later check. */
+  place(finding: Finding): Problem;
 }
 
 /** Reads weir.yaml. Throws a ConfigError only if the file cannot be read or is not YAML. */
@@ -33,6 +35,7 @@ export function readSettings(path: string, env: Environment): SettingsReading {
   const ofCredentials = findingsOf(valid.credentials ?? []);
   const { identity, credentials, ...others } = valid;
   return {
+    place,
     valid: {
       ...others,
       ...(identity && ofIdentity.length === 0 && { identity }),

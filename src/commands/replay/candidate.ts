@@ -1,4 +1,4 @@
-import { checkCosts } from '../../config/files/costs.ts';
+import { checkCosts, placesIn } from '../../config/files/costs.ts';
 import { LimitsFiles } from '../../config/files/limits/files.ts';
 import { parseLimits } from '../../config/files/limits/parse.ts';
 import { readSettings } from '../../config/load.ts';
@@ -41,7 +41,7 @@ export async function readCandidate(flags: CandidateFlags, isOptional: boolean):
 
 /** Warns of limits that the gateway would not load, because an operation costs more than the limit. */
 export function warnOfCosts({ operations, limits, limitsName }: Candidate): void {
-  for (const problem of checkCosts(operations ?? [], limits, limitsName)) {
+  for (const problem of checkCosts(operations ?? [], limits, placesIn(limitsName))) {
     process.stderr.write(`Warning: the gateway does not load these limits: ${formatProblem(problem)}\n`);
   }
 }

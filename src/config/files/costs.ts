@@ -13,6 +13,22 @@ export interface PricedOperation {
   readonly costWrittenAt?: Place | undefined;
 }
 
+/** Where the limits are written. */
+export interface LimitPlaces {
+  /** The file with this setting. */
+  fileOf(path: readonly string[]): string;
+  /** The same with the line, which takes longer. */
+  locate(path: readonly string[]): Pick<Problem, 'source' | 'line'>;
+}
+
+/** Limits that are all in one source, without lines. */
+export function placesIn(source: string): LimitPlaces {
+  return { fileOf: () => source, locate: () => ({ source }) };
+}
+
+/** Problems with a line: finding it parses the file again, and requests wait meanwhile. */
+const MAX_LOCATED = 20;
+
 /**
  * One problem for each limit (default or override) that is lower than the cost of an operation charged to it. The problem
  * names the most expensive such operation. Expired overrides are checked too.
@@ -20,7 +36,7 @@ export interface PricedOperation {
 export function checkCosts(
   operations: readonly PricedOperation[],
   limits: Limits,
-  source: string,
+  places: LimitPlaces,
 ): readonly Problem[] {
   const costliest = costliestByBucket(operations);
   const problems: Problem[] = [];
@@ -30,7 +46,9 @@ export function checkCosts(
       const limit = buckets[bucket as BucketName]?.limit;
       const operation = costliest.get(bucket as BucketName);
       if (operation === undefined || typeof limit !== 'number' || operation.cost <= limit) continue;
-      problems.push(tooLow(limit, operation, source, [...section, bucket]));
+      const path = [...section, bucket];
+      const place = problems.length < MAX_LOCATED ? places.locate(path) : { source: places.fileOf(path) };
+      problems.push({ ...place, path: formatPath(path), ...tooLow(limit, operation) });
     }
   };
   compare(limits.defaults, 'defaults');
@@ -40,10 +58,8 @@ export function checkCosts(
   return problems;
 }
 
-function tooLow(limit: number, operation: PricedOperation, source: string, path: readonly string[]): Problem {
+function tooLow(limit: number, operation: PricedOperation): Pick<Problem, 'message' | 'hint'> {
   return {
-    source,
-    path: formatPath(path),
     message: `the limit ${limit} is below the cost ${operation.cost} of operation ${operation.id}, which could never be admitted`,
     hint: `raise the limit to at least ${operation.cost}${orLower(operation)}`,
   };

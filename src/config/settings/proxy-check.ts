@@ -1,5 +1,6 @@
 import { createSecureContext } from 'node:tls';
 import { ConfigError, type Problem } from '../problem.ts';
+import type { Finding } from '../reader/check.ts';
 import { readText } from '../reader/read-text.ts';
 import type { Settings } from './settings.ts';
 
@@ -8,24 +9,31 @@ type Tls = Pick<NonNullable<Settings['upstream']['tls']>, 'caFile' | 'certFile' 
 /**
  * Checks what the schema of `upstream` and `store` cannot: certificates.
  *
- * @param source the settings file, as the user named it
+ * @param place adds file and line to a finding
  * @throws ConfigError with every problem
  */
-export function checkProxySettings({ upstream, store }: Partial<Settings>, source: string): void {
+export function checkProxySettings(
+  { upstream, store }: Partial<Settings>,
+  place: (finding: Finding) => Problem,
+): void {
   const problems: Problem[] = [];
-  problems.push(...tlsProblems(upstream?.tls, 'upstream.tls', source));
+  problems.push(...tlsProblems(upstream?.tls, ['upstream', 'tls'], place));
   if (store !== undefined && store.kind !== 'memory')
-    problems.push(...tlsProblems(store.tls, 'store.tls', source));
+    problems.push(...tlsProblems(store.tls, ['store', 'tls'], place));
   for (const [index, { tls }] of upstream?.routes.entries() ?? []) {
-    problems.push(...tlsProblems(tls, `upstream.routes.${index}.tls`, source));
+    problems.push(...tlsProblems(tls, ['upstream', 'routes', `${index}`, 'tls'], place));
   }
   if (problems.length > 0) throw new ConfigError(problems);
 }
 
-function tlsProblems(tls: Tls | undefined, path: string, source: string): readonly Problem[] {
+function tlsProblems(
+  tls: Tls | undefined,
+  path: readonly string[],
+  place: (finding: Finding) => Problem,
+): readonly Problem[] {
   if (tls === undefined) return [];
   const read = (file: string | undefined, name: string) =>
-    file === undefined ? undefined : readText(file, `the setting ${path}.${name} refers to it`);
+    file === undefined ? undefined : readText(file, `the setting ${path.join('.')}.${name} refers to it`);
   try {
     const ca = read(tls.caFile, 'caFile');
     const cert = read(tls.certFile, 'certFile');
@@ -39,6 +47,6 @@ function tlsProblems(tls: Tls | undefined, path: string, source: string): readon
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
     const hint = 'caFile, certFile and keyFile must be PEM files, and certFile and keyFile a pair';
-    return [{ source, path, message: 'cannot be used for TLS', hint }];
+    return [place({ path, message: 'cannot be used for TLS', hint })];
   }
 }

@@ -137,5 +137,5 @@ it('weir check reports invalid certificates and address ranges', async () => {
   expect(stderr).toContain('decisions.trusted.1: must be an address or a CIDR range');
   expect(stderr).not.toContain('listen.trustedProxies.1');
   expect(stderr).toContain('missing.pem: does not exist: the setting upstream.tls.caFile refers to it');
-  expect(stderr).toContain('upstream.routes.0.tls: cannot be used for TLS');
+  expect(stderr).toMatch(/weir\.yaml:\d+: upstream\.routes\.0\.tls: cannot be used for TLS/);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkCosts } from '../../../src/config/files/costs.ts';
+import { checkCosts, placesIn } from '../../../src/config/files/costs.ts';
 import { parseLimits } from '../../../src/config/files/limits/parse.ts';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
 import type { BucketName } from '../../../src/domain/buckets.ts';
@@ -146,7 +146,8 @@ describe('a cost above a limit', () => {
     { id: 'listFactors', kind: 'read', cost: 3, access: 'person' },
     { id: 'signUp', kind: 'write', cost: 4, access: 'public' },
   ] as const;
-  const problems = (text: string) => checkCosts(operations, limitsOf(text), 'limits.yaml').map(formatProblem);
+  const problems = (text: string) =>
+    checkCosts(operations, limitsOf(text), placesIn('limits.yaml')).map(formatProblem);
 
   test('is refused with the operation and the bucket, in defaults and in overrides', () => {
     expect(

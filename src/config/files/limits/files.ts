@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { type BucketName, bucketNamed, type OverrideSection } from '../../../domain/buckets.ts';
+import { type BucketName, bucketNamed, OVERRIDE_SECTIONS } from '../../../domain/buckets.ts';
 import type { LimitSource, Limits, OverrideMaps, Overrides } from '../../../domain/limits.ts';
 import { ConfigError, formatPath, type Problem } from '../../problem.ts';
 import { FileSource } from '../../reader/file-source.ts';
@@ -80,10 +80,16 @@ export class LimitsFiles {
     return this.#placeOf(found, [section, id, bucket]);
   }
 
-  /** The file with this override, and its line unless the file is so large that finding it takes long. */
-  locate(path: readonly [section: OverrideSection, id: string]): Pick<Problem, 'source' | 'line'> {
-    const [section, id] = path;
-    const file = this.#last?.sources.find(({ maps }) => maps[section].has(id))?.file ?? this.#main;
+  /** The file with this override; the limits file for any other path. */
+  fileOf([section, id = '']: readonly string[]): string {
+    const overrides = OVERRIDE_SECTIONS.find((name) => name === section);
+    const found = overrides && this.#last?.sources.find(({ maps }) => maps[overrides].has(id));
+    return found?.file ?? this.#main;
+  }
+
+  /** The file with this setting, and its line unless the file is so large that finding it takes long. */
+  locate(path: readonly string[]): Pick<Problem, 'source' | 'line'> {
+    const file = this.fileOf(path);
     const text = this.#source.read(file, '');
     const line = text.length > SMALL_CHARACTERS ? undefined : lineOfPath(text, path);
     return { source: file, ...(line === undefined ? {} : { line }) };

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { checkCosts } from '../../../../src/config/files/costs.ts';
 import { LimitsFiles } from '../../../../src/config/files/limits/files.ts';
 import { limitInForce } from '../../../../src/domain/limits.ts';
 
@@ -17,6 +18,24 @@ const main = () => join(folder, 'limits.yaml');
 const more = () => join(folder, 'more');
 
 describe('files of overrides', () => {
+  test('a limit below a cost is reported with the file and the line that set it', async () => {
+    write('limits.yaml', 'defaults:\n  account-read: 1\naccounts: { a: { account-read: 1 } }');
+    const overrides = Array.from({ length: 25 }, (_, index) => `  b${index}: { account-read: 2 }\n`);
+    write('more/1.yaml', `accounts:\n${overrides.join('')}`);
+    const files = new LimitsFiles(main(), [more()]);
+    const operations = [{ id: 'report', kind: 'read', cost: 3, access: 'caller' }] as const;
+    const problems = checkCosts(operations, await files.load(), files);
+    const source = join(more(), '1.yaml');
+    expect(problems.slice(0, 4)).toMatchObject([
+      { source: main(), line: 2, path: 'defaults.account-read' },
+      { source: main(), line: 3, path: 'accounts.a.account-read' },
+      { source, line: 2, path: 'accounts.b0.account-read' },
+      { source, line: 3, path: 'accounts.b1.account-read' },
+    ]);
+    expect(problems).toHaveLength(27);
+    expect(new Set(problems.slice(2).map((one) => one.source))).toEqual(new Set([source]));
+  });
+
   test('add to the limits file, from single files and from every YAML and JSON file of a folder', async () => {
     write(
       'limits.yaml',
