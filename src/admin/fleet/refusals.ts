@@ -30,8 +30,9 @@ export interface RefusedOwner {
   readonly id: string;
 }
 
-/** Accounts and addresses whose refusals are kept, and how many of each: in all about a megabyte. */
-const MAX_PAYERS = 250;
+/** Accounts whose refusals are kept, addresses likewise, and how many of each: in all about a megabyte. */
+const MAX_ACCOUNTS = 250;
+const MAX_ADDRESSES = 50;
 const PER_PAYER = 8;
 
 /** The shortest time between two remembered refusals of one payer for the same reason: in a flood, remembering all of them costs CPU. */
@@ -41,10 +42,13 @@ const SAME_REASON_MS = 100;
 const PUBLISHED = 40;
 const PUBLISHED_PER_PAYER = 4;
 
-/** The last refusals of the Accounts and addresses that were refused last, at this replica, in bounded memory. */
+/** The share of a list that addresses may have, because anybody can be refused from many. */
+const ADDRESS_SHARE = 0.25;
+
+/** The last refusals of the Accounts and of the addresses that were refused last, at this replica, in bounded memory. */
 export class Refusals {
-  /** Newest last; the one that was refused last is last as well. */
-  readonly #byPayer = new Map<string, RefusedRequest[]>();
+  readonly #byAccount = new RefusalsByPayer(MAX_ACCOUNTS);
+  readonly #byAddress = new RefusalsByPayer(MAX_ADDRESSES);
 
   /** Remembers a finished request if it was refused. */
   requestFinished(context: RequestContext, atMs: number): void {
@@ -52,13 +56,11 @@ export class Refusals {
     const payer = context.caller ?? context.publicClient;
     if (refusal === undefined || payer === undefined || operation === undefined) return;
     const { account = null, organization = null, principal, address = null } = payer;
-    // No Account id contains a line break.
-    const key = account ?? `address\n${address}`;
-    const ofPayer = this.#byPayer.get(key) ?? [];
-    if (isRepeated(ofPayer.at(-1), refusal.detail, operation.id, atMs)) return;
-    this.#byPayer.delete(key);
-    this.#byPayer.set(key, ofPayer);
-    ofPayer.push({
+    const id = account ?? address;
+    if (id === null) return;
+    const payers = account === null ? this.#byAddress : this.#byAccount;
+    if (isRepeated(payers.lastOf(id), refusal.detail, operation.id, atMs)) return;
+    payers.add(id, {
       atMs,
       account,
       organization,
@@ -73,25 +75,51 @@ export class Refusals {
       retryAfterSeconds: Number(refusal.headers?.['Retry-After'] ?? Number.NaN) || null,
       requestId,
     });
-    if (ofPayer.length > PER_PAYER) ofPayer.shift();
-    if (this.#byPayer.size > MAX_PAYERS) this.#dropOldest();
   }
 
-  /** The most recent ones of all Accounts, newest first, for other replicas. */
+  /** The most recent ones of all payers, newest first, for other replicas. */
   latest(): readonly RefusedRequest[] {
-    const payers = [...this.#byPayer.values()].slice(-PUBLISHED);
-    return newestFirst(payers.flatMap((one) => one.slice(-PUBLISHED_PER_PAYER))).slice(0, PUBLISHED);
+    const payers = [...this.#byAccount.latest(PUBLISHED), ...this.#byAddress.latest(PUBLISHED)];
+    return mostRecent(
+      payers.flatMap((one) => one.slice(-PUBLISHED_PER_PAYER)),
+      PUBLISHED,
+    );
   }
 
   /** Those of one owner, newest first. */
   of(owner: RefusedOwner): readonly RefusedRequest[] {
-    const all = [...this.#byPayer.values()].flat();
+    const all = [...this.#byAccount.latest(), ...this.#byAddress.latest()].flat();
     return newestFirst(all.filter((one) => isOf(one, owner)));
   }
+}
 
-  #dropOldest(): void {
-    const [oldest] = this.#byPayer.keys();
-    if (oldest !== undefined) this.#byPayer.delete(oldest);
+/** The refusals of the payers of one kind that were refused last. */
+class RefusalsByPayer {
+  readonly #maxPayers: number;
+  /** Newest last; the payer that was refused last is last as well. */
+  readonly #lists = new Map<string, RefusedRequest[]>();
+
+  constructor(maxPayers: number) {
+    this.#maxPayers = maxPayers;
+  }
+
+  lastOf(id: string): RefusedRequest | undefined {
+    return this.#lists.get(id)?.at(-1);
+  }
+
+  add(id: string, refused: RefusedRequest): void {
+    const list = this.#lists.get(id) ?? [];
+    this.#lists.delete(id);
+    this.#lists.set(id, list);
+    list.push(refused);
+    if (list.length > PER_PAYER) list.shift();
+    const [oldest] = this.#lists.keys();
+    if (this.#lists.size > this.#maxPayers && oldest !== undefined) this.#lists.delete(oldest);
+  }
+
+  /** The lists of the payers that were refused last, up to `count` of them. */
+  latest(count = this.#maxPayers): readonly (readonly RefusedRequest[])[] {
+    return [...this.#lists.values()].slice(-count);
   }
 }
 
@@ -114,4 +142,12 @@ export function isOf(
 
 export function newestFirst(refusals: readonly RefusedRequest[]): readonly RefusedRequest[] {
   return refusals.toSorted((a, b) => b.atMs - a.atMs);
+}
+
+/** At most `count` refusals, newest first, a quarter of them of addresses at most. */
+export function mostRecent(refusals: readonly RefusedRequest[], count: number): readonly RefusedRequest[] {
+  const all = newestFirst(refusals);
+  const ofAddresses = all.filter(({ address }) => address !== null).slice(0, count * ADDRESS_SHARE);
+  const ofAccounts = all.filter(({ address }) => address === null).slice(0, count - ofAddresses.length);
+  return newestFirst([...ofAccounts, ...ofAddresses]);
 }

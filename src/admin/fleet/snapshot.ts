@@ -1,7 +1,7 @@
 import type { Top } from '../top/talkers.ts';
 import { type Counts, PULSE_SECONDS, type Pulse, SERIES, type Second, type StoreHealth } from './pulse.ts';
 import { quantileMs } from './quantile.ts';
-import { newestFirst, type RefusedRequest } from './refusals.ts';
+import { mostRecent, type RefusedRequest } from './refusals.ts';
 
 /** Shares and percentiles cover this many seconds, rates this many: a rate of one second is too restless to read. */
 const SHARE_SECONDS = 10;
@@ -81,7 +81,10 @@ export function fleetSnapshot(pulses: ReadonlyMap<string, Pulse>, top: Top, nowM
     },
     replicas: [...pulses].map(([id, pulse]) => stateOf(id, pulse)).sort(byName),
     top,
-    refusals: newestFirst(all.flatMap(({ refusals }) => refusals)).slice(0, MAX_REFUSALS),
+    refusals: mostRecent(
+      all.flatMap(({ refusals }) => refusals),
+      MAX_REFUSALS,
+    ),
   };
 }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Refusals } from '../../../../src/admin/fleet/refusals.ts';
+import { mostRecent, Refusals } from '../../../../src/admin/fleet/refusals.ts';
 import { Refusal } from '../../../../src/gateway/problems.ts';
 import type { RequestContext } from '../../../../src/gateway/request-context.ts';
 import { LIST, requestOf } from '../../../fixtures/request-context.ts';
@@ -85,12 +85,37 @@ it('a flood of one reason is remembered ten times a second, and another reason a
   expect(seen).toEqual(['other', 'b400', 'b300', 'b200', 'b100', 'b0']);
 });
 
+function refusedAddress(address: string, requestId: string): RequestContext {
+  const { caller: _, ...context } = refused('acct_1', requestId);
+  return { ...context, publicClient: { address, hashTag: address } };
+}
+
 it('has those of public operations, by address', () => {
   const refusals = new Refusals();
-  const { caller: _, ...context } = refused('acct_1', 'r1');
-  const publicClient = { address: '192.0.2.7', hashTag: '192.0.2.7' };
-  refusals.requestFinished({ ...context, publicClient }, 5);
+  refusals.requestFinished(refusedAddress('192.0.2.7', 'r1'), 5);
   expect(refusals.of({ scope: 'address', id: '192.0.2.7' })).toMatchObject([
     { account: null, organization: null, principal: null, address: '192.0.2.7', requestId: 'r1' },
   ]);
+});
+
+it('refusals of any number of addresses hide those of no Account', () => {
+  const refusals = new Refusals();
+  for (let index = 0; index < 40; index++)
+    refusals.requestFinished(refused(`acct_${index}`, `q${index}`), index);
+  for (let index = 0; index < 1_000; index++)
+    refusals.requestFinished(
+      refusedAddress(`2001:db8:0:${index.toString(16)}::/64`, `p${index}`),
+      1_000 + index,
+    );
+  expect(refusals.of({ scope: 'account', id: 'acct_0' })).toHaveLength(1);
+  const latest = refusals.latest();
+  expect(latest).toHaveLength(40);
+  expect(latest.filter(({ account }) => account !== null)).toHaveLength(30);
+  expect(latest[0]?.requestId).toBe('p999');
+  // Those that several replicas published, as a console shows them.
+  const shown = mostRecent(
+    ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].flatMap(() => latest),
+    50,
+  );
+  expect(shown.filter(({ account }) => account !== null)).toHaveLength(38);
 });
