@@ -189,7 +189,7 @@ function reporter(
       observer.reloadRefused(file);
       log.error(
         { file, problems: problems.map(formatProblem) },
-        `changed ${file} are refused: the old stay in force`,
+        `changed ${file} are refused: the previous version stays in force`,
       );
     },
   };

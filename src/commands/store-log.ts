@@ -30,9 +30,9 @@ export function observeStore(
     if (reason === 'auth') {
       log.error(
         { reason, ...details },
-        'the store refuses the gateway: nothing is counted until its settings are right',
+        'the store rejects the gateway: nothing is counted until the settings are corrected',
       );
-    } else log.warn({ reason, ...details }, 'the store fails: requests go on uncounted');
+    } else log.warn({ reason, ...details }, 'the store fails: requests are not counted');
   };
   return {
     uncounted(reason, points) {
@@ -49,7 +49,7 @@ export function observeStore(
       isFailing = false;
       for (const [reason, untilMs] of quietUntilMs)
         quietUntilMs.set(reason, Math.min(untilMs, nowMs() + QUIET_MS));
-      log.info('the store counts');
+      log.info('the store counts again');
     },
     breakerChanged(route, state) {
       metrics.breakerChanged(route, state);

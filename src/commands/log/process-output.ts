@@ -22,7 +22,7 @@ export function logProcessOutput(log: Logger, nowMs: () => number = () => perfor
     if (isNew(message)) log.warn({ warning: name, problem: message }, 'a warning of Node');
   });
   process.on('uncaughtException', (error) => {
-    log.fatal({ err: error }, 'weir ends because of an error that nothing handles');
+    log.fatal({ err: error }, 'weir stops because of an unhandled error');
     process.exit(1);
   });
 }

@@ -37,7 +37,7 @@ export function runTls(
         observer.reloadRefused('certificates');
         log.error(
           { port: name, problems: problems.map(formatProblem) },
-          'changed certificates are refused: the previous ones stay in use',
+          'changed certificates are refused: the previous version stays in use',
         );
       },
     });

@@ -55,7 +55,7 @@ export async function revoke(
 ): Promise<void> {
   if (others.length > 0) {
     throw new CommandError(
-      'weir revoke takes no other arguments (what was given is not shown: it may be a token). Nothing was revoked.\n' +
+      'weir revoke takes no arguments besides its options (yours is not shown, because it may be a token). Nothing was revoked.\n' +
         'Use --token - to give a token on standard input, or --principal ID.',
     );
   }

@@ -32,7 +32,7 @@ function splitBrainRisk(replication: ReadonlyMap<string, string>): string | unde
   if (replication.get('role') !== 'master') return 'unknown';
   const hasReplicas = Number(replication.get('connected_slaves') ?? 0) > 0;
   if (!hasReplicas || replication.has('min_slaves_good_slaves')) return undefined;
-  return 'min-replicas-to-write is 0: a primary that is cut off from its replicas goes on counting beside the new one, and limits are exceeded. Set it to 1, and min-replicas-max-lag to a few seconds';
+  return 'min-replicas-to-write is 0: a primary that is cut off from its replicas continues to count alongside the new one, and limits are exceeded. Set it to 1, and min-replicas-max-lag to a few seconds';
 }
 
 function fieldsOf(info: string): ReadonlyMap<string, string> {
