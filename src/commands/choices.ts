@@ -6,7 +6,7 @@ import type { Retries } from '../replay/replay.ts';
 export const SETTINGS_FILE = 'weir.yaml';
 
 /** Help of `--config` in commands that ask an admin port. */
-export const GATEWAY_CONFIG = `process settings of a gateway on this machine; ${SETTINGS_FILE} without --url`;
+export const GATEWAY_CONFIG = `process settings of a gateway on this machine; default without --url: ${SETTINGS_FILE}`;
 
 /** The forms in which `weir operations` prints the price list. */
 export const FORMATS = ['table', 'markdown', 'json'] as const;

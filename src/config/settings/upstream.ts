@@ -87,7 +87,7 @@ export const upstreamSchema = section('The service behind the gateway.', {
   }),
   publicPercent: Type.Integer({
     description:
-      'Share of those connections, at least one, that public operations may use. Others get a 503 and are not charged.',
+      'Share of those connections, at least one, that public operations may use. Others get a 503, before the charge where possible.',
     default: 50,
     minimum: 1,
     maximum: 100,
