@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { DatabaseUnavailable } from '../platform/database/unavailable.ts';
 import { type ActingAs, callPlatform, PlatformCallError } from '../platform/development/client.ts';
 import { CommandError } from './failure.ts';
 import { closeOnSignal } from './process/close-on-signal.ts';
@@ -62,12 +63,13 @@ async function platform(flags: { host: string; port: string; data?: string }): P
   const port = toPort('--port', flags.port);
   const { startPlatform } = await import('../platform/server.ts');
   const { optionsFromEnv } = await import('../platform/settings.ts');
-  const running = await startPlatform({
+  const starting = startPlatform({
     host: flags.host,
     port,
     ...optionsFromEnv(process.env),
     ...(flags.data && { database: { kind: 'directory', path: flags.data } as const }),
   });
+  const running = await inSentences(starting);
   process.stdout.write(`platform listening on ${running.url}\n`);
   // The demo that started this process waits for the word; it may have gone in the meantime.
   process.send?.({ url: running.url }, undefined, undefined, () => {});
@@ -115,11 +117,12 @@ function toPort(flag: string, text: string): number {
   throw new CommandError(`${flag} ${text} is not a port: give a whole number from 0 to 65535`);
 }
 
-/** Runs a client of the platform; whatever it has to say about a failure is meant for a person. */
+/** Waits for the platform or for a client of it, whose failures have messages for the user. */
 async function inSentences<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work;
   } catch (error) {
-    throw error instanceof PlatformCallError ? new CommandError(error.message) : error;
+    const isClear = error instanceof PlatformCallError || error instanceof DatabaseUnavailable;
+    throw isClear ? new CommandError(error.message) : error;
   }
 }

@@ -96,6 +96,18 @@ describe('weir', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining(`'${value}' is invalid. ${reason}`)]);
   });
 
+  it('a database that the platform cannot open is reported in one sentence', async () => {
+    const file = await writeConfiguration({ upstreamUrl: UPSTREAM });
+    const [refused, occupied] = await Promise.all([
+      runWeir(['platform', '--port', '0'], { DATABASE_URL: 'postgres://127.0.0.1:1/payments' }),
+      runWeir(['platform', '--port', '0', '--data', file]),
+    ]);
+    const opened = 'The database cannot be opened: ';
+    expect(refused).toMatchObject({ code: 1, stderr: `${opened}connect ECONNREFUSED 127.0.0.1:1.\n` });
+    expect(occupied).toMatchObject({ code: 1, stderr: expect.stringMatching(/^[^\n]+\n$/) });
+    expect(occupied.stderr).toContain(`${opened}EEXIST`);
+  });
+
   it('a busy port is reported in one sentence, and no process is left running', async () => {
     const squatter = createServer().listen(0, '127.0.0.1');
     await once(squatter, 'listening');

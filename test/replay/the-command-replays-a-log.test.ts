@@ -179,6 +179,9 @@ it('a wrong file, folder or option is one sentence', async () => {
     [['/tmp', '--limits', limits], '/tmp is a folder'],
     [[log], 'Name the limits to replay with --limits'],
     [[log, '--limits', limits, '--rows', 'x'], '--rows takes a whole number'],
+    [[log, '--limits', limits, '--report', '/no/such/report.html'], 'there is no folder /no/such.'],
+    [[log, '--limits', limits, '--report', '/tmp'], '--report /tmp is a folder'],
+    [[log, '--limits', limits, '--report', '/proc/report.html'], "open '/proc/report.html'"],
   ];
   for (const [args, sentence] of sentences) {
     const { code, stderr } = await runReplayCommand(...args);

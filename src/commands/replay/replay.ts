@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, statSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { LogSource } from '../../replay/input/log-file.ts';
 import { ProgressLine } from '../../replay/progress.ts';
 import type { Retries } from '../../replay/replay.ts';
@@ -50,6 +51,7 @@ async function replayLog(
   const { limits, limitsName, priceOf } = candidate;
   const { retries, report } = flags;
   const format = formatOf(flags, priceOf);
+  if (report !== undefined) refuseFolder(report);
   warnOfCosts(candidate);
   const { result, replay } = await withProgress((reading) =>
     runReplay({ ...reading, ...format, sources, priceOf, limits, retries, hasSeries: report !== undefined }),
@@ -60,6 +62,14 @@ async function replayLog(
   }
   process.stdout.write(flags.json ? `${JSON.stringify(result)}\n` : replayText(result, rows));
   process.exitCode = exitCodeOf(result, mostRefused);
+}
+
+/** Refuses a report that could not be written, before a long log is read. */
+function refuseFolder(report: string): void {
+  const folder = dirname(report);
+  if (!existsSync(folder)) throw new CommandError(`--report ${report}: there is no folder ${folder}.`);
+  if (statSync(report, { throwIfNoEntry: false })?.isDirectory())
+    throw new CommandError(`--report ${report} is a folder: name a file.`);
 }
 
 async function printSuggestion(

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { migrate } from './migrate.ts';
 import { openPglitePool, type ScriptPool } from './pglite-pool.ts';
 import type { Database, Tables } from './schema.ts';
+import { openingError } from './unavailable.ts';
 
 /** Where the platform stores its data. The embedded kinds run PostgreSQL in this process. */
 export type DatabaseSettings =
@@ -23,8 +24,20 @@ export interface OpenDatabase {
   close(): Promise<void>;
 }
 
-/** Opens the database and brings its tables up to date. */
+/**
+ * Opens the database and brings its tables up to date.
+ *
+ * @throws DatabaseUnavailable if it does not answer, refuses the user, or its directory cannot be used
+ */
 export async function openDatabase(settings: DatabaseSettings): Promise<OpenDatabase> {
+  try {
+    return await open(settings);
+  } catch (error) {
+    throw openingError(error);
+  }
+}
+
+async function open(settings: DatabaseSettings): Promise<OpenDatabase> {
   const pool =
     settings.kind === 'postgres'
       ? openPostgresPool(settings.url)
