@@ -138,6 +138,19 @@ it.each([
   expect(await limitOf(gateway)).toBe('20');
 });
 
+it.each(['1e999', '-1e999', '1.5', 'null'])('%s is no limit, and changes nothing', async (limit) => {
+  const gateway = await start();
+  const response = await fetch(`${gateway.adminUrl}/limits/live/accounts/acct_1`, {
+    method: 'PUT',
+    headers: { 'Content-Type': 'application/json' },
+    body: `{"account-read": ${limit}, "why": "launch"}`,
+  });
+  expect(await response.json()).toEqual({ error: 'account-read: must be a whole number of points.' });
+  expect(response.status).toBe(400);
+  expect(await limitOf(gateway)).toBe('20');
+  expect(await list(gateway)).toEqual([]);
+});
+
 it('weir explain shows it', async () => {
   const store = uniqueRedisStore();
   const gateway = await start({ store });

@@ -43,8 +43,9 @@ export function readLimitRequest(body: unknown, { section, id }: LimitOwner): Li
   const { for: duration = DEFAULT_FOR, why, by, ...buckets } = body;
   const forMs = readFor(duration);
   const limits = Object.entries(buckets).map(([bucket, limit]) => {
-    if (typeof limit !== 'number') throw new ActionRefused(`${bucket}: must be a whole number of points.`);
-    return { bucket: bucket as BucketName, limit };
+    // JSON may have a number beyond every limit, 1e999, which is infinite here and would be null in the text that is checked below.
+    if (!Number.isInteger(limit)) throw new ActionRefused(`${bucket}: must be a whole number of points.`);
+    return { bucket: bucket as BucketName, limit: Number(limit) };
   });
   if (limits.length === 0) throw new ActionRefused('Name at least one bucket, such as "account-read": 5000.');
   try {
