@@ -18,17 +18,22 @@ export function platformCommand(): Command {
     actingOptions(new Command('trigger'))
       .description('make an event happen, such as Invoice.Paid')
       .argument('<type>', 'any published event type')
-      .option('--resource <id>', 'the resource that it happens to; one is made up otherwise')
+      .option('--resource <id>', 'resource of the event; default: a new one')
       .option('--counterparty <account>', 'the other party of an event that is sent to both')
-      .addOption(new Option('--channel <name>', 'of a Notification event').choices(['InApp', 'Email', 'SMS']))
+      .addOption(
+        new Option('--channel <name>', 'channel of a Notification event').choices(['InApp', 'Email', 'SMS']),
+      )
       .action(trigger),
   );
   command.addCommand(
     actingOptions(new Command('listen'))
       .description('receive events on this machine, verify their signatures and print them')
-      .option('--events <entries...>', 'what to subscribe to', ['*'])
+      .option('--events <entries...>', 'event types to subscribe to', ['*'])
       .addOption(
-        new Option('--scope <type>', 'whose events')
+        new Option(
+          '--scope <type>',
+          'subscribe to the events of the Account, of its Organization, or of the Person',
+        )
           .choices(['Account', 'Organization', 'Person'])
           .default('Account'),
       )
@@ -50,7 +55,7 @@ function actingOptions(command: Command): Command {
     .addOption(
       new Option('--token <token>', 'bearer token or API key').env('WEIR_TOKEN').default('demo-person'),
     )
-    .option('--account <id>', "the target Account (X-Service-Account); the caller's own without it");
+    .option('--account <id>', "target Account (X-Service-Account); default: the caller's own");
 }
 
 function toActingAs({ url, token, account }: ActingFlags): ActingAs {
