@@ -1,4 +1,4 @@
-import { Value } from 'typebox/value';
+import { Check } from 'typebox/schema';
 import { maskUrl } from './mask.ts';
 import { described, expected, listed, nearest } from './messages.ts';
 import { foreignSetting, impliedKind, isMapping, kindOf, type SchemaNode } from './schema-node.ts';
@@ -27,8 +27,7 @@ function read(schema: SchemaNode, given: unknown, path: readonly string[], findi
   if (schema.properties !== undefined) return readObject(schema, value, path, findings);
   if (schema.patternProperties !== undefined) return readRecord(schema, value, path, findings);
   if (schema.type === 'array') return readArray(schema, value, path, findings);
-  if (!Value.Check(schema, value))
-    findings.push({ ...mismatch(schema, value, path), ...urlHint(schema, value) });
+  if (!Check(schema, value)) findings.push({ ...mismatch(schema, value, path), ...urlHint(schema, value) });
   else if (schema.url && !isReadableUrl(String(value))) {
     findings.push({ ...mismatch(schema, value, path), hint: PERCENT_ENCODING });
   }
@@ -128,7 +127,7 @@ function readArray(
     return value;
   }
   const { items = {}, ...list } = schema;
-  if (!Value.Check(list, value)) findings.push(mismatch(schema, value, path));
+  if (!Check(list, value)) findings.push(mismatch(schema, value, path));
   return value.map((one, index) => read(items, one, [...path, String(index)], findings));
 }
 
@@ -141,7 +140,7 @@ function readUnion(
 ): unknown {
   const mappings = variants.filter((variant) => variant.properties !== undefined);
   if (!isMapping(value) || mappings.length === 0) {
-    const fits = variants.some((variant) => variant.properties === undefined && Value.Check(variant, value));
+    const fits = variants.some((variant) => variant.properties === undefined && Check(variant, value));
     if (!fits) findings.push(mismatch(schema, value, path));
     return value;
   }
