@@ -188,6 +188,20 @@ it('removing what is not there is refused', async () => {
   expect(await limitOf(gateway)).toBe('50');
 });
 
+it('a DELETE takes its reason and its buckets from the query or from a body such as that of the PUT', async () => {
+  const gateway = await start();
+  const body = { 'account-read': 50, for: '2h', ...WHY };
+  await put(gateway, { ...body, 'account-write': 60 });
+  const removed = await send(gateway, 'DELETE', '/accounts/acct_1', body);
+  expect([removed.status, await removed.json()]).toMatchObject([200, [{ bucket: 'account-read', ...WHY }]]);
+  expect(await limitOf(gateway)).toBe('20');
+  const rest = await send(gateway, 'DELETE', '/accounts/acct_1?by=bob', { why: 'over' });
+  expect([rest.status, await rest.json()]).toMatchObject([
+    200,
+    [{ bucket: 'account-write', why: 'over', by: 'bob' }],
+  ]);
+});
+
 it('no page of another site can act', async () => {
   const gateway = await start();
   for (const origin of ['https://attacker.example', 'null', 'http://127.0.0.1:1']) {

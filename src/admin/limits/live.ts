@@ -67,16 +67,16 @@ export class LiveLimitActions {
     return set.map(shown);
   }
 
-  /** Removes the live limits of an owner, or that of one bucket. Rejects with an ActionRefused where there is none. */
+  /** Removes the live limits of an owner: those of the buckets that are named, or all. Rejects with an ActionRefused where there is none. */
   async unset(
     { section, id }: LimitOwner,
-    bucket: string | undefined,
+    buckets: readonly string[],
     reason: Pick<LiveLimit, 'why' | 'by'>,
   ): Promise<readonly ShownLimit[]> {
     const isMeant = (limit: LiveLimit) =>
       limit.id === id &&
       bucketNamed(limit.bucket).scope.overrides === section &&
-      (bucket === undefined || limit.bucket === bucket);
+      (buckets.length === 0 || buckets.includes(limit.bucket));
     const inForce = this.#sources.buckets.live.inForce(Date.now()).filter(isMeant);
     if (inForce.length === 0) throw new ActionRefused(`${id} has no such live limit.`);
     const atMs = await this.#timeAfter(inForce);

@@ -27,6 +27,26 @@ export interface LimitRequest {
   readonly by: string;
 }
 
+/** What a `DELETE /limits/live/…` asks for. */
+export interface RemovalRequest {
+  /** The buckets whose limits are removed; empty for all. */
+  readonly buckets: readonly string[];
+  readonly why: string;
+  readonly by: string;
+}
+
+/**
+ * Reads `?why=…&by=…&bucket=…`, or a body such as that of a PUT, in which only the names of the buckets matter.
+ *
+ * @throws ActionRefused
+ */
+export function readRemoval(query: unknown, body: unknown): RemovalRequest {
+  const given = { ...(isMapping(body) ? body : {}), ...(isMapping(query) ? query : {}) };
+  const { why, by, bucket, for: _, ...named } = given;
+  const asked = bucket === undefined ? [] : [String(bucket)];
+  return { buckets: [...asked, ...Object.keys(named)], ...readReason(why, by) };
+}
+
 /** Files remain the source of truth: what is needed for longer belongs in one. */
 const LONGEST_MS = 7 * 86_400_000;
 

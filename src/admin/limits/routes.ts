@@ -1,14 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { OVERRIDE_SECTIONS } from '../../domain/buckets.ts';
-import { orRefusal, readReason } from '../action.ts';
+import { orRefusal } from '../action.ts';
 import type { LiveLimitActions } from './live.ts';
-import { limitOwner, readLimitRequest } from './request.ts';
-
-interface Removal {
-  readonly bucket?: string;
-  readonly why?: string;
-  readonly by?: string;
-}
+import { limitOwner, readLimitRequest, readRemoval } from './request.ts';
 
 /** Adds `GET /limits/live`, and PUT and DELETE of `/limits/live/accounts/{id}`, and the same for organizations and addresses. */
 export function addLiveLimitRoutes(app: FastifyInstance, actions: LiveLimitActions): void {
@@ -21,10 +15,11 @@ export function addLiveLimitRoutes(app: FastifyInstance, actions: LiveLimitActio
         return actions.set(owner, readLimitRequest(body, owner));
       }),
     );
-    app.delete<{ Params: { id: string }; Querystring: Removal }>(path, ({ params: { id }, query }, reply) =>
-      orRefusal(reply, () =>
-        actions.unset(limitOwner(section, id), query.bucket, readReason(query.why, query.by)),
-      ),
+    app.delete<{ Params: { id: string } }>(path, ({ params: { id }, query, body }, reply) =>
+      orRefusal(reply, async () => {
+        const { buckets, ...reason } = readRemoval(query, body);
+        return actions.unset(limitOwner(section, id), buckets, reason);
+      }),
     );
   }
 }

@@ -21,7 +21,7 @@ it('each action writes one line with who, what and why, and a failed one writes 
   const limits = [{ bucket: 'account-read', limit: 900 }] as const;
 
   await actions.set(OWNER, { limits, forMs: 60_000, why: 'launch', by: 'alice' });
-  await actions.unset(OWNER, undefined, { why: 'over', by: 'bob' });
+  await actions.unset(OWNER, [], { why: 'over', by: 'bob' });
   isDown = true;
   await expect(actions.set(OWNER, { limits, forMs: 60_000, why: 'again', by: 'eve' })).rejects.toThrow(
     'Nothing was changed: Redis does not take the command (ECONNREFUSED).',
