@@ -26,10 +26,10 @@ export function allow(response: ServerResponse, context: RequestContext): void {
 }
 
 /** Envoy removes these fields from the client's request: identity fields that this caller does not have, and unchecked Accounts. */
-function pushRemovals(fields: string[], { operation }: RequestContext): void {
+function pushRemovals(fields: string[], { caller }: RequestContext): void {
   const present = new Set(fields.map((one) => one.toLowerCase()));
   const missing = IDENTITY_FIELDS.filter((name) => !present.has(name));
-  if (operation?.access === 'public') missing.push('x-service-account');
+  if (caller === undefined) missing.push('x-service-account');
   if (missing.length > 0) fields.push('X-Envoy-Auth-Headers-To-Remove', missing.join(','));
 }
 

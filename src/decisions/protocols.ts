@@ -45,7 +45,11 @@ const NO_PROTOCOL = new Refusal(
   'ResourceNotFound',
   'A proxy asks for decisions at /forward-auth, at /auth-request, or below the prefix for ext_authz.',
 );
+const OTHER_URL = new Refusal('BadRequest', 'X-Original-URL has another path or query than X-Original-URI.');
 const BAD_HOST = new Refusal('BadRequest', 'The Host header is not a valid host.');
+
+/** Scheme and authority of a URL. */
+const ORIGIN = /^https?:\/\/[^/?#]*/i;
 
 /**
  * What a proxy asks about, or why that is not clear.
@@ -67,7 +71,10 @@ export function methodFieldOf(protocol: DecisionProtocol): string | undefined {
   return protocol === 'auth-request' ? 'x-original-method' : undefined;
 }
 
-/** Fields, in lower case, that proxies themselves add to their questions. ingress-nginx sends X-Original-URL as well. */
+/**
+ * Fields, in lower case, that proxies themselves add to their questions. ingress-nginx sends X-Original-URL as well; nginx passes on
+ * the client's, so it must have the same target.
+ */
 const ADDED: Readonly<Record<DecisionProtocol, ReadonlySet<string>>> = {
   'ext-authz': new Set(['x-envoy-original-path']),
   'forward-auth': new Set(),
@@ -75,15 +82,20 @@ const ADDED: Readonly<Record<DecisionProtocol, ReadonlySet<string>>> = {
 };
 
 /** Refuses fields of the client that the gateway would remove: here, the proxy forwards them. */
-export function misleadingField(
-  { rawHeaders }: IncomingMessage,
-  protocol: DecisionProtocol,
-): Refusal | undefined {
-  const misleading = rawHeaders.find(
+export function misleadingField(request: IncomingMessage, protocol: DecisionProtocol): Refusal | undefined {
+  const misleading = request.rawHeaders.find(
     (name, index) => index % 2 === 0 && isMisleading(name) && !ADDED[protocol].has(name.toLowerCase()),
   );
-  if (misleading === undefined) return undefined;
-  return new Refusal('BadRequest', `The service could read ${misleading} as another path or another field.`);
+  if (misleading !== undefined) {
+    return new Refusal(
+      'BadRequest',
+      `The service could read ${misleading} as another path or another field.`,
+    );
+  }
+  if (protocol !== 'auth-request') return undefined;
+  const target = onlyValue(request, 'X-Original-URI');
+  const urls = valuesOf(request, 'X-Original-URL');
+  return urls.some((url) => url.replace(ORIGIN, '') !== target) ? OTHER_URL : undefined;
 }
 
 function fromFields(
@@ -100,10 +112,14 @@ function fromFields(
 }
 
 /** A proxy sends such a field once, in place of one from the client. */
-function onlyValue({ rawHeaders }: IncomingMessage, field: string): string | undefined {
-  const name = field.toLowerCase();
-  const values = rawHeaders.filter((_, index) => index % 2 === 1 && isNamed(rawHeaders[index - 1], name));
+function onlyValue(request: IncomingMessage, field: string): string | undefined {
+  const values = valuesOf(request, field);
   return values.length === 1 ? values[0] : undefined;
+}
+
+function valuesOf({ rawHeaders }: IncomingMessage, field: string): readonly string[] {
+  const name = field.toLowerCase();
+  return rawHeaders.filter((_, index) => index % 2 === 1 && isNamed(rawHeaders[index - 1], name));
 }
 
 function isNamed(field: string | undefined, name: string): boolean {

@@ -87,7 +87,7 @@ function bodyOf(
 /** The header fields sent upstream: the client's end-to-end fields and the gateway's own. */
 export function upstreamFields(
   request: IncomingMessage,
-  { requestId, traceparent, spans, caller, operation }: RequestContext,
+  { requestId, traceparent, spans, caller }: RequestContext,
   isTrusted: boolean,
   upstreamOrigin: string,
 ): string[] {
@@ -101,14 +101,13 @@ export function upstreamFields(
   pushForwarded(fields, request, isTrusted);
   const subject = clientSubject(request.socket);
   if (subject !== undefined) fields.push('X-Client-Certificate-Subject', subject);
-  if (operation?.access === 'public') return withoutAccount(fields);
-  if (caller === undefined) return fields;
+  if (caller === undefined) return withoutAccount(fields);
   if (headers.authorization?.startsWith('Bearer ') === false) spellBearer(fields);
   pushIdentity(fields, caller);
   return fields;
 }
 
-/** The Account that a public request names is not forwarded, because nobody checked that its sender may act for it. */
+/** The Account that a public request or OPTIONS names is not forwarded: nobody checked that its sender may act for it. */
 function withoutAccount(fields: readonly string[]): string[] {
   const isAccount = (index: number) => fields[index - (index % 2)]?.toLowerCase() === 'x-service-account';
   return fields.filter((_, index) => !isAccount(index));

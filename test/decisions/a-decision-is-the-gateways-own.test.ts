@@ -137,9 +137,26 @@ describe.each(Object.entries(PROTOCOLS))('an admitted request, with %s,', (proto
     expect(answer.headers).not.toHaveProperty('ratelimit');
     expect(answer.headers).not.toHaveProperty('x-account-id');
     expect(answer.headers['x-envoy-auth-headers-to-remove']).toBe(
-      protocol === 'ext-authz' ? IDENTITY_FIELDS.join(',') : undefined,
+      protocol === 'ext-authz' ? [...IDENTITY_FIELDS, 'x-service-account'].join(',') : undefined,
     );
   });
+});
+
+it.each([
+  ['http://api.example.com/v3/reports?page=1', 200],
+  ['/v3/reports?page=1', 200],
+  ['http://api.example.com/v3/things', 403],
+  ['http://api.example.com/v3/reports?page=2', 403],
+  ['/v3/things', 403],
+  ['', 403],
+])('auth-request with the X-Original-URL %s of a client is answered with %i', async (url, status) => {
+  const answer = await PROTOCOLS['auth-request']?.(gateway.decisionsUrl, 'GET', '/v3/reports?page=1', {
+    ...bearer('organization'),
+    'X-Service-Account': 'acct_2',
+    'X-Original-URL': url,
+  });
+  expect(answer?.status).toBe(status);
+  expect(answer?.headers['x-weir-status']).toBe(status === 403 ? '400' : undefined);
 });
 
 async function remaining(token: string): Promise<number> {

@@ -109,16 +109,20 @@ for (const proxy of PROXIES) {
       if (proxy.showsLimits) expect(answer.headers.ratelimit).toContain('"account-write";r=5;');
     });
 
-    it.each(['X-Original-URI', 'X-Original-Method', 'X-Rewrite-URL', 'X-Forwarded-Uri', 'X_Account_Id'])(
-      'forwards no %s of the client that the service could misread',
-      async (name) => {
-        const before = upstream.seen.length;
-        const { status } = await sendPlain(running.url, 'GET', '/items', { ...BOB, [name]: 'misread' });
-        const forwarded = upstream.seen.slice(before);
-        expect([status, forwarded.length]).toEqual(status === 400 ? [400, 0] : [200, 1]);
-        if (name !== 'X-Forwarded-Uri') expect(JSON.stringify(forwarded)).not.toContain('misread');
-      },
-    );
+    it.each([
+      'X-Original-URI',
+      'X-Original-URL',
+      'X-Original-Method',
+      'X-Rewrite-URL',
+      'X-Forwarded-Uri',
+      'X_Account_Id',
+    ])('forwards no %s of the client that the service could misread', async (name) => {
+      const before = upstream.seen.length;
+      const { status } = await sendPlain(running.url, 'GET', '/items', { ...BOB, [name]: 'misread' });
+      const forwarded = upstream.seen.slice(before);
+      expect([status, forwarded.length]).toEqual(status === 400 ? [400, 0] : [200, 1]);
+      if (name !== 'X-Forwarded-Uri') expect(JSON.stringify(forwarded)).not.toContain('misread');
+    });
 
     it.each([
       ['without a token', 401, 'GET', '/items', {}],

@@ -26,10 +26,13 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
 
   it('OPTIONS is forwarded without a token and without a charge', async () => {
     const before = remainingOf(await gateway.send('GET', '/v3/things'));
-    const answer = await gateway.send('OPTIONS', '/v3/things', { token: null });
+    const answer = await gateway.send('OPTIONS', '/v3/things', { token: null, account: 'acct_4' });
     expect(answer.status).toBe(200);
     expect(answer.headers.get('RateLimit-Policy')).toBeNull();
-    expect(gateway.upstream.seen.at(-1)?.method).toBe('OPTIONS');
+    const seen = gateway.upstream.seen.at(-1);
+    expect(seen?.method).toBe('OPTIONS');
+    // Nobody checked that the client may act for this Account.
+    expect(seen?.headers).not.toHaveProperty('x-service-account');
     const after = remainingOf(await gateway.send('GET', '/v3/things'));
     expect(after?.['account-read']).toBe((before?.['account-read'] ?? 0) - 1);
   });
