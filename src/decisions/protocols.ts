@@ -58,12 +58,21 @@ const ORIGIN = /^https?:\/\/[^/?#]*/i;
  * @param extAuthzPrefix where it is empty, every request is an ext_authz question
  */
 export function readQuestion(request: IncomingMessage, url: string, extAuthzPrefix: string): Asked | Refusal {
-  const protocol = extAuthzPrefix === '' ? undefined : FIELD_PROTOCOLS.get(url.split('?', 1)[0] ?? '');
+  const protocol = fieldProtocolAt(url, extAuthzPrefix);
   if (protocol !== undefined) return fromFields(request, protocol);
   if (!url.startsWith(extAuthzPrefix)) return NO_PROTOCOL;
   const rawTarget = url.slice(extAuthzPrefix.length);
   if (extAuthzPrefix !== '' && !rawTarget.startsWith('/')) return NO_PROTOCOL;
   return asked('ext-authz', request.method ?? '', rawTarget);
+}
+
+/** The protocol of a question that could not be read; undefined where the refusal needs no form of its own. */
+export function unreadProtocol(url: string, extAuthzPrefix: string): DecisionProtocol | undefined {
+  return fieldProtocolAt(url, extAuthzPrefix)?.protocol;
+}
+
+function fieldProtocolAt(url: string, extAuthzPrefix: string): FieldProtocol | undefined {
+  return extAuthzPrefix === '' ? undefined : FIELD_PROTOCOLS.get(url.split('?', 1)[0] ?? '');
 }
 
 /** The field, in lower case, with the original method; undefined where that is the request's own method. */

@@ -20,7 +20,7 @@ import { normalise } from '../gateway/normalise.ts';
 import { Refusal } from '../gateway/problems.ts';
 import type { RequestContext } from '../gateway/request-context.ts';
 import { allow, refuse } from './answer.ts';
-import { type Asked, methodFieldOf, misleadingField, readQuestion } from './protocols.ts';
+import { type Asked, methodFieldOf, misleadingField, readQuestion, unreadProtocol } from './protocols.ts';
 
 export interface DecisionSettings {
   /** Addresses or CIDR ranges of the proxies that may ask. */
@@ -70,7 +70,8 @@ export async function createDecisionServer(
       return;
     }
     const asked = readQuestion(raw, originalUrl, extAuthzPrefix);
-    const context = beginRequest(raw, reply.raw, shared, asked instanceof Refusal ? undefined : asked);
+    const unread = { method: raw.method ?? '', protocol: unreadProtocol(originalUrl, extAuthzPrefix) };
+    const context = beginRequest(raw, reply.raw, shared, asked instanceof Refusal ? unread : asked);
     request.context = context;
     const refusal = surplus(raw.socket) ?? brokenBy(raw) ?? understand(raw, context, asked, shared);
     if (refusal === undefined) done();

@@ -143,6 +143,16 @@ describe.each(Object.entries(PROTOCOLS))('an admitted request, with %s,', (proto
 });
 
 it.each([
+  ['an unknown method', 405, { 'X-Original-Method': 'PROPFIND', 'X-Original-URI': '/v3/things' }],
+  ['no method', 400, { 'X-Original-URI': '/v3/things' }],
+  ['no path', 400, { 'X-Original-Method': 'GET' }],
+])('auth-request with %s is refused as nginx can take it', async (_, status, headers) => {
+  const answer = await sendPlain(gateway.decisionsUrl, 'GET', '/auth-request', headers);
+  expect([answer.status, answer.headers['x-weir-status']]).toEqual([403, `${status}`]);
+  expect(JSON.parse(`${answer.headers['x-weir-problem']}`)).toMatchObject({ status });
+});
+
+it.each([
   ['http://api.example.com/v3/reports?page=1', 200],
   ['/v3/reports?page=1', 200],
   ['http://api.example.com/v3/things', 403],
