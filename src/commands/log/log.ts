@@ -24,7 +24,8 @@ export function openLog(level: string): Log {
 /** One output for the process. It is flushed when the process exits. */
 function openStandardOutput(): BatchedOutput {
   if (standardOutput === undefined) {
-    const output = new BatchedOutput(destination(1));
+    // Synchronous, so that a reader that does not keep up slows the gateway down, and nothing is left when the process exits.
+    const output = new BatchedOutput(destination({ dest: 1, sync: true }));
     process.once('exit', () => output.flushSync());
     standardOutput = output;
   }
