@@ -50,7 +50,7 @@ describe('a request that was executed gets its response, after which the connect
   });
 
   it('does not arrive in time', async () => {
-    const held = await startHeld({ headersTimeoutMs: 100 });
+    const held = await startHeld({ headersTimeoutMs: 1_000 });
     const socket = await connectRaw(gateway.url);
     const answer = untilClosed(socket);
     let isOver = false;
