@@ -5,7 +5,7 @@ import { openLog } from './log/log.ts';
 import { logProcessOutput } from './log/process-output.ts';
 import { closeOnSignal } from './process/close-on-signal.ts';
 import { environmentWith, type Overrides } from './process/overrides.ts';
-import { allocateYoung, growAtOnce, releaseMemory } from './process/tune-memory.ts';
+import { allocateYoung, growAtOnce } from './process/tune-memory.ts';
 import { runGateway } from './run.ts';
 
 /** `weir start`: the gateway, until a signal ends it. Once its files are read, it writes nothing but JSON lines. */
@@ -17,7 +17,6 @@ export async function start({ config, ...overrides }: Overrides & { config: stri
   for (const warning of findWarnings(configuration, process.env, Date.now())) {
     output.log.warn(formatProblem(warning));
   }
-  releaseMemory();
   const gateway = await runGateway(configuration, output);
   growAtOnce();
   closeOnSignal(gateway.close, gateway.drain);

@@ -6,7 +6,7 @@ import { CommandError } from '../failure.ts';
 import { openLog } from '../log/log.ts';
 import { closeOnSignal } from '../process/close-on-signal.ts';
 import { environmentWith, type Overrides } from '../process/overrides.ts';
-import { allocateYoung, growAtOnce, releaseMemory } from '../process/tune-memory.ts';
+import { allocateYoung, growAtOnce } from '../process/tune-memory.ts';
 import { runGateway } from '../run.ts';
 import { openTerminalLog } from './terminal-log.ts';
 import { Traffic } from './traffic.ts';
@@ -30,7 +30,6 @@ export async function demo({ traffic, ...overrides }: DemoOptions): Promise<void
   try {
     const { level } = configuration.settings.log;
     const log = process.stdout.isTTY ? await openTerminalLog(level) : openLog(level);
-    releaseMemory();
     const gateway = await runGateway(configuration, log);
     growAtOnce();
     const sent = traffic ? new Traffic(gateway.url) : undefined;
