@@ -10,12 +10,12 @@ import { setTimeout } from 'node:timers/promises';
 import { Command } from 'commander';
 import type { Browser, Page } from 'playwright-core';
 import { startChromium } from '../../test/fixtures/chromium.ts';
+import { freePort } from '../../test/fixtures/free-port.ts';
 import { startOnNode } from '../contestants/node-program.ts';
 import { MAIN, writeConfiguration } from '../contestants/weir.ts';
 import { writeSection } from '../counter/section.ts';
 import { chooseCores, provenance } from '../lab/machine.ts';
 import { cpuUs } from '../lab/process-table.ts';
-import { reservedPort } from '../lab/program.ts';
 import { startRedis, startUpstream } from '../load/upstream.ts';
 import { wrk } from '../load/wrk.ts';
 import { ACCOUNTS, CONNECTIONS, FAR_ABOVE } from '../measure/bench.ts';
@@ -61,7 +61,7 @@ async function run(options: ConsoleOptions): Promise<void> {
   const cores = chooseCores();
   const upstream = await startUpstream(folder, cores?.load);
   const redis = await startRedis(cores?.load);
-  const adminPort = await reservedPort();
+  const adminPort = await freePort();
   const scene = {
     folder,
     cores,

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { freePort } from '../../test/fixtures/free-port.ts';
 import { findProgram, versionOf } from '../lab/machine.ts';
-import { freePort, type Program, startProgram } from '../lab/program.ts';
+import { type Program, startProgram } from '../lab/program.ts';
 import type { Scene } from './contestant.ts';
 
 /** An Envoy that asks a limiter before it forwards. */

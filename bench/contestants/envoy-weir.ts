@@ -1,4 +1,4 @@
-import { freePort } from '../lab/program.ts';
+import { freePort } from '../../test/fixtures/free-port.ts';
 import type { Contestant } from './contestant.ts';
 import { cluster, filter, findEnvoy, startEnvoy } from './envoy-proxy.ts';
 import { startOnNode } from './node-program.ts';

@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { freePort } from '../../test/fixtures/free-port.ts';
 import { findProgram } from '../lab/machine.ts';
-import { freePort, type Program, startProgram } from '../lab/program.ts';
+import { type Program, startProgram } from '../lab/program.ts';
 import type { Contestant, Scene } from './contestant.ts';
 import { cluster, filter, findEnvoy, startEnvoy } from './envoy-proxy.ts';
 

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { freePort } from '../../test/fixtures/free-port.ts';
 import { findProgram, versionOf } from '../lab/machine.ts';
-import { freePort, startProgram } from '../lab/program.ts';
+import { startProgram } from '../lab/program.ts';
 import type { Contestant } from './contestant.ts';
 
 /** HAProxy with a stick-table that counts each Account's requests of the last second. */

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { freePort } from '../../test/fixtures/free-port.ts';
 import { findProgram, versionOf } from '../lab/machine.ts';
-import { freePort, type Program, startProgram } from '../lab/program.ts';
+import { type Program, startProgram } from '../lab/program.ts';
 import type { Contestant } from './contestant.ts';
 
 /** nginx in front of the same upstream, with limit_req or without. */

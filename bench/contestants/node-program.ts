@@ -1,4 +1,5 @@
-import { freePort, startProgram } from '../lab/program.ts';
+import { freePort } from '../../test/fixtures/free-port.ts';
+import { startProgram } from '../lab/program.ts';
 import type { Running, Scene } from './contestant.ts';
 
 /** What other gateways on Node get, because Weir sets the same for itself (decision 11). */

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createConnection, createServer } from 'node:net';
+import { createConnection } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 
 /** A process that the benchmark started. */
@@ -56,36 +56,6 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   await spawned;
   await untilListening(child, port, () => `${command} did not start:\n${words}`);
   return { pid: child.pid ?? 0, stop: (graceMs) => stop(child, graceMs) };
-}
-
-/** A loopback port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('a TCP server has no port');
-  return address.port;
-}
-
-/** Ports below those that Linux gives to outgoing connections, so that nothing takes one while its program restarts. */
-const [FIRST_RESERVED, LAST_RESERVED] = [20_000, 32_000];
-
-/** A loopback port that was free a moment ago, and that stays free for a program that stops and starts again. */
-export async function reservedPort(): Promise<number> {
-  for (;;) {
-    const port = FIRST_RESERVED + Math.floor(Math.random() * (LAST_RESERVED - FIRST_RESERVED));
-    const server = createServer();
-    const isFree = await new Promise((resolve) => {
-      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
-    });
-    if (!isFree) continue;
-    server.close();
-    await once(server, 'close');
-    return port;
-  }
 }
 
 async function untilListening(child: ChildProcess, port: number, complaint: () => string): Promise<void> {

@@ -1,9 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeCertificate } from '../../test/fixtures/certificate.ts';
+import { freePort } from '../../test/fixtures/free-port.ts';
 import { startNginx } from '../contestants/nginx.ts';
 import { findProgram } from '../lab/machine.ts';
-import { freePort, type Program, startProgram } from '../lab/program.ts';
+import { type Program, startProgram } from '../lab/program.ts';
 
 /** An empty page of the contract's list response (2.4), padded to the size of a small answer. */
 const BODY = JSON.stringify({

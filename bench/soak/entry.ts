@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { freePort } from '../../test/fixtures/free-port.ts';
 import { findProgram } from '../lab/machine.ts';
-import { reservedPort, startProgram } from '../lab/program.ts';
+import { startProgram } from '../lab/program.ts';
 
 /** Where one replica may listen. */
 export interface Slot {
@@ -24,7 +25,7 @@ export interface Entry {
  * replica fails to answer is seen by the client.
  */
 export async function startEntry(folder: string, slots: readonly Slot[]): Promise<Entry> {
-  const [port, statusPort] = [await reservedPort(), await reservedPort()];
+  const [port, statusPort] = [await freePort(), await freePort()];
   const file = join(folder, 'haproxy.cfg');
   const servers = slots.map(
     ({ name, port: at, adminPort }) =>

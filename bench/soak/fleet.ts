@@ -1,8 +1,9 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { freePort } from '../../test/fixtures/free-port.ts';
 import { identities, limitsOf, MAIN, OPENAPI } from '../contestants/weir.ts';
-import { type Program, reservedPort, startProgram } from '../lab/program.ts';
+import { type Program, startProgram } from '../lab/program.ts';
 import { type Entry, type Slot, startEntry } from './entry.ts';
 import type { Limits } from './windows.ts';
 
@@ -38,8 +39,7 @@ export class Fleet {
     limits: Limits,
   ): Promise<Fleet> {
     const slots: Slot[] = [];
-    for (const name of SLOTS)
-      slots.push({ name, port: await reservedPort(), adminPort: await reservedPort() });
+    for (const name of SLOTS) slots.push({ name, port: await freePort(), adminPort: await freePort() });
     writeFileSync(join(folder, 'identities.yaml'), JSON.stringify(identities(ACCOUNTS)));
     writeLimits(folder, limits);
     for (const slot of slots) writeSettings(folder, slot, upstreamPort, redisPort);

@@ -4,9 +4,9 @@ import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { Command } from 'commander';
+import { freePort } from '../../test/fixtures/free-port.ts';
 import { findProgram, hardware } from '../lab/machine.ts';
 import { openHandles, residentBytes } from '../lab/process-table.ts';
-import { reservedPort } from '../lab/program.ts';
 import { type Service, startRedis, startUpstream } from '../load/upstream.ts';
 import { Fleet } from './fleet.ts';
 import { SUMMARY_FILE, saveRun, writeReport } from './report.ts';
@@ -55,7 +55,7 @@ async function soak(seconds: number, everySeconds: number): Promise<boolean> {
   if (k6 === undefined) throw new Error('No k6 on PATH or in K6: go install go.k6.io/k6/v2@v2.1.0');
   const folder = mkdtempSync(join(tmpdir(), 'weir-soak-'));
   const upstream = await startUpstream(folder, undefined);
-  const redis = { service: await startRedis(undefined, await reservedPort()) };
+  const redis = { service: await startRedis(undefined, await freePort()) };
   const fleet = await Fleet.start(folder, upstream.port, redis.service.port, LIMITS[0]);
   const run: Run = {
     date: new Date().toISOString(),
