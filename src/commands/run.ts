@@ -125,10 +125,6 @@ function gatewaySettings({ baseUrl, listen, cors, upstream, store }: Settings) {
   return { baseUrl, listen, cors, upstream, onStoreFailure: store.onStoreFailure };
 }
 
-function addressOf(decisions: Settings['decisions']) {
-  return { ...decisions, ...decisions.listen };
-}
-
 interface Ports {
   open(): Promise<{ readonly url: string; readonly decisionsUrl: string | undefined }>;
   close(): Promise<void>;
@@ -137,7 +133,7 @@ interface Ports {
 /** The port for clients and, where one is set, the port for the decisions of other proxies. */
 async function createPorts(settings: Settings, dependencies: GatewayDependencies): Promise<Ports> {
   const { listen, decisions, shutdown } = settings;
-  const { host, port } = addressOf(decisions);
+  const { host, port } = decisions;
   const gateway = await createGateway(dependencies);
   const decider = port === undefined ? undefined : await createDecisionServer(dependencies, decisions);
   return {
@@ -163,9 +159,7 @@ function listeningLine(
   return {
     url: withHost(url, listen.host),
     adminUrl: withHost(adminUrl, admin.host),
-    ...(decisionsUrl === undefined
-      ? {}
-      : { decisionsUrl: withHost(decisionsUrl, addressOf(decisions).host) }),
+    ...(decisionsUrl === undefined ? {} : { decisionsUrl: withHost(decisionsUrl, decisions.host) }),
     upstream: new URL(upstream.url).origin,
     store: store.kind,
   };

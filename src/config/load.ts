@@ -30,7 +30,7 @@ export function readSettings(path: string, env: Environment): SettingsReading {
   const text = readText(path, 'use --config to name another file');
   const { value, place, problems, invalid } = examine(settingsSchema, text, path, env);
   const sections = isMapping(value) ? Object.entries(value).filter(([name]) => !invalid.has(name)) : [];
-  const valid: Partial<Settings> = resolveFiles(settingsSchema, Object.fromEntries(sections), path);
+  const valid = withDecisionsPort(resolveFiles(settingsSchema, Object.fromEntries(sections), path));
   const ofIdentity = valid.identity === undefined ? [] : identityFindings(valid.identity);
   const ofCredentials = findingsOf(valid.credentials ?? []);
   const { identity, credentials, ...others } = valid;
@@ -43,6 +43,12 @@ export function readSettings(path: string, env: Environment): SettingsReading {
     },
     problems: [...problems, ...[...ofIdentity, ...ofCredentials, ...proxyFindings(valid)].map(place)],
   };
+}
+
+/** `decisions.listen` is another place for `decisions.host` and `decisions.port`: all else reads those. */
+function withDecisionsPort(settings: Partial<Settings>): Partial<Settings> {
+  const { decisions } = settings;
+  return { ...settings, ...(decisions && { decisions: { ...decisions, ...decisions.listen } }) };
 }
 
 function findingsOf(credentials: Settings['credentials']): readonly Finding[] {

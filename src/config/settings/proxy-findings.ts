@@ -8,7 +8,7 @@ export function proxyFindings({ listen, admin, decisions, upstream }: Partial<Se
   return [
     ...rangeFindings(listen?.trustedProxies, ['listen', 'trustedProxies']),
     ...rangeFindings(decisions?.trusted, ['decisions', 'trusted']),
-    ...portFindings({ listen, admin, decisions: decisions && { ...decisions, ...decisions.listen } }),
+    ...portFindings({ listen, admin, decisions }),
     ...routeFindings(upstream?.routes ?? []),
   ];
 }
