@@ -70,8 +70,14 @@ export async function createDecisionServer(
       return;
     }
     const asked = readQuestion(raw, originalUrl, extAuthzPrefix);
-    const unread = { method: raw.method ?? '', protocol: unreadProtocol(originalUrl, extAuthzPrefix) };
-    const context = beginRequest(raw, reply.raw, shared, asked instanceof Refusal ? unread : asked);
+    const context = beginRequest(
+      raw,
+      reply.raw,
+      shared,
+      asked instanceof Refusal
+        ? { method: raw.method ?? '', protocol: unreadProtocol(originalUrl, extAuthzPrefix) }
+        : asked,
+    );
     request.context = context;
     const refusal = surplus(raw.socket) ?? brokenBy(raw) ?? understand(raw, context, asked, shared);
     if (refusal === undefined) done();
