@@ -11,7 +11,7 @@ import type { RequestContext } from './request-context.ts';
 import { clientSubject } from './tls/client-subject.ts';
 import { UPSTREAM_BUSY } from './upstream/failures.ts';
 import type { UpstreamRequest } from './upstream/http1/request.ts';
-import { Relay, trafficOf } from './upstream/relay.ts';
+import { isCrowdedOut, Relay } from './upstream/relay.ts';
 import { TunnelRelay } from './upstream/tunnel.ts';
 import { UploadBody } from './upstream/upload-body.ts';
 import type { Upstream } from './upstream/upstreams.ts';
@@ -44,9 +44,8 @@ export function forward(
     response.destroy();
     return undefined;
   }
-  const traffic = trafficOf(context);
   // Requests that passed the earlier check together, and were then charged or sent their bodies, must not all go on.
-  if (traffic !== 'caller' && !upstream.hasRoomFor(traffic)) return UPSTREAM_BUSY;
+  if (isCrowdedOut(upstream, context)) return UPSTREAM_BUSY;
   const { target } = context;
   if (target === undefined) throw new TypeError('forward needs a normalised target');
   const outgoing = {

@@ -31,6 +31,7 @@ import { respond } from './respond.ts';
 import { runStages, type Stage } from './stages.ts';
 import { servedUrl } from './tls/server.ts';
 import { UPSTREAM_BUSY } from './upstream/failures.ts';
+import { isCrowdedOut } from './upstream/relay.ts';
 import { Upstreams } from './upstream/upstreams.ts';
 import { validate } from './validate.ts';
 
@@ -201,19 +202,17 @@ function decideRequest({ request, response, context, shared }: Passage): Awaitab
 
 const OPTIONS_BODY = new Refusal('BadRequest', 'An OPTIONS request may have no body here.');
 
-/** OPTIONS and free operations may use only a small share of the upstream's connections, which `forward` checks once more. */
+/** Ends OPTIONS requests and free operations that have no share left, before the body is read. */
 function holdBackUncharged({ request, context, shared }: Passage) {
   const { operation } = context;
   if (operation !== undefined && operation.cost > 0) return undefined;
   if (operation === undefined && hasBody(request)) return OPTIONS_BODY;
-  const upstream = shared.upstreams.find(targetOf(context).path);
-  return upstream.hasRoomFor('uncharged') ? undefined : UPSTREAM_BUSY;
+  return crowdedOut(context, shared);
 }
 
-/** Public operations may use only a part of the upstream's connections. Comes before the charge; `forward` checks once more. */
+/** Requests without a caller may use only a share of the upstream's connections. `forward` checks once more. */
 function crowdedOut(context: RequestContext, { upstreams }: Shared): Refusal | undefined {
-  if (context.publicClient === undefined) return undefined;
-  return upstreams.find(targetOf(context).path).hasRoomFor('public') ? undefined : UPSTREAM_BUSY;
+  return isCrowdedOut(upstreams.find(targetOf(context).path), context) ? UPSTREAM_BUSY : undefined;
 }
 
 /** Validates the request against its operation. A body that was read for this is kept, to be forwarded. */

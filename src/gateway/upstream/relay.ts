@@ -170,8 +170,14 @@ function addTrailers(response: ServerResponse, trailers: readonly string[]): voi
   } catch {}
 }
 
+/** Whether such requests already use their whole share of the upstream's connections. */
+export function isCrowdedOut(upstream: Upstream, context: RequestContext): boolean {
+  const traffic = trafficOf(context);
+  return traffic !== 'caller' && !upstream.hasRoomFor(traffic);
+}
+
 /** Whose share of the upstream's connections a request uses. */
-export function trafficOf({ caller, publicClient }: RequestContext): Traffic {
+function trafficOf({ caller, publicClient }: RequestContext): Traffic {
   if (caller !== undefined) return 'caller';
   return publicClient === undefined ? 'uncharged' : 'public';
 }
