@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { pushCors } from './http/cors.ts';
 import { closeAfterResponse, isAbandoned, isUploadUnfinished } from './http/lingering-close.ts';
+import { endWith } from './http/whole-response.ts';
 import { problemBody, type Refusal, UNCOUNTED } from './problems.ts';
 import type { RequestContext } from './request-context.ts';
 
@@ -54,14 +55,4 @@ export function respond(
   }
   response.writeHead(refusal.status, fields);
   endWith(response, text, bytes === text.length ? 'latin1' : 'utf8');
-}
-
-/**
- * Ends a response with a complete body: header and body in one string and one write. Node's own `end(body)` adds an empty
- * third piece and uses a slower vectored write.
- */
-export function endWith(response: ServerResponse, body: string, encoding: 'latin1' | 'utf8'): void {
-  response.write(body, encoding);
-  response.socket?.uncork();
-  response.end();
 }

@@ -8,6 +8,7 @@ import type { Socket } from 'node:net';
 import { problemBody, Refusal } from '../problems.ts';
 import { closeBehind, closeWith, isClosing, linger } from './lingering-close.ts';
 import { requestOf, responseOf } from './node-internals.ts';
+import { isEnded } from './whole-response.ts';
 
 const broken = new WeakMap<IncomingMessage, Refusal>();
 
@@ -42,7 +43,7 @@ function breakRequest(request: IncomingMessage, socket: Socket, code: string): v
   const response = responseOf(socket);
   if (response === undefined) linger(socket);
   else if (response.req !== request || !response.headersSent) markBroken(request, refusalOf(code));
-  else if (response.writableEnded) closeBehind(response);
+  else if (isEnded(response)) closeBehind(response);
   else socket.destroy();
 }
 

@@ -7,6 +7,7 @@ import type { Socket } from 'node:net';
 import { connectionEvent } from '../tls/server.ts';
 import { hasBody } from './inspect.ts';
 import { onLastResponseSent, responseOf, resumeReading } from './node-internals.ts';
+import { isEnded } from './whole-response.ts';
 
 /** Long enough for a response to arrive; short enough that a client that keeps sending costs little. */
 const LINGER_MS = 1_000;
@@ -70,7 +71,7 @@ export function followClientEnds(server: Server): void {
 function onClientEnd(this: Socket): void {
   const response = responseOf(this);
   if (response === undefined) return;
-  if (response.headersSent && !response.writableEnded) response.destroy();
+  if (response.headersSent && !isEnded(response)) response.destroy();
   else this.setKeepAlive(true, PROBE_MS);
 }
 

@@ -2,8 +2,9 @@ import { type ServerResponse, STATUS_CODES } from 'node:http';
 import { pushCors } from '../http/cors.ts';
 import { responseFields } from '../http/headers.ts';
 import { closeAfterResponse, isUploadUnfinished } from '../http/lingering-close.ts';
+import { endWith, isEnded } from '../http/whole-response.ts';
 import type { RequestContext } from '../request-context.ts';
-import { endWith, gatewayFields, respond } from '../respond.ts';
+import { gatewayFields, respond } from '../respond.ts';
 import { codeOf, isRepeatable, refusalOf } from './failures.ts';
 import { UpstreamError } from './http1/errors.ts';
 import type { ResponseHandler, Transfer, UpstreamRequest } from './http1/request.ts';
@@ -97,7 +98,7 @@ export class Relay implements ResponseHandler {
   onFlush(): boolean {
     const { response } = this;
     if (this.#head === undefined || response.destroyed) return true;
-    if (!response.writableEnded) {
+    if (!isEnded(response)) {
       this.#sendHead();
       // Node would gather what is written in this tick; the chunks are only valid now.
       if (response.socket?.writableCorked) response.socket.uncork();
@@ -109,7 +110,7 @@ export class Relay implements ResponseHandler {
   onEnd(trailers: readonly string[]): void {
     this.leave();
     if (trailers.length > 0) addTrailers(this.response, trailers);
-    if (!this.response.writableEnded) this.response.end();
+    if (!isEnded(this.response)) this.response.end();
   }
 
   onError(error: Error, isStale: boolean): void {
