@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { pushCors } from './http/cors.ts';
 import { closeAfterResponse, isAbandoned, isUploadUnfinished } from './http/lingering-close.ts';
-import { endWith } from './http/whole-response.ts';
+import { endThisTurn } from './http/whole-response.ts';
 import { problemBody, type Refusal, UNCOUNTED } from './problems.ts';
 import type { RequestContext } from './request-context.ts';
 
@@ -54,5 +54,5 @@ export function respond(
     closeAfterResponse(response.req);
   }
   response.writeHead(refusal.status, fields);
-  endWith(response, text, bytes === text.length ? 'latin1' : 'utf8');
+  endThisTurn(response, { text, encoding: bytes === text.length ? 'latin1' : 'utf8' });
 }

@@ -9,13 +9,13 @@ interface Body {
 const waiting = new Map<ServerResponse, Body>();
 
 /**
- * Ends a response with a complete body. It is sent once this turn of the event loop has read every socket, right after the other
- * responses of the turn: a client or proxy with several connections is then woken once for all of them, and waking it costs the
- * system more than the write.
+ * Ends a response that the gateway made itself, once this turn of the event loop has read every socket, right after the others of
+ * the turn: a client or proxy with several connections is then woken once for all of them, which costs the system less. Forwarded
+ * responses gain nothing by waiting.
  */
-export function endWith(response: ServerResponse, text: string, encoding: Body['encoding']): void {
-  if (waiting.size === 0) setImmediate(sendAll);
-  waiting.set(response, { text, encoding });
+export function endThisTurn(response: ServerResponse, body: Body): void {
+  if (waiting.size === 0) setImmediate(endAll);
+  waiting.set(response, body);
 }
 
 /** Whether nothing can be added to the response, sent or not. */
@@ -23,14 +23,17 @@ export function isEnded(response: ServerResponse): boolean {
   return response.writableEnded || waiting.has(response);
 }
 
-function sendAll(): void {
+function endAll(): void {
   const responses = [...waiting];
   waiting.clear();
-  for (const [response, body] of responses) if (!response.destroyed) send(response, body);
+  for (const [response, body] of responses) if (!response.destroyed) endWith(response, body);
 }
 
-/** Header and body in one string and one write. Node's own `end(body)` adds an empty third piece and uses a slower vectored write. */
-function send(response: ServerResponse, { text, encoding }: Body): void {
+/**
+ * Ends a response with a complete body: header and body in one string and one write. Node's own `end(body)` adds an empty
+ * third piece and uses a slower vectored write.
+ */
+export function endWith(response: ServerResponse, { text, encoding }: Body): void {
   response.write(text, encoding);
   response.socket?.uncork();
   response.end();

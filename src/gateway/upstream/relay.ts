@@ -2,7 +2,7 @@ import { type ServerResponse, STATUS_CODES } from 'node:http';
 import { pushCors } from '../http/cors.ts';
 import { responseFields } from '../http/headers.ts';
 import { closeAfterResponse, isUploadUnfinished } from '../http/lingering-close.ts';
-import { endWith, isEnded } from '../http/whole-response.ts';
+import { endWith } from '../http/whole-response.ts';
 import type { RequestContext } from '../request-context.ts';
 import { gatewayFields, respond } from '../respond.ts';
 import { codeOf, isRepeatable, refusalOf } from './failures.ts';
@@ -91,14 +91,14 @@ export class Relay implements ResponseHandler {
     this.#isHeadSent = true;
     if (chunk.length === this.#head?.bodyLength && chunk.length <= MAX_JOINED_BYTES) {
       // The whole body: as a string it shares one write with the head.
-      endWith(response, chunk.toString('latin1'), 'latin1');
+      endWith(response, { text: chunk.toString('latin1'), encoding: 'latin1' });
     } else response.write(chunk);
   }
 
   onFlush(): boolean {
     const { response } = this;
     if (this.#head === undefined || response.destroyed) return true;
-    if (!isEnded(response)) {
+    if (!response.writableEnded) {
       this.#sendHead();
       // Node would gather what is written in this tick; the chunks are only valid now.
       if (response.socket?.writableCorked) response.socket.uncork();
@@ -110,7 +110,7 @@ export class Relay implements ResponseHandler {
   onEnd(trailers: readonly string[]): void {
     this.leave();
     if (trailers.length > 0) addTrailers(this.response, trailers);
-    if (!isEnded(this.response)) this.response.end();
+    if (!this.response.writableEnded) this.response.end();
   }
 
   onError(error: Error, isStale: boolean): void {
