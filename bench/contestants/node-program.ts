@@ -3,11 +3,7 @@ import { startProgram } from '../lab/program.ts';
 import type { Running, Scene } from './contestant.ts';
 
 /** What other gateways on Node get, because Weir sets the same for itself (decision 11). */
-export const LIKE_WEIR = [
-  '--min-semi-space-size=16',
-  '--no-allocation-site-pretenuring',
-  ...(process.versions.v8.startsWith('13.') ? ['--external-memory-accounted-in-global-limit'] : []),
-];
+export const LIKE_WEIR = ['--min-semi-space-size=16', '--no-allocation-site-pretenuring'];
 
 /** Starts a gateway that runs on this Node. `argsOf` gives its file and arguments, after options of Node's own. */
 export async function startOnNode(

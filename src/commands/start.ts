@@ -5,13 +5,12 @@ import { openLog } from './log/log.ts';
 import { logProcessOutput } from './log/process-output.ts';
 import { closeOnSignal } from './process/close-on-signal.ts';
 import { environmentWith, type Overrides } from './process/overrides.ts';
-import { allocateYoung, countBuffersWithHeap, growAtOnce } from './process/tune-memory.ts';
+import { allocateYoung, growAtOnce } from './process/tune-memory.ts';
 import { runGateway } from './run.ts';
 
 /** `weir start`: the gateway, until a signal ends it. Once its files are read, it writes nothing but JSON lines. */
 export async function start({ config, ...overrides }: Overrides & { config: string }): Promise<void> {
   allocateYoung();
-  countBuffersWithHeap();
   const configuration = await readConfiguration(config, environmentWith(overrides, process.env));
   const output = openLog(configuration.settings.log.level);
   logProcessOutput(output.log);

@@ -6,7 +6,7 @@ import { CommandError } from '../failure.ts';
 import { openLog } from '../log/log.ts';
 import { closeOnSignal } from '../process/close-on-signal.ts';
 import { environmentWith, type Overrides } from '../process/overrides.ts';
-import { allocateYoung, countBuffersWithHeap, growAtOnce } from '../process/tune-memory.ts';
+import { allocateYoung, growAtOnce } from '../process/tune-memory.ts';
 import { runGateway } from '../run.ts';
 import { openTerminalLog } from './terminal-log.ts';
 import { Traffic } from './traffic.ts';
@@ -22,7 +22,6 @@ interface DemoOptions extends Overrides {
 /** `weir demo`: the gateway in this process, the platform in another, everything embedded. */
 export async function demo({ traffic, ...overrides }: DemoOptions): Promise<void> {
   allocateYoung();
-  countBuffersWithHeap();
   const { port } = overrides;
   const base = port === undefined || port === '0' ? {} : { WEIR_BASE_URL: `http://127.0.0.1:${port}` };
   const env = environmentWith(overrides, { ...base, ...process.env });

@@ -12,13 +12,3 @@ export function allocateYoung(): void {
 export function growAtOnce(): void {
   setFlagsFromString('--semi-space-growth-factor=16');
 }
-
-/**
- * Lets V8 collect buffers when the heap's own limit is reached with them, instead of each time that 64 MiB of them were allocated, which
- * makes an upload of 1 MiB cost half as much again. Does nothing but with V8 13, which Node 24 has: earlier versions do not know
- * the flag.
- */
-export function countBuffersWithHeap(): void {
-  if (process.versions.v8.startsWith('13.'))
-    setFlagsFromString('--external-memory-accounted-in-global-limit');
-}
