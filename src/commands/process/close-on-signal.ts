@@ -1,6 +1,6 @@
 /**
- * Closes once: by `close` on SIGINT or when the process that started this one is gone, by `drain` on SIGTERM. A second
- * signal ends it at once.
+ * Closes once: by `close` on SIGINT or when the process that started this one is gone, by `drain` on SIGTERM and SIGHUP. A
+ * second SIGTERM or SIGINT ends it at once; SIGHUP does not, because a terminal that closes may send it twice.
  */
 export function closeOnSignal(close: () => Promise<void>, drain: () => Promise<void> = close): void {
   let isClosing = false;
@@ -11,6 +11,9 @@ export function closeOnSignal(close: () => Promise<void>, drain: () => Promise<v
   };
   process.on('SIGTERM', () => end(drain));
   process.on('SIGINT', () => end(close));
+  process.on('SIGHUP', () => {
+    if (!isClosing) end(drain);
+  });
   process.once('disconnect', () => {
     if (!isClosing) end(close);
   });

@@ -22,9 +22,12 @@ async function start(shutdown: { drainDelaySeconds: number; graceSeconds: number
   return startWeir({ upstreamUrl: upstream.url, limits: PLENTY, settings });
 }
 
-async function endOf({ process }: WeirProcess): Promise<{ code: number | null; tookMs: number }> {
+async function endOf(
+  { process }: WeirProcess,
+  signal: NodeJS.Signals = 'SIGTERM',
+): Promise<{ code: number | null; tookMs: number }> {
   const startedMs = performance.now();
-  process.kill('SIGTERM');
+  process.kill(signal);
   const [code] = (await once(process, 'exit')) as [number | null];
   return { code, tookMs: performance.now() - startedMs };
 }
@@ -48,7 +51,7 @@ function fire(url: string, agent: Agent, tally: Tally): void {
 
 const isReady = async ({ adminUrl }: WeirProcess) => (await fetch(`${adminUrl}/readyz`)).ok;
 
-describe('SIGTERM', () => {
+describe('a signal to end', () => {
   it('at 500 requests a second over kept connections fails not one of them', {
     timeout: 120_000,
   }, async () => {
@@ -80,13 +83,13 @@ describe('SIGTERM', () => {
     agent.destroy();
   });
 
-  it('finishes a request in progress', async () => {
+  it.each(['SIGTERM', 'SIGHUP'] as const)('%s finishes a request in progress', async (signal) => {
     const weir = await start({ drainDelaySeconds: 0, graceSeconds: 5 });
     const socket = await connectRaw(weir.url);
     const answer = untilClosed(socket);
     socket.write('GET /v3/things/slow HTTP/1.1\r\nHost: weir\r\nAuthorization: Bearer service\r\n\r\n');
     await expect.poll(() => upstream.seen.at(-1)?.url).toBe('/v3/things/slow');
-    const { code } = await endOf(weir);
+    const { code } = await endOf(weir, signal);
     expect((await answer).statuses).toEqual([200]);
     expect(code).toBe(0);
   });
