@@ -15,6 +15,7 @@ const run = promisify(execFile);
 
 interface Demo {
   readonly output: string;
+  readonly url: string;
   readonly adminUrl: string;
   readonly platformUrl: string;
   readonly process: ChildProcess;
@@ -22,10 +23,11 @@ interface Demo {
 
 async function startDemo(...options: string[]): Promise<Demo> {
   const platformUrl = `http://127.0.0.1:${await freePort()}`;
-  const ports = ['--port', '0', '--admin-port', '0', '--upstream', platformUrl];
+  const port = String(await freePort());
+  const ports = ['--admin-port', '0', '--upstream', platformUrl];
   const child = spawn(process.execPath, [WEIR, 'demo', ...ports, ...options], {
     // A busy machine is no reason to refuse requests.
-    env: { PATH: process.env.PATH, WEIR_LISTEN_MAX_EVENT_LOOP_DELAY_MS: '0' },
+    env: { PATH: process.env.PATH, WEIR_PORT: port, WEIR_LISTEN_MAX_EVENT_LOOP_DELAY_MS: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let output = '';
@@ -34,7 +36,7 @@ async function startDemo(...options: string[]): Promise<Demo> {
   });
   await vi.waitFor(() => expect(output).toContain('Ctrl-C'), STARTED);
   const [, adminUrl = ''] = /^Console: (http:\S+)\//m.exec(output) ?? [];
-  return { output, adminUrl, platformUrl, process: child };
+  return { output, url: `http://127.0.0.1:${port}`, adminUrl, platformUrl, process: child };
 }
 
 function curlLines({ output }: Demo): string[] {
@@ -91,6 +93,11 @@ describe('with its own traffic', () => {
       return /^HTTP\/1\.1 (\d+)/.exec((await run('sh', ['-c', `${written} -s`])).stdout)?.[1];
     };
     expect([await status(call), await status(revoke), await status(call)]).toEqual(['200', '200', '401']);
+  });
+
+  it('names its own port in the type of a problem', async () => {
+    const problem = (await (await fetch(demo.url)).json()) as { readonly type: string };
+    expect(new URL(problem.type).origin).toBe(demo.url);
   });
 
   it('several Accounts that the examples do not use spend points, and one is refused now and then', async () => {

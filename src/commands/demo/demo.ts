@@ -22,10 +22,10 @@ interface DemoOptions extends Overrides {
 /** `weir demo`: the gateway in this process, the platform in another, everything embedded. */
 export async function demo({ traffic, ...overrides }: DemoOptions): Promise<void> {
   allocateYoung();
-  const { port } = overrides;
-  const base = port === undefined || port === '0' ? {} : { WEIR_BASE_URL: `http://127.0.0.1:${port}` };
-  const env = environmentWith(overrides, { ...base, ...process.env });
-  const configuration = await readConfiguration(CONFIG, env);
+  const env = environmentWith(overrides, process.env);
+  const { WEIR_PORT: port = '' } = env;
+  const base = /^[1-9]\d*$/.test(port) ? { WEIR_BASE_URL: `http://127.0.0.1:${port}` } : {};
+  const configuration = await readConfiguration(CONFIG, { ...base, ...env });
   const platform = await startPlatformProcess(configuration.settings);
   try {
     const { level } = configuration.settings.log;
