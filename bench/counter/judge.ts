@@ -13,8 +13,11 @@ export interface Decided {
 export interface Verdict {
   /** Points of the fullest window over the limit: above 1 the counter has broken its word. */
   readonly worstWindow: number;
-  /** Points admitted over what an exact sliding log would have admitted of the same arrivals. */
-  readonly usefulShare: number;
+  /**
+   * Points admitted over what an exact sliding log would have admitted of the same requests, least and most: as if each was
+   * decided when it was sent, and as if when it was answered.
+   */
+  readonly usefulShare: readonly [number, number];
 }
 
 /**
@@ -24,9 +27,10 @@ export interface Verdict {
 export function judge(decided: readonly Decided[], limit: number): Verdict {
   const admitted = decided.filter(({ isAdmitted }) => isAdmitted).sort((a, b) => a.sentMs - b.sentMs);
   const points = admitted.reduce((sum, { cost }) => sum + cost, 0);
+  const shareOf = (moment: Moment) => points / exactPoints(decided, limit, moment);
   return {
     worstWindow: worstWindow(admitted) / limit,
-    usefulShare: points / exactPoints(decided, limit),
+    usefulShare: [shareOf('sentMs'), shareOf('receivedMs')].sort((a, b) => a - b) as [number, number],
   };
 }
 
@@ -44,10 +48,12 @@ function worstWindow(admitted: readonly Decided[]): number {
   return worst;
 }
 
-/** What an exact sliding log admits of the same requests, at the moments at which they were sent. */
-function exactPoints(decided: readonly Decided[], limit: number): number {
+type Moment = 'sentMs' | 'receivedMs';
+
+/** What an exact sliding log admits of the same requests, decided at these moments. */
+function exactPoints(decided: readonly Decided[], limit: number, moment: Moment): number {
   const arrivals: Arrival[] = decided
-    .map(({ sentMs, cost }) => ({ atMs: sentMs, cost }))
+    .map((one) => ({ atMs: one[moment], cost: one.cost }))
     .sort((a, b) => a.atMs - b.atMs);
   const log: Arrival[] = [];
   let oldest = 0;

@@ -56,7 +56,8 @@ function accuracyTable(rows: readonly AccuracyRow[]): string {
   return [
     '**Accuracy.** Limit 500 points in any second, three replicas, one Redis, the same requests at the same moments through every counter. First',
     'figure: points in the fullest window over the limit (only what was certainly decided inside it). Second: points admitted over what an exact',
-    'sliding log admits of the same arrivals. Slow answers blur the second figure, not the first; of several replays the one with the fastest counts.',
+    'sliding log admits of the same requests, least and most: as if each was decided when it was sent, and as if when it was answered. The slower',
+    'the answers, the further apart are the two; of several replays the one with the fastest counts.',
     '',
     `| arrivals | ${names.join(' | ')} | p99 of answers |`,
     `|---|${'---|'.repeat(names.length)}---|`,
@@ -65,11 +66,16 @@ function accuracyTable(rows: readonly AccuracyRow[]): string {
         const verdict = verdicts.get(name);
         return verdict === undefined
           ? 'cannot'
-          : `${verdict.worstWindow.toFixed(3)} / ${verdict.usefulShare.toFixed(3)}`;
+          : `${verdict.worstWindow.toFixed(3)} / ${range(verdict.usefulShare)}`;
       });
       return `| ${pattern} | ${cells.join(' | ')} | ${answerMs.toFixed(0)} ms |`;
     }),
   ].join('\n');
+}
+
+/** One number where both are the same as written. */
+function range(bounds: readonly number[]): string {
+  return [...new Set(bounds.map((bound) => bound.toFixed(3)))].join('–');
 }
 
 function leastUsefulText({ least: { bursts, share }, tries }: CounterResults): string {
