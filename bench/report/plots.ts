@@ -3,7 +3,7 @@ import type { Results } from '../results.ts';
 import { type Bar, drawBars } from './bars.ts';
 import { type Row, rowsOf } from './figures.ts';
 
-/** The plots of what was measured, by file name. */
+/** The plots of what was measured, by file name, each with the best on top. */
 export function plotsOf(results: Results): Record<string, string> {
   const rows = rowsOf(results);
   const plain = rows.find(({ name }) => name === PLAIN_PROXY.name)?.perCore;
@@ -14,12 +14,12 @@ export function plotsOf(results: Results): Record<string, string> {
     'throughput.svg': {
       title: 'Requests per second on one gateway core',
       subtitle: `from the CPU time of a request; limits never reached; longer is better; ${under}`,
-      bars: bars(rows, ({ perCore }) => perCore, perSecond),
+      bars: bars(rows, ({ perCore }) => perCore, perSecond).reverse(),
     },
     'refused.svg': {
       title: 'Refused requests per second on one gateway core',
       subtitle: `from the CPU time of a request; a flood of 429s; longer is better; ${under}`,
-      bars: bars(rows, ({ refusedPerCore }) => refusedPerCore, perSecond),
+      bars: bars(rows, ({ refusedPerCore }) => refusedPerCore, perSecond).reverse(),
     },
     'latency.svg': {
       title: 'Latency added to the upstream, p99',
@@ -54,18 +54,32 @@ function cpuChart(rows: readonly Row[]) {
       ? []
       : [{ name, values: [gatewayCpuUs, redisCpuUs], label: `${(gatewayCpuUs + redisCpuUs).toFixed(0)} µs` }],
   );
-  return { title: 'CPU time per request, all processes', bars: measured, parts: ['gateway', 'Redis'] };
+  return {
+    title: 'CPU time per request, all processes',
+    bars: measured.sort(byLength),
+    parts: ['gateway', 'Redis'],
+  };
 }
 
+/** Shortest first. */
 function bars(
   rows: readonly Row[],
   value: (row: Row) => number | undefined,
   label: (value: number) => string,
 ): Bar[] {
-  return rows.flatMap((row) => {
+  const all = rows.flatMap((row): Bar[] => {
     const one = value(row);
     return one === undefined ? [] : [{ name: row.name, values: [one], label: label(one) }];
   });
+  return all.sort(byLength);
+}
+
+function byLength(a: Bar, b: Bar): number {
+  return lengthOf(a) - lengthOf(b);
+}
+
+function lengthOf({ values }: Bar): number {
+  return values.reduce((sum, value) => sum + value, 0);
 }
 
 function thousands(value: number): string {
