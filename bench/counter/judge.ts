@@ -27,10 +27,13 @@ export interface Verdict {
 export function judge(decided: readonly Decided[], limit: number): Verdict {
   const admitted = decided.filter(({ isAdmitted }) => isAdmitted).sort((a, b) => a.sentMs - b.sentMs);
   const points = admitted.reduce((sum, { cost }) => sum + cost, 0);
-  const shareOf = (moment: Moment) => points / exactPoints(decided, limit, moment);
+  const shares = [
+    points / exactPoints(decided, limit, 'sentMs'),
+    points / exactPoints(decided, limit, 'receivedMs'),
+  ];
   return {
     worstWindow: worstWindow(admitted) / limit,
-    usefulShare: [shareOf('sentMs'), shareOf('receivedMs')].sort((a, b) => a - b) as [number, number],
+    usefulShare: [Math.min(...shares), Math.max(...shares)],
   };
 }
 
@@ -48,10 +51,8 @@ function worstWindow(admitted: readonly Decided[]): number {
   return worst;
 }
 
-type Moment = 'sentMs' | 'receivedMs';
-
 /** What an exact sliding log admits of the same requests, decided at these moments. */
-function exactPoints(decided: readonly Decided[], limit: number, moment: Moment): number {
+function exactPoints(decided: readonly Decided[], limit: number, moment: 'sentMs' | 'receivedMs'): number {
   const arrivals: Arrival[] = decided
     .map((one) => ({ atMs: one[moment], cost: one.cost }))
     .sort((a, b) => a.atMs - b.atMs);
