@@ -1,4 +1,5 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
+import { Readable } from 'node:stream';
 import { pushCors } from '../http/cors.ts';
 import { responseFields } from '../http/headers.ts';
 import { closeAfterResponse, isUploadUnfinished } from '../http/lingering-close.ts';
@@ -44,6 +45,7 @@ export class Relay implements ResponseHandler {
     response.on('close', () => {
       if (!response.writableFinished) this.#abandon();
     });
+    if (request.body instanceof Readable) request.body.on('error', this.#onBodyError);
   }
 
   /** Sends the request; the response, or a 503 in its place, goes to the client. */
@@ -128,6 +130,11 @@ export class Relay implements ResponseHandler {
     if (response.headersSent || response.destroyed) response.destroy();
     else respond(response, this.context, refusalOf(error), this.#baseUrl);
   }
+
+  /** A body may break while its request waits for a connection; later, the connection reports it. */
+  readonly #onBodyError = (error: Error): void => {
+    if (this.#transfer === undefined && this.#upstream.pool.cancel(this.#request)) this.onError(error, false);
+  };
 
   /** The client left. */
   #abandon(): void {

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
 import { connectRaw, untilClosed } from '../../fixtures/raw.ts';
+import { startRawServer } from '../../fixtures/raw-server.ts';
 import { startUpstream } from '../../fixtures/upstream.ts';
 
 const HEAD = 'Host: weir\r\nAuthorization: Bearer service\r\n';
@@ -11,14 +12,20 @@ let gateway: TestGateway;
 afterEach(() => gateway.close());
 
 /** A gateway in front of an upstream that answers when the test says so. */
-async function startHeld(listen: Readonly<Record<string, unknown>> = {}) {
+async function startHeld(
+  listen: Readonly<Record<string, unknown>> = {},
+  limits: Readonly<Record<string, unknown>> = {},
+) {
   const held: ServerResponse[] = [];
   const upstream = await startUpstream((request, response) => {
     request.resume().once('end', () => held.push(response));
   });
   gateway = await startGateway({
     upstream,
-    settings: { listen: { host: '127.0.0.1', port: 0, ...listen } },
+    settings: {
+      listen: { host: '127.0.0.1', port: 0, ...listen },
+      upstream: { url: upstream.url, ...limits },
+    },
   });
   return held;
 }
@@ -113,6 +120,37 @@ describe('a body that breaks off', () => {
     const { statuses, text } = await answer;
     expect(statuses, text).toEqual([400]);
     expect(text).toContain('RateLimit: "account-write";r=19');
+  });
+
+  it('while its request waits for a free connection gives a 400 as well', async () => {
+    const held = await startHeld({}, { connections: 1 });
+    const first = gateway.send('GET', '/v3/things');
+    await expect.poll(() => held.length, { interval: 5 }).toBe(1);
+    const socket = await connectRaw(gateway.url);
+    const answer = untilClosed(socket);
+    socket.write(`POST /v3/things HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n`);
+    // A request that came later has been answered: the first waits.
+    await gateway.send('GET', '/v3/none', { token: 'nobody' });
+    socket.write('nonsense');
+    const { statuses, text } = await answer;
+    expect(statuses, text).toEqual([400]);
+    expect(text).toContain('RateLimit: "account-write";r=19');
+    held.pop()?.end();
+    expect((await first).status).toBe(200);
+  });
+
+  it('while the connection to the upstream is being opened gives a 400 as well', async () => {
+    // It accepts, and says nothing: the TLS handshake does not end.
+    const silent = await startRawServer(() => {});
+    gateway = await startGateway({ settings: { upstream: { url: silent.url.replace('http:', 'https:') } } });
+    const socket = await connectRaw(gateway.url);
+    const answer = untilClosed(socket);
+    socket.write(`POST /v3/things HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n`);
+    await expect.poll(() => silent.connectionCount, { interval: 5 }).toBe(1);
+    socket.write('nonsense');
+    const { statuses, text } = await answer;
+    expect(statuses, text).toEqual([400]);
+    await silent.close();
   });
 
   it('with silence gives a 408, and the upstream is let go', async () => {

@@ -32,6 +32,8 @@ export class Upload {
     this.#owner = owner;
     this.#isChunked = length === undefined;
     this.#left = length ?? Number.POSITIVE_INFINITY;
+    // It may break before it is read, while the connection is being opened.
+    body.on('error', this.#onError);
   }
 
   /** Whether the body was sent in full. */
@@ -50,7 +52,7 @@ export class Upload {
     this.#socket.cork();
     this.#socket.write(this.#head, 'latin1');
     setImmediate(uncork, this.#socket);
-    this.#body.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onError);
+    this.#body.on('data', this.#onData).on('end', this.#onEnd);
   }
 
   onDrain(): void {
