@@ -32,7 +32,7 @@ export class UsageBatch {
   readonly #receivers: SpendingReceiver[] = [];
   #secondMs = 0;
   /** The sums of the current second, by operation and by the owner of the first bucket. */
-  readonly #current = new Map<Operation, Map<string, SpendingSum>>();
+  #current = new Map<Operation, Map<string, SpendingSum>>();
   #collected: Spending[] = [];
   /** Sums of which those from `#next` on are still to be passed on. */
   #waiting: Spending[] = [];
@@ -68,7 +68,7 @@ export class UsageBatch {
     this.#waiting = this.#collected;
     this.#next = 0;
     this.#collected = [];
-    this.#current.clear();
+    this.#current = new Map();
     this.#secondMs = nowMs - (nowMs % SECOND_MS);
   }
 

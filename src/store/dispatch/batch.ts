@@ -20,10 +20,11 @@ export class Batch {
     return new Promise((resolve) => this.#resolves.push(resolve));
   }
 
-  /** `decisions` in the order of the charges. */
+  /** `decisions` in the order of the charges. Lets go of the charges, because whoever watches the deadline keeps the batch until then. */
   settle(decisions: readonly Decision[]): void {
     this.#isSettled = true;
-    for (const [index, resolve] of this.#resolves.entries()) {
+    this.charges.length = 0;
+    for (const [index, resolve] of this.#resolves.splice(0).entries()) {
       resolve(decisions[index] ?? { outcome: 'uncounted', reason: 'error' });
     }
   }

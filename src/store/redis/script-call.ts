@@ -29,8 +29,9 @@ const EMPTY = Buffer.alloc(0);
 export class ScriptCall extends Command {
   readonly #script: Script;
   readonly #slot: number;
-  readonly #body: string;
   readonly #argumentCount: number;
+  #body: string;
+  #answered: Answered | undefined;
   #socket: object | undefined;
 
   /** `body` is what follows the script in RESP: `argumentCount` bulk strings, the number of keys first. */
@@ -40,16 +41,27 @@ export class ScriptCall extends Command {
     this.#slot = slot;
     this.#body = body;
     this.#argumentCount = argumentCount;
+    this.#answered = answered;
     this.isTraced = true;
-    this.resolve = (reply: Buffer) => {
-      this.isSettled = true;
-      answered(undefined, reply);
-    };
-    this.reject = (error) => {
-      this.isSettled = true;
+    const resolve = (reply: Buffer) => this.#answer(undefined, reply);
+    const reject = (error: Error) => {
       if (this.#socket !== undefined && isUnknown(error)) script.knownBy.delete(this.#socket);
-      answered(error, EMPTY);
+      this.#answer(error, EMPTY);
     };
+    this.resolve = resolve;
+    this.reject = reject;
+  }
+
+  /**
+   * Lets go of everything. V8 allocates a function literal that is assigned to a property in the old generation, and ioredis gives each
+   * command one: what it reaches would stay in memory until the next full collection.
+   */
+  #answer(error: Error | undefined, reply: Buffer): void {
+    const answered = this.#answered;
+    this.#answered = undefined;
+    this.#body = '';
+    this.isSettled = true;
+    answered?.(error, reply);
   }
 
   override getSlot(): number {
