@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { wholeBodyOf } from './edge/request.ts';
 import { type Credential, spellBearer, withoutCredentials } from './http/credentials.ts';
 import { pushForwarded, type TrustedProxies } from './http/forwarded.ts';
 import { pushIdentity, pushTrace, requestFields } from './http/headers.ts';
@@ -76,6 +77,8 @@ function bodyOf(
 ): Pick<UpstreamRequest, 'body' | 'bodyLength'> {
   if (body !== undefined) return { body };
   if (!hasBody(request)) return { body: null };
+  const whole = wholeBodyOf(request);
+  if (whole !== undefined) return { body: whole };
   const length = request.headers['content-length'];
   return {
     body: new UploadBody(request, response, maxBodyBytes),

@@ -5,6 +5,7 @@ import { type BodyRules, checkBody, planBody } from '../validation/body.ts';
 import { checkHeaders } from '../validation/headers.ts';
 import { checkPath } from '../validation/path.ts';
 import { checkQuery } from '../validation/query.ts';
+import { wholeBodyOf } from './edge/request.ts';
 import { brokenBy } from './http/broken.ts';
 import { isContinueExpected } from './http/inspect.ts';
 import { Refusal } from './problems.ts';
@@ -45,7 +46,7 @@ async function validateBody(
   if (plan.kind === 'too-large') return tooLarge(rules);
   if (plan.kind !== 'read') return undefined;
   if (isContinueExpected(request)) response.writeContinue();
-  const body = await readBody(request, rules.maxBytes);
+  const body = wholeBodyOf(request) ?? (await readBody(request, rules.maxBytes));
   if (body === 'too large') return tooLarge(rules);
   if (body === 'broken off') return brokenBy(request) ?? BROKE_OFF;
   checkBody(plan.rule, body, errors);

@@ -6,11 +6,11 @@ import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { problemBody, Refusal } from '../problems.ts';
-import { closeBehind, closeWith, isClosing, linger } from './lingering-close.ts';
+import { closeBehind, closeNow, closeWith, isClosing, linger } from './lingering-close.ts';
 import { requestOf, responseOf } from './node-internals.ts';
 import { isEnded } from './whole-response.ts';
 
-const broken = new WeakMap<IncomingMessage, Refusal>();
+const broken = new WeakMap<object, Refusal>();
 
 /** Why the rest of this request will not arrive; undefined if it is complete or still arriving. */
 export function brokenBy(request: IncomingMessage): Refusal | undefined {
@@ -18,7 +18,7 @@ export function brokenBy(request: IncomingMessage): Refusal | undefined {
 }
 
 /** Records why the rest of a request will not arrive, and emits `broken` for the reader of its body. */
-export function markBroken(request: IncomingMessage, refusal: Refusal): void {
+export function markBroken(request: Pick<IncomingMessage, 'emit'>, refusal: Refusal): void {
   if (broken.has(request)) return;
   broken.set(request, refusal);
   request.emit('broken');
@@ -47,11 +47,26 @@ function breakRequest(request: IncomingMessage, socket: Socket, code: string): v
   else socket.destroy();
 }
 
+const ahead = new WeakSet<Socket>();
+
+/**
+ * Says that the bytes that this connection's parser reads in this turn arrived before the last response was sent. If they are
+ * broken, they end the connection without another response, as they would have if they had been read on arrival.
+ */
+export function arrivedAhead(socket: Socket): void {
+  ahead.add(socket);
+  setImmediate(() => ahead.delete(socket));
+}
+
 /** An error between requests or within a header: there is no request object to respond to. */
 function answerOrClose(socket: Socket, code: string, baseUrl: string): void {
   const response = responseOf(socket);
   if (response !== undefined) {
     closeBehind(response);
+    return;
+  }
+  if (ahead.has(socket)) {
+    closeNow(socket);
     return;
   }
   const refusal = refusalOf(code);

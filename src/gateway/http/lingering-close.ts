@@ -42,8 +42,13 @@ export function closeBehind(response: ServerResponse): void {
 
 /** Writes a last response to a connection whose parser has failed, and closes it. */
 export function closeWith(socket: Socket, answer: string): void {
-  closing.add(socket);
   socket.write(answer, 'latin1');
+  closeNow(socket);
+}
+
+/** Closes a connection that already has its last response. */
+export function closeNow(socket: Socket): void {
+  closing.add(socket);
   linger(socket);
 }
 

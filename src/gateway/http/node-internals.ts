@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { edgeResponses } from '../edge/response.ts';
 
 /** A socket as Node's HTTP server keeps it. */
 interface ServedSocket extends Socket {
@@ -22,8 +23,9 @@ interface ServedSocket extends Socket {
 }
 
 /** The response in progress on this connection; undefined between requests. */
-export function responseOf({ _httpMessage }: ServedSocket): ServerResponse | undefined {
-  return _httpMessage ?? undefined;
+export function responseOf(socket: ServedSocket): ServerResponse | undefined {
+  const response = edgeResponses.get(socket) as ServerResponse | undefined;
+  return response ?? socket._httpMessage ?? undefined;
 }
 
 /** The request whose bytes the parser read last; its body may be unfinished. */

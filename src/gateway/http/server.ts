@@ -1,12 +1,13 @@
 /** The server that clients connect to, with its limits and time-outs. */
 import { createServer as createHttpServer, type Server } from 'node:http';
-import Fastify, { type FastifyInstance, type FastifyServerFactoryHandler } from 'fastify';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { Edge } from '../edge/edge.ts';
 import type { PortTls } from '../tls/server.ts';
 import { handleClientError } from './broken.ts';
 import { followClientEnds } from './lingering-close.ts';
 import { answerHalfClosed } from './node-internals.ts';
 import type { StallLimits } from './stalls.ts';
-import { Turns } from './turns.ts';
+import { type Serve, Turns } from './turns.ts';
 import type { Upgrades } from './upgrades.ts';
 
 export interface ListenSettings extends StallLimits {
@@ -44,11 +45,15 @@ export function createServer(
   return app;
 }
 
-function openServer(
-  limits: ListenSettings,
-  serve: FastifyServerFactoryHandler,
-  tls: PortTls | undefined,
-): Server {
+/** Node's server, with the short way of plain requests in front. */
+function openServer(limits: ListenSettings, serve: Serve, tls: PortTls | undefined): Server {
+  const server = openNodeServer(limits, serve, tls);
+  new Edge(server, limits, serve);
+  return server;
+}
+
+/** A server that reads every request with Node's parser. */
+export function openNodeServer(limits: ListenSettings, serve: Serve, tls?: PortTls): Server {
   const { headersTimeoutMs, requestTimeoutMs } = limits;
   const shortestMs = Math.min(headersTimeoutMs, requestTimeoutMs);
   const turns = new Turns();

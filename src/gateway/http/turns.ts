@@ -4,7 +4,8 @@ import { markBroken, NOT_HTTP } from './broken.ts';
 import { isClosing } from './lingering-close.ts';
 import { bytesInParser, pauseReading, resumeReading } from './node-internals.ts';
 
-type Serve = (request: IncomingMessage, response: ServerResponse) => void;
+/** What serves requests. */
+export type Serve = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
  * How many requests may wait for earlier ones, over all connections. One read of 64 KiB holds 2,500 of the shortest
@@ -40,6 +41,8 @@ export class Turns {
     response.once('socket', () => {
       this.#count(socket, -1);
       if (this.#waitingBySocket.get(socket) === 0) resumeReading(socket);
+      // Node's parser overlooks an end that it is told of while it is paused.
+      if (socket.readableEnded && !request.complete) markBroken(request, NOT_HTTP);
       serve(request, response);
     });
   }

@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http';
+import { EdgeResponse } from '../edge/response.ts';
 
-interface Body {
+/** A complete body. */
+export interface Body {
   readonly text: string;
   readonly encoding: 'latin1' | 'utf8';
 }
@@ -34,7 +36,9 @@ function endAll(): void {
  * Ends a response with a complete body: header and body in one string and one write. Node's own `end(body)` adds an empty
  * third piece and uses a slower vectored write.
  */
-export function endWith(response: ServerResponse, { text, encoding }: Body): void {
+export function endWith(response: ServerResponse | EdgeResponse, body: Body): void {
+  if (response instanceof EdgeResponse && response.endWhole(body)) return;
+  const { text, encoding } = body;
   response.write(text, encoding);
   response.socket?.uncork();
   response.end();

@@ -46,10 +46,10 @@ export interface FieldSection {
  * Reads field lines, each ended by CRLF. Refuses what makes framing ambiguous: a folded line, space before the colon,
  * control octets, a bare CR or LF, Content-Length twice or padded or beside Transfer-Encoding, any coding but `chunked`.
  *
- * @param text the field lines from `from` on, the last one's CRLF included, without the empty line behind them
+ * @param text the field lines between `from` and `to`, the last one's CRLF included, without the empty line behind them
  * @throws GrammarError
  */
-export function readFieldSection(text: string, from: number): FieldSection {
+export function readFieldSection(text: string, from: number, to = text.length): FieldSection {
   const section: FieldSection = {
     fields: [],
     contentLength: undefined,
@@ -57,7 +57,7 @@ export function readFieldSection(text: string, from: number): FieldSection {
     connection: undefined,
   };
   let at = from;
-  while (at < text.length) {
+  while (at < to) {
     const colon = nameEnd(text, at);
     const end = valueEnd(text, colon + 1);
     const name = text.slice(at, colon);

@@ -122,6 +122,25 @@ describe('a body that breaks off', () => {
     expect(text).toContain('RateLimit: "account-write";r=19');
   });
 
+  it('with the end of the connection, behind requests that wait, gives a 400 in its turn', async () => {
+    const held = await startHeld();
+    const socket = await connectRaw(gateway.url);
+    const answer = untilClosed(socket);
+    // The second one is not plain: from there on, Node's server reads the connection.
+    for (const bytes of [GET, GET.replace('Host', 'TE: trailers\r\nHost'), POST.slice(0, -1)]) {
+      socket.write(bytes);
+      await gateway.send('GET', '/v3/none', { token: 'nobody' });
+    }
+    socket.end();
+    await gateway.send('GET', '/v3/none', { token: 'nobody' });
+    for (const _ of ['first', 'second']) {
+      await expect.poll(() => held.length, { interval: 5 }).toBe(1);
+      held.pop()?.end();
+    }
+    const { statuses, text } = await answer;
+    expect(statuses, text).toEqual([200, 200, 400]);
+  });
+
   it('while its request waits for a free connection gives a 400 as well', async () => {
     const held = await startHeld({}, { connections: 1 });
     const first = gateway.send('GET', '/v3/things');

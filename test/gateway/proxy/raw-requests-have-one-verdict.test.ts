@@ -5,6 +5,7 @@ import { startGateway } from '../../fixtures/gateway.ts';
 import { NGINX_VERDICTS, NGINX_VERSION } from '../../fixtures/hostile/raw/nginx-verdicts.ts';
 import { RAW_REQUESTS, startCountingUpstream, verdictsOf } from '../../fixtures/hostile/raw/verdict.ts';
 import { nginxVersion, startNginx } from '../../fixtures/nginx.ts';
+import { type RawAnswer, sendRaw, sendRawToNode } from '../../fixtures/raw.ts';
 
 /** A message that stops short is answered after its time-out; on a busy machine no other message takes that long. */
 const TIMES = { keepAliveTimeoutMs: 200, headersTimeoutMs: 5_000, bodyTimeoutMs: 5_000 };
@@ -17,21 +18,41 @@ const differing = new Map(
 const table = (verdicts: readonly (string | undefined)[]) =>
   RAW_REQUESTS.map(({ name }, index) => `${name}: ${verdicts[index]}`);
 
+async function verdictsBehindGateway(
+  listen: Readonly<Record<string, unknown>>,
+  send: (url: string, bytes: string) => Promise<RawAnswer> = sendRaw,
+): Promise<readonly string[]> {
+  const upstream = await startCountingUpstream();
+  const gateway = await startGateway({
+    upstream,
+    limits: PLENTY,
+    settings: { listen: { host: '127.0.0.1', port: 0, ...TIMES, ...listen } },
+  });
+  const verdicts = await verdictsOf(gateway.url, upstream, send);
+  await gateway.close();
+  return verdicts;
+}
+
 it.each([['without TLS'], ['over TLS']])(
   'each raw request has the verdict that is written beside it: %s',
   async (way) => {
     const tls = way === 'over TLS' ? { tls: newCertificate() } : {};
-    const upstream = await startCountingUpstream();
-    const gateway = await startGateway({
-      upstream,
-      limits: PLENTY,
-      settings: { listen: { host: '127.0.0.1', port: 0, ...TIMES, ...tls } },
-    });
-    const verdicts = await verdictsOf(gateway.url, upstream);
-    await gateway.close();
+    const verdicts = await verdictsBehindGateway(tls);
     expect(table(verdicts)).toEqual(table(RAW_REQUESTS.map(({ ours }) => ours)));
   },
 );
+
+it('each raw request has one verdict, whether the edge or Node reads it first', async () => {
+  // A request that closes its connection is not for the edge, and most of the corpus would be.
+  const open = (bytes: string) => bytes.replaceAll('Connection: close\r\n', '');
+  const [byNode, openAtEdge, openAtNode] = await Promise.all([
+    verdictsBehindGateway({}, sendRawToNode),
+    verdictsBehindGateway({}, (url, bytes) => sendRaw(url, open(bytes))),
+    verdictsBehindGateway({}, (url, bytes) => sendRawToNode(url, open(bytes))),
+  ]);
+  expect(table(byNode)).toEqual(table(RAW_REQUESTS.map(({ ours }) => ours)));
+  expect(table(openAtEdge)).toEqual(table(openAtNode));
+});
 
 it('nginx differs only in the documented cases', async ({ skip }) => {
   const version = nginxVersion();

@@ -1,0 +1,75 @@
+import { setTimeout } from 'node:timers/promises';
+import { afterEach, expect, it } from 'vitest';
+import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
+import { connectRaw, untilClosed } from '../../fixtures/raw.ts';
+import { startUpstream } from '../../fixtures/upstream.ts';
+
+const HEAD = 'Host: weir\r\nAuthorization: Bearer service\r\n';
+const GET = `GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`;
+const POST = `POST /v3/things HTTP/1.1\r\n${HEAD}Content-Length: 5\r\n\r\n`;
+
+let gateway: TestGateway;
+afterEach(() => gateway.close());
+
+async function start(listen: Readonly<Record<string, unknown>>): Promise<void> {
+  const upstream = await startUpstream((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk) => chunks.push(chunk)).on('end', () => response.end(Buffer.concat(chunks)));
+  });
+  gateway = await startGateway({
+    upstream,
+    settings: { listen: { host: '127.0.0.1', port: 0, ...listen } },
+  });
+}
+
+it('a connection without a request is answered with 408 after headersTimeoutMs', async () => {
+  await start({ headersTimeoutMs: 300 });
+  const { statuses } = await untilClosed(await connectRaw(gateway.url));
+  expect(statuses).toEqual([408]);
+});
+
+it('a connection is closed when it has been idle for keepAliveTimeoutMs, and not before', async () => {
+  await start({ keepAliveTimeoutMs: 1_000 });
+  const socket = await connectRaw(gateway.url);
+  const answer = untilClosed(socket);
+  for (let count = 0; count < 4; count++) {
+    socket.write(GET);
+    // Together longer than the time-out, which begins anew behind each response.
+    await setTimeout(300);
+  }
+  expect((await answer).statuses).toEqual([200, 200, 200, 200]);
+});
+
+it('a body that comes late is forwarded whole', async () => {
+  await start({});
+  const socket = await connectRaw(gateway.url);
+  const answer = untilClosed(socket);
+  socket.write(POST);
+  await setTimeout(200);
+  socket.write('la');
+  await setTimeout(200);
+  socket.write('ter');
+  socket.write(GET.replace('Host', 'Connection: close\r\nHost'));
+  const { statuses, text } = await answer;
+  expect(statuses).toEqual([200, 200]);
+  expect(text).toContain('later');
+});
+
+it('a body that does not come is answered with 408 after bodyTimeoutMs', async () => {
+  await start({ bodyTimeoutMs: 200 });
+  const socket = await connectRaw(gateway.url);
+  const answer = untilClosed(socket);
+  socket.write(`${POST}la`);
+  expect((await answer).statuses).toEqual([408]);
+});
+
+it('a client that ends within a body is answered with 400, and nothing is forwarded', async () => {
+  await start({});
+  const socket = await connectRaw(gateway.url);
+  const answer = untilClosed(socket);
+  socket.end(`${POST}la`);
+  const { statuses, text } = await answer;
+  expect(statuses).toEqual([400]);
+  expect(text).toMatch(/^Connection: close\r$/m);
+  expect(gateway.upstream.seen).toEqual([]);
+});
