@@ -68,6 +68,7 @@ export class UsageBatch {
     this.#waiting = this.#collected;
     this.#next = 0;
     this.#collected = [];
+    // Not `clear`, which keeps the old entries in memory (docs/decisions/0011).
     this.#current = new Map();
     this.#secondMs = nowMs - (nowMs % SECOND_MS);
   }

@@ -52,10 +52,11 @@ export function readPlainHead(bytes: Buffer, maxBytes: number): PlainHead | unde
   let targetEnd = methodEnd + 1;
   while (TARGET_OCTETS[text.charCodeAt(targetEnd)] === 1) targetEnd++;
   if (!text.startsWith(VERSION, targetEnd)) return undefined;
-  const fieldsEnd = text.indexOf('\r\n\r\n', targetEnd) + 2;
+  const end = text.indexOf('\r\n\r\n', targetEnd);
+  if (end === -1) return undefined;
   const target = text.slice(methodEnd + 1, targetEnd);
-  const read = fieldsEnd === 1 ? undefined : readPlainFields(text, targetEnd + VERSION.length, fieldsEnd);
-  return read && { method, target, ...read, length: fieldsEnd + 2 };
+  const read = readPlainFields(text, targetEnd + VERSION.length, end + 2);
+  return read && { method, target, ...read, length: end + 4 };
 }
 
 function readPlainFields(

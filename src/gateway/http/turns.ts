@@ -41,7 +41,7 @@ export class Turns {
     response.once('socket', () => {
       this.#count(socket, -1);
       if (this.#waitingBySocket.get(socket) === 0) resumeReading(socket);
-      // Node's parser overlooks an end that it is told of while it is paused.
+      // Node's parser ignores the end of a connection while it is paused.
       if (socket.readableEnded && !request.complete) markBroken(request, NOT_HTTP);
       serve(request, response);
     });

@@ -1,20 +1,11 @@
 import { afterAll, expect, it } from 'vitest';
-import { random } from '../../fixtures/random.ts';
+import { mutated, type Next, openFuzz, pick } from '../../fixtures/fuzz.ts';
 import { type Reading, type Step, TwoReaders } from '../../fixtures/read-connection.ts';
 
-/** `WEIR_TEST_FUZZ_CASES=1000000` for the long form, with cases of its own; the short form repeats the same ones. */
-const LONG = process.env.WEIR_TEST_FUZZ_CASES;
-const CASES = Number(LONG ?? 5_000);
-const SEED = Number(process.env.WEIR_TEST_SEED ?? (LONG === undefined ? 116_160 : Date.now() % 1_000_000));
+const { cases: CASES, seed: SEED, isLong, next } = openFuzz(5_000, 116_160);
 
 const readers = new TwoReaders();
 afterAll(() => readers.close());
-
-type Next = (below: number) => number;
-
-function pick<Item>(next: Next, items: readonly [Item, ...Item[]]): Item {
-  return items[next(items.length)] ?? items[0];
-}
 
 const TARGETS = [
   '/',
@@ -143,28 +134,6 @@ const PIECES = [
   ...['Expect: nothing\r\n', 'Keep-Alive: 5\r\n', 'x'.repeat(2_100), 'GET / HTTP/1.1\r\nHost: weir\r\n\r\n'],
 ] as unknown as readonly [string, ...string[]];
 
-function mutated(next: Next, text: string): string {
-  const at = next(text.length + 1);
-  switch (next(5)) {
-    case 0:
-      return text.slice(0, at) + pick(next, PIECES) + text.slice(at);
-    case 1:
-      return text.slice(0, at) + text.slice(at + 1 + next(3));
-    case 2: {
-      const from = next(text.length);
-      return text.slice(0, at) + text.slice(from, from + next(30)) + text.slice(at);
-    }
-    case 3:
-      return text.slice(0, at) + String.fromCharCode(next(256)) + text.slice(at + 1);
-    default: {
-      // At the end of a line, where framing is decided.
-      const ends = [...text.matchAll(/\r\n/g)].map(({ index }) => index);
-      const end = (ends[next(ends.length)] ?? 0) + 2 * next(2);
-      return text.slice(0, end) + pick(next, PIECES) + text.slice(end);
-    }
-  }
-}
-
 /** The requests of a connection; some of them are broken. */
 function connectionOf(next: Next, mutations: number): string[] {
   const messages = Array.from({ length: 1 + next(4) }, () =>
@@ -172,7 +141,7 @@ function connectionOf(next: Next, mutations: number): string[] {
   );
   for (let done = 0; done < mutations; done++) {
     const index = next(messages.length);
-    messages[index] = mutated(next, messages[index] ?? '');
+    messages[index] = mutated(next, messages[index] ?? '', PIECES, (draw) => 2 * draw(2));
   }
   return messages;
 }
@@ -261,7 +230,6 @@ const asText = (steps: readonly Step[]) =>
 it(`of ${CASES} connections, each is read and answered as by Node's server alone`, {
   timeout: 120_000 + CASES * 5,
 }, async () => {
-  const next = random(SEED);
   const counts = { requests: 0, atEdge: 0, mutatedAtEdge: 0, refused: 0 };
   for (let count = 0; count < CASES; count++) {
     const mutations = [0, 1, 1, 1, 2, 6][next(6)] ?? 0;
@@ -275,5 +243,5 @@ it(`of ${CASES} connections, each is read and answered as by Node's server alone
   // Neither so tame that it finds nothing nor so wild that the edge serves nothing.
   expect(counts.mutatedAtEdge, JSON.stringify(counts)).toBeGreaterThan(CASES / 4);
   expect(counts.refused, JSON.stringify(counts)).toBeGreaterThan(CASES / 5);
-  if (LONG !== undefined) console.log(JSON.stringify({ seed: SEED, ...counts }));
+  if (isLong) console.log(JSON.stringify({ seed: SEED, ...counts }));
 });

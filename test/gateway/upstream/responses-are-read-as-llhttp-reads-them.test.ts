@@ -1,17 +1,8 @@
 import { expect, it } from 'vitest';
-import { random } from '../../fixtures/random.ts';
+import { mutated, type Next, openFuzz, pick } from '../../fixtures/fuzz.ts';
 import { type OwnReading, readWithNode, readWithOurs } from '../../fixtures/read-response.ts';
 
-/** `WEIR_TEST_FUZZ_CASES=1000000` for the long form, with cases of its own; the short form repeats the same ones. */
-const LONG = process.env.WEIR_TEST_FUZZ_CASES;
-const CASES = Number(LONG ?? 10_000);
-const SEED = Number(process.env.WEIR_TEST_SEED ?? (LONG === undefined ? 102_590 : Date.now() % 1_000_000));
-
-type Next = (below: number) => number;
-
-function pick<Item>(next: Next, items: readonly [Item, ...Item[]]): Item {
-  return items[next(items.length)] ?? items[0];
-}
+const { cases: CASES, seed: SEED, isLong, next } = openFuzz(10_000, 102_590);
 
 const VALUES = [
   'a',
@@ -136,28 +127,6 @@ const PIECES = [
   ],
 ] as [string, ...string[]];
 
-function mutated(next: Next, text: string): string {
-  const at = next(text.length + 1);
-  switch (next(5)) {
-    case 0:
-      return text.slice(0, at) + pick(next, PIECES) + text.slice(at);
-    case 1:
-      return text.slice(0, at) + text.slice(at + 1 + next(3));
-    case 2: {
-      const from = next(text.length);
-      return text.slice(0, at) + text.slice(from, from + next(30)) + text.slice(at);
-    }
-    case 3:
-      return text.slice(0, at) + String.fromCharCode(next(256)) + text.slice(at + 1);
-    default: {
-      // At the end of a line, where framing is decided.
-      const ends = [...text.matchAll(/\r\n/g)].map(({ index }) => index);
-      const end = ends[next(ends.length)] ?? 0;
-      return text.slice(0, end) + pick(next, PIECES) + text.slice(end);
-    }
-  }
-}
-
 const asText = (bytes: Buffer) => JSON.stringify(bytes.toString('latin1'));
 const verdictOf = ({ response, consumed, neededClose }: OwnReading) =>
   JSON.stringify(response === undefined ? 'refused' : { response, consumed, neededClose });
@@ -181,7 +150,7 @@ type Verdict = 'taken' | 'refused by both' | 'refused by us alone';
 /** One response in front of both readers. */
 async function compare(next: Next, mutations: number): Promise<Verdict> {
   let text = validResponse(next);
-  for (let done = 0; done < mutations; done++) text = mutated(next, text);
+  for (let done = 0; done < mutations; done++) text = mutated(next, text, PIECES);
   const bytes = Buffer.from(text, 'latin1');
   const method = next(10) === 0 && mutations > 0 ? 'HEAD' : 'GET';
   const { response, refusal, consumed, neededClose } = readInPieces(bytes, method, next);
@@ -198,7 +167,6 @@ async function compare(next: Next, mutations: number): Promise<Verdict> {
 it(`of ${CASES} responses, whatever we take llhttp reads in the same way`, {
   timeout: 120_000 + CASES * 5,
 }, async () => {
-  const next = random(SEED);
   const counts = { taken: 0, 'refused by both': 0, 'refused by us alone': 0 };
   for (let count = 0; count < CASES; count++) {
     const verdict = await compare(next, [0, 1, 1, 1, 1, 2][next(6)] ?? 0).catch((error: Error) => {
@@ -209,5 +177,5 @@ it(`of ${CASES} responses, whatever we take llhttp reads in the same way`, {
   // Neither too tame to find anything nor so wild that both refuse everything.
   expect(counts.taken, JSON.stringify(counts)).toBeGreaterThan(CASES / 4);
   expect(counts['refused by both'], JSON.stringify(counts)).toBeGreaterThan(CASES / 20);
-  if (LONG !== undefined) console.log(JSON.stringify({ seed: SEED, ...counts }));
+  if (isLong) console.log(JSON.stringify({ seed: SEED, ...counts }));
 });
