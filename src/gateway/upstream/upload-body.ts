@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { brokenBy } from '../http/broken.ts';
 import { isContinueExpected } from '../http/inspect.ts';
 import type { Refusal } from '../problems.ts';
+import { countUploaded } from './upload-garbage.ts';
 
 /** Ends an upload that turned out longer than allowed. */
 export class BodyTooLongError extends Error {
@@ -69,6 +70,7 @@ export class UploadBody extends Readable {
 
   readonly #onData = (chunk: Buffer): void => {
     this.#bytes += chunk.length;
+    countUploaded(chunk.length);
     if (this.#bytes > this.#maxBytes) this.destroy(new BodyTooLongError(this.#maxBytes));
     else if (!this.push(chunk)) this.#request.pause();
   };
