@@ -4,18 +4,21 @@ import { runInNewContext } from 'node:vm';
 /** Well below the 32 MiB of buffers at which V8 begins to mark its whole heap, because dead ones count until the next collection. */
 const COLLECTED_BYTES = 4 * 1024 * 1024;
 
+/** Node 20 lets more buffers pile up, and an upload costs more there with these collections than without. */
+const IS_NEEDED = Number.parseInt(process.versions.node, 10) >= 24;
+
 type CollectGarbage = (options: { readonly type: 'minor' }) => void;
 
 let uncollectedBytes = 0;
 let collectGarbage: CollectGarbage | undefined;
 
 /**
- * Counts a piece of an upload, and collects V8's young generation after every 4 MiB. Node copies each piece into a buffer outside
+ * Counts a piece of an upload, and collects V8's young generation after every 4 MiB, on Node 24. Node copies each piece into a buffer outside
  * of V8's heap. Left alone, V8 frees these buffers by collecting its whole heap, many times a second (docs/decisions/0011).
  */
 export function countUploaded(bytes: number): void {
   uncollectedBytes += bytes;
-  if (uncollectedBytes < COLLECTED_BYTES) return;
+  if (!IS_NEEDED || uncollectedBytes < COLLECTED_BYTES) return;
   uncollectedBytes = 0;
   collectGarbage ??= exposedCollector();
   collectGarbage({ type: 'minor' });
