@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { pushCors } from './http/cors.ts';
 import { closeAfterResponse, isAbandoned, isUploadUnfinished } from './http/lingering-close.ts';
+import { countUploaded } from './http/upload-garbage.ts';
 import { endThisTurn } from './http/whole-response.ts';
 import { problemBody, type Refusal, UNCOUNTED } from './problems.ts';
 import type { RequestContext } from './request-context.ts';
@@ -52,6 +53,9 @@ export function respond(
   if (refusal.closes || isUploadUnfinished(response.req)) {
     fields.push('Connection', 'close');
     closeAfterResponse(response.req);
+  } else {
+    // What is read and dropped takes buffers too.
+    countUploaded(Number(response.req.headers['content-length'] ?? 0));
   }
   response.writeHead(refusal.status, fields);
   endThisTurn(response, { text, encoding: bytes === text.length ? 'latin1' : 'utf8' });

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { brokenBy } from '../http/broken.ts';
 import { isContinueExpected } from '../http/inspect.ts';
+import { countUploaded } from '../http/upload-garbage.ts';
 import type { Refusal } from '../problems.ts';
-import { countUploaded } from './upload-garbage.ts';
 
 /** Ends an upload that turned out longer than allowed. */
 export class BodyTooLongError extends Error {

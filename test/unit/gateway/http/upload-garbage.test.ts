@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { countUploaded } from '../../../../src/gateway/upstream/upload-garbage.ts';
+import { countUploaded } from '../../../../src/gateway/http/upload-garbage.ts';
 
 const PIECE_BYTES = 65_536;
 const MIB = 1024 * 1024;
