@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { pushCors } from './http/cors.ts';
-import { closeAfterResponse, isAbandoned, isUploadUnfinished } from './http/lingering-close.ts';
-import { countUploaded } from './http/upload-garbage.ts';
+import { closeAfterResponse, dropUpload, isAbandoned, isUploadUnfinished } from './http/lingering-close.ts';
 import { endThisTurn } from './http/whole-response.ts';
 import { problemBody, type Refusal, UNCOUNTED } from './problems.ts';
 import type { RequestContext } from './request-context.ts';
@@ -53,10 +52,8 @@ export function respond(
   if (refusal.closes || isUploadUnfinished(response.req)) {
     fields.push('Connection', 'close');
     closeAfterResponse(response.req);
-  } else {
-    // What is read and dropped takes buffers too.
-    countUploaded(Number(response.req.headers['content-length'] ?? 0));
   }
+  dropUpload(response.req);
   response.writeHead(refusal.status, fields);
   endThisTurn(response, { text, encoding: bytes === text.length ? 'latin1' : 'utf8' });
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { brokenBy } from '../http/broken.ts';
 import { isContinueExpected } from '../http/inspect.ts';
+import { dropUpload } from '../http/lingering-close.ts';
 import { countUploaded } from '../http/upload-garbage.ts';
 import type { Refusal } from '../problems.ts';
 
@@ -63,8 +64,8 @@ export class UploadBody extends Readable {
     const request = this.#request;
     request.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onGone);
     request.off('broken', this.#onBroken);
-    // What is left of it is read and dropped, so that the connection does not stand still.
-    if (!request.destroyed) request.resume();
+    // So that the connection does not stand still.
+    if (!request.destroyed) dropUpload(request);
     callback(error);
   }
 
