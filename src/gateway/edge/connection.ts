@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { arrivedAhead, markBroken, NOT_HTTP } from '../http/broken.ts';
+import { countBuffer } from '../http/buffer-garbage.ts';
 import { isClosing } from '../http/lingering-close.ts';
 import type { Edge } from './edge.ts';
 import { type PlainHead, readPlainHead } from './plain-head.ts';
@@ -56,8 +57,8 @@ export class EdgeConnection {
 
   readonly #onData = (bytes: Buffer): void => {
     // What follows the last response is dropped.
-    if (isClosing(this.socket)) return;
-    if (this.#response !== undefined) {
+    if (isClosing(this.socket)) countBuffer(bytes);
+    else if (this.#response !== undefined) {
       // Sent ahead of its turn: it is read again once the response has been sent.
       this.#hasReadAhead = true;
       this.socket.pause();

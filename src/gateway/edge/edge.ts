@@ -59,14 +59,13 @@ export class Edge {
 
   /** What closes connections of the server closes those of the edge as well. */
   #closeWith(server: Server): void {
-    const closeIdle = server.closeIdleConnections;
-    const closeAll = server.closeAllConnections;
+    const { closeIdleConnections, closeAllConnections } = server;
     server.closeIdleConnections = () => {
-      closeIdle.call(server);
+      closeIdleConnections.call(server);
       for (const connection of this.open) if (connection.isIdle) connection.socket.destroy();
     };
     server.closeAllConnections = () => {
-      closeAll.call(server);
+      closeAllConnections.call(server);
       for (const connection of this.open) connection.socket.destroy();
     };
   }

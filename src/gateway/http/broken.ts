@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { problemBody, Refusal } from '../problems.ts';
+import { countBuffer } from './buffer-garbage.ts';
 import { closeBehind, closeNow, closeWith, isClosing, linger } from './lingering-close.ts';
 import { requestOf, responseOf } from './node-internals.ts';
 import { isEnded } from './whole-response.ts';
@@ -24,11 +25,20 @@ export function markBroken(request: Pick<IncomingMessage, 'emit'>, refusal: Refu
   request.emit('broken');
 }
 
+/** An error of Node's `clientError` event. */
+interface ClientError extends NodeJS.ErrnoException {
+  /** The bytes that the parser could not read, in a Buffer; Fastify declares another type. */
+  readonly rawPacket?: unknown;
+}
+
 /** Handles an error of the parser, of its time-outs or of the socket. */
-export function handleClientError(error: NodeJS.ErrnoException, socket: Socket, baseUrl: string): void {
-  const { code = '' } = error;
+export function handleClientError(error: ClientError, socket: Socket, baseUrl: string): void {
+  const { code = '', rawPacket } = error;
   // Bytes that arrive after the last request or response are dropped.
-  if (code === 'HPE_CLOSED_CONNECTION' || socket.writableEnded || isClosing(socket)) return;
+  if (code === 'HPE_CLOSED_CONNECTION' || socket.writableEnded || isClosing(socket)) {
+    if (Buffer.isBuffer(rawPacket)) countBuffer(rawPacket);
+    return;
+  }
   if (!code.startsWith('HPE_') && code !== 'ERR_HTTP_REQUEST_TIMEOUT') {
     socket.destroy();
     return;

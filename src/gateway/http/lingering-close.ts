@@ -6,9 +6,9 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { EdgeRequest } from '../edge/request.ts';
 import { connectionEvent } from '../tls/server.ts';
+import { countBuffer } from './buffer-garbage.ts';
 import { hasBody } from './inspect.ts';
 import { onLastResponseSent, responseOf, resumeReading } from './node-internals.ts';
-import { countUploaded } from './upload-garbage.ts';
 import { isEnded } from './whole-response.ts';
 
 /** Long enough for a response to arrive; short enough that a client that keeps sending costs little. */
@@ -65,11 +65,7 @@ export function isUploadUnfinished(request: IncomingMessage): boolean {
 /** Reads and drops what is left of an upload. Node would do so by itself, but its buffers have to be counted. */
 export function dropUpload(request: IncomingMessage | EdgeRequest): void {
   if (request instanceof EdgeRequest || !hasBody(request)) return;
-  request.on('data', countPiece).resume();
-}
-
-function countPiece({ length }: Buffer): void {
-  countUploaded(length);
+  request.on('data', countBuffer).resume();
 }
 
 /** TCP keep-alive interval for silent, half-closed clients. */

@@ -5,6 +5,7 @@
  */
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { countBuffer } from '../http/buffer-garbage.ts';
 import { responseFields } from '../http/headers.ts';
 import type { Stalls } from '../http/stalls.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -74,5 +75,5 @@ function pass(from: Duplex, to: Duplex): void {
   from.on('close', () => {
     if (!to.writableEnded) to.destroy();
   });
-  from.pipe(to);
+  from.on('data', countBuffer).pipe(to);
 }

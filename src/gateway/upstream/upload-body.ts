@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { brokenBy } from '../http/broken.ts';
+import { countBuffer } from '../http/buffer-garbage.ts';
 import { isContinueExpected } from '../http/inspect.ts';
 import { dropUpload } from '../http/lingering-close.ts';
-import { countUploaded } from '../http/upload-garbage.ts';
 import type { Refusal } from '../problems.ts';
 
 /** Ends an upload that turned out longer than allowed. */
@@ -71,7 +71,7 @@ export class UploadBody extends Readable {
 
   readonly #onData = (chunk: Buffer): void => {
     this.#bytes += chunk.length;
-    countUploaded(chunk.length);
+    countBuffer(chunk);
     if (this.#bytes > this.#maxBytes) this.destroy(new BodyTooLongError(this.#maxBytes));
     else if (!this.push(chunk)) this.#request.pause();
   };

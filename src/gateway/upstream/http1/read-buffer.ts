@@ -1,3 +1,5 @@
+import { countBuffer } from '../../http/buffer-garbage.ts';
+
 /** Enough for most responses. */
 const SMALL_BYTES = 16_384;
 /** For connections whose reads fill the small one: fewer and larger reads and writes. */
@@ -24,6 +26,7 @@ export class ReadBuffer {
     if (this.#isTooSmall || this.#isInUse) {
       const size = this.#isTooSmall ? LARGE_BYTES : this.#bytes.length;
       this.#bytes = Buffer.allocUnsafeSlow(size);
+      countBuffer(this.#bytes);
       this.#isTooSmall = false;
       this.#isInUse = false;
     }

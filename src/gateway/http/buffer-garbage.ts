@@ -13,11 +13,11 @@ let uncollectedBytes = 0;
 let collectGarbage: CollectGarbage | undefined;
 
 /**
- * Counts a piece of an upload, and collects V8's young generation after every 4 MiB, on Node 24. Node copies each piece into a buffer outside
- * of V8's heap. Left alone, V8 frees these buffers by collecting its whole heap, many times a second (docs/decisions/0011).
+ * Counts a buffer outside of V8's heap, and collects V8's young generation after every 4 MiB, on Node 24. Node copies each piece that it
+ * reads into such a buffer. Left alone, V8 frees them by collecting its whole heap, many times a second (docs/decisions/0011).
  */
-export function countUploaded(bytes: number): void {
-  uncollectedBytes += bytes;
+export function countBuffer({ length }: Buffer): void {
+  uncollectedBytes += length;
   if (!IS_NEEDED || uncollectedBytes < COLLECTED_BYTES) return;
   uncollectedBytes = 0;
   collectGarbage ??= exposedCollector();
