@@ -25,9 +25,17 @@ export function chooseCores(): Cores | undefined {
 
 /** `2 × AMD EPYC, 24 GB, linux x64`. */
 export function hardware(): string {
-  const all = cpus();
   const memoryGb = Math.round(totalmem() / 2 ** 30);
-  return `${all.length} × ${all[0]?.model.trim() ?? 'unknown'}, ${memoryGb} GB, ${process.platform} ${process.arch}`;
+  return `${cpus().length} × ${processorName()}, ${memoryGb} GB, ${process.platform} ${process.arch}`;
+}
+
+/** The model of the processor, without what only makes it longer: it has to fit into the plots. */
+export function processorName(): string {
+  const model = cpus()[0]?.model ?? 'unknown';
+  return model
+    .replaceAll(/\((?:R|TM)\)|\b(?:Processor|CPU)\b/g, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
 }
 
 /** When a section's figures were measured, by which command and on what. */

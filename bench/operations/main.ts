@@ -4,7 +4,7 @@
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
+import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { parse } from '../../src/config/reader/parse.ts';
@@ -15,6 +15,7 @@ import type { Operation } from '../../src/gateway/request-context.ts';
 import { validate } from '../../src/gateway/validate.ts';
 import { OperationFiles } from '../../src/openapi/operation-files.ts';
 import { writeSection } from '../counter/section.ts';
+import { processorName } from '../lab/machine.ts';
 import { median } from '../measure/lineup.ts';
 
 const ROUNDS = 9;
@@ -193,7 +194,7 @@ const rows = [...rounds].map(
 const section = [
   '## Matching and validating',
   '',
-  `${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${availableParallelism()} cores of ${cpus()[0]?.model ?? 'an unknown processor'}, machine load ${loadavg()[0]?.toFixed(1)}: on a busy machine the least is nearer to the truth.`,
+  `${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${availableParallelism()} cores of ${processorName()}, machine load ${loadavg()[0]?.toFixed(1)}: on a busy machine the least is nearer to the truth.`,
   `\`npx tsx bench/operations/main.ts\`: ${ROUNDS} rounds of ${ROUND_MS} ms in turn; reading and compiling the document took ${loadMs.toFixed(0)} ms.`,
   '',
   '| | µs a request, median | least |',
