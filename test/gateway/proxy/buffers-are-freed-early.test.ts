@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { Agent, get } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import WebSocket, { WebSocketServer } from 'ws';
 import { newCertificate } from '../../fixtures/certificate.ts';
 import { PLENTY } from '../../fixtures/configuration.ts';
@@ -28,12 +28,15 @@ beforeAll(async () => {
 });
 afterAll(() => upstream.close());
 
+/** A gateway that ends with the test. */
 async function start(listen: object = {}): Promise<WeirProcess> {
-  return startWeir({
+  const weir = await startWeir({
     upstreamUrl: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
     limits: PLENTY,
     settings: { listen: { host: '127.0.0.1', port: 0, ...listen }, log: { level: 'info', access: false } },
   });
+  onTestFinished(() => weir.close());
+  return weir;
 }
 
 async function externalBytes({ adminUrl }: WeirProcess): Promise<number> {
@@ -60,7 +63,6 @@ describe.skipIf(IS_BEFORE_NODE_24)('before Node 24, V8 is left alone; later, buf
       expect(status).toBe(401);
     };
     expect(await mostAdded(weir, 800, refuse)).toBeLessThan(ALLOWED_BYTES);
-    await weir.close();
   });
 
   it('of messages on a WebSocket', async () => {
@@ -74,7 +76,6 @@ describe.skipIf(IS_BEFORE_NODE_24)('before Node 24, V8 is left alone; later, buf
     };
     expect(await mostAdded(weir, 64, echo)).toBeLessThan(ALLOWED_BYTES);
     client.terminate();
-    await weir.close();
   });
 
   it('of downloads over HTTPS', async () => {
@@ -89,6 +90,5 @@ describe.skipIf(IS_BEFORE_NODE_24)('before Node 24, V8 is left alone; later, buf
     };
     expect(await mostAdded(weir, 64, download)).toBeLessThan(ALLOWED_BYTES);
     agent.destroy();
-    await weir.close();
   });
 });
