@@ -28,10 +28,18 @@ async function bytesPerDecision(url: string, admin: Redis, atOnce: number): Prom
   const charge = (index: number) => {
     const [account, organization] = [`acct_${index % 1_000}`, `org_${index % ORGANIZATIONS}`];
     const buckets = [
-      { key: bucketKey(`bytes${atOnce}`, organization, 'account-read', account), limit: 1_000_000 },
-      { key: bucketKey(`bytes${atOnce}`, organization, 'organization-read', organization), limit: 1_000_000 },
+      {
+        key: bucketKey(`bytes${atOnce}`, organization, 'account-read', account),
+        limit: 1_000_000,
+        windowSeconds: 1,
+      },
+      {
+        key: bucketKey(`bytes${atOnce}`, organization, 'organization-read', organization),
+        limit: 1_000_000,
+        windowSeconds: 1,
+      },
     ];
-    return store.charge({ buckets, cost: 1, windowSeconds: 1 });
+    return store.charge({ buckets, cost: 1 });
   };
   while ((await charge(0)).outcome !== 'admitted') await new Promise(setImmediate);
   const before = await trafficOf(admin);

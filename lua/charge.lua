@@ -3,9 +3,11 @@
 --
 -- KEYS     the buckets of every decision, in order; all in one Cluster slot
 -- ARGV[1]  now in µs since 1970, for tests; 0 for Redis TIME
--- ARGV[2]  1 to charge; 0 to peek, which decides the same and writes nothing
--- ARGV     then per decision: window in µs, life of a written key in ms (at least 1.25 windows), cost in points,
---          number of buckets, and per bucket its limit in points, negative for a shadow bucket (it counts what fits,
+-- ARGV[2]  1 to charge; 0 to peek, which decides the same and writes nothing; 2 to charge, and to check how long the keys
+--          live: a key that a shorter window wrote is written again, even by a denial
+-- ARGV[3]  life of a written key in ms, for tests whose clock is not that of Redis; 0 for one and a half windows
+-- ARGV     then per decision: number of buckets, and per bucket the life of its key in ms, which is one and a half windows,
+--          what the charge costs it in points, and its limit in points, negative for a shadow bucket (it counts what fits,
 --          and refuses nothing)
 -- Reply    one string of big-endian integers; per decision 1 byte, 1 admitted | 0 denied, and per bucket
 --          4 bytes remaining points, 6 bytes µs until it is full again, 6 bytes µs until this cost fits (0 when it fits);
@@ -19,102 +21,148 @@ local ENTRY, ENTRY_BYTES = '>I7I4', 11
 local STATE, PROBLEM = '>I4I6I6', '>BI2c0'
 -- A charge joins the newest entry if both are in the same 1/100 of the window and hold at most 1/250 of the limit.
 local SLOTS_PER_WINDOW, ENTRIES_PER_LIMIT = 100, 250
+-- That leaves at most 601 entries, unless a limit is raised: then older ones are joined as the new limit allows.
+local MOST_ENTRIES = 601
 -- A bucket's first read covers the header and the 16 oldest entries, which is all that most decisions need: the cost
 -- of a decision then does not grow with the bucket.
 local FIRST_READ_BYTES, FIRST_READ_END = HEADER_BYTES + 16 * ENTRY_BYTES, '190'
 -- A write changes the header and appends. A key is written whole to drop expired entries, eight or more at a time, and
--- to renew its life, once a quarter of a window.
+-- to renew its life: once a quarter of a window, but at least once a minute, so that a key soon lives for a window that
+-- was raised.
 local FIRST_COMPACTED, RENEWALS_PER_WINDOW = 1 + HEADER_BYTES + 8 * ENTRY_BYTES, 4
+local US_PER_SECOND, US_PER_MINUTE, ARGUMENTS_PER_BUCKET = 1000000, 60000000, 3
 
--- Fields of a bucket in this call. OLDEST is the place in LOG of the oldest entry that counts, EXPIRED the points of
--- those before it, ADDED the entries that this call appends. Arrays instead of records, and no function on the path of
--- an admitted charge: a closure over a dozen locals costs as much as a GET, and this script has 8 µs.
-local KEY, LOG, IS_WHOLE, OLDEST, TOTAL, EXPIRED = 1, 2, 3, 4, 5, 6
-local NEWEST_US, NEWEST_POINTS, ADDED, IS_REWRITTEN, LIFE_MS = 7, 8, 9, 10, 11
+-- A bucket in this call is a table:
+--   key                     its key
+--   log, isWhole            the part of its value that has been read, and whether that is all of it
+--   oldest                  the place in log of the oldest entry that counts
+--   total                   the points that count now
+--   expired                 the points of the entries before oldest; the stored total includes them until the value is
+--                           written whole
+--   newestUs, newestPoints  its newest entry
+--   added                   the older entry that this call appends, or ''
+--   isRewritten             whether it is written whole
+--   lifeMs, windowUs, cost, limit
+--                           what the decision at hand asks of it; lifeMs is a text, which Redis takes as it is
+--   keptMs, keptUs          of a bucket that is written, the longest life and window that were asked for; keptUs is 0 otherwise
+-- The path of an admitted charge has no function: a closure over a dozen locals costs as much as a GET, and this script
+-- has 8 µs. Arithmetic reads a number from a text in less than half the time that `tonumber` takes.
 
-local KEYS, ARGV, call, pcall, tonumber = KEYS, ARGV, redis.call, redis.pcall, tonumber
+local KEYS, ARGV, call, pcall = KEYS, ARGV, redis.call, redis.pcall
 local pack, unpack, sub = struct.pack, struct.unpack, string.sub
 
 local function whole_log(bucket)
-  if not bucket[IS_WHOLE] then bucket[LOG], bucket[IS_WHOLE] = redis.call('GET', bucket[KEY]), true end
-  return bucket[LOG]
+  if not bucket.isWhole then bucket.log, bucket.isWhole = redis.call('GET', bucket.key), true end
+  return bucket.log
 end
 
 -- The clock went back by more than a window: what still counted then counts as charged now, for one more window.
 local function rewind(bucket, nowUs, windowUs)
-  local log, total, endUs = whole_log(bucket), bucket[NEWEST_POINTS], bucket[NEWEST_US] - windowUs
+  local log, total, endUs = whole_log(bucket), bucket.newestPoints, bucket.newestUs - windowUs
   for entry = 16, #log, 11 do
     local atUs, points = struct.unpack('>I7I4', log, entry)
     if atUs > endUs then total = total + points end
   end
-  bucket[LOG], bucket[OLDEST], bucket[TOTAL], bucket[NEWEST_US], bucket[NEWEST_POINTS] = '', 1, total, nowUs, total
-  bucket[IS_REWRITTEN] = true
+  bucket.log, bucket.oldest, bucket.total, bucket.newestUs, bucket.newestPoints = '', 1, total, nowUs, total
+  bucket.isRewritten = true
 end
 
 -- When the last of the oldest `points` was charged.
 local function charged_at(bucket, points)
-  local log, entry, is_complete = bucket[LOG], bucket[OLDEST], false
+  local log, entry, is_complete = bucket.log, bucket.oldest, false
   while true do
     while entry <= #log do
       local atUs, entryPoints = struct.unpack('>I7I4', log, entry)
       points, entry = points - entryPoints, entry + 11
       if points <= 0 then return atUs end
     end
-    if is_complete then return bucket[NEWEST_US] end
-    log, is_complete = whole_log(bucket) .. bucket[ADDED], true
+    if is_complete then return bucket.newestUs end
+    log, is_complete = whole_log(bucket) .. bucket.added, true
   end
 end
 
-local nowUs = tonumber(ARGV[1])
-if nowUs == 0 then
-  local time = call('TIME')
-  nowUs = tonumber(time[1]) * 1000000 + tonumber(time[2])
+-- The older entries, joined as if they had been charged at this limit.
+local function join_entries(entries, limit, slotUs)
+  local joined, count, lastUs, lastPoints = {}, 0, nil, nil
+  for entry = 1, #entries, 11 do
+    local atUs, points = struct.unpack('>I7I4', entries, entry)
+    local isInSlot = lastUs and lastUs - lastUs % slotUs == atUs - atUs % slotUs
+    if isInSlot and (lastPoints + points) * 250 <= limit then
+      points = lastPoints + points
+    else
+      count = count + 1
+    end
+    joined[count], lastUs, lastPoints = struct.pack('>I7I4', atUs, points), atUs, points
+  end
+  return table.concat(joined)
 end
 
-local isSpending = ARGV[2] == '1'
+-- A window gives a key between 1.25 and 1.5 windows from its newest charge. Returns -1 if the key has less than that (or
+-- its life cannot be read), 1 if it has more, and 0 if it has as much as this window gives.
+local function compare_life(bucket, nowUs)
+  local leftMs, windowMs = redis.pcall('PTTL', bucket.key), bucket.windowUs / 1000
+  local sinceMs = (nowUs - bucket.newestUs) / 1000
+  if type(leftMs) ~= 'number' or leftMs + 1 < 1.25 * windowMs - sinceMs then return -1 end
+  return leftMs > 1.5 * windowMs + math.max(0, -sinceMs) + 1 and 1 or 0
+end
+
+local nowUs, isSpending, isCheckingLives, givenLifeMs = ARGV[1] + 0, ARGV[2] ~= '0', ARGV[2] == '2', ARGV[3]
+if nowUs == 0 then
+  local time = call('TIME')
+  nowUs = time[1] * US_PER_SECOND + time[2]
+end
+
 local buckets, written, writes, reply, replied = {}, {}, 0, {}, 0
-local nextKey, nextArg, argCount = 1, 3, #ARGV
+local nextKey, nextArg, argCount = 1, 4, #ARGV
 
 while nextArg <= argCount do
-  local windowUs, lifeMs, cost = tonumber(ARGV[nextArg]), ARGV[nextArg + 1], tonumber(ARGV[nextArg + 2])
-  local lastKey, firstLimit = nextKey + tonumber(ARGV[nextArg + 3]) - 1, nextArg + 4
-  local startUs, slotStartUs = nowUs - windowUs, nowUs - nowUs % (windowUs / SLOTS_PER_WINDOW)
+  local lastKey, arg = nextKey + ARGV[nextArg] - 1, nextArg + 1
   local admitted, problem = 1, nil
 
   -- Read: every bucket as it is now, and whether all have room.
   for i = nextKey, lastKey do
-    local key, limit = KEYS[i], tonumber(ARGV[firstLimit + i - nextKey])
+    local lifeMs, cost, limit = ARGV[arg], ARGV[arg + 1] + 0, ARGV[arg + 2] + 0
+    local key, windowUs, isWritten = KEYS[i], lifeMs * 2000 / 3, false
+    local startUs = nowUs - windowUs
     local bucket = buckets[key]
-    if not bucket then
+    if bucket then
+      bucket.lifeMs, bucket.windowUs, bucket.cost, bucket.limit = lifeMs, windowUs, cost, limit
+    else
       local value = pcall('GETRANGE', key, '0', FIRST_READ_END)
       if value == '' then
-        bucket = { key, '', true, 1, 0, 0, 0, 0, '', true, false }
-      elseif type(value) == 'table' then
+        bucket = {
+          key = key, log = '', isWhole = true, oldest = 1, total = 0, expired = 0,
+          newestUs = 0, newestPoints = 0, added = '', isRewritten = true,
+          lifeMs = lifeMs, windowUs = windowUs, cost = cost, limit = limit, keptMs = '', keptUs = 0,
+        }
+      elseif value.err then
         problem = value.err
       elseif #value < HEADER_BYTES or (#value - HEADER_BYTES) % ENTRY_BYTES ~= 0 then
         problem = 'WRONGVALUE the key holds no bucket of this version'
       else
         local total, newestUs, newestPoints = unpack(HEADER, value)
-        bucket = { key, value, #value < FIRST_READ_BYTES, 16, total, 0, newestUs, newestPoints, '', false, false }
+        bucket = {
+          key = key, log = value, isWhole = #value < FIRST_READ_BYTES, oldest = 16, total = total, expired = 0,
+          newestUs = newestUs, newestPoints = newestPoints, added = '', isRewritten = false,
+          lifeMs = lifeMs, windowUs = windowUs, cost = cost, limit = limit, keptMs = '', keptUs = 0,
+        }
         if newestUs > nowUs + windowUs then
           rewind(bucket, nowUs, windowUs)
-          bucket[LIFE_MS] = lifeMs
-          writes = writes + 1
-          written[writes] = bucket
+          isWritten = true
         end
       end
       if problem then break end
       buckets[key] = bucket
     end
-    local total = bucket[TOTAL]
-    if total > 0 and bucket[NEWEST_US] <= startUs then
+    local total = bucket.total
+    if total > 0 and bucket.newestUs <= startUs then
       total = 0
-      bucket[LOG], bucket[IS_WHOLE], bucket[OLDEST], bucket[TOTAL], bucket[EXPIRED] = '', true, 1, 0, 0
-      bucket[NEWEST_POINTS], bucket[IS_REWRITTEN] = 0, true
+      bucket.log, bucket.isWhole, bucket.oldest, bucket.total, bucket.expired = '', true, 1, 0, 0
+      bucket.newestPoints, bucket.isRewritten = 0, true
     else
-      local log, oldest, expired, expiredUs = bucket[LOG], bucket[OLDEST], 0, startUs
+      local log, oldest, expired, expiredUs = bucket.log, bucket.oldest, 0, startUs
       -- The clock went back by less: it stands still for this bucket until it has caught up.
-      if bucket[NEWEST_US] > nowUs then expiredUs = bucket[NEWEST_US] - windowUs end
+      if bucket.newestUs > nowUs then expiredUs = bucket.newestUs - windowUs end
       while true do
         if oldest > #log then log = whole_log(bucket) end
         if oldest > #log then break end
@@ -124,11 +172,24 @@ while nextArg <= argCount do
       end
       if expired > 0 then
         total = total - expired
-        bucket[TOTAL], bucket[EXPIRED], bucket[OLDEST] = total, bucket[EXPIRED] + expired, oldest
-        if oldest >= FIRST_COMPACTED then bucket[IS_REWRITTEN] = true end
+        bucket.total, bucket.expired, bucket.oldest = total, bucket.expired + expired, oldest
+        if oldest >= FIRST_COMPACTED then bucket.isRewritten = true end
       end
     end
+    if isCheckingLives and total > 0 then
+      local life = compare_life(bucket, nowUs)
+      if life ~= 0 then bucket.isRewritten = true end
+      if life < 0 then isWritten = true end
+    end
+    if isWritten then
+      if bucket.keptUs == 0 then
+        writes = writes + 1
+        written[writes] = bucket
+      end
+      if windowUs > bucket.keptUs then bucket.keptMs, bucket.keptUs = lifeMs, windowUs end
+    end
     if limit > 0 and total + cost > limit then admitted = 0 end
+    arg = arg + ARGUMENTS_PER_BUCKET
   end
 
   -- Spend and reply.
@@ -139,51 +200,74 @@ while nextArg <= argCount do
     reply[replied] = admitted == 1 and '\1' or '\0'
   end
   for i = nextKey, problem and 0 or lastKey do
-    local bucket, limit = buckets[KEYS[i]], tonumber(ARGV[firstLimit + i - nextKey])
-    local total, retryAfterUs = bucket[TOTAL], 0
+    local bucket = buckets[KEYS[i]]
+    local total, cost, limit, windowUs = bucket.total, bucket.cost, bucket.limit, bucket.windowUs
+    local isWritten, startUs, retryAfterUs = false, nowUs - windowUs, 0
     if limit < 0 then limit = -limit end
     if total + cost > limit then
       retryAfterUs = windowUs
       if cost <= limit then retryAfterUs = charged_at(bucket, total + cost - limit) - startUs end
-    elseif admitted == 1 and isSpending then
-      local newestUs, newestPoints = bucket[NEWEST_US], bucket[NEWEST_POINTS]
+    elseif admitted == 1 then
+      isWritten = isSpending
+    end
+    if isWritten then
+      local newestUs, newestPoints = bucket.newestUs, bucket.newestPoints
       if newestPoints > 0
-        and (newestUs >= nowUs or newestUs >= slotStartUs and (newestPoints + cost) * ENTRIES_PER_LIMIT <= limit) then
-        bucket[NEWEST_POINTS] = newestPoints + cost
+        and (newestUs >= nowUs or (newestPoints + cost) * ENTRIES_PER_LIMIT <= limit
+          and newestUs >= nowUs - nowUs % (windowUs / SLOTS_PER_WINDOW)) then
+        bucket.newestPoints = newestPoints + cost
       else
         if newestPoints > 0 then
-          bucket[ADDED] = pack(ENTRY, newestUs, newestPoints)
-          if newestUs < nowUs - nowUs % (windowUs / RENEWALS_PER_WINDOW) then bucket[IS_REWRITTEN] = true end
+          local renewalUs = windowUs / RENEWALS_PER_WINDOW
+          if renewalUs > US_PER_MINUTE then renewalUs = US_PER_MINUTE end
+          bucket.added = pack(ENTRY, newestUs, newestPoints)
+          if newestUs < nowUs - nowUs % renewalUs then bucket.isRewritten = true end
         end
-        bucket[NEWEST_POINTS] = cost
+        bucket.newestPoints = cost
       end
       total = total + cost
-      bucket[TOTAL] = total
-      if newestUs < nowUs then bucket[NEWEST_US] = nowUs end
-      if not bucket[LIFE_MS] then
+      bucket.total = total
+      if newestUs < nowUs then bucket.newestUs = nowUs end
+    elseif windowUs > US_PER_MINUTE and isSpending and total > 0 and compare_life(bucket, nowUs) < 0 then
+      -- No later charge may come to renew the life of this key before it expires.
+      isWritten, bucket.isRewritten = true, true
+    end
+    if isWritten then
+      if bucket.keptUs == 0 then
         writes = writes + 1
         written[writes] = bucket
       end
-      bucket[LIFE_MS] = lifeMs
+      if windowUs > bucket.keptUs then bucket.keptMs, bucket.keptUs = bucket.lifeMs, windowUs end
     end
     replied = replied + 1
     reply[replied] =
-      pack(STATE, total < limit and limit - total or 0, total > 0 and bucket[NEWEST_US] - startUs or 0, retryAfterUs)
+      pack(STATE, total < limit and limit - total or 0, total > 0 and bucket.newestUs - startUs or 0, retryAfterUs)
   end
-  nextArg, nextKey = firstLimit + lastKey - nextKey + 1, lastKey + 1
+  nextArg, nextKey = nextArg + 1 + ARGUMENTS_PER_BUCKET * (lastKey - nextKey + 1), lastKey + 1
 end
 
 -- Write: only after every bucket of every decision has been read.
 for i = 1, isSpending and writes or 0 do
   local bucket = written[i]
-  if bucket[IS_REWRITTEN] then
-    local lifeMs, newestUs = bucket[LIFE_MS], bucket[NEWEST_US]
-    if newestUs > nowUs then lifeMs = lifeMs + math.ceil((newestUs - nowUs) / 1000) end
-    local header = pack(HEADER, bucket[TOTAL], newestUs, bucket[NEWEST_POINTS])
-    call('PSETEX', bucket[KEY], lifeMs, header .. sub(whole_log(bucket), bucket[OLDEST]) .. bucket[ADDED])
+  if bucket.added ~= '' and not bucket.isRewritten then
+    local olderBytes = call('APPEND', bucket.key, bucket.added) + 1 - bucket.oldest
+    if olderBytes >= MOST_ENTRIES * ENTRY_BYTES then
+      bucket.added, bucket.isWhole, bucket.isRewritten = '', false, true
+    end
+  end
+  if bucket.isRewritten then
+    local lifeMs, newestUs = givenLifeMs, bucket.newestUs
+    if lifeMs == '0' then
+      lifeMs = bucket.keptMs
+      if newestUs ~= nowUs then lifeMs = lifeMs + math.ceil((newestUs - nowUs) / 1000) end
+    end
+    local older = sub(whole_log(bucket), bucket.oldest) .. bucket.added
+    if #older >= MOST_ENTRIES * ENTRY_BYTES then
+      older = join_entries(older, math.abs(bucket.limit), bucket.windowUs / SLOTS_PER_WINDOW)
+    end
+    call('PSETEX', bucket.key, lifeMs, pack(HEADER, bucket.total, newestUs, bucket.newestPoints) .. older)
   else
-    if bucket[ADDED] ~= '' then call('APPEND', bucket[KEY], bucket[ADDED]) end
-    call('SETRANGE', bucket[KEY], '0', pack(HEADER, bucket[TOTAL] + bucket[EXPIRED], bucket[NEWEST_US], bucket[NEWEST_POINTS]))
+    call('SETRANGE', bucket.key, '0', pack(HEADER, bucket.total + bucket.expired, bucket.newestUs, bucket.newestPoints))
   end
 end
 return table.concat(reply)

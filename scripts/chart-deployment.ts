@@ -15,6 +15,7 @@ const port = Type.Integer({ minimum: 1, maximum: 65535 });
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
   Type.Union([Type.Null(), schema]);
 const quantity = Type.Union([text, Type.Number()]);
+const digest = Type.String({ pattern: '^(sha256:[0-9a-f]{64})?$' });
 const duration = Type.String({ pattern: '^(\\d+(ms|s|m|h))+$' });
 
 const monitor = closed({
@@ -106,7 +107,7 @@ export const deployment = {
     registry: text,
     repository: name,
     tag: text,
-    digest: Type.String({ pattern: '^(sha256:[0-9a-f]{64})?$' }),
+    digest,
     pullPolicy: Type.Union([Type.Literal('IfNotPresent'), Type.Literal('Always'), Type.Literal('Never')]),
   }),
   imagePullSecrets: mappings,
@@ -172,5 +173,9 @@ export const deployment = {
     apiServer: mappings,
   }),
   metrics,
-  platform: closed({ enabled: flag, resources: mapping }),
+  platform: closed({
+    enabled: flag,
+    image: closed({ repository: text, tag: text, digest }),
+    resources: mapping,
+  }),
 };

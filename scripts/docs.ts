@@ -9,7 +9,7 @@ import { valuesSchema } from './values-schema.ts';
 for (const file of ['README.md', 'docs/configuration.md']) {
   if (existsSync(file)) writeFileSync(file, withTables(readFileSync(file, 'utf8')));
 }
-writeFileSync('src/platform/openapi.yaml', platformDocument());
+writeFileSync('platform/openapi.yaml', platformDocument());
 writeFileSync('helm/weir/values.schema.json', valuesSchema());
 const readme = 'helm/weir/README.md';
 const values = readFileSync('helm/weir/values.yaml', 'utf8');

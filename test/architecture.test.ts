@@ -1,42 +1,80 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
-/** Which folders of `src` a folder may import; a folder covers its subfolders, and may always import itself. */
+/** Which folders a folder may import; a folder covers its subfolders, and may always import itself. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/domain': [],
   'src/validation': ['src/domain'],
   'src/config': ['src/domain'],
   'src/openapi': ['src/domain', 'src/config', 'src/validation'],
   'src/store': ['src/domain'],
-  'src/identity': ['src/domain', 'src/config', 'src/store'],
-  'src/gateway': ['src/domain', 'src/config', 'src/openapi', 'src/validation', 'src/store', 'src/identity'],
-  'src/decisions': ['src/domain', 'src/gateway'],
-  'src/admin': ['src/domain', 'src/config', 'src/store', 'src/identity', 'src/gateway'],
-  'src/replay': ['src/domain', 'src/config', 'src/openapi', 'src/store', 'src/gateway'],
-  'src/platform': ['src/domain', 'src/openapi'],
+  'src/shared': ['src/domain', 'src/store'],
+  'src/identity': ['src/domain', 'src/config', 'src/store', 'src/shared'],
+  'src/http1': ['src/domain'],
+  'src/fields': ['src/domain', 'src/http1', 'src/identity'],
+  'src/listener': ['src/domain', 'src/config', 'src/http1', 'src/fields', 'src/stages'],
+  'src/stages': [
+    ...['src/domain', 'src/openapi', 'src/validation', 'src/store', 'src/shared', 'src/identity'],
+    ...['src/http1', 'src/fields', 'src/observe'],
+  ],
+  'src/upstream': ['src/domain', 'src/http1', 'src/fields', 'src/stages'],
+  'src/observe': [
+    ...['src/domain', 'src/config', 'src/store', 'src/shared', 'src/identity'],
+    ...['src/http1', 'src/fields', 'src/stages', 'src/upstream'],
+  ],
+  'src/admin': [
+    ...['src/domain', 'src/config', 'src/store', 'src/shared', 'src/identity', 'src/stages', 'src/observe'],
+  ],
+  'src/ports': [
+    ...['src/domain', 'src/config', 'src/http1', 'src/fields', 'src/listener', 'src/stages', 'src/upstream'],
+    ...['src/validation', 'src/store', 'src/observe', 'src/admin'],
+  ],
+  'src/replay': ['src/domain', 'src/config', 'src/openapi', 'src/store', 'src/stages'],
+  'src/process': [
+    ...['src/domain', 'src/config', 'src/openapi', 'src/store', 'src/shared', 'src/identity', 'src/fields'],
+    ...['src/listener', 'src/stages', 'src/observe', 'src/admin', 'src/ports'],
+  ],
   'src/commands': ['src'],
-  src: ['src/commands'],
+  src: ['src/commands', 'src/process', 'src/config'],
+  'platform/src': [],
 };
 
 /** Which files may import a package that shapes the whole: one place knows each of them. */
 const USERS: Readonly<Record<string, RegExp>> = {
   ioredis: /^src\/store\/redis\//,
-  'prom-client': /^src\/admin\/metrics\//,
-  '@opentelemetry': /^src\/commands\/tracing\/(open|spans)\.ts$/,
-  '@fastify/http-proxy': /^src\/gateway\/(gateway|forward)\.ts$/,
+  'prom-client': /^src\/observe\/metrics\//,
+  '@opentelemetry': /^src\/observe\/tracing\/(open|spans)\.ts$/,
+  'src/store/redis': /^src\/store\/(open\.ts|redis\/)/,
+  '@fastify/http-proxy': /^src\/(ports\/clients|upstream\/forward)\.ts$/,
 };
 
 /** The stages, in their order: a stage imports no other stage. */
-const STAGES = ['normalise', 'match', 'identify', 'authorise', 'charge', 'validate', 'forward', 'respond'];
+const STAGES = [
+  ...['normalise', 'match', 'identify', 'authorise', 'charge', 'validate'].map(
+    (stage) => `src/stages/${stage}.ts`,
+  ),
+  'src/upstream/forward.ts',
+  'src/stages/respond.ts',
+];
 
-const files = readdirSync('src', { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts'))
-  .map((file) => join('src', file));
+/** The folders of the two programs, each of which is installed with the packages of its own package.json alone. */
+const PACKAGES = { src: 'package.json', 'platform/src': 'platform/package.json' };
+
+const files = Object.keys(PACKAGES).flatMap((folder) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => join(folder, file)),
+);
+
+/** The folder below `src` that a file is in. */
+const roomOf = (file: string) => file.split('/').slice(0, 2).join('/');
 
 interface Import {
   readonly from: string;
   readonly to: string;
+  readonly isType: boolean;
   /** Loaded when `from` is loaded: neither a type nor a dynamic import. */
   readonly isEager: boolean;
 }
@@ -47,7 +85,12 @@ const imports: readonly Import[] = files.flatMap((from) => {
   return [...found].map(([, isType, fixed, dynamic]) => {
     const specifier = fixed ?? dynamic ?? '';
     const to = specifier.startsWith('.') ? normalize(join(dirname(from), specifier)) : specifier;
-    return { from, to, isEager: fixed !== undefined && isType === undefined };
+    return {
+      from,
+      to,
+      isType: isType !== undefined,
+      isEager: fixed !== undefined && isType === undefined,
+    };
   });
 });
 
@@ -58,9 +101,25 @@ describe('the structure of the source', () => {
     const wrong = imports.filter(({ from, to }) => {
       const home = folderOf(from);
       const allowed = [home, ...(MAY_IMPORT[home] ?? [])];
-      return to.startsWith('src/') && !allowed.some((folder) => to.startsWith(`${folder}/`));
+      return /^(src|platform)\//.test(to) && !allowed.some((folder) => to.startsWith(`${folder}/`));
     });
     expect(wrong.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
+  });
+
+  test('loads no folder in a circle: types may come from a folder above, values may not', () => {
+    const loads = new Map<string, Set<string>>();
+    for (const { from, to, isEager } of imports) {
+      const [home, other] = [roomOf(from), roomOf(to)];
+      if (isEager && other.startsWith('src/') && other !== home) {
+        loads.set(home, (loads.get(home) ?? new Set()).add(other));
+      }
+    }
+    const circles = [...loads.keys()].filter((folder) => {
+      const reached = new Set(loads.get(folder));
+      for (const one of reached) for (const next of loads.get(one) ?? []) reached.add(next);
+      return reached.has(folder);
+    });
+    expect(circles).toEqual([]);
   });
 
   test.each(Object.entries(USERS))('keeps %s behind one door', (name, users) => {
@@ -68,20 +127,30 @@ describe('the structure of the source', () => {
     expect(importers.map(({ from }) => from).filter((file) => !users.test(file))).toEqual([]);
   });
 
+  test.each(Object.entries(PACKAGES))('%s imports only what %s lists', (folder, file) => {
+    const { dependencies } = JSON.parse(readFileSync(file, 'utf8')) as { readonly dependencies: object };
+    const isListed = (to: string) =>
+      Object.keys(dependencies).some((name) => `${to}/`.startsWith(`${name}/`));
+    const foreign = imports.filter(({ from, to, isType }) => {
+      const isPackage = files.every((one) => one !== to) && !isBuiltin(to) && !isType;
+      return from.startsWith(`${folder}/`) && isPackage && !isListed(to);
+    });
+    expect(foreign.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
+  });
+
   test('lets no stage import another', () => {
-    const isStage = (file: string) => STAGES.some((stage) => file === `src/gateway/${stage}.ts`);
+    const isStage = (file: string) => STAGES.includes(file);
     const wrong = imports.filter(({ from, to }) => isStage(from) && isStage(to));
     expect(wrong.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
   });
 
   test.each([
-    ['src/main.ts', 'src/gateway/'],
+    ['src/main.ts', 'src/stages/'],
+    ['src/main.ts', 'src/listener/'],
     ['src/main.ts', 'src/config/settings/'],
     ['src/commands/start.ts', 'src/replay/'],
-    ['src/commands/start.ts', 'src/platform/'],
     ['src/commands/start.ts', '@opentelemetry/'],
     ['src/commands/demo/demo.ts', 'pino-pretty'],
-    ['src/platform/server.ts', 'src/gateway/'],
   ])('%s loads nothing of %s', (entry, foreign) => {
     const loaded = new Set([entry]);
     for (const file of loaded) {

@@ -1,11 +1,12 @@
+import { Fleet } from '../../src/admin/fleet/fleet.ts';
 import { Recorder } from '../../src/admin/fleet/recorder.ts';
 import { Refusals } from '../../src/admin/fleet/refusals.ts';
-import { SECONDS } from '../../src/admin/metrics/histogram.ts';
-import { Fleet } from '../../src/admin/top/fleet.ts';
-import { Talkers } from '../../src/admin/top/talkers.ts';
-import { UsageBatch } from '../../src/admin/usage/batch.ts';
-import type { RequestContext } from '../../src/gateway/request-context.ts';
-import { openBoard } from '../../src/store/redis/board.ts';
+import { SECONDS } from '../../src/observe/metrics/histogram.ts';
+import { Talkers } from '../../src/observe/top/talkers.ts';
+import { UsageBatch } from '../../src/observe/usage/batch.ts';
+import { SharedClock } from '../../src/shared/clock.ts';
+import type { RequestContext } from '../../src/stages/request-context.ts';
+import { openBoard } from '../../src/store/redis/shared/board.ts';
 import { finishedRequests } from '../load/finished-requests.ts';
 
 const SECOND_MS = 1_000;
@@ -33,17 +34,28 @@ function startReplica(url: string, index: number, requests: readonly RequestCont
       storeTotals: () => ({ breaker: 'closed', calls: [...durations], unsafeSettings: 0 }),
       limitsVersion: () => 'a1b2c3',
     },
+    storeHealth: {
+      async measure() {},
+      get last() {
+        return { measuredAtMs: Date.now(), problem: null };
+      },
+    },
     storeKind: 'redis',
     refusals: new Refusals(),
     isReady: () => true,
     liveLimits: () => 0,
+    clock: new SharedClock(),
   });
   const board = openBoard(
     { kind: 'redis', url, keyPrefix: 'weir', deadlineMs: 1_000 },
     'top',
     `replica-${index}`,
   );
-  const fleet = new Fleet(`replica-${index}`, { talkers, pulse: () => recorder.pulse() }, board);
+  const fleet = new Fleet(
+    `replica-${index}`,
+    { talkers, pulse: () => recorder.pulse(), nowMs: Date.now, ignored: { add() {} } },
+    board,
+  );
   const claim = () => {
     const nowMs = performance.now();
     for (const [place, request] of requests.entries()) {

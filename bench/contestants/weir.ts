@@ -5,7 +5,7 @@ import { type Contestant, type Scene, upstreamUrl } from './contestant.ts';
 import { startOnNode } from './node-program.ts';
 
 export const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
-export const OPENAPI = fileURLToPath(new URL('../../dist/platform/openapi.yaml', import.meta.url));
+export const OPENAPI = fileURLToPath(new URL('../../platform/openapi.yaml', import.meta.url));
 
 /** Accounts that share an Organization, and so its bucket. */
 export const ACCOUNTS_PER_ORGANIZATION = 10;

@@ -60,10 +60,18 @@ async function run(store: Store, concurrency: number, forMs: number): Promise<nu
       Array.from({ length: concurrency }, (_, index) => {
         const organization = `org_${(next + index) % ORGANIZATIONS}`;
         const buckets = [
-          { key: bucketKey('c', organization, 'account-read', organization), limit: 1_000_000 },
-          { key: bucketKey('c', organization, 'organization-read', organization), limit: 1_000_000_000 },
+          {
+            key: bucketKey('c', organization, 'account-read', organization),
+            limit: 1_000_000,
+            windowSeconds: 1,
+          },
+          {
+            key: bucketKey('c', organization, 'organization-read', organization),
+            limit: 1_000_000_000,
+            windowSeconds: 1,
+          },
         ];
-        return store.charge({ buckets, cost: 1, windowSeconds: 1 });
+        return store.charge({ buckets, cost: 1 });
       }),
     );
   }

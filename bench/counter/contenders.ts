@@ -31,15 +31,21 @@ const weir: Contender = {
   canWeigh: true,
   async open(url, prefix, limits) {
     const store = openStore({ kind: 'redis', url, deadlineMs: 1000 });
+    const windowSeconds = WINDOW_MS / 1000;
     const decide: Counter['decide'] = async (account, organization, cost) => {
       const buckets = [
-        { key: bucketKey(prefix, organization, 'account-read', account), limit: limits.account },
+        {
+          key: bucketKey(prefix, organization, 'account-read', account),
+          limit: limits.account,
+          windowSeconds,
+        },
         {
           key: bucketKey(prefix, organization, 'organization-read', organization),
           limit: limits.organization,
+          windowSeconds,
         },
       ];
-      return (await store.charge({ buckets, cost, windowSeconds: WINDOW_MS / 1000 })).outcome === 'admitted';
+      return (await store.charge({ buckets, cost })).outcome === 'admitted';
     };
     while (!(await decide('warm', 'warm', 1))) await new Promise(setImmediate);
     return { decide, close: () => store.close() };

@@ -41,7 +41,7 @@ export async function measureFaults(): Promise<FaultRow[]> {
 }
 
 function chargeOf(id: string, windowSeconds: number): Charge {
-  return { buckets: [{ key: bucketKey('f', id, 'account-read', id), limit: LIMIT }], cost: 1, windowSeconds };
+  return { buckets: [{ key: bucketKey('f', id, 'account-read', id), limit: LIMIT, windowSeconds }], cost: 1 };
 }
 
 async function untilAdmitted(store: Store, id: string): Promise<void> {
@@ -112,7 +112,7 @@ function countOf(decisions: readonly (readonly Decision[])[]) {
 
 /**
  * One Account is charged while many others fill a Redis beyond its memory; its window outlasts the run. Without the memory
- * of denials, which would hide an evicted bucket from this one gateway for a tenth of the window.
+ * of denials, which would hide an evicted bucket from this one gateway for up to a second.
  */
 async function eviction(policy: string): Promise<FaultRow> {
   console.log(`eviction: ${policy}`);

@@ -1,17 +1,18 @@
 /** `npm run bench:counter`: how exact the counter is, and what it costs, beside what people would take instead. */
 import { Command } from 'commander';
 import { startRedisServer } from '../../test/fixtures/redis-server.ts';
-import { leastUseful } from '../../test/store/least-useful.ts';
+import { leastUsefulBursts, leastUsefulGroups } from '../../test/store/least-useful.ts';
 import { measureAccuracy } from './accuracy.ts';
 import { measureCluster } from './cluster.ts';
 import { measureFaults } from './faults.ts';
+import { type LeastUseful, leastUsefulText } from './least-useful-text.ts';
 import { writeCounterReport } from './report.ts';
 import { measureScript } from './script-cost.ts';
 import { measureThroughput } from './throughput.ts';
 
 const PARTS = ['accuracy', 'least-useful', 'faults', 'throughput', 'cluster', 'script'];
-/** Patterns in the search for the least useful one. */
-const TRIES = 5000;
+/** Random patterns in the search for the least useful one. */
+const TRIES = { bursts: 5000, groups: 1000 };
 
 const program = new Command('bench:counter')
   .description('Measures the counter beside others, and writes its section of bench/RESULTS.md.')
@@ -27,20 +28,27 @@ const server = await startRedisServer();
 try {
   const wants = (part: string) => only === undefined || only === part;
   const accuracy = wants('accuracy') ? await measureAccuracy(server.url) : [];
-  const least = wants('least-useful') ? await leastUseful(TRIES, Date.now() % 1_000_000) : undefined;
+  const least = wants('least-useful') ? await measureLeastUseful() : undefined;
   const faults = wants('faults') ? await measureFaults() : [];
   const throughput = wants('throughput') ? await measureThroughput(server.url) : [];
   const cluster = wants('cluster') ? await measureCluster() : [];
   const { costs, sizes } = wants('script') ? await measureScript(server.url) : { costs: [], sizes: [] };
   if (least !== undefined && only === undefined) {
     writeCounterReport(
-      { accuracy, least, tries: TRIES, faults, throughput, cluster, costs, sizes },
+      { accuracy, least, faults, throughput, cluster, costs, sizes },
       'npm run bench:counter',
     );
   }
   for (const { pattern, answerMs, verdicts } of accuracy) console.log(pattern, answerMs, verdicts);
-  if (least !== undefined) console.log('least useful', least.share, least.bursts);
+  if (least !== undefined) console.log(leastUsefulText(least));
   for (const table of [faults, throughput, cluster, costs, sizes]) if (table.length > 0) console.table(table);
 } finally {
   await server.stop();
+}
+
+async function measureLeastUseful(): Promise<LeastUseful> {
+  const seed = Date.now() % 1_000_000;
+  const bursts = await leastUsefulBursts(TRIES.bursts, seed);
+  const groups = await leastUsefulGroups(TRIES.groups, seed);
+  return { bursts, groups, tries: TRIES };
 }

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
+import { US_PER_SECOND } from '../../src/domain/clock.ts';
+import { MAX_LIMIT } from '../../src/store/dispatch/valid-charge.ts';
 import { bucketKey } from '../../src/store/keys.ts';
 import type { Charge } from '../../src/store/store.ts';
 import { runCharges } from '../../test/fixtures/run-charges.ts';
@@ -8,6 +11,8 @@ export interface CostRow {
   readonly buckets: number;
   /** By INFO commandstats, the Lua and its commands included; the least of many short runs. */
   readonly usPerCall: number;
+  /** The same of the script of 0.2.0, in turn with it; undefined for windows that it could not charge together. */
+  readonly usBefore: number | undefined;
 }
 
 export interface SizeRow {
@@ -21,6 +26,7 @@ const CALLS = 500;
 const RUNS = 60;
 const IN_FLIGHT = 50;
 const MANY_ACCOUNTS = 1_000_000;
+const MONTH_SECONDS = 30 * 86_400;
 
 interface Scene {
   readonly state: string;
@@ -54,10 +60,11 @@ const scenes: readonly Scene[] = [
 export async function measureScript(url: string): Promise<{ costs: CostRow[]; sizes: SizeRow[] }> {
   const client = new Redis(url);
   const costs: CostRow[] = [];
-  for (const buckets of [1, 2]) {
+  const before = await loadBefore(client);
+  for (const buckets of [1, 2, 3, 4, 5]) {
     for (const scene of scenes) {
       console.log(`script: ${scene.state}, ${buckets} bucket(s)`);
-      costs.push({ state: scene.state, buckets, usPerCall: await cheapestRun(client, scene, buckets) });
+      costs.push(await measureCost(client, before, scene, buckets));
     }
   }
   const sizes = await measureSizes(client);
@@ -71,7 +78,7 @@ export async function measureScript(url: string): Promise<{ costs: CostRow[]; si
     pauseMs: 0,
   };
   for (const buckets of [1, 2]) {
-    costs.push({ state: many.state, buckets, usPerCall: await cheapestRun(client, many, buckets) });
+    costs.push(await measureCost(client, before, many, buckets));
   }
   client.disconnect();
   return { costs, sizes };
@@ -80,27 +87,61 @@ export async function measureScript(url: string): Promise<{ costs: CostRow[]; si
 function chargeOf(account: number, buckets: number, { limit, windowSeconds }: Scene): Charge {
   const tag = `org_${account % 1000}`;
   const all = [
-    { key: bucketKey('cost', tag, 'account-read', `acct_${account}`), limit },
-    { key: bucketKey('cost', tag, 'organization-read', tag), limit: limit * 1000 },
+    { key: bucketKey('cost', tag, 'account-read', `acct_${account}`), limit, windowSeconds },
+    { key: bucketKey('cost', tag, 'organization-read', tag), limit: limit * 1000, windowSeconds },
+    { key: bucketKey('cost', tag, 'account-minute', `acct_${account}`), limit: MAX_LIMIT, windowSeconds: 60 },
+    { key: bucketKey('cost', tag, 'account-hour', `acct_${account}`), limit: MAX_LIMIT, windowSeconds: 3600 },
+    {
+      key: bucketKey('cost', tag, 'organization-month', tag),
+      limit: MAX_LIMIT,
+      windowSeconds: MONTH_SECONDS,
+    },
   ];
-  return { buckets: all.slice(0, buckets), cost: 1, windowSeconds };
+  return { buckets: all.slice(0, buckets), cost: 1 };
 }
 
-async function cheapestRun(client: Redis, scene: Scene, buckets: number): Promise<number> {
-  let cheapest = Number.POSITIVE_INFINITY;
+type Send = (charge: Charge) => Promise<unknown>;
+
+/** Sends charges with the script of 0.2.0, to keys of its own. */
+async function loadBefore(client: Redis): Promise<Send> {
+  const text = readFileSync(new URL('../../test/store/earlier/one-window.lua', import.meta.url), 'utf8');
+  const digest = String(await client.script('LOAD', text));
+  return ({ buckets, cost }) => {
+    const windowSeconds = buckets[0]?.windowSeconds ?? 1;
+    const keys = buckets.map(({ key }) => `before-${key}`);
+    const limits = buckets.map(({ limit }) => limit);
+    const common = [0, 1, windowSeconds * US_PER_SECOND, windowSeconds * 1500, cost, buckets.length];
+    return client.evalsha(digest, keys.length, ...keys, ...common, ...limits);
+  };
+}
+
+async function measureCost(client: Redis, before: Send, scene: Scene, buckets: number): Promise<CostRow> {
+  let [usPerCall, usBefore] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   for (let run = 0; run < RUNS; run++) {
-    const before = await evalStats(client);
-    for (let call = 0; call < CALLS / (scene.pauseMs > 0 ? 4 : 1); call += IN_FLIGHT) {
-      const charges = Array.from({ length: IN_FLIGHT }, (_, index) =>
-        chargeOf(scene.accountOf(run * CALLS + call + index), buckets, scene),
-      );
-      await Promise.all(charges.map((charge) => runCharges(client, [charge])));
-      if (scene.pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, scene.pauseMs));
-    }
-    const after = await evalStats(client);
-    cheapest = Math.min(cheapest, (after.us - before.us) / (after.calls - before.calls));
+    const charges = Array.from({ length: CALLS / (scene.pauseMs > 0 ? 4 : 1) }, (_, call) =>
+      chargeOf(scene.accountOf(run * CALLS + call), buckets, scene),
+    );
+    const now: Send = (charge) => runCharges(client, [charge]);
+    usPerCall = Math.min(usPerCall, await costOf(client, now, charges, scene.pauseMs));
+    if (buckets <= 2) usBefore = Math.min(usBefore, await costOf(client, before, charges, scene.pauseMs));
   }
-  return cheapest;
+  return { state: scene.state, buckets, usPerCall, usBefore: buckets <= 2 ? usBefore : undefined };
+}
+
+/** The µs of a call. */
+async function costOf(
+  client: Redis,
+  send: Send,
+  charges: readonly Charge[],
+  pauseMs: number,
+): Promise<number> {
+  const before = await evalStats(client);
+  for (let first = 0; first < charges.length; first += IN_FLIGHT) {
+    await Promise.all(charges.slice(first, first + IN_FLIGHT).map(send));
+    if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  }
+  const after = await evalStats(client);
+  return (after.us - before.us) / (after.calls - before.calls);
 }
 
 async function evalStats(client: Redis): Promise<{ calls: number; us: number }> {
@@ -134,7 +175,7 @@ async function measureSizes(client: Redis): Promise<SizeRow[]> {
     const key = bucketKey('weir', 'org_12345678', 'account-read', `acct_12345678_${charges}`);
     const startUs = Date.now() * 1000;
     for (let index = 0; index < charges; index++) {
-      const charge = { buckets: [{ key, limit: 1_000_000 }], cost: 1, windowSeconds: 60 };
+      const charge = { buckets: [{ key, limit: 1_000_000, windowSeconds: 60 }], cost: 1 };
       await runCharges(client, [charge], {
         nowUs: startUs + Math.floor((index * 60_000_000) / Math.max(10, charges)),
       });

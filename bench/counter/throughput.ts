@@ -27,13 +27,18 @@ const unbatched: Contender = {
     return {
       async decide(account, organization, cost) {
         const buckets = [
-          { key: bucketKey(prefix, organization, 'account-read', account), limit: limits.account },
+          {
+            key: bucketKey(prefix, organization, 'account-read', account),
+            limit: limits.account,
+            windowSeconds: 1,
+          },
           {
             key: bucketKey(prefix, organization, 'organization-read', organization),
             limit: limits.organization,
+            windowSeconds: 1,
           },
         ];
-        const [decision] = await runCharges(client, [{ buckets, cost, windowSeconds: 1 }]);
+        const [decision] = await runCharges(client, [{ buckets, cost }]);
         return decision?.outcome === 'admitted';
       },
       close: async () => client.disconnect(),

@@ -6,9 +6,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { Principal } from '../../src/domain/caller.ts';
-import { authorise } from '../../src/gateway/authorise.ts';
-import { type Identified, identify } from '../../src/gateway/identify.ts';
-import { Refusal } from '../../src/gateway/problems.ts';
+import { Refusal } from '../../src/domain/problems.ts';
 import { CachedTokens, type Verifier } from '../../src/identity/cached-tokens.ts';
 import { ClaimsDirectory } from '../../src/identity/directory/claims-directory.ts';
 import type { Directory, IdentitySource } from '../../src/identity/identity.ts';
@@ -17,6 +15,8 @@ import { JwtVerifier } from '../../src/identity/jwt/verifier.ts';
 import { silentIdentityObserver } from '../../src/identity/observer.ts';
 import { Revocations } from '../../src/identity/revocations.ts';
 import { StaticIdentities } from '../../src/identity/static.ts';
+import { authorise } from '../../src/stages/authorise.ts';
+import { type Identified, identify } from '../../src/stages/identify.ts';
 import { median } from '../measure/lineup.ts';
 
 const ROUNDS = 7;
@@ -53,8 +53,9 @@ function whole(
   };
   return (index) => {
     const identified = identify(verifiers, {
-      authorization: headers[index % headers.length],
-      client: () => '',
+      clientNetwork: '',
+      field: (name) => (name === 'authorization' ? headers[index % headers.length] : undefined),
+      valuesOf: () => [],
     });
     return identified instanceof Promise ? identified.then(admitted) : admitted(identified);
   };

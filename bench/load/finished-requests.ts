@@ -1,4 +1,4 @@
-import type { Admitted, Operation, RequestContext } from '../../src/gateway/request-context.ts';
+import type { Admitted, Operation, RequestContext } from '../../src/stages/request-context.ts';
 import { ACCOUNTS_PER_ORGANIZATION } from '../contestants/weir.ts';
 
 const READ: Operation = { id: 'listPayees', kind: 'read', cost: 1, access: 'caller', listed: true };

@@ -3,17 +3,17 @@
  * `tsx bench/operations/main.ts`. Medians of rounds in turn, on a document of 1,000 operations.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { parse } from '../../src/config/reader/parse.ts';
 import { settingsSchema } from '../../src/config/settings/settings.ts';
-import { OperationTable } from '../../src/gateway/match.ts';
-import { Refusal } from '../../src/gateway/problems.ts';
-import type { Operation } from '../../src/gateway/request-context.ts';
-import { validate } from '../../src/gateway/validate.ts';
+import type { FieldValues } from '../../src/domain/field-name.ts';
+import { Refusal } from '../../src/domain/problems.ts';
 import { OperationFiles } from '../../src/openapi/operation-files.ts';
+import { OperationTable } from '../../src/stages/match.ts';
+import type { Operation } from '../../src/stages/request-context.ts';
+import { type Validated, validate } from '../../src/stages/validate.ts';
 import { writeSection } from '../counter/section.ts';
 import { processorName } from '../lab/machine.ts';
 import { median } from '../measure/lineup.ts';
@@ -103,20 +103,20 @@ function found(method: string, path: string): Operation {
 
 const resource = (index: number) => `/v3/domain-${(index % RESOURCES) % 10}/resources-${index % RESOURCES}`;
 
-/** As much of a response as a validation looks at. */
-function responseFor(headers: IncomingHttpHeaders, body?: string): ServerResponse {
-  const request = Object.assign(body === undefined ? {} : Readable.from([Buffer.from(body)]), { headers });
-  return { req: request as IncomingMessage } as ServerResponse;
+/** As much of a request as a validation looks at. */
+function requestWith(headers: FieldValues, body: string): Validated {
+  const head = { method: 'GET', target: '/', httpVersion: '1.1', fields: [], headers };
+  return { head, body: undefined, readBody: () => Readable.from([Buffer.from(body)]) };
 }
 
 function validation(name: string, search: (index: number) => string, isValid: boolean): Contestant {
   const operations = Array.from({ length: RESOURCES }, (_, index) => found('GET', resource(index)));
-  const response = responseFor({ host: 'api.example.com' });
+  const request = requestWith({ host: 'api.example.com' }, '');
   return {
     name,
     request(index) {
       const operation = operations[index % RESOURCES] ?? found('GET', resource(index));
-      const validated = validate(operation, { path: resource(index), search: search(index) }, response);
+      const validated = validate(operation, { path: resource(index), search: search(index) }, request);
       if (validated instanceof Refusal === isValid)
         throw new Error(`${name}: ${search(index)} was judged wrongly`);
       return validated;
@@ -137,9 +137,9 @@ function bodyValidation(lines: number): Contestant {
       const validated = await validate(
         operation,
         { path: resource(0), search: '' },
-        responseFor(headers, body),
+        requestWith(headers, body),
       );
-      if (!Buffer.isBuffer(validated)) throw new Error('the body was refused');
+      if (validated !== undefined) throw new Error('the body was refused');
     },
   };
 }

@@ -5,10 +5,10 @@
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { DatabaseSettings } from '../../src/platform/database/connect.ts';
-import { startPlatform } from '../../src/platform/server.ts';
-import { ACCT_1, type Client, createClient, trigger } from '../../test/platform/fixtures/client.ts';
-import { createDatabase, findPostgres, startPostgres } from '../../test/platform/fixtures/postgres.ts';
+import type { DatabaseSettings } from '../../platform/src/database/connect.ts';
+import { startPlatform } from '../../platform/src/server.ts';
+import { ACCT_1, type Client, createClient, trigger } from '../../platform/test/fixtures/client.ts';
+import { createDatabase, findPostgres, startPostgres } from '../../platform/test/fixtures/postgres.ts';
 
 const EVENTS = 1000;
 const PAGES = 1000;

@@ -70,7 +70,7 @@ function createGateway(limit: number) {
   const store = new MemoryStore(() => nowUs);
   return (key: string, cost: number, atUs: number): boolean => {
     nowUs = Math.max(nowUs, atUs);
-    return store.charge({ buckets: [{ key, limit }], cost, windowSeconds: 1 }).outcome === 'admitted';
+    return store.charge({ buckets: [{ key, limit, windowSeconds: 1 }], cost }).outcome === 'admitted';
   };
 }
 

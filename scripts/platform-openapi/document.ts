@@ -28,7 +28,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Reference: 'This document.',
 };
 
-/** src/platform/openapi.yaml: what the catalog says, operations.yaml and components.yaml. */
+/** platform/openapi.yaml: what the catalog says, operations.yaml and components.yaml. */
 export function platformDocument(): string {
   const document = new Document({
     openapi: '3.1.0',
@@ -49,7 +49,7 @@ export function platformDocument(): string {
     components: components(),
   });
   document.commentBefore =
-    ' Made by `npm run docs` from src/platform/catalog and scripts/platform-openapi. Do not edit.';
+    ' Made by `npm run docs` from platform/src/catalog and scripts/platform-openapi. Do not edit.';
   visit(document, {
     Map(_key, node) {
       if (node.items.length === 1 && node.has('$ref')) node.flow = true;

@@ -2,24 +2,60 @@ import { type Json, type OperationSpec, refTo } from './files.ts';
 
 const IS_WRITE = { get: false, post: true, patch: true, delete: true } as const;
 
+interface Refusal {
+  /** Its name in `components.responses`. */
+  readonly name: string;
+  /** Default: the name. */
+  readonly code?: string;
+  readonly description: string;
+}
+
 /** Every refusal that an operation may meet, by status (contract section 7). */
-const REFUSALS: Readonly<Record<number, string>> = {
-  400: 'BadRequest',
-  401: 'Unauthenticated',
-  403: 'Forbidden',
-  404: 'ResourceNotFound',
-  413: 'PayloadTooLarge',
-  422: 'ValidationError',
-  429: 'RateLimitExceeded',
-  503: 'ServiceUnavailable',
+const REFUSALS: Readonly<Record<number, Refusal>> = {
+  400: { name: 'BadRequest', description: 'The request is not one that HTTP or JSON allows.' },
+  401: { name: 'Unauthenticated', description: 'The token is missing, unknown, expired or revoked.' },
+  403: {
+    name: 'Forbidden',
+    description: 'The caller may not act for that Account, or may only read the resource.',
+  },
+  404: {
+    name: 'ResourceNotFound',
+    description: 'The resource does not exist, or the caller does not see it.',
+  },
+  408: {
+    ...{ name: 'RequestTimeout', code: 'BadRequest' },
+    description: 'The request took too long to arrive.',
+  },
+  413: { name: 'PayloadTooLarge', description: 'The body is too large.' },
+  422: {
+    name: 'ValidationError',
+    description: 'Parameters or members are not valid; `errors` names each of them.',
+  },
+  429: {
+    name: 'RateLimitExceeded',
+    description: 'The request rate is too high. Nothing was changed, and the Idempotency-Key was not used.',
+  },
+  431: { name: 'HeaderTooLarge', code: 'BadRequest', description: 'The request header is too long.' },
+  503: { name: 'ServiceUnavailable', description: 'The service has a problem.' },
 };
+
+/** Refusals that any request may meet. */
+const ALWAYS = [400, 408, 431, 503];
+
+/** References to the refusals with these statuses. */
+function refusalRefs(statuses: readonly number[]): Json {
+  const ordered = [...new Set(statuses)].sort((a, b) => a - b);
+  return Object.fromEntries(
+    ordered.map((status) => [status, refTo('responses', REFUSALS[status]?.name ?? '')]),
+  );
+}
 
 /** One operation of `paths`. */
 export function toOperation(spec: OperationSpec): Json {
   if (spec.publicType !== undefined) return publicOperation(spec, spec.publicType);
   const isWrite = IS_WRITE[spec.method];
   const parameters = [
-    'serviceAccount',
+    'targetAccount',
     ...(isWrite ? ['idempotencyKey'] : []),
     ...[...spec.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name),
     ...(spec.query ?? []),
@@ -35,16 +71,14 @@ export function toOperation(spec: OperationSpec): Json {
     }),
     responses: {
       [spec.status ?? 200]: answerOf(spec, isWrite),
-      ...Object.fromEntries(
-        refusalsOf(spec).map((status) => [status, refTo('responses', REFUSALS[status] ?? '')]),
-      ),
+      ...refusalRefs(refusalsOf(spec)),
     },
   };
 }
 
 /** Served to anybody for free, and the same for everybody. */
 function publicOperation({ id, tag, summary }: OperationSpec, type: string): Json {
-  const content = { [type]: { schema: { type: 'string' } } };
+  const content = { [type]: { schema: { type: type === 'application/yaml' ? 'object' : 'string' } } };
   return {
     operationId: id,
     tags: [tag],
@@ -53,20 +87,24 @@ function publicOperation({ id, tag, summary }: OperationSpec, type: string): Jso
     'x-weir': { cost: 0 },
     responses: {
       200: { description: 'The file.', headers: { 'X-Request-Id': refTo('headers', 'RequestId') }, content },
-      ...Object.fromEntries([400, 503].map((status) => [status, refTo('responses', REFUSALS[status] ?? '')])),
+      ...refusalRefs(ALWAYS),
     },
   };
 }
 
 function refusalsOf({ path, body, refusals = [], query = [] }: OperationSpec): number[] {
   const own = [...(path.includes('{') || query.includes('resultSetId') ? [404] : []), ...(body ? [413] : [])];
-  return [...new Set([400, 401, 403, 422, 429, 503, ...own, ...refusals])].sort((a, b) => a - b);
+  return [...ALWAYS, 401, 403, 422, 429, ...own, ...refusals];
 }
+
+/** Schemas of answers that show a secret. */
+const SECRETS = new Set(['CreatedApiKey', 'CreatedWebhookSubscription']);
 
 function answerOf({ answer, list, status }: OperationSpec, isWrite: boolean): Json {
   const headers = {
     ...headerRefs(),
     ...(isWrite && { 'Idempotency-Replayed': refTo('headers', 'IdempotencyReplayed') }),
+    ...(answer !== undefined && SECRETS.has(answer) && { 'Cache-Control': refTo('headers', 'NoStore') }),
   };
   if (list)
     return {
@@ -99,22 +137,11 @@ function headerRefs(): Json {
 
 /** `components.responses`: one for each refusal. */
 export function refusalResponses(): Json {
-  const descriptions: Readonly<Record<string, string>> = {
-    BadRequest: 'The request is not one that HTTP or JSON allows.',
-    Unauthenticated: 'The token is missing, unknown, expired or revoked.',
-    Forbidden: 'The caller may not act for that Account, or may only read the resource.',
-    ResourceNotFound: 'The resource does not exist, or the caller does not see it.',
-    PayloadTooLarge: 'The body is too large.',
-    ValidationError: 'Parameters or members are not valid; `errors` names each of them.',
-    RateLimitExceeded:
-      'The request rate is too high. Nothing was changed, and the Idempotency-Key was not used.',
-    ServiceUnavailable: 'The service has a problem.',
-  };
   return Object.fromEntries(
-    Object.entries(REFUSALS).map(([status, code]) => [
-      code,
+    Object.entries(REFUSALS).map(([status, { name, code = name, description }]) => [
+      name,
       {
-        description: descriptions[code],
+        description,
         headers: refusalHeaders(Number(status)),
         content: {
           'application/problem+json': {

@@ -1,6 +1,6 @@
-import { catalog, exampleFields, idPrefixOf, namesOf } from '../../src/platform/catalog/catalog.ts';
-import type { CatalogResource, Field } from '../../src/platform/catalog/resource.ts';
-import { timestampName } from '../../src/platform/events/transitions.ts';
+import { catalog, exampleFields, idPrefixOf, namesOf } from '../../platform/src/catalog/catalog.ts';
+import type { CatalogResource, Field } from '../../platform/src/catalog/resource.ts';
+import { timestampName } from '../../platform/src/events/transitions.ts';
 import { type Json, type OperationSpec, refTo } from './files.ts';
 
 const COMMON_FILTERS = ['statusEq', 'externalIdEq', 'createdAtGte', 'createdAtLt'];

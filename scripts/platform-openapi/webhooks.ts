@@ -1,4 +1,4 @@
-import { eventTypes } from '../../src/platform/events/event-types.ts';
+import { eventTypes } from '../../platform/src/events/event-types.ts';
 import { type Json, refTo } from './files.ts';
 
 /** Events that happen once for each channel (contract section 6.4). */
@@ -13,14 +13,14 @@ export function webhooks(): Json {
       type,
       {
         post: {
-          operationId: type,
+          operationId: `on${schemaNameOf(type)}`,
           tags: ['Events'],
           summary: description,
           // Signed instead (Standard Webhooks).
           security: [],
           requestBody: {
             required: true,
-            content: { 'application/json': { schema: refTo('schemas', type) } },
+            content: { 'application/json': { schema: refTo('schemas', schemaNameOf(type)) } },
           },
           responses: { '2XX': { description: 'Delivered. Anything else is tried again.' } },
         },
@@ -43,7 +43,12 @@ export function eventSchemas(): Json {
         required: ['type', ...Object.keys(parts)],
         properties: { type: { type: 'string', const: type }, ...parts },
       };
-      return [type, { description, allOf: [refTo('schemas', 'Event'), own] }];
+      return [schemaNameOf(type), { description, allOf: [refTo('schemas', 'EventEnvelope'), own] }];
     }),
   );
+}
+
+/** `InvoiceEventPaid`. Generators leave out the dot of a type, in which alone `Invoice.PaymentFailed` and `InvoicePayment.Failed` differ. */
+function schemaNameOf(type: string): string {
+  return type.replace('.', 'Event');
 }

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify';
+import { PLAIN_TEXT } from '../domain/plain-text.ts';
 
 /** A request that cannot be carried out as it is. The message is for the person who sent it. */
 export class ActionRefused extends Error {
@@ -6,17 +7,9 @@ export class ActionRefused extends Error {
   readonly status: number = 400;
 }
 
-/** What an action changes could not be stored, so nothing was changed. */
-export class StoreUnavailable extends ActionRefused {
-  override readonly name = 'StoreUnavailable';
-  override readonly status = 503;
-}
-
-export function unavailable(error: Error): never {
-  throw new StoreUnavailable(`Nothing was changed: Redis does not take the command (${error.message}).`);
-}
-
 const MAX_TEXT_CHARACTERS = 200;
+
+const PLAIN = new RegExp(PLAIN_TEXT, 'u');
 
 /** Who acts, and why: every audit line has both. */
 export function readReason(why: unknown, by: unknown): { readonly why: string; readonly by: string } {
@@ -25,10 +18,13 @@ export function readReason(why: unknown, by: unknown): { readonly why: string; r
 
 function readText(name: string, value: unknown): string {
   const text = typeof value === 'string' ? value.trim() : '';
-  if (text !== '' && text.length <= MAX_TEXT_CHARACTERS) return text;
-  throw new ActionRefused(
-    `${name}: must be text of at most ${MAX_TEXT_CHARACTERS} characters, and not empty.`,
-  );
+  if (text === '' || text.length > MAX_TEXT_CHARACTERS) {
+    throw new ActionRefused(
+      `${name}: must be text of at most ${MAX_TEXT_CHARACTERS} characters, and not empty.`,
+    );
+  }
+  if (!PLAIN.test(text)) throw new ActionRefused(`${name}: must be one line without control characters.`);
+  return text;
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };

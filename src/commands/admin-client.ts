@@ -6,9 +6,10 @@ import { json } from 'node:stream/consumers';
 import type { ConnectionOptions } from 'node:tls';
 import { loadSettings } from '../config/load.ts';
 import { readText } from '../config/reader/read-text.ts';
+import { readTokenFile } from '../config/settings/port-token.ts';
 import type { Settings } from '../config/settings/settings.ts';
-import { SETTINGS_FILE } from './choices.ts';
-import { CommandError } from './failure.ts';
+import { CommandError } from '../process/failure.ts';
+import { SETTINGS_FILE } from './options.ts';
 
 /** Where a gateway's admin port is, from the command line. */
 export interface AdminOptions {
@@ -56,7 +57,7 @@ export async function askAdmin(
   if (answer.status === 200 && answer.body !== undefined) return answer.body;
   const { error } = (answer.body ?? {}) as { readonly error?: unknown };
   throw new CommandError(
-    `${port.url} answered ${answer.status}${typeof error === 'string' ? `: ${error}` : '.'}`,
+    `${port.url} answered ${answer.status}${typeof error === 'string' ? `: ${error.replaceAll('\n', '; ')}` : '.'}`,
   );
 }
 
@@ -96,8 +97,7 @@ function portOf(
   { host, port, tls, token, tokenFile }: Settings['admin'],
   given: ConnectionOptions | undefined,
 ): AdminPort {
-  const fileToken =
-    tokenFile === undefined ? undefined : readText(tokenFile, 'admin.tokenFile names it').trim();
+  const fileToken = tokenFile === undefined ? undefined : readTokenFile(tokenFile, 'admin.tokenFile');
   return {
     url: `${tls === undefined ? 'http' : 'https'}://${reachable(host)}:${port}`,
     token: token ?? fileToken,

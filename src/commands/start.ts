@@ -1,12 +1,12 @@
 import { formatProblem } from '../config/problem.ts';
 import { findWarnings } from '../config/warnings.ts';
-import { readConfiguration } from './configuration.ts';
-import { openLog } from './log/log.ts';
-import { logProcessOutput } from './log/process-output.ts';
-import { closeOnSignal } from './process/close-on-signal.ts';
-import { environmentWith, type Overrides } from './process/overrides.ts';
-import { allocateYoung, growAtOnce } from './process/tune-memory.ts';
-import { runGateway } from './run.ts';
+import { openLog } from '../observe/log/log.ts';
+import { logProcessOutput } from '../observe/log/process-output.ts';
+import { closeOnSignal } from '../process/close-on-signal.ts';
+import { readConfiguration } from '../process/configuration.ts';
+import { environmentWith, type Overrides } from '../process/overrides.ts';
+import { runGateway } from '../process/run.ts';
+import { allocateYoung, growAtOnce } from '../process/tune-memory.ts';
 
 /** `weir start`: the gateway, until a signal ends it. Once its files are read, it writes nothing but JSON lines. */
 export async function start({ config, ...overrides }: Overrides & { config: string }): Promise<void> {

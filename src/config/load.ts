@@ -6,14 +6,12 @@ import { LimitsFiles } from './files/limits/files.ts';
 import { ConfigError, type Problem } from './problem.ts';
 import type { Finding } from './reader/check.ts';
 import type { Environment } from './reader/environment.ts';
-import type { FileSource } from './reader/file-source.ts';
+import { type FileSource, ParsedFile } from './reader/file-source.ts';
 import { examine, resolveFiles } from './reader/parse.ts';
-import { ParsedFile } from './reader/parsed-file.ts';
 import { readText } from './reader/read-text.ts';
 import { isMapping } from './reader/schema-node.ts';
 import { credentialFindings } from './settings/credentials.ts';
-import { identityFindings } from './settings/identity/findings.ts';
-import { proxyFindings } from './settings/proxy-findings.ts';
+import { identityFindings, proxyFindings } from './settings/findings.ts';
 import { type Settings, settingsSchema } from './settings/settings.ts';
 
 /** The valid sections of weir.yaml, with environment variables applied. */
@@ -72,42 +70,36 @@ export function isComplete(
 }
 
 /** The files of an `identity` section. */
-export interface IdentityFiles {
-  /** Undefined if callers and Accounts do not come from a file. */
-  readonly identities: ParsedFile<Identities> | undefined;
-  /** The keys of the token issuer; undefined if they do not come from a file. */
-  readonly keys: ParsedFile<JSONWebKeySet> | undefined;
-}
+export type IdentityFiles = ReturnType<typeof identityFiles>;
 
 /** The files named by the settings that are reloaded while running, except those of the operations. */
-export interface ConfigurationFiles extends IdentityFiles {
-  readonly limits: LimitsFiles;
-  /** Of each of the `credentials`; undefined for those without an `identity` of their own. */
-  readonly credentials: readonly (IdentityFiles | undefined)[];
-  /** Of each port; undefined if it serves HTTP. */
-  readonly certificates: {
-    readonly listen: CertificateFiles | undefined;
-    readonly admin: CertificateFiles | undefined;
-  };
-}
+export type ConfigurationFiles = ReturnType<typeof configurationFiles> & { readonly limits: LimitsFiles };
 
 /** Opens the files of the given sections. */
 export function configurationFiles(
   { limits, identity, credentials = [], listen, admin }: Partial<Settings>,
   source: FileSource,
-): Omit<ConfigurationFiles, 'limits'> & Partial<ConfigurationFiles> {
+) {
   return {
     ...(limits && { limits: new LimitsFiles(limits.file, limits.overrides, source) }),
-    identities: identity && identitiesFile(identity, source, 'identity'),
-    keys: identity && keyFile(identity, 'identity'),
-    credentials: credentials.map(({ identity: own }, index) => {
-      const section = `credentials.${index}.identity`;
-      return own && { identities: identitiesFile(own, source, section), keys: keyFile(own, section) };
-    }),
+    ...identityFiles(identity, 'identity', source),
+    /** Of each of the `credentials`; undefined for those without an `identity` of their own. */
+    credentials: credentials.map(
+      ({ identity: own }, index) => own && identityFiles(own, `credentials.${index}.identity`, source),
+    ),
+    /** Of each port; undefined if it serves HTTP. */
     certificates: {
       listen: listen?.tls && new CertificateFiles(listen.tls, 'listen.tls'),
       admin: admin?.tls && new CertificateFiles(admin.tls, 'admin.tls'),
     },
+  };
+}
+
+/** Each is undefined if what it has does not come from a file. */
+function identityFiles(identity: Settings['identity'] | undefined, section: string, source: FileSource) {
+  return {
+    identities: identity && identitiesFile(identity, source, section),
+    keys: identity && keyFile(identity, section),
   };
 }
 

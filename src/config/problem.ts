@@ -5,12 +5,12 @@ export interface Problem {
   /** The file, as the user named it, or the environment variable. */
   readonly source: string;
   /** Line in that file, from 1, if known. */
-  readonly line?: number;
+  readonly line?: number | undefined;
   /** The setting, such as `listen.port`; empty if the problem concerns the whole file. */
   readonly path: string;
   readonly message: string;
   /** How to fix it. */
-  readonly hint?: string;
+  readonly hint?: string | undefined;
 }
 
 /** Formats a problem, such as `weir.yaml:3: listen: unknown key "prot": did you mean "port"?`. Masks credentials in URLs. */
@@ -59,4 +59,14 @@ export interface Place {
 export function formatPlace(place: Place): string {
   const line = place.line();
   return line === undefined ? place.file : `${place.file}:${line}`;
+}
+
+/** A problem with what is written at a place. */
+export function problemIn({ file, path, line }: Place, message: string, hint?: string): Problem {
+  return { source: file, line: line(), path, message, hint };
+}
+
+/** The error of a file that cannot be used as a whole. */
+export function fileError(source: string, message: string, hint?: string): ConfigError {
+  return new ConfigError([{ source, path: '', message, hint }]);
 }

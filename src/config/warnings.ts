@@ -1,13 +1,13 @@
 import { OVERRIDE_SECTIONS, type OverrideSection } from '../domain/buckets.ts';
 import type { Limits, Overrides } from '../domain/limits.ts';
-import type { Identities } from './files/identities.ts';
+import { type Identities, ownersIn } from './files/identities.ts';
 import type { LimitsFiles } from './files/limits/files.ts';
 import { formatPath, type Problem } from './problem.ts';
-import type { Environment } from './reader/environment.ts';
-import { nearest } from './reader/messages.ts';
+import { type Environment, unknownVariables } from './reader/environment.ts';
+import { didYouMean } from './reader/messages.ts';
 import { asNode } from './reader/schema-node.ts';
-import { unknownVariables } from './reader/unknown-variables.ts';
 import { type Settings, settingsSchema } from './settings/settings.ts';
+import { settingsWarnings } from './settings/warnings.ts';
 
 /** A configuration without problems. */
 export interface ValidConfiguration {
@@ -36,6 +36,7 @@ export function findWarnings(
   const { settings, operations, files } = configuration;
   const warnings = [
     ...unknownVariables(asNode(settingsSchema), env),
+    ...settingsWarnings(settings, files.settings.file, env),
     ...emptyIdentities(configuration),
     ...files.operations.warnings,
   ];
@@ -66,24 +67,15 @@ function unknownOwners(
   section: OverrideSection,
 ): readonly Problem[] {
   const source = files.identities?.file;
-  // Addresses are listed nowhere.
-  if (source === undefined || section === 'addresses') return [];
-  const known = section === 'accounts' ? new Set(identities.accounts.keys()) : organizationsOf(identities);
+  const known = ownersIn(section, [identities]);
+  if (source === undefined || known === undefined) return [];
   const unknown = [...limits[section].keys()].filter((id) => !known.has(id));
-  return capped(unknown, (id) => {
-    const similar = nearest(id, [...known]);
-    return {
-      ...files.limits.locate([section, id]),
-      path: formatPath([section, id]),
-      message: `is not in ${source}`,
-      ...(similar === undefined ? {} : { hint: `did you mean "${similar}"?` }),
-    };
-  });
-}
-
-function organizationsOf({ accounts, principals }: Identities): ReadonlySet<string> {
-  const all = [...accounts.values(), ...principals.values()];
-  return new Set(all.flatMap((one) => ('organization' in one && one.organization ? [one.organization] : [])));
+  return capped(unknown, (id) => ({
+    ...files.limits.locate([section, id]),
+    path: formatPath([section, id]),
+    message: `is not in ${source}`,
+    hint: didYouMean(id, [...known]),
+  }));
 }
 
 /** Overrides that have no effect any more. */

@@ -31,14 +31,6 @@ export interface ReloadObserver {
   reloadRefused(file: ReloadedFile): void;
 }
 
-export interface Watch {
-  /** Polls now. Resolves when a change has been applied or refused. */
-  poll(): Promise<void>;
-  /** Loads refused files again at the next poll, because a file that they conflicted with has changed. */
-  retry(): void;
-  close(): void;
-}
-
 /** A change is noticed by one poll and loaded by the next, so within a second. */
 const DEFAULT_INTERVAL_MS = 400;
 
@@ -50,60 +42,67 @@ const DEFAULT_INTERVAL_MS = 400;
  * after two consecutive polls have seen the same state, so that a half-written file is not read.
  */
 export function watchFiles<T>(watched: Watched<T>): Watch {
-  const watcher = new FileWatcher(watched);
-  let polling = Promise.resolve();
-  let timer: NodeJS.Timeout | undefined;
-  const poll = () => {
-    polling = polling.then(() => watcher.poll());
-    return polling;
-  };
-  const schedule = () => {
-    timer = setTimeout(() => poll().then(schedule), watched.intervalMs ?? DEFAULT_INTERVAL_MS).unref();
-  };
-  const close = () => {
-    watcher.isClosed = true;
-    clearTimeout(timer);
-  };
-  schedule();
-  return { poll, retry: () => watcher.retry(), close };
+  return new FileWatch(watched);
 }
 
-class FileWatcher<T> {
-  isClosed = false;
+export type Watch = Pick<FileWatch<unknown>, 'poll' | 'retry' | 'close'>;
+
+class FileWatch<T> {
   readonly #watched: Watched<T>;
   #current: T;
   #isRefused = false;
+  #isClosed = false;
   #seen = '';
   #loaded = '';
+  #polling = Promise.resolve();
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(watched: Watched<T>) {
     this.#watched = watched;
     this.#current = watched.current;
+    this.#schedule();
+  }
+
+  /** Polls now. Resolves when a change has been applied or refused. */
+  poll(): Promise<void> {
+    this.#polling = this.#polling.then(() => this.#poll());
+    return this.#polling;
+  }
+
+  /** Loads refused files again at the next poll, because a file that they conflicted with has changed. */
+  retry(): void {
+    if (this.#isRefused) this.#loaded = '';
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #schedule(): void {
+    const { intervalMs = DEFAULT_INTERVAL_MS } = this.#watched;
+    this.#timer = setTimeout(() => this.poll().then(() => this.#schedule()), intervalMs).unref();
   }
 
   /** Never rejects. Failures are reported through `onProblems`; the files are loaded again after their next change. */
-  async poll(): Promise<void> {
+  async #poll(): Promise<void> {
     try {
       const now = await fingerprint(this.#watched.files(), this.#watched.stateOf ?? stateOf);
       const isSteady = now === this.#seen;
       this.#seen = now;
-      if (this.isClosed || !isSteady || now === this.#loaded) return;
+      if (this.#isClosed || !isSteady || now === this.#loaded) return;
       this.#loaded = now;
       await this.#load();
     } catch (error) {
-      if (this.isClosed) return;
+      if (this.#isClosed) return;
       this.#isRefused = true;
       this.#watched.onProblems(problemsOf(error));
     }
   }
 
-  retry(): void {
-    if (this.#isRefused) this.#loaded = '';
-  }
-
   async #load(): Promise<void> {
     const value = await this.#watched.load();
-    if (this.isClosed || (value === this.#current && !this.#isRefused)) return;
+    if (this.#isClosed || (value === this.#current && !this.#isRefused)) return;
     this.#watched.onLoad(value);
     this.#current = value;
     this.#isRefused = false;

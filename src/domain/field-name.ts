@@ -1,3 +1,6 @@
+/** The values of a message's header fields by lower-case name. Several values of one name are joined by commas. */
+export type FieldValues = Readonly<Record<string, string | undefined>>;
+
 /**
  * A header field's name as CGI and WSGI servers compare it: in lower case, with `-` for every character that is not a letter or
  * digit. Most servers fold `_` only; lighttpd and old versions of Apache fold all.

@@ -85,15 +85,22 @@ export class ApiKeys implements IdentitySource {
     return principal;
   }
 
-  #ownerOf(digest: string, { principal: id, issuedAt }: Owner): Principal | undefined {
+  #ownerOf(digest: string, { principal: id, issuedAt, account }: Owner): Principal | undefined {
     const issuedAtMs = issuedAt === undefined ? undefined : Date.parse(issuedAt);
     if (this.#options.revocations.covers(digest, id, issuedAtMs)) return undefined;
     const principal = this.#principals.get(id);
     if (principal === undefined) {
       this.#options.log.warn('an API key belongs to a principal that is not in the identities file');
     }
-    return principal;
+    return principal && keptTo(principal, account);
   }
+}
+
+/** The principal as a key lets it act: for one Account alone if the key belongs to another than the principal's own. */
+function keptTo(principal: Principal, account: string | undefined): Principal | undefined {
+  if (account === undefined || account === principal.account) return principal;
+  if (principal.account !== undefined && !principal.actsFor.has(account)) return undefined;
+  return { ...principal, account, actsFor: new Set() };
 }
 
 /** The URL for looking up the owner of a key. A path is relative to the upstream's URL. */
@@ -106,12 +113,16 @@ interface Owner {
   readonly principal: string;
   /** When the key was issued. A principal's revocation does not apply to keys issued after it. */
   readonly issuedAt?: string;
+  /** The Account that the key belongs to. */
+  readonly account?: string;
 }
 
 function isOwner(body: unknown): body is Owner {
   if (typeof body !== 'object' || body === null) return false;
-  const { principal, issuedAt } = body as Record<string, unknown>;
+  const { principal, issuedAt, account } = body as Record<string, unknown>;
   return (
-    typeof principal === 'string' && (issuedAt === undefined || !Number.isNaN(Date.parse(`${issuedAt}`)))
+    typeof principal === 'string' &&
+    (issuedAt === undefined || !Number.isNaN(Date.parse(`${issuedAt}`))) &&
+    (account === undefined || typeof account === 'string')
   );
 }

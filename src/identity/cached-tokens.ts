@@ -3,7 +3,7 @@ import type { Answer, Client, IdentitySource, Lookup } from './identity.ts';
 import { type Loaded, LookupCache } from './lookup-cache.ts';
 import type { IdentityObserver, SourceName } from './observer.ts';
 import type { Revocations } from './revocations.ts';
-import { digestOf, digestOfHex } from './token-digest.ts';
+import { digestOf } from './token-digest.ts';
 
 /** The result of verifying a token. */
 export type Verified =
@@ -23,7 +23,7 @@ export type Verified =
 export interface Verifier {
   /** Must not reject. `client` identifies the client that sent the request. */
   verify(token: string, client: string): Promise<Verified>;
-  /** The other encoding of this token that would also be accepted, if there is one. A revocation covers both. */
+  /** The other form of this token that could also be accepted, if there is one. A revocation covers both. */
   twinOf?(token: string): string | undefined;
 }
 
@@ -49,17 +49,25 @@ interface Presented {
   readonly client: Client | undefined;
 }
 
+/** A verified token. */
+interface Token {
+  readonly principal: Principal;
+  readonly confirmedAtMs: number;
+  /** The digests of all its forms. */
+  readonly digests: readonly string[];
+}
+
 /** b64token of RFC 6750 section 2.1, with a length limit: Node accepts at most 16 KiB of headers in all. */
 const TOKEN = /^[A-Za-z0-9\-._~+/]{1,8192}={0,2}$/;
 
 /**
  * Caches the results of a verifier by the SHA-256 of the whole token, so no token stays in memory. A result is never used
- * after the token expires or is revoked.
+ * after the token expires, or after it is revoked in any of its forms.
  */
 export class CachedTokens implements IdentitySource {
   readonly #options: CachedTokensOptions;
   readonly #nowMs: () => number;
-  readonly #cache: LookupCache<Principal, Presented>;
+  readonly #cache: LookupCache<Token, Presented>;
 
   constructor(options: CachedTokensOptions) {
     this.#options = options;
@@ -69,28 +77,39 @@ export class CachedTokens implements IdentitySource {
       maxKeys: options.maxTokens,
       nowMs: this.#nowMs,
     });
-    options.revocations.onRevoked((revoked) => {
-      if (revoked.kind === 'token') this.#cache.forget(digestOfHex(revoked.digestHex));
-      else this.#cache.forget(({ id }) => id === revoked.id);
-    });
   }
 
   principalOf(token: string, client?: Client): Lookup<Principal> {
     const digest = digestOf(token);
+    // Revocations are looked up for each request, so that many of them cost nothing but a look-up.
+    if (!this.#options.revocations.isEmpty) this.#cache.forget(digest, (known) => this.#isOutdated(known));
     const answer = this.#cache.get(digest, { token, client });
     if (answer instanceof Promise) return answer.then((one) => this.#counted(one, false));
     return this.#counted(answer, true);
   }
 
-  #counted(answer: Answer<Principal>, isCached: boolean): Answer<Principal> {
+  #counted(found: Answer<Token>, isCached: boolean): Answer<Principal> {
     const { observer, source } = this.#options;
+    const answer = typeof found === 'object' ? this.#unlessRevoked(found) : found;
     observer.identified(source, outcomeOf(answer), isCached);
     return answer;
   }
 
-  async #load({ token, client }: Presented, digest: string): Promise<Loaded<Principal>> {
+  #unlessRevoked(token: Token): Principal | undefined {
+    const { revocations } = this.#options;
+    if (revocations.isEmpty) return token.principal;
+    const isRevoked = token.digests.some((digest) => revocations.hasToken(digest));
+    return isRevoked || this.#isOutdated(token) ? undefined : token.principal;
+  }
+
+  /** Whether the principal was revoked after the token had been signed or confirmed. */
+  #isOutdated({ principal, confirmedAtMs }: Token): boolean {
+    return this.#options.revocations.coversPrincipal(principal.id, confirmedAtMs);
+  }
+
+  async #load({ token, client }: Presented, digest: string): Promise<Loaded<Token>> {
     if (!TOKEN.test(token)) return { value: undefined, freshUntilMs: 0 };
-    const { verifier, refusedMs, freshMs, outageMs } = this.#options;
+    const { verifier, revocations, refusedMs, freshMs, outageMs } = this.#options;
     const verified = await verifier.verify(token, client?.() ?? '');
     const nowMs = this.#nowMs();
     if (verified.outcome === 'unavailable') return 'unavailable';
@@ -98,20 +117,17 @@ export class CachedTokens implements IdentitySource {
       return { value: undefined, freshUntilMs: verified.isFinal ? nowMs + refusedMs : 0 };
     }
     const { principal, confirmedAtMs, expiresAtMs = Number.POSITIVE_INFINITY } = verified;
-    if (expiresAtMs <= nowMs || this.#isRevoked(token, digest, principal.id, confirmedAtMs)) {
+    if (expiresAtMs <= nowMs || revocations.coversPrincipal(principal.id, confirmedAtMs)) {
       return { value: undefined, freshUntilMs: nowMs + refusedMs };
     }
-    const freshUntilMs = Math.min(expiresAtMs, nowMs + freshMs);
-    return { value: principal, freshUntilMs, usableUntilMs: Math.min(expiresAtMs, freshUntilMs + outageMs) };
-  }
-
-  #isRevoked(token: string, digest: string, principal: string, confirmedAtMs: number): boolean {
-    const { revocations, verifier } = this.#options;
-    if (revocations.isEmpty) return false;
-    const nowMs = this.#nowMs();
-    if (revocations.covers(digest, principal, confirmedAtMs, nowMs)) return true;
     const twin = verifier.twinOf?.(token);
-    return twin !== undefined && revocations.covers(digestOf(twin), principal, confirmedAtMs, nowMs);
+    const value = {
+      principal,
+      confirmedAtMs,
+      digests: twin === undefined ? [digest] : [digest, digestOf(twin)],
+    };
+    const freshUntilMs = Math.min(expiresAtMs, nowMs + freshMs);
+    return { value, freshUntilMs, usableUntilMs: Math.min(expiresAtMs, freshUntilMs + outageMs) };
   }
 }
 

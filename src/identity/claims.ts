@@ -1,4 +1,5 @@
 import type { Account, Principal } from '../domain/caller.ts';
+import { isId } from '../domain/id.ts';
 
 /** The names of the claims in a token or an introspection answer. */
 export interface ClaimNames {
@@ -10,9 +11,6 @@ export interface ClaimNames {
 }
 
 type Claims = Readonly<Record<string, unknown>>;
-
-/** Ids that can be sent upstream in a header and logged without encoding. */
-const ID = /^[\x21-\x7e]{1,256}$/;
 
 /**
  * The principal described by verified claims; undefined if they are incomplete or ambiguous. A token without a type is a
@@ -61,10 +59,6 @@ function accountsOf(
 
 function accountIn(organization: string | undefined): Account {
   return organization === undefined ? {} : { organization };
-}
-
-function isId(value: unknown): value is string {
-  return typeof value === 'string' && ID.test(value);
 }
 
 function isOptionalId(value: unknown): value is string | undefined {

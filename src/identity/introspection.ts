@@ -1,5 +1,6 @@
 import type { Verified, Verifier } from './cached-tokens.ts';
 import { type ClaimNames, readPrincipal } from './claims.ts';
+import { isCanonical, isSigned, twinOf } from './jwt/signature-malleability.ts';
 import { Provider, type Reporting } from './provider/provider.ts';
 
 export interface IntrospectionOptions extends Reporting {
@@ -11,6 +12,8 @@ export interface IntrospectionOptions extends Reporting {
   readonly audience?: string | readonly string[] | undefined;
   readonly claims: ClaimNames;
   readonly timeoutMs: number;
+  /** Unix time by the clock of revocations, which the time of a confirmation is compared with. */
+  readonly sharedNowMs?: () => number;
 }
 
 type Claims = Readonly<Record<string, unknown>>;
@@ -18,7 +21,10 @@ type Claims = Readonly<Record<string, unknown>>;
 /** Tolerates single slow answers, but does not let every request wait for a provider that is down. */
 const BACKOFF = { tolerated: 2, firstMs: 250, longestMs: 5000 };
 
-/** Verifies tokens by introspection at the issuer (RFC 7662). */
+/**
+ * Verifies tokens by introspection at the issuer (RFC 7662). The issuer may verify a signed token leniently, so its encoding is checked
+ * here.
+ */
 export class IntrospectionVerifier implements Verifier {
   readonly #options: IntrospectionOptions;
   readonly #provider: Provider;
@@ -29,7 +35,9 @@ export class IntrospectionVerifier implements Verifier {
   }
 
   async verify(token: string, client: string): Promise<Verified> {
+    if (isSigned(token) && !isCanonical(token)) return { outcome: 'invalid', isFinal: true };
     const requestedAtMs = Date.now();
+    const confirmedAtMs = this.#options.sharedNowMs?.() ?? requestedAtMs;
     // RFC 7662 section 2.3: a refusal of the gateway's own credentials does not mean that the token is invalid.
     const answer = await this.#provider.call(
       { url: this.#options.url, init: this.#requestFor(token), requester: client },
@@ -44,7 +52,11 @@ export class IntrospectionVerifier implements Verifier {
       : undefined;
     if (principal === undefined) return { outcome: 'invalid', isFinal: true };
     const expiresAtMs = typeof claims.exp === 'number' ? claims.exp * 1000 : undefined;
-    return { outcome: 'known', principal, expiresAtMs, confirmedAtMs: requestedAtMs };
+    return { outcome: 'known', principal, expiresAtMs, confirmedAtMs };
+  }
+
+  twinOf(token: string): string | undefined {
+    return isSigned(token) ? twinOf(token) : undefined;
   }
 
   #requestFor(token: string): RequestInit {

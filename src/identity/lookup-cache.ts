@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Answer, Lookup } from './identity.ts';
-import { Refusals } from './refusals.ts';
+import { RefusedKeys } from './refused-keys.ts';
 
 /** The result of loading a key, and how long to cache it. Times are Unix time. */
 export type Loaded<T> =
@@ -32,16 +32,14 @@ export class LookupCache<T extends object, I> {
   readonly #options: LookupCacheOptions<T, I>;
   readonly #nowMs: () => number;
   readonly #known: LRUCache<string, Known<T>>;
-  readonly #unknown: Refusals;
+  readonly #unknown: RefusedKeys;
   readonly #pending = new Map<string, Promise<Answer<T>>>();
-  /** Incremented by `forget`, so that a load that started before it is not cached. */
-  #generation = 0;
 
   constructor(options: LookupCacheOptions<T, I>) {
     this.#options = options;
     this.#nowMs = options.nowMs ?? Date.now;
     this.#known = new LRUCache({ max: options.maxKeys });
-    this.#unknown = new Refusals({ maxKeys: options.maxKeys, nowMs: this.#nowMs });
+    this.#unknown = new RefusedKeys({ maxKeys: options.maxKeys, nowMs: this.#nowMs });
   }
 
   /** The value of a key. Loads `input` if the cached value is missing or no longer fresh. */
@@ -55,19 +53,12 @@ export class LookupCache<T extends object, I> {
     return this.#pending.get(key) ?? this.#begin(key, input);
   }
 
-  /**
-   * Removes a key, or every value that the predicate matches. Loads in progress are not cached, and later lookups do not
-   * wait for them.
-   */
-  forget(what: string | ((value: T) => boolean)): void {
-    this.#generation++;
-    this.#pending.clear();
-    if (typeof what === 'string') {
-      this.#known.delete(what);
-      this.#unknown.delete(what);
-      return;
-    }
-    for (const [key, { value }] of this.#known.entries()) if (what(value)) this.#known.delete(key);
+  /** Removes the value of a key if the predicate matches it. Later lookups do not wait for a load in progress. */
+  forget(key: string, isGone: (value: T) => boolean): void {
+    const known = this.#known.get(key);
+    if (known === undefined || !isGone(known.value)) return;
+    this.#known.delete(key);
+    this.#pending.delete(key);
   }
 
   #begin(key: string, input: I): Promise<Answer<T>> {
@@ -79,13 +70,12 @@ export class LookupCache<T extends object, I> {
   }
 
   async #load(key: string, input: I): Promise<Answer<T>> {
-    const generation = this.#generation;
     const loaded = await this.#options.load(input, key);
     if (loaded === 'unavailable') {
       const known = this.#known.get(key);
       return known !== undefined && this.#nowMs() < known.usableUntilMs ? known.value : 'unavailable';
     }
-    if (generation === this.#generation) this.#keep(key, loaded);
+    this.#keep(key, loaded);
     return loaded.value;
   }
 

@@ -116,7 +116,7 @@ function openIntrospection(
 ): IdentitySource {
   return new CachedTokens({
     source: 'introspection',
-    verifier: new IntrospectionVerifier({ ...settings, observer, log }),
+    verifier: new IntrospectionVerifier({ ...settings, observer, log, sharedNowMs: () => revocations.nowMs }),
     freshMs: settings.cacheSeconds * 1000,
     refusedMs: settings.negativeCacheSeconds * 1000,
     outageMs: settings.staleIfErrorSeconds * 1000,

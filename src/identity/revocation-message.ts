@@ -1,11 +1,46 @@
+import { Type } from 'typebox';
+import { id, isMade, matching, parsed, reasonText, timeMs } from '../shared/bounds.ts';
+import type { FactKind } from '../shared/facts.ts';
 import type { Revocation, RevocationReason, Revoked } from './revocations.ts';
+import { digestOfHex } from './token-digest.ts';
 
 /** How long a revocation is kept by default: longer than the lifetime of access tokens. */
 export const REMEMBERED_MS = 24 * 3_600_000;
 
-/** The Redis channel on which replicas that share a key prefix receive revocations. */
-export function revocationChannel(keyPrefix: string): string {
-  return `${keyPrefix}:1:revocations`;
+const kindOfTarget = Type.Union([Type.Literal('token'), Type.Literal('principal')]);
+
+const asMessage = matching(
+  Type.Object({
+    kind: Type.Optional(kindOfTarget),
+    undone: Type.Optional(kindOfTarget),
+    target: id,
+    atMs: timeMs,
+    untilMs: timeMs,
+    reason: Type.Optional(Type.Unknown()),
+  }),
+);
+
+const asReason = matching(Type.Object({ why: reasonText, by: reasonText }));
+
+const asTarget = matching(id);
+
+export const REVOCATIONS: FactKind<Revocation> = {
+  topic: 'revocations',
+  // Far more than are ever revoked by hand.
+  most: 100_000,
+  keyOf: ({ revoked }) =>
+    revoked.kind === 'token' ? tokenKey(digestOfHex(revoked.digestHex)) : principalKey(revoked.id),
+  write: writeRevocation,
+  read: readRevocation,
+};
+
+/** @param digest SHA-256 of the token, as a latin1 string */
+export function tokenKey(digest: string): string {
+  return `token ${digest}`;
+}
+
+export function principalKey(principal: string): string {
+  return `principal ${principal}`;
 }
 
 /** The target of a plain message: the hex digest of a token, with or without `sha256:`, or the id of a principal. */
@@ -21,23 +56,35 @@ export function formatTarget(revoked: Revoked): string {
   return revoked.kind === 'token' ? `sha256:${revoked.digestHex}` : revoked.id;
 }
 
-/** An undone revocation has no `kind`, so that replicas of an older version do not apply it as a revocation. */
+/**
+ * An undone revocation has no `kind`, so that replicas of an older version do not apply it as a revocation. Of a revocation and an
+ * undoing of the same millisecond, the revocation sorts first, so it wins.
+ */
 export function writeRevocation({ revoked, atMs, untilMs, isUndone, reason }: Revocation): string {
   const kind = isUndone ? { undone: revoked.kind } : { kind: revoked.kind };
-  return JSON.stringify({ ...kind, target: formatTarget(revoked), atMs, untilMs, reason });
+  const { why, by } = reason ?? {};
+  return JSON.stringify({
+    ...kind,
+    target: formatTarget(revoked),
+    atMs,
+    untilMs,
+    reason: reason && { why, by },
+  });
 }
 
 /**
  * Parses a message of the channel: JSON as written by `writeRevocation`, or plain text with the target, as published by hand
  * with `redis-cli`. Undefined for anything else.
  */
-export function readRevocation(message: string, nowMs = Date.now()): Revocation | undefined {
+export function readRevocation(message: string, nowMs: number): Revocation | undefined {
   if (!message.startsWith('{')) {
-    if (message === '') return undefined;
-    return { revoked: readTarget(message), atMs: nowMs, untilMs: nowMs + REMEMBERED_MS };
+    const target = asTarget(message);
+    if (target === undefined) return undefined;
+    return { revoked: readTarget(target), atMs: nowMs, untilMs: nowMs + REMEMBERED_MS };
   }
-  const { kind, undone, target, atMs, untilMs, reason } = parsed(message);
-  if (typeof target !== 'string' || typeof atMs !== 'number' || typeof untilMs !== 'number') return undefined;
+  const read = asMessage(parsed(message));
+  if (read === undefined || !isMade(read.atMs, nowMs)) return undefined;
+  const { kind, undone, target, atMs, untilMs } = read;
   const named = kind ?? undone;
   const revoked: Revoked = named === 'principal' ? { kind: named, id: target } : readTarget(target);
   if (revoked.kind !== named) return undefined;
@@ -46,19 +93,12 @@ export function readRevocation(message: string, nowMs = Date.now()): Revocation 
     atMs,
     untilMs,
     ...(kind === undefined ? { isUndone: true } : {}),
-    ...(isReason(reason) ? { reason } : {}),
+    ...reasonOf(read.reason),
   };
 }
 
-function isReason(value: unknown): value is RevocationReason {
-  const { why, by } = (value ?? {}) as Partial<Record<keyof RevocationReason, unknown>>;
-  return typeof why === 'string' && typeof by === 'string';
-}
-
-function parsed(message: string): Readonly<Record<string, unknown>> {
-  try {
-    return JSON.parse(message) as Record<string, unknown>;
-  } catch {
-    return {};
-  }
+/** A token that was revoked for a reason out of bounds is revoked all the same. */
+function reasonOf(given: unknown): { readonly reason?: RevocationReason } {
+  const reason = asReason(given);
+  return reason === undefined ? {} : { reason };
 }

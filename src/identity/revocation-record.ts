@@ -1,66 +1,83 @@
-import type { MessageRecord } from '../store/redis/record.ts';
+import type { MessageRecord, Published } from '../store/shared-store.ts';
 import { formatTarget, readRevocation, writeRevocation } from './revocation-message.ts';
 import { type Revocation, type RevocationReason, Revocations, type Revoked } from './revocations.ts';
 
-/** The revocations that Redis holds, those that are undone included. */
-export async function recordedRevocations(record: MessageRecord): Promise<readonly Revocation[]> {
-  return combined((await textsOf(record)).map(({ revocation }) => revocation));
+interface Change {
+  /** What this process knows of the target, in case Redis has lost it. */
+  readonly known?: readonly Revocation[];
+  readonly reason?: RevocationReason | undefined;
 }
 
-/** Revokes at every replica. `received`: how many got the message; in a Cluster, only those at one node. */
+/** The revocations that Redis holds, those that are undone included. */
+export async function recordedRevocations(record: MessageRecord): Promise<readonly Revocation[]> {
+  const { recorded, nowMs } = await readAll(record);
+  return combined(
+    recorded.map(({ revocation }) => revocation),
+    nowMs,
+  );
+}
+
+/** Revokes at every replica. A target that is revoked for longer already stays so. */
 export async function publishRevocation(
   record: MessageRecord,
   revoked: Revoked,
   forMs: number,
-  reason?: RevocationReason,
-): Promise<{ readonly revocation: Revocation; readonly received: number }> {
-  const atMs = await record.nowMs();
-  const untilMs = Math.ceil(atMs + forMs);
-  const revocation = { revoked, atMs, untilMs, ...(reason === undefined ? {} : { reason }) };
-  return { revocation, received: await record.publish({ text: writeRevocation(revocation), untilMs }) };
+  change: Change = {},
+): Promise<Published & { readonly revocation: Revocation }> {
+  const { current, replaced, nowMs } = await currentOf(record, revoked, change);
+  const atMs = timeAfter(current, nowMs);
+  const untilMs = Math.max(Math.ceil(nowMs + forMs), current?.isUndone ? 0 : (current?.untilMs ?? 0));
+  return publish(record, { revoked, atMs, untilMs, ...reasonOf(change) }, replaced);
 }
 
-/**
- * Undoes a revocation at every replica. Undefined if the target is not revoked.
- *
- * @param known what this process knows of the target, in case Redis has lost it
- */
+/** Undoes a revocation at every replica. Undefined if the target is not revoked. */
 export async function publishUndoing(
   record: MessageRecord,
   revoked: Revoked,
-  { known = [], reason }: { readonly known?: readonly Revocation[]; readonly reason?: RevocationReason } = {},
-): Promise<Revocation | undefined> {
-  const recorded = (await textsOf(record)).filter(({ revocation }) =>
-    isSameTarget(revocation.revoked, revoked),
-  );
-  const [current] = combined([...recorded.map(({ revocation }) => revocation), ...known]);
+  change: Change = {},
+): Promise<(Published & { readonly revocation: Revocation }) | undefined> {
+  const { current, replaced, nowMs } = await currentOf(record, revoked, change);
   if (current === undefined || current.isUndone) return undefined;
-  // Later than what it undoes, though both may be of one millisecond.
-  const atMs = Math.max(await record.nowMs(), current.atMs + 1);
   const { untilMs } = current;
-  const undoing = { revoked, atMs, untilMs, isUndone: true, ...(reason === undefined ? {} : { reason }) };
-  const replaced = recorded.map(({ text }) => text);
-  await record.publish({ text: writeRevocation(undoing), untilMs }, replaced);
-  return undoing;
+  const undoing = { revoked, atMs: timeAfter(current, nowMs), untilMs, isUndone: true, ...reasonOf(change) };
+  return publish(record, undoing, replaced);
 }
 
-interface RecordedRevocation {
-  readonly text: string;
-  readonly revocation: Revocation;
+async function publish(record: MessageRecord, revocation: Revocation, replaced: readonly string[]) {
+  const message = { text: writeRevocation(revocation), untilMs: revocation.untilMs };
+  return { ...(await record.publish([message], replaced)), revocation };
 }
 
-async function textsOf(record: MessageRecord): Promise<readonly RecordedRevocation[]> {
-  const texts = await record.read(await record.nowMs());
-  return texts.flatMap((text) => {
-    const revocation = readRevocation(text);
+/** Later than what it takes the place of, though both may be of one millisecond. */
+function timeAfter(current: Revocation | undefined, nowMs: number): number {
+  return Math.max(nowMs, (current?.atMs ?? 0) + 1);
+}
+
+function reasonOf({ reason }: Change) {
+  return reason === undefined ? {} : { reason };
+}
+
+/** What is in force for a target, the messages that it comes from, and the time by the clock of Redis. */
+async function currentOf(record: MessageRecord, revoked: Revoked, { known = [] }: Change) {
+  const { recorded, nowMs } = await readAll(record);
+  const same = recorded.filter(({ revocation }) => isSameTarget(revocation.revoked, revoked));
+  const [current] = combined([...same.map(({ revocation }) => revocation), ...known], nowMs);
+  return { current, replaced: same.map(({ text }) => text), nowMs };
+}
+
+async function readAll(record: MessageRecord) {
+  const nowMs = await record.nowMs();
+  const recorded = (await record.read()).flatMap((text) => {
+    const revocation = readRevocation(text, nowMs);
     return revocation === undefined ? [] : [{ text, revocation }];
   });
+  return { recorded, nowMs };
 }
 
-function combined(all: readonly Revocation[]): readonly Revocation[] {
+function combined(all: readonly Revocation[], nowMs: number): readonly Revocation[] {
   const revocations = new Revocations();
-  for (const revocation of all) revocations.add(revocation);
-  return revocations.remembered();
+  for (const revocation of all) revocations.add(revocation, nowMs);
+  return revocations.remembered(nowMs);
 }
 
 export function isSameTarget(one: Revoked, other: Revoked): boolean {

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { Identities } from '../config/files/identities.ts';
-import { ID_FORMAT, ID_PATTERN } from '../config/files/identities-schema.ts';
 import { nearest } from '../config/reader/messages.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import { ID_FORMAT, isId } from '../domain/id.ts';
 import type { Revoked } from './revocations.ts';
 
 /** What was given cannot be revoked. No message repeats it, because it may be a token wherever it was written. */
@@ -18,8 +18,6 @@ export interface TargetNames {
 
 /** No token is longer: Node takes 16 KiB of header in all. */
 export const LONGEST_TOKEN_CHARACTERS = 16_384;
-
-const ID = new RegExp(ID_PATTERN);
 
 /** A signed token, in the form of RFC 7515: a JSON header in base64url comes first. */
 const SIGNED_TOKEN = /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/;
@@ -47,7 +45,7 @@ export function principalTarget(id: string, names: TargetNames): Revoked {
       `${names.principal} was given what looks like a token: use ${names.token}. Nothing was revoked.`,
     );
   }
-  if (!ID.test(id)) throw new TargetRefused(`${names.principal} takes ${ID_FORMAT}. Nothing was revoked.`);
+  if (!isId(id)) throw new TargetRefused(`${names.principal} takes ${ID_FORMAT}. Nothing was revoked.`);
   return { kind: 'principal', id };
 }
 
@@ -107,5 +105,5 @@ export function noteOnUnknown({ kind }: Revoked, why: string): string | undefine
 
 /** A key of `tokens` is a token, or `sha256:` and the digest of one. */
 function digestOfKey(key: string): string {
-  return key.startsWith('sha256:') ? key.slice('sha256:'.length) : hash('sha256', key);
+  return key.startsWith('sha256:') ? key.slice('sha256:'.length).toLowerCase() : hash('sha256', key);
 }

@@ -1,4 +1,5 @@
-import { digestOfHex } from './token-digest.ts';
+import { type Fact, Facts } from '../shared/facts.ts';
+import { principalKey, REVOCATIONS, tokenKey } from './revocation-message.ts';
 
 /** The target of a revocation: one token, or all tokens that a principal was issued up to the time of the revocation. */
 export type Revoked =
@@ -11,61 +12,44 @@ export interface RevocationReason {
   readonly by: string;
 }
 
-export interface Revocation {
+export interface Revocation extends Fact {
   readonly revoked: Revoked;
-  /** Unix time of the revocation, or of its undoing. */
-  readonly atMs: number;
-  /** Unix time until which to keep it. */
-  readonly untilMs: number;
   /** Whether this undoes an earlier revocation. */
   readonly isUndone?: boolean;
   /** Undefined for `weir revoke`, which does not ask for one. */
   readonly reason?: RevocationReason;
 }
 
-/** Far more than are ever revoked by hand. The oldest is evicted. */
-const MAX_REVOCATIONS = 100_000;
-
 /** The revocations in force in this process. */
 export class Revocations {
-  readonly #tokens = new Map<string, Revocation>();
-  readonly #principals = new Map<string, Revocation>();
-  readonly #listeners: ((revoked: Revoked) => void)[] = [];
+  readonly facts = new Facts(REVOCATIONS);
+  readonly #nowMs: () => number;
 
-  get isEmpty(): boolean {
-    return this.#tokens.size === 0 && this.#principals.size === 0;
+  /** @param nowMs Unix time by the clock that all replicas share */
+  constructor(nowMs: () => number = Date.now) {
+    this.#nowMs = nowMs;
   }
 
-  /** Calls `listener` after every revocation and every undoing has been applied. */
-  onRevoked(listener: (revoked: Revoked) => void): void {
-    this.#listeners.push(listener);
+  /** Unix time by the clock that revocations are made and expire by. */
+  get nowMs(): number {
+    return this.#nowMs();
+  }
+
+  get isEmpty(): boolean {
+    return this.facts.size === 0;
   }
 
   /**
-   * Applies a revocation. Returns false if it changes nothing. The later of a revocation and its undoing wins, regardless of
-   * the order of arrival.
+   * Applies a revocation. Returns false if it changes nothing. The latest of the revocations of a target and their undoings wins,
+   * regardless of the order of arrival.
    */
-  add(revocation: Revocation, nowMs = Date.now()): boolean {
-    const { revoked, untilMs } = revocation;
-    if (untilMs <= nowMs) return false;
-    const [revocations, key] =
-      revoked.kind === 'token'
-        ? ([this.#tokens, digestOfHex(revoked.digestHex)] as const)
-        : ([this.#principals, revoked.id] as const);
-    const before = revocations.get(key);
-    const after = before === undefined ? revocation : merged(before, revocation);
-    if (after === before) return false;
-    revocations.delete(key);
-    revocations.set(key, after);
-    makeRoom(revocations, nowMs);
-    for (const listener of this.#listeners) listener(revoked);
-    return true;
+  add(revocation: Revocation, nowMs = this.#nowMs()): boolean {
+    return this.facts.add(revocation, nowMs);
   }
 
   /** All entries that have not expired, including undone ones. */
-  remembered(nowMs = Date.now()): readonly Revocation[] {
-    const all = [...this.#tokens.values(), ...this.#principals.values()];
-    return all.filter(({ untilMs }) => nowMs < untilMs);
+  remembered(nowMs = this.#nowMs()): readonly Revocation[] {
+    return this.facts.remembered(nowMs);
   }
 
   /**
@@ -75,37 +59,30 @@ export class Revocations {
    * @param digest SHA-256 of the token, as a latin1 string
    * @param confirmedAtMs when the token was signed or confirmed; undefined if unknown
    */
-  covers(digest: string, principal: string, confirmedAtMs: number | undefined, nowMs = Date.now()): boolean {
-    if (this.isEmpty) return false;
-    if (isInForce(this.#tokens.get(digest), nowMs)) return true;
-    const ofPrincipal = this.#principals.get(principal);
-    if (!isInForce(ofPrincipal, nowMs)) return false;
+  covers(
+    digest: string,
+    principal: string,
+    confirmedAtMs: number | undefined,
+    nowMs = this.#nowMs(),
+  ): boolean {
+    return this.hasToken(digest, nowMs) || this.coversPrincipal(principal, confirmedAtMs, nowMs);
+  }
+
+  /** Whether the token with this digest is revoked. */
+  hasToken(digest: string, nowMs = this.#nowMs()): boolean {
+    return this.#inForce(tokenKey(digest), nowMs) !== undefined;
+  }
+
+  /** Whether the tokens of a principal that were signed or confirmed at this time are revoked. */
+  coversPrincipal(principal: string, confirmedAtMs: number | undefined, nowMs = this.#nowMs()): boolean {
+    const ofPrincipal = this.#inForce(principalKey(principal), nowMs);
+    if (ofPrincipal === undefined) return false;
     return confirmedAtMs === undefined || confirmedAtMs <= ofPrincipal.atMs;
   }
-}
 
-function isInForce(revocation: Revocation | undefined, nowMs: number): revocation is Revocation {
-  return revocation !== undefined && !revocation.isUndone && nowMs < revocation.untilMs;
-}
-
-/** Merges two entries for the same target. Returns `before` itself if `other` changes nothing. */
-function merged(before: Revocation, other: Revocation): Revocation {
-  if (Boolean(before.isUndone) !== Boolean(other.isUndone)) {
-    // If both have the same time, the target stays revoked.
-    const isLater = before.isUndone ? other.atMs >= before.atMs : other.atMs > before.atMs;
-    return isLater ? other : before;
+  #inForce(key: string, nowMs: number): Revocation | undefined {
+    if (this.isEmpty) return undefined;
+    const revocation = this.facts.find(key, nowMs);
+    return revocation?.isUndone ? undefined : revocation;
   }
-  if (before.atMs >= other.atMs && before.untilMs >= other.untilMs) return before;
-  return {
-    ...(other.atMs > before.atMs ? other : before),
-    atMs: Math.max(before.atMs, other.atMs),
-    untilMs: Math.max(before.untilMs, other.untilMs),
-  };
-}
-
-function makeRoom(revocations: Map<string, Revocation>, nowMs: number): void {
-  if (revocations.size <= MAX_REVOCATIONS) return;
-  for (const [key, { untilMs }] of revocations) if (untilMs <= nowMs) revocations.delete(key);
-  const [oldest] = revocations.keys();
-  if (revocations.size > MAX_REVOCATIONS && oldest !== undefined) revocations.delete(oldest);
 }

@@ -1,15 +1,23 @@
-import { createHash } from 'node:crypto';
-import { ConfigError, formatPath, type Problem } from '../config/problem.ts';
+import { hash } from 'node:crypto';
+import {
+  ConfigError,
+  fileError,
+  formatPath,
+  type Place,
+  type Problem,
+  problemIn,
+} from '../config/problem.ts';
 import type { FileSource } from '../config/reader/file-source.ts';
 import { isMapping } from '../config/reader/schema-node.ts';
 import { readYaml, type YamlText } from '../config/reader/yaml-text.ts';
-import { resolveReference } from './references/resolve.ts';
+import { isRemote, resolveReference } from './references.ts';
 
 /** One file of an OpenAPI description. */
 interface Document extends YamlText {
   readonly file: string;
   /** Digest of the text. */
   readonly digest: string;
+  readonly characters: number;
 }
 
 /** A value in one of the files, with its location. */
@@ -92,15 +100,12 @@ function existing(node: Node | undefined, key: string): Node | undefined {
   return found.value === undefined ? undefined : found;
 }
 
+export function placeOf({ document, path }: Node): Place {
+  return { file: document.file, path: formatPath(path), line: () => document.lineOf(path) };
+}
+
 export function problemAt(node: Node, message: string, hint?: string): Problem {
-  const line = node.document.lineOf(node.path);
-  return {
-    source: node.document.file,
-    ...(line === undefined ? {} : { line }),
-    path: formatPath(node.path),
-    message,
-    ...(hint === undefined ? {} : { hint }),
-  };
+  return problemIn(placeOf(node), message, hint);
 }
 
 /**
@@ -113,10 +118,14 @@ export function problemAt(node: Node, message: string, hint?: string): Problem {
 export function openDocuments(file: string, source: FileSource): Documents {
   const documents = new Map<string, Document>();
   const failures = new Map<string, Problem>();
+  let characters = 0;
   const open = (path: string): unknown => {
-    const opened = openDocument(path, source);
+    const opened = openDocument(path, source, MAX_CHARACTERS - characters);
     if ('message' in opened) failures.set(path, opened);
-    else documents.set(path, opened);
+    else {
+      documents.set(path, opened);
+      characters += opened.characters;
+    }
     return 'value' in opened ? opened.value : undefined;
   };
   crawl(file, open);
@@ -125,10 +134,14 @@ export function openDocuments(file: string, source: FileSource): Documents {
   return new Documents(root, documents, failures);
 }
 
+/** Large descriptions have some thousand files. */
+const MAX_FILES = 10_000;
+
 /** Calls `open` once for the file and for every file that it refers to, directly or indirectly. */
 function crawl(root: string, open: (path: string) => unknown): void {
   const files = new Set([root]);
   for (const file of files) {
+    if (files.size > MAX_FILES) throw fileError(root, TOO_MANY_FILES);
     const seen = new Set<unknown>();
     for (const reference of referencesIn(open(file), seen)) {
       const target = resolveReference(reference, file);
@@ -136,6 +149,8 @@ function crawl(root: string, open: (path: string) => unknown): void {
     }
   }
 }
+
+const TOO_MANY_FILES = `refers to more than ${MAX_FILES} files`;
 
 /** Every `$ref` in a value, including those in YAML aliases. `seen` stops at circular aliases. */
 function* referencesIn(value: unknown, seen: Set<unknown>): Generator<string> {
@@ -147,8 +162,12 @@ function* referencesIn(value: unknown, seen: Set<unknown>): Generator<string> {
   }
 }
 
-function openDocument(file: string, source: FileSource): Document | Problem {
-  if (/^https?:/.test(file)) {
+/** All files together may be as large as one file: one file can have many names below /proc. */
+const MAX_CHARACTERS = 64 * 1024 * 1024;
+
+/** @param mostCharacters that may still be read */
+function openDocument(file: string, source: FileSource, mostCharacters: number): Document | Problem {
+  if (isRemote(file)) {
     return {
       source: file,
       path: '',
@@ -158,9 +177,12 @@ function openDocument(file: string, source: FileSource): Document | Problem {
   }
   try {
     const text = source.read(file, 'the setting operations.openapi or a $ref refers to it');
+    if (text.length > mostCharacters)
+      return { source: file, path: '', message: 'is not read: the files of this description are too large' };
     const yaml = readYaml(text, file);
     if ('message' in yaml) return yaml;
-    return { file, digest: createHash('sha256').update(text).digest('base64'), ...yaml };
+    const digest = hash('sha256', text, 'base64');
+    return { file, digest, characters: text.length, ...yaml };
   } catch (error) {
     if (error instanceof ConfigError && error.problems[0] !== undefined) return error.problems[0];
     throw error;

@@ -1,6 +1,8 @@
 import type { Problem } from '../config/problem.ts';
-import { described, nearest } from '../config/reader/messages.ts';
-import { isMapping } from '../config/reader/schema-node.ts';
+import { check } from '../config/reader/check.ts';
+import { nearest } from '../config/reader/messages.ts';
+import { isMapping, type SchemaNode } from '../config/reader/schema-node.ts';
+import type { Access } from '../domain/operation.ts';
 import { child, type Node, problemAt } from './documents.ts';
 import type { Validation } from './listed-operation.ts';
 
@@ -14,10 +16,33 @@ export interface Extension {
   /** The location of `public`. */
   readonly publicNode?: Node;
   readonly kind?: 'read' | 'write';
-  readonly validation?: Validation;
+  readonly validation?: Validation | undefined;
 }
 
-const KNOWN = ['cost', 'personOnly', 'public', 'kind', 'validate'];
+/** The accepted values of `validate`. */
+const VALIDATIONS = new Map<unknown, Validation>([
+  [false, 'none'],
+  [true, 'parameters'],
+  ['parameters', 'parameters'],
+  ['body', 'body'],
+]);
+
+const oneOf = (values: readonly unknown[]) => ({ anyOf: values.map((value) => ({ const: value })) });
+
+/** The schema of `x-weir`. A key that is given needs a value. */
+function schemaOf(maxCost: number, given: readonly string[]): SchemaNode {
+  const expects = `a whole number from 1 to ${maxCost}`;
+  return {
+    required: given,
+    properties: {
+      cost: { type: 'integer', minimum: 0, maximum: maxCost, expects },
+      personOnly: { type: 'boolean' },
+      public: { type: 'boolean' },
+      kind: oneOf(['read', 'write']),
+      validate: { ...oneOf([...VALIDATIONS.keys()]), expects: 'false, parameters or body' },
+    },
+  };
+}
 
 /**
  * The `x-weir` of a document, a path or an operation, merged with the one above it. The innermost value wins.
@@ -37,73 +62,78 @@ export function readExtension(
     problems.push(problemAt(node, 'must be a mapping such as {cost: 5}'));
     return above;
   }
-  for (const key of Object.keys(node.value)) {
-    if (!KNOWN.includes(key)) problems.push(unknownKey(child(node, key), key));
+  const given = { ...node.value };
+  for (const { path, message, hint } of check(schemaOf(maxCost, Object.keys(given)), given).findings) {
+    const [key = ''] = path;
+    const isTooHigh = key === 'cost' && Number(given.cost) > maxCost;
+    problems.push(
+      problemAt(child(node, key), message, isTooHigh ? 'operations.maxCost sets the maximum' : hint),
+    );
+    delete given[key];
   }
+  const { validate, ...settings } = given;
   return {
     ...above,
-    ...readCost(child(node, 'cost'), maxCost, problems),
-    ...readPersonOnly(child(node, 'personOnly'), problems),
-    ...readPublic(child(node, 'public'), problems),
-    ...readKind(child(node, 'kind'), problems),
-    ...readValidate(child(node, 'validate'), problems),
+    ...settings,
+    ...('cost' in given && { costNode: child(node, 'cost') }),
+    ...('public' in given && { publicNode: child(node, 'public') }),
+    ...('validate' in given && { validation: VALIDATIONS.get(validate) }),
   };
 }
 
-function unknownKey(node: Node, key: string): Problem {
-  const suggestion = nearest(key, KNOWN);
-  const hint =
-    suggestion === undefined ? `expected one of ${KNOWN.join(', ')}` : `did you mean "${suggestion}"?`;
-  return problemAt(node, `unknown key "${key}"`, hint);
-}
+const SIMILAR = /^x[-_]?w/i;
 
-function readCost(node: Node, maxCost: number, problems: Problem[]): Extension {
-  const { value: cost } = node;
-  if (cost === undefined) return {};
-  if (typeof cost === 'number' && Number.isInteger(cost) && cost >= 0 && cost <= maxCost) {
-    return { cost, costNode: node };
-  }
-  const hint = typeof cost === 'number' && cost > maxCost ? 'operations.maxCost sets the maximum' : undefined;
-  problems.push(
-    problemAt(node, `must be a whole number from 1 to ${maxCost}, is ${described(cost, {})}`, hint),
+/** Warnings of keys such as `x-wier`: a cost in one of them would be lost. */
+export function misspellings(owner: Node): readonly Problem[] {
+  if (!isMapping(owner.value)) return [];
+  const similar = Object.keys(owner.value).filter(
+    (key) => key !== 'x-weir' && SIMILAR.test(key) && nearest(key, ['x-weir']) !== undefined,
   );
-  return {};
+  return similar.map((key) => problemAt(child(owner, key), 'is not read', 'did you mean "x-weir"?'));
 }
 
-function readPersonOnly(node: Node, problems: Problem[]): Extension {
-  if (node.value === undefined) return {};
-  if (typeof node.value === 'boolean') return { personOnly: node.value };
-  problems.push(problemAt(node, `must be true or false, is ${described(node.value, {})}`));
-  return {};
+/** The problems of an operation that only its settings together have. */
+export const BOTH = 'an operation is either public or personOnly';
+export const FREE = [
+  'only a public operation may cost 0',
+  'set `public: true`, or a cost of at least 1',
+] as const;
+
+/**
+ * Who may call an operation. `x-weir: { public: false }` at any level keeps it closed. Otherwise it is public if its own `x-weir`
+ * says so, if its `security` is an empty list, or if it has no `security` and the path or document above it is public.
+ *
+ * @param operation the operation
+ * @param root the document's root, whose `security` applies to operations without one (OpenAPI 3.1 section 4.8.1)
+ * @param extension the `x-weir` of the operation, merged with those above it
+ */
+export function readAccess(operation: Node, root: Node, extension: Extension, problems: Problem[]): Access {
+  const { personOnly = false, cost } = extension;
+  const isDeclared = extension.public === true && isOwn(extension.publicNode, operation);
+  if (isDeclared && personOnly) {
+    problems.push(problemAt(operation, BOTH));
+  }
+  const isPublic = extension.public !== false && (isDeclared || isOpen(operation, root, extension));
+  const access = personOnly ? 'person' : isPublic ? 'public' : 'caller';
+  if (cost === 0 && access !== 'public') {
+    problems.push(problemAt(extension.costNode ?? operation, ...FREE));
+  }
+  return access;
 }
 
-function readPublic(node: Node, problems: Problem[]): Extension {
-  if (node.value === undefined) return {};
-  if (typeof node.value === 'boolean') return { public: node.value, publicNode: node };
-  problems.push(problemAt(node, `must be true or false, is ${described(node.value, {})}`));
-  return {};
+/** An operation's own `security` takes precedence over what it inherits. */
+function isOpen(operation: Node, root: Node, extension: Extension): boolean {
+  const security = child(operation, 'security').value;
+  if (security !== undefined) return isEmptyList(security);
+  return extension.public === true || isEmptyList(child(root, 'security').value);
 }
 
-function readKind(node: Node, problems: Problem[]): Extension {
-  const { value } = node;
-  if (value === undefined) return {};
-  if (value === 'read' || value === 'write') return { kind: value };
-  problems.push(problemAt(node, `must be read or write, is ${described(value, {})}`));
-  return {};
+/** A list with an empty requirement (`[{}]`) makes a token optional. Only an empty list says that there is none. */
+function isEmptyList(security: unknown): boolean {
+  return Array.isArray(security) && security.length === 0;
 }
 
-/** The accepted values of `validate`. */
-const VALIDATIONS = new Map<unknown, Validation>([
-  [false, 'none'],
-  [true, 'parameters'],
-  ['parameters', 'parameters'],
-  ['body', 'body'],
-]);
-
-function readValidate(node: Node, problems: Problem[]): Extension {
-  if (node.value === undefined) return {};
-  const validation = VALIDATIONS.get(node.value);
-  if (validation !== undefined) return { validation };
-  problems.push(problemAt(node, `must be false, parameters or body, is ${described(node.value, {})}`));
-  return {};
+function isOwn(node: Node | undefined, operation: Node): boolean {
+  const { document, path } = operation;
+  return node?.document === document && path.every((word, index) => node.path[index] === word);
 }

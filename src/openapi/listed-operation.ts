@@ -1,4 +1,4 @@
-import type { PricedOperation } from '../config/files/costs.ts';
+import type { CostedOperation } from '../config/files/costs.ts';
 import type { Place } from '../config/problem.ts';
 import type { RequestRules } from '../validation/rules.ts';
 
@@ -19,7 +19,7 @@ export const DEFAULT_COST = 1;
 export type Validation = 'none' | 'parameters' | 'body';
 
 /** An operation and its cost, from an OpenAPI document or the setting `operations.list`. */
-export interface ListedOperation extends PricedOperation {
+export interface ListedOperation extends CostedOperation {
   /** Upper case. */
   readonly method: string;
   /** With the base path of the document's servers, such as `/v3/payments/payables/{payableId}/open`. */

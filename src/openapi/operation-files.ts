@@ -1,20 +1,27 @@
+import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import type { Place } from '../config/problem.ts';
-import { ConfigError, formatPath, formatProblem, type Problem } from '../config/problem.ts';
+import {
+  ConfigError,
+  formatPath,
+  formatPlace,
+  formatProblem,
+  type Place,
+  type Problem,
+  problemIn,
+} from '../config/problem.ts';
 import { FileSource } from '../config/reader/file-source.ts';
 import { readText } from '../config/reader/read-text.ts';
 import { readYaml } from '../config/reader/yaml-text.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { Access } from '../domain/operation.ts';
-import { BOTH, FREE } from './access.ts';
 import { type Documents, openDocuments } from './documents.ts';
-import { findDuplicates } from './duplicates.ts';
+import { BOTH, FREE } from './extension.ts';
 import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from './listed-operation.ts';
 import { type ReadOptions, readOperations } from './read-operations.ts';
 
 type OperationSettings = Settings['operations'];
 
-/** Used if the settings have neither documents nor a list. */
+/** Used if the settings have neither documents nor a list, not even an empty one. */
 const DEFAULT_DOCUMENT = 'openapi.yaml';
 
 /** The documents as last read. */
@@ -40,7 +47,9 @@ export class OperationFiles {
     this.#settingsFile = settingsFile;
     const { openapi, list } = settings;
     if (openapi !== undefined) this.#roots = typeof openapi === 'string' ? [openapi] : openapi;
-    else this.#roots = list.length > 0 ? [] : [resolve(dirname(settingsFile), DEFAULT_DOCUMENT)];
+    else
+      this.#roots =
+        list.length > 0 || hasList(settingsFile) ? [] : [resolve(dirname(settingsFile), DEFAULT_DOCUMENT)];
     this.#files = this.#roots;
   }
 
@@ -95,10 +104,11 @@ export class OperationFiles {
   /** The operations of the setting `operations.list`. Their requests are not validated. */
   #listed(problems: Problem[]): readonly ListedOperation[] {
     const { list, maxCost } = this.#settings;
+    const lineOf = linesOf(this.#settingsFile);
     return list.map((listed, index) => {
       const { method, path, cost = DEFAULT_COST, kind = KINDS_BY_METHOD[method], id } = listed;
       const place = (...words: string[]) =>
-        settingPlace(this.#settingsFile, ['operations', 'list', String(index), ...words]);
+        settingPlace(this.#settingsFile, ['operations', 'list', String(index), ...words], lineOf);
       problems.push(...listedProblems(listed, place, maxCost));
       return {
         id: id ?? `${method} ${path}`,
@@ -131,12 +141,12 @@ function listedProblems(
 ): readonly Problem[] {
   const { cost = DEFAULT_COST } = listed;
   const problems: Problem[] = [];
-  if (listed.personOnly && listed.public) problems.push(problemOf(place(), BOTH));
+  if (listed.personOnly && listed.public) problems.push(problemIn(place(), BOTH));
   if (cost > maxCost) {
     const message = `must be a whole number from 1 to ${maxCost}, is ${cost}`;
-    problems.push(problemOf(place('cost'), message, 'operations.maxCost sets the maximum'));
+    problems.push(problemIn(place('cost'), message, 'operations.maxCost sets the maximum'));
   }
-  if (cost === 0 && accessOf(listed) !== 'public') problems.push(problemOf(place('cost'), ...FREE));
+  if (cost === 0 && accessOf(listed) !== 'public') problems.push(problemIn(place('cost'), ...FREE));
   return problems;
 }
 
@@ -158,24 +168,44 @@ function digestOf(documents: Documents): string {
     .join();
 }
 
-function settingPlace(file: string, path: readonly string[]): Place {
-  return {
-    file,
-    path: formatPath(path),
-    line() {
-      const yaml = readYaml(readText(file, ''), file);
-      return 'lineOf' in yaml ? yaml.lineOf(path) : undefined;
-    },
+/** Whether the settings have a list, which may be empty. */
+function hasList(settingsFile: string): boolean {
+  if (!existsSync(settingsFile)) return false;
+  const yaml = readYaml(readText(settingsFile, ''), settingsFile);
+  const settings =
+    'lineOf' in yaml ? (yaml.value as { operations?: { list?: unknown } } | undefined) : undefined;
+  return settings?.operations?.list !== undefined;
+}
+
+type LineOf = (path: readonly string[]) => number | undefined;
+
+function settingPlace(file: string, path: readonly string[], lineOf: LineOf): Place {
+  return { file, path: formatPath(path), line: () => lineOf(path) };
+}
+
+/** The lines of a file, which is parsed once, when the first of them is asked for. */
+function linesOf(file: string): LineOf {
+  let yaml: ReturnType<typeof readYaml> | undefined;
+  return (path) => {
+    yaml ??= readYaml(readText(file, ''), file);
+    return 'lineOf' in yaml ? yaml.lineOf(path) : undefined;
   };
 }
 
-function problemOf(place: Place, message: string, hint?: string): Problem {
-  const line = place.line();
-  return {
-    source: place.file,
-    ...(line === undefined ? {} : { line }),
-    path: place.path,
-    message,
-    ...(hint === undefined ? {} : { hint }),
-  };
+/** One problem for each operation that matches the same requests as an earlier one, which would make its cost ambiguous. */
+function findDuplicates(operations: readonly ListedOperation[]): readonly Problem[] {
+  const first = new Map<string, ListedOperation>();
+  const problems: Problem[] = [];
+  for (const operation of operations) {
+    const { method, path, writtenAt } = operation;
+    const shape = `${method} ${path.replaceAll(/\{[^{}]*\}/g, '{}')}`;
+    const other = first.get(shape);
+    if (other === undefined) {
+      first.set(shape, operation);
+      continue;
+    }
+    const message = `${method} ${path} matches the same requests as ${method} ${other.path} at ${formatPlace(other.writtenAt)}`;
+    problems.push(problemIn(writtenAt, message, 'keep one of them'));
+  }
+  return problems;
 }

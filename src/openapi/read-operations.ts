@@ -1,13 +1,11 @@
-import type { Place } from '../config/problem.ts';
-import { formatPath, type Problem } from '../config/problem.ts';
+import type { Problem } from '../config/problem.ts';
 import { isMapping } from '../config/reader/schema-node.ts';
-import { readAccess } from './access.ts';
-import { child, type Documents, type Node, problemAt } from './documents.ts';
-import { type Extension, readExtension } from './extension.ts';
+import { DanglingReferences } from './dangling.ts';
+import { child, type Documents, type Node, placeOf, problemAt } from './documents.ts';
+import { type Extension, misspellings, readAccess, readExtension } from './extension.ts';
 import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from './listed-operation.ts';
 import { readParameters } from './parameters.ts';
 import { type Described, readRules } from './read-rules.ts';
-import { DanglingReferences } from './references/dangling.ts';
 import type { RuleMaker } from './rule-maker.ts';
 import { Schemas } from './schemas.ts';
 import { readBasePaths } from './servers.ts';
@@ -25,6 +23,7 @@ export interface ReadOptions {
 /** State while reading one document. */
 interface Reading extends RuleMaker {
   readonly options: ReadOptions;
+  readonly warnings: Problem[];
   /** Of bodies that are not validated. */
   readonly dangling: DanglingReferences;
 }
@@ -47,9 +46,14 @@ interface PathItem {
 /** Paths to read before yielding to the event loop, because requests are served during a reload. */
 const BATCH = 20;
 
+/** Limit on operations and their parameters. The largest public descriptions have some ten thousand; with `$ref`s, a few lines can be many. */
+const MAX_SIZE = 300_000;
+const TOO_LARGE = `the document expands to more than ${MAX_SIZE} operations and parameters`;
+
 /** The operations of one OpenAPI description, its problems, and warnings. */
 export async function readOperations(documents: Documents, options: ReadOptions): Promise<ReadResult> {
   const problems: Problem[] = [];
+  const warnings: Problem[] = [];
   const { root } = documents;
   const problem = versionProblem(root);
   if (problem !== undefined) return { operations: [], problems: [problem], warnings: [] };
@@ -57,17 +61,28 @@ export async function readOperations(documents: Documents, options: ReadOptions)
   const schemas = new Schemas(documents, version.startsWith('3.0.'));
   const dangling = new DanglingReferences(documents);
   const { maxBodyBytes } = options;
-  const reading: Reading = { documents, schemas, problems, options, maxBodyBytes, dangling };
+  const reading: Reading = { documents, schemas, problems, warnings, options, maxBodyBytes, dangling };
   const operations: ListedOperation[] = [];
   let paths = 0;
+  let size = 0;
   for (const item of pathItems(reading)) {
     for (const method of Object.keys(KINDS_BY_METHOD) as Method[]) {
       const node = child(item.node, method.toLowerCase());
-      if (isMapping(node.value)) operations.push(...readOperation(reading, item, method, node));
+      if (!isMapping(node.value)) continue;
+      size += sizeOf(item, node);
+      if (size > MAX_SIZE) return { operations: [], problems: [problemAt(root, TOO_LARGE)], warnings: [] };
+      operations.push(...readOperation(reading, item, method, node));
     }
     if (++paths % BATCH === 0) await new Promise((resume) => setImmediate(resume));
   }
-  return { operations, problems, warnings: dangling.found };
+  return { operations, problems, warnings: [...warnings, ...dangling.found] };
+}
+
+/** An operation and its parameters, for each base path of the path. */
+function sizeOf({ node, basePaths }: PathItem, operation: Node): number {
+  const lists = [node, operation].map((owner) => child(owner, 'parameters').value);
+  const parameters = lists.reduce<number>((sum, list) => sum + (Array.isArray(list) ? list.length : 0), 1);
+  return parameters * basePaths.length;
 }
 
 /** Why a document cannot be read at all. */
@@ -100,11 +115,12 @@ function readPaths(root: Node, problems: Problem[]): Node | undefined {
   return undefined;
 }
 
-function* pathItems({ documents, options, problems }: Reading): Generator<PathItem> {
+function* pathItems(reading: Reading): Generator<PathItem> {
+  const { documents, problems } = reading;
   const { root } = documents;
   const paths = readPaths(root, problems);
   if (paths === undefined) return;
-  const above = readExtension(root, {}, options.maxCost, problems);
+  const above = extensionOf(reading, root, {});
   const basePaths = readBasePaths(root, problems) ?? [''];
   for (const path of Object.keys(paths.value as object)) {
     if (path.startsWith('x-')) continue;
@@ -112,16 +128,21 @@ function* pathItems({ documents, options, problems }: Reading): Generator<PathIt
     if ('message' in node) problems.push(node);
     else if (!path.startsWith('/')) problems.push(problemAt(node, 'a path begins with a slash'));
     else {
-      const extension = readExtension(node, above, options.maxCost, problems);
+      const extension = extensionOf(reading, node, above);
       yield { node, path, basePaths: readBasePaths(node, problems) ?? basePaths, extension };
     }
   }
 }
 
+function extensionOf({ options, problems, warnings }: Reading, owner: Node, above: Extension): Extension {
+  warnings.push(...misspellings(owner));
+  return readExtension(owner, above, options.maxCost, problems);
+}
+
 /** One operation for each base path of its servers. */
 function readOperation(reading: Reading, item: PathItem, method: Method, node: Node): ListedOperation[] {
   const { options, problems } = reading;
-  const extension = readExtension(node, item.extension, options.maxCost, problems);
+  const extension = extensionOf(reading, node, item.extension);
   const { cost = DEFAULT_COST, costNode, kind = KINDS_BY_METHOD[method] } = extension;
   const access = readAccess(node, reading.documents.root, extension, problems);
   const basePaths =
@@ -160,8 +181,4 @@ function describe(
     requestBody: validation === 'body' && body.value !== undefined ? body : undefined,
     isExact: validation !== undefined,
   };
-}
-
-function placeOf({ document, path }: Node): Place {
-  return { file: document.file, path: formatPath(path), line: () => document.lineOf(path) };
 }

@@ -1,7 +1,7 @@
 import type { Problem } from '../config/problem.ts';
 import type { Check, ValueRule } from '../validation/parameter-value.ts';
+import { DanglingReferences } from './dangling.ts';
 import { child, type Documents, type Node, problemAt } from './documents.ts';
-import { DanglingReferences } from './references/dangling.ts';
 import type { SchemaError, Schemas } from './schemas.ts';
 import { readShape } from './shape.ts';
 

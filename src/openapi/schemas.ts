@@ -5,7 +5,7 @@ import type { Documents, Node } from './documents.ts';
 import { createEngine, STEP } from './engine/engine.ts';
 import { Meter, TooComplex } from './engine/meter.ts';
 import { PatternError } from './engine/patterns.ts';
-import { resolveReference } from './references/resolve.ts';
+import { resolveReference } from './references.ts';
 
 /** The reason why a schema cannot be compiled. */
 export interface SchemaError {
@@ -23,6 +23,13 @@ export class Schemas {
   readonly #keys: ReadonlyMap<string, string>;
   readonly #root: object;
   readonly #compiled = new Map<string, Check | SchemaError>();
+  /** The same by the schemas as they are in the documents, of which many operations may share one. */
+  readonly #byValue = {
+    first: new Map<unknown, Check | SchemaError>(),
+    all: new Map<unknown, Check | SchemaError>(),
+  };
+  /** Copies of what is in the documents. What has several aliases is copied once. */
+  readonly #copies = new Map<unknown, unknown>();
   readonly #meter = new Meter();
   #first: Ajv | undefined;
   #all: Ajv | undefined;
@@ -39,6 +46,14 @@ export class Schemas {
 
   /** Compiles a check that reports the first issue, or all issues. */
   compile(node: Node, reports: 'first' | 'all' = 'first'): Check | SchemaError {
+    const known = this.#byValue[reports].get(node.value);
+    if (known !== undefined) return known;
+    const check = this.#compileText(node, reports);
+    if (typeof node.value === 'object') this.#byValue[reports].set(node.value, check);
+    return check;
+  }
+
+  #compileText(node: Node, reports: 'first' | 'all'): Check | SchemaError {
     const schema = isSelfContained(node.value)
       ? this.#translated(node.value, node.document.file)
       : { $ref: this.#pointer(node.document.file, node.path) };
@@ -84,8 +99,17 @@ export class Schemas {
 
   /** A copy whose `$ref`s point into the root schema, converted to the current JSON Schema draft. */
   #translated(value: unknown, file: string): unknown {
-    if (Array.isArray(value)) return value.map((item) => this.#translated(item, file));
-    if (!isMapping(value)) return value;
+    if (typeof value !== 'object' || value === null) return value;
+    const known = this.#copies.get(value);
+    if (known !== undefined) return known;
+    const copy = isMapping(value)
+      ? this.#translatedMapping(value, file)
+      : Object.values(value).map((item) => this.#translated(item, file));
+    this.#copies.set(value, copy);
+    return copy;
+  }
+
+  #translatedMapping(value: Readonly<Record<string, unknown>>, file: string): object {
     const { $ref } = value;
     // OpenAPI 3.0 ignores siblings of a $ref (section 4.7.23).
     if (typeof $ref === 'string' && this.#isOldDialect)

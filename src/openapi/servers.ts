@@ -5,6 +5,12 @@ import { child, type Node, problemAt } from './documents.ts';
 /** Maximum number of base paths of a server, because variables with many values multiply. */
 const MAX_BASE_PATHS = 20;
 
+/** Maximum number of base paths of an operation: each of them is an operation of its own. */
+const MAX_SERVER_PATHS = 100;
+
+/** Real addresses have a few. Further ones are left as they are. */
+const MAX_VARIABLES = 20;
+
 /**
  * The distinct paths of the URLs in a `servers` list, without a trailing slash; undefined if there is no list. Host names are
  * ignored, because the gateway is in front of all servers. A variable takes its default and every value of its `enum`.
@@ -15,7 +21,7 @@ export function readBasePaths(owner: Node, problems: Problem[]): readonly string
   const paths = [...servers.value.keys()].flatMap((index) =>
     pathsOf(child(servers, String(index)), problems),
   );
-  return [...new Set(paths)];
+  return [...new Set(paths)].slice(0, MAX_SERVER_PATHS);
 }
 
 function pathsOf(server: Node, problems: Problem[]): readonly string[] {
@@ -32,15 +38,17 @@ function pathsOf(server: Node, problems: Problem[]): readonly string[] {
   return valid.map((address) => new URL(address, 'http://localhost/').pathname.replace(/\/+$/, ''));
 }
 
-/** The URL for every combination of the values of its variables. */
+/** The URL for every combination of the values of its variables, up to the limit. Empty if a variable has no value. */
 function expanded(address: string, variables: Node): readonly string[] {
-  const name = /\{([^{}]+)\}/.exec(address)?.[1];
-  if (name === undefined) return [address];
-  const values = valuesOf(child(variables, name));
-  if (values.length === 0) return [];
-  return values
-    .flatMap((value) => expanded(address.replaceAll(`{${name}}`, value), variables))
-    .slice(0, MAX_BASE_PATHS);
+  const names = new Set([...address.matchAll(/\{([^{}]+)\}/g)].map(([, name = '']) => name));
+  let addresses = [address];
+  for (const name of [...names].slice(0, MAX_VARIABLES)) {
+    const values = valuesOf(child(variables, name)).slice(0, MAX_BASE_PATHS);
+    addresses = addresses
+      .flatMap((one) => values.map((value) => one.replaceAll(`{${name}}`, () => value)))
+      .slice(0, MAX_BASE_PATHS);
+  }
+  return addresses;
 }
 
 function valuesOf({ value }: Node): readonly string[] {

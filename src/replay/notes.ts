@@ -1,15 +1,15 @@
-import type { PriceOf } from './input/entry.ts';
-import type { Tally } from './input/tally.ts';
+import type { CostOf } from './input/entry.ts';
+import type { LineCounts } from './input/line-counts.ts';
 import { MOST_TRIES, type Replay, type Retries } from './replay.ts';
 import { counted, shownCount } from './shown.ts';
 
 export interface Circumstances {
   readonly replay: Replay;
-  readonly tally: Tally;
+  readonly lineCounts: LineCounts;
   readonly retries: Retries;
   readonly complete: boolean;
-  /** Present if requests were priced again. */
-  readonly priceOf: PriceOf | undefined;
+  /** Present if requests got another cost. */
+  readonly costOf: CostOf | undefined;
   /** Whether the lines of the log have a cost. */
   readonly hasLoggedCosts: boolean;
 }
@@ -18,9 +18,12 @@ export interface Circumstances {
 export function notesOn(circumstances: Circumstances): readonly string[] {
   return [
     completeness(circumstances),
-    ...brokenFiles(circumstances.tally),
+    ...brokenFiles(circumstances.lineCounts),
     retriesNote(circumstances),
-    anonymousNote(circumstances.tally),
+    anonymousNote(circumstances.lineCounts),
+    repeatedNote(circumstances),
+    uncountedNote(circumstances.lineCounts),
+    clocksNote(circumstances.lineCounts),
     latenessNote(circumstances.replay),
     resolutionNote(circumstances),
     costNote(circumstances),
@@ -34,7 +37,7 @@ function completeness({ complete }: Circumstances): string | undefined {
     : 'The reading was interrupted: these numbers cover only the part of the log up to there.';
 }
 
-function brokenFiles({ brokenFiles: files }: Tally): readonly string[] {
+function brokenFiles({ brokenFiles: files }: LineCounts): readonly string[] {
   return files.map(({ file, problem }) => `${file} could not be read to its end (${problem}).`);
 }
 
@@ -56,9 +59,32 @@ function retriesNote({ replay, retries }: Circumstances): string | undefined {
   );
 }
 
-function anonymousNote({ anonymous }: Tally): string | undefined {
+function anonymousNote({ anonymous }: LineCounts): string | undefined {
   if (anonymous === 0) return undefined;
   return `${counted(anonymous, 'request')} without an Account were left out.`;
+}
+
+/** A lower share occurs in logs of whole milliseconds by chance. */
+const LEAST_REPEATED_SHARE = 0.02;
+
+function repeatedNote({ lineCounts, replay }: Circumstances): string | undefined {
+  const { repeated, hasFractions } = lineCounts;
+  const read = replay.requests + replay.dropped;
+  if (!hasFractions || repeated === 0 || repeated < read * LEAST_REPEATED_SHARE) return undefined;
+  return (
+    `${counted(repeated, 'request')} occur twice, with the same times, payer and cost, and were counted twice. ` +
+    'Was a file, or a copy of it, given twice?'
+  );
+}
+
+function uncountedNote({ uncounted }: LineCounts): string | undefined {
+  if (uncounted === 0) return undefined;
+  return `${counted(uncounted, 'request')} were served uncounted while the store did not answer. The replay counts them, so it may refuse what the gateway served.`;
+}
+
+function clocksNote({ haveFilesOverlapped }: LineCounts): string | undefined {
+  if (!haveFilesOverlapped) return undefined;
+  return 'Several files are of the same time. Each gateway logs by its own clock: where clocks differ, requests are counted in another order, and in other windows, than the store counted them.';
 }
 
 function latenessNote({ late, requests }: Replay): string | undefined {
@@ -67,14 +93,14 @@ function latenessNote({ late, requests }: Replay): string | undefined {
   return `${counted(late, 'request')} were logged more than 10 s after their charge and were counted late.${mostly}`;
 }
 
-function resolutionNote({ tally, replay }: Circumstances): string | undefined {
-  if (tally.hasFractions || replay.requests === 0) return undefined;
+function resolutionNote({ lineCounts, replay }: Circumstances): string | undefined {
+  if (lineCounts.hasFractions || replay.requests === 0) return undefined;
   return 'The times of this log are whole seconds: requests of one second count as simultaneous, so short bursts look fuller than they were.';
 }
 
-function costNote({ priceOf, hasLoggedCosts }: Circumstances): string | undefined {
-  if (priceOf !== undefined || hasLoggedCosts) return undefined;
-  return 'Each request costs 1 point: name an OpenAPI document with --operations, or settings with --config, for other prices.';
+function costNote({ costOf, hasLoggedCosts }: Circumstances): string | undefined {
+  if (costOf !== undefined || hasLoggedCosts) return undefined;
+  return 'Each request costs 1 point: name an OpenAPI document with --operations, or settings with --config, for other costs.';
 }
 
 function neverFitsNote({ neverFits }: Replay): string | undefined {

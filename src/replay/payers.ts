@@ -1,12 +1,12 @@
 import { type BucketDefinition, bucketsFor } from '../domain/buckets.ts';
 import type { Caller, PublicClient } from '../domain/caller.ts';
 import type { Access, OperationKind } from '../domain/operation.ts';
-import type { Plan } from '../gateway/buckets.ts';
+import type { Plan } from '../stages/buckets.ts';
 import type { Entry } from './input/entry.ts';
 import { BucketStats } from './measure/bucket-stats.ts';
 
 /** The buckets that requests are charged to: those of an Account and its Organization, of a Person, or of an address. */
-export interface Payer {
+export interface MeasuredPayer {
   readonly caller: Caller | PublicClient;
   readonly kind: OperationKind;
   readonly access: Access;
@@ -18,7 +18,9 @@ export interface Payer {
   planned: readonly BucketStats[];
 }
 
-type Payers = Partial<Record<OperationKind, Payer>> & { readonly organization: string | undefined };
+type MeasuredPayers = Partial<Record<OperationKind, MeasuredPayer>> & {
+  readonly organization: string | undefined;
+};
 
 const NOBODY: ReadonlySet<string> = new Set();
 
@@ -28,7 +30,7 @@ export class PayerBook {
   readonly #windowUs: number;
   readonly #hasSeries: boolean;
   readonly #byKey = new Map<string, BucketStats>();
-  readonly #payers: Readonly<Record<Access, Map<string, Payers>>> = {
+  readonly #payers: Readonly<Record<Access, Map<string, MeasuredPayers>>> = {
     caller: new Map(),
     person: new Map(),
     public: new Map(),
@@ -40,7 +42,7 @@ export class PayerBook {
     this.#hasSeries = hasSeries;
   }
 
-  payerOf(entry: Entry): Payer {
+  payerOf(entry: Entry): MeasuredPayer {
     const { access, kind } = entry;
     const map = this.#payers[access];
     const id = idOf(entry);
@@ -55,7 +57,7 @@ export class PayerBook {
     return payers[kind];
   }
 
-  #createPayer(entry: Entry, organization: string | undefined): Payer {
+  #createPayer(entry: Entry, organization: string | undefined): MeasuredPayer {
     const { access, kind } = entry;
     const caller = callerOf(entry, organization);
     const buckets = bucketsFor(kind, access).flatMap((bucket) => {
@@ -95,7 +97,7 @@ function callerOf(entry: Entry, organization: string | undefined): Caller | Publ
 }
 
 /** Records the limits of a new plan. */
-export function bindPlan(payer: Payer, plan: Plan): void {
+export function bindPlan(payer: MeasuredPayer, plan: Plan): void {
   payer.plan = plan;
   for (const stats of payer.buckets) {
     stats.limit = undefined;

@@ -4,13 +4,13 @@
  */
 import { US_PER_SECOND } from '../domain/clock.ts';
 import type { Limits } from '../domain/limits.ts';
-import { Buckets } from '../gateway/buckets.ts';
+import { Buckets } from '../stages/buckets.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import type { BucketState } from '../store/store.ts';
 import type { Entry } from './input/entry.ts';
 import type { BucketStats } from './measure/bucket-stats.ts';
 import { Series } from './measure/series.ts';
-import { bindPlan, type Payer, PayerBook } from './payers.ts';
+import { bindPlan, type MeasuredPayer, PayerBook } from './payers.ts';
 import { RetryQueue } from './retry-queue.ts';
 
 /**
@@ -29,6 +29,8 @@ export interface ReplayOptions {
   /** Whether each bucket is recorded over time, for charts. */
   readonly hasSeries: boolean;
 }
+
+type States = readonly (BucketState | undefined)[];
 
 /** Enough for a chart of the whole log. */
 const TOTAL_BINS = 240;
@@ -135,7 +137,7 @@ export class Replay {
       if (tries === 1) stats.logged += 1;
     }
     if (plan.buckets.length === 0) return true;
-    const decision = this.#store.charge({ buckets: plan.buckets, cost, windowSeconds: plan.windowSeconds });
+    const decision = this.#store.charge({ buckets: plan.buckets, cost });
     if (decision.outcome === 'uncounted') throw new Error(`the store did not count: ${decision.reason}`);
     noteShadows(payer, decision.buckets);
     if (decision.outcome === 'admitted') return true;
@@ -145,14 +147,15 @@ export class Replay {
   }
 
   /** Counts the refusal for the bucket with the longest wait, as in a 429. @returns that wait */
-  #noteRefused(payer: Payer, states: readonly BucketState[], cost: number): number {
+  #noteRefused(payer: MeasuredPayer, states: States, cost: number): number {
     this.refused.after += 1;
     this.series.record('refusedAfter', 1, this.#nowUs);
     let longestUs = 0;
     let refusing: BucketStats | undefined;
-    for (const [index, { retryAfterUs }] of states.entries()) {
-      if (payer.plan?.buckets[index]?.shadow || retryAfterUs <= longestUs) continue;
-      longestUs = retryAfterUs;
+    for (const [index, state] of states.entries()) {
+      const waitUs = state?.retryAfterUs ?? 0;
+      if (payer.plan?.buckets[index]?.shadow || waitUs <= longestUs) continue;
+      longestUs = waitUs;
       refusing = payer.planned[index];
     }
     for (const stats of payer.buckets) {
@@ -174,11 +177,12 @@ export class Replay {
   }
 }
 
-function noteShadows({ plan, planned }: Payer, states: readonly BucketState[]): void {
+function noteShadows({ plan, planned }: MeasuredPayer, states: States): void {
   if (plan === undefined || !plan.buckets.some(isShadow)) return;
-  for (const [index, { retryAfterUs }] of states.entries()) {
+  for (const [index, state] of states.entries()) {
     const stats = planned[index];
-    if (stats !== undefined && retryAfterUs > 0 && plan.buckets[index]?.shadow) stats.shadowRefused += 1;
+    const isFull = state !== undefined && state.retryAfterUs > 0;
+    if (stats !== undefined && isFull && plan.buckets[index]?.shadow) stats.shadowRefused += 1;
   }
 }
 

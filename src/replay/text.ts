@@ -1,11 +1,12 @@
-import type { BucketResult, ReplayResult } from './result.ts';
+import { printable } from '../domain/printable.ts';
+import type { BucketResult, ReplayResult } from './run.ts';
 import { counted, shownCount, shownShare, shownTime } from './shown.ts';
 
 /** A replay's result for a terminal. At most `most` buckets are listed. */
-export function replayText(result: ReplayResult, most: number): string {
+export function replayLines(result: ReplayResult, most: number): readonly string[] {
   const { from, to, requests, refused, shareRefused } = result;
   if (from === null || to === null)
-    return `No charged request was read.\n${inputText(result)}${notesText(result)}`;
+    return ['No charged request was read.', ...inputLines(result), ...notesOf(result)];
   const change = (count: number, share: number) => `${shownCount(count)} (${shownShare(share)})`;
   return [
     `${counted(requests, 'request')} from ${shownTime(from)} to ${shownTime(to)} UTC`,
@@ -15,11 +16,14 @@ export function replayText(result: ReplayResult, most: number): string {
     `  newly refused    ${shownCount(result.changed.refused)}`,
     `  newly admitted   ${shownCount(result.changed.admitted)}`,
     '',
-    tableText(result.buckets.slice(0, most)),
-    remainderText(result.buckets, most),
-    inputText(result),
-    notesText(result),
-  ].join('\n');
+    ...tableLines(result.buckets.slice(0, most)),
+    '',
+    ...remainderLines(result.buckets, most),
+    '',
+    ...inputLines(result),
+    '',
+    ...notesOf(result),
+  ];
 }
 
 const COLUMNS = [
@@ -41,9 +45,11 @@ const COLUMNS = [
 /** Columns of text. The others are aligned to the right. */
 const WORDS = new Set<string>(['bucket', 'id', 'worst hour']);
 
-function tableText(buckets: readonly BucketResult[]): string {
+function tableLines(buckets: readonly BucketResult[]): readonly string[] {
   const rows = [[...COLUMNS] as string[], ...buckets.map(cellsOf)];
-  const widths = COLUMNS.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
+  const widths = COLUMNS.map((_, column) =>
+    rows.reduce((most, row) => Math.max(most, (row[column] ?? '').length), 0),
+  );
   const line = (row: readonly string[]) =>
     COLUMNS.map((name, column) => {
       const cell = row[column] ?? '';
@@ -52,14 +58,14 @@ function tableText(buckets: readonly BucketResult[]): string {
     })
       .join('  ')
       .trimEnd();
-  return `${rows.map(line).join('\n')}\n`;
+  return rows.map(line);
 }
 
 function cellsOf(bucket: BucketResult): string[] {
   const { limit, shadow, windows, worstHour } = bucket;
   return [
     bucket.bucket,
-    bucket.id,
+    printable(bucket.id),
     limit === null ? 'none' : shownCount(limit),
     shownCount(bucket.requests),
     shownCount(bucket.refusedBefore),
@@ -79,20 +85,26 @@ function hourText({ from, refused, points }: NonNullable<BucketResult['worstHour
   return `${shownTime(from).slice(0, 16)} ${what}`;
 }
 
-function remainderText(buckets: readonly BucketResult[], most: number): string {
+function remainderLines(buckets: readonly BucketResult[], most: number): readonly string[] {
   const rest = buckets.length - most;
   return rest > 0
-    ? `and ${counted(rest, 'bucket')} less affected: --rows, --json and --report show more\n`
-    : '';
+    ? [`and ${counted(rest, 'bucket')} less affected: --rows, --json and --report show more`]
+    : [];
 }
 
-function inputText({ lines, uncharged, otherLines, unreadable, unreadableLines }: ReplayResult): string {
-  const summary = `${counted(lines, 'line')} read: ${shownCount(uncharged)} uncharged, ${shownCount(otherLines)} not of requests, ${shownCount(unreadable)} unreadable.\n`;
-  const named = unreadableLines.map(({ file, line, problem }) => `  ${file}:${line} ${problem}\n`);
+function inputLines({
+  lines,
+  uncharged,
+  otherLines,
+  unreadable,
+  unreadableLines,
+}: ReplayResult): readonly string[] {
+  const summary = `${counted(lines, 'line')} read: ${shownCount(uncharged)} uncharged, ${shownCount(otherLines)} not of requests, ${shownCount(unreadable)} unreadable.`;
+  const named = unreadableLines.map(({ file, line, problem }) => `  ${file}:${line} ${problem}`);
   const rest = unreadable - unreadableLines.length;
-  return summary + named.join('') + (rest > 0 ? `  and ${shownCount(rest)} more\n` : '');
+  return [summary, ...named, ...(rest > 0 ? [`  and ${shownCount(rest)} more`] : [])];
 }
 
-function notesText({ notes }: ReplayResult): string {
-  return notes.map((note) => `Note: ${note}\n`).join('');
+function notesOf({ notes }: ReplayResult): readonly string[] {
+  return notes.map((note) => `Note: ${note}`);
 }

@@ -11,6 +11,9 @@ const SLOTS_PER_WINDOW = 100;
 /** An entry that charges of different times share holds at most this part of the limit. */
 const ENTRIES_PER_LIMIT = 250;
 
+/** That leaves at most this many entries, unless a limit is raised: then older ones are joined as the new limit allows. */
+const MOST_ENTRIES = 601;
+
 /** Numbers per entry: when its last charge was made, and its points. */
 const ENTRY = 2;
 
@@ -43,6 +46,8 @@ export class CoalescedLog {
   /** Drops expired entries. Call it before other methods, with the same `nowUs`. */
   advance(nowUs: number, windowUs: number): void {
     this.#rewind(nowUs, windowUs);
+    // A longer window than that of the last charge keeps what still counts for longer.
+    if (this.#count > 0) this.#emptyFromUs = this.#atUs(this.#count - 1) + windowUs;
     const startUs = this.#bucketUs(nowUs) - windowUs;
     while (this.#count > 0 && this.#atUs(0) <= startUs) {
       this.#total -= this.#points(0);
@@ -62,6 +67,7 @@ export class CoalescedLog {
       this.#write(newest, bucketUs, this.#points(newest) + cost);
     } else {
       this.#push(bucketUs, cost);
+      if (this.#count > MOST_ENTRIES) this.#joinOlder(limit, windowUs);
     }
     this.#total += cost;
     this.#emptyFromUs = bucketUs + windowUs;
@@ -70,10 +76,24 @@ export class CoalescedLog {
   #canJoin(newest: number, cost: number, limit: number, nowUs: number, windowUs: number): boolean {
     if (newest < 0) return false;
     const atUs = this.#atUs(newest);
-    if (atUs === nowUs) return true;
-    const slotUs = windowUs / SLOTS_PER_WINDOW;
-    const isYoung = Math.floor(atUs / slotUs) === Math.floor(nowUs / slotUs);
-    return isYoung && (this.#points(newest) + cost) * ENTRIES_PER_LIMIT <= limit;
+    return atUs === nowUs || canShare(atUs, nowUs, this.#points(newest) + cost, limit, windowUs);
+  }
+
+  /** Joins all entries but the newest as if they had been charged at this limit. */
+  #joinOlder(limit: number, windowUs: number): void {
+    let last = 0;
+    for (let index = 1; index < this.#count; index++) {
+      const [atUs, points] = [this.#atUs(index), this.#points(index)];
+      const joined = this.#points(last) + points;
+      const isNewest = index === this.#count - 1;
+      if (!isNewest && canShare(this.#atUs(last), atUs, joined, limit, windowUs)) {
+        this.#write(last, atUs, joined);
+      } else {
+        last += 1;
+        this.#write(last, atUs, points);
+      }
+    }
+    this.#count = last + 1;
   }
 
   /** `hadRoom` is the result of `hasRoom` before the charge was spent. */
@@ -150,4 +170,11 @@ export class CoalescedLog {
     this.#ring = [...inOrder, ...inOrder.map(() => 0)];
     this.#oldest = 0;
   }
+}
+
+/** Whether charges of two times may share an entry of so many points. */
+function canShare(atUs: number, laterUs: number, points: number, limit: number, windowUs: number): boolean {
+  const slotUs = windowUs / SLOTS_PER_WINDOW;
+  const areNeighbours = Math.floor(atUs / slotUs) === Math.floor(laterUs / slotUs);
+  return areNeighbours && points * ENTRIES_PER_LIMIT <= limit;
 }

@@ -1,31 +1,49 @@
 /**
  * Caches denials. Only time frees points, so a bucket cannot admit a cost before the time at which the cost will fit. A denial is
  * therefore valid for `retryAfterUs` from before its call was sent, and needs no call during that time: a flood of 429s costs
- * Redis a few calls per second and bucket. This is exact: it never refuses what Redis would admit. A denial is cached for one
- * limit, window and cost, so a changed limit takes effect at once.
+ * Redis a few calls per second and bucket. The denial of one bucket refuses every charge that needs this bucket, unless another
+ * bucket may need a longer wait. A cached denial never refuses what Redis would admit, as long as Redis keeps its counts and its
+ * clock runs. If they are lost without a lost connection (FLUSHALL, DEL, an eviction, a failover behind a proxy), a replica still
+ * refuses by what it believes, for a second at most after the answer that it believes, or for ten where the window is longer than
+ * an hour. A denial is cached for one limit, window and cost, so a changed limit takes effect at once.
  */
 
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import { monotonicUs, US_PER_SECOND } from '../domain/clock.ts';
+import { Generations } from './generations.ts';
 import type { StoreObserver } from './observer.ts';
-import type { BucketCharge, BucketState, Charge, Decision, Store } from './store.ts';
+import {
+  type BucketCharge,
+  type BucketState,
+  type Charge,
+  costIn,
+  type Decision,
+  type Store,
+} from './store.ts';
 
 /** Two clocks may differ in speed: by at most 500 ppm while NTP corrects one of them. */
 const CLOCK_RATE_MARGIN = 0.999;
-/**
- * How long a denial is cached at most, in windows. Short, so that the RateLimit header stays fresh, and so that a Redis whose
- * clock has stepped back is soon called again.
- */
+/** How long a denial is cached at most, in windows, so that the RateLimit header of a short window stays fresh. */
 const MAX_AGE_WINDOWS = 0.1;
+/**
+ * The same whatever the window: a Redis that has lost its counts, or whose clock has stepped, is asked again within a second. One
+ * call a second for each bucket and cost is still next to nothing. A long window may be full for days.
+ */
+const MAX_AGE_US = US_PER_SECOND;
+const LONG_WINDOW_SECONDS = 3600;
+const MAX_AGE_OF_LONG_US = 10 * US_PER_SECOND;
 /** Per generation, of which there are two. Beyond that, older denials are dropped. */
 const MAX_REMEMBERED = 5000;
 
+type Denied = Extract<Decision, { outcome: 'denied' }>;
+
 interface Remembered {
   readonly bucket: BucketCharge;
-  readonly windowSeconds: number;
   readonly state: BucketState;
   readonly sentUs: number;
   readonly receivedUs: number;
+  /** Redis is asked again after this. */
+  readonly freshUntilUs: number;
 }
 
 export class DenialCache implements Store {
@@ -33,8 +51,7 @@ export class DenialCache implements Store {
   readonly #observer: StoreObserver;
   readonly #nowUs: () => number;
   /** By key and cost. */
-  #young = new Map<string, Remembered>();
-  #old = new Map<string, Remembered>();
+  readonly #denials = new Generations<Remembered>(MAX_REMEMBERED);
   #epoch = 0;
 
   /** `nowUs` is a clock for tests; it must not run backwards. */
@@ -71,61 +88,67 @@ export class DenialCache implements Store {
   /** Drops all denials, because the store may have lost its buckets. */
   forget(): void {
     this.#epoch += 1;
-    if (this.#young.size > 0) this.#young = new Map();
-    if (this.#old.size > 0) this.#old = new Map();
+    this.#denials.clear();
   }
 
   /** The denial that the store would return; undefined if the store has to be called. */
-  #deny({ buckets, cost, windowSeconds }: Charge, nowUs: number): Decision | undefined {
-    if (this.#young.size === 0 && this.#old.size === 0) return undefined;
-    const states: BucketState[] = [];
-    let isDenied = false;
+  #deny({ buckets, cost }: Charge, nowUs: number): Decision | undefined {
+    if (this.#denials.isEmpty) return undefined;
+    const states: (BucketState | undefined)[] = [];
+    let waitUs = 0;
+    // Of the buckets that the store has not described lately: each of them admits the cost within its window.
+    let longestUnknownUs = 0;
     for (const bucket of buckets) {
-      const known = this.#recall(bucket, cost, windowSeconds);
-      if (known === undefined || nowUs - known.receivedUs > MAX_AGE_WINDOWS * windowSeconds * US_PER_SECOND) {
-        return undefined;
+      const known = this.#recall(bucket, cost, nowUs);
+      if (known !== undefined && nowUs <= known.freshUntilUs) waitUs = Math.max(waitUs, waitOf(known, nowUs));
+      else if (bucket.shadow !== true) {
+        longestUnknownUs = Math.max(longestUnknownUs, bucket.windowSeconds * US_PER_SECOND);
       }
-      isDenied ||= isDenying(known, nowUs);
-      states.push(stateAt(known, nowUs));
+      states.push(known === undefined ? undefined : stateAt(known, nowUs));
     }
-    return isDenied ? { outcome: 'denied', buckets: states } : undefined;
+    return waitUs > 0 && waitUs >= longestUnknownUs ? { outcome: 'denied', buckets: states } : undefined;
   }
 
-  #recall(bucket: BucketCharge, cost: number, windowSeconds: number): Remembered | undefined {
-    const name = nameOf(bucket, cost);
-    const known = this.#young.get(name) ?? this.#old.get(name);
-    if (known === undefined || known.windowSeconds !== windowSeconds) return undefined;
-    const isSame = known.bucket.limit === bucket.limit && known.bucket.shadow === bucket.shadow;
+  #recall(bucket: BucketCharge, cost: number, nowUs: number): Remembered | undefined {
+    const known = this.#denials.get(nameOf(bucket, cost));
+    if (known === undefined || nowUs > known.sentUs + MAX_AGE_OF_LONG_US) return undefined;
+    const { limit, windowSeconds, shadow } = known.bucket;
+    const isSame =
+      limit === bucket.limit && windowSeconds === bucket.windowSeconds && shadow === bucket.shadow;
     return isSame ? known : undefined;
   }
 
-  #remember({ buckets, cost, windowSeconds }: Charge, states: readonly BucketState[], sentUs: number): void {
-    if (this.#young.size >= MAX_REMEMBERED) {
-      this.#old = this.#young;
-      this.#young = new Map();
-    }
+  #remember({ buckets, cost }: Charge, states: Denied['buckets'], sentUs: number): void {
     const receivedUs = this.#nowUs();
     for (const [index, bucket] of buckets.entries()) {
       const state = states[index];
       if (state === undefined) continue;
-      this.#young.set(nameOf(bucket, cost), { bucket, windowSeconds, state, sentUs, receivedUs });
+      const freshUntilUs = freshUntil(bucket, sentUs, receivedUs);
+      this.#denials.set(nameOf(bucket, cost), { bucket, state, sentUs, receivedUs, freshUntilUs });
     }
   }
 }
 
-function nameOf({ key }: BucketCharge, cost: number): string {
-  return `${cost} ${key}`;
+/** Redis decided at some time after the call was sent, so the denial is not older than that. */
+function freshUntil({ windowSeconds }: BucketCharge, sentUs: number, receivedUs: number): number {
+  const maxAgeUs = windowSeconds > LONG_WINDOW_SECONDS ? MAX_AGE_OF_LONG_US : MAX_AGE_US;
+  return Math.min(receivedUs + MAX_AGE_WINDOWS * windowSeconds * US_PER_SECOND, sentUs + maxAgeUs);
 }
 
-function isDenying({ bucket, state, sentUs }: Remembered, nowUs: number): boolean {
-  return bucket.shadow !== true && nowUs < sentUs + state.retryAfterUs * CLOCK_RATE_MARGIN;
+function nameOf(bucket: BucketCharge, cost: number): string {
+  return `${costIn(bucket, cost)} ${bucket.key}`;
+}
+
+/** For how long this bucket still refuses; at most 0 if it does not. */
+function waitOf({ bucket, state, sentUs }: Remembered, nowUs: number): number {
+  return bucket.shadow === true ? 0 : sentUs + state.retryAfterUs * CLOCK_RATE_MARGIN - nowUs;
 }
 
 /** Waits are measured from the arrival of the reply, so that Retry-After is never too short. */
-function stateAt({ state, receivedUs }: Remembered, nowUs: number): BucketState {
+function stateAt({ bucket, state, receivedUs }: Remembered, nowUs: number): BucketState {
   const agedUs = nowUs - receivedUs;
   return {
-    remaining: state.remaining,
+    remaining: agedUs < state.resetAfterUs ? state.remaining : bucket.limit,
     resetAfterUs: Math.max(0, state.resetAfterUs - agedUs),
     retryAfterUs: Math.max(0, state.retryAfterUs - agedUs),
   };

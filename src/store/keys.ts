@@ -11,6 +11,12 @@ export function bucketKey(prefix: string, tag: string, bucket: string, id: strin
   return `${prefix}:1:{${escapeId(tag)}}:${bucket}:${escapeId(id)}`;
 }
 
+/** The bucket's name in a key of `bucketKey`; empty in any other key. */
+export function bucketOf(key: string): string {
+  const start = key.indexOf('}:') + 2;
+  return start < 2 ? '' : key.slice(start, key.indexOf(':', start));
+}
+
 /** A longer id is replaced by its digest, so that keys stay small for any token or header. */
 const MAX_ESCAPED_LENGTH = 128;
 

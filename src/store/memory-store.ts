@@ -1,12 +1,21 @@
 import { monotonicUs, US_PER_SECOND } from '../domain/clock.ts';
 import { CoalescedLog } from './coalesced-log.ts';
 import { isValidCharge } from './dispatch/valid-charge.ts';
-import type { BucketCharge, BucketState, Charge, Decision, Store } from './store.ts';
+import {
+  type BucketCharge,
+  type BucketState,
+  type Charge,
+  costIn,
+  type Decision,
+  type Store,
+} from './store.ts';
 
 /** A bucket of the current charge. */
 interface Touched {
   readonly log: CoalescedLog;
+  readonly cost: number;
   readonly limit: number;
+  readonly windowUs: number;
   readonly isShadow: boolean;
   readonly hasRoom: boolean;
 }
@@ -51,32 +60,28 @@ export class MemoryStore implements Store {
     if (this.#isClosed) return { outcome: 'uncounted', reason: 'closed' };
     if (!isValidCharge(charge)) return { outcome: 'uncounted', reason: 'invalid' };
     const nowUs = this.#nowUs();
-    const windowUs = charge.windowSeconds * US_PER_SECOND;
     // First, because a bucket must not be dropped between being looked up and being charged.
     if (isSpending) this.#sweepSome(nowUs, SWEPT_PER_BUCKET * charge.buckets.length);
 
-    const { cost } = charge;
-    const touched = charge.buckets.map((bucket) => this.#touch(bucket, cost, isSpending, nowUs, windowUs));
+    const touched = charge.buckets.map((bucket) =>
+      this.#touch(bucket, costIn(bucket, charge.cost), isSpending, nowUs),
+    );
     const isAdmitted = touched.every(({ hasRoom, isShadow }) => hasRoom || isShadow);
     const isSpent = isSpending && isAdmitted;
     const buckets: BucketState[] = [];
-    for (const { log, limit, hasRoom } of touched) {
+    for (const { log, cost, limit, windowUs, hasRoom } of touched) {
       if (isSpent && hasRoom) log.spend(cost, limit, nowUs, windowUs);
       buckets.push(log.state(cost, limit, hasRoom, nowUs, windowUs));
     }
     return { outcome: isAdmitted ? 'admitted' : 'denied', buckets };
   }
 
-  #touch(
-    { key, limit, shadow = false }: BucketCharge,
-    cost: number,
-    isSpending: boolean,
-    nowUs: number,
-    windowUs: number,
-  ): Touched {
+  #touch(bucket: BucketCharge, cost: number, isSpending: boolean, nowUs: number): Touched {
+    const { key, limit, shadow = false } = bucket;
+    const windowUs = bucket.windowSeconds * US_PER_SECOND;
     const log = isSpending ? this.#log(key) : this.#copy(key);
     log.advance(nowUs, windowUs);
-    return { log, limit, isShadow: shadow, hasRoom: log.hasRoom(cost, limit) };
+    return { log, cost, limit, windowUs, isShadow: shadow, hasRoom: log.hasRoom(cost, limit) };
   }
 
   #log(key: string): CoalescedLog {

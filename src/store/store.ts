@@ -18,13 +18,11 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** One request's price, and the buckets that must all have room for it. */
+/** One request's price, and the buckets that must all have room for it, whatever their windows. */
 export interface Charge {
   readonly buckets: readonly BucketCharge[];
   /** Points, an integer of at least 1. */
   readonly cost: number;
-  /** Length of the sliding window, in whole seconds. */
-  readonly windowSeconds: number;
 }
 
 export interface BucketCharge {
@@ -32,7 +30,11 @@ export interface BucketCharge {
   readonly key: string;
   /** Points per window. It is sent with each charge, so a changed limit takes effect at once. */
   readonly limit: number;
-  /** A shadow bucket counts what fits and reports what it would have refused, but refuses nothing. */
+  /** Length of the bucket's sliding window, in whole seconds: at most 31 days. */
+  readonly windowSeconds: number;
+  /** What the limit is of: the points that charges cost, by default, or the charges themselves. */
+  readonly counts?: 'points' | 'requests';
+  /** A shadow bucket counts what fits and reports what it would have denied, but denies nothing. */
   readonly shadow?: boolean;
 }
 
@@ -46,10 +48,18 @@ export interface BucketState {
   readonly retryAfterUs: number;
 }
 
-/** `buckets` follow the order of the charge. A denial is a value, not an error. */
+/** What a charge costs this bucket. */
+export function costIn({ counts }: BucketCharge, cost: number): number {
+  return counts === 'requests' ? 1 : cost;
+}
+
+/**
+ * `buckets` follow the order of the charge. A denial is a value, not an error. The state of a bucket may be unknown in a denial that
+ * another bucket decided without a call.
+ */
 export type Decision =
   | { readonly outcome: 'admitted'; readonly buckets: readonly BucketState[] }
-  | { readonly outcome: 'denied'; readonly buckets: readonly BucketState[] }
+  | { readonly outcome: 'denied'; readonly buckets: readonly (BucketState | undefined)[] }
   | { readonly outcome: 'uncounted'; readonly reason: UncountedReason };
 
 /** Why a charge was not counted; the `reason` label of `weir_degraded_total`. */

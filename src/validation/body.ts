@@ -1,5 +1,5 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { FieldErrors } from '../domain/field-errors.ts';
+import type { FieldValues } from '../domain/field-name.ts';
 import { readJson } from './json-text.ts';
 import { addIssues, type Check, TOO_COMPLEX } from './parameter-value.ts';
 
@@ -27,7 +27,7 @@ export type BodyPlan =
   | { readonly kind: 'stream' | 'refused' | 'too-large' }
   | { readonly kind: 'read'; readonly rule: JsonRule };
 
-export function planBody(rules: BodyRules, headers: IncomingHttpHeaders, errors: FieldErrors): BodyPlan {
+export function planBody(rules: BodyRules, headers: FieldValues, errors: FieldErrors): BodyPlan {
   if (!hasBody(headers)) {
     if (!rules.isRequired) return { kind: 'stream' };
     errors.add('body', 'is missing');
@@ -81,7 +81,7 @@ export function checkBody(rule: JsonRule, body: Buffer, errors: FieldErrors): vo
   }
 }
 
-function hasBody(headers: IncomingHttpHeaders): boolean {
+function hasBody(headers: FieldValues): boolean {
   const length = headers['content-length'];
   return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) > 0);
 }

@@ -1,4 +1,4 @@
-import type { RawValue, Shape } from './texts.ts';
+import type { RawValue, Shape } from './parameter-value.ts';
 
 /** One step into an object: the name of a property, or the next item of a list. */
 type Step = string | typeof NEXT_ITEM;

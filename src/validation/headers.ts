@@ -1,6 +1,5 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { FieldErrors } from '../domain/field-errors.ts';
-import { foldName } from '../domain/field-name.ts';
+import { type FieldValues, foldName } from '../domain/field-name.ts';
 import { checkValue, type ValueRule } from './parameter-value.ts';
 
 /** A header field that an operation declares. */
@@ -14,11 +13,7 @@ export interface HeaderRule extends ValueRule {
  * Reports declared header fields that are missing, invalid, or sent under a name that an upstream could mistake for theirs,
  * such as `X_Mode` for `X-Mode`. Other fields are ignored.
  */
-export function checkHeaders(
-  rules: readonly HeaderRule[],
-  headers: IncomingHttpHeaders,
-  errors: FieldErrors,
-): void {
+export function checkHeaders(rules: readonly HeaderRule[], headers: FieldValues, errors: FieldErrors): void {
   if (rules.length > 0) checkNames(rules, headers, errors);
   for (const rule of rules) {
     const given = headers[rule.lowerName];
@@ -26,13 +21,12 @@ export function checkHeaders(
       if (rule.isRequired) errors.add(rule.name, 'is missing');
       continue;
     }
-    const text = typeof given === 'string' ? given : given.join(', ');
-    checkValue(rule, rule.isList ? text.split(',').map((item) => item.trim()) : text, errors);
+    checkValue(rule, rule.isList ? given.split(',').map((item) => item.trim()) : given, errors);
   }
 }
 
 /** Reports fields whose names an upstream could mistake for a declared field. They would bypass validation. */
-function checkNames(rules: readonly HeaderRule[], headers: IncomingHttpHeaders, errors: FieldErrors): void {
+function checkNames(rules: readonly HeaderRule[], headers: FieldValues, errors: FieldErrors): void {
   for (const name in headers) {
     if (/^[a-z0-9-]+$/.test(name)) continue;
     const folded = foldName(name);

@@ -1,5 +1,4 @@
 import type { FieldErrors } from '../domain/field-errors.ts';
-import { type RawValue, readValue, type Shape } from './texts.ts';
 
 /** A validation error within a value. An empty path refers to the whole value. */
 export interface Issue {
@@ -40,4 +39,50 @@ export function addIssues(name: string, issues: readonly Issue[], errors: FieldE
   for (const { path, message } of issues) {
     errors.add(name + path.map((word) => `[${word}]`).join(''), message);
   }
+}
+
+/** An unparsed value from a URL or header: text, a list, or an object made from names with brackets. */
+export type RawValue = string | RawValue[] | { [key: string]: RawValue };
+
+/** The parts of a schema that are needed to parse a value from text. */
+export interface Shape {
+  /** JSON Schema types; empty if any type is allowed. */
+  readonly types: ReadonlySet<string>;
+  /** Shape of the list items; undefined if no list is allowed. */
+  readonly items: Shape | undefined;
+  readonly properties: ReadonlyMap<string, Shape>;
+  /** Whether other properties are allowed. */
+  readonly isOpen: boolean;
+}
+
+/** A number as in RFC 8259 section 6. Rejects `+5`, `0x10`, `1_000`, `007` and digits other than 0 to 9. */
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+/** An integer without `.0` or an exponent, because other parsers may read `1e2` as 1. */
+const INTEGER = /^-?(?:0|[1-9]\d*)$/;
+
+/**
+ * Parses a value from text. A text that does not match the types of the shape stays text, and the schema then rejects it.
+ *
+ * @param prefersText whether to keep a value as text if the schema allows text
+ */
+function readValue(tree: RawValue, shape: Shape | undefined, prefersText: boolean): unknown {
+  if (shape === undefined) return tree;
+  if (typeof tree === 'string') return scalarOf(tree, shape.types, prefersText);
+  if (Array.isArray(tree)) return tree.map((item) => readValue(item, shape.items, prefersText));
+  const value: Record<string, unknown> = Object.create(null);
+  for (const key of Object.keys(tree)) {
+    value[key] = readValue(tree[key] ?? '', shape.properties.get(key), prefersText);
+  }
+  return value;
+}
+
+function scalarOf(text: string, types: ReadonlySet<string>, prefersText: boolean): unknown {
+  if (types.size === 0 || (prefersText && types.has('string'))) return text;
+  if (types.has('number') ? NUMBER.test(text) : types.has('integer') && INTEGER.test(text))
+    return Number(text);
+  if (types.has('boolean')) {
+    if (text === 'true') return true;
+    if (text === 'false') return false;
+  }
+  return text;
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { RevokeOptions } from '../../src/commands/revoke/revoke.ts';
+import type { RevokeOptions } from '../../src/commands/revoke.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts';

@@ -13,9 +13,8 @@ import { introspectionSettings, jwtSettings, startIssuer, type TestIssuer } from
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';
 import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
-import { type CommandHere, runHere } from '../fixtures/run-here.ts';
+import { type CommandHere, runHere, runWeirHere } from '../fixtures/run-here.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
-import { runWeir } from '../fixtures/weir-process.ts';
 
 async function upstreamUrl(): Promise<string> {
   const upstream = await startUpstream();
@@ -53,11 +52,16 @@ async function listening(server: Server): Promise<string> {
 
 async function connect(
   settings: Record<string, unknown>,
-  { url, storeSettings }: { url?: string; storeSettings?: Record<string, unknown> } = {},
+  {
+    url,
+    storeSettings,
+    limits = {},
+  }: { url?: string; storeSettings?: Record<string, unknown>; limits?: object } = {},
 ): Promise<CommandHere> {
   const config = await writeConfiguration({
     upstreamUrl: url ?? (await upstreamUrl()),
     settings,
+    limits: { ...limits },
     ...(storeSettings === undefined ? {} : { store: storeSettings }),
   });
   return runHere(() => check({ config, connect: true }));
@@ -97,7 +101,7 @@ it('reports every failure together, and exits 1', async () => {
       upstream: { url: `http://${dead}`, routes: [{ prefix: '/v3/search', url: `http://${gone}` }] },
     },
   });
-  const { code, stdout, stderr } = await runWeir(['check', '--connect', '--config', config]);
+  const { code, stdout, stderr } = await runWeirHere(['check', '--connect', '--config', config]);
   expect([code, stderr]).toEqual([1, '3 of 3 connections failed.\n']);
   expect(stdout.trimEnd().split('\n').slice(1)).toEqual([
     `store redis://${other}: failed: disconnected (connect ECONNREFUSED ${other})`,
@@ -132,6 +136,24 @@ describe('the store', () => {
     expect(linesOf(result)[0]).toMatch(/^store redis:\S+: warning: maxmemory-policy is allkeys-lru/);
     expect(result.failure).toBeUndefined();
   });
+
+  it.each([
+    { windowSeconds: 3600, args: [], warning: undefined },
+    {
+      windowSeconds: 3601,
+      args: [],
+      warning: /^store redis:\S+: warning: Redis keeps nothing on disk .* 3601 s of counts/,
+    },
+    { windowSeconds: 86_400, args: ['--appendonly', 'yes'], warning: undefined },
+    { windowSeconds: 86_400, args: ['--save', '3600', '1'], warning: undefined },
+  ])(
+    'warns of a Redis that forgets a long window: $windowSeconds s, $args',
+    async ({ windowSeconds, args, warning }) => {
+      const { url } = await redis(...args);
+      const result = await connect({}, { storeSettings: store(url), limits: { windowSeconds } });
+      expect(linesOf(result)[0]).toMatch(warning ?? /^store redis:\S+: counts/);
+    },
+  );
 
   it('a Cluster', async () => {
     const cluster = await startRedisCluster();

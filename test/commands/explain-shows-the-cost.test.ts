@@ -2,11 +2,10 @@ import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { check } from '../../src/commands/check/check.ts';
-import { explain as explainCommand } from '../../src/commands/prices/explain.ts';
-import { operations } from '../../src/commands/prices/operations.ts';
+import { explain as explainCommand } from '../../src/commands/costs/explain.ts';
+import { operations } from '../../src/commands/costs/operations.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
-import { runHere } from '../fixtures/run-here.ts';
-import { runWeir } from '../fixtures/weir-process.ts';
+import { runHere, runWeirHere } from '../fixtures/run-here.ts';
 
 let config: string;
 beforeAll(async () => {
@@ -107,7 +106,7 @@ describe('weir explain', () => {
 
   it('the default output is text', async () => {
     const words = ['put', '/v3/strict/th_a', '--token', 'service', '--account', 'acct_1'];
-    const { stdout } = await runWeir(['explain', ...words, '--config', config]);
+    const { stdout } = await runWeirHere(['explain', ...words, '--config', config]);
     expect(stdout).toMatch(
       /^PUT \/v3\/strict\/th_a\n {2}operation {2}strictPut \(PUT \/v3\/strict\/\{thingId\}\), .*openapi\.yaml:\d+\n/,
     );
@@ -180,7 +179,7 @@ describe('weir operations and weir check', () => {
     expect(stdout).toMatch(/callers +public: needs no token\n/);
     expect(stdout).toMatch(/charged to address-write of anyone without an override: 10 points in 60 s\n/);
     const words = ['explain', 'POST', '/v3/health', '--address', '2001:db8::1', '--json', '--config', config];
-    const json = await runWeir(words, { WEIR_OPERATIONS_OPENAPI: 'second.yaml' });
+    const json = await runWeirHere(words, { WEIR_OPERATIONS_OPENAPI: 'second.yaml' });
     expect(JSON.parse(json.stdout)).toMatchObject({
       operation: { public: true, personOnly: false },
       account: null,

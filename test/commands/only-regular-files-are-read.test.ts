@@ -11,12 +11,13 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { readConfiguration } from '../../src/commands/configuration.ts';
 import { ConfigError, formatProblem } from '../../src/config/problem.ts';
+import { readConfiguration } from '../../src/process/configuration.ts';
 import { mountConfigMap } from '../fixtures/config-map.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
+import { runWeirHere } from '../fixtures/run-here.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
-import { runWeir, startWeir } from '../fixtures/weir-process.ts';
+import { startWeir } from '../fixtures/weir-process.ts';
 
 const UPSTREAM = 'http://127.0.0.1:1';
 
@@ -130,7 +131,7 @@ it('the symbolic links of a mounted ConfigMap are followed', async () => {
 });
 
 it('weir check ends with one sentence', async () => {
-  const { code, stderr } = await runWeir(['check', '--config', '/dev/zero']);
+  const { code, stderr } = await runWeirHere(['check', '--config', '/dev/zero']);
   expect([code, stderr]).toEqual([
     1,
     '/dev/zero: is a device, not a file: use --config to name another file\n',

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { writeConfiguration } from '../fixtures/configuration.ts';
+import { runWeirHere } from '../fixtures/run-here.ts';
 import { runWeir } from '../fixtures/weir-process.ts';
 
 const SECRET = 'zq/secret#of%the;team';
@@ -25,7 +26,11 @@ const MISTAKES = {
 describe('no command prints the password of a URL', () => {
   it.each(COMMANDS)('weir %s', async (...command) => {
     const file = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1', settings: MISTAKES });
-    const { code, stdout, stderr } = await runWeir([...command, '--config', file]);
+    const { code, stdout, stderr } = await (command[0] === 'start' ? runWeir : runWeirHere)([
+      ...command,
+      '--config',
+      file,
+    ]);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain('***@host');
     expect(stderr).not.toContain('zq/secret');
@@ -41,7 +46,7 @@ describe('no command prints the password of a URL', () => {
     const openapi = JSON.parse(await readFile(document, 'utf8')) as { paths: Record<string, unknown> };
     openapi.paths['/v3/other'] = { $ref: 'https://user:zqsecret@host/paths.yaml' };
     await writeFile(document, JSON.stringify(openapi));
-    const { code, stderr } = await runWeir(['check', '--config', file]);
+    const { code, stderr } = await runWeirHere(['check', '--config', file]);
     expect(code).toBe(1);
     expect(stderr).toContain('https://***@host/paths.yaml');
     expect(stderr).not.toContain('zqsecret');

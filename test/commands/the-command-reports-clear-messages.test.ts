@@ -4,22 +4,20 @@ import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { writeConfiguration } from '../fixtures/configuration.ts';
+import { runWeirHere } from '../fixtures/run-here.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
 import { runWeir } from '../fixtures/weir-process.ts';
 
 const UPSTREAM = 'http://127.0.0.1:1';
 
 describe('weir', () => {
-  it.each([[], ['start'], ['check'], ['demo'], ['platform']])(
-    '--help and --version work: %s',
-    async (...command) => {
-      const help = await runWeir([...command, '--help']);
-      expect([help.code, help.stderr]).toEqual([0, '']);
-      expect(help.stdout).toContain(`Usage: ${['weir', ...command].join(' ')}`);
-      const version = await runWeir([...command, '--version']);
-      expect(version).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
-    },
-  );
+  it.each([[], ['start'], ['check'], ['demo']])('--help and --version work: %s', async (...command) => {
+    const help = await runWeirHere([...command, '--help']);
+    expect([help.code, help.stderr]).toEqual([0, '']);
+    expect(help.stdout).toContain(`Usage: ${['weir', ...command].join(' ')}`);
+    const version = await runWeirHere([...command, '--version']);
+    expect(version).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
+  });
 
   it('check reports every problem in every file, and exits with 1', async () => {
     const file = await writeConfiguration({
@@ -27,7 +25,7 @@ describe('weir', () => {
       settings: { operations: { openapi: 'none.yaml' } },
     });
     await writeFile(join(dirname(file), 'limits.yaml'), 'windowSeconds: 0\ndefaults: { account-reed: 5 }\n');
-    const { code, stderr } = await runWeir(['check', '--config', file]);
+    const { code, stderr } = await runWeirHere(['check', '--config', file]);
     expect(code).toBe(1);
     expect(stderr).toContain('windowSeconds');
     expect(stderr).toContain('account-reed');
@@ -42,7 +40,7 @@ describe('weir', () => {
     });
     await writeFile(join(dirname(file), 'limits.yaml'), 'windowSeconds: 0\n');
     await writeFile(join(dirname(file), 'identities.yaml'), 'tokens: { a: nobody }\n');
-    const { code, stderr } = await runWeir(['check', '--config', file]);
+    const { code, stderr } = await runWeirHere(['check', '--config', file]);
     expect(code).toBe(1);
     for (const word of ['admin.port', 'lissten', 'windowSeconds', 'nobody']) expect(stderr).toContain(word);
   });
@@ -50,14 +48,14 @@ describe('weir', () => {
   it('check reports an operation that costs more than a limit', async () => {
     const limits = { accounts: { acct_3: { 'account-read': 9 } } };
     const file = await writeConfiguration({ upstreamUrl: UPSTREAM, limits });
-    const { code, stderr } = await runWeir(['check', '--config', file]);
+    const { code, stderr } = await runWeirHere(['check', '--config', file]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/acct_3\.account-read.*9.*reportRead/s);
   });
 
   it('check reports that all files are valid, and exits with 0', async () => {
     const file = await writeConfiguration({ upstreamUrl: UPSTREAM });
-    const { code, stdout } = await runWeir(['check', '--config', file]);
+    const { code, stdout } = await runWeirHere(['check', '--config', file]);
     expect([code, stdout]).toEqual([0, expect.stringContaining('is valid')]);
   });
 
@@ -80,7 +78,7 @@ describe('weir', () => {
   });
 
   it('an unknown option is reported as such, without --config', async () => {
-    const { code, stderr } = await runWeir(['start', '--prot', '80']);
+    const { code, stderr } = await runWeirHere(['start', '--prot', '80']);
     expect([code, stderr]).toEqual([
       1,
       expect.stringMatching(/^error: unknown option '--prot'\n\(Did you mean --port\?\)/),
@@ -92,20 +90,8 @@ describe('weir', () => {
     ['--admin-port', '65536', 'It must be a whole number from 0 to 65535.'],
     ['--upstream', 'localhost:80', 'It must be an http:// or https:// URL'],
   ])('%s %s is refused', async (option, value, reason) => {
-    const { code, stderr } = await runWeir(['start', option, value]);
+    const { code, stderr } = await runWeirHere(['start', option, value]);
     expect([code, stderr]).toEqual([1, expect.stringContaining(`'${value}' is invalid. ${reason}`)]);
-  });
-
-  it('a database that the platform cannot open is reported in one sentence', async () => {
-    const file = await writeConfiguration({ upstreamUrl: UPSTREAM });
-    const [refused, occupied] = await Promise.all([
-      runWeir(['platform', '--port', '0'], { DATABASE_URL: 'postgres://127.0.0.1:1/payments' }),
-      runWeir(['platform', '--port', '0', '--data', file]),
-    ]);
-    const opened = 'The database cannot be opened: ';
-    expect(refused).toMatchObject({ code: 1, stderr: `${opened}connect ECONNREFUSED 127.0.0.1:1.\n` });
-    expect(occupied).toMatchObject({ code: 1, stderr: expect.stringMatching(/^[^\n]+\n$/) });
-    expect(occupied.stderr).toContain(`${opened}EEXIST`);
   });
 
   it('a busy port is reported in one sentence, and no process is left running', async () => {

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { writeConfiguration } from '../fixtures/configuration.ts';
 import { startGateway } from '../fixtures/gateway.ts';
-import { runWeir } from '../fixtures/weir-process.ts';
+import { runWeirHere } from '../fixtures/run-here.ts';
 
 it('usage and limit ask the gateway of weir.yaml in this folder, and top reports that there is none', async () => {
   const gateway = await startGateway();
@@ -13,11 +13,9 @@ it('usage and limit ask the gateway of weir.yaml in this folder, and top reports
   const file = await writeConfiguration({ upstreamUrl: gateway.upstream.url, settings: { admin } });
   const empty = await mkdtemp(join(tmpdir(), 'weir-'));
   const here = dirname(file);
-  const [usage, limits, lost] = await Promise.all([
-    runWeir(['usage', 'acct_1', '--json'], {}, here),
-    runWeir(['limit', 'list', '--json'], {}, here),
-    runWeir(['top', '--json'], {}, empty),
-  ]);
+  const usage = await runWeirHere(['usage', 'acct_1', '--json'], {}, here);
+  const limits = await runWeirHere(['limit', 'list', '--json'], {}, here);
+  const lost = await runWeirHere(['top', '--json'], {}, empty);
   expect(usage).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('"id": "acct_1"') });
   expect(limits).toEqual({ code: 0, stderr: '', stdout: '[]\n' });
   expect(lost).toEqual({

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { runWeirHere } from '../fixtures/run-here.ts';
 import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
 
 const WEIR = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
@@ -35,14 +36,12 @@ async function folderWith(document: object): Promise<string> {
   return folder;
 }
 
-/** Runs `weir` in a folder. Rejects with its output if it fails. */
-function weirIn(cwd: string, ...args: readonly string[]) {
-  return run(process.execPath, [WEIR, ...args], { cwd, env: { PATH: process.env.PATH } });
-}
+const init = (folder: string, url: string, ...more: readonly string[]) =>
+  runWeirHere(['init', 'openapi.json', '--upstream', url, ...more], {}, folder);
 
 it('three commands lead from an OpenAPI document to a 429', async () => {
   const folder = await folderWith(DOCUMENT);
-  const { stdout } = await weirIn(folder, 'init', 'openapi.json', '--upstream', upstream.url);
+  const { stdout } = await init(folder, upstream.url);
   const [start = '', tries = ''] = stdout.split('\n').filter((line) => line.startsWith('  '));
   expect(start.trim()).toBe('weir start');
 
@@ -76,17 +75,28 @@ it('three commands lead from an OpenAPI document to a 429', async () => {
 it('weir init overwrites nothing without --force, and writes nothing for an invalid document', async () => {
   const folder = await folderWith(DOCUMENT);
   await writeFile(join(folder, 'limits.yaml'), '# mine');
-  const init = (...more: string[]) =>
-    weirIn(folder, 'init', 'openapi.json', '--upstream', 'http://a', ...more);
-  await expect(init()).rejects.toMatchObject({
+  expect(await init(folder, 'http://a')).toMatchObject({
+    code: 1,
     stderr: 'Nothing was written, because this folder has limits.yaml: --force overwrites.\n',
   });
   expect(await readdir(folder)).toEqual(['limits.yaml', 'openapi.json']);
-  await init('--force');
+  await init(folder, 'http://a', '--force');
   expect(await readFile(join(folder, 'limits.yaml'), 'utf8')).toContain('windowSeconds');
 
   const invalid = await folderWith({ swagger: '2.0' });
-  const failing = weirIn(invalid, 'init', 'openapi.json', '--upstream', 'http://a');
-  await expect(failing).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('Swagger 2.0') });
+  expect(await init(invalid, 'http://a')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('Swagger 2.0'),
+  });
   expect(await readdir(invalid)).toEqual(['openapi.json']);
 }, 90_000);
+
+it('a shell runs nothing of a path in what is printed', async () => {
+  const path = "/x';touch$IFS$PWD/ran;'$(touch ran)`touch ran`";
+  const folder = await folderWith({ ...DOCUMENT, paths: { [path]: { get: { responses: {} } } } });
+  const { stdout } = await init(folder, upstream.url);
+  const tries = stdout.split('\n').find((line) => line.includes('curl'));
+  const shown = await run('sh', ['-c', `curl() { printf '%s\\n' "$4"; }; ${tries}`], { cwd: folder });
+  expect(shown.stdout.split('\n')[0]).toBe(`http://127.0.0.1:8080${path}`);
+  expect(await readdir(folder)).not.toContain('ran');
+});

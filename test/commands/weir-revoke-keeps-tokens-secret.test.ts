@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type { RevokeOptions } from '../../src/commands/revoke/revoke.ts';
+import type { RevokeOptions } from '../../src/commands/revoke.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
 import { startGateway } from '../fixtures/gateway.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { revokeHere } from '../fixtures/revoke.ts';
-import { runWeir } from '../fixtures/weir-process.ts';
+import { runWeirHere } from '../fixtures/run-here.ts';
 
 /** A token of the identities file that `writeConfiguration` writes; it belongs to svc_3. */
 const TOKEN = 'lonely';
@@ -56,8 +56,8 @@ describe('a token that was pasted in the wrong place revokes nothing, and is not
 
   it('on the command line', async () => {
     const lines = [[SECRET], [`--${SECRET}`], ['--principal', 'person_1', `-${SECRET}`]];
-    const runs = await Promise.all(lines.map((line) => runWeir(['revoke', '--config', config, ...line])));
-    for (const { code, stdout, stderr } of runs) {
+    for (const line of lines) {
+      const { code, stdout, stderr } = await runWeirHere(['revoke', '--config', config, ...line]);
       expect([code, stdout]).toEqual([1, '']);
       expect(stderr).toContain('Nothing was revoked.');
       expect(stderr).not.toContain(SECRET);

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { check } from '../../src/commands/check/check.ts';
@@ -71,7 +71,7 @@ it('identities without tokens are a warning, unless API keys authenticate caller
 });
 
 it('a variable that sets nothing is a warning, unless Kubernetes sets it for a Service', async () => {
-  const names = ['WEIR_PROT', 'WEIR_LISTEN_PORT', 'WEIR_STORE_DEADLINE', 'WEIR_FRUIT', 'WEIR_TOKEN'];
+  const names = ['WEIR_PROT', 'WEIR_STORE_DEADLINE', 'WEIR_FRUIT', 'WEIR_TOKEN'];
   for (const name of names) vi.stubEnv(name, '80');
   vi.stubEnv('WEIR_GATEWAY_PORT', 'tcp://10.0.0.1:80');
   vi.stubEnv('WEIR_PORT_8080_TCP_ADDR', '10.0.0.1');
@@ -79,9 +79,69 @@ it('a variable that sets nothing is a warning, unless Kubernetes sets it for a S
   vi.stubEnv('WEIR_SERVICE_HOST', '10.0.0.1');
   expect(await warningsOf({})).toEqual([
     'WEIR_FRUIT: warning: there is no such setting',
-    'WEIR_LISTEN_PORT: warning: there is no such setting: did you mean WEIR_PORT?',
     'WEIR_PROT: warning: there is no such setting: did you mean WEIR_PORT?',
     'WEIR_STORE_DEADLINE: warning: there is no such setting: did you mean WEIR_STORE_DEADLINE_MS?',
+  ]);
+});
+
+it('a variable with the path of a setting, but not its name, is a problem', async () => {
+  vi.stubEnv('WEIR_LISTEN_PORT', '80');
+  vi.stubEnv('WEIR_STORE_URL', 'redis://127.0.0.1');
+  const file = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1', store: { kind: 'redis' } });
+  const { failure } = await runHere(() => check({ config: file }));
+  expect(failure).toContain('listen.port: WEIR_LISTEN_PORT does not set it: use WEIR_PORT');
+  expect(failure).toContain('store.url: WEIR_STORE_URL does not set it: use WEIR_REDIS_URL');
+  vi.stubEnv('WEIR_STORE_URL', undefined);
+  // Kubernetes sets it for a Service of this name.
+  vi.stubEnv('WEIR_LISTEN_PORT', 'tcp://10.0.0.1:80');
+  expect(await warningsOf({})).toEqual([]);
+});
+
+it('an empty weir.yaml and a missing upstream are warnings', async () => {
+  const file = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1' });
+  const warnings = async (text: string) => {
+    await writeFile(file, text);
+    const { stderr } = await runHere(() => check({ config: file }));
+    return stderr
+      .replaceAll(`${dirname(file)}/`, '')
+      .split('\n')
+      .slice(0, -1);
+  };
+  const missing = 'upstream.url: is not set: requests go to http://127.0.0.1:3000';
+  expect(await warnings('# nothing\n')).toEqual([
+    'weir.yaml: warning: is empty: every setting has its default',
+    `weir.yaml: warning: ${missing}`,
+  ]);
+  expect(await warnings('\nupstream: { connections: 10 }\n')).toEqual([`weir.yaml:2: warning: ${missing}`]);
+  vi.stubEnv('WEIR_UPSTREAM_URL', 'http://127.0.0.1:1');
+  expect(await warnings('upstream: { connections: 10 }')).toEqual([]);
+});
+
+it('an admin port that others reach without a token is a warning', async () => {
+  const warning =
+    'weir.yaml:# warning: admin.host: is 0.0.0.0, and there is no admin.tokenFile: everything but metrics, health and the page of the console gets a 403';
+  const warnings = async (admin: object) =>
+    (await warningsOf({ settings: { admin: { port: 0, ...admin } } })).map((line) =>
+      line.replace(/:\d+:/, ':#'),
+    );
+  expect(await warnings({ host: '0.0.0.0' })).toEqual([warning]);
+  expect(await warnings({ host: '0.0.0.0', token: 'a-token-of-admins' })).toEqual([]);
+  expect(await warnings({ host: '::1' })).toEqual([]);
+});
+
+it('a range that is written as an address within it is a warning', async () => {
+  const trustedProxies = [
+    '10.0.0.1/8',
+    '10.0.0.0/8',
+    '192.0.2.1/32',
+    '2001:db8::1/64',
+    '2001:DB8:0::/32',
+    '::1',
+  ];
+  const warnings = await warningsOf({ settings: { listen: { host: '127.0.0.1', port: 0, trustedProxies } } });
+  expect(warnings.map((line) => line.replace(/^\S+ warning: /, ''))).toEqual([
+    'listen.trustedProxies.0: 10.0.0.1/8 is all of 10.0.0.0/8: write that, or 10.0.0.1 for one address',
+    'listen.trustedProxies.3: 2001:db8::1/64 is all of 2001:db8::/64: write that, or 2001:db8::1 for one address',
   ]);
 });
 
@@ -116,6 +176,34 @@ it('a document with webhooks only is valid; without `unlisted: charge` it is a w
   expect(await warningsOf({ settings: { operations } }, webhooks)).toEqual([
     'weir.yaml: warning: operations: lists no operation, and unlisted is reject: every request gets a 404',
   ]);
+});
+
+it('a misspelled x-weir is a warning', async () => {
+  const cost = { cost: 5 };
+  const paths = {
+    '/things': {
+      'X-Weir': cost,
+      get: { 'x-wier': cost, 'x-webhooks': {} },
+      post: { 'x-weir': cost, xweir: cost },
+    },
+  };
+  const openapi = { openapi: '3.1.0', info: { title: 'a', version: '1' }, 'x-wieght': 1, paths };
+  const warnings = await warningsOf({}, { 'openapi.yaml': openapi });
+  expect(warnings.map((line) => line.replace(/^openapi.yaml:\d+: warning: /, ''))).toEqual([
+    'paths["/things"].X-Weir: is not read: did you mean "x-weir"?',
+    'paths["/things"].get.x-wier: is not read: did you mean "x-weir"?',
+    'paths["/things"].post.xweir: is not read: did you mean "x-weir"?',
+  ]);
+});
+
+it('an empty list of operations needs no document', async () => {
+  const file = await writeConfiguration({
+    upstreamUrl: 'http://127.0.0.1:1',
+    settings: { operations: { list: [] } },
+  });
+  await rm(join(dirname(file), 'openapi.yaml'));
+  const { stdout, failure } = await runHere(() => check({ config: file }));
+  expect([failure, stdout]).toEqual([undefined, expect.stringContaining('valid: 0 operations')]);
 });
 
 it('weir start logs the same warnings', async () => {

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { readConfiguration } from '../../src/commands/configuration.ts';
-import { type RunningGateway, runGateway } from '../../src/commands/run.ts';
+import { readConfiguration } from '../../src/process/configuration.ts';
+import { type RunningGateway, runGateway } from '../../src/process/run.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
 import { DECISIONS, PROTOCOLS, sendPlain } from '../fixtures/decisions.ts';
 import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { RunningGateway } from '../../src/commands/run.ts';
+import type { RunningGateway } from '../../src/process/run.ts';
 import type { ListeningProcess } from '../fixtures/listening-process.ts';
 import { PROXIES, startProxy } from '../fixtures/proxies.ts';
 import { startRecipe } from '../fixtures/recipes.ts';

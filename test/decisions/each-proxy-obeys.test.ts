@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { RunningGateway } from '../../src/commands/run.ts';
+import type { RunningGateway } from '../../src/process/run.ts';
 import { sendPlain } from '../fixtures/decisions.ts';
 import type { ListeningProcess } from '../fixtures/listening-process.ts';
 import { PROXIES, startProxy } from '../fixtures/proxies.ts';
@@ -9,6 +9,17 @@ import { describeProxy } from './describe-proxy.ts';
 
 const ALICE = { Authorization: 'Bearer alice-token' };
 const BOB = { Authorization: 'Bearer bob-token' };
+
+/** Fields of Weir that a client may try to have removed (RFC 9110 section 7.6.1). */
+const IDENTITY = [
+  'X-Account-Id',
+  'X-Organization-Id',
+  'X-Principal-Id',
+  'X-Principal-Type',
+  'X-Request-Id',
+  'RateLimit',
+  'RateLimit-Policy',
+];
 
 /** A public operation, which is charged to the client's address. */
 const OPEN = `paths:
@@ -100,6 +111,41 @@ for (const proxy of PROXIES) {
       await sendPlain(running.url, 'OPTIONS', '/items', forged);
       expect(upstream.seen.at(-1)?.method).toBe('OPTIONS');
       expect(JSON.stringify(upstream.seen.at(-1)?.headers)).not.toMatch(/evil|Person/);
+    });
+
+    it.each([
+      ['in one line', [IDENTITY.join(', ')]],
+      ['in a line each', IDENTITY],
+      ['in lower case, behind keep-alive', [`keep-alive,${IDENTITY.join(',').toLowerCase()}`]],
+      ['in upper case, with empty options', [` , ,${IDENTITY.join(' ,\t').toUpperCase()},,`]],
+      [
+        'in two lines, before close',
+        [IDENTITY.slice(0, 3).join(','), `${IDENTITY.slice(2).join(',')},close`],
+      ],
+      ['with an upgrade', ['Upgrade', ...IDENTITY]],
+    ])('removes no field of Weir that the client lists in Connection, %s', async (_, lines) => {
+      const answer = await sendPlain(running.url, 'GET', '/items', {
+        ...ALICE,
+        Connection: lines,
+        ...(lines[0] === 'Upgrade' ? { Upgrade: 'h2c' } : {}),
+        'X-Request-Id': 'mine.4',
+        'X-Principal-Type': 'Person',
+      });
+      expect(answer.status).toBe(200);
+      const forwarded = upstream.seen.at(-1)?.headers;
+      expect(forwarded).toMatchObject({
+        'x-account-id': 'acct_a',
+        'x-organization-id': 'org_a',
+        'x-principal-id': 'alice',
+        'x-principal-type': 'ServiceAccount',
+        'x-request-id': expect.any(String),
+      });
+      if (proxy.showsLimits)
+        expect(answer.headers).toMatchObject({
+          ratelimit: expect.stringContaining('"account-read";r='),
+          'ratelimit-policy': expect.stringContaining('"account-read";q='),
+          'x-request-id': forwarded?.['x-request-id'],
+        });
     });
 
     it('does not let the client choose the operation', async () => {

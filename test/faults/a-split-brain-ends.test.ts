@@ -10,8 +10,8 @@ import { startTcpProxy } from '../fixtures/tcp-proxy.ts';
 const LIMIT = 100;
 
 function chargeOf(store: Store, id = 'a', limit = 1_000_000) {
-  const buckets = [{ key: bucketKey('weir', 'a', 'account-read', id), limit }];
-  return store.charge({ buckets, cost: 1, windowSeconds: 60 });
+  const buckets = [{ key: bucketKey('weir', 'a', 'account-read', id), limit, windowSeconds: 60 }];
+  return store.charge({ buckets, cost: 1 });
 }
 
 async function until(store: Store, isMet: (decision: Decision) => boolean, id?: string): Promise<Decision> {

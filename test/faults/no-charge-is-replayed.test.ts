@@ -15,9 +15,8 @@ const REFUSED = 2000;
 
 function chargeOf(id: string, cost = 1): Charge {
   return {
-    buckets: [{ key: bucketKey('weir', id, 'account-read', id), limit: LIMIT }],
+    buckets: [{ key: bucketKey('weir', id, 'account-read', id), limit: LIMIT, windowSeconds: 60 }],
     cost,
-    windowSeconds: 60,
   };
 }
 

@@ -2,8 +2,8 @@ import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ShownLimit } from '../../src/admin/limits/live.ts';
 import type { Usage } from '../../src/admin/usage/usage.ts';
+import { explain } from '../../src/commands/costs/explain.ts';
 import { listLimits, setLimit, unsetLimit } from '../../src/commands/limit/limit.ts';
-import { explain } from '../../src/commands/prices/explain.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';
@@ -277,6 +277,28 @@ describe('weir limit', () => {
     expect((await run(() => listLimits({ url: gateway.adminUrl }))).stdout).toBe(
       'There are no live limits.\n',
     );
+  });
+
+  it('warns of an owner that no identity belongs to', async () => {
+    const gateway = await start();
+    const set = async (id: string, bucket: string) =>
+      (await runHere(() => setLimit(id, [`${bucket}=900`], { url: gateway.adminUrl, ...WHY }))).stdout
+        .split('\n')
+        .slice(1);
+    expect(await set('acct_11', 'account-read')).toEqual([
+      'No identity belongs to acct_11. Did you mean acct_1? The limit is set all the same.',
+      '',
+    ]);
+    expect(await set('nobody', 'organization-read')).toEqual([
+      'No identity belongs to nobody. The limit is set all the same.',
+      '',
+    ]);
+    for (const [id, bucket] of [
+      ['acct_1', 'account-read'],
+      ['org_1', 'organization-read'],
+      ['192.0.2.1', 'address-read'],
+    ] as const)
+      expect(await set(id, bucket), id).toEqual(['']);
   });
 
   it('says what is wrong', async () => {

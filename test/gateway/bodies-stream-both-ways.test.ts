@@ -1,7 +1,8 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
@@ -27,6 +28,40 @@ it('an upload of any content type arrives to the byte', async () => {
     const answer = await gateway.send('POST', '/v3/things', { body, headers: { 'Content-Type': type } });
     expect(await answer.text(), type).toBe(createHash('sha256').update(body).digest('hex'));
   }
+});
+
+it('a download in small pieces arrives to the byte at a client that stops reading and goes on', async () => {
+  const PIECE_BYTES = 4096;
+  const body = randomBytes(24 << 20);
+  let sentBytes = 0;
+  const pieces = async function* () {
+    for (; sentBytes < body.length; sentBytes += PIECE_BYTES) {
+      yield body.subarray(sentBytes, sentBytes + PIECE_BYTES);
+      await setImmediate();
+    }
+  };
+  const upstream = await startUpstream((_incoming, response) => {
+    pipeline(Readable.from(pieces(), { highWaterMark: 1 }), response, () => {});
+  });
+  gateway = await startGateway({ upstream });
+  const download = request(`${gateway.url}/v3/things`, { headers: { Authorization: 'Bearer service' } });
+  download.end();
+  const [answer] = (await once(download, 'response')) as [IncomingMessage];
+  answer.pause();
+  let before = -1;
+  await expect
+    .poll(
+      () => {
+        const isStill = sentBytes === before;
+        before = sentBytes;
+        return isStill;
+      },
+      { interval: 200, timeout: 20_000 },
+    )
+    .toBe(true);
+  const digest = createHash('sha256');
+  for await (const chunk of answer) digest.update(chunk as Buffer);
+  expect(digest.digest('hex')).toBe(createHash('sha256').update(body).digest('hex'));
 });
 
 it('both directions flow at once: each chunk is answered before the next is sent', async () => {

@@ -3,7 +3,9 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
-import { usage } from '../../src/commands/usage/usage.ts';
+import { check } from '../../src/commands/check/check.ts';
+import { usage } from '../../src/commands/usage.ts';
+import { writeConfiguration } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { runHere } from '../fixtures/run-here.ts';
 
@@ -55,11 +57,25 @@ it('the token may be in a file, which is read again when it changes', async () =
   await writeFile(tokenFile, 'another-long-token\n');
   expect(await statusOf(url + GUARDED, bearer(TOKEN))).toBe(401);
   expect(await statusOf(url + GUARDED, bearer('another-long-token'))).toBe(200);
-  await writeFile(tokenFile, '\n');
-  for (const token of ['', 'another-long-token']) {
-    expect(await statusOf(url + GUARDED, bearer(token))).toBe(503);
+  for (const text of ['\n', 'fifteen-letters', 'two words of a token']) {
+    await writeFile(tokenFile, text);
+    for (const token of ['', 'another-long-token', text.trim()]) {
+      expect(await statusOf(url + GUARDED, bearer(token))).toBe(503);
+    }
   }
   for (const path of OPEN) expect(await statusOf(url + path), path).toBe(200);
+});
+
+it('a token in a file is as long as one in the settings, from the start', async () => {
+  const tokenFile = join(await mkdtemp(join(tmpdir(), 'weir-test-')), 'token');
+  await writeFile(tokenFile, 'fifteen-letters\n');
+  const config = await writeConfiguration({
+    upstreamUrl: 'http://127.0.0.1:1',
+    settings: { admin: { tokenFile } },
+  });
+  const problem = `${tokenFile}: must contain 16 characters or more, without spaces`;
+  await expect(check({ config })).rejects.toThrow(problem);
+  await expect(start({ tokenFile })).rejects.toThrow(problem);
 });
 
 it('without a token it is off, except on a loopback address and under a loopback name', async () => {
@@ -84,6 +100,8 @@ it('no page of another site can read an answer, and no cache keeps one', async (
 it('weir usage sends the token of WEIR_ADMIN_TOKEN', async () => {
   const url = await start({ token: TOKEN });
   expect((await runHere(() => usage('acct_1', { url }))).failure).toMatch(/401: Send the admin token/);
+  vi.stubEnv('WEIR_ADMIN_TOKEN', `${TOKEN}-of-another-gateway`);
+  expect((await runHere(() => usage('acct_1', { url }))).failure).toMatch(/401: The admin token is wrong/);
   vi.stubEnv('WEIR_ADMIN_TOKEN', TOKEN);
   expect((await runHere(() => usage('acct_1', { url }))).stdout).toMatch(/^account acct_1/);
 });

@@ -1,9 +1,11 @@
 import { expect, it } from 'vitest';
-import type { Configuration } from '../../src/commands/configuration.ts';
 import { limitInForce } from '../../src/domain/limits.ts';
+import type { Configuration } from '../../src/process/configuration.ts';
 import { CASES, type Manifest, only, refusal, render, renderText } from '../fixtures/helm.ts';
 import { configurationIn, type PodSpec } from '../fixtures/pod-files.ts';
 import { describeChart } from './describe-chart.ts';
+
+const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
 
 /** What the gateway reads in the pod that the chart describes. */
 const configurationOf = (manifests: readonly Manifest[]): Promise<Configuration> =>
@@ -72,6 +74,19 @@ describeChart('the pod that the chart describes', () => {
     const { operations, settings } = await configurationOf(render({ values: 'demo-values.yaml' }));
     expect(settings.upstream.url).toBe('http://weir-platform:3000');
     expect(Math.max(...operations.map(({ cost }) => cost))).toBe(10);
+  });
+
+  it.each([
+    ['image.repository=r.example.com/weir,image.tag=0.7', 'r.example.com/weir-platform:0.7'],
+    [
+      'image.registry=r.example.com,platform.image.repository=pay,platform.image.tag=0.8',
+      'r.example.com/pay:0.8',
+    ],
+    [`platform.image.digest=${DIGEST}`, `weir-platform@${DIGEST}`],
+  ])('runs the platform in an image of its own: %s', (set, image) => {
+    const manifests = render({ values: 'demo-values.yaml', set: [set] });
+    const { spec } = only(manifests, 'Deployment', /^weir-platform$/);
+    expect(JSON.stringify(spec)).toContain(`"image":"${image}"`);
   });
 
   it('has its issuers, its proxies and its drain time', async () => {

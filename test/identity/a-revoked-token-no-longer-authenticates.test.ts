@@ -1,10 +1,18 @@
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
+import { generateKeyPair } from 'jose';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { RevokeOptions } from '../../src/commands/revoke/revoke.ts';
+import type { RevokeOptions } from '../../src/commands/revoke.ts';
+import { twinOf } from '../../src/identity/jwt/signature-malleability.ts';
 import { PLENTY, writeConfiguration } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
-import { introspectionSettings, jwtSettings, startIssuer, type TestIssuer } from '../fixtures/issuer.ts';
+import {
+  introspectionSettings,
+  jwtSettings,
+  signWith,
+  startIssuer,
+  type TestIssuer,
+} from '../fixtures/issuer.ts';
 import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { revokeHere } from '../fixtures/revoke.ts';
@@ -95,6 +103,22 @@ describe('at every replica', () => {
     await vi.waitFor(async () => expect(await statuses('opaque')).toEqual([401, 401]));
   });
 
+  it('a cached introspection of a signed token, in its other form as well', async () => {
+    const { privateKey } = await generateKeyPair('ES256');
+    const token = await signWith(privateKey, 'key', {}, { alg: 'ES256' });
+    const twin = twinOf(token) ?? '';
+    const padded = `${token}==`;
+    for (const one of [token, twin, padded])
+      issuer.tokens.set(one, { active: true, sub: 'svc_1', account: 'acct_1' });
+    await Promise.all([start(introspectionSettings(issuer)), start(introspectionSettings(issuer))]);
+    expect(await statuses(token)).toEqual([200, 200]);
+    expect(await statuses(twin)).toEqual([200, 200]);
+    expect(await statuses(padded)).toEqual([401, 401]);
+    await revoke({ token });
+    await untilStatuses(token, [401, 401]);
+    expect(await statuses(twin)).toEqual([401, 401]);
+  });
+
   it('a plain message on the channel does the same', async () => {
     await start(jwtSettings(issuer));
     const token = await issuer.sign();
@@ -142,6 +166,6 @@ describe('the command', () => {
   it('refuses an invalid number of hours', async () => {
     const config = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1', store: store() });
     const { failure } = await revokeHere({ config, principal: 'person_1', hours: 'ever' });
-    expect(failure).toBe('--hours takes a number above 0.');
+    expect(failure).toBe('--hours takes a number above 0, and at most 8760.');
   });
 });

@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parseIdentities } from '../../src/config/files/identities.ts';
-import { authorise } from '../../src/gateway/authorise.ts';
-import { Refusal } from '../../src/gateway/problems.ts';
+import { Refusal } from '../../src/domain/problems.ts';
 import { StaticIdentities } from '../../src/identity/static.ts';
+import { authorise } from '../../src/stages/authorise.ts';
 import { PLENTY } from '../fixtures/configuration.ts';
 import { remainingOf, startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { reviewPrices } from '../../src/commands/prices/price-review.ts';
+import { reviewCosts } from '../../src/commands/costs/review.ts';
 import { formatPlace } from '../../src/config/problem.ts';
 import { FieldErrors } from '../../src/domain/field-errors.ts';
 import type { ListedOperation } from '../../src/openapi/listed-operation.ts';
@@ -69,7 +69,7 @@ describe.each(DOCUMENTS)('the document of $name', ({ name, count, priced, path, 
 
   test('loads completely, and every operation is matched by its own path', () => {
     expect(operations).toHaveLength(count);
-    const shadowed = [...reviewPrices(operations, PROFILE)].filter(([, remarks]) =>
+    const shadowed = [...reviewCosts(operations, PROFILE)].filter(([, remarks]) =>
       remarks.some(({ kind }) => kind === 'shadowed'),
     );
     expect(shadowed).toEqual([]);

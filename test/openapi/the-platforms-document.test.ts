@@ -6,7 +6,7 @@ import { settingsSchema } from '../../src/config/settings/settings.ts';
 import type { ListedOperation } from '../../src/openapi/listed-operation.ts';
 import { OperationFiles } from '../../src/openapi/operation-files.ts';
 
-const DOCUMENT = fileURLToPath(new URL('../../src/platform/openapi.yaml', import.meta.url));
+const DOCUMENT = fileURLToPath(new URL('../../platform/openapi.yaml', import.meta.url));
 
 describe("the platform's document", () => {
   let operations: readonly ListedOperation[];

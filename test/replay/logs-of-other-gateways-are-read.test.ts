@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Entry } from '../../src/replay/input/entry.ts';
 import { type FormatOptions, lineReader } from '../../src/replay/input/formats.ts';
-import { parseMapping } from '../../src/replay/input/mapping.ts';
+import { parseMapping } from '../../src/replay/input/text-formats.ts';
 import { timeUs } from '../../src/replay/input/times.ts';
 import { writeFiles } from './log-lines.ts';
 import { runReplayCommand } from './replay-command.ts';
@@ -13,7 +13,7 @@ function read(options: Partial<FormatOptions>, line: string): unknown {
     format: 'json',
     mapping: {},
     accountPattern: undefined,
-    priceOf: undefined,
+    costOf: undefined,
     ...options,
   };
   const readLine = lineReader(whole);
@@ -101,11 +101,11 @@ it('the access log of an Application Load Balancer', () => {
   expect(read({ format: 'alb', mapping: mapped('account=.domain_name') }, line)).toMatchObject({
     account: 'acct_1.example.com',
   });
-  const priceOf = (method: string, path: string) => {
+  const costOf = (method: string, path: string) => {
     expect([method, path]).toEqual(['GET', '/v3/things?x=1']);
     return { kind: 'read' as const, cost: 5, access: 'caller' as const };
   };
-  expect(read({ format: 'alb', accountPattern, priceOf }, line)).toMatchObject({ cost: 5 });
+  expect(read({ format: 'alb', accountPattern, costOf }, line)).toMatchObject({ cost: 5 });
 });
 
 it.each([
@@ -145,4 +145,25 @@ it('an invalid mapping is reported in one sentence, and missing information of a
   expect(result).toMatchObject({ requests: 3, refused: { after: 1 } });
   expect(result.notes.join('\n')).toContain('whole seconds');
   expect(result.notes.join('\n')).toContain('Each request costs 1 point');
+});
+
+it.each([
+  1e308,
+  -1e308,
+  1e17 * 1e3,
+  '1e308',
+  '9'.repeat(400),
+  '+275760-09-13T00:00:00Z',
+  '-000001-01-01T00:00:00Z',
+  Number.NaN,
+])('a time that no log has is no time: %s', (time) => {
+  expect(timeUs(time)).toBeUndefined();
+});
+
+it('a duration that cannot be right does not move the charge', () => {
+  const mapping = mapped('time=.t,method=.m,account=.a,durationSeconds=.d');
+  for (const d of [1e308, -1e308, '1e999', 'x']) {
+    const line = JSON.stringify({ t: AT_US / 1e6, m: 'GET', a: 'acct_1', d });
+    expect(read({ mapping }, line)).toEqual(ENTRY);
+  }
 });

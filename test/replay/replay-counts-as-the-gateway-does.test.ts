@@ -1,20 +1,17 @@
 import fc from 'fast-check';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { parseLimits } from '../../src/config/files/limits/parse.ts';
 import type { Caller, Payer } from '../../src/domain/caller.ts';
-import { Buckets } from '../../src/gateway/buckets.ts';
-import { charge } from '../../src/gateway/charge.ts';
-import type { Charged, Operation } from '../../src/gateway/request-context.ts';
 import { weirLog } from '../../src/replay/input/weir-log.ts';
 import { Replay } from '../../src/replay/replay.ts';
+import { Buckets } from '../../src/stages/buckets.ts';
+import { charge } from '../../src/stages/charge.ts';
+import type { Charged, Operation } from '../../src/stages/request-context.ts';
 import { MemoryStore } from '../../src/store/memory-store.ts';
 import { PLENTY } from '../fixtures/configuration.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
 import { startWeir } from '../fixtures/weir-process.ts';
 import { logLine, START_MS } from './log-lines.ts';
-
-/** The live test sends until it has seen enough, however slow the machine is. */
-vi.setConfig({ testTimeout: 120_000 });
 
 const LIMITS = parseLimits(
   `{ windowSeconds: 1, defaults: { account-read: 12, account-write: 7, organization-read: 18, organization-write: 9,

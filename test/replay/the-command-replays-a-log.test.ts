@@ -2,12 +2,11 @@ import { statSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { parseLimits } from '../../src/config/files/limits/parse.ts';
+import { costFinder, readCosts } from '../../src/replay/costs.ts';
 import { fileSource } from '../../src/replay/input/log-file.ts';
 import { weirLog } from '../../src/replay/input/weir-log.ts';
-import { priceFinder, readPrices } from '../../src/replay/prices.ts';
 import type { Retries } from '../../src/replay/replay.ts';
-import type { ReplayResult } from '../../src/replay/result.ts';
-import { runReplay } from '../../src/replay/run.ts';
+import { type ReplayResult, runReplay } from '../../src/replay/run.ts';
 import { type LoggedRequest, logText, START_MS, writeFiles } from './log-lines.ts';
 import { runReplayCommand } from './replay-command.ts';
 
@@ -28,13 +27,13 @@ async function replayed(
   files: readonly string[],
   { retries = 'none', operations }: Replayed = {},
 ): Promise<ReplayResult> {
-  const prices = await readPrices(operations, {}, '');
-  const priceOf = prices && priceFinder(prices, {});
+  const prices = await readCosts(operations, {}, '');
+  const costOf = prices && costFinder(prices, {});
   const { result } = await runReplay({
     sources: files.map((file) => fileSource(file, statSync(file).size)),
-    readLine: weirLog(priceOf),
+    readLine: weirLog(costOf),
     hasLoggedCosts: true,
-    priceOf,
+    costOf,
     limits: parseLimits(LIMIT_5, 'limits.yaml'),
     retries,
     hasSeries: false,
@@ -123,6 +122,24 @@ it('invalid lines are counted and listed; other log lines are not requests', asy
   expect(result.unreadableLines.map(({ line }) => line)).toEqual([26, 28]);
   const { stdout } = await runReplayCommand(log, '--limits', limits);
   expect(stdout).toContain(`${log}:26 is not a JSON object`);
+});
+
+it('a log of which nothing or most could not be read is no success', async () => {
+  const { most, none, empty, limits } = await writeFiles({
+    most: `${logText(BURSTS)}${'not json\n'.repeat(25)}`,
+    none: '{"level":30,"msg":"weir is listening"}\n',
+    empty: '',
+    limits: LIMIT_5,
+  });
+  const failure = async (log: string, ...args: readonly string[]) => {
+    const { code, stderr } = await runReplayCommand(log, '--limits', limits, ...args);
+    return [code, stderr.trim()];
+  };
+  const unread = '25 of 49 lines of the log could not be read: is --format right?';
+  expect(await failure(most, '--json')).toEqual([1, unread]);
+  expect(await failure(most, '--suggest', '1%')).toEqual([1, unread]);
+  for (const log of [none, empty])
+    expect(await failure(log)).toEqual([1, 'The log has no request that could be replayed.']);
 });
 
 it('--max-refused sets the exit status', async () => {

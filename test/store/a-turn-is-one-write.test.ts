@@ -10,7 +10,7 @@ const ORGANIZATIONS = 600;
 
 function chargeOf(organization: number): Charge {
   const key = bucketKey('weir', `org_${organization}`, 'account-read', 'a');
-  return { buckets: [{ key, limit: 1_000_000 }], cost: 1, windowSeconds: 60 };
+  return { buckets: [{ key, limit: 1_000_000, windowSeconds: 60 }], cost: 1 };
 }
 
 /** Charges every Organization in one turn, until a turn was counted whole; resolves to the number of turns. */

@@ -29,7 +29,7 @@ export interface Bursts {
 
 export const WINDOW_US = 10_000_000;
 const SLOT_US = WINDOW_US / 100;
-const START_US = 1_790_000_000_000_000;
+export const START_US = 1_790_000_000_000_000;
 
 /** The contract's costs are 1 to 10. */
 const cost = fc.integer({ min: 1, max: 10 });

@@ -1,7 +1,9 @@
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it, vi } from 'vitest';
-import { type Channel, listen, type RemoteStoreSettings } from '../../src/store/redis/channel.ts';
-import { openRecord } from '../../src/store/redis/record.ts';
+import type { RemoteStoreSettings } from '../../src/store/redis/connection/link.ts';
+import { subscribe } from '../../src/store/redis/shared/channel.ts';
+import { openRecord } from '../../src/store/redis/shared/open-record.ts';
+import type { Channel } from '../../src/store/shared-store.ts';
 import { startRawServer } from '../fixtures/raw-server.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';
 import { startSentinel } from '../fixtures/redis-sentinel.ts';
@@ -51,8 +53,8 @@ async function publish(
   name: string,
   text: string,
   untilMs: number,
-): Promise<number> {
-  return openRecord(settings, name, (record) => record.publish({ text, untilMs }));
+): Promise<void> {
+  await openRecord(settings, name, (record) => record.publish([{ text, untilMs }]));
 }
 
 const SOON = { timeout: 60_000, interval: 20 };
@@ -68,7 +70,7 @@ describe.each(TOPOLOGIES)('the channel of $kind', ({ start }) => {
   async function subscriber(name: string): Promise<{ received: Set<string>; channel: Channel }> {
     const received = new Set<string>();
     const { settings } = await started;
-    const channel = listen(settings, name, { message: (text) => received.add(text), connected() {} });
+    const channel = subscribe(settings, name, { message: (text) => received.add(text), connected() {} });
     open.push(channel);
     return { received, channel };
   }
@@ -92,7 +94,7 @@ describe.each(TOPOLOGIES)('the channel of $kind', ({ start }) => {
     const { settings } = await started;
     const name = `${uniquePrefix()}:1:revocations`;
     const known = { text: 'known', untilMs: Date.now() + 60_000 };
-    const channel = listen(settings, name, {
+    const channel = subscribe(settings, name, {
       message() {},
       connected() {},
       missingFrom: (record) => (record.has(known.text) ? [] : [known]),
@@ -118,7 +120,7 @@ it('a Redis that refuses the subscription is reported with its answer, and once 
   const redis = await startRedisServer({ args: ['--requirepass', 'right'] });
   const problems: (string | undefined)[] = [];
   let isConnected: boolean | undefined;
-  const channel = listen({ kind: 'redis', url: redis.url, deadlineMs: DEADLINE_MS }, 'refused', {
+  const channel = subscribe({ kind: 'redis', url: redis.url, deadlineMs: DEADLINE_MS }, 'refused', {
     message() {},
     connected(is, problem) {
       isConnected = is;
@@ -137,6 +139,21 @@ it('a Redis that refuses the subscription is reported with its answer, and once 
   }
 });
 
+const ANSWERS: Readonly<Record<string, string>> = {
+  ping: '+PONG\r\n',
+  // The time, and no message.
+  evalsha: '*5\r\n:1\r\n:0\r\n:0\r\n$0\r\n\r\n:0\r\n',
+  subscribe: '*3\r\n$9\r\nsubscribe\r\n$4\r\nname\r\n:1\r\n',
+};
+
+const answerTo = (command: string) => ANSWERS[command] ?? '-ERR no such command\r\n';
+
+function commandsOf(chunk: Buffer): readonly string[] {
+  return [...chunk.toString('latin1').matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g)].map(
+    ([, command = '']) => command,
+  );
+}
+
 it('a connection that breaks as it subscribes again costs nothing but another attempt', async () => {
   const unhandled: unknown[] = [];
   const onUnhandled = (reason: unknown) => unhandled.push(reason);
@@ -144,20 +161,16 @@ it('a connection that breaks as it subscribes again costs nothing but another at
   let subscriptions = 0;
   const server = await startRawServer((socket) => {
     socket.on('data', (chunk) => {
-      for (const [, command = ''] of chunk.toString('latin1').matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g)) {
-        if (command !== 'subscribe') {
-          socket.write('-ERR no such command\r\n');
-          continue;
-        }
-        subscriptions += 1;
-        // The first one succeeds, so that the client has something to subscribe to again.
-        if (subscriptions === 1) socket.write('*3\r\n$9\r\nsubscribe\r\n$4\r\nname\r\n:1\r\n');
-        socket.end();
-      }
+      const commands = commandsOf(chunk);
+      const isSubscribing = commands.includes('subscribe');
+      if (isSubscribing) subscriptions += 1;
+      // The first subscription succeeds, so that the client has something to subscribe to again.
+      if (!isSubscribing || subscriptions === 1) socket.write(commands.map(answerTo).join(''));
+      if (isSubscribing) socket.end();
     });
   });
   const url = server.url.replace('http', 'redis');
-  const channel = listen({ kind: 'redis', url, deadlineMs: DEADLINE_MS, protocol: 2 }, 'name', {
+  const channel = subscribe({ kind: 'redis', url, deadlineMs: DEADLINE_MS, protocol: 2 }, 'name', {
     message() {},
     connected() {},
   });
@@ -168,5 +181,35 @@ it('a connection that breaks as it subscribes again costs nothing but another at
     channel.close();
     await server.close();
     process.off('unhandledRejection', onUnhandled);
+  }
+});
+
+it.each([
+  ['closes without an answer', (end: () => void) => end(), 'UnknownOutcome'],
+  ['refuses', (_end: () => void, write: (text: string) => void) => write('-OOM no memory\r\n'), 'ReplyError'],
+])('the error of a change says what is known when Redis %s', async (_what, react, name) => {
+  const server = await startRawServer((socket) => {
+    socket.on('data', (chunk) => {
+      const commands = commandsOf(chunk);
+      const isChange = commands.includes('evalsha');
+      if (isChange)
+        react(
+          () => socket.destroy(),
+          (text) => socket.write(text),
+        );
+      else socket.write(commands.map(answerTo).join(''));
+    });
+  });
+  const settings = {
+    kind: 'redis',
+    url: server.url.replace('http', 'redis'),
+    deadlineMs: DEADLINE_MS,
+    protocol: 2,
+  } as const;
+  try {
+    const published = openRecord(settings, 'name', (record) => record.publish([{ text: 'a', untilMs: 1 }]));
+    await expect(published).rejects.toMatchObject({ name });
+  } finally {
+    await server.close();
   }
 });

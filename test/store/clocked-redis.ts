@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isValidCharge } from '../../src/store/dispatch/valid-charge.ts';
 import { silentObserver } from '../../src/store/observer.ts';
 import type { StoreSettings } from '../../src/store/open.ts';
-import { openClusterConnection } from '../../src/store/redis/cluster.ts';
-import { openConnection } from '../../src/store/redis/connection.ts';
+import { openClusterConnection } from '../../src/store/redis/connection/cluster.ts';
+import { openConnection } from '../../src/store/redis/connection/connection.ts';
 import type { RedisClient } from '../../src/store/redis/scripts.ts';
 import type { Charge, Decision } from '../../src/store/store.ts';
 import { runCharges } from '../fixtures/run-charges.ts';
@@ -37,7 +37,7 @@ export async function openClockedRedis(
 }
 
 async function untilAnswering(client: RedisClient): Promise<void> {
-  const charge = { buckets: [{ key: 'weir-test-ready', limit: 1 }], cost: 1, windowSeconds: 1 };
+  const charge = { buckets: [{ key: 'weir-test-ready', limit: 1, windowSeconds: 1 }], cost: 1 };
   const giveUpMs = performance.now() + 20_000;
   for (;;) {
     try {

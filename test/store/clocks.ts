@@ -14,6 +14,17 @@ const skewedStep = fc.record({
   cost: fc.integer({ min: 1, max: 10 }),
 });
 
+/** Small jumps forward, and steps back of any size. */
+const jumpingStep = fc.record({
+  pauseUs: fc.integer({ min: 0, max: 600_000 }),
+  stepUs: fc.oneof(
+    { weight: 8, arbitrary: fc.constant(0) },
+    { weight: 1, arbitrary: fc.integer({ min: 0, max: 1_000_000 }) },
+    { weight: 1, arbitrary: fc.integer({ min: -20_000_000, max: 0 }) },
+  ),
+  cost: fc.integer({ min: 1, max: 10 }),
+});
+
 /** The clock is behind the true one by this much, for this charge alone. */
 const excursion = fc.record({
   pauseUs: fc.oneof(fc.integer({ min: 0, max: 300_000 }), fc.integer({ min: 0, max: 10_000_000 })),
@@ -61,11 +72,13 @@ export function testsOfClocks(open: () => Promise<{ store: ClockedStore; prefix:
         const windowUs = 5 * US_PER_SECOND;
         const log = new ExactLog();
         let [trueUs, skewUs] = [START_US, 0];
-        const buckets = [{ key: bucketKey(prefix, 'a', 'account-read', `${run++}`), limit: 20 }];
+        const buckets = [
+          { key: bucketKey(prefix, 'a', 'account-read', `${run++}`), limit: 20, windowSeconds: 5 },
+        ];
         for (const { pauseUs, backUs, cost } of steps) {
           trueUs += pauseUs;
           skewUs -= backUs;
-          const decision = await store.charge({ buckets, cost, windowSeconds: 5 }, trueUs + skewUs);
+          const decision = await store.charge({ buckets, cost }, trueUs + skewUs);
           if (decision.outcome === 'admitted') log.add(trueUs, cost);
           if (pauseUs >= 2 * windowUs && backUs === 0) expect(decision.outcome).toBe('admitted');
         }
@@ -75,21 +88,23 @@ export function testsOfClocks(open: () => Promise<{ store: ClockedStore; prefix:
     );
   });
 
-  test('a clock that goes back by a window at most and forth again admits nothing twice', async () => {
+  test("a clock that goes back by a window at most and forth again admits nothing twice by the bucket's time", async () => {
     const { store, prefix } = await open();
     let run = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(excursion, { maxLength: 60, size: 'max' }), async (steps) => {
         const windowUs = 5 * US_PER_SECOND;
         const log = new ExactLog();
-        const buckets = [{ key: bucketKey(prefix, 'a', 'account-read', `${run++}`), limit: 20 }];
+        const buckets = [
+          { key: bucketKey(prefix, 'a', 'account-read', `${run++}`), limit: 20, windowSeconds: 5 },
+        ];
         // By the latest time that an admitted charge saw, which is the bucket's own.
         let [trueUs, latestUs, deniedUs] = [START_US, 0, 0];
         for (const { pauseUs, behindUs, cost } of steps) {
           trueUs += pauseUs;
           // No store writes down when it denied something, so the clock does not go back behind that.
           const clockUs = Math.max(deniedUs, trueUs - behindUs);
-          const decision = await store.charge({ buckets, cost, windowSeconds: 5 }, clockUs);
+          const decision = await store.charge({ buckets, cost }, clockUs);
           if (decision.outcome === 'admitted') {
             latestUs = Math.max(latestUs, clockUs);
             log.add(latestUs, cost);
@@ -98,6 +113,30 @@ export function testsOfClocks(open: () => Promise<{ store: ClockedStore; prefix:
           }
         }
         expect(log.worstWindow(windowUs)).toBeLessThanOrEqual(20);
+      }),
+      { numRuns: 60, endOnFailure: true },
+    );
+  });
+
+  test('a clock that jumps forward, on its return too, frees points early by no more than its jumps', async () => {
+    const { store, prefix } = await open();
+    let run = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(jumpingStep, { maxLength: 60, size: 'max' }), async (steps) => {
+        const windowUs = 5 * US_PER_SECOND;
+        const log = new ExactLog();
+        let [trueUs, skewUs, jumpedUs] = [START_US, 0, 0];
+        const buckets = [
+          { key: bucketKey(prefix, 'a', 'account-read', `${run++}`), limit: 20, windowSeconds: 5 },
+        ];
+        for (const { pauseUs, stepUs, cost } of steps) {
+          trueUs += pauseUs;
+          skewUs += stepUs;
+          jumpedUs += Math.max(0, stepUs);
+          const decision = await store.charge({ buckets, cost }, trueUs + skewUs);
+          if (decision.outcome === 'admitted') log.add(trueUs, cost);
+        }
+        expect(log.worstWindow(Math.max(0, windowUs - jumpedUs))).toBeLessThanOrEqual(20);
       }),
       { numRuns: 60, endOnFailure: true },
     );
@@ -115,5 +154,5 @@ export function testsOfClocks(open: () => Promise<{ store: ClockedStore; prefix:
 }
 
 function chargeOf(prefix: string, limit: number, cost: number): Charge {
-  return { buckets: [{ key: bucketKey(prefix, 'a', 'account-read', 'a'), limit }], cost, windowSeconds: 5 };
+  return { buckets: [{ key: bucketKey(prefix, 'a', 'account-read', 'a'), limit, windowSeconds: 5 }], cost };
 }

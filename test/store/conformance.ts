@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Awaitable } from '../../src/domain/awaitable.ts';
 import { bucketKey } from '../../src/store/keys.ts';
+import { readBuckets } from '../../src/store/read-buckets.ts';
 import type { Charge, Decision } from '../../src/store/store.ts';
 import { testsOfClocks } from './clocks.ts';
 import { ExactLog } from './exact-log.ts';
@@ -37,8 +38,16 @@ const scenario = fc.record({
   steps: fc.array(step, { minLength: 1, maxLength: 120, size: 'max' }),
 });
 
-/** What every store guarantees (DESIGN section 3), whatever arrives when. `open` gives a store and a fresh prefix. */
-export function testsOfConformance(open: () => Promise<{ store: ClockedStore; prefix: string }>): void {
+/**
+ * What every store guarantees (DESIGN section 3), whatever arrives when.
+ *
+ * @param open gives a store and a fresh prefix
+ * @param runs how many scenarios are tried
+ */
+export function testsOfConformance(
+  open: () => Promise<{ store: ClockedStore; prefix: string }>,
+  runs = 60,
+): void {
   test('no window ever holds more than the limit, nothing fitting is denied, and a denial spends nothing', async () => {
     const { store, prefix } = await open();
     let run = 0;
@@ -48,7 +57,7 @@ export function testsOfConformance(open: () => Promise<{ store: ClockedStore; pr
         for (const each of plan.steps) await walk.take(each);
         walk.expectStrict();
       }),
-      { numRuns: 60, endOnFailure: true },
+      { numRuns: runs, endOnFailure: true },
     );
   });
 
@@ -66,16 +75,17 @@ export function testsOfConformance(open: () => Promise<{ store: ClockedStore; pr
     await fc.assert(
       fc.asyncProperty(steps, async (plan) => {
         const log = new ExactLog();
-        const buckets = [{ key: bucketKey(prefix, 'a', 'account-read', `${run++}`), limit: 20 }];
+        const bucket = { key: bucketKey(prefix, 'a', 'account-read', `${run++}`), limit: 20 };
         let nowUs = START_US;
         for (const [pauseUs, windowSeconds, cost] of plan) {
           nowUs += pauseUs;
-          const { outcome } = await store.charge({ buckets, cost, windowSeconds }, nowUs);
+          const buckets = [{ ...bucket, windowSeconds }];
+          const { outcome } = await store.charge({ buckets, cost }, nowUs);
           if (outcome === 'admitted') log.add(nowUs, cost);
         }
         expect(log.worstWindow(US_PER_SECOND)).toBeLessThanOrEqual(20);
       }),
-      { numRuns: 40, endOnFailure: true },
+      { numRuns: Math.ceil((runs * 2) / 3), endOnFailure: true },
     );
   });
 
@@ -91,13 +101,34 @@ export function testsOfConformance(open: () => Promise<{ store: ClockedStore; pr
     expect(await store.peek(charge, START_US + 1000)).toEqual(await store.charge(charge, START_US + 1000));
   });
 
+  test('a reading gives what was used, when the oldest points return, and when all have, and spends nothing', async () => {
+    const { store, prefix } = await open();
+    const windowSeconds = 10;
+    const key = bucketKey(prefix, 'read', 'account-read', 'read');
+    const charge = (cost: number, afterS: number) =>
+      store.charge(
+        { buckets: [{ key, limit: 100, windowSeconds }], cost },
+        START_US + afterS * US_PER_SECOND,
+      );
+    const read = (afterS: number) =>
+      readBuckets({ peek: (peeked) => store.peek(peeked, START_US + afterS * US_PER_SECOND) }, [
+        { key, windowSeconds },
+      ]);
+    const unused = { used: 0, nextPointsAfterUs: 0, resetAfterUs: 0 };
+    expect(await read(0)).toEqual({ outcome: 'read', buckets: [unused] });
+    await charge(3, 0);
+    await charge(2, 3);
+    const used = { used: 5, nextPointsAfterUs: 6 * US_PER_SECOND, resetAfterUs: 9 * US_PER_SECOND };
+    expect(await read(4)).toEqual({ outcome: 'read', buckets: [used] });
+    expect(await read(4)).toEqual({ outcome: 'read', buckets: [used] });
+  });
+
   test('a shadow bucket counts what fits, reports what it would have refused, and refuses nothing', async () => {
     const { store, prefix } = await open();
     const { buckets } = chargeOf(prefix, 10, 7);
     const shadowed: Charge = {
       buckets: buckets.map((bucket) => ({ ...bucket, shadow: true })),
       cost: 7,
-      windowSeconds: 5,
     };
     await store.charge(shadowed, START_US);
     expect(await store.charge(shadowed, START_US + 10)).toEqual({
@@ -145,5 +176,5 @@ export function testsOfConformance(open: () => Promise<{ store: ClockedStore; pr
 }
 
 function chargeOf(prefix: string, limit: number, cost: number): Charge {
-  return { buckets: [{ key: bucketKey(prefix, 'a', 'account-read', 'a'), limit }], cost, windowSeconds: 5 };
+  return { buckets: [{ key: bucketKey(prefix, 'a', 'account-read', 'a'), limit, windowSeconds: 5 }], cost };
 }

@@ -1,34 +1,46 @@
 import fc from 'fast-check';
 import { bucketKey } from '../../src/store/keys.ts';
 import type { Decision } from '../../src/store/store.ts';
-import { admittedExactly, anyBursts, arrivalsOf, type Bursts, pointsOf, WINDOW_US } from './bursts.ts';
+import {
+  type Arrival,
+  admittedExactly,
+  anyBursts,
+  arrivalsOf,
+  type Bursts,
+  pointsOf,
+  WINDOW_US,
+} from './bursts.ts';
 import { clockedMemory } from './clocked-memory.ts';
 import type { ClockedStore } from './conformance.ts';
+import { anyGroups, arrivalsOfGroups, type Groups, HAND_MADE } from './groups.ts';
 
 /** Calls sent before the first is answered: more, and a busy machine answers too late. */
 const IN_FLIGHT = 50;
 
-export interface Found {
-  readonly bursts: Bursts;
+interface Pattern {
+  readonly limit: number;
+}
+
+export interface Found<P extends Pattern> {
+  readonly pattern: P;
   /** What the counter admits of what an exact sliding log admits. */
   readonly share: number;
 }
 
-/** What a store admits of some bursts, as a share of what an exact sliding log admits of them: `points`. */
+/** What a store admits of some arrivals, as a share of what an exact sliding log admits of them: `points`. */
 export async function usefulShare(
   store: ClockedStore,
   prefix: string,
-  bursts: Bursts,
+  limit: number,
+  arrivals: readonly Arrival[],
 ): Promise<{ share: number; points: number }> {
-  const { limit } = bursts;
-  const arrivals = arrivalsOf(bursts);
-  const buckets = [{ key: bucketKey(prefix, 'a', 'account-read', 'a'), limit }];
   const windowSeconds = WINDOW_US / 1_000_000;
+  const buckets = [{ key: bucketKey(prefix, 'a', 'account-read', 'a'), limit, windowSeconds }];
   const decisions: Decision[] = [];
   for (let first = 0; first < arrivals.length; first += IN_FLIGHT) {
     const calls = arrivals
       .slice(first, first + IN_FLIGHT)
-      .map(({ atUs, cost }) => store.charge({ buckets, cost, windowSeconds }, atUs));
+      .map(({ atUs, cost }) => store.charge({ buckets, cost }, atUs));
     decisions.push(...(await Promise.all(calls)));
   }
   const points = pointsOf(arrivals, admittedExactly(arrivals, limit));
@@ -36,24 +48,36 @@ export async function usefulShare(
   return { share: pointsOf(arrivals, admitted) / points, points };
 }
 
-/**
- * Searches for the pattern of which the memory store admits the smallest share: random patterns at first, then variations
- * of the worst so far.
- */
-export async function leastUseful(tries: number, seed: number): Promise<Found> {
-  let worst: Found | undefined;
-  for (const [index, fresh] of fc.sample(anyBursts, { numRuns: tries, seed }).entries()) {
-    const bursts = worst === undefined || index < tries / 3 ? fresh : varied(worst.bursts, fresh, index);
-    const { share, points } = await usefulShare(clockedMemory(), 'm', bursts);
-    if (points > 0 && (worst === undefined || share < worst.share)) worst = { bursts, share };
+/** Searches random bursts for the pattern of which the memory store admits the smallest share. */
+export function leastUsefulBursts(tries: number, seed: number): Promise<Found<Bursts>> {
+  return search(fc.sample(anyBursts, { numRuns: tries, seed }), [], arrivalsOf);
+}
+
+/** The same for groups of simultaneous requests, beginning with those made by hand. */
+export function leastUsefulGroups(tries: number, seed: number): Promise<Found<Groups>> {
+  return search(fc.sample(anyGroups, { numRuns: tries, seed }), HAND_MADE, arrivalsOfGroups);
+}
+
+/** Tries the given patterns, then some of the random ones, then variations of the worst so far. */
+async function search<P extends Pattern>(
+  random: readonly P[],
+  given: readonly P[],
+  arrivals: (pattern: P) => readonly Arrival[],
+): Promise<Found<P>> {
+  let worst: Found<P> | undefined;
+  for (const [index, fresh] of [...given, ...random].entries()) {
+    const isLate = index >= given.length + random.length / 3;
+    const pattern: P = isLate && worst !== undefined ? varied(worst.pattern, fresh, index) : fresh;
+    const { share, points } = await usefulShare(clockedMemory(), 'm', pattern.limit, arrivals(pattern));
+    if (points > 0 && (worst === undefined || share < worst.share)) worst = { pattern, share };
   }
   if (worst === undefined) throw new Error('no pattern had any points');
   return worst;
 }
 
 /** The pattern with one or two fields of another. */
-function varied(bursts: Bursts, fresh: Bursts, index: number): Bursts {
-  const names = Object.keys(bursts) as (keyof Bursts)[];
+function varied<P extends Pattern>(pattern: P, fresh: P, index: number): P {
+  const names = Object.keys(pattern) as (keyof P)[];
   const taken = [names[index % names.length], names[Math.floor(index / names.length) % names.length]];
-  return { ...bursts, ...Object.fromEntries(taken.flatMap((name) => (name ? [[name, fresh[name]]] : []))) };
+  return { ...pattern, ...Object.fromEntries(taken.flatMap((name) => (name ? [[name, fresh[name]]] : []))) };
 }

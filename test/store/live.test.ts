@@ -18,11 +18,12 @@ function open(url: string, deadlineMs = DEADLINE_MS): Store {
 }
 
 function chargeOf(prefix: string, cost: number, account = 100, organization?: number): Charge {
-  const buckets = [{ key: bucketKey(prefix, 'org', 'account-read', 'a'), limit: account }];
+  const buckets = [{ key: bucketKey(prefix, 'org', 'account-read', 'a'), limit: account, windowSeconds: 5 }];
   if (organization !== undefined) {
-    buckets.push({ key: bucketKey(prefix, 'org', 'organization-read', 'org'), limit: organization });
+    const key = bucketKey(prefix, 'org', 'organization-read', 'org');
+    buckets.push({ key, limit: organization, windowSeconds: 5 });
   }
-  return { buckets, cost, windowSeconds: 5 };
+  return { buckets, cost };
 }
 
 /** Resolves to the first answer that the store itself gave. */
@@ -60,14 +61,14 @@ test('clients that saturate a bucket for three windows never see more than its l
   const prefix = uniquePrefix();
   const stores = [open(sharedRedisUrl()), open(sharedRedisUrl()), open(sharedRedisUrl())];
   for (const store of stores) await untilCounted(store, chargeOf(`${prefix}warm`, 1));
-  const bucket = { key: bucketKey(prefix, 'a', 'account-read', 'a'), limit: 200 };
+  const bucket = { key: bucketKey(prefix, 'a', 'account-read', 'a'), limit: 200, windowSeconds: 1 };
   const admitted: { sentMs: number; receivedMs: number; cost: number }[] = [];
   const endMs = performance.now() + 3000;
   const saturate = async (store: Store, seed: number): Promise<void> => {
     for (let turn = seed; performance.now() < endMs; turn++) {
       const cost = 1 + (turn % 10);
       const sentMs = performance.now();
-      const { outcome } = await store.charge({ buckets: [bucket], cost, windowSeconds: 1 });
+      const { outcome } = await store.charge({ buckets: [bucket], cost });
       if (outcome === 'admitted') admitted.push({ sentMs, receivedMs: performance.now(), cost });
       if (outcome === 'denied') await pause(1);
     }

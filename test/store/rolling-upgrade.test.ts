@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
 import { bucketKey } from '../../src/store/keys.ts';
+import type { Charge } from '../../src/store/store.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { runCharges, TEST_LIFE_MS } from '../fixtures/run-charges.ts';
 import { anyBursts, arrivalsOf, WINDOW_US } from './bursts.ts';
@@ -12,6 +13,8 @@ const client = new Redis(sharedRedisUrl());
 afterAll(() => client.disconnect());
 
 const earlier = readFileSync(new URL('earlier/charge.lua', import.meta.url), 'utf8');
+/** The script of 0.2.0, which had one window for all buckets of a charge. */
+const oneWindow = readFileSync(new URL('earlier/one-window.lua', import.meta.url), 'utf8');
 
 /** The calls of the two scripts differ; what they keep in Redis must not. */
 async function isAdmitted(
@@ -27,7 +30,7 @@ async function isAdmitted(
     expect(reply).toHaveLength(4);
     return reply[0] === 1;
   }
-  const charge = { buckets: [{ key, limit }], cost, windowSeconds: WINDOW_US / 1_000_000 };
+  const charge = { buckets: [{ key, limit, windowSeconds: WINDOW_US / 1_000_000 }], cost };
   const [decision] = await runCharges(client, [charge], { nowUs: atUs });
   return decision?.outcome === 'admitted';
 }
@@ -57,5 +60,79 @@ test('replicas of two releases that share a bucket never admit more than its lim
       },
     ),
     { numRuns: 25, endOnFailure: true },
+  );
+});
+
+const current = readFileSync(new URL('../../lua/charge.lua', import.meta.url), 'utf8');
+
+const WINDOWS_SECONDS = [1, 60, 86_400] as const;
+
+const step = fc.record({
+  /** In windows. */
+  pause: fc.oneof(
+    fc.constantFrom(0, 0.001, 1),
+    fc.double({ min: 0, max: 0.02, noNaN: true }),
+    fc.double({ min: -0.1, max: 1.2, noNaN: true }),
+  ),
+  cost: fc.integer({ min: 1, max: 10 }),
+  limits: fc.tuple(fc.constantFrom(20, 60), fc.constantFrom(40, 1000)),
+  isShadow: fc.boolean(),
+  isEarlier: fc.boolean(),
+});
+
+/** What a charge returns and leaves in Redis, by the script of 0.2.0. */
+async function chargeByOneWindow({ buckets, cost }: Charge, atUs: number): Promise<Buffer> {
+  const [first] = buckets;
+  const limits = buckets.map(({ limit, shadow }) => (shadow ? -limit : limit));
+  const keys = buckets.map(({ key }) => key);
+  const args = [
+    atUs,
+    1,
+    (first?.windowSeconds ?? 0) * 1_000_000,
+    TEST_LIFE_MS,
+    cost,
+    buckets.length,
+    ...limits,
+  ];
+  return (await client.callBuffer('EVAL', oneWindow, keys.length, ...keys, ...args)) as Buffer;
+}
+
+async function chargeByThis({ buckets, cost }: Charge, atUs: number): Promise<Buffer> {
+  const keys = buckets.map(({ key }) => key);
+  const args = buckets.flatMap(({ windowSeconds, limit, shadow }) => [
+    1500 * windowSeconds,
+    cost,
+    shadow ? -limit : limit,
+  ]);
+  const all = [atUs, 1, TEST_LIFE_MS, buckets.length, ...args];
+  return (await client.callBuffer('EVAL', current, keys.length, ...keys, ...all)) as Buffer;
+}
+
+test('replicas of 0.2.0 and of this version share buckets: whichever decides, each decision is the same', async () => {
+  const prefix = uniquePrefix();
+  let run = 0;
+  const steps = fc.array(step, { minLength: 1, maxLength: 150, size: 'max' });
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...WINDOWS_SECONDS), steps, async (windowSeconds, plan) => {
+      run += 1;
+      let atUs = 1_790_000_000_000_000;
+      const bucketsOf = (owner: string, { limits, isShadow }: (typeof plan)[number]) => [
+        { key: bucketKey(prefix, owner, 'account-read', `${run}`), limit: limits[0], windowSeconds },
+        {
+          key: bucketKey(prefix, owner, 'organization-read', `${run}`),
+          limit: limits[1],
+          windowSeconds,
+          shadow: isShadow,
+        },
+      ];
+      for (const one of plan) {
+        atUs += Math.floor(one.pause * windowSeconds * 1_000_000);
+        const [shared, alone] = [bucketsOf('shared', one), bucketsOf('alone', one)];
+        const decide = one.isEarlier ? chargeByOneWindow : chargeByThis;
+        const decided = await decide({ buckets: shared, cost: one.cost }, atUs);
+        expect(decided).toEqual(await chargeByThis({ buckets: alone, cost: one.cost }, atUs));
+      }
+    }),
+    { numRuns: 60, endOnFailure: true },
   );
 });

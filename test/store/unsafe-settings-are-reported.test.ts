@@ -87,7 +87,7 @@ test('a user without INFO permission is served, and nothing is reported', async 
   const { url, caFile, username, password, stop } = await startTlsRedis();
   onTestFinished(stop);
   const { store, checked } = opened({ kind: 'redis', url, deadlineMs, username, password, tls: { caFile } });
-  const charge = { buckets: [{ key: 'k', limit: 5 }], cost: 1, windowSeconds: 1 };
+  const charge = { buckets: [{ key: 'k', limit: 5, windowSeconds: 1 }], cost: 1 };
   await expect.poll(async () => (await store.charge(charge)).outcome).toBe('admitted');
   expect(checked).toStrictEqual({});
 });

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { anyBursts, type Bursts, promisedShare } from './bursts.ts';
+import { anyBursts, arrivalsOf, type Bursts, promisedShare } from './bursts.ts';
 import type { ClockedStore } from './conformance.ts';
+import { anyGroups, arrivalsOfGroups, type Groups, HAND_MADE } from './groups.ts';
 import { usefulShare } from './least-useful.ts';
 
 const EVERY_WINDOW: Omit<Bursts, 'width'> = {
@@ -36,7 +37,12 @@ export function testsOfUsefulness(
     let run = 0;
     await fc.assert(
       fc.asyncProperty(anyBursts, async (bursts) => {
-        const { share, points } = await usefulShare(store, `${prefix}${run++}`, bursts);
+        const { share, points } = await usefulShare(
+          store,
+          `${prefix}${run++}`,
+          bursts.limit,
+          arrivalsOf(bursts),
+        );
         fc.pre(points > 0);
         const promised = promisedShare(bursts.limit, [...bursts.costs, bursts.last]);
         expect(promised, 'the promise itself').toBeGreaterThanOrEqual(0.98);
@@ -46,9 +52,26 @@ export function testsOfUsefulness(
     );
   });
 
+  test('so does every pattern of simultaneous requests, made by hand or not', async () => {
+    const { store, prefix } = await open();
+    let run = 0;
+    const judge = async (groups: Groups) => {
+      const key = `${prefix}${run++}`;
+      const { share, points } = await usefulShare(store, key, groups.limit, arrivalsOfGroups(groups));
+      const promised = promisedShare(
+        groups.limit,
+        groups.groups.map(({ cost }) => cost),
+      );
+      expect(promised, 'the promise itself').toBeGreaterThanOrEqual(0.98);
+      if (points > 0) expect(share, JSON.stringify(groups)).toBeGreaterThanOrEqual(promised);
+    };
+    for (const groups of HAND_MADE.slice(0, runs / 3)) await judge(groups);
+    await fc.assert(fc.asyncProperty(anyGroups, judge), { numRuns: Math.ceil(runs / 3), endOnFailure: true });
+  });
+
   test.each(REPORTED)('a client that sends $name each period gets what it may', async ({ bursts }) => {
     const { store, prefix } = await open();
-    const { share } = await usefulShare(store, prefix, bursts);
+    const { share } = await usefulShare(store, prefix, bursts.limit, arrivalsOf(bursts));
     expect(share).toBeGreaterThanOrEqual(0.99);
   });
 }

@@ -40,14 +40,14 @@ export class Walk {
   async take({ pause, account, cost, isWithOrganization }: Step): Promise<void> {
     this.#nowUs += Math.floor(pause * this.#windowUs);
     const id = `acct_${account}`;
-    const buckets = [
-      { key: bucketKey(this.#prefix, 'org', 'account-read', id), limit: this.#limits.account },
-    ];
+    const windowSeconds = this.#windowSeconds;
+    const accountKey = bucketKey(this.#prefix, 'org', 'account-read', id);
+    const buckets = [{ key: accountKey, limit: this.#limits.account, windowSeconds }];
     if (isWithOrganization) {
       const key = bucketKey(this.#prefix, 'org', 'organization-read', 'org');
-      buckets.push({ key, limit: this.#limits.organization });
+      buckets.push({ key, limit: this.#limits.organization, windowSeconds });
     }
-    const charge = { buckets, cost, windowSeconds: this.#windowSeconds };
+    const charge = { buckets, cost };
     const foreseen = await this.#store.peek(charge, this.#nowUs);
     const decision = await this.#store.charge(charge, this.#nowUs);
     if (decision.outcome === 'uncounted') throw new Error(`uncounted: ${decision.reason}`);

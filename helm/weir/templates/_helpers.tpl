@@ -46,6 +46,17 @@ app.kubernetes.io/component: gateway
 {{- end -}}
 {{- end -}}
 
+{{/* Without values of its own: the gateway's repository with `-platform`, and the same tag. */}}
+{{- define "weir.platformImage" -}}
+{{- $own := default dict .Values.platform.image -}}
+{{- $repository := compact (list .Values.image.registry (default (printf "%s-platform" .Values.image.repository) $own.repository)) | join "/" -}}
+{{- if $own.digest -}}
+{{- printf "%s@%s" $repository $own.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $repository (coalesce $own.tag .Values.image.tag .Chart.AppVersion) -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "weir.serviceAccountName" -}}
 {{- if .Values.serviceAccount.create -}}
 {{- default (include "weir.fullname" .) .Values.serviceAccount.name -}}
@@ -221,7 +232,7 @@ The Deployment's replicas; empty to omit the field. An upgrade keeps the number 
 {{- toYaml $set -}}
 {{- end -}}
 
-{{/* "yes" if the operations come from the platform's own document, which is part of the image. */}}
+{{/* "yes" if the operations come from the platform's own document, which is part of the gateway's image. */}}
 {{- define "weir.hasPlatformPrices" -}}
 {{- if and .Values.platform.enabled (not .Values.operations.openapi) (not .Values.operations.existingConfigMap) -}}yes{{- end -}}
 {{- end -}}
@@ -257,7 +268,7 @@ The Deployment's replicas; empty to omit the field. An upgrade keeps the number 
 {{- end -}}
 {{- $openapi := printf "/etc/weir/operations/%s" .Values.operations.key -}}
 {{- if eq (include "weir.hasPlatformPrices" .) "yes" -}}
-{{- $openapi = "/app/dist/platform/openapi.yaml" -}}
+{{- $openapi = "/app/platform/openapi.yaml" -}}
 {{- end -}}
 {{- $settings := dict
   "baseUrl" .Values.baseUrl

@@ -1,10 +1,11 @@
 import type { Writable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
+import type { Window } from '../../observe/usage/windows.ts';
+import type { Fleet, FleetReading } from '../fleet/fleet.ts';
 import type { Refusals, RefusedOwner, RefusedRequest } from '../fleet/refusals.ts';
 import { isOf, newestFirst } from '../fleet/refusals.ts';
 import { type FleetSnapshot, fleetSnapshot } from '../fleet/snapshot.ts';
-import type { Fleet, FleetReading } from '../top/fleet.ts';
-import type { Window } from '../top/history.ts';
+import { PERIOD_MS } from './browser/widgets/freshness.ts';
 
 /** What a stream shows. */
 export interface FeedQuery {
@@ -15,8 +16,6 @@ export interface FeedQuery {
 
 /** Open streams per replica. A console has one, and a wall display rarely more than a few. */
 const MAX_STREAMS = 32;
-
-const INTERVAL_MS = 1_000;
 
 /** A reading is shared by the streams that ask for it within this time. */
 const READING_LIFE_MS = 700;
@@ -74,7 +73,11 @@ export class FleetFeed {
         if (text !== undefined && !ended.signal.aborted) output.write(text);
         sentMs = nowMs;
       }
-      await setTimeout(INTERVAL_MS, undefined, { ref: false, signal: ended.signal }).catch(() => undefined);
+      const passedMs = performance.now() - nowMs;
+      await setTimeout(Math.max(0, PERIOD_MS - passedMs), undefined, {
+        ref: false,
+        signal: ended.signal,
+      }).catch(() => undefined);
     }
     this.#open.delete(ended);
     if (output.writableLength === 0) output.end();
@@ -105,7 +108,6 @@ export class FleetFeed {
 class Reading {
   readonly #reading: FleetReading;
   readonly #texts = new Map<Window, string>();
-  readonly #atMs = Date.now();
 
   constructor(reading: FleetReading) {
     this.#reading = reading;
@@ -116,7 +118,7 @@ class Reading {
   }
 
   snapshot(window: Window): FleetSnapshot {
-    return fleetSnapshot(this.#reading.pulses, this.#reading.top(window), this.#atMs);
+    return fleetSnapshot(this.#reading, this.#reading.top(window));
   }
 
   text(window: Window): string {

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { SCOPES, type ScopeName } from '../../domain/buckets.ts';
 import { networkOf } from '../../domain/network.ts';
+import { WINDOWS, type Window } from '../../observe/usage/windows.ts';
 import type { RefusedOwner } from '../fleet/refusals.ts';
-import { WINDOWS, type Window } from '../top/history.ts';
 import type { FleetFeed } from './feed.ts';
 
 interface Query {

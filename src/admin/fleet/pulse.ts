@@ -1,5 +1,8 @@
-import type { BreakerState } from '../../store/observer.ts';
-import type { RefusedRequest } from './refusals.ts';
+import { type Static, type TSchema, Type } from 'typebox';
+import type { Immutable } from '../../config/settings/settings.ts';
+import { SECONDS } from '../../observe/metrics/histogram.ts';
+import { amount, matching, plainText, timeMs } from '../../shared/bounds.ts';
+import { PUBLISHED_REFUSALS, refusedRequest } from './refusals.ts';
 
 /** Seconds of history that a replica publishes. */
 export const PULSE_SECONDS = 60;
@@ -7,69 +10,114 @@ export const PULSE_SECONDS = 60;
 /** What is counted per second. */
 export const SERIES = ['requests', 'points', 'refused', 'degraded', 'failed'] as const;
 
-export type Counts = Readonly<Record<(typeof SERIES)[number], number>>;
+/** More than the histograms have buckets. */
+const MOST_DURATIONS = 64;
 
 /** What one second came to at one replica. */
-export interface Second {
+const second = Type.Object({
   /** In the order of `SERIES`. */
-  readonly counts: readonly number[];
+  counts: Type.Array(amount, { minItems: SERIES.length, maxItems: SERIES.length }),
   /** Requests by duration, in the buckets of the metrics; without the zeros at the end. */
-  readonly durations: readonly number[];
-}
+  durations: Type.Array(amount, { maxItems: MOST_DURATIONS }),
+});
 
-export interface StoreHealth {
-  readonly kind: string;
-  readonly breaker: BreakerState;
-  /** Redis settings that allow limits to be exceeded. */
-  readonly unsafeSettings: number;
-  /** The 99th percentile of its calls in the last ten seconds; null without calls. */
-  readonly p99Ms: number | null;
-}
+const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
-/** What a replica publishes about itself every second. */
-export interface Pulse {
+const pulse = Type.Object({
   /** Version of this format. A replica ignores the pulses of other versions. */
-  readonly format: 1;
+  format: Type.Literal(1),
   /** Host name of the replica. */
-  readonly name: string;
-  /** Unix time in milliseconds. */
-  readonly startedAtMs: number;
-  readonly isReady: boolean;
+  name: plainText(255),
+  /** Unix time in milliseconds, by the clock of Redis. */
+  startedAtMs: timeMs,
+  isReady: Type.Boolean(),
   /** The version of the limits in force: that of `weir_limits_info`. */
-  readonly limits: string;
+  limits: plainText(200),
   /** How many live limits are in force. */
-  readonly liveLimits: number;
-  readonly store: StoreHealth;
+  liveLimits: amount,
+  /** How far the clock of the replica is ahead of that of Redis. A replica of an earlier version does not publish it. */
+  clockOffsetMs: Type.Optional(nullable(Type.Number())),
+  /** Unix time by the clock of Redis. A replica of an earlier version does not publish it. */
+  takenAtMs: Type.Optional(timeMs),
+  store: Type.Object({
+    kind: plainText(50),
+    breaker: Type.Union([Type.Literal('closed'), Type.Literal('half-open'), Type.Literal('open')]),
+    /** Redis settings that allow limits to be exceeded. */
+    unsafeSettings: amount,
+    /** The 99th percentile of its calls in the last ten seconds; null without calls. */
+    p99Ms: nullable(amount),
+    /** When it was last asked for an answer. A replica of an earlier version does not publish this and the next. */
+    measuredAtMs: Type.Optional(timeMs),
+    /** Why it does not answer; null if it does. */
+    problem: Type.Optional(nullable(plainText(100))),
+  }),
   /** Since the replica started. */
-  readonly totals: Counts;
-  /** Unix second of the last of `seconds`, by the clock of the replica. */
-  readonly second: number;
+  totals: Type.Object({
+    requests: amount,
+    points: amount,
+    refused: amount,
+    degraded: amount,
+    failed: amount,
+  }),
+  /** Unix second of the last of `seconds`, by the clock of Redis. */
+  second: timeMs,
   /** The last complete seconds, oldest first. */
-  readonly seconds: readonly Second[];
+  seconds: Type.Array(second, { maxItems: PULSE_SECONDS }),
   /** The most recent refusals, newest first. */
-  readonly refusals: readonly RefusedRequest[];
+  refusals: Type.Array(refusedRequest, { maxItems: PUBLISHED_REFUSALS }),
+});
+
+export type Second = Immutable<Static<typeof second>>;
+
+type Published = Immutable<Static<typeof pulse>>;
+
+/** What a replica publishes about itself every second. The offset of its clock is null where it is not known. */
+export type Pulse = Published & {
+  readonly clockOffsetMs: number | null;
+  readonly takenAtMs: number;
+  readonly store: Required<Published['store']>;
+};
+
+const asPulse = matching(pulse);
+
+/**
+ * The pulse within a published summary; undefined where there is none that this version can read. A pulse is as old as the clock of
+ * Redis says. One of a replica that has not read that clock, or of an earlier version, was taken now: Redis keeps it for seconds.
+ */
+export function readPulse(published: unknown, nowMs: number): Pulse | undefined {
+  const read = asPulse((published as { readonly pulse?: unknown } | null)?.pulse);
+  if (read === undefined) return undefined;
+  const { clockOffsetMs = null, store } = read;
+  const takenAtMs = clockOffsetMs === null ? nowMs : Math.min(read.takenAtMs ?? nowMs, nowMs);
+  const { measuredAtMs = takenAtMs, problem = null } = store;
+  return { ...read, clockOffsetMs, takenAtMs, store: { ...store, measuredAtMs, problem } };
 }
 
-/** The pulse within a published summary; undefined where there is none that this version can read. */
-export function readPulse(published: unknown): Pulse | undefined {
-  const pulse = (published as { readonly pulse?: Pulse } | null)?.pulse;
-  return pulse?.format === 1 && isPulse(pulse) ? pulse : undefined;
+/** Whether a summary has a pulse at all: that of a replica of an earlier version has none. */
+export function hasPulse(published: unknown): boolean {
+  const format = (published as { readonly pulse?: { readonly format?: unknown } | null } | null)?.pulse
+    ?.format;
+  return format === 1;
 }
 
-function isPulse({ name, limits, store, totals, second, seconds, refusals }: Pulse): boolean {
-  const areTexts = [name, limits, store?.kind, store?.breaker].every((text) => typeof text === 'string');
-  const areSeconds = seconds?.every?.(
-    ({ counts, durations }) => isNumbers(counts) && counts.length === SERIES.length && isNumbers(durations),
-  );
-  return (
-    areTexts &&
-    Number.isFinite(second) &&
-    isNumbers(SERIES.map((one) => totals?.[one])) &&
-    areSeconds === true &&
-    Array.isArray(refusals)
-  );
-}
+/** The bounds of the histograms, from 0. */
+const BOUNDS_MS = [0, ...SECONDS.map((seconds) => seconds * 1_000)];
 
-function isNumbers(values: readonly unknown[]): boolean {
-  return values?.every?.(Number.isFinite);
+/**
+ * A percentile of durations that were counted in the buckets of the metrics: linear within a bucket, as Prometheus computes
+ * it, and the highest bound for a duration above it. Null without durations.
+ */
+export function quantileMs(counts: readonly number[], share: number): number | null {
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  if (total === 0) return null;
+  let below = 0;
+  for (const [index, count] of counts.entries()) {
+    const rank = share * total - below;
+    if (count > 0 && rank <= count) {
+      const [from = 0, to = from] = BOUNDS_MS.slice(index, index + 2);
+      return Math.round((from + (to - from) * (rank / count)) * 1_000) / 1_000;
+    }
+    below += count;
+  }
+  return BOUNDS_MS.at(-1) ?? null;
 }

@@ -1,9 +1,10 @@
 import { hostname } from 'node:os';
-import type { RequestTotals } from '../metrics/requests.ts';
-import type { StoreTotals } from '../metrics/store.ts';
-import { PULSE_SECONDS, type Pulse, SERIES, type Second } from './pulse.ts';
-import { quantileMs } from './quantile.ts';
+import type { RequestTotals } from '../../observe/metrics/requests.ts';
+import type { StoreTotals } from '../../observe/metrics/store.ts';
+import type { SharedClock } from '../../shared/clock.ts';
+import { PULSE_SECONDS, type Pulse, quantileMs, SERIES, type Second } from './pulse.ts';
 import type { Refusals } from './refusals.ts';
+import type { StoreHealth } from './store-health.ts';
 
 const SECOND_MS = 1_000;
 
@@ -18,9 +19,12 @@ export interface PulseSources {
     limitsVersion(): string;
   };
   readonly storeKind: string;
+  readonly storeHealth: Pick<StoreHealth, 'measure' | 'last'>;
   readonly refusals: Refusals;
   isReady(): boolean;
   liveLimits(): number;
+  /** The clock of Redis. */
+  readonly clock: Pick<SharedClock, 'nowMs' | 'offsetMs'>;
 }
 
 /**
@@ -48,6 +52,7 @@ export class Recorder {
   start(): void {
     const nowMs = Date.now();
     this.sample(nowMs);
+    void this.#sources.storeHealth.measure();
     const untilNextMs = SECOND_MS - (nowMs % SECOND_MS);
     this.#timer = setTimeout(() => this.start(), untilNextMs).unref();
   }
@@ -72,19 +77,23 @@ export class Recorder {
 
   /** As of the last sample, except for the totals. */
   pulse(): Pulse {
-    const { metrics, storeKind, refusals, isReady, liveLimits } = this.#sources;
+    const { metrics, storeKind, storeHealth, refusals, isReady, liveLimits, clock } = this.#sources;
+    const { offsetMs } = clock;
+    const shared = (ownMs: number) => Math.max(0, Math.round(ownMs - (offsetMs ?? 0)));
     const { durations, ...totals } = metrics.requestTotals();
     const { breaker, unsafeSettings } = metrics.storeTotals();
     return {
       format: 1,
       name: hostname(),
-      startedAtMs: this.#startedAtMs,
+      startedAtMs: shared(this.#startedAtMs),
       isReady: isReady(),
       limits: metrics.limitsVersion(),
       liveLimits: liveLimits(),
-      store: { kind: storeKind, breaker, unsafeSettings, p99Ms: this.#storeP99Ms() },
+      clockOffsetMs: offsetMs === undefined ? null : Math.round(offsetMs),
+      takenAtMs: clock.nowMs(),
+      store: { kind: storeKind, breaker, unsafeSettings, p99Ms: this.#storeP99Ms(), ...storeHealth.last },
       totals,
-      second: this.#second,
+      second: Math.round(shared(this.#second * SECOND_MS) / SECOND_MS),
       seconds: this.#seconds,
       refusals: refusals.latest(),
     };

@@ -1,28 +1,36 @@
+import { type Static, Type } from 'typebox';
 import type { ScopeName } from '../../domain/buckets.ts';
-import type { RequestContext } from '../../gateway/request-context.ts';
+import { amount, matching, plainText, timeMs } from '../../shared/bounds.ts';
+import type { RequestContext } from '../../stages/request-context.ts';
 
-/** A request that the gateway refused after it had found out who pays. */
-export interface RefusedRequest {
-  /** Unix time in milliseconds. */
-  readonly atMs: number;
+const owner = Type.Union([plainText(256), Type.Null()]);
+
+/** A request that the gateway refused after it had found out who pays. Its bounds are those of what other replicas publish. */
+export const refusedRequest = Type.Object({
+  /** Unix time in milliseconds, by the clock of Redis. */
+  atMs: timeMs,
   /** Null for a public operation, as are the next two. */
-  readonly account: string | null;
-  readonly organization: string | null;
-  readonly principal: string | null;
+  account: owner,
+  organization: owner,
+  principal: owner,
   /** The client of a public operation; null for any other. */
-  readonly address: string | null;
-  readonly operation: string;
-  readonly status: number;
+  address: owner,
+  operation: plainText(2_000),
+  status: Type.Integer({ minimum: 100, maximum: 599 }),
   /** The code of the problem body, such as RateLimitExceeded. */
-  readonly reason: string;
-  readonly detail: string;
-  readonly cost: number;
+  reason: plainText(100),
+  detail: plainText(2_000),
+  cost: amount,
   /** The bucket that refused; null unless the reason is RateLimitExceeded. */
-  readonly bucket: string | null;
+  bucket: Type.Union([plainText(100), Type.Null()]),
   /** Seconds until the cost fits; null likewise. */
-  readonly retryAfterSeconds: number | null;
-  readonly requestId: string;
-}
+  retryAfterSeconds: Type.Union([amount, Type.Null()]),
+  requestId: plainText(128),
+});
+
+export type RefusedRequest = Readonly<Static<typeof refusedRequest>>;
+
+const asRefusedRequest = matching(refusedRequest);
 
 /** Whose refusals are asked for. */
 export interface RefusedOwner {
@@ -39,7 +47,7 @@ const PER_PAYER = 8;
 const SAME_REASON_MS = 100;
 
 /** How many refusals a replica publishes, and how many of one Account: one that is refused all the time hides no other. */
-const PUBLISHED = 40;
+export const PUBLISHED_REFUSALS = 40;
 const PUBLISHED_PER_PAYER = 4;
 
 /** The share of a list that addresses may have, because anybody can be refused from many. */
@@ -79,10 +87,14 @@ export class Refusals {
 
   /** The most recent ones of all payers, newest first, for other replicas. */
   latest(): readonly RefusedRequest[] {
-    const payers = [...this.#byAccount.latest(PUBLISHED), ...this.#byAddress.latest(PUBLISHED)];
+    const payers = [
+      ...this.#byAccount.latest(PUBLISHED_REFUSALS),
+      ...this.#byAddress.latest(PUBLISHED_REFUSALS),
+    ];
     return mostRecent(
-      payers.flatMap((one) => one.slice(-PUBLISHED_PER_PAYER)),
-      PUBLISHED,
+      // What does not fit the schema would keep other replicas from reading the rest.
+      payers.flatMap((one) => one.slice(-PUBLISHED_PER_PAYER)).flatMap((one) => asRefusedRequest(one) ?? []),
+      PUBLISHED_REFUSALS,
     );
   }
 

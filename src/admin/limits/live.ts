@@ -1,37 +1,39 @@
 import type { Logger } from 'pino';
 import { ConfigError, type Problem } from '../../config/problem.ts';
-import { type BucketName, bucketNamed, type ScopeName } from '../../domain/buckets.ts';
-import type { Limits } from '../../domain/limits.ts';
-import { type LiveLimit, writeLiveLimit } from '../../domain/live-limits.ts';
-import type { Buckets } from '../../gateway/buckets.ts';
-import { ActionRefused, unavailable } from '../action.ts';
-import { applyLive } from './apply.ts';
+import { nearest } from '../../config/reader/messages.ts';
+import { bucketNamed, type OverrideSection } from '../../domain/buckets.ts';
+import { type LimitInForce, type Limits, limitInForce } from '../../domain/limits.ts';
+import { type LiveLimit, liveKey } from '../../shared/live-limits.ts';
+import type { Buckets } from '../../stages/buckets.ts';
+import type { Published } from '../../store/shared-store.ts';
+import { ActionRefused } from '../action.ts';
+import { audited } from '../shared-change.ts';
 import { type LimitOwner, type LimitRequest, problemText } from './request.ts';
 
-/** A live limit as an operator sees it. */
-export interface ShownLimit {
-  readonly scope: ScopeName;
-  readonly id: string;
-  readonly bucket: BucketName;
-  readonly limit: number;
-  readonly until: string;
-  readonly why: string;
-  readonly by: string;
-}
+/** A live limit as an operator sees it. `notes`: what the operator should know of a change that has just been made. */
+export type ShownLimit = ReturnType<typeof shown> & { readonly notes?: readonly string[] };
 
 /** Where live limits are sent, so that other replicas receive them. */
 export interface LimitPublisher {
   /** Unix time by the clock that all replicas share. */
   nowMs(): Promise<number>;
-  /** Rejects where the limits were not stored. `replaced` are those that the new ones take the place of. */
-  publish(limits: readonly LiveLimit[], replaced: readonly LiveLimit[]): Promise<void>;
+  /**
+   * Records and publishes limits, all or none. `replaced` are those that the new ones take the place of. Rejects with an
+   * `UnknownOutcome` where Redis gave no answer, and with any other error where nothing was changed.
+   */
+  publish(
+    limits: readonly LiveLimit[],
+    replaced: readonly LiveLimit[],
+  ): Promise<Pick<Published, 'notPublished'>>;
 }
 
-export interface LiveLimitSources {
+interface LiveLimitSources {
   readonly buckets: Buckets;
   readonly log: Logger;
   /** Undefined where this process is the only replica. */
   readonly publisher: LimitPublisher | undefined;
+  /** The ids of a section that the files of identities have; undefined where others may exist. */
+  knownOwners(section: OverrideSection): ReadonlySet<string> | undefined;
   /** The operations that could never be admitted under these limits. */
   findCosts(limits: Limits): readonly Problem[];
 }
@@ -45,45 +47,38 @@ export class LiveLimitActions {
   }
 
   list(): readonly ShownLimit[] {
-    return this.#sources.buckets.live.inForce(Date.now()).map(shown);
+    const { live, nowMs } = this.#sources.buckets;
+    return live.inForce(nowMs).map(shown);
   }
 
   /** Rejects with an ActionRefused where a limit is below the cost of an operation. */
   async set(owner: LimitOwner, { limits, forMs, why, by }: LimitRequest): Promise<readonly ShownLimit[]> {
     this.#refuseCosts(owner, limits);
     const { id } = owner;
-    const atMs = await this.#timeAfter(limits.map(({ bucket }) => ({ bucket, id })));
-    const set = limits.map(({ bucket, limit }) => ({
-      bucket,
-      id,
-      limit,
-      atMs,
-      untilMs: atMs + forMs,
-      why,
-      by,
-    }));
-    await this.#apply(set);
-    this.#audit('limit set', set);
-    return set.map(shown);
+    const asked = limits.map(({ bucket, limit }) => ({ bucket, id, limit }));
+    const note = noteOnOwner(owner, this.#sources.knownOwners(owner.section));
+    const set = await this.#change('limit set', { why, by }, asked, (atMs) =>
+      asked.map((limit) => ({ ...limit, atMs, untilMs: atMs + forMs, why, by })),
+    );
+    return note === undefined ? set : set.map((one) => ({ ...one, notes: [note, ...(one.notes ?? [])] }));
   }
 
   /** Removes the live limits of an owner: those of the buckets that are named, or all. Rejects with an ActionRefused where there is none. */
   async unset(
     { section, id }: LimitOwner,
-    buckets: readonly string[],
+    names: readonly string[],
     reason: Pick<LiveLimit, 'why' | 'by'>,
   ): Promise<readonly ShownLimit[]> {
     const isMeant = (limit: LiveLimit) =>
       limit.id === id &&
       bucketNamed(limit.bucket).scope.overrides === section &&
-      (buckets.length === 0 || buckets.includes(limit.bucket));
-    const inForce = this.#sources.buckets.live.inForce(Date.now()).filter(isMeant);
+      (names.length === 0 || names.includes(limit.bucket));
+    const { live, nowMs } = this.#sources.buckets;
+    const inForce = live.inForce(nowMs).filter(isMeant);
     if (inForce.length === 0) throw new ActionRefused(`${id} has no such live limit.`);
-    const atMs = await this.#timeAfter(inForce);
-    const removed = inForce.map((limit) => ({ ...limit, ...reason, atMs, isRemoved: true }));
-    await this.#apply(removed);
-    this.#audit('limit unset', removed);
-    return removed.map(shown);
+    return this.#change('limit unset', reason, inForce, (atMs) =>
+      inForce.map((limit) => ({ ...limit, ...reason, atMs, isRemoved: true })),
+    );
   }
 
   #refuseCosts({ section, id }: LimitOwner, limits: LimitRequest['limits']): void {
@@ -96,43 +91,78 @@ export class LiveLimitActions {
     if (problems.length > 0) throw new ActionRefused(problemText(new ConfigError(problems)));
   }
 
-  /** Later than every earlier change of these limits, though both may be of one millisecond. */
-  async #timeAfter(targets: readonly Pick<LiveLimit, 'bucket' | 'id'>[]): Promise<number> {
-    const { publisher } = this.#sources;
-    const nowMs = publisher === undefined ? Date.now() : await publisher.nowMs().catch(unavailable);
-    return Math.max(nowMs, ...this.#known(targets).map(({ atMs }) => atMs + 1));
+  /** Makes a change at the time of Redis, puts it in force here, and returns what is in force or removed. */
+  async #change(
+    action: string,
+    reason: Pick<LiveLimit, 'why' | 'by'>,
+    targets: readonly Target[],
+    make: (atMs: number) => readonly LiveLimit[],
+  ): Promise<readonly ShownLimit[]> {
+    const { publisher, buckets, log } = this.#sources;
+    let made: readonly LiveLimit[] | undefined;
+    const details = () => ({ limits: made?.map((limit) => shown(limit)) ?? targets.map(asked) });
+    const notes = await audited(log, { action, ...reason, details }, async () => {
+      const replaced = this.#known(targets);
+      made = make(timeAfter(replaced, (await publisher?.nowMs()) ?? buckets.nowMs));
+      return publisher?.publish(made, replaced);
+    });
+    for (const limit of made ?? []) applyLive(buckets, limit, log);
+    return (made ?? []).map((limit) => ({ ...shown(limit), ...(notes.length > 0 ? { notes } : {}) }));
   }
 
-  #known(targets: readonly Pick<LiveLimit, 'bucket' | 'id'>[]): readonly LiveLimit[] {
-    const known = this.#sources.buckets.live.remembered(Date.now());
-    return known.filter((one) => targets.some(({ bucket, id }) => one.bucket === bucket && one.id === id));
-  }
-
-  async #apply(limits: readonly LiveLimit[]): Promise<void> {
-    const { buckets, publisher, log } = this.#sources;
-    await publisher?.publish(limits, this.#known(limits)).catch(unavailable);
-    for (const limit of limits) applyLive(buckets, limit, log);
-  }
-
-  #audit(action: string, limits: readonly LiveLimit[]): void {
-    const [{ why, by } = { why: '', by: '' }] = limits;
-    this.#sources.log.info({ audit: true, action, by, why, limits: limits.map(shown) }, action);
+  #known(targets: readonly Target[]): readonly LiveLimit[] {
+    const { live, nowMs } = this.#sources.buckets;
+    return targets.flatMap((target) => live.find(liveKey(target.bucket, target.id), nowMs) ?? []);
   }
 }
 
-function shown({ bucket, id, limit, untilMs, why, by }: LiveLimit): ShownLimit {
-  return {
-    scope: bucketNamed(bucket).scopeName,
-    id,
-    bucket,
-    limit,
-    until: new Date(untilMs).toISOString(),
-    why,
-    by,
-  };
+/** A note where no identity belongs to an owner: it may be a typing error. Undefined where one does, or may. */
+function noteOnOwner({ id }: LimitOwner, known: ReadonlySet<string> | undefined): string | undefined {
+  if (known === undefined || known.has(id)) return undefined;
+  const suggestion = nearest(id, [...known]);
+  const hint = suggestion === undefined ? '' : ` Did you mean ${suggestion}?`;
+  return `No identity belongs to ${id}.${hint} The limit is set all the same.`;
 }
 
-/** The message of a live limit, and how long it is kept. */
-export function recorded(limit: LiveLimit): { readonly text: string; readonly untilMs: number } {
-  return { text: writeLiveLimit(limit), untilMs: limit.untilMs };
+/** The bucket whose limit is changed. */
+type Target = Pick<LiveLimit, 'bucket' | 'id' | 'limit'>;
+
+/** Later than every earlier change of these limits, though both may be of one millisecond. */
+function timeAfter(earlier: readonly LiveLimit[], nowMs: number): number {
+  return Math.max(nowMs, ...earlier.map(({ atMs }) => atMs + 1));
+}
+
+function asked({ bucket, id, limit }: Target) {
+  return { scope: bucketNamed(bucket).scopeName, id, bucket, limit };
+}
+
+function shown({ untilMs, why, by, ...target }: LiveLimit) {
+  return { ...asked(target), until: new Date(untilMs).toISOString(), why, by };
+}
+
+/**
+ * Puts a live limit, or its removal, in force in this process and logs `limits.changed`. Does nothing if that is known already,
+ * so each replica logs each change once, the one that made it as well.
+ */
+export function applyLive(buckets: Buckets, live: LiveLimit, log: Logger): void {
+  const { bucket, id, limit, untilMs, isRemoved, why, by } = live;
+  const { nowMs } = buckets;
+  const before = buckets.live.of(bucket, id, nowMs);
+  const isChanged = buckets.applyLive(live);
+  if (!isChanged || (isRemoved && before === undefined)) return;
+  const filed = inFiles(limitInForce(buckets.limits, bucket, id, nowMs));
+  const from = before === undefined ? filed : ofLive(before);
+  const to = isRemoved ? filed : ofLive({ limit, untilMs });
+  const change = isRemoved ? 'removed' : before === undefined ? 'added' : 'changed';
+  const counts = { added: 0, removed: 0, changed: 0, [change]: 1 };
+  const difference = [{ change, scope: bucketNamed(bucket).scopeName, id, bucket, from, to }];
+  log.info({ source: 'live', why, by, ...counts, difference }, 'limits.changed');
+}
+
+function ofLive({ limit, untilMs }: Pick<LiveLimit, 'limit' | 'untilMs'>): object {
+  return { limit, until: new Date(untilMs).toISOString() };
+}
+
+function inFiles({ limit }: LimitInForce): object {
+  return { limit: limit ?? 'none' };
 }

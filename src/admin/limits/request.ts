@@ -1,9 +1,10 @@
 import { parseOverrides } from '../../config/files/limits/parse.ts';
 import { ConfigError } from '../../config/problem.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
+import type { Immutable } from '../../config/settings/settings.ts';
 import type { BucketName, OverrideSection } from '../../domain/buckets.ts';
-import type { LiveLimit } from '../../domain/live-limits.ts';
 import { networkOf } from '../../domain/network.ts';
+import { LONGEST_LIVE_MS } from '../../shared/live-limits.ts';
 import { ActionRefused, readDuration, readReason } from '../action.ts';
 
 /** The owner of a limit: a section of the limits file, and an id. */
@@ -20,35 +21,20 @@ export function limitOwner(section: OverrideSection, id: string): LimitOwner {
 }
 
 /** What a `PUT /limits/live/…` asks for. */
-export interface LimitRequest {
-  readonly limits: readonly Pick<LiveLimit, 'bucket' | 'limit'>[];
-  readonly forMs: number;
-  readonly why: string;
-  readonly by: string;
-}
-
-/** What a `DELETE /limits/live/…` asks for. */
-export interface RemovalRequest {
-  /** The buckets whose limits are removed; empty for all. */
-  readonly buckets: readonly string[];
-  readonly why: string;
-  readonly by: string;
-}
+export type LimitRequest = Immutable<ReturnType<typeof readLimitRequest>>;
 
 /**
  * Reads `?why=…&by=…&bucket=…`, or a body such as that of a PUT, in which only the names of the buckets matter.
+ * Without buckets, all limits are to be removed.
  *
  * @throws ActionRefused
  */
-export function readRemoval(query: unknown, body: unknown): RemovalRequest {
+export function readRemoval(query: unknown, body: unknown) {
   const given = { ...(isMapping(body) ? body : {}), ...(isMapping(query) ? query : {}) };
   const { why, by, bucket, for: _, ...named } = given;
   const asked = bucket === undefined ? [] : [String(bucket)];
   return { buckets: [...asked, ...Object.keys(named)], ...readReason(why, by) };
 }
-
-/** Files remain the source of truth: what is needed for longer belongs in one. */
-const LONGEST_MS = 7 * 86_400_000;
 
 const DEFAULT_FOR = '1h';
 
@@ -57,7 +43,7 @@ const DEFAULT_FOR = '1h';
  *
  * @throws ActionRefused
  */
-export function readLimitRequest(body: unknown, { section, id }: LimitOwner): LimitRequest {
+export function readLimitRequest(body: unknown, { section, id }: LimitOwner) {
   if (!isMapping(body))
     throw new ActionRefused('Send a JSON object such as {"account-read": 5000, "why": "launch"}.');
   const { for: duration = DEFAULT_FOR, why, by, ...buckets } = body;
@@ -78,7 +64,7 @@ export function readLimitRequest(body: unknown, { section, id }: LimitOwner): Li
 }
 
 function readFor(duration: unknown): number {
-  const ms = readDuration(duration, LONGEST_MS);
+  const ms = readDuration(duration, LONGEST_LIVE_MS);
   if (ms !== undefined) return ms;
   throw new ActionRefused(
     'for: must be a time such as 30m, 2h or 7d, and at most 7d; a longer limit belongs in the limits file.',

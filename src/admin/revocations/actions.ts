@@ -1,25 +1,19 @@
 import type { Logger } from 'pino';
 import type { Identities } from '../../config/files/identities.ts';
 import type { Settings } from '../../config/settings/settings.ts';
-import { publishRevocation, publishUndoing } from '../../identity/revocation-record.ts';
+import { isSameTarget, publishRevocation, publishUndoing } from '../../identity/revocation-record.ts';
 import { noteOnTarget } from '../../identity/revocation-target.ts';
 import type { Revocation, RevocationReason, Revoked } from '../../identity/revocations.ts';
-import type { MessageRecord } from '../../store/redis/record.ts';
-import { ActionRefused, unavailable } from '../action.ts';
+import type { MessageRecord, Published } from '../../store/shared-store.ts';
+import { ActionRefused } from '../action.ts';
+import { audited } from '../shared-change.ts';
 import { type RevocationRequest, TARGET_NAMES, targetOrRefusal } from './request.ts';
 
 /** A revocation as an operator sees it. */
-export interface ShownRevocation {
-  readonly kind: Revoked['kind'];
-  /** The id of a principal, or `sha256:` and the first 16 digits of a token's digest. */
-  readonly target: string;
-  readonly at: string;
-  /** When every replica forgets it. */
-  readonly until: string;
-  /** Null for those of `weir revoke`. */
-  readonly why: string | null;
-  readonly by: string | null;
-}
+export type ShownRevocation = ReturnType<typeof shown>;
+
+/** A revocation, or an undoing, that has just been made; `notes`: what the operator should know. */
+type MadeRevocation = ShownRevocation & { readonly notes: readonly string[] };
 
 /** The revocations of all replicas. */
 export interface SharedRevocations {
@@ -66,34 +60,32 @@ export class RevocationActions {
   }
 
   /**
-   * Revokes a target at every replica. `notes`: what the operator should know.
+   * Revokes a target at every replica.
    *
    * @throws ActionRefused for a principal that does not exist
    */
-  async revoke(request: RevocationRequest): Promise<ShownRevocation & { readonly notes: readonly string[] }> {
+  async revoke(request: RevocationRequest): Promise<MadeRevocation> {
     const shared = this.#shared();
     const { revoked, forMs, reason } = request;
     const { identity, identities } = this.#sources;
     const note = targetOrRefusal(() => noteOnTarget(revoked, identity, identities(), TARGET_NAMES));
-    const { revocation, isLasting } = await shared
-      .withRecord(async (record) => ({
-        ...(await publishRevocation(record, revoked, forMs, reason)),
-        isLasting: await record.isLasting(),
-      }))
-      .catch(unavailable);
-    shared.apply(revocation);
-    const result = shown(revocation);
-    this.#audit('revoked', result);
+    let isLasting: boolean | undefined;
+    const made = await this.#change('revoked', revoked, reason, async () =>
+      shared.withRecord(async (record) => {
+        const known = shared.remembered().filter((one) => isSameTarget(one.revoked, revoked));
+        const published = await publishRevocation(record, revoked, forMs, { known, reason });
+        isLasting = await record.isLasting();
+        return published;
+      }),
+    );
     const lost =
       'This Redis keeps no append-only file: a revocation is lost if Redis and every gateway restart together.';
-    return {
-      ...result,
-      notes: [...(note === undefined ? [] : [note]), ...(isLasting === false ? [lost] : [])],
-    };
+    const notes = [...(note === undefined ? [] : [note]), ...(isLasting === false ? [lost] : [])];
+    return { ...made, notes: [...notes, ...made.notes] };
   }
 
   /** As `undoToken`, for a principal. */
-  async undoPrincipal(id: string, reason: RevocationReason): Promise<ShownRevocation> {
+  async undoPrincipal(id: string, reason: RevocationReason): Promise<MadeRevocation> {
     return this.#undo(({ revoked }) => revoked.kind === 'principal' && revoked.id === id, reason);
   }
 
@@ -103,7 +95,7 @@ export class RevocationActions {
    * @param digest of the token, in hex, with or without `sha256:`; its first 16 digits are enough
    * @throws ActionRefused where there is no such revocation
    */
-  async undoToken(digest: string, reason: RevocationReason): Promise<ShownRevocation> {
+  async undoToken(digest: string, reason: RevocationReason): Promise<MadeRevocation> {
     const [, digits] = DIGEST_START.exec(digest) ?? [];
     if (digits === undefined) {
       throw new ActionRefused(
@@ -120,19 +112,40 @@ export class RevocationActions {
   async #undo(
     isMeant: (revocation: Revocation) => boolean,
     reason: RevocationReason,
-  ): Promise<ShownRevocation> {
+  ): Promise<MadeRevocation> {
     const shared = this.#shared();
     const [current, ...others] = this.#inForce().filter(isMeant);
     if (current === undefined) throw new ActionRefused('There is no such revocation: it is not in the list.');
     if (others.length > 0) throw new ActionRefused('Several tokens match: give more digits of the SHA-256.');
-    const undoing = await shared
-      .withRecord((record) => publishUndoing(record, current.revoked, { known: [current], reason }))
-      .catch(unavailable);
-    if (undoing === undefined) throw new ActionRefused('It has just been undone.');
-    shared.apply(undoing);
-    const result = shown(undoing);
-    this.#audit('revocation undone', result);
-    return result;
+    const { revoked } = current;
+    return this.#change('revocation undone', revoked, reason, async () => {
+      const undoing = await shared.withRecord((record) =>
+        publishUndoing(record, revoked, { known: [current], reason }),
+      );
+      if (undoing === undefined) throw new ActionRefused('It has just been undone.');
+      return undoing;
+    });
+  }
+
+  /** Makes a change, puts it in force here, and returns it. */
+  async #change(
+    action: string,
+    revoked: Revoked,
+    reason: RevocationReason,
+    publish: () => Promise<Published & { readonly revocation: Revocation }>,
+  ): Promise<MadeRevocation> {
+    let made: Revocation | undefined;
+    const details = () => ({
+      revocation: { ...shownTarget(revoked), ...(made && { until: shown(made).until }) },
+    });
+    const notes = await audited(this.#sources.log, { action, ...reason, details }, async () => {
+      const published = await publish();
+      made = published.revocation;
+      return published;
+    });
+    if (made === undefined) throw new Error('a change that succeeded made nothing');
+    this.#shared().apply(made);
+    return { ...shown(made), notes };
   }
 
   #inForce(): Revocation[] {
@@ -149,19 +162,22 @@ export class RevocationActions {
         'the identities file, which is read again while it runs.',
     );
   }
-
-  #audit(action: string, { kind, target, until, why, by }: ShownRevocation): void {
-    this.#sources.log.info({ audit: true, action, by, why, revocation: { kind, target, until } }, action);
-  }
 }
 
-function shown({ revoked, atMs, untilMs, reason }: Revocation): ShownRevocation {
+function shown({ revoked, atMs, untilMs, reason }: Revocation) {
   return {
-    kind: revoked.kind,
-    target: revoked.kind === 'token' ? `sha256:${revoked.digestHex.slice(0, SHOWN_DIGITS)}` : revoked.id,
+    ...shownTarget(revoked),
     at: new Date(atMs).toISOString(),
+    /** When every replica forgets it. */
     until: new Date(untilMs).toISOString(),
+    /** Null for those of `weir revoke`. */
     why: reason?.why ?? null,
     by: reason?.by ?? null,
   };
+}
+
+/** The target is the id of a principal, or `sha256:` and the first 16 digits of a token's digest. */
+function shownTarget(revoked: Revoked) {
+  const target = revoked.kind === 'token' ? `sha256:${revoked.digestHex.slice(0, SHOWN_DIGITS)}` : revoked.id;
+  return { kind: revoked.kind, target };
 }

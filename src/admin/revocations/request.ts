@@ -1,15 +1,11 @@
 import { isMapping } from '../../config/reader/schema-node.ts';
 import { REMEMBERED_MS } from '../../identity/revocation-message.ts';
 import { principalTarget, TargetRefused, tokenTarget } from '../../identity/revocation-target.ts';
-import type { RevocationReason, Revoked } from '../../identity/revocations.ts';
+import type { Revoked } from '../../identity/revocations.ts';
 import { ActionRefused, readDuration, readReason } from '../action.ts';
 
 /** What a `POST /revocations` asks for. A token is represented by its digest. */
-export interface RevocationRequest {
-  readonly revoked: Revoked;
-  readonly forMs: number;
-  readonly reason: RevocationReason;
-}
+export type RevocationRequest = ReturnType<typeof readRevocationRequest>;
 
 /** The members of the request that name a target. */
 export const TARGET_NAMES = { token: 'token', principal: 'principal' };
@@ -25,7 +21,7 @@ const MEMBERS = ['token', 'principal', 'for', 'why', 'by'];
  *
  * @throws ActionRefused
  */
-export function readRevocationRequest(body: unknown): RevocationRequest {
+export function readRevocationRequest(body: unknown) {
   if (!isMapping(body) || Object.keys(body).some((member) => !MEMBERS.includes(member))) {
     throw new ActionRefused(
       'Send a JSON object with token or principal, why and, if you like, by and for: {"principal": "person_1", "why": "left"}.',

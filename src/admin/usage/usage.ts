@@ -1,49 +1,19 @@
-import type { BucketName } from '../../domain/buckets.ts';
+import type { BucketName, ScopeName } from '../../domain/buckets.ts';
+import type { Account, Principal } from '../../domain/caller.ts';
 import { US_PER_SECOND } from '../../domain/clock.ts';
 import type { LimitSource } from '../../domain/limits.ts';
-import type { Buckets, PlannedBucket } from '../../gateway/buckets.ts';
-import type { BucketState, Store, UncountedReason } from '../../store/store.ts';
-import type { OperationCounts, Recent } from './activity.ts';
-import { newSum } from './counts.ts';
-import { findOwner, type Owner, type OwnerQuery, type OwnerSources } from './owner.ts';
-
-/** A bucket as an operator sees it. What the store could not answer is null. */
-export interface BucketUsage {
-  readonly bucket: BucketName;
-  readonly owner: string;
-  readonly limit: number;
-  readonly windowSeconds: number;
-  readonly source: LimitSource;
-  /** The file and line that set the limit. */
-  readonly writtenAt: string | null;
-  /** A shadow limit refuses nothing. */
-  readonly shadow: boolean;
-  /** When the override or live limit expires. */
-  readonly until: string | null;
-  /** Why the live limit was set, and by whom. */
-  readonly why: string | null;
-  readonly by: string | null;
-  /** Points of the current window. */
-  readonly used: number | null;
-  readonly remaining: number | null;
-  /** Until the first of the used points return. */
-  readonly nextPointsAfterSeconds: number | null;
-  /** Until the bucket is full again. */
-  readonly resetAfterSeconds: number | null;
-}
+import type { Directory } from '../../identity/identity.ts';
+import type { Activity, Recent } from '../../observe/usage/activity.ts';
+import { newSum } from '../../observe/usage/counts.ts';
+import type { Buckets, PlannedBucket } from '../../stages/buckets.ts';
+import { type BucketReading, readBuckets } from '../../store/read-buckets.ts';
+import type { Store } from '../../store/store.ts';
 
 /** The answer to `GET /usage/accounts/{id}`. */
-export interface Usage {
-  readonly scope: Owner['scope'];
-  readonly id: string;
-  readonly organization: string | null;
-  /** Why the store could not be read; null if it was. */
-  readonly storeProblem: UncountedReason | null;
-  readonly buckets: readonly BucketUsage[];
-  /** Of the replica that answered. */
-  readonly recent: Recent['windows'];
-  readonly operations: readonly OperationCounts[];
-}
+export type Usage = NonNullable<Awaited<ReturnType<typeof readUsage>>>;
+
+/** A bucket as an operator sees it. What the store could not answer is null. */
+export type BucketUsage = Usage['buckets'][number];
 
 export interface UsageSources extends OwnerSources {
   readonly buckets: Buckets;
@@ -55,25 +25,37 @@ const NONE = newSum();
 const IDLE: Recent = { windows: { '10s': NONE, '1m': NONE, '10m': NONE }, operations: [] };
 
 /** Reads what an owner has used, without spending anything; undefined for an owner that nobody here knows. */
-export async function readUsage(query: OwnerQuery, sources: UsageSources): Promise<Usage | undefined> {
+export async function readUsage(query: OwnerQuery, sources: UsageSources) {
   const owner = await findOwner(query, sources);
   if (owner === undefined) return undefined;
   const { scope, id, organization } = owner;
   const planned = bucketsOf(owner, sources.buckets);
-  const { windowSeconds } = sources.buckets.limits;
-  const counted = await readCounts(planned, windowSeconds, sources.store);
+  const readings = await readBuckets(sources.store, planned);
+  const isRead = readings.outcome === 'read';
   const buckets = planned.map(async (bucket, index) => {
     const writtenAt = await sources.writtenAt(bucket.source, bucket.name, bucket.owner);
     const live = liveOf(bucket, sources.buckets);
-    return { ...limitOf(bucket, windowSeconds), ...live, writtenAt: writtenAt ?? null, ...counted.of(index) };
+    const count = countOf(bucket, isRead ? readings.buckets[index] : undefined);
+    return {
+      ...limitOf(bucket),
+      /** Why the live limit was set, and by whom. */
+      ...live,
+      /** The file and line that set the limit. */
+      writtenAt: writtenAt ?? null,
+      ...count,
+    };
   });
   const { windows, operations } = sources.activity.recentOf(scope, id, performance.now()) ?? IDLE;
   return {
     scope,
     id,
     organization: organization ?? null,
-    storeProblem: counted.problem,
+    /** When the figures were measured, by the clock of Redis. */
+    asOf: new Date(sources.buckets.nowMs).toISOString(),
+    /** Why the store could not be read; null if it was. */
+    storeProblem: isRead ? null : readings.reason,
     buckets: await Promise.all(buckets),
+    /** Of the replica that answered. */
     recent: windows,
     operations,
   };
@@ -86,74 +68,105 @@ function bucketsOf({ scope, id, organization, hasOrganizationLimit, hashTag }: O
   return [...own, ...buckets.ownedBy('organization', organization, hashTag)];
 }
 
-function limitOf({ name, owner, limit, shadow, source, untilMs }: PlannedBucket, windowSeconds: number) {
+function limitOf({ name, owner, limit, windowSeconds, shadow, source, untilMs }: PlannedBucket) {
   return {
     bucket: name,
     owner,
     limit,
     windowSeconds,
     source,
+    /** A shadow limit refuses nothing. */
     shadow: shadow === true,
+    /** When the override or live limit expires. */
     until: Number.isFinite(untilMs) ? new Date(untilMs).toISOString() : null,
   };
 }
 
-function liveOf({ name, owner, source }: PlannedBucket, buckets: Buckets): Pick<BucketUsage, 'why' | 'by'> {
-  const live = source === 'live' ? buckets.live.find(name, owner, Date.now()) : undefined;
+function liveOf({ name, owner, source }: PlannedBucket, buckets: Buckets) {
+  const live = source === 'live' ? buckets.live.of(name, owner, buckets.nowMs) : undefined;
   return { why: live?.why ?? null, by: live?.by ?? null };
 }
 
-type CountOf = Pick<BucketUsage, 'used' | 'remaining' | 'nextPointsAfterSeconds' | 'resetAfterSeconds'>;
-
-const UNREAD: CountOf = {
-  used: null,
-  remaining: null,
-  nextPointsAfterSeconds: null,
-  resetAfterSeconds: null,
-};
-
-/** The highest limit that a store takes: under it, a bucket reports all its points, though its own limit is lower. */
-const HIGHEST_LIMIT = 2_000_000_000;
-
-async function readCounts(
-  planned: readonly PlannedBucket[],
-  windowSeconds: number,
-  store: Store,
-): Promise<{ readonly problem: UncountedReason | null; of(index: number): CountOf }> {
-  const peek = async (limits: readonly number[]) => {
-    const buckets = planned.map(({ key }, index) => ({ key, limit: limits[index] ?? 1 }));
-    return buckets.length === 0
-      ? { outcome: 'admitted' as const, buckets: [] }
-      : store.peek({ buckets, cost: 1, windowSeconds });
-  };
-  const full = await peek(planned.map(() => HIGHEST_LIMIT));
-  if (full.outcome === 'uncounted') return { problem: full.reason, of: () => UNREAD };
-  const used = full.buckets.map(({ remaining }) => HIGHEST_LIMIT - remaining);
-  // One point more than is used has to wait for the oldest charge to expire.
-  const next = await peek(used.map((points) => Math.max(points, 1)));
-  if (next.outcome === 'uncounted') return { problem: next.reason, of: () => UNREAD };
+function countOf(bucket: PlannedBucket, reading: BucketReading | undefined) {
   return {
-    problem: null,
-    of: (index) => countOf(planned[index], used[index], full.buckets[index], next.buckets[index]),
-  };
-}
-
-function countOf(
-  bucket: PlannedBucket | undefined,
-  used: number | undefined,
-  full: BucketState | undefined,
-  next: BucketState | undefined,
-): CountOf {
-  if (bucket === undefined || used === undefined || full === undefined || next === undefined) return UNREAD;
-  return {
-    used,
-    remaining: Math.max(0, bucket.limit - used),
-    nextPointsAfterSeconds: seconds(next.retryAfterUs),
-    resetAfterSeconds: seconds(full.resetAfterUs),
+    /** Points of the current window. */
+    used: reading?.used ?? null,
+    remaining: reading === undefined ? null : Math.max(0, bucket.limit - reading.used),
+    /** Until the first of the used points return. */
+    nextPointsAfterSeconds: seconds(reading?.nextPointsAfterUs),
+    /** Until the bucket is full again. */
+    resetAfterSeconds: seconds(reading?.resetAfterUs),
   };
 }
 
 /** Rounded up to a millisecond, so that nothing is promised early. */
-function seconds(us: number): number {
-  return Math.ceil(us / 1_000) / (US_PER_SECOND / 1_000);
+function seconds(us: number | undefined): number | null {
+  return us === undefined ? null : Math.ceil(us / 1_000) / (US_PER_SECOND / 1_000);
+}
+
+/** An Account, Organization, Person or address, and whose limits apply to it. */
+interface Owner {
+  readonly scope: ScopeName;
+  readonly id: string;
+  /** The Organization of an Account or of a Person's Account. */
+  readonly organization: string | undefined;
+  readonly hasOrganizationLimit: boolean;
+  /** The hash tag of its keys. */
+  readonly hashTag: string;
+}
+
+/** What the admin port is asked about. */
+interface OwnerQuery {
+  readonly scope: ScopeName;
+  readonly id: string;
+  /** The Organization of an Account, from somebody who knows it. */
+  readonly organization?: string | undefined;
+  /** The Principal Account of a Person, likewise. */
+  readonly account?: string | undefined;
+}
+
+/** Where owners are found. */
+interface OwnerSources {
+  readonly directory: Directory;
+  readonly activity: Activity;
+  /** The Principal Account of a Person in the identities file. */
+  homeOf(person: string): string | undefined;
+}
+
+/** Asks a directory in nobody's name: it knows what is not in a token. */
+const NOBODY: Principal = { id: '', type: 'Person', account: '', actsFor: new Set() };
+
+/**
+ * Finds out which Organization an owner belongs to, because that decides where its buckets are. What the query says comes
+ * first, then the directory, then the requests that reached this replica. Undefined where none of them knows.
+ */
+async function findOwner(query: OwnerQuery, sources: OwnerSources): Promise<Owner | undefined> {
+  const { scope, id } = query;
+  if (scope === 'organization' || scope === 'address') {
+    return { scope, id, organization: undefined, hasOrganizationLimit: false, hashTag: id };
+  }
+  const account = scope === 'account' ? id : (query.account ?? sources.homeOf(id));
+  const known = await findAccount(account, query.organization, sources.directory);
+  if (known !== undefined && account !== undefined) return ownerIn(query, account, known);
+  const payer = sources.activity.payerOf(scope, id);
+  if (payer === undefined) return undefined;
+  const { organization, hasOrganizationLimit = false, hashTag } = payer;
+  return { scope, id, organization, hasOrganizationLimit, hashTag };
+}
+
+async function findAccount(
+  account: string | undefined,
+  organization: string | undefined,
+  directory: Directory,
+): Promise<Account | undefined> {
+  if (account === undefined) return undefined;
+  if (organization !== undefined) return { organization };
+  const found = await directory.find(account, NOBODY);
+  return found === 'unavailable' ? undefined : found;
+}
+
+function ownerIn({ scope, id }: OwnerQuery, account: string, known: Account): Owner {
+  const { organization, organizationLimit } = known;
+  const hasOrganizationLimit = organization !== undefined && organizationLimit !== false;
+  return { scope, id, organization, hasOrganizationLimit, hashTag: organization ?? account };
 }

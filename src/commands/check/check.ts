@@ -2,12 +2,11 @@ import type { Problem } from '../../config/problem.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import { findWarnings } from '../../config/warnings.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
-import { type Configuration, readConfiguration } from '../configuration.ts';
-import { CommandError } from '../failure.ts';
-import { reviewPrices } from '../prices/price-review.ts';
+import { type Configuration, readConfiguration } from '../../process/configuration.ts';
+import { CommandError } from '../../process/failure.ts';
+import { reviewCosts } from '../costs/review.ts';
 import { print, printError, shownPlace } from '../print.ts';
-import { coloured } from '../terminal/colour.ts';
-import { warningText } from '../terminal/problems.ts';
+import { warningLine } from '../terminal/messages.ts';
 import { tryProviders } from './try-providers.ts';
 import { tryStore } from './try-store.ts';
 import { tryUpstreams } from './try-upstreams.ts';
@@ -23,23 +22,28 @@ export async function check({ config, connect }: { config: string; connect?: boo
     ...warningsOf(operations, settings.upstream.pathProfile),
     ...findWarnings(configuration, process.env, Date.now()),
   ];
-  for (const warning of warnings) printError(warningText(warning, process.stderr));
+  for (const warning of warnings) printError(warningLine(warning));
   for (const line of publicLines(operations)) print(line);
-  print(
-    `${config} is ${coloured(process.stdout, 'green', 'valid')}: ${summaryOf(operations)}, ` +
+  print([
+    `${config} is `,
+    { style: 'green', text: 'valid' },
+    `: ${summaryOf(operations)}, ` +
       `limits for ${limits.accounts.size} accounts and ${limits.organizations.size} organizations of their own, ` +
       `${callersOf(configuration)}${warnings.length === 0 ? '' : `; warnings: ${warnings.length}`}.`,
-  );
-  if (connect) await tryConnections(settings);
+  ]);
+  if (connect) await tryConnections(settings, limits.windowSeconds);
 }
 
 const COLOURS = { ok: 'green', warning: 'yellow', failed: 'red' } as const;
 
 /** Prints a line for each connection. */
-async function tryConnections({ store, upstream, identity, credentials }: Settings): Promise<void> {
+async function tryConnections(
+  { store, upstream, identity, credentials }: Settings,
+  windowSeconds: number,
+): Promise<void> {
   const providers = [identity, ...credentials.flatMap((one) => one.identity ?? [])];
   const trials = [
-    tryStore(store),
+    tryStore(store, windowSeconds),
     ...tryUpstreams(upstream),
     ...providers.flatMap((one) => tryProviders({ identity: one, upstream })),
   ];
@@ -47,8 +51,8 @@ async function tryConnections({ store, upstream, identity, credentials }: Settin
   for (const trial of trials) {
     const { name, outcome, text } = await trial;
     if (outcome === 'failed') failed++;
-    const colour = COLOURS[outcome];
-    print(`${name}: ${outcome === 'ok' ? text : `${coloured(process.stdout, colour, outcome)}: ${text}`}`);
+    const label = outcome === 'ok' ? [] : [{ style: COLOURS[outcome], text: outcome }, ': '];
+    print([`${name}: `, ...label, text]);
   }
   if (failed > 0) throw new CommandError(`${failed} of ${trials.length} connections failed.`);
 }
@@ -69,13 +73,13 @@ function publicLines(operations: readonly ListedOperation[]): readonly string[] 
     );
 }
 
-/** Remarks on the prices of operations. */
+/** Remarks on the costs of operations. */
 function warningsOf(
   operations: readonly ListedOperation[],
-  profile: Parameters<typeof reviewPrices>[1],
+  profile: Parameters<typeof reviewCosts>[1],
 ): readonly Problem[] {
   const warnings: Problem[] = [];
-  for (const [{ method, path, writtenAt }, remarks] of reviewPrices(operations, profile)) {
+  for (const [{ method, path, writtenAt }, remarks] of reviewCosts(operations, profile)) {
     for (const { kind, text } of remarks) {
       if (kind !== 'unpriced')
         warnings.push({

@@ -1,8 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Settings } from '../../config/settings/settings.ts';
+import { addressOf } from '../../config/settings/store.ts';
 import { bucketKey } from '../../store/keys.ts';
 import { type StoreObserver, silentObserver } from '../../store/observer.ts';
-import { openStore } from '../../store/open.ts';
+import { openShared, openStore } from '../../store/open.ts';
 import type { Store, UncountedReason } from '../../store/store.ts';
 import type { Finding } from './finding.ts';
 
@@ -18,8 +19,14 @@ const CLUSTER_KEYS = 128;
 /** The store reads Redis's settings during its first calls, and has them by the third. */
 const CALLS = 3;
 
-/** Charges unused buckets, which also detects a Redis that can be read but not written. */
-export async function tryStore(settings: StoreSettings): Promise<Finding> {
+/** A longer window outlives restarts of Redis. */
+const LONG_WINDOW_SECONDS = 3_600;
+
+/**
+ * Charges unused buckets, which also detects a Redis that can be read but not written. `windowSeconds` is the longest window that it
+ * is to count.
+ */
+export async function tryStore(settings: StoreSettings, windowSeconds: number): Promise<Finding> {
   const name = `store ${addressOf(settings)}`;
   const seen = new Seen();
   const store = openStore(settings, seen.observer);
@@ -31,12 +38,20 @@ export async function tryStore(settings: StoreSettings): Promise<Finding> {
     const problem = await chargeAll(store, keys, seen);
     if (problem !== undefined)
       return { name, outcome: 'failed', text: seen.describe(problem, settings.deadlineMs) };
+    if (windowSeconds > LONG_WINDOW_SECONDS && (await isForgetful(settings)))
+      seen.noteForgetful(windowSeconds);
     return seen.risks === ''
       ? { name, outcome: 'ok', text: seen.latency }
       : { name, outcome: 'warning', text: seen.risks };
   } finally {
     await store.close();
   }
+}
+
+/** False if the user of the settings may not ask. */
+async function isForgetful(settings: StoreSettings): Promise<boolean> {
+  const asked = openShared(settings)?.withRecord('limits', (record) => record.isForgetful());
+  return (await asked?.catch(() => false)) ?? false;
 }
 
 /** Charges every key until all have been counted `CALLS` times. Returns the reason if that fails. */
@@ -58,7 +73,7 @@ async function chargeAll(
 
 async function chargeOnce(store: Store, keys: readonly string[]): Promise<UncountedReason | undefined> {
   const decisions = await Promise.all(
-    keys.map((key) => store.charge({ buckets: [{ key, limit: 1_000_000 }], cost: 1, windowSeconds: 1 })),
+    keys.map((key) => store.charge({ buckets: [{ key, limit: 1_000_000, windowSeconds: 1 }], cost: 1 })),
   );
   for (const decision of decisions) if (decision.outcome === 'uncounted') return decision.reason;
   return undefined;
@@ -88,6 +103,13 @@ class Seen {
     },
   };
 
+  noteForgetful(windowSeconds: number): void {
+    this.#risks.set(
+      'persistence',
+      `Redis keeps nothing on disk (appendonly no, save ""): a restart forgets up to ${windowSeconds} s of counts, and limits are exceeded. Set appendonly yes`,
+    );
+  }
+
   /** Problems of all servers. */
   get risks(): string {
     return [...new Set(this.#risks.values())].join('; ');
@@ -104,18 +126,5 @@ class Seen {
     if (reason === 'auth' && this.#problem === undefined)
       return 'auth (its user may not run the commands that count, or not on keys with store.keyPrefix)';
     return this.#problem === undefined ? reason : `${reason} (${this.#problem})`;
-  }
-}
-
-function addressOf(settings: StoreSettings): string {
-  switch (settings.kind) {
-    case 'memory':
-      return 'memory';
-    case 'redis':
-      return settings.url;
-    case 'cluster':
-      return settings.nodes.join(' ');
-    case 'sentinel':
-      return `${settings.name} of ${settings.sentinels.join(' ')}`;
   }
 }

@@ -1,18 +1,23 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type Configuration, readConfiguration } from '../configuration.ts';
-import { CommandError } from '../failure.ts';
-import { openLog } from '../log/log.ts';
-import { closeOnSignal } from '../process/close-on-signal.ts';
-import { environmentWith, type Overrides } from '../process/overrides.ts';
-import { allocateYoung, growAtOnce } from '../process/tune-memory.ts';
-import { runGateway } from '../run.ts';
+import { openLog } from '../../observe/log/log.ts';
+import { closeOnSignal } from '../../process/close-on-signal.ts';
+import { type Configuration, readConfiguration } from '../../process/configuration.ts';
+import { CommandError } from '../../process/failure.ts';
+import { environmentWith, type Overrides } from '../../process/overrides.ts';
+import { runGateway } from '../../process/run.ts';
+import { allocateYoung, growAtOnce } from '../../process/tune-memory.ts';
+import { print, printError, shellWord } from '../print.ts';
 import { openTerminalLog } from './terminal-log.ts';
 import { Traffic } from './traffic.ts';
 
 const CONFIG = fileURLToPath(new URL('../../demo/weir.yaml', import.meta.url));
 const LOG = fileURLToPath(new URL('../../demo/generated-access.log.gz', import.meta.url));
+
+/** `weir-platform`, which a checkout of the repository has and the gateway's image has not. */
+const PLATFORM = fileURLToPath(new URL('../../../platform/dist/main.js', import.meta.url));
 
 interface DemoOptions extends Overrides {
   /** Whether the demo sends requests itself. */
@@ -40,7 +45,7 @@ export async function demo({ traffic, ...overrides }: DemoOptions): Promise<void
       await gateway.close();
       platform.kill('SIGTERM');
     });
-    process.stdout.write(whatToTry(gateway.url, gateway.adminUrl, traffic));
+    print(...whatToTry(gateway.url, gateway.adminUrl, traffic));
   } catch (error) {
     platform.kill('SIGTERM');
     throw error;
@@ -49,9 +54,13 @@ export async function demo({ traffic, ...overrides }: DemoOptions): Promise<void
 
 /** The platform ends by itself when this process does: the channel between the two closes. */
 async function startPlatformProcess({ upstream, baseUrl }: Configuration['settings']): Promise<ChildProcess> {
+  if (!existsSync(PLATFORM)) {
+    throw new CommandError(
+      `The demo needs its platform, and there is no ${PLATFORM}: run npm start in the repository.`,
+    );
+  }
   const { hostname, port } = new URL(upstream.url);
-  const program = process.argv[1] ?? '';
-  const command = [...process.execArgv, program, 'platform', '--host', hostname, '--port', port || '80'];
+  const command = [...process.execArgv, PLATFORM, '--host', hostname, '--port', port || '80'];
   const env = { ...process.env, WEIR_BASE_URL: baseUrl };
   const child = spawn(process.execPath, command, { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   const ended = once(child, 'exit').then(() => {
@@ -63,33 +72,40 @@ async function startPlatformProcess({ upstream, baseUrl }: Configuration['settin
 }
 
 function endWithPlatform(): void {
-  process.stderr.write('The platform has ended, and the demo with it.\n');
+  printError('The platform has ended, and the demo with it.');
   process.exit(1);
 }
 
-function whatToTry(url: string, adminUrl: string, hasTraffic: boolean): string {
-  return `
-Try it:
-
-  # a read: 1 point of acct_1 and of its organization, see the RateLimit headers
-  curl -i -H 'Authorization: Bearer demo-person' ${url}/v3/payments/payees
-
-  # a write for another Account that this Person may act for
-  curl -i -X POST -H 'Authorization: Bearer demo-person' -H 'X-Service-Account: acct_2' ${url}/v3/payments/payables/payable_2001/open
-
-  # two sessions of 10 points for an Account with 10 a second: the second answer is a 429
-  curl -i -Z -X POST -H 'Authorization: Bearer demo-small' '${url}/v3/platform/{sessions,sessions}'
-
-  # an API key for a service account: issue it, call with it, revoke it, and the next call is a 401
-  curl -s -X POST -H 'Authorization: Bearer demo-person' -H 'Content-Type: application/json' -d '{"name":"CI","principalId":"svc_1"}' ${url}/v3/platform/api-keys
-  curl -i -H 'Authorization: Bearer <key>' ${url}/v3/payments/payees
-  curl -i -X POST -H 'Authorization: Bearer demo-person' ${url}/v3/platform/api-keys/<id>/revoke
-
-  # which limits would have been enough for a day of (generated) traffic?
-  node ${process.argv[1]} replay ${LOG} --suggest 0.1%
-
-Console: ${adminUrl}/   Metrics: ${adminUrl}/metrics
-${hasTraffic ? 'The demo sends a few requests a second for acct_4, acct_5 and acct_6; --no-traffic turns this off.\n' : ''}Ctrl-C stops everything.
-
-`;
+function whatToTry(url: string, adminUrl: string, hasTraffic: boolean): readonly string[] {
+  const at = (path: string) => shellWord(url + path);
+  const person = "-H 'Authorization: Bearer demo-person'";
+  const issued = `-d '{"name":"CI","principalId":"svc_1"}'`;
+  return [
+    '',
+    'Try it:',
+    '',
+    '  # a read: 1 point of acct_1 and of its organization, see the RateLimit headers',
+    `  curl -i ${person} ${at('/v3/payments/payees')}`,
+    '',
+    '  # a write for another Account that this Person may act for',
+    `  curl -i -X POST ${person} -H 'X-Service-Account: acct_2' ${at('/v3/payments/payables/payable_2001/open')}`,
+    '',
+    '  # two sessions of 10 points for an Account with 10 a second: the second answer is a 429',
+    `  curl -i -Z -X POST -H 'Authorization: Bearer demo-small' ${at('/v3/platform/{sessions,sessions}')}`,
+    '',
+    '  # an API key for a service account: issue it, call with it, revoke it, and the next call is a 401',
+    `  curl -s -X POST ${person} -H 'Content-Type: application/json' ${issued} ${at('/v3/platform/api-keys')}`,
+    `  curl -i -H 'Authorization: Bearer <key>' ${at('/v3/payments/payees')}`,
+    `  curl -i -X POST ${person} ${at('/v3/platform/api-keys')}/<id>/revoke`,
+    '',
+    '  # which limits would have been enough for a day of (generated) traffic?',
+    `  node ${shellWord(process.argv[1] ?? '')} replay ${shellWord(LOG)} --suggest 0.1%`,
+    '',
+    `Console: ${adminUrl}/   Metrics: ${adminUrl}/metrics`,
+    ...(hasTraffic
+      ? ['The demo sends a few requests a second for acct_4, acct_5 and acct_6; --no-traffic turns this off.']
+      : []),
+    'Ctrl-C stops everything.',
+    '',
+  ];
 }

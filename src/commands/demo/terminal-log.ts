@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { maskUrls } from '../../config/reader/mask.ts';
-import type { Log } from '../log/log.ts';
+import { printable } from '../../domain/printable.ts';
+import type { Log } from '../../observe/log/log.ts';
 import { TRAFFIC_REQUEST_ID } from './traffic.ts';
 
 /** The members of a line that `describeRequest` shows. */
@@ -31,13 +32,24 @@ export async function openTerminalLog(
   const prettyRequest = prettyFactory({ ...look, hideObject: true, messageFormat: describeRequest });
   const lines = {
     write(line: string) {
-      const entry = JSON.parse(maskUrls(line)) as RequestLine & { readonly msg?: string };
+      const entry = printableValues(JSON.parse(maskUrls(line))) as RequestLine & { readonly msg?: string };
       if (entry.requestId?.startsWith(TRAFFIC_REQUEST_ID)) return;
       output.write((entry.msg === 'request' ? prettyRequest : pretty)(entry));
     },
     flushSync() {},
   };
   return { log: pino({ level }, lines), lines };
+}
+
+/** A copy of an entry in which no text can end the line, move the cursor or change colours. Only stacks have lines. */
+function printableValues(value: unknown, name = ''): unknown {
+  if (typeof value === 'string')
+    return name === 'stack' ? value.split('\n').map(printable).join('\n') : printable(value);
+  if (Array.isArray(value)) return value.map((one) => printableValues(one));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [printable(key), printableValues(one, key)]),
+  );
 }
 
 function describeRequest(line: RequestLine): string {

@@ -7,8 +7,8 @@ import { parse } from '../../config/reader/parse.ts';
 import { type Settings, settingsSchema } from '../../config/settings/settings.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
 import { OperationFiles } from '../../openapi/operation-files.ts';
-import { CommandError } from '../failure.ts';
-import { print } from '../print.ts';
+import { CommandError } from '../../process/failure.ts';
+import { print, shellWord } from '../print.ts';
 import { type Example, exampleOf, identitiesText, limitsText, settingsText } from './texts.ts';
 
 interface Options {
@@ -34,7 +34,7 @@ export async function init(document: string, { upstream, force = false }: Option
   parseLimits(files['limits.yaml'], 'limits.yaml');
   parseIdentities(files['identities.yaml'], 'identities.yaml');
   write(files, force);
-  print(nextSteps(settings, example, token, Object.keys(files)));
+  print(...nextSteps(settings, example, token, Object.keys(files)));
 }
 
 function operationsOf(
@@ -59,15 +59,19 @@ function nextSteps(
   { method, path, requests }: Example,
   token: string,
   files: readonly string[],
-): string {
-  const option = method === 'GET' ? '' : `-X ${method} `;
-  return `Wrote ${files.join(', ')}. ${upstream.url} is the upstream.
-
-  weir start
-
-Then, in another terminal, ${requests} requests of which the last one gets a 429:
-
-  for i in $(seq ${requests}); do curl -si ${option}-H 'Authorization: Bearer ${token}' 'http://${listen.host}:${listen.port}${path}' | head -1; done
-
-limits.yaml has the limits, identities.yaml the token. Costs are written in the OpenAPI document: x-weir: { cost: 5 }.`;
+): readonly string[] {
+  const option = method === 'GET' ? '' : `-X ${shellWord(method)} `;
+  const header = shellWord(`Authorization: Bearer ${token}`);
+  const url = shellWord(`http://${listen.host}:${listen.port}${path}`);
+  return [
+    `Wrote ${files.join(', ')}. ${upstream.url} is the upstream.`,
+    '',
+    '  weir start',
+    '',
+    `Then, in another terminal, ${requests} requests of which the last one gets a 429:`,
+    '',
+    `  for i in $(seq ${requests}); do curl -si ${option}-H ${header} ${url} | head -1; done`,
+    '',
+    'limits.yaml has the limits, identities.yaml the token. Costs are written in the OpenAPI document: x-weir: { cost: 5 }.',
+  ];
 }

@@ -3,28 +3,28 @@ import { BUCKETS, type BucketName } from '../../domain/buckets.ts';
 import { KINDS_BY_METHOD, type ListedOperation } from '../../openapi/listed-operation.ts';
 
 /** A request to try. */
-export interface Example {
-  readonly method: string;
-  readonly path: string;
-  /** The points of its kind that the example Account has. */
-  readonly limit: number;
-  /** How many of these requests it takes until one is refused. */
-  readonly requests: number;
-}
+export type Example = ReturnType<typeof exampleOf>;
 
 /** The limits are those of a minute, so that a person can reach one. */
 const WINDOW_SECONDS = 60;
 const EXAMPLE_REQUESTS = 5;
 
 /** A read without parameters, if there is one. */
-export function exampleOf(operations: readonly ListedOperation[]): Example {
+export function exampleOf(operations: readonly ListedOperation[]) {
   const reads = operations.filter(({ method, access }) => method === 'GET' && access === 'caller');
   const operation = reads.find(isPlain) ?? reads[0] ?? operations[0];
   const { method, path, cost } = operation ?? { method: 'GET', path: '/', cost: 1 };
   const kind = operation?.kind ?? KINDS_BY_METHOD.GET;
   const limit = Math.max(EXAMPLE_REQUESTS * cost, costliest(operations, `account-${kind}`));
   const requests = Math.floor(limit / cost) + 1;
-  return { method, path: path.replace(/\{[^{}]*\}/g, '1'), limit, requests };
+  return {
+    method,
+    path: path.replace(/\{[^{}]*\}/g, '1'),
+    /** The points of its kind that the example Account has. */
+    limit,
+    /** How many of these requests it takes until one is refused. */
+    requests,
+  };
 }
 
 function isPlain({ path, rules }: ListedOperation): boolean {

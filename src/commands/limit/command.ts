@@ -1,19 +1,11 @@
 import { Command } from 'commander';
-import { GATEWAY_CONFIG } from '../choices.ts';
+import { withGateway } from '../options.ts';
 
 /** `weir limit set`, `list` and `unset`. */
 export function limitCommand(): Command {
   const command = new Command('limit').description('set, list and remove limits while the gateways run');
   const subcommand = (usage: string, description: string) =>
-    command
-      .command(usage)
-      .description(description)
-      .option('-c, --config <file>', GATEWAY_CONFIG)
-      .option(
-        '--url <url>',
-        'admin port of any replica, such as http://127.0.0.1:9090; WEIR_ADMIN_TOKEN has its token',
-      )
-      .option('--ca <file>', 'authority of an https admin port, in PEM');
+    withGateway(command.command(usage)).description(description);
   subcommand(
     'set <id> <bucket=points...>',
     'set limits of an Account, Organization or address at every replica',

@@ -2,9 +2,9 @@ import { userInfo } from 'node:os';
 import type { ShownLimit } from '../../admin/limits/live.ts';
 import { type OverrideSection, SCOPES, type ScopeName } from '../../domain/buckets.ts';
 import { networkOf } from '../../domain/network.ts';
+import { CommandError } from '../../process/failure.ts';
 import { type AdminOptions, askAdmin } from '../admin-client.ts';
-import { CommandError } from '../failure.ts';
-import { print } from '../print.ts';
+import { print, printJson } from '../print.ts';
 
 interface Reason {
   readonly why: string;
@@ -24,13 +24,15 @@ export async function setLimit(id: string, buckets: readonly string[], options: 
   const path = `/limits/live/${section}/${encodeURIComponent(id)}`;
   const set = (await askAdmin(options, path, { method: 'PUT', body })) as readonly ShownLimit[];
   for (const limit of set) print(`Set: ${textOf(limit)}`);
+  printNotes(set);
 }
 
 /** `weir limit list` */
 export async function listLimits(options: AdminOptions & { readonly json?: boolean }): Promise<void> {
   const limits = await readLimits(options);
-  if (options.json) print(JSON.stringify(limits, null, 2));
-  else print(limits.length === 0 ? 'There are no live limits.' : limits.map(textOf).join('\n'));
+  if (options.json) printJson(limits);
+  else if (limits.length === 0) print('There are no live limits.');
+  else for (const limit of limits) print(textOf(limit));
 }
 
 /** `weir limit unset acct_big --why "launch is over"` */
@@ -49,7 +51,12 @@ export async function unsetLimit(
     const path = `/limits/live/${section}/${encodeURIComponent(id)}?${query}`;
     const removed = (await askAdmin(options, path, { method: 'DELETE' })) as readonly ShownLimit[];
     for (const limit of removed) print(`Removed: ${limit.bucket} of ${limit.id}. The files apply again.`);
+    printNotes(removed);
   }
+}
+
+function printNotes(changed: readonly ShownLimit[]): void {
+  for (const note of new Set(changed.flatMap(({ notes = [] }) => notes))) print(note);
 }
 
 async function readLimits(options: AdminOptions): Promise<readonly ShownLimit[]> {

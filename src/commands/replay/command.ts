@@ -1,16 +1,19 @@
 import { Command, Option } from 'commander';
 import { FORMATS } from '../../replay/input/formats.ts';
-import { RETRIES } from '../choices.ts';
+import { RETRIES } from '../options.ts';
 
 /** `weir replay` and its options. */
 export function replayCommand(): Command {
   return new Command('replay')
-    .description('show what other limits or prices would have done to the requests of an access log')
+    .description('show what other limits or costs would have done to the requests of an access log')
     .argument('[files...]', 'files of one log, plain or gzip, merged by time; default: standard input')
     .option('--limits <file>', 'limits to count with; default: those of --config')
     .option('-c, --config <file>', 'process settings, for their operations and limits')
     .option('--operations <file>', 'OpenAPI document with the costs')
-    .option('--suggest <share>', 'print the smallest limits that refuse at most this share, such as 0.1%')
+    .option(
+      '--suggest <share>',
+      'print the smallest limits found that refuse at most this share, such as 0.1%',
+    )
     .addOption(
       new Option(
         '--retries <assumption>',

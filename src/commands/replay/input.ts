@@ -1,9 +1,10 @@
 import { statSync } from 'node:fs';
-import type { PriceOf, ReadLine } from '../../replay/input/entry.ts';
+import { printable } from '../../domain/printable.ts';
+import { CommandError } from '../../process/failure.ts';
+import type { CostOf, ReadLine } from '../../replay/input/entry.ts';
 import { type Format, lineReader } from '../../replay/input/formats.ts';
 import { fileSource, type LogSource } from '../../replay/input/log-file.ts';
-import { type Mapping, parseMapping } from '../../replay/input/mapping.ts';
-import { CommandError } from '../failure.ts';
+import { type Mapping, parseMapping } from '../../replay/input/text-formats.ts';
 
 /** The format of the lines of a log. */
 export interface FormatFlags {
@@ -26,13 +27,13 @@ function sourceOf(file: string): LogSource {
   if (stats === undefined) throw new CommandError(`There is no file ${file}.`);
   if (stats.isDirectory())
     throw new CommandError(`${file} is a folder: name the files in it, such as ${file}/*.`);
-  return fileSource(file, stats.isFile() ? stats.size : undefined);
+  return { ...fileSource(file, stats.isFile() ? stats.size : undefined), name: printable(file) };
 }
 
 /** The reader of the log's lines, and whether the lines have a cost. */
 export function formatOf(
   flags: FormatFlags,
-  priceOf: PriceOf | undefined,
+  costOf: CostOf | undefined,
 ): { readonly readLine: ReadLine; readonly hasLoggedCosts: boolean } {
   const mapping = mappingOf(flags.map);
   const format = flags.format ?? (flags.map === undefined ? 'weir' : 'json');
@@ -41,7 +42,7 @@ export function formatOf(
       '--map and --account-pattern are for the logs of other gateways: name a --format.',
     );
   }
-  const readLine = lineReader({ format, mapping, accountPattern: patternOf(flags.accountPattern), priceOf });
+  const readLine = lineReader({ format, mapping, accountPattern: patternOf(flags.accountPattern), costOf });
   if (typeof readLine === 'string') throw new CommandError(readLine);
   return { readLine, hasLoggedCosts: format === 'weir' || mapping.cost !== undefined };
 }
@@ -59,4 +60,20 @@ function patternOf(text: string | undefined): RegExp | undefined {
   } catch (error) {
     throw new CommandError(`--account-pattern: ${(error as Error).message}.`);
   }
+}
+
+/** What was read of a log. */
+interface Read {
+  readonly lines: number;
+  readonly unreadable: number;
+  readonly uncharged: number;
+  /** Those that are replayed, or left out as repetitions. */
+  readonly requests: number;
+}
+
+/** Why what was read says nothing about the log; undefined where it does. */
+export function unreadProblem({ lines, unreadable, uncharged, requests }: Read): string | undefined {
+  if (unreadable * 2 > lines)
+    return `${unreadable} of ${lines} lines of the log could not be read: is --format right?`;
+  return requests + uncharged > 0 ? undefined : 'The log has no request that could be replayed.';
 }

@@ -1,17 +1,17 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { CommandError } from '../../process/failure.ts';
 import type { LogSource } from '../../replay/input/log-file.ts';
 import { ProgressLine } from '../../replay/progress.ts';
 import type { Retries } from '../../replay/replay.ts';
-import { reportData } from '../../replay/report/data.ts';
-import { reportHtml } from '../../replay/report/report.ts';
-import type { ReplayResult } from '../../replay/result.ts';
-import { runReplay } from '../../replay/run.ts';
+import { reportData, reportHtml } from '../../replay/report/report.ts';
+import { type ReplayResult, runReplay } from '../../replay/run.ts';
 import { shownShare } from '../../replay/shown.ts';
-import { replayText } from '../../replay/text.ts';
-import { CommandError } from '../failure.ts';
+import { replayLines } from '../../replay/text.ts';
+import { printError, printExactly, printJsonExactly } from '../print.ts';
+import { standardError } from '../terminal/output.ts';
 import { type Candidate, type CandidateFlags, readCandidate, warnOfCosts } from './candidate.ts';
-import { type FormatFlags, formatOf, sourcesOf } from './input.ts';
+import { type FormatFlags, formatOf, sourcesOf, unreadProblem } from './input.ts';
 import { suggestedLimits } from './suggest.ts';
 
 export interface ReplayFlags extends CandidateFlags, FormatFlags {
@@ -26,10 +26,13 @@ export interface ReplayFlags extends CandidateFlags, FormatFlags {
 /** Exit code if more requests were refused than `--max-refused` allows. */
 const TOO_MANY_REFUSED = 2;
 
+/** Exit code if the numbers say nothing, because nothing or too little of the log was read. */
+const UNREAD = 1;
+
 /** Exit code after SIGINT, as in a shell. */
 const INTERRUPTED = 130;
 
-/** `weir replay`: the effect of other limits or prices on the requests of an access log. */
+/** `weir replay`: the effect of other limits or costs on the requests of an access log. */
 export async function replay(files: readonly string[], flags: ReplayFlags): Promise<void> {
   const suggested = shareOf(flags.suggest, '--suggest');
   if (suggested !== undefined && (flags.json || (flags.report ?? flags.maxRefused) !== undefined)) {
@@ -48,19 +51,20 @@ async function replayLog(
 ): Promise<void> {
   const mostRefused = shareOf(flags.maxRefused, '--max-refused');
   const rows = rowsOf(flags.rows);
-  const { limits, limitsName, priceOf } = candidate;
+  const { limits, limitsName, costOf } = candidate;
   const { retries, report } = flags;
-  const format = formatOf(flags, priceOf);
+  const format = formatOf(flags, costOf);
   if (report !== undefined) refuseFolder(report);
   warnOfCosts(candidate);
   const { result, replay } = await withProgress((reading) =>
-    runReplay({ ...reading, ...format, sources, priceOf, limits, retries, hasSeries: report !== undefined }),
+    runReplay({ ...reading, ...format, sources, costOf, limits, retries, hasSeries: report !== undefined }),
   );
   if (report !== undefined) {
     const logNames = sources.map(({ name }) => name);
     writeFileSync(report, reportHtml(reportData(result, replay, { limitsName, logNames })));
   }
-  process.stdout.write(flags.json ? `${JSON.stringify(result)}\n` : replayText(result, rows));
+  if (flags.json) printJsonExactly(result);
+  else printExactly(replayLines(result, rows));
   process.exitCode = exitCodeOf(result, mostRefused);
 }
 
@@ -78,12 +82,11 @@ async function printSuggestion(
   flags: ReplayFlags,
   mostRefused: number,
 ): Promise<void> {
-  const { readLine } = formatOf(flags, candidate.priceOf);
+  const { readLine } = formatOf(flags, candidate.costOf);
   const { retries } = flags;
   await withProgress(async (reading) => {
-    process.stdout.write(
-      await suggestedLimits({ ...reading, readLine, sources, candidate, mostRefused, retries }),
-    );
+    const yaml = await suggestedLimits({ ...reading, readLine, sources, candidate, mostRefused, retries });
+    printExactly(yaml.replace(/\n$/, '').split('\n'));
     if (reading.signal.aborted) process.exitCode = INTERRUPTED;
   });
 }
@@ -96,7 +99,7 @@ interface Reading {
 /** Shows progress on a terminal. The first Ctrl-C ends the reading, a second one ends the process. */
 async function withProgress<T>(run: (reading: Reading) => Promise<T>): Promise<T> {
   const interrupted = new AbortController();
-  const progress = new ProgressLine(process.stderr);
+  const progress = new ProgressLine(standardError());
   const interrupt = () => {
     progress.clear();
     interrupted.abort();
@@ -124,11 +127,17 @@ function rowsOf(text: string): number {
   return Number(text);
 }
 
-function exitCodeOf({ complete, shareRefused }: ReplayResult, mostRefused: number | undefined): number {
+function exitCodeOf(result: ReplayResult, mostRefused: number | undefined): number {
+  const { complete, shareRefused } = result;
   if (!complete) return INTERRUPTED;
+  const unread = unreadProblem({ ...result, requests: result.requests + result.retries.dropped });
+  if (unread !== undefined) {
+    printError(unread);
+    return UNREAD;
+  }
   if (mostRefused === undefined || shareRefused.after <= mostRefused) return 0;
-  process.stderr.write(
-    `${shownShare(shareRefused.after)} of the requests are refused, more than --max-refused allows.\n`,
+  printError(
+    `${shownShare(shareRefused.after)} of the requests are refused, more than --max-refused allows.`,
   );
   return TOO_MANY_REFUSED;
 }

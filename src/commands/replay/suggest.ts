@@ -1,5 +1,6 @@
 import { costliestByBucket } from '../../config/files/costs.ts';
 import type { BucketName } from '../../domain/buckets.ts';
+import { CommandError } from '../../process/failure.ts';
 import type { ReadOptions } from '../../replay/input/read-log.ts';
 import { readLog } from '../../replay/input/read-log.ts';
 import type { Retries } from '../../replay/replay.ts';
@@ -8,6 +9,7 @@ import { Demand } from '../../replay/suggest/demand.ts';
 import { limitsYaml } from '../../replay/suggest/limits-yaml.ts';
 import { suggestLimits } from '../../replay/suggest/search.ts';
 import type { Candidate } from './candidate.ts';
+import { unreadProblem } from './input.ts';
 
 export interface SuggestOptions extends Omit<ReadOptions, 'deliver'> {
   readonly candidate: Candidate;
@@ -15,13 +17,17 @@ export interface SuggestOptions extends Omit<ReadOptions, 'deliver'> {
   readonly retries: Retries;
 }
 
-/** Reads a log, and returns a limits.yaml with the smallest limits that refuse at most a share of each bucket's requests. */
+/** Reads a log, and returns a limits.yaml with the smallest limits found that refuse at most a share of each bucket's requests. */
 export async function suggestedLimits(options: SuggestOptions): Promise<string> {
   const { candidate, mostRefused, retries, sources, signal } = options;
   const { limits: base, limitsName: baseName } = candidate;
   const demand = new Demand(base.windowSeconds, retries);
   const tally = await readLog({ ...options, deliver: (entry) => demand.take(entry) });
   demand.end();
+  if (!signal.aborted) {
+    const unread = unreadProblem({ ...tally, requests: demand.requests + demand.refusedInLog });
+    if (unread !== undefined) throw new CommandError(unread);
+  }
   const costliest = costliestByBucket(candidate.operations ?? []);
   const suggestion = suggestLimits(demand, {
     mostRefused,

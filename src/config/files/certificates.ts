@@ -1,6 +1,7 @@
 import { hash, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import { ConfigError } from '../problem.ts';
+import { isKeyPair } from '../../domain/key-pair.ts';
+import { fileError } from '../problem.ts';
 import { readText } from '../reader/read-text.ts';
 
 /** The settings `listen.tls` or `admin.tls`. */
@@ -49,7 +50,7 @@ export class CertificateFiles {
     const digest = hash('sha256', JSON.stringify([cert, key, clientCa]));
     if (this.#last?.digest !== digest) {
       this.#refuseUnusable(cert, key);
-      if (clientCa !== undefined) certificateIn(clientCa, clientCaFile ?? '');
+      if (clientCa !== undefined) refuseUnreadable(clientCa, clientCaFile ?? '');
       this.#last = { digest, value: { cert, key, clientCa } };
     }
     return this.#last.value;
@@ -58,12 +59,28 @@ export class CertificateFiles {
   #refuseUnusable(cert: string, key: string): void {
     const { certFile, keyFile } = this.#settings;
     const { validTo } = certificateIn(cert, certFile);
-    if (Date.parse(validTo) <= Date.now()) throw refused(certFile, `expired on ${validTo}`);
-    try {
-      createSecureContext({ cert, key });
-    } catch {
-      throw refused(keyFile, `is not the PEM private key of the certificate in ${certFile}`);
-    }
+    if (Date.parse(validTo) <= Date.now()) throw fileError(certFile, `expired on ${validTo}`);
+    if (!isUsable(cert, key))
+      throw fileError(keyFile, `is not the PEM private key of the certificate in ${certFile}`);
+  }
+}
+
+function isUsable(cert: string, key: string): boolean {
+  try {
+    createSecureContext({ cert, key });
+    return isKeyPair(cert, key);
+  } catch {
+    return false;
+  }
+}
+
+/** Refuses authorities that a server could not use. */
+function refuseUnreadable(clientCa: string, file: string): void {
+  certificateIn(clientCa, file);
+  try {
+    createSecureContext({ ca: clientCa });
+  } catch {
+    throw fileError(file, 'has a certificate that cannot be read');
   }
 }
 
@@ -72,10 +89,6 @@ function certificateIn(text: string, file: string): X509Certificate {
   try {
     return new X509Certificate(text);
   } catch {
-    throw refused(file, 'is not a certificate in PEM');
+    throw fileError(file, 'is not a certificate in PEM');
   }
-}
-
-function refused(source: string, message: string): ConfigError {
-  return new ConfigError([{ source, path: '', message }]);
 }

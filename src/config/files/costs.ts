@@ -4,7 +4,7 @@ import type { Access, OperationKind } from '../../domain/operation.ts';
 import { formatPath, formatPlace, type Place, type Problem } from '../problem.ts';
 
 /** The parts of an operation that the cost check reads. */
-export interface PricedOperation {
+export interface CostedOperation {
   readonly id: string;
   readonly kind: OperationKind;
   readonly cost: number;
@@ -34,7 +34,7 @@ const MAX_LOCATED = 20;
  * names the most expensive such operation. Expired overrides are checked too.
  */
 export function checkCosts(
-  operations: readonly PricedOperation[],
+  operations: readonly CostedOperation[],
   limits: Limits,
   places: LimitPlaces,
 ): readonly Problem[] {
@@ -58,22 +58,22 @@ export function checkCosts(
   return problems;
 }
 
-function tooLow(limit: number, operation: PricedOperation): Pick<Problem, 'message' | 'hint'> {
+function tooLow(limit: number, operation: CostedOperation): Pick<Problem, 'message' | 'hint'> {
   return {
     message: `the limit ${limit} is below the cost ${operation.cost} of operation ${operation.id}, which could never be admitted`,
     hint: `raise the limit to at least ${operation.cost}${orLower(operation)}`,
   };
 }
 
-function orLower({ costWrittenAt }: PricedOperation): string {
+function orLower({ costWrittenAt }: CostedOperation): string {
   return costWrittenAt === undefined ? '' : `, or lower the cost at ${formatPlace(costWrittenAt)}`;
 }
 
 /** The most expensive operation that is charged to each bucket. */
 export function costliestByBucket(
-  operations: readonly PricedOperation[],
-): ReadonlyMap<BucketName, PricedOperation> {
-  const costliest = new Map<BucketName, PricedOperation>();
+  operations: readonly CostedOperation[],
+): ReadonlyMap<BucketName, CostedOperation> {
+  const costliest = new Map<BucketName, CostedOperation>();
   for (const operation of operations) {
     for (const { name } of bucketsFor(operation.kind, operation.access)) {
       if (operation.cost > (costliest.get(name)?.cost ?? 0)) costliest.set(name, operation);

@@ -1,10 +1,11 @@
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
+import type { OverrideSection } from '../../domain/buckets.ts';
 import type { Account, Principal } from '../../domain/caller.ts';
-import { ConfigError } from '../problem.ts';
+import { ID_FORMAT, ID_PATTERN, isId } from '../../domain/id.ts';
 import type { Finding } from '../reader/check.ts';
-import { nearest } from '../reader/messages.ts';
-import { parse } from '../reader/parse.ts';
-import { ID_FORMAT, ID_PATTERN, identitiesSchema } from './identities-schema.ts';
+import { didYouMean } from '../reader/messages.ts';
+import { parseAs } from '../reader/parse.ts';
+import { closed, list, literals } from '../settings/section.ts';
 
 /** identities.yaml as the gateway uses it. Every id that it refers to is defined in it. */
 export interface Identities {
@@ -16,20 +17,28 @@ export interface Identities {
   readonly accounts: ReadonlyMap<string, Account>;
 }
 
-const ID = new RegExp(ID_PATTERN);
+/** The Accounts or Organizations of these identities. Undefined for addresses, which are listed nowhere. */
+export function ownersIn(
+  section: OverrideSection,
+  all: readonly Pick<Identities, 'accounts' | 'principals'>[],
+): ReadonlySet<string> | undefined {
+  if (section === 'addresses') return undefined;
+  if (section === 'accounts') return new Set(all.flatMap(({ accounts }) => [...accounts.keys()]));
+  const owned = all.flatMap(({ accounts, principals }) => [...accounts.values(), ...principals.values()]);
+  return new Set(
+    owned.flatMap((one) => ('organization' in one && one.organization ? [one.organization] : [])),
+  );
+}
 
 type File = Static<typeof identitiesSchema>;
 
 /** Parses an identities file. Throws a ConfigError with every problem. */
 export function parseIdentities(text: string, source: string): Identities {
-  const parsed = parse(identitiesSchema, text, source);
-  const { identities, findings } = toIdentities(parsed.value);
-  if (findings.length > 0) throw new ConfigError(findings.map(parsed.place));
-  return identities;
+  return parseAs(identitiesSchema, text, source, toIdentities);
 }
 
-function toIdentities(file: File): { identities: Identities; findings: readonly Finding[] } {
-  const findings: Finding[] = [...idFindings(file), ...tokenFindings(file)];
+function toIdentities(file: File, findings: Finding[]): Identities {
+  findings.push(...idFindings(file), ...tokenFindings(file));
   const principals = new Map<string, Principal>();
   for (const [id, entry] of Object.entries(file.principals)) {
     const principal = toPrincipal(id, entry, file, findings);
@@ -42,13 +51,13 @@ function toIdentities(file: File): { identities: Identities; findings: readonly 
     const principal = principals.get(id);
     if (principal !== undefined) tokens.set(normalised(token), principal);
   }
-  return { identities: { tokens, principals, accounts: new Map(Object.entries(file.accounts)) }, findings };
+  return { tokens, principals, accounts: new Map(Object.entries(file.accounts)) };
 }
 
 function idFindings({ principals, accounts }: File): readonly Finding[] {
   return Object.entries({ principals, accounts }).flatMap(([section, entries]) =>
     Object.keys(entries)
-      .filter((id) => !ID.test(id))
+      .filter((id) => !isId(id))
       .map((id) => ({ path: [section, id], message: `must be ${ID_FORMAT}` })),
   );
 }
@@ -120,10 +129,40 @@ function unknown(
   path: readonly string[],
   known: Readonly<Record<string, unknown>>,
 ): Finding {
-  const suggestion = nearest(id, Object.keys(known));
   const hint =
-    suggestion === undefined
-      ? `add it to ${noun === 'Account' ? 'accounts' : 'principals'}`
-      : `did you mean "${suggestion}"?`;
+    didYouMean(id, Object.keys(known)) ?? `add it to ${noun === 'Account' ? 'accounts' : 'principals'}`;
   return { path, message: `${noun} "${id}" is unknown`, hint };
 }
+
+const id = (description: string) => Type.String({ description, pattern: ID_PATTERN, expects: ID_FORMAT });
+
+const principal = closed({
+  type: literals(['Person', 'ServiceAccount'], { description: 'Type of the principal.' }),
+  account: Type.Optional(id('Its own Account: the target Account of a request that does not name one.')),
+  organization: Type.Optional(
+    id('The Organization that owns it, instead of `account`. ServiceAccounts only.'),
+  ),
+  actsFor: list('Other Accounts that it may act for.', id('An Account.'), {
+    expects: 'a list of Account ids',
+  }),
+});
+
+const account = closed({
+  organization: Type.Optional(id('The Organization that it belongs to.')),
+  organizationLimit: Type.Optional(
+    Type.Boolean({
+      description: "Whether its requests are also charged to its Organization's buckets. Default: true.",
+    }),
+  ),
+});
+
+/** identities.yaml: tokens, principals, and the Organization of each Account. */
+export const identitiesSchema = closed({
+  tokens: Type.Record(Type.String(), id('A principal.'), {
+    description: 'Maps a bearer token, or `sha256:` followed by its hex digest, to the id of its principal.',
+    default: {},
+    secret: true,
+  }),
+  principals: Type.Record(Type.String(), principal, { description: 'Principals by id.', default: {} }),
+  accounts: Type.Record(Type.String(), account, { description: 'Accounts by id.', default: {} }),
+});

@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto';
 import type { JSONWebKeySet, JWK } from 'jose';
-import { ConfigError } from '../problem.ts';
+import { type ConfigError, fileError } from '../problem.ts';
 import { isMapping } from '../reader/schema-node.ts';
 import { isSymmetric } from '../settings/identity/tokens.ts';
 
@@ -10,18 +10,24 @@ import { isSymmetric } from '../settings/identity/tokens.ts';
  */
 export function parseKeyFile(text: string, path: string, algorithms: readonly string[]): JSONWebKeySet {
   const keys = text.includes('-----BEGIN') ? [keyOfPem(path, text)] : keysOfJson(path, text);
-  if (keys.length === 0) throw refused(path, 'contains no key');
-  const isSecret = algorithms.some(isSymmetric);
-  for (const key of keys) isSecret ? checkSecret(path, key) : checkPublic(path, key);
+  if (keys.length === 0) throw fileError(path, 'contains no key');
+  const symmetric = algorithms.filter(isSymmetric);
+  for (const key of keys) symmetric.length > 0 ? checkSecret(path, key, symmetric) : checkPublic(path, key);
   return { keys: [...keys] };
 }
 
-function checkSecret(path: string, { kty, k }: JWK): void {
-  if (kty !== 'oct' || typeof k !== 'string') throw refused(path, 'must contain a secret ("kty": "oct")');
+/** RFC 7518 section 3.2: a secret has at least as many bits as the hash, of which the algorithm is named. */
+function checkSecret(path: string, { kty, k }: JWK, algorithms: readonly string[]): void {
+  if (kty !== 'oct' || typeof k !== 'string') throw fileError(path, 'must contain a secret ("kty": "oct")');
+  const bits = Buffer.from(k, 'base64url').length * 8;
+  const weak = algorithms.find((algorithm) => bits < Number(algorithm.slice('HS'.length)));
+  if (weak === undefined) return;
+  const message = `contains a secret of ${bits} bits: ${weak} needs ${weak.slice('HS'.length)} or more`;
+  throw fileError(path, message);
 }
 
 function checkPublic(path: string, { kty, d }: JWK): void {
-  if (kty === 'oct') throw refused(path, 'contains a secret, but the algorithms need public keys');
+  if (kty === 'oct') throw fileError(path, 'contains a secret, but the algorithms need public keys');
   if (d !== undefined) throw privateKey(path);
 }
 
@@ -30,7 +36,7 @@ function keyOfPem(path: string, text: string): JWK {
   try {
     return createPublicKey(text).export({ format: 'jwk' }) as JWK;
   } catch {
-    throw refused(path, 'is not a PEM public key or certificate');
+    throw fileError(path, 'is not a PEM public key or certificate');
   }
 }
 
@@ -39,19 +45,15 @@ function keysOfJson(path: string, text: string): readonly JWK[] {
   try {
     json = JSON.parse(text);
   } catch {
-    throw refused(path, 'is neither PEM nor JSON');
+    throw fileError(path, 'is neither PEM nor JSON');
   }
   const keys = isMapping(json) && Array.isArray(json.keys) ? json.keys : [json];
   if (!keys.every((key) => isMapping(key) && typeof key.kty === 'string')) {
-    throw refused(path, 'is neither a JWK nor a JWKS');
+    throw fileError(path, 'is neither a JWK nor a JWKS');
   }
   return keys;
 }
 
 function privateKey(path: string): ConfigError {
-  return refused(path, 'contains a private key', 'the gateway needs only the public key');
-}
-
-function refused(source: string, message: string, hint?: string): ConfigError {
-  return new ConfigError([{ source, path: '', message, ...(hint === undefined ? {} : { hint }) }]);
+  return fileError(path, 'contains a private key', 'the gateway needs only the public key');
 }

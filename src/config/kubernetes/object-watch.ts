@@ -1,10 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
 import type { FolderTexts } from '../reader/file-source.ts';
 import type { ApiServer } from './api-server.ts';
-import { linesOf } from './lines.ts';
 
 /** A ConfigMap or Secret in the pod's namespace. */
-export interface WatchedObject {
+interface WatchedObject {
   readonly kind: 'ConfigMap' | 'Secret';
   readonly name: string;
 }
@@ -18,7 +17,7 @@ export interface WatchListener {
   lost(reason: string): void;
 }
 
-export interface WatchTiming {
+interface WatchTiming {
   /** Longest duration of one watch. The server ends it. */
   readonly watchSeconds: number;
   /** The server sends a bookmark about every minute, so a connection without data for this long is dead. */
@@ -159,4 +158,27 @@ function textsOf({ data = {}, binaryData = {} }: KubernetesObject, kind: Watched
     Object.entries(entries).map(([key, text]) => [key, Buffer.from(text, 'base64').toString()]);
   if (kind === 'Secret') return new Map(decoded(data));
   return new Map([...Object.entries(data), ...decoded(binaryData)]);
+}
+
+/**
+ * The lines of a stream, without line terminators. Text after the last terminator is dropped.
+ *
+ * @throws Error if a line is longer than `maxCharacters`
+ */
+async function* linesOf(stream: AsyncIterable<string>, maxCharacters: number): AsyncGenerator<string> {
+  let parts: string[] = [];
+  let length = 0;
+  for await (const chunk of stream) {
+    let start = 0;
+    for (let end = chunk.indexOf('\n'); end >= 0; end = chunk.indexOf('\n', start)) {
+      parts.push(chunk.slice(start, end));
+      yield parts.join('');
+      parts = [];
+      length = 0;
+      start = end + 1;
+    }
+    parts.push(chunk.slice(start));
+    length += chunk.length - start;
+    if (length > maxCharacters) throw new Error(`a line of more than ${maxCharacters} characters`);
+  }
 }

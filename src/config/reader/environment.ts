@@ -1,23 +1,18 @@
-import { formatPath } from '../problem.ts';
+import { formatPath, type Problem } from '../problem.ts';
 import type { Finding } from './check.ts';
 import { maskUrl } from './mask.ts';
+import { nearest } from './messages.ts';
 import { impliedKind, isMapping, kindOf, type SchemaNode } from './schema-node.ts';
 import { readYaml } from './yaml-text.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The settings after environment variables have been applied. */
-export interface Overlaid {
+interface Overlaid {
   readonly value: unknown;
   /** The variable that set a value, by the path of the setting (as formatted by `formatPath`). */
   readonly variables: ReadonlyMap<string, string>;
   readonly findings: readonly Finding[];
-}
-
-interface Overlay {
-  readonly env: Environment;
-  readonly variables: Map<string, string>;
-  readonly findings: Finding[];
 }
 
 /**
@@ -26,8 +21,9 @@ interface Overlay {
  * Text that is not a number stays text where a number is expected, and `check` reports it.
  */
 export function overlayEnvironment(schema: SchemaNode, value: unknown, env: Environment): Overlaid {
-  const overlay: Overlay = { env, variables: new Map(), findings: [] };
-  return { ...overlay, value: lay(schema, value, [], overlay) };
+  const overlay = new Overlay(env);
+  const laid = overlay.lay(schema, value, []);
+  return { value: laid, variables: overlay.variables, findings: overlay.findings };
 }
 
 /** `listen.keepAliveMs` -> `WEIR_LISTEN_KEEP_ALIVE_MS` */
@@ -44,103 +40,93 @@ function hasMapping(schema: SchemaNode | undefined): boolean {
   return schema?.type === 'object' || (schema?.anyOf?.some((variant) => variant.type === 'object') ?? false);
 }
 
-function lay(schema: SchemaNode, value: unknown, path: readonly string[], overlay: Overlay): unknown {
-  if (schema.anyOf?.some((variant) => kindOf(variant) !== undefined)) {
-    return layUnion(schema, schema.anyOf, value, path, overlay);
+type Path = readonly string[];
+
+class Overlay {
+  readonly variables = new Map<string, string>();
+  readonly findings: Finding[] = [];
+  readonly #env: Environment;
+
+  constructor(env: Environment) {
+    this.#env = env;
   }
-  if (schema.properties !== undefined) return layObject(schema.properties, value, path, overlay);
-  const name = variableName(schema, path);
-  const text = name === undefined ? undefined : overlay.env[name];
-  if (name === undefined || text === undefined || text === '') return value;
-  overlay.variables.set(formatPath(path), name);
-  return converted(schema, text);
-}
 
-function layObject(
-  properties: Readonly<Record<string, SchemaNode>>,
-  value: unknown,
-  path: readonly string[],
-  overlay: Overlay,
-): unknown {
-  const given = value ?? {};
-  if (!isMapping(given)) return value;
-  const result: Record<string, unknown> = { ...given };
-  for (const [key, property] of Object.entries(properties)) {
-    refuseFormerVariable(property, key, path, overlay);
-    const one = lay(property, given[key], [...path, key], overlay);
-    if (one !== undefined) result[key] = one;
+  lay(schema: SchemaNode, value: unknown, path: Path): unknown {
+    const { anyOf, properties } = schema;
+    if (anyOf?.some((variant) => kindOf(variant) !== undefined))
+      return this.#layUnion(schema, anyOf, value, path);
+    if (properties !== undefined) return this.#layObject(properties, value, path);
+    const name = variableName(schema, path);
+    const text = name && this.#env[name];
+    if (!name || !text) return value;
+    this.variables.set(formatPath(path), name);
+    return converted(schema, text);
   }
-  return value === undefined && Object.keys(result).length === 0 ? undefined : result;
-}
 
-/** Reports a variable of a renamed setting. Ignoring it silently could go unnoticed for a long time. */
-function refuseFormerVariable(
-  property: SchemaNode,
-  key: string,
-  path: readonly string[],
-  { env, findings }: Overlay,
-): void {
-  if (property.formerly === undefined) return;
-  const former = variableName(property, [...path, property.formerly]);
-  if (former === undefined || !env[former]) return;
-  findings.push({
-    path: [...path, key],
-    message: `the variable ${former} has been renamed`,
-    hint: `use ${variableName(property, [...path, key])}`,
-  });
-}
-
-function layUnion(
-  schema: SchemaNode,
-  variants: readonly SchemaNode[],
-  value: unknown,
-  path: readonly string[],
-  overlay: Overlay,
-): unknown {
-  const given = value ?? schema.default;
-  if (!isMapping(given)) return value;
-  const kind = selectedKind(schema, variants, given, path, overlay) ?? impliedKind(schema, given);
-  const chosen = variants.find((variant) => kindOf(variant) !== undefined && kindOf(variant) === kind);
-  if (chosen === undefined) return { ...given, kind };
-  return layObject(chosen.properties ?? {}, { ...given, kind }, path, overlay);
-}
-
-/** The variant of a union to use. A variable that only one variant has, such as `WEIR_REDIS_URL`, selects that variant. */
-function selectedKind(
-  schema: SchemaNode,
-  variants: readonly SchemaNode[],
-  given: Readonly<Record<string, unknown>>,
-  path: readonly string[],
-  overlay: Overlay,
-): unknown {
-  const kindPath = [...path, 'kind'];
-  const named = lay({ type: 'string' }, given.kind, kindPath, overlay);
-  const defaultKind = isMapping(schema.default) ? schema.default.kind : undefined;
-  const selecting = selectingVariable(variants, named, path, overlay.env);
-  if (selecting === undefined) return named;
-  if (named === undefined || named === defaultKind) return selecting.kind;
-  overlay.findings.push({
-    path: kindPath,
-    message: `is ${maskUrl(String(named))}, but ${selecting.variable} is set`,
-    hint: `unset ${selecting.variable}, or set kind to ${selecting.kind}`,
-  });
-  return named;
-}
-
-/** A variable that is set and selects a variant other than `named`. */
-function selectingVariable(
-  variants: readonly SchemaNode[],
-  named: unknown,
-  path: readonly string[],
-  env: Environment,
-): { kind: string | undefined; variable: string } | undefined {
-  for (const variant of variants.filter((one) => kindOf(one) !== named)) {
-    for (const [key, property] of Object.entries(variant.properties ?? {})) {
-      const variable = property.envSelects ? variableName(property, [...path, key]) : undefined;
-      if (variable !== undefined && env[variable]) return { kind: kindOf(variant), variable };
+  #layObject(properties: Readonly<Record<string, SchemaNode>>, value: unknown, path: Path): unknown {
+    const given = value ?? {};
+    if (!isMapping(given)) return value;
+    const result: Record<string, unknown> = { ...given };
+    for (const [key, property] of Object.entries(properties)) {
+      this.#refuseFormer(property, [...path, key]);
+      this.#refuseUnnamed(property, [...path, key]);
+      const one = this.lay(property, given[key], [...path, key]);
+      if (one !== undefined) result[key] = one;
     }
+    return value === undefined && Object.keys(result).length === 0 ? undefined : result;
   }
-  return undefined;
+
+  /** Reports a variable of a renamed setting. Ignoring it silently could go unnoticed for a long time. */
+  #refuseFormer(property: SchemaNode, path: Path): void {
+    if (property.formerly === undefined) return;
+    const former = variableName(property, [...path.slice(0, -1), property.formerly]);
+    if (former === undefined || !this.#env[former]) return;
+    const message = `the variable ${former} has been renamed`;
+    this.findings.push({ path, message, hint: `use ${variableName(property, path)}` });
+  }
+
+  /** Reports the name that a variable would have by its path, such as `WEIR_LISTEN_PORT`, where it has a name of its own. */
+  #refuseUnnamed(property: SchemaNode, path: Path): void {
+    const { env: name, ...unnamed } = property;
+    const guessed = variableName(unnamed, path);
+    if (name === undefined || guessed === undefined || guessed === name) return;
+    if (isOther(guessed, this.#env[guessed])) return;
+    this.findings.push({ path, message: `${guessed} does not set it`, hint: `use ${name}` });
+  }
+
+  #layUnion(schema: SchemaNode, variants: readonly SchemaNode[], value: unknown, path: Path): unknown {
+    const given = value ?? schema.default;
+    if (!isMapping(given)) return value;
+    const kind = this.#selectedKind(schema, variants, given.kind, path) ?? impliedKind(schema, given);
+    const chosen = variants.find((variant) => kindOf(variant) !== undefined && kindOf(variant) === kind);
+    if (chosen === undefined) return { ...given, kind };
+    return this.#layObject(chosen.properties ?? {}, { ...given, kind }, path);
+  }
+
+  /** The variant of a union to use. A variable that only one variant has, such as `WEIR_REDIS_URL`, selects that variant. */
+  #selectedKind(schema: SchemaNode, variants: readonly SchemaNode[], given: unknown, path: Path): unknown {
+    const kindPath = [...path, 'kind'];
+    const named = this.lay({ type: 'string' }, given, kindPath);
+    const defaultKind = isMapping(schema.default) ? schema.default.kind : undefined;
+    const selecting = this.#selectingVariable(variants, named, path);
+    if (selecting === undefined) return named;
+    if (named === undefined || named === defaultKind) return selecting.kind;
+    const message = `is ${maskUrl(String(named))}, but ${selecting.variable} is set`;
+    const hint = `unset ${selecting.variable}, or set kind to ${selecting.kind}`;
+    this.findings.push({ path: kindPath, message, hint });
+    return named;
+  }
+
+  /** A variable that is set and selects a variant other than `named`. */
+  #selectingVariable(variants: readonly SchemaNode[], named: unknown, path: Path) {
+    for (const variant of variants.filter((one) => kindOf(one) !== named)) {
+      for (const [key, property] of Object.entries(variant.properties ?? {})) {
+        const variable = property.envSelects && variableName(property, [...path, key]);
+        if (variable && this.#env[variable]) return { kind: kindOf(variant), variable };
+      }
+    }
+    return undefined;
+  }
 }
 
 function converted(schema: SchemaNode, text: string): unknown {
@@ -172,4 +158,50 @@ function mappingIn(text: string): unknown {
 /** Whether the setting accepts one value or a list. */
 function takesList({ anyOf }: SchemaNode): boolean {
   return anyOf?.some((variant) => variant.type === 'array') ?? false;
+}
+
+/** Variables of `weir-platform`, which may run in the same environment. */
+const OTHERS = /^WEIR_(?:PLATFORM_\w+|TOKEN)$/;
+
+/** Kubernetes sets these for Services whose name begins with `weir`. */
+const SERVICE_LINKS = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)?)$/;
+
+/** A problem for each variable whose name begins with `WEIR_` and that sets nothing, such as `WEIR_PROT`. */
+export function unknownVariables(schema: SchemaNode, env: Environment): readonly Problem[] {
+  const known = new Set<string>();
+  const renamed = new Map<string, string>();
+  for (const { schema: setting, path } of settingsOf(schema)) {
+    const name = variableName(setting, path);
+    if (name === undefined) continue;
+    known.add(name);
+    const { env: _, ...unnamed } = setting;
+    renamed.set(variableName(unnamed, path) ?? name, name);
+  }
+  const unknown = Object.keys(env).filter(
+    (name) => name.startsWith('WEIR_') && !known.has(name) && !isOther(name, env[name]),
+  );
+  return unknown.sort().map((name) => {
+    const meant = renamed.get(name) ?? nearest(name, [...known]);
+    const hint = meant && `did you mean ${meant}?`;
+    return { source: name, path: '', message: 'there is no such setting', hint };
+  });
+}
+
+function isOther(name: string, value: string | undefined): boolean {
+  if (OTHERS.test(name) || !value) return true;
+  return SERVICE_LINKS.test(name) && (!/_PORT$/.test(name) || value.includes('://'));
+}
+
+/** Every setting of a schema; those of a union for each of its kinds. */
+function* settingsOf(schema: SchemaNode, path: Path = []): Generator<{ schema: SchemaNode; path: Path }> {
+  yield { schema, path };
+  for (const variant of schema.anyOf ?? []) {
+    if (variant.properties !== undefined) yield* propertiesOf(variant, path);
+    if (variant.properties?.kind !== undefined) yield { schema: { type: 'string' }, path: [...path, 'kind'] };
+  }
+  yield* propertiesOf(schema, path);
+}
+
+function* propertiesOf({ properties = {} }: SchemaNode, path: Path): ReturnType<typeof settingsOf> {
+  for (const [key, property] of Object.entries(properties)) yield* settingsOf(property, [...path, key]);
 }

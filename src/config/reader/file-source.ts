@@ -1,6 +1,7 @@
+import { hash } from 'node:crypto';
 import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { ConfigError } from '../problem.ts';
+import { fileError } from '../problem.ts';
 import { stateOf } from '../watch.ts';
 import { readText } from './read-text.ts';
 
@@ -38,7 +39,7 @@ export class FileSource {
     if (folder === undefined) return readText(path, hint);
     const text = folder.texts.get(basename(path));
     if (text !== undefined) return text;
-    throw new ConfigError([{ source: path, path: '', message: 'does not exist', hint }]);
+    throw fileError(path, 'does not exist', hint);
   }
 
   /** The names of a folder's entries; undefined if the path is not a folder. */
@@ -57,4 +58,34 @@ export class FileSource {
 
 export function isSameFolder(a: FolderTexts, b: FolderTexts): boolean {
   return a.size === b.size && [...a].every(([name, text]) => b.get(name) === text);
+}
+
+/** A file and its parsed content. It is parsed again only if its text has changed. */
+export class ParsedFile<T> {
+  readonly file: string;
+  readonly #hint: string;
+  readonly #source: FileSource;
+  readonly #parse: (text: string, file: string) => T;
+  #last: { readonly digest: string; readonly value: T } | undefined;
+
+  /** @param hint shown if the file cannot be read */
+  constructor(
+    file: string,
+    parse: (text: string, file: string) => T,
+    hint: string,
+    source = new FileSource(),
+  ) {
+    this.file = file;
+    this.#parse = parse;
+    this.#hint = hint;
+    this.#source = source;
+  }
+
+  /** Returns the same object as before if the text has not changed. Throws a ConfigError with every problem. */
+  read(): T {
+    const text = this.#source.read(this.file, this.#hint);
+    const digest = hash('sha256', text);
+    if (this.#last?.digest !== digest) this.#last = { digest, value: this.#parse(text, this.file) };
+    return this.#last.value;
+  }
 }

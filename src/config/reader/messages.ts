@@ -58,6 +58,12 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return best?.word;
 }
 
+/** `did you mean "port"?`, with the entry of `known` that is most similar; undefined if none is. */
+export function didYouMean(word: string, known: readonly string[]): string | undefined {
+  const similar = nearest(word, known);
+  return similar === undefined ? undefined : `did you mean "${similar}"?`;
+}
+
 /** Levenshtein distance, computed one row at a time. */
 function editDistance(a: string, b: string): number {
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);

@@ -8,14 +8,14 @@ import { asNode, isMapping, type SchemaNode } from './schema-node.ts';
 import { readYaml, type YamlText } from './yaml-text.ts';
 
 /** A parsed configuration file with defaults applied. */
-export interface Parsed<T> {
+export interface CheckedFile<T> {
   readonly value: T;
   /** Adds file and line, or the environment variable, to a finding of a later check. */
   place(finding: Finding): Problem;
 }
 
 /** A parsed configuration file and its problems. Do not use a value that a problem refers to. */
-export interface Examined extends Parsed<unknown> {
+export interface Examined extends CheckedFile<unknown> {
   readonly problems: readonly Problem[];
   /** The top-level keys that have a problem. */
   readonly invalid: ReadonlySet<string>;
@@ -42,10 +42,27 @@ export function parse<S extends TSchema>(
   text: string,
   source: string,
   env: Environment = {},
-): Parsed<Static<S>> {
+): CheckedFile<Static<S>> {
   const { value, place, problems } = examine(schema, text, source, env);
   if (problems.length > 0) throw new ConfigError(problems);
   return { value: value as Static<S>, place };
+}
+
+/**
+ * Parses and checks a configuration file, and converts it to the form that the gateway uses. Throws a ConfigError with every
+ * problem, including those that the conversion finds.
+ */
+export function parseAs<S extends TSchema, T>(
+  schema: S,
+  text: string,
+  source: string,
+  convert: (file: Static<S>, findings: Finding[]) => T,
+): T {
+  const parsed = parse(schema, text, source);
+  const findings: Finding[] = [];
+  const converted = convert(parsed.value, findings);
+  if (findings.length > 0) throw new ConfigError(findings.map(parsed.place));
+  return converted;
 }
 
 function placer(
@@ -57,11 +74,9 @@ function placer(
   return ({ path, message, hint }) => {
     const written = formatPath(masked(schema, path));
     const variable = variableAt(path, variables);
-    const hints = hint === undefined ? {} : { hint };
     if (variable !== undefined)
-      return { source: variable, path: written, message, ...serviceLink(message), ...hints };
-    const line = yaml.lineOf(path);
-    return { source, ...(line === undefined ? {} : { line }), path: written, message, ...hints };
+      return { source: variable, path: written, message, hint: hint ?? serviceLink(message) };
+    return { source, line: yaml.lineOf(path), path: written, message, hint };
   };
 }
 
@@ -71,9 +86,10 @@ function variableAt(path: readonly string[], variables: ReadonlyMap<string, stri
 }
 
 /** For a Service named `weir`, Kubernetes sets variables such as WEIR_PORT=tcp://10.0.0.1:80. */
-function serviceLink(message: string): { hint?: string } {
-  if (!/"tcp:\/\/[^"]*"$/.test(message)) return {};
-  return { hint: 'Kubernetes set this for a Service named weir; set enableServiceLinks: false in the pod' };
+function serviceLink(message: string): string | undefined {
+  return /"tcp:\/\/[^"]*"$/.test(message)
+    ? 'Kubernetes set this for a Service named weir; set enableServiceLinks: false in the pod'
+    : undefined;
 }
 
 /** The path with secret keys truncated: tokens are keys of a mapping. */

@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs';
-import { ConfigError } from '../problem.ts';
+import { fileError } from '../problem.ts';
 
 /** Larger than any real configuration: the largest public OpenAPI documents have about 40 MiB. */
 const MAX_FILE_MIB = 64;
@@ -25,7 +25,7 @@ export function readText(path: string, hint: string): string {
       closeSync(file);
     }
   } catch (error) {
-    throw new ConfigError([{ source: path, path: '', message: reasonOf(error), hint }]);
+    throw fileError(path, reasonOf(error), hint);
   }
 }
 

@@ -1,4 +1,10 @@
-/** Finds the bracket or quote that was never closed in a YAML text that a parser has rejected. */
+/**
+ * Finds the bracket or quote that was never closed in a YAML text that a parser has rejected. The parser reports only where it
+ * noticed, which may be thousands of lines later, and reading the text again piece by piece would take quadratic time.
+ *
+ * An example: in `it's: { a: [1, "]" # {`, the apostrophe is within a plain scalar, `{` and `[` are open, `"]"` is a quoted scalar,
+ * and the comment does not count. The innermost that is open is `[`.
+ */
 
 /** An opening bracket or quote in a text. */
 interface Opener {

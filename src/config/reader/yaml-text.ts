@@ -1,5 +1,6 @@
 import { CORE_SCHEMA, EVENT_ID, getScalarValue, load, mergeTag, parseEvents, YAMLException } from 'js-yaml';
 import type { Problem } from '../problem.ts';
+import { expansionProblem } from './expansion.ts';
 import { findUnclosed } from './unclosed.ts';
 
 /** A parsed YAML text: its value, and the line of each part of it. */
@@ -13,15 +14,20 @@ export interface YamlText {
 /** Matches a text with at least one line that is neither blank nor a comment. */
 const HAS_CONTENT = /^[^\S\n]*[^\s#]/m;
 
-/** YAML 1.2 plus the `<<` merge key of YAML 1.1. Without it, a merged price would be lost silently. */
+/** YAML 1.2 plus the `<<` merge key of YAML 1.1. Without it, a merged cost would be lost silently. */
 const SCHEMA = CORE_SCHEMA.withTags(mergeTag);
 
-/** Parses one YAML document. JSON is a subset of YAML. Returns a Problem if the text is not valid. */
+/**
+ * Parses one YAML document. JSON is a subset of YAML. Returns a Problem if the text is not valid, or if its aliases expand to much
+ * more than the text.
+ */
 export function readYaml(text: string, source: string): YamlText | Problem {
   if (!HAS_CONTENT.test(text)) return { value: undefined, lineOf: () => undefined };
   try {
     const value = load(text, { schema: SCHEMA });
-    let lines: Map<string, number> | undefined;
+    const expansion = text.includes('*') ? expansionProblem(value, text.length) : undefined;
+    if (expansion !== undefined) return { source, path: '', message: `is not usable: ${expansion}` };
+    let lines: Lines | undefined;
     return {
       value,
       // Lines are needed only for error messages, so a large valid file is parsed once.
@@ -39,8 +45,8 @@ export function readYaml(text: string, source: string): YamlText | Problem {
       const message = `is not valid YAML: the ${unclosed.text} is not closed`;
       return { source, line: unclosed.line, path: '', message };
     }
-    const line = error.mark?.line === undefined ? {} : { line: error.mark.line + 1 };
-    return { source, ...line, path: '', message: `is not valid YAML: ${withoutContent(error.reason)}` };
+    const line = error.mark && error.mark.line + 1;
+    return { source, line, path: '', message: `is not valid YAML: ${withoutContent(error.reason)}` };
   }
 }
 
@@ -57,69 +63,73 @@ export function lineOfPath(text: string, path: readonly string[]): number | unde
   return nearestLine(linesByPath(text), path);
 }
 
-function nearestLine(lines: ReadonlyMap<string, number>, path: readonly string[]): number | undefined {
-  for (let depth = path.length; depth > 0; depth--) {
-    const line = lines.get(pathKey(path.slice(0, depth)));
-    if (line !== undefined) return line;
+/** Where a value of a text begins, and the same of each value in it. */
+interface Lines {
+  /** From 1. Undefined for the whole text. */
+  readonly line: number | undefined;
+  readonly children: Map<string, Lines>;
+}
+
+function nearestLine(lines: Lines, path: readonly string[]): number | undefined {
+  let nearest = lines;
+  for (const key of path) {
+    const next = nearest.children.get(key);
+    if (next === undefined) break;
+    nearest = next;
   }
-  return undefined;
+  return nearest.line;
 }
 
-function pathKey(path: readonly string[]): string {
-  return JSON.stringify(path);
-}
-
-/** An open mapping or list in the event stream. `key` is the key of the child being read. */
+/** An open mapping or list in the event stream. `child` is the value of a mapping whose key has been read. */
 interface Frame {
   readonly isList: boolean;
-  readonly path: readonly string[];
-  key: string | undefined;
-  index: number;
+  readonly lines: Lines;
+  child: Lines | undefined;
 }
 
-function linesByPath(text: string): Map<string, number> {
-  const lines = new Map<string, number>();
+function linesByPath(text: string): Lines {
+  const root: Lines = { line: undefined, children: new Map() };
   const lineAt = lineCounter(text);
   const frames: Frame[] = [];
   for (const event of parseEvents(text, {})) {
     const top = frames.at(-1);
     switch (event.type) {
       case EVENT_ID.SCALAR:
-        if (top !== undefined && !top.isList && top.key === undefined) {
-          top.key = getScalarValue(text, event);
-          lines.set(pathKey([...top.path, top.key]), lineAt(event.valueStart));
-        } else childPath(top, lines, lineAt(event.valueStart));
+        if (top !== undefined && !top.isList && top.child === undefined)
+          top.child = addLine(top.lines, getScalarValue(text, event), lineAt(event.valueStart));
+        else linesOfValue(top, root, lineAt(event.valueStart));
         break;
       case EVENT_ID.MAPPING:
       case EVENT_ID.SEQUENCE:
         frames.push({
           isList: event.type === EVENT_ID.SEQUENCE,
-          path: childPath(top, lines, lineAt(event.start)),
-          key: undefined,
-          index: 0,
+          lines: linesOfValue(top, root, lineAt(event.start)),
+          child: undefined,
         });
         break;
       case EVENT_ID.POP:
         frames.pop();
         break;
       case EVENT_ID.ALIAS:
-        childPath(top, lines, lineAt(event.anchorStart));
+        linesOfValue(top, root, lineAt(event.anchorStart));
     }
   }
-  return lines;
+  return root;
 }
 
-/** The path of the value that starts here. Records the line of a list item; mapping keys already have theirs. */
-function childPath(parent: Frame | undefined, lines: Map<string, number>, line: number): readonly string[] {
-  if (parent === undefined) return [];
-  if (parent.isList) {
-    const path = [...parent.path, String(parent.index++)];
-    lines.set(pathKey(path), line);
-    return path;
-  }
-  const path = parent.key === undefined ? parent.path : [...parent.path, parent.key];
-  parent.key = undefined;
-  return path;
+/** The value that starts here. A list item is added with this line; a value of a mapping has the line of its key. */
+function linesOfValue(parent: Frame | undefined, root: Lines, line: number): Lines {
+  if (parent === undefined) return root;
+  if (parent.isList) return addLine(parent.lines, String(parent.lines.children.size), line);
+  const { child = parent.lines } = parent;
+  parent.child = undefined;
+  return child;
+}
+
+function addLine({ children }: Lines, key: string, line: number): Lines {
+  const added: Lines = { line, children: new Map() };
+  children.set(key, added);
+  return added;
 }
 
 /** Maps offsets to lines. Offsets must not decrease. */

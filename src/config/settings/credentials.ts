@@ -1,47 +1,39 @@
 import { Type } from 'typebox';
 import type { Finding } from '../reader/check.ts';
 import { identitySchema } from './identity/identity.ts';
+import { flag, list, variant } from './section.ts';
 import type { Settings } from './settings.ts';
 
-const identity = Type.Optional(
-  Type.Union(identitySchema.anyOf, {
-    description: 'What verifies it, with the settings of `identity`. Default: what verifies bearer tokens.',
+const forwarded = {
+  forward: flag('Whether the upstream receives it.', true),
+  identity: Type.Optional(
+    Type.Union(identitySchema.anyOf, {
+      description: 'What verifies it, with the settings of `identity`. Default: what verifies bearer tokens.',
+    }),
+  ),
+};
+
+const inHeader = variant('header', 'The value of a header field is an API key.', {
+  name: Type.String({
+    description: 'Name of the field.',
+    pattern: '^[A-Za-z][A-Za-z0-9-]*$',
+    maxLength: 64,
+    expects: 'the name of a header field, such as X-API-Key',
   }),
-);
+  ...forwarded,
+});
 
-const forward = Type.Boolean({ description: 'Whether the upstream receives it.', default: true });
-
-const inHeader = Type.Object(
-  {
-    kind: Type.Literal('header', { description: 'The value of a header field is an API key.' }),
-    name: Type.String({
-      description: 'Name of the field.',
-      pattern: '^[A-Za-z][A-Za-z0-9-]*$',
-      maxLength: 64,
-      expects: 'the name of a header field, such as X-API-Key',
-    }),
-    forward,
-    identity,
-  },
-  { additionalProperties: false },
-);
-
-const inBasic = Type.Object(
-  {
-    kind: Type.Literal('basic', {
-      description: 'The user name of `Authorization: Basic` is an API key. The password is ignored.',
-    }),
-    forward,
-    identity,
-  },
-  { additionalProperties: false },
+const inBasic = variant(
+  'basic',
+  'The user name of `Authorization: Basic` is an API key. The password is ignored.',
+  forwarded,
 );
 
 /** Credentials that are accepted besides bearer tokens. */
-export const credentialsSchema = Type.Array(Type.Union([inHeader, inBasic]), {
-  description: 'Credentials that are accepted besides `Authorization: Bearer`. See docs/identity.md.',
-  default: [],
-});
+export const credentialsSchema = list(
+  'Credentials that are accepted besides `Authorization: Bearer`. See docs/identity.md.',
+  Type.Union([inHeader, inBasic]),
+);
 
 /** Fields with a meaning of their own. */
 const RESERVED =

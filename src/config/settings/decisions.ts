@@ -1,5 +1,8 @@
 import { Type } from 'typebox';
-import { addressRanges, host, section } from './section.ts';
+import { portToken } from './port-token.ts';
+import { address, addressRanges, closed, section, text, whole } from './section.ts';
+
+const { host } = address('127.0.0.1', 0, 'WEIR_DECISIONS');
 
 const optionalPort = (description: string) =>
   Type.Optional(Type.Integer({ description, minimum: 0, maximum: 65535, env: 'WEIR_DECISIONS_PORT' }));
@@ -8,34 +11,29 @@ const optionalPort = (description: string) =>
 export const decisionsSchema = section(
   'A port where another proxy asks whether a request may pass. See docs/decisions-for-proxies.md.',
   {
-    host: host('Address to listen on.', '127.0.0.1', 'WEIR_DECISIONS_HOST'),
+    host,
     port: optionalPort('Port to listen on. 0 selects a free port. Without it, there is no such port.'),
     listen: Type.Optional(
-      Type.Object(
+      closed(
         {
-          host: Type.Optional(
-            Type.String({
-              description: 'The same as `decisions.host`.',
-              minLength: 1,
-              env: 'WEIR_DECISIONS_HOST',
-            }),
-          ),
+          host: Type.Optional(text('The same as `decisions.host`.', { env: 'WEIR_DECISIONS_HOST' })),
           port: optionalPort('The same as `decisions.port`.'),
         },
-        { description: 'Another place for `host` and `port`.', additionalProperties: false },
+        { description: 'Another place for `host` and `port`.' },
       ),
     ),
     trusted: addressRanges('Proxies that may ask: addresses or CIDR ranges. Others get a 403.', [
       '127.0.0.0/8',
       '::1',
     ]),
-    deniedStatus: Type.Integer({
-      description:
-        'Status that reports a 429 to the proxy, for proxies that cannot pass one on. `X-Weir-Status` then has the 429.',
-      default: 429,
-      minimum: 400,
-      maximum: 499,
-    }),
+    ...portToken(
+      'Bearer token of programs that may ask at `/decide` from any address, and name an Account or a cost.',
+    ),
+    deniedStatus: whole(
+      'Status that reports a 429 to the proxy, for proxies that cannot pass one on. `X-Weir-Status` then has the 429.',
+      429,
+      [400, 499],
+    ),
     extAuthzPrefix: Type.String({
       description:
         "Envoy's `path_prefix`. Empty: the path is the original one, and the port serves no other protocol.",

@@ -1,35 +1,26 @@
 import { Type } from 'typebox';
-import { section } from './section.ts';
+import { closed, list, literals, section, text } from './section.ts';
 
-const watchedObject = Type.Object(
-  {
-    kind: Type.Union([Type.Literal('ConfigMap'), Type.Literal('Secret')], {
-      description: 'Kind of the object.',
-    }),
-    name: Type.String({
-      description: "Name of the object in the pod's namespace.",
-      pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
-      expects: 'the name of a Kubernetes object',
-    }),
-    folder: Type.String({
-      description: 'Folder that it is mounted in.',
-      minLength: 1,
-      file: true,
-      expects: 'the path of a folder',
-    }),
-  },
-  { additionalProperties: false },
-);
+const folder = { file: true, expects: 'the path of a folder' };
+
+const watchedObject = closed({
+  kind: literals(['ConfigMap', 'Secret'], { description: 'Kind of the object.' }),
+  name: Type.String({
+    description: "Name of the object in the pod's namespace.",
+    pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+    expects: 'the name of a Kubernetes object',
+  }),
+  folder: text('Folder that it is mounted in.', folder),
+});
 
 /** Watching mounted ConfigMaps, which is faster than waiting for the kubelet to update them. */
 export const kubernetesSchema = section('Watching mounted ConfigMaps through the Kubernetes API.', {
-  watch: Type.Array(watchedObject, {
-    description:
-      'Mounted ConfigMaps and Secrets to watch through the API server, so that a change takes effect within two ' +
+  watch: list(
+    'Mounted ConfigMaps and Secrets to watch through the API server, so that a change takes effect within two ' +
       'seconds. Without permission, Weir uses the mounted files.',
-    default: [],
-    expects: 'a list of objects, each with kind, name and folder',
-  }),
+    watchedObject,
+    { expects: 'a list of objects, each with kind, name and folder' },
+  ),
   url: Type.Optional(
     Type.String({
       description: "URL of the API server. Default: the one in the pod's environment.",
@@ -37,11 +28,8 @@ export const kubernetesSchema = section('Watching mounted ConfigMaps through the
       expects: 'an https:// URL without a path',
     }),
   ),
-  credentialsFolder: Type.String({
-    description: 'Folder with `token`, `ca.crt` and `namespace`. Read again for every connection.',
+  credentialsFolder: text('Folder with `token`, `ca.crt` and `namespace`. Read again for every connection.', {
     default: '/var/run/secrets/kubernetes.io/serviceaccount',
-    minLength: 1,
-    file: true,
-    expects: 'the path of a folder',
+    ...folder,
   }),
 });

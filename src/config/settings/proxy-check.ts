@@ -1,8 +1,11 @@
 import { createSecureContext } from 'node:tls';
+import { isKeyPair } from '../../domain/key-pair.ts';
 import { ConfigError, type Problem } from '../problem.ts';
 import type { Finding } from '../reader/check.ts';
 import { readText } from '../reader/read-text.ts';
 import type { Settings } from './settings.ts';
+
+const PAIR_HINT = 'keyFile must be the private key of the certificate in certFile; set both or neither';
 
 type Tls = Pick<NonNullable<Settings['upstream']['tls']>, 'caFile' | 'certFile' | 'keyFile'>;
 
@@ -18,7 +21,7 @@ export function checkProxySettings(
 ): void {
   const problems: Problem[] = [];
   problems.push(...tlsProblems(upstream?.tls, ['upstream', 'tls'], place));
-  if (store !== undefined && store.kind !== 'memory')
+  if (store !== undefined && 'tls' in store)
     problems.push(...tlsProblems(store.tls, ['store', 'tls'], place));
   for (const [index, { tls }] of upstream?.routes.entries() ?? []) {
     problems.push(...tlsProblems(tls, ['upstream', 'routes', `${index}`, 'tls'], place));
@@ -43,7 +46,9 @@ function tlsProblems(
       ...(cert === undefined ? {} : { cert }),
       ...(key === undefined ? {} : { key }),
     });
-    return [];
+    if (cert === undefined && key === undefined) return [];
+    if (cert !== undefined && key !== undefined && isKeyPair(cert, key)) return [];
+    return [place({ path, message: 'has no pair of certFile and keyFile', hint: PAIR_HINT })];
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
     const hint = 'caFile, certFile and keyFile must be PEM files, and certFile and keyFile a pair';

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { tlsFiles } from './section.ts';
+import { choice, closed, secret, text, timeout, tlsFiles, variant } from './section.ts';
+import type { Settings } from './settings.ts';
 
 const shared = {
   keyPrefix: Type.String({
@@ -8,32 +9,21 @@ const shared = {
     pattern: '^[A-Za-z0-9._-]+$',
     expects: 'letters, digits, ".", "_" or "-"',
   }),
-  deadlineMs: Type.Integer({
-    description: 'Timeout of a charge. The request is then handled as `onStoreFailure` specifies.',
-    default: 25,
-    minimum: 1,
-    maximum: 60_000,
-  }),
-  onStoreFailure: Type.Union([Type.Literal('serve'), Type.Literal('reject')], {
-    description:
-      'What to do with a request that cannot be charged: `serve` it in degraded mode, or `reject` it with a 503.',
-    default: 'serve',
-  }),
+  deadlineMs: timeout('Timeout of a charge. The request is then handled as `onStoreFailure` specifies.', 25),
+  onStoreFailure: choice(
+    'What to do with a request that cannot be charged: `serve` it in degraded mode, or `reject` it with a 503.',
+    ['serve', 'reject'],
+  ),
 };
 
 const remote = {
   ...shared,
-  username: Type.Optional(
-    Type.String({ description: 'ACL user. Prefer setting it by its variable.', minLength: 1 }),
-  ),
-  password: Type.Optional(
-    Type.String({ description: 'Password. Prefer setting it by its variable.', minLength: 1, secret: true }),
-  ),
+  username: Type.Optional(text('ACL user. Prefer setting it by its variable.')),
+  password: Type.Optional(secret('Password.')),
   tls: Type.Optional(
-    Type.Object(tlsFiles, {
+    closed(tlsFiles, {
       description:
         'Use TLS. `{}` trusts the certificate authorities of the system, as does a `rediss://` URL.',
-      additionalProperties: false,
     }),
   ),
 };
@@ -56,40 +46,39 @@ const addresses = (description: string) =>
 /** Where points are counted. With any kind but `memory`, the gateway's replicas share their counts. */
 export const storeSchema = Type.Union(
   [
-    Type.Object(
-      { kind: Type.Literal('memory', { description: 'In this process only.' }), ...shared },
-      { additionalProperties: false },
-    ),
-    Type.Object(
-      {
-        kind: Type.Literal('redis', { description: 'A single Redis server.' }),
-        url: Type.String({
-          description: 'URL of the server. Setting the variable also sets `kind`.',
-          env: 'WEIR_REDIS_URL',
-          envSelects: true,
-          ...redisUrl,
-        }),
-        ...remote,
-      },
-      { additionalProperties: false },
-    ),
-    Type.Object(
-      {
-        kind: Type.Literal('cluster', { description: 'A Redis Cluster.' }),
-        nodes: addresses('Some of the nodes. The others are discovered.'),
-        ...remote,
-      },
-      { additionalProperties: false },
-    ),
-    Type.Object(
-      {
-        kind: Type.Literal('sentinel', { description: 'A Redis primary monitored by Sentinel.' }),
-        sentinels: addresses('URLs of the Sentinels.'),
-        name: Type.String({ description: 'Name of the primary in the Sentinels.', minLength: 1 }),
-        ...remote,
-      },
-      { additionalProperties: false },
-    ),
+    variant('memory', 'In this process only.', shared),
+    variant('redis', 'A single Redis server.', {
+      url: Type.String({
+        description: 'URL of the server. Setting the variable also sets `kind`.',
+        env: 'WEIR_REDIS_URL',
+        envSelects: true,
+        ...redisUrl,
+      }),
+      ...remote,
+    }),
+    variant('cluster', 'A Redis Cluster.', {
+      nodes: addresses('Some of the nodes. The others are discovered.'),
+      ...remote,
+    }),
+    variant('sentinel', 'A Redis primary monitored by Sentinel.', {
+      sentinels: addresses('URLs of the Sentinels.'),
+      name: text('Name of the primary in the Sentinels.'),
+      ...remote,
+    }),
   ],
   { description: 'Where points are counted.', default: { kind: 'memory' } },
 );
+
+/** Where the store is, in messages. */
+export function addressOf(settings: Settings['store']): string {
+  switch (settings.kind) {
+    case 'memory':
+      return 'memory';
+    case 'redis':
+      return settings.url;
+    case 'cluster':
+      return settings.nodes.join(' ');
+    case 'sentinel':
+      return `${settings.name} of ${settings.sentinels.join(' ')}`;
+  }
+}

@@ -1,24 +1,24 @@
 import { Type } from 'typebox';
-import { count, httpUrl, milliseconds, section, tlsFiles } from './section.ts';
+import {
+  choice,
+  closed,
+  count,
+  flag,
+  httpUrl,
+  list,
+  literals,
+  milliseconds,
+  percent,
+  section,
+  tlsFiles,
+} from './section.ts';
 
 const tls = Type.Optional(
-  Type.Object(
-    {
-      ...tlsFiles,
-      verify: Type.Boolean({
-        description: 'Reject a server certificate that cannot be verified.',
-        default: true,
-      }),
-    },
-    { description: 'TLS settings for an https:// upstream.', additionalProperties: false },
+  closed(
+    { ...tlsFiles, verify: flag('Reject a server certificate that cannot be verified.', true) },
+    { description: 'TLS settings for an https:// upstream.' },
   ),
 );
-
-const choice = <Word extends string>(description: string, words: readonly [Word, ...Word[]]) =>
-  Type.Union(
-    words.map((word) => Type.Literal(word)),
-    { description, default: words[0] },
-  );
 
 /** The default keeps clients from choosing the host in the links that an application builds from Host. */
 const HOSTS = ['upstream', 'preserve'] as const;
@@ -46,52 +46,45 @@ const pathProfile = section("How the upstream's router interprets paths. See doc
 
 /** The service behind the gateway. */
 export const upstreamSchema = section('The service behind the gateway.', {
-  url: httpUrl('URL that requests are forwarded to.', 'http://127.0.0.1:3000'),
+  url: httpUrl('URL that requests are forwarded to.', { default: 'http://127.0.0.1:3000' }),
   tls,
   host: choice(
     '`Host` of forwarded requests: `upstream` sends the host of `url`, `preserve` the one that the client sent.',
     HOSTS,
   ),
-  routes: Type.Array(
-    Type.Object(
-      {
-        prefix: Type.String({
-          description: 'Path prefix, matched by whole segments. The longest matching prefix wins.',
-          pattern: '^(/[^\\s/?#%;\\\\]+)+$',
-          expects: 'a path such as /v3/search',
-        }),
-        url: httpUrl('URL that matching requests are forwarded to.'),
-        tls,
-        host: Type.Optional(
-          Type.Union(
-            HOSTS.map((word) => Type.Literal(word)),
-            { description: 'Their Host field; `upstream.host` where it is missing.' },
-          ),
-        ),
-      },
-      { additionalProperties: false },
-    ),
-    { description: 'Additional upstreams, by path prefix.', default: [], formerly: 'others' },
+  routes: list(
+    'Additional upstreams, by path prefix.',
+    closed({
+      prefix: Type.String({
+        description: 'Path prefix, matched by whole segments. The longest matching prefix wins.',
+        pattern: '^(/[^\\s/?#%;\\\\]+)+$',
+        expects: 'a path such as /v3/search',
+      }),
+      url: httpUrl('URL that matching requests are forwarded to.'),
+      tls,
+      host: Type.Optional(
+        literals(HOSTS, { description: 'Their Host field; `upstream.host` where it is missing.' }),
+      ),
+    }),
+    { formerly: 'others' },
   ),
   pathProfile,
   connections: count(
     'Maximum number of connections to each upstream. Each carries one request at a time.',
     512,
   ),
-  unauthenticatedPercent: Type.Integer({
-    description:
-      'Share of those connections, at least one, that requests which are not charged (OPTIONS, free operations) may use. Others get a 503.',
-    default: 5,
-    minimum: 1,
-    maximum: 100,
-  }),
-  publicPercent: Type.Integer({
-    description:
-      'Share of those connections, at least one, that public operations may use. Others get a 503, before the charge where possible.',
-    default: 50,
-    minimum: 1,
-    maximum: 100,
-  }),
+  unauthenticatedPercent: percent(
+    'Share of those connections, at least one, that requests which are not charged (OPTIONS, free operations) may use. Others get a 503.',
+    5,
+  ),
+  publicPercent: percent(
+    'Share of those connections, at least one, that public operations may use. Others get a 503, before the charge where possible.',
+    50,
+  ),
+  tunnelPercent: percent(
+    'Share of those connections, rounded down, that WebSocket connections may hold. The same share of the connections for public operations, and of those for what is not charged, is open to theirs. Others get a 503, before the charge where possible.',
+    50,
+  ),
   maxWaiting: count(
     'Maximum number of requests that wait for a connection. Further requests get a 503.',
     1_024,
@@ -99,6 +92,10 @@ export const upstreamSchema = section('The service behind the gateway.', {
   connectTimeoutMs: milliseconds('Timeout for connecting.', 5_000),
   headersTimeoutMs: milliseconds('Timeout for receiving the response headers.', 60_000),
   bodyTimeoutMs: milliseconds('Timeout between two reads of a response body.', 300_000),
+  tunnelIdleTimeoutMs: milliseconds(
+    'How long a WebSocket connection may carry no byte in either direction. Both of its sides are then closed.',
+    300_000,
+  ),
   // Node servers close idle connections after 5 s. Close them earlier, so that no request is sent on a closing connection.
   keepAliveTimeoutMs: milliseconds('How long an idle connection is kept open.', 4_000),
 });

@@ -15,7 +15,7 @@ import {
 import type { Verified, Verifier } from '../cached-tokens.ts';
 import { type ClaimNames, readPrincipal } from '../claims.ts';
 import { KeysUnavailable } from './remote-keys.ts';
-import { isCanonical, twinOf } from './signature-malleability.ts';
+import { isAsLongAsModulus, isCanonical, twinOf } from './signature-malleability.ts';
 
 /** Returns the key that a token's header refers to. Throws if there is none. */
 export type FindKey = (
@@ -81,7 +81,7 @@ export class JwtVerifier implements Verifier {
 
   async #payloadOf(token: string): Promise<JWTPayload> {
     try {
-      return (await jwtVerify(token, this.#options.findKey, this.#checks)).payload;
+      return (await jwtVerify(token, withWholeSignature(this.#options.findKey), this.#checks)).payload;
     } catch (error) {
       if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
       return await this.#payloadByAnyOf(error, token);
@@ -93,7 +93,13 @@ export class JwtVerifier implements Verifier {
     for await (const key of keys) {
       if (++tried > MAX_KEYS_TRIED) break;
       try {
-        return (await jwtVerify(token, key, this.#checks)).payload;
+        return (
+          await jwtVerify(
+            token,
+            withWholeSignature(async () => key),
+            this.#checks,
+          )
+        ).payload;
       } catch (error) {
         if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
       }
@@ -108,6 +114,15 @@ export class JwtVerifier implements Verifier {
     const expiresAtMs = (exp + this.#options.clockToleranceSeconds) * 1000;
     return { outcome: 'known', principal, expiresAtMs, confirmedAtMs: iat === undefined ? 0 : iat * 1000 };
   }
+}
+
+/** Returns only keys that the signature has the length of. */
+function withWholeSignature(findKey: FindKey): FindKey {
+  return async (header, token) => {
+    const key = await findKey(header, token);
+    if (!isAsLongAsModulus(key, token.signature)) throw new errors.JWSSignatureVerificationFailed();
+    return key;
+  };
 }
 
 /** Looks up keys in a key file: public keys, or one shared secret. */

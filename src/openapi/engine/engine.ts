@@ -12,6 +12,8 @@ const OPTIONS: Options = {
   strict: false,
   validateSchema: false,
   logger: false,
+  // A larger schema is compiled once, and not again wherever a reference leads to it.
+  inlineRefs: 50,
   // In Unicode mode an unnecessary escape is an error, and most patterns are not written for it.
   unicodeRegExp: false,
 };
@@ -35,7 +37,8 @@ export function createEngine(dialect: Dialect, allErrors: boolean, meter: Meter)
     keyword: 'uniqueItems',
     type: 'array',
     schemaType: 'boolean',
-    validate: (isAsked: boolean, items: readonly unknown[]) => !isAsked || meter.identities.areUnique(items),
+    validate: (isAsked: boolean, items: readonly unknown[]) =>
+      !isAsked || meter.valueNumbers.areUnique(items),
     error: { message: 'must not have the same item twice' },
   });
   engine.addKeyword({

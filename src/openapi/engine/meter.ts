@@ -1,5 +1,3 @@
-import { Identities } from './identities.ts';
-
 /** Thrown if validating a value takes more work than its size justifies. */
 export class TooComplex extends Error {}
 
@@ -23,7 +21,7 @@ export class Meter {
   #steps = 0;
   #scanned = 0;
   #scanMs = 0;
-  #identities = new Identities();
+  #valueNumbers = new ValueNumbers();
 
   constructor(nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs;
@@ -34,12 +32,12 @@ export class Meter {
     this.#steps = MIN_STEPS + STEPS_PER_BYTE * bytes;
     this.#scanned = MIN_SCANNED + SCANNED_PER_BYTE * bytes;
     this.#scanMs = MAX_SCAN_MS;
-    this.#identities = new Identities();
+    this.#valueNumbers = new ValueNumbers();
   }
 
   /** The numbers of the arrays and objects in the current value. */
-  get identities(): Identities {
-    return this.#identities;
+  get valueNumbers(): ValueNumbers {
+    return this.#valueNumbers;
   }
 
   /** Counts one reference. Throws TooComplex above the limit. */
@@ -55,5 +53,48 @@ export class Meter {
     const isMatch = scan();
     this.#scanMs -= this.#nowMs() - startedMs;
     return isMatch;
+  }
+}
+
+/**
+ * Assigns numbers to JSON values. Two values have the same number if and only if they are equal. Each array or object is read
+ * once, even if several enclosing arrays are checked, so checking all arrays of a value takes linear time.
+ */
+class ValueNumbers {
+  readonly #numbers = new Map<string, number>();
+  readonly #known = new Map<object, number>();
+
+  /** Whether no two items are equal (JSON Schema 2020-12, validation, section 6.4.3). */
+  areUnique(items: readonly unknown[]): boolean {
+    return new Set(items.map((item) => this.#of(item))).size === items.length;
+  }
+
+  #of(value: unknown): number {
+    if (typeof value === 'string') return this.#numberOf(JSON.stringify(value));
+    if (typeof value !== 'object' || value === null) return this.#numberOf(String(value));
+    let number = this.#known.get(value);
+    if (number === undefined) {
+      number = this.#numberOf(this.#structure(value));
+      this.#known.set(value, number);
+    }
+    return number;
+  }
+
+  #structure(value: object): string {
+    if (Array.isArray(value)) return `[${value.map((item) => this.#of(item)).join()}]`;
+    const names = Object.keys(value).sort();
+    const members = names.map(
+      (name) => `${JSON.stringify(name)}:${this.#of(value[name as keyof typeof value])}`,
+    );
+    return `{${members.join()}}`;
+  }
+
+  #numberOf(text: string): number {
+    let number = this.#numbers.get(text);
+    if (number === undefined) {
+      number = this.#numbers.size;
+      this.#numbers.set(text, number);
+    }
+    return number;
   }
 }

@@ -1,5 +1,8 @@
 import type { Access, OperationKind } from '../../domain/operation.ts';
 
+/** The highest possible limit, and the highest cost that a line may have. */
+export const MAX_POINTS = 1_000_000_000;
+
 /** A request of the log that is charged, whatever the log's format. */
 export interface Entry {
   /** Unix time of the charge, or the closest time in the log. */
@@ -21,9 +24,14 @@ export interface Entry {
   readonly address?: string | undefined;
   /** Whether the log says that a rate limit refused it. */
   readonly wasRefused: boolean;
+  /** Whether the log says that the gateway served it without counting it. */
+  readonly wasUncounted?: boolean | undefined;
   /** The bucket that refused it, if the log names one. */
   readonly refusedBy: string | undefined;
 }
+
+/** Whom an entry is charged to. */
+export type PayerMembers = Pick<Entry, 'account' | 'organization' | 'principal' | 'address'>;
 
 /** Why a line of the log is left out of a replay. */
 export type Skipped =
@@ -42,10 +50,10 @@ export interface Unreadable {
 /** Reads one line, without its line break. */
 export type ReadLine = (line: string) => Entry | Skipped | Unreadable;
 
-/** The operation of a request, with its price. Undefined if the request is not charged. */
-export type PriceOf = (method: string, path: string) => Price | undefined;
+/** The operation of a request, with its cost. Undefined if the request is not charged. */
+export type CostOf = (method: string, path: string) => OperationCost | undefined;
 
-export interface Price {
+export interface OperationCost {
   readonly kind: OperationKind;
   readonly cost: number;
   readonly access: Access;

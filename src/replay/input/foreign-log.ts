@@ -1,17 +1,25 @@
-import { networkOf } from '../../domain/network.ts';
+import { addressIn, networkOf } from '../../domain/network.ts';
 import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
-import type { Entry, Price, PriceOf, ReadLine, Skipped, Unreadable } from './entry.ts';
-import { fieldAt, type MappedName, type Mapping } from './mapping.ts';
-import type { Fields } from './text-formats.ts';
-import { timeUs } from './times.ts';
+import {
+  type CostOf,
+  type Entry,
+  MAX_POINTS,
+  type OperationCost,
+  type PayerMembers,
+  type ReadLine,
+  type Skipped,
+  type Unreadable,
+} from './entry.ts';
+import { type Fields, fieldAt, type MappedName, type Mapping } from './text-formats.ts';
+import { startOf, timeUs } from './times.ts';
 
 export interface ForeignLog {
   readonly fieldsOf: (line: string) => Fields | undefined;
   readonly mapping: Mapping;
   /** Finds the Account in the whole line, by its group `account` or its first group. */
   readonly accountPattern: RegExp | undefined;
-  /** Prices requests. Without it a request costs 1 point, or the cost in the log. */
-  readonly priceOf: PriceOf | undefined;
+  /** Finds the costs of requests. Without it a request costs 1 point, or the cost in the log. */
+  readonly costOf: CostOf | undefined;
 }
 
 /** Requests with these statuses were not authorised, so they were not charged. */
@@ -36,22 +44,20 @@ function readFields(log: ForeignLog, line: string, fields: Fields): Entry | Skip
   if (method === undefined) return { problem: `has no method at ${shownPath(mapping.method)}` };
   const status = Number(text('status'));
   if (UNCHARGED_STATUS.has(status)) return 'uncharged';
-  const price = priceOf(log, method, text('path') ?? '/', text('cost'));
-  if (price === undefined) return 'uncharged';
+  const operationCost = costOf(log, method, text('path') ?? '/', text('cost'));
+  if (operationCost === undefined) return 'uncharged';
   const account = log.accountPattern === undefined ? text('account') : matched(log.accountPattern, line);
-  const payer = price.access === 'public' ? addressOf(text('address')) : callerOf(account, text);
+  const payer = operationCost.access === 'public' ? addressOf(text('address')) : callerOf(account, text);
   if (payer === undefined) return 'anonymous';
   return {
-    atUs: loggedUs - durationUs(text('durationMs'), text('durationSeconds')),
+    atUs: startOf(loggedUs, durationUs(text('durationMs'), text('durationSeconds'))),
     loggedUs,
-    ...price,
+    ...operationCost,
     ...payer,
     wasRefused: status === REFUSED_STATUS,
     refusedBy: undefined,
   };
 }
-
-type PayerMembers = Pick<Entry, 'account' | 'organization' | 'principal' | 'address'>;
 
 function callerOf(
   account: string | undefined,
@@ -63,7 +69,7 @@ function callerOf(
 
 function addressOf(text: string | undefined): PayerMembers | undefined {
   // A load balancer of AWS adds the port.
-  const address = text === undefined ? undefined : (networkOf(text) ?? networkOf(text.replace(/:\d+$/, '')));
+  const address = text === undefined ? undefined : networkOf(addressIn(text) ?? text);
   return address === undefined ? undefined : { account: '', organization: undefined, principal: '', address };
 }
 
@@ -79,21 +85,21 @@ function matched(pattern: RegExp, line: string): string | undefined {
 }
 
 function durationUs(ms: string | undefined, seconds: string | undefined): number {
-  const duration = ms === undefined ? Number(seconds ?? 0) * 1e6 : Number(ms) * 1e3;
-  return Number.isFinite(duration) ? Math.round(duration) : 0;
+  return ms === undefined ? Number(seconds ?? 0) * 1e6 : Number(ms) * 1e3;
 }
 
-function priceOf(
+function costOf(
   log: ForeignLog,
   method: string,
   target: string,
   cost: string | undefined,
-): Price | undefined {
-  if (log.priceOf !== undefined) return log.priceOf(method, targetOf(target));
+): OperationCost | undefined {
+  if (log.costOf !== undefined) return log.costOf(method, targetOf(target));
   const kind = KINDS_BY_METHOD[method as keyof typeof KINDS_BY_METHOD];
   if (kind === undefined) return undefined;
   const points = Number(cost ?? 1);
-  return { kind, cost: Number.isInteger(points) && points >= 1 ? points : 1, access: 'caller' };
+  const isCost = Number.isInteger(points) && points >= 1 && points <= MAX_POINTS;
+  return { kind, cost: isCost ? points : 1, access: 'caller' };
 }
 
 /** A load balancer logs the whole URL, a gateway its path and query. */

@@ -1,7 +1,6 @@
-import type { PriceOf, ReadLine } from './entry.ts';
+import type { CostOf, ReadLine } from './entry.ts';
 import { foreignLog } from './foreign-log.ts';
-import type { Mapping } from './mapping.ts';
-import { albFields, combinedFields, type Fields, jsonFields } from './text-formats.ts';
+import { albFields, combinedFields, type Fields, jsonFields, type Mapping } from './text-formats.ts';
 import { weirLog } from './weir-log.ts';
 
 interface Preset {
@@ -61,16 +60,16 @@ export interface FormatOptions {
   /** Overrides the format's own mapping. */
   readonly mapping: Mapping;
   readonly accountPattern: RegExp | undefined;
-  readonly priceOf: PriceOf | undefined;
+  readonly costOf: CostOf | undefined;
 }
 
 /** A reader for the lines of a format, or a sentence if it could not find the Account of a request. */
-export function lineReader({ format, mapping, accountPattern, priceOf }: FormatOptions): ReadLine | string {
-  if (format === 'weir') return weirLog(priceOf);
+export function lineReader({ format, mapping, accountPattern, costOf }: FormatOptions): ReadLine | string {
+  if (format === 'weir') return weirLog(costOf);
   const preset: Preset = PRESETS[format];
   const whole = { ...preset.mapping, ...mapping };
   if (whole.account === undefined && accountPattern === undefined) {
     return `The format ${format} has no field for the Account: name one with --map account=.field, or match it with --account-pattern.`;
   }
-  return foreignLog({ fieldsOf: preset.fieldsOf, mapping: whole, accountPattern, priceOf });
+  return foreignLog({ fieldsOf: preset.fieldsOf, mapping: whole, accountPattern, costOf });
 }

@@ -3,8 +3,7 @@ import { pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { US_PER_SECOND } from '../../domain/clock.ts';
 import type { Entry, ReadLine } from './entry.ts';
-import { LineSplitter } from './lines.ts';
-import type { Tally } from './tally.ts';
+import type { LineCounts } from './line-counts.ts';
 
 /** A file is read in pieces of this size: some thousand lines, parsed in a few milliseconds. */
 const CHUNK_BYTES = 1_048_576;
@@ -29,7 +28,7 @@ export class LogFile {
   watermarkUs = Number.NEGATIVE_INFINITY;
   readonly #open: () => Readable;
   readonly #readLine: ReadLine;
-  readonly #tally: Tally;
+  readonly #lineCounts: LineCounts;
   readonly #take: (entry: Entry) => void;
   #raw: Readable | undefined;
   #chunks: AsyncIterator<Buffer> | undefined;
@@ -37,12 +36,12 @@ export class LogFile {
   #line = 0;
   readonly #splitter = new LineSplitter((line) => this.#read(line));
 
-  constructor(source: LogSource, readLine: ReadLine, tally: Tally, take: (entry: Entry) => void) {
+  constructor(source: LogSource, readLine: ReadLine, lineCounts: LineCounts, take: (entry: Entry) => void) {
     this.name = source.name;
     this.bytes = source.bytes;
     this.#open = () => source.open();
     this.#readLine = readLine;
-    this.#tally = tally;
+    this.#lineCounts = lineCounts;
     this.#take = take;
   }
 
@@ -59,7 +58,7 @@ export class LogFile {
     } catch (error) {
       // The rest is an incomplete line.
       if (this.#isStopped) return false;
-      this.#tally.brokenFiles.push({ file: this.name, problem: (error as Error).message });
+      this.#lineCounts.brokenFiles.push({ file: this.name, problem: (error as Error).message });
     }
     this.#splitter.end();
     return false;
@@ -88,14 +87,14 @@ export class LogFile {
   #read(line: string): void {
     this.#line += 1;
     if (line === '') return;
-    const tally = this.#tally;
-    tally.lines += 1;
+    const lineCounts = this.#lineCounts;
+    lineCounts.lines += 1;
     const read = this.#readLine(line);
-    if (typeof read === 'string') tally[read] += 1;
-    else if ('problem' in read) tally.noteUnreadable(this.name, this.#line, read.problem);
+    if (typeof read === 'string') lineCounts[read] += 1;
+    else if ('problem' in read) lineCounts.noteUnreadable(this.name, this.#line, read.problem);
     else {
       if (read.loggedUs > this.watermarkUs) this.watermarkUs = read.loggedUs;
-      if (read.atUs % US_PER_SECOND !== 0) tally.hasFractions = true;
+      if (read.atUs % US_PER_SECOND !== 0) lineCounts.hasFractions = true;
       this.#take(read);
     }
   }
@@ -120,4 +119,50 @@ async function* startingWith(
   if (first.done) return;
   yield first.value;
   yield* rest;
+}
+
+const NEWLINE = 10;
+
+/** No log line is longer. A file without line breaks would otherwise fill the memory. */
+const LONGEST_LINE_BYTES = 1_048_576;
+
+/** Cuts a stream of bytes into lines. */
+class LineSplitter {
+  readonly #onLine: (line: string) => void;
+  #rest: Buffer<ArrayBufferLike> = Buffer.alloc(0);
+
+  /** @param onLine gets each line without its line break; a line that is too long arrives in pieces */
+  constructor(onLine: (line: string) => void) {
+    this.#onLine = onLine;
+  }
+
+  push(chunk: Buffer): void {
+    const last = chunk.lastIndexOf(NEWLINE);
+    if (last === -1) {
+      this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+      if (this.#rest.length > LONGEST_LINE_BYTES) this.end();
+      return;
+    }
+    const whole = chunk.subarray(0, last + 1);
+    // Decodes many lines at once: decoding each by itself would cost more than parsing it.
+    this.#split((this.#rest.length === 0 ? whole : Buffer.concat([this.#rest, whole])).toString('utf8'));
+    this.#rest = chunk.subarray(last + 1);
+  }
+
+  /** Emits the last line, which may lack a line break. */
+  end(): void {
+    this.#split(this.#rest.toString('utf8'));
+    this.#rest = Buffer.alloc(0);
+  }
+
+  #split(text: string): void {
+    let start = 0;
+    while (start < text.length) {
+      const next = text.indexOf('\n', start);
+      const end = next === -1 ? text.length : next;
+      const isCrLf = end > start && text.charCodeAt(end - 1) === 13;
+      this.#onLine(text.slice(start, isCrLf ? end - 1 : end));
+      start = end + 1;
+    }
+  }
 }

@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Entry, ReadLine } from './entry.ts';
-import { InOrder } from './in-order.ts';
+import { LineCounts, Scrutiny } from './line-counts.ts';
 import { LogFile, type LogSource } from './log-file.ts';
-import { Tally } from './tally.ts';
 
 /** The progress of the reading. */
 export interface ReadProgress {
@@ -34,10 +33,20 @@ export async function readLog({
   deliver,
   onProgress,
   signal,
-}: ReadOptions): Promise<Tally> {
-  const tally = new Tally();
-  const order = new InOrder(deliver);
-  const files = sources.map((source) => new LogFile(source, readLine, tally, (entry) => order.take(entry)));
+}: ReadOptions): Promise<LineCounts> {
+  const lineCounts = new LineCounts();
+  const scrutiny = new Scrutiny(lineCounts);
+  const order = new InOrder((entry) => {
+    scrutiny.deliver(entry);
+    deliver(entry);
+  });
+  const files = sources.map((source, index) => {
+    const take = (entry: Entry) => {
+      scrutiny.read(index, entry);
+      order.take(entry);
+    };
+    return new LogFile(source, readLine, lineCounts, take);
+  });
   for (const [index, file] of files.entries()) {
     const source = sources[index];
     if (files.length > 1 && source?.bytes !== undefined)
@@ -52,14 +61,15 @@ export async function readLog({
     const file = earliest(open);
     if (!(await file.readOn())) open.delete(file);
     if (open.size > 0) order.advance(earliest(open).watermarkUs);
-    onProgress(progressOf(file, files, tally));
+    onProgress(progressOf(file, files, lineCounts));
     // Yields, so that signals are handled: reading from a fast disk never waits.
     await setImmediate();
   }
   signal.removeEventListener('abort', stop);
   stop();
   order.end();
-  return tally;
+  scrutiny.end();
+  return lineCounts;
 }
 
 /** The file to read next: the one with the earliest position. */
@@ -78,13 +88,13 @@ async function firstTimeUs(source: LogSource, readLine: ReadLine): Promise<numbe
   const take = ({ loggedUs }: Entry) => {
     if (first === Number.NEGATIVE_INFINITY) first = loggedUs;
   };
-  const file = new LogFile(source, readLine, new Tally(), take);
+  const file = new LogFile(source, readLine, new LineCounts(), take);
   await file.readOn();
   file.stop();
   return first;
 }
 
-function progressOf(file: LogFile, files: readonly LogFile[], { lines }: Tally): ReadProgress {
+function progressOf(file: LogFile, files: readonly LogFile[], { lines }: LineCounts): ReadProgress {
   let bytes: number | undefined = 0;
   let bytesRead = 0;
   for (const one of files) {
@@ -92,4 +102,52 @@ function progressOf(file: LogFile, files: readonly LogFile[], { lines }: Tally):
     bytes = bytes === undefined || one.bytes === undefined ? undefined : bytes + one.bytes;
   }
   return { file: file.name, lines, bytesRead, bytes };
+}
+
+/**
+ * Longest response whose line is still put into the order of the charges. Lines are written when responses end, so this
+ * bounds the entries held in memory.
+ */
+const LONGEST_RESPONSE_US = 10_000_000;
+
+/** Time between two sorts. A shorter one would cost more time, a longer one more memory. */
+const RELEASE_EVERY_US = LONGEST_RESPONSE_US / 4;
+
+/** Puts entries into the order of their charges. Lines come in the order in which responses ended, from several files. */
+class InOrder {
+  readonly #deliver: (entry: Entry) => void;
+  #held: Entry[] = [];
+  #releasedUntilUs = Number.NEGATIVE_INFINITY;
+
+  constructor(deliver: (entry: Entry) => void) {
+    this.#deliver = deliver;
+  }
+
+  take(entry: Entry): void {
+    this.#held.push(entry);
+  }
+
+  /** @param watermarkUs no file has a line before this time left to read */
+  advance(watermarkUs: number): void {
+    const untilUs = watermarkUs - LONGEST_RESPONSE_US;
+    if (untilUs < this.#releasedUntilUs + RELEASE_EVERY_US) return;
+    this.#releasedUntilUs = untilUs;
+    this.#release(untilUs);
+  }
+
+  end(): void {
+    this.#release(Number.POSITIVE_INFINITY);
+  }
+
+  #release(untilUs: number): void {
+    // Stable: entries of the same microsecond keep the order of the log.
+    const sorted = this.#held.sort((one, other) => one.atUs - other.atUs);
+    let count = 0;
+    for (const entry of sorted) {
+      if (entry.atUs > untilUs) break;
+      this.#deliver(entry);
+      count += 1;
+    }
+    this.#held = sorted.slice(count);
+  }
 }

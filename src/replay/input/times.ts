@@ -3,14 +3,33 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 /** `20/Nov/2026:12:00:00 +0100`, as in the common and combined formats. */
 const COMMON_TIME = /^(\d{2})\/([A-Z][a-z]{2})\/(\d{4}):(\d{2}:\d{2}:\d{2}) ([+-]\d{2})(\d{2})$/;
 
+/** The year 2255. Later times would not be exact, and much later ones would be no dates. */
+const LATEST_US = Number.MAX_SAFE_INTEGER;
+
 /** Digits after the third of a fraction of a second. Date.parse ignores them. */
 const MICROSECONDS = /\.\d{3}(\d{1,3})/;
 
 /**
  * Unix time in microseconds of a time in a log: ISO 8601, the common format, or a Unix time as a number or text, in
- * seconds, milliseconds, microseconds or nanoseconds by its size. Undefined for anything else.
+ * seconds, milliseconds, microseconds or nanoseconds by its size. Undefined for anything else, and for times before 1970.
  */
 export function timeUs(value: unknown): number | undefined {
+  const us = anyTimeUs(value);
+  return us !== undefined && isLogTime(us) ? us : undefined;
+}
+
+/** Whether a Unix time in microseconds can be of a log: after 1970, and exact as a number. */
+export function isLogTime(us: number): boolean {
+  return us > 0 && us <= LATEST_US;
+}
+
+/** The time of a charge, from that of its line and how long the request took: the line's where the duration cannot be right. */
+export function startOf(loggedUs: number, durationUs: number): number {
+  const startUs = loggedUs - Math.round(durationUs);
+  return isLogTime(startUs) ? startUs : loggedUs;
+}
+
+function anyTimeUs(value: unknown): number | undefined {
   if (typeof value === 'number') return unixUs(value);
   if (typeof value !== 'string' || value === '') return undefined;
   if (/^\d+(\.\d+)?$/.test(value)) return unixUs(Number(value));

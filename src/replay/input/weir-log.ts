@@ -1,70 +1,50 @@
+import { networkOf } from '../../domain/network.ts';
 import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
-import type { Entry, Price, PriceOf, ReadLine, Skipped, Unreadable } from './entry.ts';
-
-/** The highest possible limit and count. */
-const MAX_POINTS = 1_000_000_000;
-
-/** The members of a line of Weir's access log that a replay uses: docs/access-log.md. */
-interface WeirLine {
-  readonly msg?: unknown;
-  /** What Docker's `json-file` driver wraps around a line. */
-  readonly log?: unknown;
-  readonly time?: unknown;
-  readonly chargedAtUs?: unknown;
-  readonly totalMs?: unknown;
-  readonly method?: unknown;
-  readonly path?: unknown;
-  readonly account?: unknown;
-  readonly organization?: unknown;
-  readonly organizationLimit?: unknown;
-  readonly principal?: unknown;
-  readonly kind?: unknown;
-  readonly cost?: unknown;
-  readonly personOnly?: unknown;
-  readonly public?: unknown;
-  readonly address?: unknown;
-  readonly outcome?: unknown;
-  readonly bucket?: unknown;
-}
+import {
+  type CostOf,
+  type Entry,
+  MAX_POINTS,
+  type OperationCost,
+  type PayerMembers,
+  type ReadLine,
+  type Skipped,
+  type Unreadable,
+} from './entry.ts';
+import { type Fields, jsonFields } from './text-formats.ts';
+import { isLogTime, startOf } from './times.ts';
 
 /**
- * Reads Weir's own access log, including lines with a prefix or wrapper of Docker, containerd or `kubectl logs
+ * Reads Weir's own access log (docs/access-log.md), including lines with a prefix or wrapper of Docker, containerd or `kubectl logs
  * --prefix`.
  *
- * @param priceOf replaces the logged price, where given
+ * @param costOf replaces the logged cost, where given
  */
-export function weirLog(priceOf?: PriceOf): ReadLine {
+export function weirLog(costOf?: CostOf): ReadLine {
   return (line) => {
     const record = parsed(line);
     if (record === undefined) return { problem: 'is not a JSON object' };
-    return record.msg === 'request' ? readRequest(record, priceOf) : 'other';
+    return record.msg === 'request' ? readRequest(record, costOf) : 'other';
   };
 }
 
-function readRequest(record: WeirLine, priceOf: PriceOf | undefined): Entry | Skipped | Unreadable {
+function readRequest(record: Fields, costOf: CostOf | undefined): Entry | Skipped | Unreadable {
   const { outcome } = record;
   if (outcome === 'refused' || outcome === 'free') return 'uncharged';
   if (outcome !== 'admitted' && outcome !== 'denied' && outcome !== 'uncounted') {
     return { problem: 'has no "outcome" of a request' };
   }
-  const price = priceOf === undefined ? loggedPrice(record) : newPrice(record, priceOf);
-  return 'kind' in price ? entryOf(record, price) : (price.skipped ?? price);
+  const operationCost = costOf === undefined ? loggedCost(record) : newCost(record, costOf);
+  return 'kind' in operationCost ? entryOf(record, operationCost) : (operationCost.skipped ?? operationCost);
 }
 
-function parsed(line: string): WeirLine | undefined {
-  const start = line.startsWith('{') ? 0 : line.indexOf('{');
-  if (start === -1) return undefined;
-  try {
-    const record = JSON.parse(start === 0 ? line : line.slice(start)) as WeirLine;
-    return typeof record.log === 'string' ? parsed(record.log) : record;
-  } catch {
-    return undefined;
-  }
+function parsed(line: string): Fields | undefined {
+  const record = jsonFields(line);
+  return typeof record?.log === 'string' ? parsed(record.log) : record;
 }
 
-type PriceReading = Price | (Unreadable & { readonly skipped?: Skipped });
+type CostReading = OperationCost | (Unreadable & { readonly skipped?: Skipped });
 
-function loggedPrice({ cost, kind, method, personOnly, public: isPublic }: WeirLine): PriceReading {
+function loggedCost({ cost, kind, method, personOnly, public: isPublic }: Fields): CostReading {
   if (typeof cost !== 'number' || !Number.isInteger(cost) || cost < 1 || cost > MAX_POINTS) {
     return { problem: 'has no valid "cost"' };
   }
@@ -75,15 +55,15 @@ function loggedPrice({ cost, kind, method, personOnly, public: isPublic }: WeirL
   return { kind: known, cost, access };
 }
 
-function newPrice({ method, path }: WeirLine, priceOf: PriceOf): PriceReading {
+function newCost({ method, path }: Fields, costOf: CostOf): CostReading {
   if (typeof method !== 'string' || typeof path !== 'string')
     return { problem: 'has no "method" and "path"' };
-  return priceOf(method, path) ?? { problem: 'is not charged', skipped: 'uncharged' };
+  return costOf(method, path) ?? { problem: 'is not charged', skipped: 'uncharged' };
 }
 
-function entryOf(record: WeirLine, { kind, cost, access }: Price): Entry | Skipped | Unreadable {
+function entryOf(record: Fields, { kind, cost, access }: OperationCost): Entry | Skipped | Unreadable {
   const { time, outcome, bucket } = record;
-  if (typeof time !== 'number') return { problem: 'has no "time"' };
+  if (typeof time !== 'number' || !isLogTime(time * 1000)) return { problem: 'has no "time"' };
   const payer = access === 'public' ? addressOf(record) : callerOf(record);
   if (typeof payer === 'string' || 'problem' in payer) return payer;
   return {
@@ -94,11 +74,10 @@ function entryOf(record: WeirLine, { kind, cost, access }: Price): Entry | Skipp
     access,
     ...payer,
     wasRefused: outcome === 'denied',
+    wasUncounted: outcome === 'uncounted',
     refusedBy: typeof bucket === 'string' ? bucket : undefined,
   };
 }
-
-type PayerMembers = Pick<Entry, 'account' | 'organization' | 'principal' | 'address'>;
 
 function callerOf({
   account,
@@ -106,7 +85,7 @@ function callerOf({
   principal,
   organizationLimit,
   address,
-}: WeirLine): PayerMembers | Skipped | Unreadable {
+}: Fields): PayerMembers | Skipped | Unreadable {
   // The operation was public when the line was written.
   if (account === undefined && typeof address === 'string') return 'anonymous';
   if (typeof account !== 'string' || typeof principal !== 'string') {
@@ -117,13 +96,14 @@ function callerOf({
 }
 
 /** Lines of operations that were not public then have no address. */
-function addressOf({ address }: WeirLine): PayerMembers | Skipped {
+function addressOf({ address }: Fields): PayerMembers | Skipped {
   if (typeof address !== 'string') return 'anonymous';
-  return { account: '', organization: undefined, principal: '', address };
+  const network = networkOf(address) ?? address;
+  return { account: '', organization: undefined, principal: '', address: network };
 }
 
 /** The time of the charge, or of the request's arrival if the line lacks it. */
-function chargedAtUs({ chargedAtUs, totalMs }: WeirLine, timeMs: number): number {
-  if (typeof chargedAtUs === 'number') return chargedAtUs;
-  return Math.round((timeMs - (typeof totalMs === 'number' ? totalMs : 0)) * 1000);
+function chargedAtUs({ chargedAtUs, totalMs }: Fields, timeMs: number): number {
+  if (typeof chargedAtUs === 'number' && isLogTime(chargedAtUs)) return chargedAtUs;
+  return startOf(Math.round(timeMs * 1000), (typeof totalMs === 'number' ? totalMs : 0) * 1000);
 }

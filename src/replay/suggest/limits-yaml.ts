@@ -26,7 +26,7 @@ export function limitsYaml(text: LimitsText): string {
   const { base, suggestion, mostRefused, requests } = text;
   return [
     ...text.remarks.map((remark) => `# ${remark}`),
-    `# Each limit is the smallest with which its bucket alone would have refused at most ${shownShare(mostRefused)} of its requests;`,
+    `# Each limit is the smallest found with which its bucket alone would have refused at most ${shownShare(mostRefused)} of its requests;`,
     `# all of them together would have refused ${shownCount(suggestion.refused)} of ${counted(requests, 'request')} (${shownShare(requests === 0 ? 0 : suggestion.refused / requests)}).`,
     `windowSeconds: ${base.windowSeconds}`,
     'defaults:',

@@ -2,19 +2,10 @@ import { MemoryStore } from '../../store/memory-store.ts';
 import type { BucketStats } from '../measure/bucket-stats.ts';
 import type { Demand } from './demand.ts';
 
-/** The smallest limit found that refuses no more than the allowed share. */
-export interface SuggestedLimit {
-  readonly stats: BucketStats;
-  readonly limit: number;
-  /** Requests that the bucket alone would have refused with this limit. */
-  readonly refused: number;
-}
+export type Suggestion = ReturnType<typeof suggestLimits>;
 
-export interface Suggestion {
-  readonly limits: readonly SuggestedLimit[];
-  /** Requests refused with all suggested limits together. */
-  readonly refused: number;
-}
+/** The smallest limit found that refuses no more than the allowed share. One point less refuses too much, or is no valid limit. */
+export type SuggestedLimit = Suggestion['limits'][number];
 
 interface Search {
   readonly stats: BucketStats;
@@ -40,9 +31,10 @@ export interface SearchOptions {
 
 /**
  * A binary search for all buckets at once. Each pass over the requests tries one limit per bucket with the gateway's own
- * counter. Every bucket is counted alone, as if no other bucket refused.
+ * counter. Every bucket is counted alone, as if no other bucket refused. Where costs differ, a lower limit can refuse fewer requests:
+ * one expensive request that it refuses leaves room for several cheap ones. A search by halves does not find such a limit.
  */
-export function suggestLimits(demand: Demand, options: SearchOptions): Suggestion {
+export function suggestLimits(demand: Demand, options: SearchOptions) {
   const { mostRefused, windowSeconds } = options;
   const searches = demand.buckets.map((stats, number) => {
     const least = Math.max(demand.largestCost(number), options.leastLimit(stats));
@@ -56,6 +48,7 @@ export function suggestLimits(demand: Demand, options: SearchOptions): Suggestio
     for (const search of searches) settle(search, mostRefused);
   }
   const limits = searches.map(({ stats, enough, refused = 0 }) => ({ stats, limit: enough, refused }));
+  /** Refused with all suggested limits together; those of each limit are what its bucket alone would have refused. */
   return { limits, refused: refusedTogether(demand, limits, windowSeconds) };
 }
 
@@ -77,8 +70,8 @@ function tryLimits(demand: Demand, searches: readonly Search[], windowSeconds: n
   const charge = (number: number, cost: number) => {
     const search = searches[number];
     if (search?.trial === undefined) return;
-    const buckets = [{ key: String(number), limit: search.trial }];
-    if (store.charge({ buckets, cost, windowSeconds }).outcome === 'denied') search.refusedInTrial += 1;
+    const buckets = [{ key: String(number), limit: search.trial, windowSeconds }];
+    if (store.charge({ buckets, cost }).outcome === 'denied') search.refusedInTrial += 1;
   };
   demand.spool.forEach(({ atUs, cost, bucket, second }) => {
     nowUs = atUs;
@@ -108,15 +101,19 @@ function nextTrial({ tooLow, enough, refused }: Search): number | undefined {
   return refused === undefined ? enough : undefined;
 }
 
-function refusedTogether(demand: Demand, limits: readonly SuggestedLimit[], windowSeconds: number): number {
+function refusedTogether(
+  demand: Demand,
+  limits: readonly { readonly limit: number }[],
+  windowSeconds: number,
+): number {
   let nowUs = 0;
   let refused = 0;
   const store = new MemoryStore(() => nowUs);
-  const charges = limits.map(({ limit }, number) => ({ key: String(number), limit }));
+  const charges = limits.map(({ limit }, number) => ({ key: String(number), limit, windowSeconds }));
   demand.spool.forEach(({ atUs, cost, bucket, second }) => {
     nowUs = atUs;
     const buckets = [charges[bucket], charges[second]].filter((one) => one !== undefined);
-    if (store.charge({ buckets, cost, windowSeconds }).outcome === 'denied') refused += 1;
+    if (store.charge({ buckets, cost }).outcome === 'denied') refused += 1;
   });
   return refused;
 }

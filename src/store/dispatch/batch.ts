@@ -4,6 +4,8 @@ import type { Charge, Decision, UncountedReason } from '../store.ts';
 export class Batch {
   readonly kind: 'charge' | 'peek' | 'probe';
   readonly charges: Charge[] = [];
+  /** The number of buckets of all charges. */
+  buckets = 0;
   readonly #resolves: ((decision: Decision) => void)[] = [];
   #isSettled = false;
 
@@ -17,6 +19,7 @@ export class Batch {
 
   add(charge: Charge): Promise<Decision> {
     this.charges.push(charge);
+    this.buckets += charge.buckets.length;
     return new Promise((resolve) => this.#resolves.push(resolve));
   }
 

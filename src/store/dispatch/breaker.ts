@@ -30,7 +30,7 @@ export class Breaker {
   }
 
   /** Why calls are refused: the failure that opened the breaker or that of the latest probe. Undefined if it is closed. */
-  get refusal(): UncountedReason | undefined {
+  get reason(): UncountedReason | undefined {
     return this.#state === 'closed' ? undefined : this.#cause;
   }
 

@@ -1,27 +1,23 @@
 import type { BucketCharge, Charge } from '../store.ts';
 
 /** Points are kept in 32 bits. */
-const MAX_LIMIT = 2_000_000_000;
-const MAX_WINDOW_SECONDS = 366 * 24 * 3600;
+export const MAX_LIMIT = 2_000_000_000;
+const MAX_WINDOW_SECONDS = 31 * 24 * 3600;
 const MAX_BUCKETS = 16;
 
 /**
  * Whether a store can decide this charge: integers in range, and no bucket twice. An invalid charge is `uncounted` on its own,
  * so that it does not fail the script call that it would share with others.
  */
-export function isValidCharge({ buckets, cost, windowSeconds }: Charge): boolean {
-  return (
-    isWithin(cost, MAX_LIMIT) &&
-    isWithin(windowSeconds, MAX_WINDOW_SECONDS) &&
-    isWithin(buckets.length, MAX_BUCKETS) &&
-    areSound(buckets)
-  );
+export function isValidCharge({ buckets, cost }: Charge): boolean {
+  return isWithin(cost, MAX_LIMIT) && isWithin(buckets.length, MAX_BUCKETS) && areInRange(buckets);
 }
 
-function areSound(buckets: readonly BucketCharge[]): boolean {
+function areInRange(buckets: readonly BucketCharge[]): boolean {
   for (let index = 0; index < buckets.length; index++) {
     const bucket = buckets[index];
     if (bucket === undefined || !isWithin(bucket.limit, MAX_LIMIT)) return false;
+    if (!isWithin(bucket.windowSeconds, MAX_WINDOW_SECONDS)) return false;
     for (let earlier = 0; earlier < index; earlier++) if (buckets[earlier]?.key === bucket.key) return false;
   }
   return true;

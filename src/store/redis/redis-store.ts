@@ -2,12 +2,13 @@ import type { Awaitable } from '../../domain/awaitable.ts';
 import { Batch } from '../dispatch/batch.ts';
 import { Breaker } from '../dispatch/breaker.ts';
 import { Deadline } from '../dispatch/deadline.ts';
-import { TickBatcher } from '../dispatch/tick-batcher.ts';
+import { TurnBatcher } from '../dispatch/turn-batcher.ts';
 import { isValidCharge } from '../dispatch/valid-charge.ts';
 import type { StoreObserver } from '../observer.ts';
 import type { Charge, Decision, Store, UncountedReason } from '../store.ts';
-import type { ConnectionEvents, RedisConnection } from './connection.ts';
-import { reasonOf } from './failures.ts';
+import type { ConnectionEvents, RedisConnection } from './connection/connection.ts';
+import { reasonOf } from './connection/failures.ts';
+import { NewWindows } from './new-windows.ts';
 import { sendCharges } from './scripts.ts';
 
 /** ioredis's error for a command whose connection ended after it was sent: it may have run. */
@@ -30,15 +31,16 @@ interface Call {
 }
 
 /**
- * Counts in Redis with the scripts of `lua/`. Charges of one tick share a call; a call has a deadline; failures open a breaker per
- * server. Starts without Redis, and counts as soon as it is available.
+ * Counts in Redis with the scripts of `lua/`. Charges of one turn of the event loop share a call; a call has a deadline; failures
+ * open a breaker per server. Starts without Redis, and counts as soon as it is available.
  */
 export class RedisStore implements Store {
   readonly #link: RedisConnection;
   readonly #observer: StoreObserver;
   readonly #deadline: Deadline<Call>;
-  readonly #batcher: TickBatcher;
+  readonly #batcher: TurnBatcher;
   readonly #routes = new Map<string, Route>();
+  readonly #newWindows = new NewWindows();
   #isClosed = false;
 
   /** @param connectionLost called whenever a connection to Redis ends */
@@ -59,16 +61,16 @@ export class RedisStore implements Store {
     };
     this.#link = openConnection({ ready, lost: connectionLost });
     const { groupOf, inOneWrite } = this.#link;
-    this.#batcher = new TickBatcher(groupOf, (batch, group) => this.#send(batch, group), inOneWrite);
+    this.#batcher = new TurnBatcher(groupOf, (batch, group) => this.#send(batch, group), inOneWrite);
   }
 
   charge(charge: Charge): Awaitable<Decision> {
-    if (!this.#isDecidable(charge)) return this.#refusal(charge, 'invalid');
+    if (!this.#isDecidable(charge)) return this.#uncounted(charge, 'invalid');
     return this.#batcher.add(charge);
   }
 
   async peek(charge: Charge): Promise<Decision> {
-    if (!this.#isDecidable(charge)) return this.#refusal(charge, 'invalid');
+    if (!this.#isDecidable(charge)) return this.#uncounted(charge, 'invalid');
     const batch = new Batch('peek');
     const decision = batch.add(charge);
     this.#send(batch, this.#link.groupOf(firstKey(charge)));
@@ -91,26 +93,27 @@ export class RedisStore implements Store {
     return buckets.length === 1 || buckets.every(({ key }) => groupOf(key) === groupOf(firstKey(charge)));
   }
 
-  #refusal(charge: Charge, reason: UncountedReason): Decision {
+  #uncounted(charge: Charge, reason: UncountedReason): Decision {
     this.#observer.uncounted(reason, charge.cost);
     return { outcome: 'uncounted', reason };
   }
 
   #send(batch: Batch, group: number): void {
     const route = this.#route(group, batch);
-    const refusal = this.#isClosed ? 'closed' : (this.#link.problemOf(group) ?? route.breaker.refusal);
-    if (refusal === undefined) this.#call(batch, route, group);
-    else this.#giveUp(batch, refusal);
+    const reason = this.#isClosed ? 'closed' : (this.#link.problemOf(group) ?? route.breaker.reason);
+    if (reason === undefined) this.#call(batch, route, group);
+    else this.#giveUp(batch, reason);
   }
 
   /** Sends a batch, and settles it in every case. */
   #call(batch: Batch, route: Route, slot: number): void {
     const startMs = performance.now();
+    const isCheckingLives = batch.kind === 'charge' && this.#newWindows.areIn(batch.charges, startMs);
     this.#deadline.watch({ batch, route });
     sendCharges(
       this.#link.client,
       batch.charges,
-      { slot, isSpending: batch.kind !== 'peek' },
+      { slot, isSpending: batch.kind !== 'peek', isCheckingLives },
       (error, decisions) => {
         if (error !== undefined) {
           this.#unanswered(batch, route, error.message);
@@ -153,7 +156,7 @@ export class RedisStore implements Store {
     this.#giveUp(batch, reason);
     if (reason === 'wrongtype' || reason === 'invalid') return; // One bucket's trouble, not the store's.
     route.breaker.failed(reason);
-    const cause = route.breaker.refusal;
+    const cause = route.breaker.reason;
     if (cause === undefined) return;
     for (const call of this.#deadline.pending()) if (call.route === route) this.#giveUp(call.batch, cause);
   }
@@ -184,8 +187,8 @@ export class RedisStore implements Store {
     const problem = this.#isClosed ? 'closed' : this.#link.problemOf(group);
     if (problem !== undefined) return problem;
     const batch = new Batch('probe');
-    const bucket = { key: route.probeKey, limit: PROBE_LIMIT };
-    const answer = batch.add({ buckets: [bucket], cost: 1, windowSeconds: 1 });
+    const bucket = { key: route.probeKey, limit: PROBE_LIMIT, windowSeconds: 1 };
+    const answer = batch.add({ buckets: [bucket], cost: 1 });
     this.#call(batch, route, group);
     const decision = await answer;
     return decision.outcome === 'uncounted' ? decision.reason : undefined;

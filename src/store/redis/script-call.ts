@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { Command } from 'ioredis';
+import { EncodedCommand } from './connection/ioredis-internals.ts';
 
 /** A script of `lua/`, and the connections that have loaded it. */
 export class Script {
@@ -17,18 +17,14 @@ export class Script {
 /** Called once: with the reply, or with the error of Redis or of its connection. */
 export type Answered = (error: Error | undefined, reply: Buffer) => void;
 
-const EMPTY = Buffer.alloc(0);
-
 /**
  * One call of a script, to be sent with `client.sendCommand`. The first call on a connection sends the script's text (EVAL), later
  * ones its digest (EVALSHA).
  *
  * Equivalent to a command of `defineCommand` at half the cost: the arguments are encoded once, and the reply goes to a callback.
- * `promise` never settles.
  */
-export class ScriptCall extends Command {
+export class ScriptCall extends EncodedCommand {
   readonly #script: Script;
-  readonly #slot: number;
   readonly #argumentCount: number;
   #body: string;
   #answered: Answered | undefined;
@@ -36,39 +32,28 @@ export class ScriptCall extends Command {
 
   /** `body` is what follows the script in RESP: `argumentCount` bulk strings, the number of keys first. */
   constructor(script: Script, slot: number, argumentCount: number, body: string, answered: Answered) {
-    super('evalsha');
+    super('evalsha', slot);
     this.#script = script;
-    this.#slot = slot;
     this.#body = body;
     this.#argumentCount = argumentCount;
     this.#answered = answered;
-    this.isTraced = true;
-    const resolve = (reply: Buffer) => this.#answer(undefined, reply);
-    const reject = (error: Error) => {
-      if (this.#socket !== undefined && isUnknown(error)) script.knownBy.delete(this.#socket);
-      this.#answer(error, EMPTY);
-    };
-    this.resolve = resolve;
-    this.reject = reject;
   }
 
   /**
    * Lets go of everything. V8 allocates a function literal that is assigned to a property in the old generation, and ioredis gives each
    * command one: what it reaches would stay in memory until the next full collection.
    */
-  #answer(error: Error | undefined, reply: Buffer): void {
+  protected override answered(error: Error | undefined, reply: Buffer): void {
+    if (error !== undefined && this.#socket !== undefined && isUnknown(error)) {
+      this.#script.knownBy.delete(this.#socket);
+    }
     const answered = this.#answered;
     this.#answered = undefined;
     this.#body = '';
-    this.isSettled = true;
     answered?.(error, reply);
   }
 
-  override getSlot(): number {
-    return this.#slot;
-  }
-
-  override toWritable(socket: object): string {
+  protected override encode(socket: object): string {
     const { knownBy, digest, text } = this.#script;
     this.#socket = socket;
     const head = `*${this.#argumentCount + 2}\r\n`;

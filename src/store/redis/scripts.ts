@@ -1,13 +1,21 @@
 import type { Cluster, Redis } from 'ioredis';
-import { US_PER_SECOND } from '../../domain/clock.ts';
-import type { BucketState, Charge, Decision } from '../store.ts';
-import { reasonOf } from './failures.ts';
+import { type BucketState, type Charge, costIn, type Decision } from '../store.ts';
+import { reasonOf } from './connection/failures.ts';
 import { bulkNumber, bulkString, isUnknown, Script, ScriptCall } from './script-call.ts';
 
 /** A key outlives its window by half: more than the slot that its newest entry may still grow for. */
 const LIFE_MS_PER_WINDOW_SECOND = 1500;
-/** The script reads Redis TIME when it is given no other time. */
+/** The script reads Redis TIME when it is given no other time, and keys live as long as their buckets say. */
 const STORE_CLOCK = 0;
+const USUAL_LIFE = 0;
+
+/** What lua/charge.lua does. */
+const PEEK = 0;
+const CHARGE = 1;
+const CHARGE_AND_CHECK_LIVES = 2;
+
+/** The life of its key, which is one and a half windows, what the charge costs it, and its limit. */
+const ARGUMENTS_PER_BUCKET = 3;
 
 /** The reply of lua/charge.lua. */
 const PROBLEM = 2;
@@ -23,9 +31,11 @@ export interface ScriptOptions {
   readonly slot: number;
   /** False to decide the same without spending. */
   readonly isSpending: boolean;
+  /** True where another window may have given a key a shorter life than its bucket's. */
+  readonly isCheckingLives?: boolean | undefined;
   /** A clock for tests. */
   readonly nowUs?: number;
-  /** Life of a written key, for tests whose clock is slower than that of Redis; by default a window and a half. */
+  /** Life of a written key, for tests whose clock is slower than that of Redis; by default one and a half windows. */
   readonly lifeMs?: number | undefined;
 }
 
@@ -40,17 +50,18 @@ export function sendCharges(
   decided: Decided,
 ): void {
   let keyCount = 0;
-  let argumentCount = 2;
+  let argumentCount = 3;
   let keys = '';
-  let args = bulkNumber(options.nowUs ?? STORE_CLOCK) + bulkNumber(options.isSpending ? 1 : 0);
-  for (const { buckets, cost, windowSeconds } of charges) {
-    const lifeMs = options.lifeMs ?? windowSeconds * LIFE_MS_PER_WINDOW_SECOND;
-    args += bulkNumber(windowSeconds * US_PER_SECOND) + bulkNumber(lifeMs);
-    args += bulkNumber(cost) + bulkNumber(buckets.length);
-    argumentCount += 4 + buckets.length;
+  let args = bulkNumber(options.nowUs ?? STORE_CLOCK) + bulkNumber(modeOf(options));
+  args += bulkNumber(options.lifeMs ?? USUAL_LIFE);
+  for (const { buckets, cost } of charges) {
+    args += bulkNumber(buckets.length);
+    argumentCount += 1 + ARGUMENTS_PER_BUCKET * buckets.length;
     keyCount += buckets.length;
-    for (const { key, limit, shadow } of buckets) {
+    for (const bucket of buckets) {
+      const { key, limit, windowSeconds, shadow } = bucket;
       keys += bulkString(key);
+      args += bulkNumber(LIFE_MS_PER_WINDOW_SECOND * windowSeconds) + bulkNumber(costIn(bucket, cost));
       args += bulkNumber(shadow === true ? -limit : limit);
     }
   }
@@ -65,6 +76,11 @@ export function sendCharges(
     client.sendCommand(call);
   };
   send(false);
+}
+
+function modeOf({ isSpending, isCheckingLives }: ScriptOptions): number {
+  if (!isSpending) return PEEK;
+  return isCheckingLives === true ? CHARGE_AND_CHECK_LIVES : CHARGE;
 }
 
 function readReply(reply: Buffer, charges: readonly Charge[], decided: Decided): void {

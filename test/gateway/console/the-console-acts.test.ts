@@ -87,7 +87,9 @@ it('asks for the admin token, and keeps it in the tab alone', async () => {
   const dialog = page.locator('#dialog');
   await dialog.getByLabel('Token').fill('wrong');
   await dialog.getByRole('button', { name: 'Open the console' }).click();
-  await expect.poll(() => dialog.locator('.problem').textContent(), SOON).toContain('Send the admin token');
+  await expect
+    .poll(() => dialog.locator('.problem').textContent(), SOON)
+    .toContain('The admin token is wrong');
   expect(await page.locator('#overview').isVisible()).toBe(false);
   await dialog.getByLabel('Token').fill(TOKEN);
   await page.keyboard.press('Enter');

@@ -37,7 +37,7 @@ it('shows the numbers of /metrics, and loads nothing from another host', async (
   await expect.poll(() => row.locator('td').last().textContent(), SOON).toBe('10 · 83 %');
   const reason = page.locator('#refusals tbody tr').first();
   expect(await reason.textContent()).toContain(
-    '429 account-read The account-read bucket has no room for 10 more',
+    '429 account-read Account acct_3 has used its 20 points per minute for reads',
   );
   const version = /weir_limits_info\{sha="(.{8})/.exec(await gateway.metrics())?.[1];
   expect(await page.locator('[data-tile=replicas]').textContent()).toContain(`1limits ${version}`);

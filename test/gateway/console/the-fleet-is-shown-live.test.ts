@@ -64,7 +64,9 @@ it('one process shows what it has counted, with the last refusals and their reas
       reason: 'RateLimitExceeded',
       bucket: 'account-read',
       cost: 10,
-      detail: 'The account-read bucket has no room for 10 more; it takes 20 points in 60 s.',
+      detail: expect.stringMatching(
+        /^Account acct_1 has used its 20 points per minute for reads; the next fit in \d+ s\.$/,
+      ),
     },
   ]);
 });

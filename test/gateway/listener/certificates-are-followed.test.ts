@@ -5,12 +5,13 @@ import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { check } from '../../../src/commands/check/check.ts';
 import { listLimits } from '../../../src/commands/limit/limit.ts';
-import { usage } from '../../../src/commands/usage/usage.ts';
+import { usage } from '../../../src/commands/usage.ts';
 import {
   type CertificatePair,
   expiredCertificate,
   newAuthority,
   newCertificate,
+  newCertificateOf,
 } from '../../fixtures/certificate.ts';
 import { PLENTY, writeConfiguration } from '../../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
@@ -76,7 +77,14 @@ it('a renewed certificate is used for new connections, and no open connection en
   expect(await ask()).toBe('HTTP/1.1 200');
 
   const expired = expiredCertificate();
-  for (const wrong of [() => writeFileSync(inUse.keyFile, 'not a key'), () => install(expired)]) {
+  const ofRsa = newCertificateOf('rsa');
+  const mixed = { certFile: ofRsa.certFile, keyFile: renewed.keyFile };
+  const wrongs = [
+    () => writeFileSync(inUse.keyFile, 'not a key'),
+    () => install(expired),
+    () => install(mixed),
+  ];
+  for (const wrong of wrongs) {
     wrong();
     await expect.poll(lastReload, within).toBe('0');
     expect(await served(gateway.url)).toBe(fingerprintIn(renewed));

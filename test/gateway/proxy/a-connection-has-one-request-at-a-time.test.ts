@@ -1,17 +1,24 @@
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
+import { newCertificate } from '../../fixtures/certificate.ts';
 import { PLENTY } from '../../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
-import { connectRaw, untilClosed } from '../../fixtures/raw.ts';
+import { connectRaw, sendRaw, untilClosed } from '../../fixtures/raw.ts';
 import { startUpstream } from '../../fixtures/upstream.ts';
 
 const HEAD = 'Host: weir\r\nAuthorization: Bearer service\r\n';
+const GET = `GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`;
+const LAST = `GET /v3/things HTTP/1.1\r\n${HEAD}Connection: close\r\n\r\n`;
 
 let gateway: TestGateway;
 afterEach(() => gateway.close());
 
 /** An upstream that holds every request for the test to answer, and notes the most that it held at once. */
-async function startHolding(settings: Readonly<Record<string, unknown>> = {}) {
+async function startHolding(
+  settings: Readonly<Record<string, unknown>> = {},
+  listen: Readonly<Record<string, unknown>> = {},
+) {
   const held: { readonly url: string; readonly body: string; readonly response: ServerResponse }[] = [];
   const state = { held, most: 0 };
   const upstream = await startUpstream((request, response) => {
@@ -23,12 +30,27 @@ async function startHolding(settings: Readonly<Record<string, unknown>> = {}) {
   gateway = await startGateway({
     upstream,
     limits: PLENTY,
-    settings: { upstream: { url: upstream.url, ...settings } },
+    settings: {
+      listen: { host: '127.0.0.1', port: 0, ...listen },
+      upstream: { url: upstream.url, ...settings },
+    },
   });
   return state;
 }
 
-describe('requests sent ahead of their answers', () => {
+async function startServing(listen: Readonly<Record<string, unknown>>): Promise<TestGateway> {
+  return startGateway({
+    limits: PLENTY,
+    settings: { listen: { host: '127.0.0.1', port: 0, ...listen } },
+  });
+}
+
+const certificate = newCertificate();
+
+describe.each([
+  ['plain', {}],
+  ['TLS', { tls: certificate }],
+])('requests sent ahead of their answers, %s,', (_, listen) => {
   const COUNT = 60;
   const requests = (wish: string) =>
     Array.from({ length: COUNT }, (_, index) => {
@@ -47,7 +69,7 @@ describe('requests sent ahead of their answers', () => {
     ['in packets that end anywhere', bytes.match(/[\s\S]{1,97}/g) ?? []],
     ['with upgrades among them', [requests('Connection: upgrade\r\nUpgrade: h2c\r\n')]],
   ])('%s are served one at a time, in order, each with its body', async (_, packets) => {
-    const upstream = await startHolding();
+    const upstream = await startHolding({}, listen);
     const socket = await connectRaw(gateway.url);
     socket.setNoDelay();
     const answer = untilClosed(socket);
@@ -71,7 +93,7 @@ describe('requests sent ahead of their answers', () => {
   });
 
   it('are all answered where there are thousands', async () => {
-    gateway = await startGateway({ limits: PLENTY });
+    gateway = await startServing(listen);
     const count = 6_000;
     const socket = await connectRaw(gateway.url);
     const answer = untilClosed(socket);
@@ -80,6 +102,49 @@ describe('requests sent ahead of their answers', () => {
     const { statuses } = await answer;
     expect(statuses).toHaveLength(count + 1);
     expect(new Set(statuses)).toEqual(new Set([401]));
+  });
+
+  it('are served where their bytes do not end with a read', async () => {
+    gateway = await startServing(listen);
+    const body = 'b'.repeat(20_000);
+    const put = `PUT /v3/things HTTP/1.1\r\n${HEAD}Content-Length: ${body.length}\r\n\r\n${body}`;
+    const answer = await sendRaw(gateway.url, `${GET}${put}${GET}${put}${LAST}`);
+    expect(answer.statuses).toEqual([200, 200, 200, 200, 200]);
+  });
+
+  it.each([
+    ['a new connection', '', []],
+    ['a request', GET, [200]],
+    ['a request that is not plain', GET.replace('Host', 'TE: trailers\r\nHost'), [200]],
+  ])('end the connection if they are thousands of empty lines, behind %s', async (_, first, statuses) => {
+    gateway = await startServing(listen);
+    const socket = await connectRaw(gateway.url);
+    const answer = untilClosed(socket);
+    socket.write(first);
+    if (first !== '') await once(socket, 'data');
+    socket.write('\r\n'.repeat(2_000));
+    expect((await answer).statuses).toEqual(statuses);
+  });
+
+  it.each([
+    ['HTTP/1.1', 'GET / HTTP/1.1\r\nHost: weir\r\n\r\n'],
+    ['HTTP/1.1 that is not plain', 'GET / HTTP/1.1\r\nHost: weir\r\nTE: a\r\n\r\n'],
+    ['HTTP/1.0', 'GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n'],
+    ['chunks', 'PUT / HTTP/1.1\r\nHost: weir\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
+  ])('do not hold up another connection: %s', async (_version, request) => {
+    gateway = await startServing(listen);
+    const burst = request.repeat(Math.floor(65_536 / request.length));
+    const sockets = await Promise.all(Array.from({ length: 10 }, () => connectRaw(gateway.url)));
+    let answered = 0;
+    const countAnswers = (bytes: Buffer) => {
+      answered += bytes.toString('latin1').split('HTTP/1.1 ').length - 1;
+    };
+    for (const socket of sockets) socket.on('data', countAnswers).write(burst);
+    await expect.poll(() => answered, { interval: 1 }).toBeGreaterThan(0);
+    const before = answered;
+    expect((await sendRaw(gateway.url, LAST)).statuses).toEqual([200]);
+    expect(answered - before).toBeLessThan((10 * 65_536) / request.length / 2);
+    for (const socket of sockets) socket.destroy();
   });
 });
 

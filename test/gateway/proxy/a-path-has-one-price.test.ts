@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { OperationTable } from '../../../src/gateway/match.ts';
-import { normalise } from '../../../src/gateway/normalise.ts';
-import { Refusal } from '../../../src/gateway/problems.ts';
+import { Refusal } from '../../../src/domain/problems.ts';
+import { OperationTable } from '../../../src/stages/match.ts';
+import { normalise } from '../../../src/stages/normalise.ts';
 import { COSTS, UPSTREAMS } from '../../fixtures/hostile/upstream-routers.ts';
 
 const WRITTEN_AT = { file: 'test', path: '', line: () => undefined };

@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PLENTY, writeConfiguration } from '../../fixtures/configuration.ts';
 import { sendRaw } from '../../fixtures/raw.ts';
+import { runWeirHere } from '../../fixtures/run-here.ts';
 import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
-import { runWeir, startWeir, type WeirProcess } from '../../fixtures/weir-process.ts';
+import { startWeir, type WeirProcess } from '../../fixtures/weir-process.ts';
 
 /** Each is written where a secret is; none may be read anywhere else. */
 const SECRETS = [
@@ -96,7 +97,7 @@ it('weir check reports problems without revealing secrets', async () => {
     },
     settings: { surprise: 1 },
   });
-  const { code, stdout, stderr } = await runWeir(['check', '--config', file], {
+  const { code, stdout, stderr } = await runWeirHere(['check', '--config', file], {
     WEIR_REDIS_URL: 'redis:/s3cret-password',
   });
   expect(code).toBe(1);

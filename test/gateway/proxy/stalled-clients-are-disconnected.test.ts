@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
+import { newCertificate } from '../../fixtures/certificate.ts';
 import { PLENTY } from '../../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
 import { connectRaw, untilClosed } from '../../fixtures/raw.ts';
@@ -53,6 +54,21 @@ describe('a client that does not read its response', () => {
       await untilClosed(client.resume());
       expect(client.bytesRead).toBeLessThan(LONG_BYTES);
     }
+  });
+
+  it.each([
+    ['', {}],
+    [' over TLS', { tls: newCertificate() }],
+  ])('is reset%s, so that the system keeps no unsent bytes for it', async (_, listen) => {
+    const open = await startLong({ ...listen, sendTimeoutMs: 300 });
+    const client = await connectRaw(gateway.url);
+    client.on('error', () => {}).write(GET);
+    client.pause();
+    await expect.poll(() => open.total, { timeout: 60_000 }).toBe(1);
+    await expect.poll(() => open.count, { timeout: 60_000 }).toBe(0);
+    await untilClosed(client.resume());
+    // What had arrived; a close would leave it the 4 MB that the system had taken.
+    expect(client.bytesRead).toBeLessThan(LONG_BYTES / 32);
   });
 
   it('is also disconnected if the gateway itself responds', async () => {

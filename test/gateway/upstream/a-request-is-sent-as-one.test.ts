@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import { PassThrough, Readable } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Pool } from '../../../src/gateway/upstream/http1/pool.ts';
-import { type UpstreamRequest, writeRequestHead } from '../../../src/gateway/upstream/http1/request.ts';
+import { Pool } from '../../../src/http1/pool.ts';
+import { type UpstreamRequest, writeRequestHead } from '../../../src/http1/request.ts';
 import { type RawServer, startRawServer } from '../../fixtures/raw-server.ts';
 import { Call, call } from '../../fixtures/upstream-call.ts';
 

@@ -4,8 +4,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Pool } from '../../../src/gateway/upstream/http1/pool.ts';
-import type { ResponseHandler, Transfer } from '../../../src/gateway/upstream/http1/request.ts';
+import { Pool } from '../../../src/http1/pool.ts';
+import type { ChunkMemory, ResponseHandler, Transfer } from '../../../src/http1/request.ts';
 import { random } from '../../fixtures/random.ts';
 
 /** `WEIR_TEST_TRANSFERS=50000` for the long form. */
@@ -115,17 +115,17 @@ class Reader implements ResponseHandler {
     if (this.#kind === 'slow') this.#transfer?.pause();
   }
 
-  onFlush(): boolean {
-    if (this.#kind === 'fast') return true;
+  onFlush(): ChunkMemory {
+    if (this.#kind === 'fast') return 'released';
     if (this.#kind === 'slow') {
       setImmediate(() => {
         this.#hashHeld();
         this.#transfer?.resume();
       });
-      return false;
+      return 'kept';
     }
     if (this.#held.length > 8) this.#hashHeld();
-    return this.#held.length === 0;
+    return this.#held.length === 0 ? 'released' : 'kept';
   }
 
   onEnd(): void {

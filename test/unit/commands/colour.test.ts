@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { coloured } from '../../../src/commands/terminal/colour.ts';
-import { errorText, warningText } from '../../../src/commands/terminal/problems.ts';
+import { coloured, lineText } from '../../../src/commands/terminal/line.ts';
+import { errorLines, warningLine } from '../../../src/commands/terminal/messages.ts';
 import { ConfigError } from '../../../src/config/problem.ts';
 
 const terminal = { isTTY: true, hasColors: () => true };
@@ -13,8 +13,9 @@ test('a terminal gets colours; a pipe, a file, and a terminal without colours do
 });
 
 test('the place of a problem is coloured, and its text is not', () => {
-  expect(errorText(new ConfigError([PROBLEM, PROBLEM]), terminal)).toBe(
-    Array(2).fill('\x1b[31mredis://***@host:3:\x1b[39m a.b: is missing').join('\n'),
+  const lines = errorLines(new ConfigError([PROBLEM, PROBLEM])).map((line) => lineText(line, terminal));
+  expect(lines).toEqual(Array(2).fill('\x1b[31mredis://***@host:3:\x1b[39m a.b: is missing'));
+  expect(lineText(warningLine(PROBLEM), terminal)).toBe(
+    '\x1b[33mredis://***@host:3: warning:\x1b[39m a.b: is missing',
   );
-  expect(warningText(PROBLEM, terminal)).toBe('\x1b[33mredis://***@host:3: warning:\x1b[39m a.b: is missing');
 });

@@ -35,6 +35,19 @@ it('on a terminal each entry of the log is a short line of text', async () => {
   );
 });
 
+it('no value ends the line, moves the cursor or hides', async () => {
+  const hostile = 'a\u009b31m\u007f\u202e\u200b\u2028\nForged\r';
+  const nested = {
+    problem: hostile,
+    [hostile]: [{ [hostile]: hostile }],
+    err: { message: hostile, stack: hostile },
+  };
+  const text = await shown({ ...REQUEST, account: hostile, path: hostile }, { ...nested, msg: hostile });
+  expect(text).not.toMatch(/[^\n\P{Cc}]|[\p{Cf}\p{Zl}]/u);
+  // A stack has lines of its own, which are indented.
+  expect(text).not.toMatch(/^Forged/m);
+});
+
 it('no password of a URL is shown', async () => {
   const text = await shown({ problem: 'redis://user:secret@127.0.0.1:6379 refused', msg: 'down' });
   expect(text).toContain('127.0.0.1:6379');

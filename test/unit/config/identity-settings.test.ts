@@ -77,7 +77,7 @@ describe('a key file', () => {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
   const jwk = publicKey.export({ format: 'jwk' });
-  const secret = { kty: 'oct', k: 'c2VjcmV0' };
+  const secret = { kty: 'oct', k: Buffer.alloc(32, 7).toString('base64url') };
 
   it.each([
     ['PEM', pem],
@@ -105,6 +105,15 @@ describe('a key file', () => {
     ['broken PEM', '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----', 'is not a PEM public key'],
   ])('is not %s', (_what, text, problem) => {
     expect(() => parseKeyFile(text, 'keys', ['ES256'])).toThrow(problem);
+  });
+
+  it.each([
+    [16, ['HS256'], 'contains a secret of 128 bits: HS256 needs 256 or more'],
+    [0, ['HS256'], 'contains a secret of 0 bits: HS256 needs 256 or more'],
+    [32, ['HS256', 'HS384'], 'contains a secret of 256 bits: HS384 needs 384 or more'],
+  ])('is no secret of %i bytes for %j', (length, algorithms, problem) => {
+    const short = { kty: 'oct', k: Buffer.alloc(length, 7).toString('base64url') };
+    expect(() => parseKeyFile(JSON.stringify(short), 'keys', algorithms)).toThrow(problem);
   });
 
   it('is no public key where the algorithms want a secret', () => {

@@ -46,8 +46,8 @@ const settings = textSettings(asNode(settingsSchema));
 describe('no message about a setting shows the password of a URL', () => {
   test('whichever setting it was written to, as value, list or key, or by its variable', () => {
     expect(settings.length).toBeGreaterThan(50);
-    fc.assert(
-      fc.property(fc.constantFrom(...settings), schemes, secrets, ([path, variable], scheme, secret) => {
+    for (const [path, variable] of settings) {
+      const judge = (scheme: string, secret: string) => {
         const url = `${scheme}://user:${secret}@host:1`;
         const shown = [
           messagesOf(nested(path, url)),
@@ -58,9 +58,9 @@ describe('no message about a setting shows the password of a URL', () => {
         ].join('\n');
         expect(shown).not.toContain(secret);
         expect(shown).not.toContain(JSON.stringify(secret).slice(1, -1));
-      }),
-      { numRuns: 1000 },
-    );
+      };
+      fc.assert(fc.property(schemes, secrets, judge), { numRuns: 3 });
+    }
   });
 
   test.each([

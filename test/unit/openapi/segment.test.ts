@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { OperationTable } from '../../../src/gateway/match.ts';
 import type { ListedOperation } from '../../../src/openapi/listed-operation.ts';
 import {
   escapeExpression,
@@ -8,6 +7,7 @@ import {
   parameterExpression,
   segmentParts,
 } from '../../../src/openapi/segment.ts';
+import { OperationTable } from '../../../src/stages/match.ts';
 import { expectLinearTime } from '../../fixtures/growth.ts';
 
 function operation(path: string): ListedOperation {

@@ -29,9 +29,9 @@ test('three consecutive failures open it, and it reports their reason', () => {
   breaker.succeeded();
   breaker.failed('oom');
   breaker.failed('oom');
-  expect(breaker.refusal).toBeUndefined();
+  expect(breaker.reason).toBeUndefined();
   breaker.failed('oom');
-  expect(breaker.refusal).toBe('oom');
+  expect(breaker.reason).toBe('oom');
 });
 
 test('it probes at growing intervals, and closes on the first success', async () => {
@@ -42,10 +42,10 @@ test('it probes at growing intervals, and closes on the first success', async ()
   expect(probes()).toBe(1);
   await vi.advanceTimersByTimeAsync(60_000);
   expect(probes()).toBeLessThan(170);
-  expect(breaker.refusal).toBe('busy');
+  expect(breaker.reason).toBe('busy');
   store.isBack = true;
   await vi.advanceTimersByTimeAsync(1300);
-  expect(breaker.refusal).toBeUndefined();
+  expect(breaker.reason).toBeUndefined();
   expect(states.slice(0, 4)).toEqual(['open', 'half-open', 'open', 'half-open']);
   expect(states.at(-1)).toBe('closed');
 });
@@ -57,5 +57,5 @@ test('a new connection is probed at once', async () => {
   store.isBack = true;
   breaker.probeSoon();
   await vi.advanceTimersByTimeAsync(0);
-  expect(breaker.refusal).toBeUndefined();
+  expect(breaker.reason).toBeUndefined();
 });

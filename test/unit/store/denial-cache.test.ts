@@ -5,14 +5,14 @@ import { MemoryStore } from '../../../src/store/memory-store.ts';
 import { silentObserver } from '../../../src/store/observer.ts';
 import type { BucketCharge, Charge, Decision, Store } from '../../../src/store/store.ts';
 
-const WINDOW_US = 1_000_000;
+const US_PER_SECOND = 1_000_000;
 
 /** A store at the end of a slow line, in simulated time: charges take time to arrive, and answers to come back. */
 class Simulation {
   nowUs = 1_000_000_000;
   fromMemory = 0;
   calls = 0;
-  readonly truth = new MemoryStore(() => this.nowUs);
+  truth = new MemoryStore(() => this.nowUs);
   readonly #events: { readonly atUs: number; run(): void }[] = [];
   #outwardUs = 0;
   #homewardUs = 0;
@@ -76,10 +76,12 @@ const attempt = fc.record({
     fc.constant(0),
     fc.integer({ min: 0, max: 30_000 }),
     fc.integer({ min: 0, max: 1_200_000 }),
+    fc.integer({ min: 0, max: 12_000_000 }),
   ),
   outwardUs: delayUs,
   homewardUs: delayUs,
-  account: fc.integer({ min: 0, max: 1 }),
+  account: fc.integer({ min: 0, max: 2 }),
+  isWithOrganization: fc.boolean(),
   cost: fc.integer({ min: 2, max: 3 }),
   accountLimit: fc.constantFrom(8, 8, 8, 8, 12),
   isShadow: fc.oneof(
@@ -88,18 +90,31 @@ const attempt = fc.record({
   ),
 });
 
-test('no cached denial refuses what the store would admit, with late answers and changed limits', async () => {
+/** By Account. */
+const WINDOWS_SECONDS = [1, 20, 7200];
+
+test('no cached denial refuses what the store would admit, with windows of any length, late answers and changed limits', async () => {
   let remembered = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(attempt, { minLength: 10, maxLength: 120, size: 'max' }), async (attempts) => {
       const simulation = new Simulation();
-      for (const { pauseUs, outwardUs, homewardUs, account, cost, accountLimit, isShadow } of attempts) {
+      for (const {
+        pauseUs,
+        outwardUs,
+        homewardUs,
+        account,
+        cost,
+        accountLimit,
+        isShadow,
+        ...one
+      } of attempts) {
         await simulation.advance(pauseUs);
+        const windowSeconds = WINDOWS_SECONDS[account] ?? 1;
         const buckets: BucketCharge[] = [
-          { key: `account ${account}`, limit: accountLimit, shadow: isShadow },
-          { key: 'organization', limit: 14 },
+          { key: `account ${account}`, limit: accountLimit, windowSeconds, shadow: isShadow },
         ];
-        const charge = { buckets, cost, windowSeconds: 1 };
+        if (one.isWithOrganization) buckets.push({ key: 'organization', limit: 14, windowSeconds: 5 });
+        const charge = { buckets, cost };
         const truth = await simulation.truth.peek(charge);
         const before = simulation.fromMemory;
         void simulation.charge(charge, outwardUs, homewardUs);
@@ -112,7 +127,12 @@ test('no cached denial refuses what the store would admit, with late answers and
   expect(remembered).toBeGreaterThan(100);
 });
 
-const full: Charge = { buckets: [{ key: 'a', limit: 10 }], cost: 10, windowSeconds: 1 };
+const bucket: BucketCharge = { key: 'a', limit: 10, windowSeconds: 1 };
+const full: Charge = { buckets: [bucket], cost: 10 };
+
+function fullFor(windowSeconds: number): Charge {
+  return { ...full, buckets: [{ ...bucket, windowSeconds }] };
+}
 
 /** A bucket that is full, whose denial has been learnt over a line of 1 ms each way. */
 async function learnt(): Promise<Simulation> {
@@ -141,11 +161,11 @@ test('a cached denial reports the remaining waits, never too short', async () =>
 });
 
 test.each<[string, Charge]>([
-  ['another limit', { ...full, buckets: [{ key: 'a', limit: 11 }] }],
-  ['another window', { ...full, windowSeconds: 2 }],
+  ['another limit', { ...full, buckets: [{ ...bucket, limit: 11 }] }],
+  ['another window', { ...full, buckets: [{ ...bucket, windowSeconds: 2 }] }],
   ['a lower cost', { ...full, cost: 1 }],
-  ['another bucket', { ...full, buckets: [{ key: 'b', limit: 10 }] }],
-  ['a bucket that has become a shadow', { ...full, buckets: [{ key: 'a', limit: 10, shadow: true }] }],
+  ['another bucket', { ...full, buckets: [{ ...bucket, key: 'b' }] }],
+  ['a bucket that has become a shadow', { ...full, buckets: [{ ...bucket, shadow: true }] }],
 ])('a denial does not apply to %s', async (_what, charge) => {
   const simulation = await learnt();
   void simulation.charge(charge, 0, 0);
@@ -161,20 +181,141 @@ test('an evicted denial is decided by the store again', async () => {
 
 test('a flood against a full bucket costs the store a few calls', async () => {
   const simulation = new Simulation();
-  const charge = { buckets: [{ key: 'a', limit: 100 }], cost: 1, windowSeconds: 1 };
+  const charge = { buckets: [{ key: 'a', limit: 100, windowSeconds: 1 }], cost: 1 };
   for (let sent = 0; sent < 5000; sent++) {
     void simulation.charge(charge, 200, 200);
-    await simulation.advance((2 * WINDOW_US) / 5000);
+    await simulation.advance((2 * US_PER_SECOND) / 5000);
   }
   expect(simulation.fromMemory).toBeGreaterThan(4500);
+});
+
+test.each([1, 60, 3600])(
+  'a store that lost its counts is asked again within a second, with a window of %i s',
+  async (windowSeconds) => {
+    const charge: Charge = fullFor(windowSeconds);
+    const simulation = new Simulation();
+    for (let turn = 0; turn < 2; turn++) {
+      void simulation.charge(charge, 1000, 1000);
+      await simulation.advance(2000);
+    }
+    void simulation.charge(charge, 1000, 1000);
+    expect(simulation.fromMemory, 'the denial is cached').toBe(1);
+    simulation.truth = new MemoryStore(() => simulation.nowUs);
+    await simulation.advance(US_PER_SECOND);
+    const admitted = simulation.charge(charge, 1000, 1000);
+    await simulation.advance(2000);
+    expect(await admitted).toMatchObject({ outcome: 'admitted' });
+
+    // The next denial is about the new charge, and so is its wait.
+    const decided = simulation.charge(charge, 1000, 1000);
+    await simulation.advance(2000);
+    const truth = await simulation.truth.peek(charge);
+    const cached = await simulation.charge(charge, 0, 0);
+    for (const denial of [await decided, cached]) {
+      if (denial.outcome !== 'denied' || truth.outcome !== 'denied') throw new Error('all must deny');
+      const waitUs = denial.buckets[0]?.retryAfterUs ?? 0;
+      const trueUs = truth.buckets[0]?.retryAfterUs ?? 0;
+      expect(waitUs).toBeGreaterThanOrEqual(trueUs);
+      expect(waitUs).toBeLessThanOrEqual(trueUs + 2000);
+    }
+  },
+);
+
+test('a denial is never older than a second, however late its answer came', async () => {
+  const charge: Charge = fullFor(60);
+  const simulation = new Simulation();
+  void simulation.charge(charge, 0, 0);
+  await simulation.advance(1);
+  void simulation.charge(charge, 0, 700_000);
+  await simulation.advance(700_000);
+  void simulation.charge(charge, 0, 0);
+  expect(simulation.fromMemory).toBe(1);
+  await simulation.advance(300_001);
+  void simulation.charge(charge, 0, 0);
+  expect(simulation.fromMemory).toBe(1);
+});
+
+test('a flood against a full bucket of a long window costs the store a call each second', async () => {
+  const simulation = new Simulation();
+  const charge = fullFor(600);
+  for (let sent = 0; sent < 5000; sent++) {
+    void simulation.charge(charge, 200, 200);
+    await simulation.advance(2000);
+  }
+  expect(simulation.fromMemory).toBeGreaterThan(4500);
+  expect(simulation.calls).toBeLessThanOrEqual(12);
 });
 
 test('memory of denials is bounded', async () => {
   const simulation = new Simulation();
   const before = process.memoryUsage().heapUsed;
   for (let id = 0; id < 30_000; id++) {
-    void simulation.charge({ buckets: [{ key: `${id}`, limit: 1 }], cost: 2, windowSeconds: 60 }, 0, 0);
+    void simulation.charge({ buckets: [{ key: `${id}`, limit: 1, windowSeconds: 60 }], cost: 2 }, 0, 0);
     if (id % 1000 === 999) await simulation.advance(1);
   }
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(50_000_000);
+});
+
+const DAY_SECONDS = 86_400;
+const month: BucketCharge = { key: 'month', limit: 10, windowSeconds: 30 * DAY_SECONDS };
+const minute: BucketCharge = { key: 'minute', limit: 1000, windowSeconds: 60 };
+const second: BucketCharge = { key: 'second', limit: 1000, windowSeconds: 1 };
+
+/** The denial of a full bucket has been learnt, together with what is known of `others`. */
+async function learntOf(bucket: BucketCharge, ...others: BucketCharge[]): Promise<Simulation> {
+  const simulation = new Simulation();
+  void simulation.charge({ buckets: [bucket], cost: bucket.limit }, 0, 0);
+  await simulation.advance(1);
+  void simulation.charge({ buckets: [bucket, ...others], cost: 1 }, 0, 0);
+  await simulation.advance(1);
+  return simulation;
+}
+
+test('an exhausted month costs the store one call in ten seconds, whatever other buckets a request needs', async () => {
+  const simulation = await learntOf(month, second);
+  const calls = simulation.calls;
+  for (let sent = 0; sent < 10_000; sent++) {
+    const other = { ...minute, key: `minute ${sent % 50}` };
+    const buckets = [[second, month], [other, month], [month]][sent % 3] ?? [];
+    expect((await simulation.charge({ buckets, cost: 1 }, 0, 0)).outcome).toBe('denied');
+    await simulation.advance(999);
+  }
+  expect(simulation.calls).toBe(calls);
+});
+
+test('a cached denial reports what is known of other buckets, and nothing of one that is unknown', async () => {
+  const simulation = await learntOf(month, second);
+  void simulation.truth.charge({ buckets: [second], cost: 5 });
+  const denial = await simulation.charge({ buckets: [second, minute, month], cost: 1 }, 0, 0);
+  expect(denial).toMatchObject({
+    outcome: 'denied',
+    buckets: [{ remaining: 1000, retryAfterUs: 0 }, undefined, { remaining: 0 }],
+  });
+});
+
+test('the store is asked where a bucket of unknown state may need a longer wait than the cached denial', async () => {
+  const simulation = await learntOf({ ...second, limit: 10 });
+  const calls = simulation.calls;
+  void simulation.charge({ buckets: [{ ...second, limit: 10 }, minute], cost: 1 }, 0, 0);
+  expect(simulation.calls).toBe(calls + 1);
+});
+
+test('a removed row no longer refuses, and a limit of requests refuses whatever the cost', async () => {
+  const requests: BucketCharge = { ...month, counts: 'requests', limit: 1 };
+  const simulation = await learntOf(requests, second);
+  const calls = simulation.calls;
+  expect((await simulation.charge({ buckets: [requests, second], cost: 7 }, 0, 0)).outcome).toBe('denied');
+  expect(simulation.calls).toBe(calls);
+  const admitted = simulation.charge({ buckets: [second], cost: 1 }, 0, 0);
+  await simulation.advance(1);
+  expect((await admitted).outcome).toBe('admitted');
+});
+
+test('a store that lost the counts of a month is asked again within ten seconds', async () => {
+  const simulation = await learntOf(month);
+  simulation.truth = new MemoryStore(() => simulation.nowUs);
+  await simulation.advance(10 * US_PER_SECOND);
+  const admitted = simulation.charge({ buckets: [month], cost: 1 }, 0, 0);
+  await simulation.advance(1);
+  expect((await admitted).outcome).toBe('admitted');
 });

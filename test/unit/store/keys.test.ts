@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bucketKey } from '../../../src/store/keys.ts';
+import { bucketKey, bucketOf } from '../../../src/store/keys.ts';
 
 const anyId = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 40 }),
@@ -9,6 +9,17 @@ const anyId = fc.oneof(
 
 test('a plain id is part of its key unchanged', () => {
   expect(bucketKey('weir', 'org_1', 'account-read', 'acct_1')).toBe('weir:1:{org_1}:account-read:acct_1');
+});
+
+test('the name of a bucket can be read from its key, whatever the ids', () => {
+  for (const [tag, id] of [
+    ['org_1', 'acct_1'],
+    ['a}:b:{c', ':x:'],
+    ['', ''],
+  ] as const) {
+    expect(bucketOf(bucketKey('weir', tag, 'account-read', id))).toBe('account-read');
+  }
+  expect(bucketOf('weir:1:start')).toBe('');
 });
 
 test('no id can move a key to another slot: what Redis hashes is the escaped tag alone', () => {

@@ -22,6 +22,9 @@ test.each(scripts)('%s compiles', async (name) => {
   expect(await client.script('LOAD', text)).toMatch(/^[0-9a-f]{40}$/);
 });
 
+/** By the bucket's id. */
+const WINDOWS_SECONDS = [1, 5, 60, 2_678_400];
+
 const chargeArbitrary = fc.record({
   ids: fc.uniqueArray(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 3 }),
   limits: fc.array(fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 500, max: 3000 })), {
@@ -52,10 +55,11 @@ test('a batch in Redis makes the same decisions as the reference one by one', as
             buckets: ids.map((id, index) => ({
               key: `${prefix}:${run}:${id}`,
               limit: limits[index] ?? 1,
+              windowSeconds: WINDOWS_SECONDS[id] ?? 1,
+              counts: id === 1 ? 'requests' : 'points',
               shadow: shadows[index] ?? false,
             })),
             cost,
-            windowSeconds: 5,
           }),
         );
         const expected = [];
@@ -85,10 +89,10 @@ test('a bucket in Redis handles a clock that is set back like the reference', as
       let nowUs = START_US;
       const reference = new MemoryStore(() => nowUs);
       // Nothing is denied: a denial writes nothing to Redis, not even the time at which it was decided.
-      const buckets = [{ key: `${prefix}:${run++}`, limit: 1500 }];
+      const buckets = [{ key: `${prefix}:${run++}`, limit: 1500, windowSeconds: 5 }];
       for (const { pauseUs, backUs, cost } of steps) {
         nowUs += pauseUs - backUs;
-        const charge = { buckets, cost, windowSeconds: 5 };
+        const charge = { buckets, cost };
         expect(await runCharges(client, [charge], { nowUs })).toEqual([reference.charge(charge)]);
       }
     }),
@@ -98,10 +102,10 @@ test('a bucket in Redis handles a clock that is set back like the reference', as
 
 test('a key that is not a bucket degrades only its own charge, whose other bucket is not changed', async () => {
   const prefix = uniquePrefix();
-  const bucket = (name: string) => ({ key: `${prefix}:${name}`, limit: 10 });
+  const bucket = (name: string) => ({ key: `${prefix}:${name}`, limit: 10, windowSeconds: 5 });
   await client.rpush(`${prefix}:list`, 'not a bucket');
   await client.set(`${prefix}:text`, 'not a bucket either');
-  const charge = (...names: string[]): Charge => ({ buckets: names.map(bucket), cost: 4, windowSeconds: 5 });
+  const charge = (...names: string[]): Charge => ({ buckets: names.map(bucket), cost: 4 });
   const decisions = await runCharges(client, [
     charge('a', 'list'),
     charge('a'),
@@ -120,7 +124,7 @@ test('a key that is not a bucket degrades only its own charge, whose other bucke
 
 test('a peek decides as the charge after it, and leaves no trace', async () => {
   const key = `${uniquePrefix()}:1:{a}:account-read:a`;
-  const charge: Charge = { buckets: [{ key, limit: 10 }], cost: 4, windowSeconds: 5 };
+  const charge: Charge = { buckets: [{ key, limit: 10, windowSeconds: 5 }], cost: 4 };
   const look = (nowUs: number) => runCharges(client, [charge], { isSpending: false, nowUs });
   expect(await look(START_US)).toMatchObject([{ outcome: 'admitted', buckets: [{ remaining: 10 }] }]);
   expect(await client.exists(key)).toBe(0);
@@ -138,9 +142,8 @@ test('a peek decides as the charge after it, and leaves no trace', async () => {
 test('an idle Account takes less than 200 bytes with its key, the busiest a bounded value, and both expire', async () => {
   const prefix = uniquePrefix();
   const charge = (id: string, limit: number): Charge => ({
-    buckets: [{ key: `${prefix}:1:{acct_12345}:account-read:${id}`, limit }],
+    buckets: [{ key: `${prefix}:1:{acct_12345}:account-read:${id}`, limit, windowSeconds: 60 }],
     cost: 1,
-    windowSeconds: 60,
   });
   await runCharges(client, [charge('acct_12345', 500)]);
   expect(await client.memory('USAGE', `${prefix}:1:{acct_12345}:account-read:acct_12345`)).toBeLessThan(200);
@@ -164,10 +167,29 @@ test('an idle Account takes less than 200 bytes with its key, the busiest a boun
   }
 });
 
+test('a limit that is raised again and again within a window leaves no more entries, and decides as the reference', async () => {
+  const key = `${uniquePrefix()}:1:{a}:account-month:a`;
+  let nowUs = START_US;
+  const reference = new MemoryStore(() => nowUs);
+  let [limit, longest] = [500, 0];
+  for (let step = 0; step < 3000; step++) {
+    nowUs += 500_000_000;
+    const cost = 1 + (step % 2) * Math.floor(limit / 250);
+    const charge = { buckets: [{ key, limit, windowSeconds: 2_678_400 }], cost };
+    const expected = reference.charge(charge);
+    expect(await runCharges(client, [charge], { nowUs })).toEqual([expected]);
+    longest = Math.max(longest, await client.strlen(key));
+    if (expected.outcome === 'denied') limit *= 2;
+  }
+  expect(limit).toBeGreaterThan(4000);
+  expect(longest).toBeGreaterThan(15 + 590 * 11);
+  expect(longest).toBeLessThanOrEqual(15 + (600 + 7) * 11);
+});
+
 test('a key expires a window after its last charge, in any sequence of charges', async () => {
   const key = `${uniquePrefix()}:1:{a}:account-read:a`;
   const script = readFileSync(new URL('../../../lua/charge.lua', import.meta.url), 'utf8');
-  const keysAndArguments = [key, 0, 1, US_PER_SECOND, 1500, 1, 1, 100_000];
+  const keysAndArguments = [key, 0, 1, 0, 1, 1500, 1, 100_000];
   const fromUs = await clockUs();
   let leastMs = Number.POSITIVE_INFINITY;
   while ((await clockUs()) < fromUs + 1.3 * US_PER_SECOND) {
@@ -185,3 +207,27 @@ async function clockUs(): Promise<number> {
   const [seconds, microseconds] = await client.time();
   return Number(seconds) * US_PER_SECOND + Number(microseconds);
 }
+
+test("the example of lua/README.md has the script's own bytes", async () => {
+  const readme = readFileSync(new URL('../../../lua/README.md', import.meta.url), 'utf8');
+  const linesOf = (name: string) =>
+    [...readme.matchAll(new RegExp(`^ {7}${name} +([0-9a-f ]+)$`, 'gm'))].map(([, hex = '']) =>
+      hex.replaceAll(' ', ''),
+    );
+  const script = readFileSync(new URL('../../../lua/charge.lua', import.meta.url), 'utf8');
+  const key = uniquePrefix();
+  const seen: string[][] = [];
+  for (const [afterUs, cost] of [
+    [0, 3],
+    [1_000_000, 2],
+    [4_000_000, 96],
+  ] as const) {
+    const args = [START_US + afterUs, 1, 0, 1, 15_000, cost, 100];
+    const reply = await client.callBuffer('EVAL', script, 1, key, ...args);
+    const value = await client.getBuffer(key);
+    seen.push([value, reply].map((bytes) => (bytes as Buffer).toString('hex')));
+  }
+  const replies = linesOf('reply');
+  expect(seen).toEqual(linesOf('value').map((value, index) => [value, replies[index]]));
+  expect(seen).toHaveLength(3);
+});

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { sendCharges } from '../../../src/store/redis/scripts.ts';
 import type { Charge, Decision } from '../../../src/store/store.ts';
 
-const charge: Charge = { buckets: [{ key: 'k', limit: 5 }], cost: 1, windowSeconds: 1 };
+const charge: Charge = { buckets: [{ key: 'k', limit: 5, windowSeconds: 1 }], cost: 1 };
 const REPLY = Buffer.from('0100000004' + '0000000f4240' + '000000000000', 'hex');
 
 /** What becomes of one charge when the server gives these answers, one to each call; and the calls. */

@@ -8,6 +8,9 @@ export class ApiError extends Error {
   }
 }
 
+/** A replica that has disappeared without a word never answers. */
+const LONGEST_MS = 10_000;
+
 const TOKEN = 'weir-admin-token';
 
 /** Keeps the token for this tab only. */
@@ -19,6 +22,8 @@ export function keepToken(token: string): void {
 export async function ask(path: string, method = 'GET', body?: object): Promise<unknown> {
   const response = await send(path, {
     method,
+    // What a change came to is not known until it is answered.
+    ...(method === 'GET' ? { signal: AbortSignal.timeout(LONGEST_MS) } : {}),
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   return response.json();

@@ -1,8 +1,9 @@
 import type { BucketUsage } from '../../usage/usage.ts';
 import { isLimitScope, setLimit, unsetLimit } from './limit-actions.ts';
+import { Sparkline } from './widgets/chart.ts';
 import { element, setText } from './widgets/dom.ts';
+import { sinceText } from './widgets/figures.ts';
 import { count, moment } from './widgets/format.ts';
-import { Sparkline } from './widgets/sparkline.ts';
 
 /** Readings in a bucket's history: a minute at two a second. */
 const HISTORY = 120;
@@ -17,24 +18,11 @@ interface Card {
 
 /** A bucket as it fills and drains, with its limit, where the limit comes from, and what can be done about it. */
 export function bucketCard({ bucket: name, owner, shadow }: BucketUsage): Card {
-  const parts = {
-    fill: element('div', { class: 'fill' }),
-    meter: element('div', {
-      class: 'meter',
-      role: 'meter',
-      'aria-label': `${name}: points used`,
-      'aria-valuemin': 0,
-    }),
-    left: element('b', { class: 'left' }),
-    limit: element('span', { class: 'muted' }),
-    state: element('span', { class: 'state' }),
-    returns: element('p', { class: 'returns muted' }),
-    source: element('p', { class: 'source muted' }),
-  };
-  parts.meter.append(parts.fill);
+  const parts = partsOf(name);
   const history = new Sparkline(HISTORY);
   const used: number[] = [];
   let last: BucketUsage | undefined;
+  let readAtMs: number | undefined;
   const buttons = actionsOf(() => last);
   const id = element('small', { class: 'muted id' }, owner);
   const node = element(
@@ -52,17 +40,23 @@ export function bucketCard({ bucket: name, owner, shadow }: BucketUsage): Card {
     node,
     update(bucket) {
       last = bucket;
-      used.push(bucket.used ?? 0);
-      if (used.length > HISTORY) used.shift();
-      history.draw(used, Math.max(bucket.limit, 1));
       const level = levelOf(bucket);
       node.dataset.level = level;
-      parts.fill.style.setProperty('--share', String(shareOf(bucket)));
       parts.meter.setAttribute('aria-valuemax', String(bucket.limit));
-      parts.meter.setAttribute('aria-valuenow', String(bucket.used ?? 0));
-      setText(parts.left, bucket.remaining === null ? '–' : count(bucket.remaining));
+      if (bucket.used === null) {
+        parts.meter.removeAttribute('aria-valuenow');
+        if (readAtMs === undefined) setText(parts.left, '–');
+      } else {
+        readAtMs = Date.now();
+        used.push(bucket.used);
+        if (used.length > HISTORY) used.shift();
+        history.draw(used, Math.max(bucket.limit, 1));
+        parts.fill.style.setProperty('--share', String(shareOf(bucket.used, bucket.limit)));
+        parts.meter.setAttribute('aria-valuenow', String(bucket.used));
+        setText(parts.left, count(bucket.remaining ?? 0));
+      }
       setText(parts.limit, `of ${count(bucket.limit)} points left, per\u00a0${bucket.windowSeconds}\u00a0s`);
-      setText(parts.state, LEVELS[level]);
+      setText(parts.state, level === 'unknown' ? unknownText(readAtMs) : LEVELS[level]);
       setText(parts.returns, returnsText(bucket));
       setText(parts.source, sourceText(bucket));
       buttons.update(bucket);
@@ -70,21 +64,46 @@ export function bucketCard({ bucket: name, owner, shadow }: BucketUsage): Card {
   };
 }
 
-const LEVELS = { unknown: 'not read', empty: '■ no points left', near: '▲ nearly used up', room: '' };
+function partsOf(name: BucketUsage['bucket']) {
+  const parts = {
+    fill: element('div', { class: 'fill' }),
+    meter: element('div', {
+      class: 'meter',
+      role: 'meter',
+      'aria-label': `${name}: points used`,
+      'aria-valuemin': 0,
+    }),
+    left: element('b', { class: 'left' }),
+    limit: element('span', { class: 'muted' }),
+    state: element('span', { class: 'state' }),
+    returns: element('p', { class: 'returns muted' }),
+    source: element('p', { class: 'source muted' }),
+  };
+  parts.meter.append(parts.fill);
+  return parts;
+}
 
-function levelOf(bucket: BucketUsage): keyof typeof LEVELS {
+const LEVELS = { empty: '■ no points left', near: '▲ nearly used up', room: '' };
+
+function levelOf(bucket: BucketUsage): keyof typeof LEVELS | 'unknown' {
   if (bucket.used === null) return 'unknown';
-  const share = shareOf(bucket);
+  const share = shareOf(bucket.used, bucket.limit);
   if (share === 1) return 'empty';
   return share > 1 - NEAR_SHARE ? 'near' : 'room';
 }
 
-function shareOf({ used, limit }: BucketUsage): number {
-  return Math.min(1, (used ?? 0) / limit);
+function shareOf(used: number, limit: number): number {
+  return Math.min(1, used / limit);
+}
+
+/** @param readAtMs undefined for a bucket that was never read */
+function unknownText(readAtMs: number | undefined): string {
+  return readAtMs === undefined ? 'unknown' : sinceText(readAtMs);
 }
 
 function returnsText({ used, nextPointsAfterSeconds, resetAfterSeconds }: BucketUsage): string {
-  if (!used) return 'All points are available';
+  if (used === null) return 'The store could not be read';
+  if (used === 0) return 'All points are available';
   return `Next points in ${seconds(nextPointsAfterSeconds)}, full again in ${seconds(resetAfterSeconds)}`;
 }
 

@@ -64,7 +64,8 @@ export function setLimit({ scope, id, bucket, limit }: LimitTarget): void {
         'PUT',
         body,
       )) as ShownLimit[];
-      return `${bucket} of ${id} is ${count(Number(set?.limit))} until ${moment(String(set?.until))}.`;
+      const done = `${bucket} of ${id} is ${count(Number(set?.limit))} until ${moment(String(set?.until))}.`;
+      return [done, ...(set?.notes ?? [])].join(' ');
     },
   });
 }
@@ -80,8 +81,9 @@ export function unsetLimit({ scope, id, bucket, limit }: LimitTarget): void {
       `The live limit of ${count(limit)} points on ${bucket} of ${id} ends now. The files apply again.`,
     async carryOut(values) {
       const query = new URLSearchParams({ bucket, why: values.get('why') ?? '', by: values.get('by') ?? '' });
-      await ask(`limits/live/${SECTIONS[scope]}/${encodeURIComponent(id)}?${query}`, 'DELETE');
-      return `The live limit on ${bucket} of ${id} is removed.`;
+      const path = `limits/live/${SECTIONS[scope]}/${encodeURIComponent(id)}?${query}`;
+      const [removed] = (await ask(path, 'DELETE')) as ShownLimit[];
+      return [`The live limit on ${bucket} of ${id} is removed.`, ...(removed?.notes ?? [])].join(' ');
     },
   });
 }

@@ -2,21 +2,22 @@ import type { RefusedRequest } from '../../fleet/refusals.ts';
 import type { FleetSnapshot } from '../../fleet/snapshot.ts';
 import { askForToken, onAction, showNotice } from './actions.ts';
 import { ApiError, readEvents } from './api.ts';
-import { showLists } from './lists.ts';
-import { showOverview } from './overview.ts';
+import { LISTS_MS, showLists } from './lists.ts';
+import { showLost, showOverview } from './overview.ts';
 import { type OwnerView, openOwner, type Scope } from './owner.ts';
 import { fewOfEach, refusalTable } from './refusals.ts';
 import { showReplicas } from './replicas.ts';
 import { rankedIds, showTalkers, startTalkers, type WindowName } from './talkers.ts';
-import { byId, element, setText } from './widgets/dom.ts';
+import { byId, element, setText, switchTheme } from './widgets/dom.ts';
+import { Figures, sinceText } from './widgets/figures.ts';
 
 const SCOPES: readonly Scope[] = ['account', 'organization', 'person', 'address'];
 
 /** How long a stream that ended or failed is left alone. */
 const RETRY_MS = 1_000;
 
-/** Other operators act as well: the lists are read again after this time. */
-const LISTS_MS = 3_000;
+/** A stream that has sent nothing for so long is replaced: its replica may have disappeared without a word. */
+const SILENCE_MS = 5_000;
 
 interface View {
   window: WindowName;
@@ -28,6 +29,16 @@ interface View {
 
 const view: View = { window: '10s', owner: undefined, page: undefined, stream: new AbortController() };
 const refusals = refusalTable(byId('refusals'), 'Latest refusals', 'No request was refused lately.');
+
+/** What comes with the stream: all of the overview but its lists. */
+const figures = new Figures(
+  () => document.querySelectorAll<HTMLElement>('#overview .panel:not(#live-limits, #revocations)'),
+  (sinceMs) => {
+    if (sinceMs === null) return;
+    showConnection('lost', sinceText(sinceMs));
+    showLost(sinceMs);
+  },
+);
 
 let newest: FleetSnapshot | undefined;
 let isDrawing = false;
@@ -60,6 +71,7 @@ function showIds(): void {
 
 function receive(name: string, data: unknown): void {
   showConnection('live', 'live');
+  figures.measured();
   if (name === 'refusals') view.page?.showRefusals(data as readonly RefusedRequest[]);
   if (name !== 'fleet') return;
   newest = data as FleetSnapshot;
@@ -75,13 +87,21 @@ function showConnection(state: 'live' | 'lost' | 'waiting', text: string): void 
 async function follow(): Promise<void> {
   for (;;) {
     view.stream = new AbortController();
+    const { stream } = view;
+    let silence = setTimeout(() => stream.abort(), SILENCE_MS);
     const query = new URLSearchParams({ window: view.window, ...view.owner });
     try {
-      await readEvents(`fleet/events?${query}`, view.stream.signal, receive);
+      await readEvents(`fleet/events?${query}`, stream.signal, (name, data) => {
+        clearTimeout(silence);
+        silence = setTimeout(() => stream.abort(), SILENCE_MS);
+        receive(name, data);
+      });
     } catch (error) {
-      if (view.stream.signal.aborted) continue;
+      if (stream.signal.aborted) continue;
       if (error instanceof ApiError && error.status === 401) await askForToken(error.message);
       else await retryLater(error);
+    } finally {
+      clearTimeout(silence);
     }
   }
 }
@@ -141,15 +161,9 @@ function startSearch(): void {
 }
 
 function startTheme(): void {
-  const { dataset } = document.documentElement;
   const kept = localStorage.getItem('weir-theme');
-  if (kept !== null) dataset.theme = kept;
-  byId('theme').addEventListener('click', () => {
-    const isDark =
-      (dataset.theme ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark';
-    dataset.theme = isDark ? 'light' : 'dark';
-    localStorage.setItem('weir-theme', dataset.theme);
-  });
+  if (kept !== null) document.documentElement.dataset.theme = kept;
+  byId('theme').addEventListener('click', () => localStorage.setItem('weir-theme', switchTheme()));
 }
 
 startTheme();

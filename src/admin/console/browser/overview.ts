@@ -1,15 +1,18 @@
 import type { FleetSnapshot, ReplicaState } from '../../fleet/snapshot.ts';
 import { Chart } from './widgets/chart.ts';
 import { byId, element, icon, setText } from './widgets/dom.ts';
+import { sinceText } from './widgets/figures.ts';
 import { clock, count, milliseconds, percent, plural, short } from './widgets/format.ts';
 
-type Level = 'good' | 'warning' | 'bad';
+export type Level = 'good' | 'warning' | 'bad';
 
 interface Tile {
   readonly title: string;
   readonly value: string;
   readonly more: string;
   readonly level?: Level;
+  /** The figure is grey: it is unknown, or not that of all replicas. */
+  readonly isPartial?: boolean;
 }
 
 const charts = {
@@ -37,6 +40,14 @@ export function showOverview(fleet: FleetSnapshot): void {
   ]);
 }
 
+/** Shows that nothing has come from the gateway since then. */
+export function showLost(sinceMs: number): void {
+  const text = `The connection is lost: everything here is ${sinceText(sinceMs)}`;
+  byId('headline').replaceChildren(icon('bad'), text);
+  byId('problems').replaceChildren();
+  setText(byId('facts'), 'The page tries to reach this replica, or another one at the same address.');
+}
+
 /** The version of the limits that most replicas have. */
 export function commonLimits(replicas: readonly ReplicaState[]): string {
   const versions = replicas.map(({ limits }) => limits);
@@ -44,8 +55,9 @@ export function commonLimits(replicas: readonly ReplicaState[]): string {
   return versions.toSorted((a, b) => countOf(b) - countOf(a) || a.localeCompare(b))[0] ?? '';
 }
 
-function showHeadline({ replicas, rates, second, totals }: FleetSnapshot): void {
-  const problems = problemsOf(replicas, rates);
+function showHeadline(fleet: FleetSnapshot): void {
+  const { replicas, second, totals } = fleet;
+  const problems = problemsOf(fleet);
   const [first] = problems;
   const headline = byId('headline');
   const text =
@@ -55,25 +67,53 @@ function showHeadline({ replicas, rates, second, totals }: FleetSnapshot): void 
   byId('problems').replaceChildren(
     ...problems.slice(1).map(({ level, text: more }) => element('li', {}, icon(level), more)),
   );
+  const known = replicas.filter(isKnown).length;
+  const part = partOf(fleet);
   setText(
     byId('facts'),
-    `${count(totals.requests)} requests and ${count(totals.points)} points since the ${replicas.length === 1 ? 'replica' : 'replicas'} started · as of ${clock(second * 1_000)}`,
+    `${count(totals.requests)} requests and ${count(totals.points)} points since the ${known === 1 ? 'replica' : 'replicas'} started${part === undefined ? '' : `, ${part}`} · as of ${clock(second * 1_000)}`,
   );
 }
 
+function isKnown({ unknownSinceMs }: Pick<ReplicaState, 'unknownSinceMs'>): boolean {
+  return unknownSinceMs === null;
+}
+
+/** Of which replicas the sums are, such as `at 1 of 3 replicas`. Undefined where they are those of all. */
+function partOf({ replicas, othersUnknownSinceMs }: FleetSnapshot): string | undefined {
+  const known = replicas.filter(isKnown).length;
+  if (known < replicas.length) return `at ${known} of ${replicas.length} replicas`;
+  return othersUnknownSinceMs === null ? undefined : 'at this replica alone';
+}
+
+function isDown({ breaker, unknownSinceMs }: ReplicaState['store']): boolean {
+  return unknownSinceMs === null && breaker !== 'closed';
+}
+
+interface Problem {
+  readonly level: Level;
+  readonly text: string;
+}
+
 /** The worst first. */
-function problemsOf(replicas: readonly ReplicaState[], rates: FleetSnapshot['rates']) {
-  const problems: { readonly level: Level; readonly text: string }[] = [];
+function problemsOf(fleet: FleetSnapshot): readonly Problem[] {
+  const { replicas, rates } = fleet;
+  const problems: Problem[] = [];
   const add = (level: Level, affected: number, text: string) => {
     if (affected > 0) problems.push({ level, text });
   };
   const of = (affected: number) =>
     replicas.length === 1 ? '' : ` at ${affected} of ${replicas.length} replicas`;
-  const open = replicas.filter(({ store }) => store.breaker !== 'closed').length;
-  const draining = replicas.filter(({ isReady }) => !isReady).length;
-  const unsafe = replicas.filter(({ store }) => store.unsafeSettings > 0).length;
-  const versions = new Set(replicas.map(({ limits }) => limits)).size;
-  add('bad', open, `The store does not answer${of(open)}`);
+  const known = replicas.filter(isKnown);
+  const down = known.filter(({ store }) => isDown(store)).length;
+  const unread = known.filter(({ store }) => store.unknownSinceMs !== null).length;
+  const draining = known.filter(({ isReady }) => !isReady).length;
+  const unsafe = known.filter(({ store }) => store.unsafeSettings > 0).length;
+  const versions = new Set(known.map(({ limits }) => limits)).size;
+  const unknown = unknownProblem(fleet);
+  add('bad', down, `The store does not answer${of(down)}`);
+  if (unknown !== undefined) problems.push(unknown);
+  add('bad', unread, `Whether the store answers is unknown${of(unread)}`);
   add('bad', rates.failedShare, `${percent(rates.failedShare)} of requests fail with 503`);
   add('bad', rates.degradedShare, `${percent(rates.degradedShare)} of requests are served uncounted`);
   add('warning', versions - 1, `${versions} versions of the limits are in force`);
@@ -83,12 +123,23 @@ function problemsOf(replicas: readonly ReplicaState[], rates: FleetSnapshot['rat
   return problems;
 }
 
-function tilesOf({ rates, replicas }: FleetSnapshot): readonly Tile[] {
-  const open = replicas.filter(({ store }) => store.breaker !== 'closed').length;
-  const kinds = [...new Set(replicas.map(({ store }) => store.kind))].join(', ');
-  const slowest = replicas.map(({ store }) => store.p99Ms).filter((one) => one !== null);
-  const versions = new Set(replicas.map(({ limits }) => limits)).size;
-  return [
+function unknownProblem({ replicas, othersUnknownSinceMs }: FleetSnapshot): Problem | undefined {
+  const times = replicas.flatMap(({ unknownSinceMs }) => (unknownSinceMs === null ? [] : [unknownSinceMs]));
+  const reason = othersUnknownSinceMs === null ? '' : ', because Redis cannot be read';
+  if (times.length > 0) {
+    const what = `${times.length} of ${replicas.length} replicas`;
+    return { level: 'bad', text: `${what} ${sinceText(Math.min(...times))}${reason}` };
+  }
+  if (othersUnknownSinceMs === null) return undefined;
+  return { level: 'bad', text: `Other replicas are ${sinceText(othersUnknownSinceMs)}${reason}` };
+}
+
+function tilesOf(fleet: FleetSnapshot): readonly Tile[] {
+  const { rates, replicas } = fleet;
+  const known = replicas.filter(isKnown);
+  const part = partOf(fleet);
+  const versions = new Set(known.map(({ limits }) => limits)).size;
+  const sums: readonly Tile[] = [
     { title: 'Requests', value: short(rates.requestsPerSecond), more: 'per second' },
     { title: 'Points', value: short(rates.pointsPerSecond), more: 'charged per second' },
     {
@@ -104,20 +155,40 @@ function tilesOf({ rates, replicas }: FleetSnapshot): readonly Tile[] {
       level: rates.degradedShare > 0 ? 'bad' : 'good',
     },
     { title: 'Latency', value: milliseconds(rates.p99Ms), more: `p99 · p50 ${milliseconds(rates.p50Ms)}` },
-    {
-      title: 'Store',
-      value: open === 0 ? 'up' : 'down',
-      more: slowest.length === 0 ? kinds : `${kinds} · p99 ${milliseconds(Math.max(...slowest))}`,
-      level: open === 0 ? 'good' : 'bad',
-    },
+  ];
+  return [
+    ...sums.map((tile) => (part === undefined ? tile : { ...tile, more: part, isPartial: true })),
+    storeTile(replicas),
     {
       title: 'Replicas',
-      value: count(replicas.length),
-      more:
-        versions === 1 ? `limits ${shortVersion(commonLimits(replicas))}` : `${versions} versions of limits`,
-      level: versions === 1 ? 'good' : 'warning',
+      value:
+        part === undefined
+          ? count(replicas.length)
+          : `${known.length} of ${known.length < replicas.length ? replicas.length : '?'}`,
+      more: versions === 1 ? `limits ${shortVersion(commonLimits(known))}` : `${versions} versions of limits`,
+      level: versions === 1 && part === undefined ? 'good' : 'warning',
     },
   ];
+}
+
+function storeTile(replicas: readonly ReplicaState[]): Tile {
+  const kinds = [...new Set(replicas.map(({ store }) => store.kind))].join(', ');
+  const times = replicas.flatMap(({ store }) => store.unknownSinceMs ?? []);
+  const down = replicas.find(({ store }) => isDown(store));
+  if (down !== undefined) {
+    const { problem } = down.store;
+    return {
+      title: 'Store',
+      value: 'down',
+      more: problem === null ? kinds : `${kinds} · ${problem}`,
+      level: 'bad',
+    };
+  }
+  if (times.length > 0)
+    return { title: 'Store', value: 'unknown', more: sinceText(Math.min(...times)), isPartial: true };
+  const slowest = replicas.map(({ store }) => store.p99Ms).filter((one) => one !== null);
+  const more = slowest.length === 0 ? kinds : `${kinds} · p99 ${milliseconds(Math.max(...slowest))}`;
+  return { title: 'Store', value: 'up', more, level: 'good' };
 }
 
 /** The start of a version is enough to compare it. */
@@ -125,11 +196,11 @@ export function shortVersion(version: string): string {
   return version.slice(0, 8);
 }
 
-function tileNode({ title, value, more, level }: Tile): HTMLElement {
+function tileNode({ title, value, more, level, isPartial = false }: Tile): HTMLElement {
   const heading = level === undefined ? [title] : [icon(level), title];
   return element(
     'dl',
-    { class: `panel tile ${level ?? ''}`, 'data-tile': title.toLowerCase() },
+    { class: `panel tile ${level ?? ''}${isPartial ? ' unknown' : ''}`, 'data-tile': title.toLowerCase() },
     element('dt', {}, ...heading),
     element('dd', { class: 'value' }, value),
     element('dd', { class: 'muted' }, more),

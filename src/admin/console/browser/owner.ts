@@ -1,10 +1,11 @@
+import type { OperationCounts } from '../../../observe/usage/activity.ts';
 import type { RefusedRequest } from '../../fleet/refusals.ts';
-import type { OperationCounts } from '../../usage/activity.ts';
 import type { Usage } from '../../usage/usage.ts';
 import { ApiError, ask } from './api.ts';
 import { bucketCard } from './bucket.ts';
 import { refusalTable } from './refusals.ts';
-import { byId, element, setText } from './widgets/dom.ts';
+import { byId, element, ownerLink, remark, setText } from './widgets/dom.ts';
+import { Figures } from './widgets/figures.ts';
 import { count } from './widgets/format.ts';
 import { Table } from './widgets/table.ts';
 
@@ -41,12 +42,7 @@ export function openOwner(scope: Scope, id: string): OwnerView {
   ];
   view.replaceChildren(
     element('a', { href: '#/', class: 'back' }, '← Fleet'),
-    element(
-      'h1',
-      {},
-      element('span', { class: 'muted' }, `${NAMES[scope].title} `),
-      element('span', { class: 'id' }, id),
-    ),
+    headingOf(scope, id),
     belongs,
     problem,
     cards,
@@ -74,14 +70,28 @@ export function openOwner(scope: Scope, id: string): OwnerView {
     showProblem(problem, text);
   };
   const path = `usage/${NAMES[scope].plural}/${encodeURIComponent(id)}`;
+  const figures = new Figures(() => view.querySelectorAll<HTMLElement>('.panel'));
   const reading = poll(async () => {
     try {
       show((await ask(path)) as Usage);
+      figures.measured();
     } catch (error) {
       showProblem(problem, error instanceof ApiError ? error.message : 'The gateway does not answer.');
     }
   });
-  return { ...reading, showRefusals: (values) => parts.refusals.show(values) };
+  return {
+    ...reading,
+    showRefusals: (values) => parts.refusals.show(values),
+    close() {
+      figures.close();
+      reading.close();
+    },
+  };
+}
+
+function headingOf(scope: Scope, id: string): HTMLElement {
+  const title = element('span', { class: 'muted' }, `${NAMES[scope].title} `);
+  return element('h1', {}, title, element('span', { class: 'id' }, id));
 }
 
 /** Calls `read` again and again, unless the page is hidden. */
@@ -115,62 +125,53 @@ function showOrganization(target: HTMLElement, { scope, organization }: Usage): 
   if (scope === 'organization' || scope === 'address') target.replaceChildren();
   else if (organization === null) target.replaceChildren('Belongs to no Organization');
   else {
-    const href = `#/organization/${encodeURIComponent(organization)}`;
-    target.replaceChildren('Belongs to Organization ', element('a', { href, class: 'id' }, organization));
+    target.replaceChildren('Belongs to Organization ', ownerLink('organization', organization));
   }
 }
 
+const WINDOW_NAMES: Readonly<Record<string, string>> = {
+  '10s': '10 seconds',
+  '1m': 'minute',
+  '10m': '10 minutes',
+};
+
+interface Counts {
+  readonly points: number;
+  readonly requests: number;
+  readonly refused: number;
+}
+
+/** A column of numbers. */
+function numbers(title: string, name: keyof Counts) {
+  return { title, style: 'number', text: (counts: Counts) => count(counts[name]) };
+}
+
 function recentTable(panel: HTMLElement) {
-  const names: Readonly<Record<string, string>> = {
-    '10s': '10 seconds',
-    '1m': 'minute',
-    '10m': '10 minutes',
-  };
-  const number = (title: string) => ({ title, style: 'number' });
-  const note = element('small', { class: 'muted' }, 'at the replica that answers');
-  return new Table<{ window: string; points: number; requests: number; refused: number }>(
+  const columns = [
+    { title: 'In the last', text: ({ window }: { window: string }) => WINDOW_NAMES[window] ?? window },
+    ...[numbers('Points', 'points'), numbers('Requests', 'requests'), numbers('Refused', 'refused')],
+  ];
+  return new Table<Counts & { window: string }>(
     panel,
-    [element('h2', {}, 'Lately'), note],
-    {
-      label: 'Lately',
-      columns: [{ title: 'In the last' }, number('Points'), number('Requests'), number('Refused')],
-      empty: '',
-      keyOf: ({ window }) => window,
-      rowOf({ window }) {
-        const [points, requests, refused] = [element('span'), element('span'), element('span')];
-        return {
-          cells: [names[window] ?? window, points, requests, refused],
-          update(counts) {
-            setText(points, count(counts.points));
-            setText(requests, count(counts.requests));
-            setText(refused, count(counts.refused));
-          },
-        };
-      },
-    },
+    'Lately',
+    { columns, empty: '', keyOf: ({ window }) => window },
+    [remark('at the replica that answers')],
   );
 }
 
 function operationTable(panel: HTMLElement) {
-  const note = element('small', { class: 'muted' }, 'last 5 to 10 minutes');
-  return new Table<OperationCounts>(panel, [element('h2', {}, 'Operations'), note], {
-    label: 'Operations',
-    columns: [
-      { title: 'Operation' },
-      { title: 'Points', style: 'number' },
-      { title: 'Refused', style: 'number' },
-    ],
-    empty: 'No requests lately.',
-    keyOf: ({ operation }) => operation,
-    rowOf({ operation }) {
-      const [points, refused] = [element('span'), element('span')];
-      return {
-        cells: [element('span', { class: 'id' }, operation), points, refused],
-        update(counts) {
-          setText(points, count(counts.points));
-          setText(refused, count(counts.refused));
-        },
-      };
+  const operations = {
+    title: 'Operation',
+    cell: ({ operation }: OperationCounts) => element('span', { class: 'id' }, operation),
+  };
+  return new Table<OperationCounts>(
+    panel,
+    'Operations',
+    {
+      columns: [operations, numbers('Points', 'points'), numbers('Refused', 'refused')],
+      empty: 'No requests lately.',
+      keyOf: ({ operation }) => operation,
     },
-  });
+    [remark('last 5 to 10 minutes')],
+  );
 }

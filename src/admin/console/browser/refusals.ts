@@ -1,23 +1,34 @@
 import type { RefusedRequest } from '../../fleet/refusals.ts';
-import { element, setText } from './widgets/dom.ts';
+import { element, ownerLink } from './widgets/dom.ts';
 import { clock, count } from './widgets/format.ts';
-import { type Row, Table } from './widgets/table.ts';
+import { Table } from './widgets/table.ts';
 
 /** A table of refused requests, with their reasons. */
 export function refusalTable(panel: HTMLElement, title: string, empty: string): Table<RefusedRequest> {
-  return new Table<RefusedRequest>(panel, [element('h2', {}, title)], {
-    label: title,
+  return new Table<RefusedRequest>(panel, title, {
     columns: [
-      { title: 'At' },
-      { title: 'Account or address', style: 'account' },
-      { title: 'Operation', style: 'wide' },
-      { title: 'Cost', style: 'number wide' },
-      { title: 'Reason' },
-      { title: 'Request', style: 'wide' },
+      { title: 'At', style: 'nowrap', text: ({ atMs }) => clock(atMs) },
+      {
+        title: 'Account or address',
+        style: 'account',
+        cell: ({ account, address }) =>
+          account === null ? ownerLink('address', String(address)) : ownerLink('account', account),
+      },
+      {
+        title: 'Operation',
+        style: 'wide',
+        cell: ({ operation }) => element('span', { class: 'id', title: operation }, operation),
+      },
+      { title: 'Cost', style: 'number wide', text: ({ cost }) => count(cost) },
+      { title: 'Reason', cell: reasonOf },
+      {
+        title: 'Request',
+        style: 'wide',
+        cell: ({ requestId }) => element('code', { class: 'id' }, requestId),
+      },
     ],
     empty,
     keyOf: ({ requestId, atMs }) => `${requestId} ${atMs}`,
-    rowOf,
   });
 }
 
@@ -36,27 +47,13 @@ export function fewOfEach(refusals: readonly RefusedRequest[]): readonly Refused
   return kept.slice(0, FEW);
 }
 
-function rowOf(refused: RefusedRequest): Row<RefusedRequest> {
-  const { account, address, operation, requestId, cost, status, bucket, reason, detail, retryAfterSeconds } =
-    refused;
-  const [scope, payer] = account === null ? ['address', String(address)] : ['account', account];
-  const at = element('time', { class: 'nowrap' });
+function reasonOf({ status, bucket, reason, detail, retryAfterSeconds }: RefusedRequest): HTMLElement {
   const wait = retryAfterSeconds === null ? '' : ` Fits after ${count(retryAfterSeconds)} s.`;
-  return {
-    cells: [
-      at,
-      element('a', { class: 'id', href: `#/${scope}/${encodeURIComponent(payer)}`, title: payer }, payer),
-      element('span', { class: 'id', title: operation }, operation),
-      count(cost),
-      element(
-        'span',
-        { class: 'reason' },
-        element('b', {}, `${status} ${bucket ?? reason}`),
-        ' ',
-        element('span', { class: 'muted' }, `${detail}${wait}`),
-      ),
-      element('code', { class: 'id' }, requestId),
-    ],
-    update: ({ atMs }) => setText(at, clock(atMs)),
-  };
+  return element(
+    'span',
+    { class: 'reason' },
+    element('b', {}, `${status} ${bucket ?? reason}`),
+    ' ',
+    element('span', { class: 'muted' }, `${detail}${wait}`),
+  );
 }

@@ -1,27 +1,56 @@
 import type { ReplicaState } from '../../fleet/snapshot.ts';
-import { commonLimits, shortVersion } from './overview.ts';
-import { byId, element, icon, setText } from './widgets/dom.ts';
+import { commonLimits, type Level, shortVersion } from './overview.ts';
+import { byId, element, icon } from './widgets/dom.ts';
+import { sinceText } from './widgets/figures.ts';
 import { count, duration, milliseconds, percent, short } from './widgets/format.ts';
-import { type Row, Table } from './widgets/table.ts';
+import { type LiveCell, Table } from './widgets/table.ts';
 
 let common = '';
 
-const table = new Table<ReplicaState>(byId('replicas'), [element('h2', {}, 'Replicas')], {
-  label: 'Replicas',
+/** From this difference on, the clock of a replica counts as wrong. */
+const TOLERATED_CLOCK_MS = 1_000;
+
+const STORE_STATES = { closed: 'up', 'half-open': 'is tried again', open: 'down' };
+
+/** A cell with a mark that shows how good or bad its text is. */
+function marked<T>(markOf: (value: T) => readonly [level: Level | undefined, text: string]) {
+  return (): LiveCell<T> => {
+    const node = element('span');
+    return {
+      node,
+      update(value) {
+        const [level, text] = markOf(value);
+        const mark = `${level} ${text}`;
+        if (node.dataset.mark === mark) return;
+        node.dataset.mark = mark;
+        node.replaceChildren(...(level === undefined ? [] : [icon(level)]), text);
+      },
+    };
+  };
+}
+
+const table = new Table<ReplicaState>(byId('replicas'), 'Replicas', {
   columns: [
-    { title: 'Replica' },
-    { title: 'Limits' },
-    { title: 'Live limits', style: 'number wide' },
-    { title: 'Store', style: 'wide' },
-    { title: 'Requests/s', style: 'number' },
-    { title: 'Refused', style: 'number wide' },
-    { title: 'Degraded', style: 'number wide' },
-    { title: 'p99', style: 'number' },
-    { title: 'Up for', style: 'number wide' },
+    { title: 'Replica', cell: marked(nameOf) },
+    {
+      title: 'Limits',
+      cell: marked(({ limits }) => [limits === common ? undefined : 'warning', shortVersion(limits)]),
+    },
+    { title: 'Live limits', style: 'number wide', text: ({ liveLimits }) => count(liveLimits) },
+    { title: 'Store', style: 'wide', cell: marked(storeOf) },
+    { title: 'Requests/s', style: 'number', text: ({ rates }) => short(rates.requestsPerSecond) },
+    { title: 'Refused', style: 'number wide', text: ({ rates }) => percent(rates.refusedShare) },
+    { title: 'Degraded', style: 'number wide', text: ({ rates }) => percent(rates.degradedShare) },
+    { title: 'p99', style: 'number', text: ({ rates }) => milliseconds(rates.p99Ms) },
+    {
+      title: 'Up for',
+      style: 'number wide',
+      text: ({ startedAtMs }) => duration(Date.now() - startedAtMs),
+    },
   ],
   empty: 'No replica has reported yet.',
   keyOf: ({ id }) => id,
-  rowOf,
+  isUnknown: ({ unknownSinceMs }) => unknownSinceMs !== null,
 });
 
 /** Shows each replica, with what differs from the others marked. */
@@ -30,54 +59,21 @@ export function showReplicas(replicas: readonly ReplicaState[]): void {
   table.show(replicas);
 }
 
-function rowOf(): Row<ReplicaState> {
-  const span = () => element('span');
-  const cells = {
-    name: span(),
-    limits: span(),
-    live: span(),
-    store: span(),
-    requests: span(),
-    refused: span(),
-    degraded: span(),
-    p99: span(),
-    up: span(),
-  };
-  return {
-    cells: Object.values(cells),
-    update({ rates, ...replica }) {
-      const { isReady, name, limits } = replica;
-      marked(cells.name, isReady ? 'good' : 'warning', isReady ? name : `${name} (not ready)`);
-      marked(cells.limits, limits === common ? undefined : 'warning', shortVersion(limits));
-      setText(cells.live, count(replica.liveLimits));
-      showStore(cells.store, replica.store);
-      setText(cells.requests, short(rates.requestsPerSecond));
-      setText(cells.refused, percent(rates.refusedShare));
-      setText(cells.degraded, percent(rates.degradedShare));
-      setText(cells.p99, milliseconds(rates.p99Ms));
-      setText(cells.up, duration(Date.now() - replica.startedAtMs));
-    },
-  };
+function nameOf({ name, isReady, clockOffsetMs, unknownSinceMs }: ReplicaState): readonly [Level, string] {
+  if (unknownSinceMs !== null) return ['warning', `${name} (${sinceText(unknownSinceMs)})`];
+  const offsetMs = clockOffsetMs ?? 0;
+  const isOff = Math.abs(offsetMs) > TOLERATED_CLOCK_MS;
+  const clock = `clock ${offsetMs > 0 ? 'ahead' : 'behind'} by ${duration(Math.abs(offsetMs))}`;
+  const notes = [...(isReady ? [] : ['not ready']), ...(isOff ? [clock] : [])];
+  return notes.length === 0 ? ['good', name] : ['warning', `${name} (${notes.join(', ')})`];
 }
 
-const STORE_STATES = { closed: 'up', 'half-open': 'is tried again', open: 'down' };
-
-function showStore(
-  target: HTMLElement,
-  { breaker, kind, p99Ms, unsafeSettings }: ReplicaState['store'],
-): void {
+function storeOf({ store }: ReplicaState): readonly [Level, string] {
+  const { breaker, kind, p99Ms, unsafeSettings, problem, unknownSinceMs } = store;
+  if (unknownSinceMs !== null) return ['warning', `${kind} ${sinceText(unknownSinceMs)}`];
+  if (problem !== null) return ['bad', `${kind} down (${problem})`];
   const state = `${kind} ${STORE_STATES[breaker]}`;
   const level = unsafeSettings === 0 ? 'good' : 'warning';
-  marked(
-    target,
-    breaker === 'closed' ? level : 'bad',
-    p99Ms === null ? state : `${state}, ${milliseconds(p99Ms)}`,
-  );
-}
-
-function marked(target: HTMLElement, level: 'good' | 'warning' | 'bad' | undefined, text: string): void {
-  const mark = `${level} ${text}`;
-  if (target.dataset.mark === mark) return;
-  target.dataset.mark = mark;
-  target.replaceChildren(...(level === undefined ? [] : [icon(level)]), text);
+  const text = p99Ms === null ? state : `${state}, ${milliseconds(p99Ms)}`;
+  return [breaker === 'closed' ? level : 'bad', text];
 }

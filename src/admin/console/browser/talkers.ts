@@ -1,9 +1,9 @@
+import type { Talker } from '../../../observe/top/talkers.ts';
 import type { FleetSnapshot } from '../../fleet/snapshot.ts';
-import type { Talker } from '../../top/talkers.ts';
-import { byId, element, setText } from './widgets/dom.ts';
+import { Sparkline } from './widgets/chart.ts';
+import { byId, element, ownerLink, setText } from './widgets/dom.ts';
 import { percent, short } from './widgets/format.ts';
-import { Sparkline } from './widgets/sparkline.ts';
-import { type Row, Table } from './widgets/table.ts';
+import { type LiveCell, Table } from './widgets/table.ts';
 
 type Ranked = 'accounts' | 'organizations';
 
@@ -87,18 +87,20 @@ function forgetHistories(): void {
 }
 
 function tableOf(ranked: Ranked, scope: string, title: string) {
-  const table = new Table<Talker>(byId(ranked), [element('h2', {}, title)], {
-    label: title,
+  const table = new Table<Talker>(byId(ranked), title, {
     columns: [
-      { title: scope === 'account' ? 'Account' : 'Organization' },
-      { title: 'Last minute', style: 'trend' },
-      { title: 'Points/s', style: 'number' },
-      { title: 'Requests/s', style: 'number wide' },
-      { title: 'Refused', style: 'number' },
+      { title: scope === 'account' ? 'Account' : 'Organization', cell: ({ id }) => ownerLink(scope, id) },
+      { title: 'Last minute', style: 'trend', cell: () => trendOf(ranked) },
+      {
+        title: 'Points/s',
+        style: 'number',
+        text: ({ points, error }) => `${error > 0 ? '≤ ' : ''}${perSecond(points)}`,
+      },
+      { title: 'Requests/s', style: 'number wide', text: ({ requests }) => perSecond(requests) },
+      { title: 'Refused', style: 'number', cell: refusedCell },
     ],
     empty: 'No requests in this period.',
     keyOf: ({ id }) => id,
-    rowOf: ({ id }) => rowOf(ranked, scope, id),
   });
   const more = element('button', { type: 'button', class: 'quiet more', hidden: true });
   more.addEventListener('click', () => {
@@ -109,20 +111,23 @@ function tableOf(ranked: Ranked, scope: string, title: string) {
   return { table, more };
 }
 
-function rowOf(ranked: Ranked, scope: string, id: string): Row<Talker> {
-  const link = element('a', { class: 'id', href: `#/${scope}/${encodeURIComponent(id)}`, title: id }, id);
+function perSecond(value: number): string {
+  return short(value / WINDOWS[view.window]);
+}
+
+function trendOf(ranked: Ranked): LiveCell<Talker> {
   const sparkline = new Sparkline(HISTORY);
-  const [points, requests, refused] = [element('span'), element('span'), element('span')];
+  return { node: sparkline.node, update: ({ id }) => sparkline.draw(histories[ranked].get(id) ?? []) };
+}
+
+function refusedCell(): LiveCell<Talker> {
+  const node = element('span');
   return {
-    cells: [link, sparkline.node, points, requests, refused],
-    update(talker) {
-      const seconds = WINDOWS[view.window];
-      sparkline.draw(histories[ranked].get(id) ?? []);
-      setText(points, `${talker.error > 0 ? '≤ ' : ''}${short(talker.points / seconds)}`);
-      setText(requests, short(talker.requests / seconds));
-      const share = talker.requests === 0 ? 0 : talker.refused / talker.requests;
-      setText(refused, talker.refused === 0 ? '0' : `${short(talker.refused)} · ${percent(share)}`);
-      refused.className = talker.refused === 0 ? 'muted' : 'refused';
+    node,
+    update({ refused, requests }) {
+      const share = requests === 0 ? 0 : refused / requests;
+      setText(node, refused === 0 ? '0' : `${short(refused)} · ${percent(share)}`);
+      node.className = refused === 0 ? 'muted' : 'refused';
     },
   };
 }

@@ -2,48 +2,19 @@ import { setImmediate } from 'node:timers/promises';
 import { BUCKETS, type BucketName, bucketNamed, OVERRIDE_SECTIONS } from '../../../domain/buckets.ts';
 import type { GivenLimit, Limits, Overrides } from '../../../domain/limits.ts';
 
-/** How one limit differs between two versions of the files. */
-export interface LimitChange {
-  readonly change: 'added' | 'removed' | 'changed';
-  readonly scope: string;
-  /** The Account, Organization or address; missing for a default. */
-  readonly id?: string;
-  readonly bucket: BucketName;
-  /** Missing for a limit that was added. */
-  readonly from?: ShownLimit;
-  /** Missing for a limit that was removed. */
-  readonly to?: ShownLimit;
-}
-
-interface ShownLimit {
-  readonly limit: number | 'none';
-  readonly shadow?: true;
-  readonly until?: string;
-}
-
-/** What changed from one version of the limits to the next, in bounded length. */
-export interface LimitsDifference {
-  readonly added: number;
-  readonly removed: number;
-  readonly changed: number;
-  /** Missing if the window is the same. */
-  readonly windowSeconds?: { readonly from: number; readonly to: number };
-  /** The first changes: defaults, then Accounts, then Organizations, then addresses. */
-  readonly difference: readonly LimitChange[];
-  /** How many more there are. */
-  readonly omitted?: number;
-}
-
 /** Changes that are listed one by one. */
 const MOST_LISTED = 20;
 
 /** Overrides compared before yielding to the event loop: about a millisecond of work. */
 const SLICE = 2_000;
 
-/** Compares two versions of the limits. Yields to the event loop, because there may be 100,000 overrides. */
-export async function differenceOf(before: Limits, after: Limits): Promise<LimitsDifference> {
+/**
+ * What changed from one version of the limits to the next, in bounded length. Yields to the event loop, because there may be 100,000
+ * overrides.
+ */
+export async function differenceOf(before: Limits, after: Limits) {
   const counts = { added: 0, removed: 0, changed: 0 };
-  const difference: LimitChange[] = [];
+  const difference: NonNullable<ReturnType<typeof changeOf>>[] = [];
   const note = (id: string | undefined, from: Overrides | undefined, to: Overrides | undefined) => {
     if (from === to) return;
     for (const { name } of BUCKETS) {
@@ -65,9 +36,11 @@ export async function differenceOf(before: Limits, after: Limits): Promise<Limit
   const [from, to] = [before.windowSeconds, after.windowSeconds];
   return {
     ...counts,
-    ...(from === to ? {} : { windowSeconds: { from, to } }),
+    ...(from !== to && { windowSeconds: { from, to } }),
+    /** The first changes: defaults, then Accounts, then Organizations, then addresses. */
     difference,
-    ...(omitted === 0 ? {} : { omitted }),
+    /** How many more there are. */
+    ...(omitted > 0 && { omitted }),
   };
 }
 
@@ -81,23 +54,22 @@ function changeOf(
   id: string | undefined,
   from: GivenLimit | undefined,
   to: GivenLimit | undefined,
-): LimitChange | undefined {
+) {
   if (from?.limit === to?.limit && from?.shadow === to?.shadow && from?.untilMs === to?.untilMs)
     return undefined;
+  const change = from === undefined ? 'added' : to === undefined ? 'removed' : 'changed';
   return {
-    change: from === undefined ? 'added' : to === undefined ? 'removed' : 'changed',
+    change,
     scope: bucketNamed(bucket).scopeName,
-    ...(id === undefined ? {} : { id }),
+    /** The Account, Organization or address; missing for a default. */
+    ...(id !== undefined && { id }),
     bucket,
-    ...(from === undefined ? {} : { from: shown(from) }),
-    ...(to === undefined ? {} : { to: shown(to) }),
-  };
+    ...(from && { from: shown(from) }),
+    ...(to && { to: shown(to) }),
+  } as const;
 }
 
-function shown({ limit, shadow, untilMs }: GivenLimit): ShownLimit {
-  return {
-    limit,
-    ...(shadow ? { shadow } : {}),
-    ...(untilMs === undefined ? {} : { until: new Date(untilMs).toISOString() }),
-  };
+function shown({ limit, shadow, untilMs }: GivenLimit) {
+  const until = untilMs === undefined ? undefined : new Date(untilMs).toISOString();
+  return { limit, ...(shadow && { shadow }), ...(until && { until }) };
 }

@@ -6,7 +6,8 @@ import type { LimitSource, Limits, OverrideMaps, Overrides } from '../../../doma
 import { ConfigError, formatPath, type Problem } from '../../problem.ts';
 import { FileSource } from '../../reader/file-source.ts';
 import { lineOfPath } from '../../reader/yaml-text.ts';
-import { findLine, type Parsed, parseFile, SMALL_CHARACTERS } from './parse-thread.ts';
+import type { Parsed } from './parse-messages.ts';
+import { findLine, parseFile, SMALL_CHARACTERS } from './parse-thread.ts';
 
 /** A file as last read. */
 interface Known {
@@ -92,7 +93,7 @@ export class LimitsFiles {
     const file = this.fileOf(path);
     const text = this.#source.read(file, '');
     const line = text.length > SMALL_CHARACTERS ? undefined : lineOfPath(text, path);
-    return { source: file, ...(line === undefined ? {} : { line }) };
+    return { source: file, line };
   }
 
   async #placeOf(source: Source | undefined, path: readonly string[]): Promise<string | undefined> {
@@ -151,25 +152,14 @@ async function mergedSection(
   const result = new Map<string, Overrides>();
   for (const { file, maps } of sources) {
     for (const [id, overrides] of maps[section]) {
-      if (result.has(id)) problems.push({ source: file, ...alreadySet(section, id, sources) });
-      else result.set(id, overrides);
+      if (result.has(id)) {
+        const message = `is already set in ${sources.find(({ maps: first }) => first[section].has(id))?.file}`;
+        problems.push({ source: file, path: formatPath([section, id]), message, hint: 'keep one of them' });
+      } else result.set(id, overrides);
       if (result.size % MERGE_SLICE === 0) await setImmediate();
     }
   }
   return result;
-}
-
-function alreadySet(
-  section: keyof OverrideMaps,
-  id: string,
-  sources: readonly Source[],
-): Omit<Problem, 'source'> {
-  const first = sources.find(({ maps }) => maps[section].has(id))?.file;
-  return {
-    path: formatPath([section, id]),
-    message: `is already set in ${first}`,
-    hint: 'keep one of them',
-  };
 }
 
 function filesIn(path: string, source: FileSource): readonly string[] {

@@ -1,62 +1,51 @@
 import type { Static } from 'typebox';
-import type { BucketName, OverrideSection } from '../../../domain/buckets.ts';
+import { type BucketName, OVERRIDE_SECTIONS, type OverrideSection } from '../../../domain/buckets.ts';
+import { ID_FORMAT, isId } from '../../../domain/id.ts';
 import type { GivenLimit, Limits, OverrideMaps, Overrides } from '../../../domain/limits.ts';
 import { networkOf } from '../../../domain/network.ts';
-import { ConfigError } from '../../problem.ts';
 import type { Finding } from '../../reader/check.ts';
-import { parse } from '../../reader/parse.ts';
-import { endOf } from '../../reader/until.ts';
+import { parseAs } from '../../reader/parse.ts';
 import { limitsSchema, overridesSchema } from './schema.ts';
 
 /** Parses limits.yaml. Throws a ConfigError with every problem. */
 export function parseLimits(text: string, file: string): Limits {
-  const parsed = parse(limitsSchema, text, file);
-  const { limits, findings } = toLimits(parsed.value);
-  if (findings.length > 0) throw new ConfigError(findings.map(parsed.place));
-  return limits;
+  return parseAs(limitsSchema, text, file, toLimits);
 }
 
 /** Parses an overrides file. Throws a ConfigError with every problem. */
 export function parseOverrides(text: string, file: string): OverrideMaps {
-  const parsed = parse(overridesSchema, text, file);
-  const { overrides, findings } = toOverrides(parsed.value);
-  if (findings.length > 0) throw new ConfigError(findings.map(parsed.place));
-  return overrides;
+  return parseAs(overridesSchema, text, file, toOverrides);
 }
 
-function toLimits(file: Static<typeof limitsSchema>): {
-  limits: Limits;
-  findings: readonly Finding[];
-} {
-  const { overrides, findings } = toOverrides(file);
+/** A map for each section of overrides. */
+export function bySection<T>(mapOf: (section: OverrideSection) => T): Readonly<Record<OverrideSection, T>> {
+  const maps = OVERRIDE_SECTIONS.map((section) => [section, mapOf(section)]);
+  return Object.fromEntries(maps) as Record<OverrideSection, T>;
+}
+
+function toLimits(file: Static<typeof limitsSchema>, findings: Finding[]): Limits {
   const defaults = Object.entries(file.defaults).map(([bucket, value]) => [bucket, toOverride(value)]);
-  const limits: Limits = {
+  return {
     windowSeconds: file.windowSeconds,
     defaults: Object.fromEntries(defaults) as Record<BucketName, GivenLimit>,
-    ...overrides,
+    ...toOverrides(file, findings),
   };
-  return { limits, findings };
 }
 
-function toOverrides(file: Static<typeof overridesSchema>): {
-  overrides: OverrideMaps;
-  findings: readonly Finding[];
-} {
-  const findings: Finding[] = [];
-  const read = (section: OverrideSection) =>
-    new Map(
-      Object.entries(file[section]).map(([id, entry]) => [
-        id,
-        entryOverrides(entry, [section, id], findings),
-      ]),
-    );
-  findings.push(...Object.keys(file.addresses).flatMap(addressFindings));
-  const overrides = {
-    accounts: read('accounts'),
-    organizations: read('organizations'),
-    addresses: read('addresses'),
-  };
-  return { overrides, findings };
+function toOverrides(file: Static<typeof overridesSchema>, findings: Finding[]): OverrideMaps {
+  findings.push(...idFindings(file), ...Object.keys(file.addresses).flatMap(addressFindings));
+  return bySection((section) => {
+    const entries = Object.entries(file[section]);
+    return new Map(entries.map(([id, entry]) => [id, entryOverrides(entry, [section, id], findings)]));
+  });
+}
+
+function idFindings(file: Static<typeof overridesSchema>): readonly Finding[] {
+  return (['accounts', 'organizations'] as const).flatMap((section) =>
+    Object.keys(file[section])
+      .filter((id) => !isId(id))
+      .map((id) => ({ path: [section, id], message: `must be ${ID_FORMAT}` })),
+  );
 }
 
 /** An address has to be written as its bucket is named, so that each has one override. */
@@ -88,6 +77,22 @@ function endMs(until: string | undefined, path: readonly string[], findings: Fin
   const ms = endOf(until);
   if (ms === undefined) findings.push({ path, message: `"${until}" is not a calendar date` });
   return ms;
+}
+
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+const DAY_MS = 86_400_000;
+
+/**
+ * When an override expires, in Unix milliseconds. A date without a time means the end of that day in UTC.
+ * Undefined for a day that does not exist, such as 30 February.
+ */
+function endOf(until: string): number | undefined {
+  const day = until.slice(0, 10);
+  const startMs = Date.parse(`${day}T00:00:00Z`);
+  if (Number.isNaN(startMs) || new Date(startMs).toISOString().slice(0, 10) !== day) return undefined;
+  if (DATE.test(until)) return startMs + DAY_MS;
+  const endMs = Date.parse(/(Z|[+-]\d{2}:\d{2})$/.test(until) ? until : `${until}Z`);
+  return Number.isNaN(endMs) ? undefined : endMs;
 }
 
 function toOverride(value: RawLimit, untilMs?: number): GivenLimit {

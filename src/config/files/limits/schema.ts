@@ -1,5 +1,6 @@
-import { type TProperties, Type } from 'typebox';
+import { Type } from 'typebox';
 import { BUCKETS, type BucketDefinition, type OverrideSection } from '../../../domain/buckets.ts';
+import { closed, flag, whole } from '../../settings/section.ts';
 
 const MAX_POINTS = 1_000_000_000;
 const numberOfPoints = `a whole number from 1 to ${MAX_POINTS}`;
@@ -13,15 +14,9 @@ const until = Type.String({
   expects: 'a date in quotes, such as "2030-01-31" or "2030-01-31T18:00:00Z"',
 });
 
-const shadow = Type.Boolean({
-  description: 'Count requests and report those that the limit would refuse, but refuse none.',
-  default: false,
-});
+const shadow = flag('Count requests and report those that the limit would refuse, but refuse none.', false);
 
 const none = Type.Literal('none');
-
-const closed = <T extends TProperties>(properties: T) =>
-  Type.Object(properties, { additionalProperties: false });
 
 const withShadow = closed({ limit: points, shadow });
 const withUntil = closed({ limit: points, shadow, until: Type.Optional(until) });
@@ -32,29 +27,28 @@ function descriptionOf({ kind, scope }: BucketDefinition): string {
   return `${methods} of ${scope.covers}.`;
 }
 
+/** A number of points, `none` where the scope allows it, or a mapping with the number and more. */
+function limitOf<T extends typeof withShadow | typeof withUntil>(
+  { scope }: BucketDefinition,
+  mapping: T,
+  options: object = {},
+) {
+  const keys = Object.keys(mapping.properties).join(', ');
+  return scope.mayBeNone
+    ? Type.Union([points, none, mapping], { ...options, expects: `${numberOfPoints}, none, or { ${keys} }` })
+    : Type.Union([points, mapping], { ...options, expects: `${numberOfPoints}, or { ${keys} }` });
+}
+
 /** A default always has a value and never expires. */
 function defaultOf(bucket: BucketDefinition) {
   const options = { default: bucket.scope.defaults[bucket.kind], description: descriptionOf(bucket) };
-  return bucket.scope.mayBeNone
-    ? Type.Union([points, none, withShadow], {
-        ...options,
-        expects: `${numberOfPoints}, none, or { limit, shadow }`,
-      })
-    : Type.Union([points, withShadow], { ...options, expects: `${numberOfPoints}, or { limit, shadow }` });
-}
-
-function overrideOf({ scope }: BucketDefinition) {
-  return scope.mayBeNone
-    ? Type.Union([points, none, withUntil], {
-        expects: `${numberOfPoints}, none, or { limit, shadow, until }`,
-      })
-    : Type.Union([points, withUntil], { expects: `${numberOfPoints}, or { limit, shadow, until }` });
+  return limitOf(bucket, withShadow, options);
 }
 
 function overridesOf(section: OverrideSection, owners: string) {
   const own = BUCKETS.filter(({ scope }) => scope.overrides === section);
   const properties = Object.fromEntries(
-    own.map((bucket) => [bucket.name, Type.Optional(overrideOf(bucket))]),
+    own.map((bucket) => [bucket.name, Type.Optional(limitOf(bucket, withUntil))]),
   );
   return Type.Record(Type.String(), closed({ ...properties, until: Type.Optional(until) }), {
     description: `Limits of individual ${owners}. A bucket that is left out keeps its default.`,
@@ -70,28 +64,16 @@ const addresses = overridesOf(
 );
 
 /** limits.yaml: the points per window of each bucket (contract section 8.1). */
-export const limitsSchema = Type.Object(
-  {
-    windowSeconds: Type.Integer({
-      description: 'Length of the sliding window.',
-      default: 1,
-      minimum: 1,
-      maximum: 86_400,
-    }),
-    defaults: Type.Object(Object.fromEntries(BUCKETS.map((bucket) => [bucket.name, defaultOf(bucket)])), {
-      description: 'Points per window for each bucket.',
-      default: {},
-      additionalProperties: false,
-    }),
-    accounts,
-    organizations,
-    addresses,
-  },
-  { additionalProperties: false },
-);
+export const limitsSchema = closed({
+  windowSeconds: whole('Length of the sliding window.', 1, [1, 86_400]),
+  defaults: closed(Object.fromEntries(BUCKETS.map((bucket) => [bucket.name, defaultOf(bucket)])), {
+    description: 'Points per window for each bucket.',
+    default: {},
+  }),
+  accounts,
+  organizations,
+  addresses,
+});
 
 /** An overrides file: the overrides of limits.yaml, without the rest. */
-export const overridesSchema = Type.Object(
-  { accounts, organizations, addresses },
-  { additionalProperties: false },
-);
+export const overridesSchema = closed({ accounts, organizations, addresses });

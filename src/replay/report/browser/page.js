@@ -1,4 +1,6 @@
-import { byId, count, element, percent, short, time } from './format.js';
+import { byId, element, switchTheme } from '../../../admin/console/browser/widgets/dom.ts';
+import { shownCount, shownShare } from '../../shown.ts';
+import { short, time } from './frame.js';
 import { histogram } from './histogram.js';
 import { bucketTable } from './table.js';
 import { timeChart } from './time-chart.js';
@@ -12,7 +14,7 @@ function headline() {
   if (requests === 0) return 'No charged request was read';
   if (changed.refused === 0 && changed.admitted === 0) return 'These limits would have changed nothing';
   const { before, after } = shareRefused;
-  return `These limits would have refused ${percent(after)} of the requests instead of ${percent(before)}`;
+  return `These limits would have refused ${shownShare(after)} of the requests instead of ${shownShare(before)}`;
 }
 
 function figure(name, value, more, style = '') {
@@ -35,11 +37,15 @@ function showTotals() {
     refused.after > refused.before ? 'worse' : refused.after < refused.before ? 'better' : '';
   const affected = buckets.filter((one) => one.refusedAfter !== one.refusedBefore).length;
   byId('figures').append(
-    figure('Requests', count(requests), `${count(lines)} lines, ${count(unreadable)} unreadable`),
-    figure('Refused before', percent(shareRefused.before), count(refused.before)),
-    figure('Refused after', percent(shareRefused.after), count(refused.after), changeStyle),
-    figure('Newly refused', count(changed.refused), `${count(changed.admitted)} newly admitted`),
-    figure('Buckets affected', count(affected), `of ${count(buckets.length + data.leftOut)}`),
+    figure(
+      'Requests',
+      shownCount(requests),
+      `${shownCount(lines)} lines, ${shownCount(unreadable)} unreadable`,
+    ),
+    figure('Refused before', shownShare(shareRefused.before), shownCount(refused.before)),
+    figure('Refused after', shownShare(shareRefused.after), shownCount(refused.after), changeStyle),
+    figure('Newly refused', shownCount(changed.refused), `${shownCount(changed.admitted)} newly admitted`),
+    figure('Buckets affected', shownCount(affected), `of ${shownCount(buckets.length + data.leftOut)}`),
   );
   byId('notes').hidden = result.notes.length === 0;
   byId('notes').append(...result.notes.map((note) => element('p', {}, note)));
@@ -86,7 +92,7 @@ function drawTraffic() {
     label: 'Share refused over time',
     bins: traffic,
     lines,
-    format: percent,
+    format: shownShare,
   });
 }
 
@@ -96,27 +102,27 @@ function showFacts(bucket) {
   const facts = [
     [
       'Limit',
-      limit === null ? 'none' : count(limit),
+      limit === null ? 'none' : shownCount(limit),
       limit === null ? '' : `points in ${result.windowSeconds} s`,
     ],
-    ['Requests', count(requests), `${count(points)} points`],
-    ['Refused before', count(refusedBefore), percent(shareRefused.before)],
-    ['Refused after', count(refusedAfter), percent(shareRefused.after)],
-    ['Fullest window', count(bucket.fullestWindow), 'points asked'],
+    ['Requests', shownCount(requests), `${shownCount(points)} points`],
+    ['Refused before', shownCount(refusedBefore), shownShare(shareRefused.before)],
+    ['Refused after', shownCount(refusedAfter), shownShare(shareRefused.after)],
+    ['Fullest window', shownCount(bucket.fullestWindow), 'points asked'],
     [
       'Windows',
-      `${count(windows.p50)} / ${count(windows.p99)} / ${count(windows['p99.9'])}`,
+      `${shownCount(windows.p50)} / ${shownCount(windows.p99)} / ${shownCount(windows['p99.9'])}`,
       'p50 / p99 / p99.9',
     ],
   ];
   if (worstHour !== null) {
     const hour = time(Date.parse(worstHour.from)).slice(5, 16);
-    facts.push(['Worst hour', hour, `${count(worstHour.refused)} refused`]);
+    facts.push(['Worst hour', hour, `${shownCount(worstHour.refused)} refused`]);
   }
   if (bucket.refusedByOther.after > 0)
-    facts.push(['Refused elsewhere', count(bucket.refusedByOther.after), 'by the other bucket']);
+    facts.push(['Refused elsewhere', shownCount(bucket.refusedByOther.after), 'by the other bucket']);
   if (shadow !== undefined)
-    facts.push(['Shadow limit', count(shadow.limit), `would refuse ${count(shadow.refused)}`]);
+    facts.push(['Shadow limit', shownCount(shadow.limit), `would refuse ${shownCount(shadow.refused)}`]);
   byId('facts').replaceChildren(
     ...facts.map(([name, value, more]) =>
       element(
@@ -155,7 +161,7 @@ function showBucket(bucket) {
     label: 'Share refused over time',
     bins,
     lines: refusedLines(bins.columns),
-    format: percent,
+    format: shownShare,
   });
   histogram(byId('windows'), { label: 'Windows by their points', windows, limit });
 }
@@ -165,15 +171,7 @@ function draw() {
   showBucket(shown);
 }
 
-byId('theme').addEventListener('click', () => {
-  const { dataset } = document.documentElement;
-  const isDark =
-    dataset.theme === undefined
-      ? matchMedia('(prefers-color-scheme: dark)').matches
-      : dataset.theme === 'dark';
-  dataset.theme = isDark ? 'light' : 'dark';
-});
-
+byId('theme').addEventListener('click', switchTheme);
 showTotals();
 bucketTable(buckets, data.leftOut, (bucket) => {
   showBucket(bucket);

@@ -1,4 +1,5 @@
-import { byId, count, element, percent } from './format.js';
+import { byId, element } from '../../../admin/console/browser/widgets/dom.ts';
+import { shownCount, shownShare } from '../../shown.ts';
 
 const ROWS_AT_ONCE = 50;
 
@@ -7,24 +8,24 @@ const COLUMNS = [
   {
     name: 'Limit',
     value: ({ limit }) => limit ?? Number.POSITIVE_INFINITY,
-    cell: ({ limit }) => (limit === null ? 'none' : count(limit)),
+    cell: ({ limit }) => (limit === null ? 'none' : shownCount(limit)),
   },
   {
     name: 'Requests',
     value: ({ requests }) => requests,
-    cell: ({ requests }) => count(requests),
+    cell: ({ requests }) => shownCount(requests),
     style: 'medium',
   },
   {
     name: 'Before',
     value: ({ refusedBefore }) => refusedBefore,
-    cell: (bucket) => count(bucket.refusedBefore),
+    cell: (bucket) => shownCount(bucket.refusedBefore),
     isZero: (bucket) => bucket.refusedBefore === 0,
   },
   {
     name: 'After',
     value: ({ refusedAfter }) => refusedAfter,
-    cell: (bucket) => count(bucket.refusedAfter),
+    cell: (bucket) => shownCount(bucket.refusedAfter),
     isZero: (bucket) => bucket.refusedAfter === 0,
   },
   {
@@ -36,25 +37,25 @@ const COLUMNS = [
   {
     name: 'Fullest',
     value: ({ fullestWindow }) => fullestWindow,
-    cell: (bucket) => count(bucket.fullestWindow),
+    cell: (bucket) => shownCount(bucket.fullestWindow),
     style: 'medium',
   },
   {
     name: 'p50',
     value: ({ windows }) => windows.p50,
-    cell: ({ windows }) => count(windows.p50),
+    cell: ({ windows }) => shownCount(windows.p50),
     style: 'wide',
   },
   {
     name: 'p99',
     value: ({ windows }) => windows.p99,
-    cell: ({ windows }) => count(windows.p99),
+    cell: ({ windows }) => shownCount(windows.p99),
     style: 'wide',
   },
   {
     name: 'p99.9',
     value: ({ windows }) => windows['p99.9'],
-    cell: ({ windows }) => count(windows['p99.9']),
+    cell: ({ windows }) => shownCount(windows['p99.9']),
     style: 'wide',
   },
 ];
@@ -67,7 +68,7 @@ function shareCell({ shareRefused }) {
   const fill = element('i');
   fill.style.width = `${Math.min(100, shareRefused.after * 100)}%`;
   const meter = element('span', { class: 'meter', 'aria-hidden': 'true' }, fill);
-  return [percent(shareRefused.after), meter];
+  return [shownShare(shareRefused.after), meter];
 }
 
 /** The searchable table of buckets. @param onSelect gets the bucket that was chosen */
@@ -138,10 +139,10 @@ function renderTable(buckets, leftOut, state, select) {
   );
   const rest = found.length - rows;
   byId('more').hidden = rest <= 0;
-  byId('more').textContent = `Show more of ${count(found.length)}`;
+  byId('more').textContent = `Show more of ${shownCount(found.length)}`;
   byId('none').hidden = found.length > 0;
   byId('count').textContent =
-    `${count(found.length)}${leftOut > 0 ? ` of ${count(buckets.length + leftOut)}; the least affected are left out` : ''}`;
+    `${shownCount(found.length)}${leftOut > 0 ? ` of ${shownCount(buckets.length + leftOut)}; the least affected are left out` : ''}`;
 }
 
 function bucketRow(bucket, isSelected, select) {

@@ -1,5 +1,5 @@
-import { count, time } from './format.js';
-import { describeOnHover, isInReach, plot, svg, timeAxis } from './plot.js';
+import { shownCount } from '../../shown.ts';
+import { describeOnHover, drawLimit, frame, isInReach, time } from './frame.js';
 
 /**
  * Values over time, as lines.
@@ -11,42 +11,58 @@ export function timeChart(box, { label, bins, lines, limit = null, format }) {
   const binMs = bins.binUs / 1_000;
   const length = Math.max(1, ...lines.map(({ values }) => values.length));
   const most = Math.max(0, ...lines.flatMap(({ values }) => values));
-  const drawn = plot(box, {
+  const drawn = frame(box, {
     label,
     most: isInReach(limit, most) ? Math.max(most, limit * 1.1) : most,
     format,
   });
-  const { root, inner, y } = drawn;
-  const x = (bin) => inner.left + (bin / length) * (inner.right - inner.left);
-  for (const { style, values, isFilled } of lines) {
-    const steps = values
-      .map((value, bin) => `${bin === 0 ? 'M' : 'L'}${x(bin)},${y(value)}H${x(bin + 1)}`)
-      .join('');
-    if (steps === '') continue;
-    if (isFilled)
-      root.append(svg('path', { class: `area ${style}`, d: `${steps}V${inner.bottom}H${inner.left}Z` }));
-    root.append(svg('path', { class: `line ${style}`, d: steps }));
+  const { root, plot } = drawn;
+  for (const line of lines) {
+    if (line.values.length > 0) root.append(...plot.paths(line, (bin) => [bin / length, (bin + 1) / length]));
   }
   if (limit !== null) drawLimitAcross(drawn, limit, isInReach(limit, most));
-  timeAxis(drawn, fromMs, fromMs + length * binMs);
+  drawTimes(drawn, fromMs, fromMs + length * binMs);
   describeOnHover(drawn, (share) => {
     const bin = Math.floor(share * length);
     if (bin < 0 || bin >= length) return undefined;
     return {
       share: (bin + 0.5) / length,
       title: `${time(fromMs + bin * binMs)}, ${spanText(binMs)}`,
-      lines: lines.map(({ name, values }) => `${name}: ${(format ?? count)(values[bin] ?? 0)}`),
+      lines: lines.map(({ name, values }) => `${name}: ${(format ?? shownCount)(values[bin] ?? 0)}`),
     };
   });
 }
 
-function drawLimitAcross({ root, inner, y }, limit, isShown) {
-  const at = isShown ? Math.round(y(limit)) + 0.5 : inner.top;
-  if (isShown) root.append(svg('line', { class: 'limit', x1: inner.left, x2: inner.right, y1: at, y2: at }));
-  const text = isShown ? `limit ${count(limit)}` : `limit ${count(limit)}, above this chart ↑`;
-  root.append(
-    svg('text', { class: 'limit-label', x: inner.right - 4, y: at - 5, 'text-anchor': 'end' }, text),
-  );
+function drawLimitAcross({ root, plot }, limit, isShown) {
+  const { left, right, top } = plot.area;
+  const at = isShown ? Math.round(plot.y(limit)) + 0.5 : top;
+  const line = isShown ? { x1: left, x2: right, y1: at, y2: at } : undefined;
+  const label = { x: right - 4, y: at - 5, 'text-anchor': 'end' };
+  drawLimit(root, limit, line, label, isShown ? '' : ', above this chart ↑');
+}
+
+const STEPS_MS = [1, 5, 15, 30, 60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400, 604_800].map(
+  (seconds) => seconds * 1_000,
+);
+
+/** Labels of round times along the bottom. */
+function drawTimes({ root, plot }, fromMs, toMs) {
+  const { left, right } = plot.area;
+  const most = Math.max(2, Math.floor((right - left) / 64));
+  const span = toMs - fromMs;
+  const step = STEPS_MS.find((one) => span / one <= most) ?? span / most;
+  for (let at = Math.ceil(fromMs / step) * step; at <= toMs; at += step) {
+    const share = (at - fromMs) / span;
+    const x = plot.x(share);
+    const anchor = x < left + 20 ? 'start' : x > right - 20 ? 'end' : 'middle';
+    root.append(plot.mark(share, timeLabel(at, step), anchor));
+  }
+}
+
+function timeLabel(ms, stepMs) {
+  const text = time(ms);
+  if (stepMs >= 86_400_000 || text.endsWith('00:00:00')) return text.slice(5, 10);
+  return text.slice(11, stepMs < 60_000 ? 19 : 16);
 }
 
 function spanText(ms) {

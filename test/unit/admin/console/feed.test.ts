@@ -1,11 +1,11 @@
 import { Writable } from 'node:stream';
 import { expect, it } from 'vitest';
 import { FleetFeed } from '../../../../src/admin/console/feed.ts';
+import { Fleet } from '../../../../src/admin/fleet/fleet.ts';
 import type { Pulse } from '../../../../src/admin/fleet/pulse.ts';
 import { Refusals } from '../../../../src/admin/fleet/refusals.ts';
-import { Fleet } from '../../../../src/admin/top/fleet.ts';
-import { Talkers } from '../../../../src/admin/top/talkers.ts';
-import { UsageBatch } from '../../../../src/admin/usage/batch.ts';
+import { Talkers } from '../../../../src/observe/top/talkers.ts';
+import { UsageBatch } from '../../../../src/observe/usage/batch.ts';
 
 const PULSE: Pulse = {
   format: 1,
@@ -14,7 +14,16 @@ const PULSE: Pulse = {
   isReady: true,
   limits: 'abc',
   liveLimits: 0,
-  store: { kind: 'memory', breaker: 'closed', unsafeSettings: 0, p99Ms: null },
+  clockOffsetMs: null,
+  takenAtMs: 0,
+  store: {
+    kind: 'memory',
+    breaker: 'closed',
+    unsafeSettings: 0,
+    p99Ms: null,
+    measuredAtMs: 0,
+    problem: null,
+  },
   totals: { requests: 0, points: 0, refused: 0, degraded: 0, failed: 0 },
   second: 0,
   seconds: [],
@@ -37,7 +46,12 @@ it('a reader that takes nothing gets one event, not a growing queue, and delays 
   let read = 0;
   const fleet = new Fleet(
     'here',
-    { talkers: new Talkers(new UsageBatch()), pulse: () => ({ ...PULSE, startedAtMs: ++read }) },
+    {
+      talkers: new Talkers(new UsageBatch()),
+      pulse: () => ({ ...PULSE, startedAtMs: ++read }),
+      nowMs: Date.now,
+      ignored: { add() {} },
+    },
     undefined,
   );
   const feed = new FleetFeed(fleet, new Refusals());

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { quantileMs } from '../../../../src/admin/fleet/quantile.ts';
+import { quantileMs } from '../../../../src/admin/fleet/pulse.ts';
 
 it.each([
   [[], 0.5, null],

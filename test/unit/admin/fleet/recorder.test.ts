@@ -3,7 +3,8 @@ import { type Pulse, readPulse, SERIES } from '../../../../src/admin/fleet/pulse
 import { Recorder } from '../../../../src/admin/fleet/recorder.ts';
 import { Refusals } from '../../../../src/admin/fleet/refusals.ts';
 import { fleetSnapshot } from '../../../../src/admin/fleet/snapshot.ts';
-import { rank } from '../../../../src/admin/top/talkers.ts';
+import { rank } from '../../../../src/observe/top/talkers.ts';
+import { SharedClock } from '../../../../src/shared/clock.ts';
 
 const NOTHING = { requests: 0, points: 0, refused: 0, degraded: 0, failed: 0, durations: [0, 0, 0, 0] };
 
@@ -18,9 +19,11 @@ function recorder(startMs: number) {
         limitsVersion: () => 'abc',
       },
       storeKind: 'memory',
+      storeHealth: { async measure() {}, last: { measuredAtMs: 0, problem: null } },
       refusals: new Refusals(),
       isReady: () => true,
       liveLimits: () => 2,
+      clock: new SharedClock(),
     },
     startMs,
   );
@@ -28,7 +31,8 @@ function recorder(startMs: number) {
 }
 
 const published = (one: Recorder): Pulse =>
-  readPulse({ pulse: JSON.parse(JSON.stringify(one.pulse())) }) ?? expect.fail('the pulse is not readable');
+  readPulse({ pulse: JSON.parse(JSON.stringify(one.pulse())) }, 111_000) ??
+  expect.fail('the pulse is not readable');
 
 const requestsOf = ({ seconds }: Pulse) => seconds.map(({ counts }) => counts[0]);
 
@@ -61,7 +65,10 @@ it('keeps one minute', () => {
 });
 
 const snapshotOf = (pulses: Record<string, Pulse>, nowMs: number) =>
-  fleetSnapshot(new Map(Object.entries(pulses)), rank([], '10s'), nowMs);
+  fleetSnapshot(
+    { pulses: new Map(Object.entries(pulses)), nowMs, othersUnknownSinceMs: null },
+    { ...rank([], '10s'), asOf: '', othersUnknownSince: null },
+  );
 
 it('replicas add up second by second, and one whose clock is wrong is aligned by its last second', () => {
   const [right, late] = [recorder(100_000), recorder(50_000)];
@@ -100,5 +107,5 @@ it.each([
     pulse: { format: 1, name: 'a', limits: '', store: { kind: 'redis', breaker: 'closed' }, totals: NOTHING },
   },
 ])('%j is no pulse', (value) => {
-  expect(readPulse(value)).toBeUndefined();
+  expect(readPulse(value, 0)).toBeUndefined();
 });

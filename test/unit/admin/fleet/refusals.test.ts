@@ -1,18 +1,17 @@
 import { expect, it } from 'vitest';
 import { mostRecent, Refusals } from '../../../../src/admin/fleet/refusals.ts';
-import { Refusal } from '../../../../src/gateway/problems.ts';
-import type { RequestContext } from '../../../../src/gateway/request-context.ts';
+import { Refusal } from '../../../../src/domain/problems.ts';
+import type { RequestContext } from '../../../../src/stages/request-context.ts';
 import { LIST, requestOf } from '../../../fixtures/request-context.ts';
 
 function refused(account: string, requestId: string): RequestContext {
   const refusal = new Refusal('RateLimitExceeded', 'The bucket has no room.', {
     headers: { 'Retry-After': '7' },
   });
-  return {
+  const context: RequestContext = {
     ...requestOf(account, 'org_1'),
     requestId,
     refusal,
-    body: Buffer.alloc(1_000),
     operation: { ...LIST, cost: 3 },
     charged: {
       outcome: 'denied',
@@ -26,6 +25,8 @@ function refused(account: string, requestId: string): RequestContext {
       refusal,
     },
   };
+  // Of an Exchange, which has the body of its request as well.
+  return Object.assign(context, { body: Buffer.alloc(1_000) });
 }
 
 it('has the reason of a refusal, and nothing of a body', () => {

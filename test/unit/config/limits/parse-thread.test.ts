@@ -1,7 +1,7 @@
 import { MessageChannel } from 'node:worker_threads';
 import { describe, expect, test } from 'vitest';
 import { parseLimits, parseOverrides } from '../../../../src/config/files/limits/parse.ts';
-import { type Job, receiveParsed, sendParsed } from '../../../../src/config/files/limits/parse-thread.ts';
+import { type Job, receiveParsed, sendParsed } from '../../../../src/config/files/limits/parse-messages.ts';
 import { ConfigError } from '../../../../src/config/problem.ts';
 
 /** As built: from source there is no thread to parse in. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
-import { createLocalJWKSet, exportJWK, generateKeyPair } from 'jose';
+import { type CryptoKey, createLocalJWKSet, exportJWK, generateKeyPair } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { CachedTokens } from '../../../../src/identity/cached-tokens.ts';
-import { twinOf } from '../../../../src/identity/jwt/signature-malleability.ts';
+import { isCanonical, twinOf } from '../../../../src/identity/jwt/signature-malleability.ts';
 import { JwtVerifier } from '../../../../src/identity/jwt/verifier.ts';
 import { silentIdentityObserver } from '../../../../src/identity/observer.ts';
 import { Revocations } from '../../../../src/identity/revocations.ts';
@@ -23,15 +23,9 @@ describe.each(['RS256', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA'])('%s', (alg
 
   beforeAll(async () => {
     const { publicKey, privateKey } = await generateKeyPair(alg);
-    token = await signWith(privateKey, 'key', {}, { alg });
-    verifier = new JwtVerifier({
-      findKey: createLocalJWKSet({ keys: [{ ...(await exportJWK(publicKey)), kid: 'key', alg }] }),
-      issuer: ISSUER,
-      audience: AUDIENCE,
-      algorithms: [alg],
-      clockToleranceSeconds: 0,
-      claims: CLAIMS,
-    });
+    do token = await signWith(privateKey, 'key', {}, { alg });
+    while (signatureOf(token)[0] === 0); // one in 256, and an RSA signature of that kind has a twin: see below
+    verifier = await verifierOf(alg, publicKey);
   });
 
   it('no token that differs in a character is accepted', async () => {
@@ -55,33 +49,114 @@ describe.each(['RS256', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA'])('%s', (alg
     }
   });
 
-  it('a revoked token is not accepted through its twin', async () => {
+  it('a revoked token is not accepted through its twin, though both are cached, and an undone revocation ends for both', async () => {
     const twin = twinOf(token);
     expect(twin !== undefined).toBe(alg.startsWith('ES'));
     if (twin === undefined) return;
     expect(twin).not.toBe(token);
     expect(twinOf(twin)).toBe(token);
     expect(await verifier.verify(twin)).toMatchObject({ outcome: 'known' });
-
-    const revocations = new Revocations();
-    const identities = new CachedTokens({
-      source: 'jwt',
-      verifier,
-      freshMs: 1000,
-      refusedMs: 1000,
-      outageMs: 0,
-      maxTokens: 10,
-      revocations,
-      observer: silentIdentityObserver,
-    });
-
-    const digestHex = createHash('sha256').update(token).digest('hex');
-    revocations.add({
-      revoked: { kind: 'token', digestHex },
-      atMs: Date.now(),
-      untilMs: Date.now() + 60_000,
-    });
-    expect(await identities.principalOf(twin)).toBeUndefined();
-    expect(await identities.principalOf(token)).toBeUndefined();
+    for (const [revoked, other] of [
+      [token, twin],
+      [twin, token],
+    ] as const) {
+      const revocations = new Revocations();
+      const fresh = cachedTokens(verifier, revocations);
+      const cached = cachedTokens(verifier, revocations);
+      const bothOf = async (identities: CachedTokens) => [
+        (await identities.principalOf(revoked)) !== undefined,
+        (await identities.principalOf(other)) !== undefined,
+      ];
+      expect(await bothOf(cached)).toEqual([true, true]);
+      revocations.add(revocationOf(revoked));
+      expect(await bothOf(cached)).toEqual([false, false]);
+      expect(await bothOf(fresh)).toEqual([false, false]);
+      revocations.add({ ...revocationOf(revoked), atMs: Date.now() + 1, isUndone: true });
+      expect(await bothOf(cached)).toEqual([true, true]);
+      expect(await bothOf(fresh)).toEqual([true, true]);
+    }
   });
 });
+
+describe.each(['RS256', 'PS256', 'PS512'])('%s', (alg) => {
+  it('a signature without its leading zeros is not accepted', async () => {
+    const { publicKey, privateKey } = await generateKeyPair(alg);
+    const verifier = await verifierOf(alg, publicKey);
+    const { token, stripped } = await strippable(() => signWith(privateKey, 'key', {}, { alg }));
+    expect(await verifier.verify(token)).toMatchObject({ outcome: 'known' });
+    expect(await verifier.verify(stripped)).toEqual({ outcome: 'invalid', isFinal: true });
+    const key = { ...(await exportJWK(publicKey)), kid: 'key', alg };
+    const ofSeveralKeys = new JwtVerifier({
+      ...optionsOf(alg),
+      findKey: createLocalJWKSet({ keys: [key, key] }),
+    });
+    expect(await ofSeveralKeys.verify(token)).toMatchObject({ outcome: 'known' });
+    expect(await ofSeveralKeys.verify(stripped)).toEqual({ outcome: 'invalid', isFinal: true });
+    expect(twinOf(stripped)).toBe(token);
+    expect(twinOf(token)).toBe(stripped);
+  });
+});
+
+it('an Ed25519 signature with a second half above the order is not canonical', async () => {
+  const { privateKey } = await generateKeyPair('EdDSA');
+  const token = await signWith(privateKey, 'key', {}, { alg: 'EdDSA' });
+  const end = token.lastIndexOf('.') + 1;
+  const signature = signatureOf(token);
+  const s = BigInt(`0x${Buffer.from(signature.subarray(32)).reverse().toString('hex')}`);
+  const order = 2n ** 252n + 27742317777372353535851937790883648493n;
+  const larger = Buffer.from((s + order).toString(16).padStart(64, '0'), 'hex').reverse();
+  larger.copy(signature, 32);
+  expect(isCanonical(token)).toBe(true);
+  expect(isCanonical(token.slice(0, end) + signature.toString('base64url'))).toBe(false);
+});
+
+function optionsOf(alg: string) {
+  return {
+    issuer: ISSUER,
+    audience: AUDIENCE,
+    algorithms: [alg],
+    clockToleranceSeconds: 0,
+    claims: CLAIMS,
+  };
+}
+
+async function verifierOf(alg: string, publicKey: CryptoKey): Promise<JwtVerifier> {
+  const key = { ...(await exportJWK(publicKey)), kid: 'key', alg };
+  return new JwtVerifier({ ...optionsOf(alg), findKey: createLocalJWKSet({ keys: [key] }) });
+}
+
+function cachedTokens(verifier: JwtVerifier, revocations: Revocations): CachedTokens {
+  return new CachedTokens({
+    source: 'jwt',
+    verifier,
+    freshMs: 60_000,
+    refusedMs: 60_000,
+    outageMs: 0,
+    maxTokens: 10,
+    revocations,
+    observer: silentIdentityObserver,
+  });
+}
+
+function revocationOf(token: string) {
+  const digestHex = createHash('sha256').update(token).digest('hex');
+  const nowMs = Date.now();
+  return { revoked: { kind: 'token', digestHex }, atMs: nowMs, untilMs: nowMs + 3_600_000 } as const;
+}
+
+function signatureOf(token: string): Buffer {
+  return Buffer.from(token.slice(token.lastIndexOf('.') + 1), 'base64url');
+}
+
+/** One signature of 256 begins with a zero; none of 10,000 does with a probability of 1e-17. */
+async function strippable(sign: () => Promise<string>) {
+  for (let tries = 0; tries < 10_000; tries++) {
+    const token = await sign();
+    const end = token.lastIndexOf('.') + 1;
+    const signature = signatureOf(token);
+    const zeros = signature.findIndex((octet) => octet !== 0);
+    if (zeros > 0)
+      return { token, stripped: token.slice(0, end) + signature.subarray(zeros).toString('base64url') };
+  }
+  throw new Error('no signature began with a zero');
+}

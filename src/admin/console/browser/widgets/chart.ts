@@ -1,16 +1,7 @@
 import { element, setText, svgElement } from './dom.ts';
+import { type Line, Plot } from './plot.ts';
 
-/** One line of a chart. */
-export interface Line {
-  readonly name: string;
-  /** A class of the style sheet: colour and dashes. */
-  readonly style: string;
-  readonly values: readonly (number | null)[];
-  /** Fills the area below the line. */
-  readonly isFilled?: boolean;
-}
-
-export interface ChartOptions {
+interface ChartOptions {
   readonly title: string;
   readonly unit: string;
   format(value: number): string;
@@ -19,11 +10,10 @@ export interface ChartOptions {
 /** In units of the drawing, which grow with the text of the page: 15 of them are its font size. */
 const FONT_SIZE = 15;
 const HEIGHT = 168;
-const LEFT = 44;
-const RIGHT = 10;
-const TOP = 10;
-const BOTTOM = 22;
-const GRID_LINES = 3;
+const MARGIN = { left: 44, right: 10, top: 10, bottom: 22 };
+
+/** The scale of a chart without traffic. */
+const LEAST = 3;
 
 /**
  * The last minute as lines over time. The legend shows the newest values, or those of the second under the pointer or
@@ -33,9 +23,11 @@ export class Chart {
   readonly node = element('figure', { class: 'panel chart' });
   readonly #options: ChartOptions;
   readonly #drawing = svgElement('svg', { role: 'img', tabindex: 0 });
-  readonly #grid = svgElement('g', { class: 'grid' });
-  readonly #plot = svgElement('g', {});
-  readonly #cursor = svgElement('line', { class: 'cursor', y1: TOP, y2: HEIGHT - BOTTOM });
+  readonly #cursor = svgElement('line', {
+    class: 'cursor',
+    y1: MARGIN.top,
+    y2: HEIGHT - MARGIN.bottom,
+  });
   readonly #legend = element('ul', { class: 'legend' });
   readonly #when = element('span', { class: 'muted' });
   #lines: readonly Line[] = [];
@@ -47,7 +39,6 @@ export class Chart {
   constructor(options: ChartOptions) {
     this.#options = options;
     const caption = element('figcaption', {}, element('h2', {}, options.title), this.#when);
-    this.#drawing.append(this.#grid, this.#plot, this.#cursor);
     this.node.append(caption, this.#drawing, this.#legend);
     new ResizeObserver(([entry]) => {
       this.#scale = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / FONT_SIZE;
@@ -69,61 +60,30 @@ export class Chart {
   #draw(): void {
     if (this.#width === 0 || this.#length === 0) return;
     this.#drawing.setAttribute('viewBox', `0 0 ${this.#width} ${HEIGHT}`);
-    const highest = Math.max(0, ...this.#lines.flatMap(({ values }) => values.map(Number)));
-    const top = roundUp(highest);
-    this.#drawGrid(top);
-    this.#plot.replaceChildren(...this.#lines.filter(hasValues).flatMap((line) => this.#pathsOf(line, top)));
+    const highest = Math.max(LEAST, ...this.#lines.flatMap(({ values }) => values.map(Number)));
+    const plot = this.#plot(highest);
+    const marks = [60, 45, 30, 15, 0]
+      .filter((back) => back < this.#length)
+      .map((back) =>
+        back === 0 ? plot.mark(1, 'now', 'end') : plot.mark(this.#shareOf(back), `−${back} s`),
+      );
+    const grid = plot.grid(this.#options.format);
+    grid.append(...marks);
+    const paths = this.#lines
+      .filter(hasValues)
+      .flatMap((line) => plot.paths(line, (index) => [this.#shareOf(line.values.length - 1 - index)]));
+    this.#drawing.replaceChildren(grid, ...paths, this.#cursor);
     this.#showValues();
   }
 
-  #drawGrid(top: number): void {
-    const parts: SVGElement[] = [];
-    for (let step = 0; step <= GRID_LINES; step++) {
-      const value = (top * step) / GRID_LINES;
-      const y = this.#y(value, top);
-      const label = svgElement('text', { x: LEFT - 8, y: y + 4, class: 'at-end' });
-      label.textContent = this.#options.format(value);
-      parts.push(svgElement('line', { x1: LEFT, x2: this.#width - RIGHT, y1: y, y2: y }), label);
-    }
-    for (const back of [60, 45, 30, 15, 0]) {
-      const label = svgElement('text', {
-        x: this.#x(back),
-        y: HEIGHT - 5,
-        class: back === 0 ? 'at-end' : 'centred',
-      });
-      label.textContent = back === 0 ? 'now' : `−${back} s`;
-      if (back < this.#length) parts.push(label);
-    }
-    this.#grid.replaceChildren(...parts);
+  #plot(highest = LEAST): Plot {
+    const { left, top, right, bottom } = MARGIN;
+    return new Plot({ left, right: this.#width - right, top, bottom: HEIGHT - bottom }, highest);
   }
 
-  #pathsOf({ values, style, isFilled }: Line, top: number): SVGElement[] {
-    const runs: string[][] = [[]];
-    for (const [index, value] of values.entries()) {
-      if (value === null) runs.push([]);
-      else
-        runs
-          .at(-1)
-          ?.push(`${this.#x(values.length - 1 - index).toFixed(1)} ${this.#y(value, top).toFixed(1)}`);
-    }
-    const drawn = runs.filter((run) => run.length > 0);
-    const line = drawn.map((run) => `M${run.join('L')}${run.length === 1 ? 'h.1' : ''}`).join('');
-    const paths: SVGElement[] = [svgElement('path', { class: `line ${style}`, d: line })];
-    if (isFilled) {
-      const foot = HEIGHT - BOTTOM;
-      const area = drawn.map((run) => `M${run.join('L')}V${foot}H${run[0]?.split(' ')[0]}Z`).join('');
-      paths.unshift(svgElement('path', { class: `area ${style}`, d: area }));
-    }
-    return paths;
-  }
-
-  #x(back: number): number {
-    const share = 1 - back / Math.max(1, this.#length - 1);
-    return LEFT + share * (this.#width - LEFT - RIGHT);
-  }
-
-  #y(value: number, top: number): number {
-    return TOP + (1 - value / top) * (HEIGHT - TOP - BOTTOM);
+  /** The place of a value that is so many seconds old. */
+  #shareOf(back: number): number {
+    return 1 - back / Math.max(1, this.#length - 1);
   }
 
   #showValues(): void {
@@ -131,15 +91,18 @@ export class Chart {
     const { format, unit, title } = this.#options;
     const entries = this.#lines.map(({ name, style, values }) => {
       const value = values.at(-1 - back) ?? null;
-      const sample = svgElement('svg', { viewBox: '0 0 22 8', class: 'sample', 'aria-hidden': 'true' });
-      sample.append(svgElement('path', { class: `line ${style}`, d: 'M0 4H22' }));
+      const sample = svgElement(
+        'svg',
+        { viewBox: '0 0 22 8', class: 'sample', 'aria-hidden': 'true' },
+        svgElement('path', { class: `line ${style}`, d: 'M0 4H22' }),
+      );
       return element('li', {}, sample, `${name} `, element('b', {}, value === null ? '–' : format(value)));
     });
     this.#legend.replaceChildren(...entries);
     setText(this.#when, this.#chosen === undefined ? unit : `${unit}, ${back} s ago`);
     this.#drawing.setAttribute('aria-label', `${title}: ${entries.map((one) => one.textContent).join(', ')}`);
-    this.#cursor.setAttribute('x1', String(this.#x(back)));
-    this.#cursor.setAttribute('x2', String(this.#x(back)));
+    const x = String(this.#plot().x(this.#shareOf(back)));
+    for (const end of ['x1', 'x2']) this.#cursor.setAttribute(end, x);
     this.#cursor.classList.toggle('shown', this.#chosen !== undefined);
   }
 
@@ -149,8 +112,7 @@ export class Chart {
       this.#showValues();
     };
     this.#drawing.addEventListener('pointermove', ({ offsetX }) => {
-      const share = (offsetX / this.#scale - LEFT) / (this.#width - LEFT - RIGHT);
-      choose(Math.round((1 - share) * (this.#length - 1)));
+      choose(Math.round((1 - this.#plot().shareAt(offsetX / this.#scale)) * (this.#length - 1)));
     });
     for (const event of ['pointerleave', 'blur'])
       this.#drawing.addEventListener(event, () => choose(undefined));
@@ -168,9 +130,32 @@ function hasValues({ values }: Line): boolean {
   return values.some((value) => value !== null && value > 0);
 }
 
-/** The next of 3, 6, 15, 30, 60, 150 …, which divide into three round parts. */
-function roundUp(value: number): number {
-  if (value <= 3) return 3;
-  const power = 10 ** Math.floor(Math.log10(value / 3));
-  return [3, 6, 15, 30].map((one) => one * power).find((one) => one >= value) ?? 30 * power;
+/** A line of the last values, filled to its foot. It is decoration: the numbers next to it say the same. */
+export class Sparkline {
+  readonly node = svgElement('svg', {
+    class: 'sparkline',
+    preserveAspectRatio: 'none',
+    'aria-hidden': 'true',
+  });
+  readonly #line = svgElement('path', { class: 'line', 'vector-effect': 'non-scaling-stroke' });
+  readonly #area = svgElement('path', { class: 'area' });
+  readonly #length: number;
+
+  /** @param length values that fill the width */
+  constructor(length: number) {
+    this.#length = length;
+    this.node.setAttribute('viewBox', `0 0 ${length - 1} 24`);
+    this.node.append(this.#area, this.#line);
+  }
+
+  /** Draws the values, the newest at the right, up to `top`. */
+  draw(values: readonly number[], top = Math.max(...values, 1)): void {
+    const from = this.#length - values.length;
+    const points = values.map(
+      (value, index) => `${from + index} ${(23 - (22 * Math.min(value, top)) / top).toFixed(2)}`,
+    );
+    const line = points.length === 0 ? '' : `M${points.join('L')}`;
+    this.#line.setAttribute('d', line);
+    this.#area.setAttribute('d', line === '' ? '' : `${line}V24H${from}Z`);
+  }
 }

@@ -17,9 +17,11 @@ export function element<K extends keyof HTMLElementTagNameMap>(
 export function svgElement<K extends keyof SVGElementTagNameMap>(
   name: K,
   attributes: Attributes = {},
+  ...children: readonly (Node | string)[]
 ): SVGElementTagNameMap[K] {
   const created = document.createElementNS(SVG, name);
   assign(created, attributes);
+  created.append(...children);
   return created;
 }
 
@@ -28,6 +30,16 @@ function assign(target: Element, attributes: Attributes): void {
     if (value === undefined || value === false) continue;
     target.setAttribute(name, value === true ? '' : String(value));
   }
+}
+
+/** A remark beside something else. */
+export function remark(text: string): HTMLElement {
+  return element('small', { class: 'muted' }, text);
+}
+
+/** A link to the page of an Account, Organization, Person or address. */
+export function ownerLink(scope: string, id: string): HTMLElement {
+  return element('a', { class: 'id', href: `#/${scope}/${encodeURIComponent(id)}`, title: id }, id);
 }
 
 /** The element with this id, which the page has. */
@@ -42,9 +54,16 @@ export function setText(target: Element, text: string): void {
   if (target.textContent !== text) target.textContent = text;
 }
 
+/** Switches the page between light and dark. Returns which it is now. */
+export function switchTheme(): string {
+  const { dataset } = document.documentElement;
+  const system = matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
+  dataset.theme = (dataset.theme ?? system) === 'dark' ? 'light' : 'dark';
+  return dataset.theme;
+}
+
 /** An icon of the page's own, drawn so that it differs by shape and not only by colour. */
 export function icon(kind: 'good' | 'warning' | 'bad'): SVGSVGElement {
-  const drawing = svgElement('svg', { viewBox: '0 0 16 16', class: `icon ${kind}`, 'aria-hidden': 'true' });
   const shape = {
     good: svgElement('circle', { cx: 8, cy: 8, r: 7 }),
     warning: svgElement('path', { d: 'M8 1 15.500 14.500H.500Z' }),
@@ -55,6 +74,10 @@ export function icon(kind: 'good' | 'warning' | 'bad'): SVGSVGElement {
     warning: 'M8 6v4M8 12v.6',
     bad: 'M5.500 5.500l5 5M10.500 5.500l-5 5',
   }[kind];
-  drawing.append(shape, svgElement('path', { d: mark, class: 'mark' }));
-  return drawing;
+  return svgElement(
+    'svg',
+    { viewBox: '0 0 16 16', class: `icon ${kind}`, 'aria-hidden': 'true' },
+    shape,
+    svgElement('path', { d: mark, class: 'mark' }),
+  );
 }

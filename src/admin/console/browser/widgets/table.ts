@@ -1,54 +1,50 @@
-import { element } from './dom.ts';
+import { element, setText } from './dom.ts';
 
-export interface Column {
+/** A cell whose content changes in place. */
+export interface LiveCell<T> {
+  readonly node: Node;
+  update(value: T): void;
+}
+
+/** A column has a text for each value, or a cell that is made once for each row. */
+export type Column<T> = {
   readonly title: string;
   /** A class of the style sheet: `number`, `wide` for columns that a narrow screen leaves out. */
   readonly style?: string;
+} & ({ text(value: T): string } | { cell(value: T): Node | LiveCell<T> });
+
+export interface TableOptions<T> {
+  readonly columns: readonly Column<T>[];
+  /** What is shown in place of an empty table. */
+  readonly empty: string;
+  keyOf(value: T): string;
+  /** Whether the figures of a row are too old, so that it is grey. */
+  isUnknown?(value: T): boolean;
 }
 
-/** The cells of one row. They are kept: an update changes their content in place. */
-export interface Row<T> {
-  readonly cells: readonly (Node | string)[];
-  update(value: T): void;
+interface Row<T> {
+  readonly node: HTMLTableRowElement;
+  readonly cells: readonly LiveCell<T>[];
 }
 
 /** A panel with a heading and a table whose rows are kept from one update to the next. */
 export class Table<T> {
   readonly #body = element('tbody');
   readonly #empty: HTMLElement;
-  readonly #columns: readonly Column[];
-  readonly #rows = new Map<string, { readonly node: HTMLTableRowElement; readonly row: Row<T> }>();
-  readonly #keyOf: (value: T) => string;
-  readonly #rowOf: (value: T) => Row<T>;
+  readonly #options: TableOptions<T>;
+  readonly #rows = new Map<string, Row<T>>();
 
-  /** @param head what stands above the table: a heading, buttons */
-  constructor(
-    panel: HTMLElement,
-    head: readonly Node[],
-    options: {
-      readonly label: string;
-      readonly columns: readonly Column[];
-      readonly empty: string;
-      keyOf(value: T): string;
-      rowOf(value: T): Row<T>;
-    },
-  ) {
-    this.#columns = options.columns;
-    this.#keyOf = options.keyOf;
-    this.#rowOf = options.rowOf;
+  /** @param more stands beside the heading */
+  constructor(panel: HTMLElement, title: string, options: TableOptions<T>, more: readonly Node[] = []) {
+    this.#options = options;
     this.#empty = element('p', { class: 'empty muted' }, options.empty);
-    const titles = options.columns.map(({ title, style }) =>
-      element('th', { scope: 'col', class: style }, title),
+    const heads = options.columns.map((column) =>
+      element('th', { scope: 'col', class: column.style }, column.title),
     );
-    const table = element(
-      'table',
-      { 'aria-label': options.label },
-      element('thead', {}, element('tr', {}, ...titles)),
-      this.#body,
-    );
+    const head = element('thead', {}, element('tr', {}, ...heads));
     panel.replaceChildren(
-      element('div', { class: 'panel-head' }, ...head),
-      element('div', { class: 'table-box' }, table),
+      element('div', { class: 'panel-head' }, element('h2', {}, title), ...more),
+      element('div', { class: 'table-box' }, element('table', { 'aria-label': title }, head, this.#body)),
       this.#empty,
     );
   }
@@ -58,11 +54,14 @@ export class Table<T> {
     const shown = new Set<string>();
     let before: Element | null = this.#body.firstElementChild;
     for (const value of values) {
-      const key = this.#keyOf(value);
+      const key = this.#options.keyOf(value);
       shown.add(key);
-      const node = this.#nodeOf(key, value);
-      if (node === before) before = before.nextElementSibling;
-      else this.#body.insertBefore(node, before);
+      const row = this.#rows.get(key) ?? this.#rowOf(value);
+      this.#rows.set(key, row);
+      for (const cell of row.cells) cell.update(value);
+      row.node.classList.toggle('unknown', this.#options.isUnknown?.(value) ?? false);
+      if (row.node === before) before = before.nextElementSibling;
+      else this.#body.insertBefore(row.node, before);
     }
     for (const [key, { node }] of this.#rows) {
       if (shown.has(key)) continue;
@@ -72,17 +71,17 @@ export class Table<T> {
     this.#empty.hidden = values.length > 0;
   }
 
-  #nodeOf(key: string, value: T): HTMLTableRowElement {
-    const known = this.#rows.get(key);
-    if (known !== undefined) {
-      known.row.update(value);
-      return known.node;
-    }
-    const row = this.#rowOf(value);
-    const cells = row.cells.map((cell, index) => element('td', { class: this.#columns[index]?.style }, cell));
-    const node = element('tr', {}, ...cells);
-    this.#rows.set(key, { node, row });
-    row.update(value);
-    return node;
+  #rowOf(value: T): Row<T> {
+    const cells = this.#options.columns.map((column) => cellOf(column, value));
+    return { node: element('tr', {}, ...cells.map(({ node }) => node)), cells };
   }
+}
+
+function cellOf<T>(column: Column<T>, value: T): LiveCell<T> {
+  const node = element('td', { class: column.style });
+  if ('text' in column) return { node, update: (changed) => setText(node, column.text(changed)) };
+  const content = column.cell(value);
+  const isLive = 'update' in content;
+  node.append(isLive ? content.node : content);
+  return { node, update: (changed) => isLive && content.update(changed) };
 }

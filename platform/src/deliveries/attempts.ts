@@ -1,0 +1,80 @@
+import { sql } from 'kysely';
+import type { Database } from '../database/schema.ts';
+import type { DeliverySettings } from '../settings.ts';
+import type { AttemptOutcome } from './post.ts';
+import type { ClaimedDelivery } from './queue.ts';
+
+/** A finished attempt. */
+export interface Attempt {
+  readonly delivery: ClaimedDelivery;
+  readonly attemptedAt: Date;
+  readonly outcome: AttemptOutcome;
+}
+
+/**
+ * Logs attempts and, in the same statement, removes finished deliveries from the queue and schedules the next attempt
+ * of the others. A success also ends the failing state of the endpoint.
+ */
+export async function logAttempts(
+  db: Database,
+  settings: DeliverySettings,
+  attempts: readonly Attempt[],
+  now: Date,
+): Promise<void> {
+  const rows = attempts.map((attempt) => rowOf(attempt, settings, now));
+  // A delivery may have been deleted with its subscription in the meantime, so everything joins existing rows.
+  await sql`
+    with attempt as (
+      select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as (
+        delivery_id text, subscription_id text, attempted_at timestamptz, duration_ms int,
+        response_status int, response_body text, error text, outcome text, failures int, retry_at timestamptz
+      )
+    ), counted as (
+      update deliveries set
+        attempts = attempts + 1,
+        status = outcome,
+        delivered_at = case outcome when 'Delivered' then attempted_at end
+      from attempt where deliveries.id = attempt.delivery_id
+      returning deliveries.id, deliveries.attempts as number
+    ), logged as (
+      insert into delivery_attempts (delivery_id, number, attempted_at, duration_ms, response_status, response_body, error)
+      select counted.id, number, attempted_at, duration_ms, response_status, response_body, error
+      from attempt join counted on counted.id = attempt.delivery_id
+    ), proven as (
+      update subscriptions set failing_since = null
+      where failing_since is not null and status = 'Active'
+        and id in (select subscription_id from attempt where outcome = 'Delivered')
+    ), retried as (
+      update delivery_queue set due_at = retry_at, leased_until = null, failures = attempt.failures
+      from attempt where delivery_queue.delivery_id = attempt.delivery_id and outcome = 'Pending'
+    )
+    delete from delivery_queue using attempt
+    where delivery_queue.delivery_id = attempt.delivery_id and outcome <> 'Pending'
+  `.execute(db);
+}
+
+function rowOf({ delivery, attemptedAt, outcome }: Attempt, settings: DeliverySettings, now: Date) {
+  // Probes do not count as attempts: deliveries held for a failing endpoint wait until it answers.
+  const failures = delivery.failures + (outcome.isDelivered || delivery.isProbe ? 0 : 1);
+  const failed = failures >= settings.maxAttempts ? 'Failed' : 'Pending';
+  return {
+    delivery_id: delivery.deliveryId,
+    subscription_id: delivery.subscriptionId,
+    attempted_at: attemptedAt,
+    duration_ms: outcome.durationMs,
+    response_status: outcome.responseStatus,
+    response_body: outcome.responseBody,
+    error: outcome.error,
+    outcome: outcome.isDelivered ? 'Delivered' : failed,
+    failures,
+    // `probe_at` of the subscription decides when the next probe is sent.
+    retry_at: delivery.isProbe
+      ? now
+      : new Date(now.getTime() + retryDelayMs(failures, settings.retryBaseSeconds)),
+  };
+}
+
+/** A random delay of one to two times the base after the first failure, doubled after each further failure. */
+function retryDelayMs(failures: number, baseSeconds: number): number {
+  return baseSeconds * 1000 * 2 ** Math.max(0, failures - 1) * (1 + Math.random());
+}

@@ -1,0 +1,61 @@
+/** A subscription with due deliveries. */
+export interface WaitingSubscription {
+  readonly id: string;
+  /** The Account, Organization or Person that it belongs to. */
+  readonly owner: string;
+  /** The subscription is paused because its endpoint fails. It may attempt a single delivery. */
+  readonly isProbe: boolean;
+}
+
+/** Deliveries under way, by subscription and by owner. */
+export interface UnderWay {
+  readonly total: number;
+  of(id: string): number;
+  /** How many a subscription may have: one at first, and more with each success. */
+  windowOf(subscriptionId: string): number;
+}
+
+/** One subscription may use an eighth of the free slots, one owner half of them. */
+const SUBSCRIPTION_PART = 8;
+const OWNER_PART = 2;
+/** While more than a quarter of all slots is free, a subscription gets its first slot regardless of its owner. */
+const FIRST_SLOT_PART = 4;
+
+/**
+ * How many deliveries each subscription may start. Slots are given out one at a time, in turns.
+ *
+ * A subscription begins with one slot, and gets one more for each success (slow start), so an endpoint that does not answer holds one
+ * slot and delays no other, of the same owner or of another. The maximum for one subscription depends on the free slots
+ * (dynamic thresholds, Choudhury and Hahne 1998): one whose endpoint stops answering holds at most a ninth of all slots. The limit for
+ * an owner covers owners with many such subscriptions. Its other endpoints still get one delivery at a time while a quarter of
+ * all slots is free.
+ */
+export function shareSlots(
+  waiting: readonly WaitingSubscription[],
+  underWay: UnderWay,
+  concurrency: number,
+): Map<string, number> {
+  const slots = new Map<string, number>();
+  const ofOwner = new Map<string, number>();
+  let free = concurrency - underWay.total;
+  const isBelowShare = ({ id, owner, isProbe }: WaitingSubscription) => {
+    const held = underWay.of(id) + (slots.get(id) ?? 0);
+    if (held === 0 && free > concurrency / FIRST_SLOT_PART) return true;
+    const heldByOwner = underWay.of(owner) + (ofOwner.get(owner) ?? 0);
+    const part = Math.min(underWay.windowOf(id), Math.floor(free / SUBSCRIPTION_PART));
+    const share = isProbe ? 1 : Math.max(1, part);
+    return held < share && heldByOwner < Math.max(1, Math.floor(free / OWNER_PART));
+  };
+  let isAnyBelowShare = true;
+  while (free > 0 && isAnyBelowShare) {
+    isAnyBelowShare = false;
+    for (const one of waiting) {
+      if (free === 0 || !isBelowShare(one)) continue;
+      slots.set(one.id, (slots.get(one.id) ?? 0) + 1);
+      ofOwner.set(one.owner, (ofOwner.get(one.owner) ?? 0) + 1);
+      free--;
+      isAnyBelowShare = true;
+    }
+  }
+  return slots;
+}

@@ -1,0 +1,54 @@
+import { type FastifyInstance, fastify, LogController } from 'fastify';
+import type { Database } from '../database/schema.ts';
+import type { PlatformSettings } from '../settings.ts';
+import { refuseAmbiguous } from './ambiguous.ts';
+import { loadContract } from './contract.ts';
+import { parseJsonBodies } from './json-body.ts';
+import { answerTheRest, createRefusals } from './refusals.ts';
+import { requestIdFrom } from './request-id.ts';
+import { bindContract, type Handlers } from './routes.ts';
+import { collectMethods } from './served-methods.ts';
+import { answerUnreadable, refuseExpectations } from './unreadable.ts';
+import { useSharedValidators } from './validators.ts';
+import { runWrite } from './writes.ts';
+
+/** More than Node accepts. */
+const MAX_URL_LENGTH = 65_536;
+
+/** The HTTP server of the platform. Calls `afterWrite` after each committed write. */
+export function buildApp(
+  settings: PlatformSettings,
+  db: Database,
+  handlers: Handlers,
+  afterWrite: () => void,
+): FastifyInstance {
+  const sendRefusal = createRefusals(settings.baseUrl);
+  const app = fastify({
+    logger: { level: settings.logLevel },
+    logController: new LogController({ disableRequestLogging: true }),
+    forceCloseConnections: true,
+    // The document limits the length of ids, and its 422 names the parameter.
+    routerOptions: { maxParamLength: MAX_URL_LENGTH },
+    http: { requireHostHeader: false },
+    // Fastify's own answer while it closes is not a problem body.
+    return503OnClosing: false,
+    genReqId: (request) => requestIdFrom(request.headers['x-request-id']),
+    clientErrorHandler: answerUnreadable(settings.baseUrl),
+    frameworkErrors: (error, request, reply) => void sendRefusal(request, reply, error),
+  });
+  const served = collectMethods(app);
+  refuseExpectations(app.server, settings.baseUrl);
+  app.addHook('onRequest', async (request) => refuseAmbiguous(request.raw));
+  app.addHook('onSend', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+  });
+  parseJsonBodies(app);
+  useSharedValidators(app);
+  answerTheRest(app, sendRefusal, served);
+  bindContract(app, loadContract(), handlers, db, async (call, handler) => {
+    const answer = await runWrite(db, call, handler, settings.now());
+    afterWrite();
+    return answer;
+  });
+  return app;
+}

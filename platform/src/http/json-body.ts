@@ -1,0 +1,28 @@
+import { TextDecoder } from 'node:util';
+import type { FastifyInstance } from 'fastify';
+import { PlatformError } from './problems.ts';
+
+const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i;
+
+/** Parses JSON bodies. A body that is not UTF-8 is a 400 (RFC 8259 section 8.1). A write without a body may have a JSON content type. */
+export function parseJsonBodies(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'ignore');
+  const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    if (body.length === 0) return done(null, null);
+    const [, charset = 'utf-8'] = CHARSET.exec(request.headers['content-type'] ?? '') ?? [];
+    const text = charset.toLowerCase() === 'utf-8' ? decode(utf8, body as Buffer) : undefined;
+    if (text === undefined)
+      return done(new PlatformError(400, 'BadRequest', 'The body is not JSON in UTF-8.'));
+    return parse(request, text, done);
+  });
+  app.removeContentTypeParser('text/plain');
+}
+
+function decode(utf8: TextDecoder, body: Buffer): string | undefined {
+  try {
+    return utf8.decode(body);
+  } catch {
+    return undefined;
+  }
+}

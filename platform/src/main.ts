@@ -1,0 +1,136 @@
+#!/usr/bin/env node
+/** `weir-platform`: the service behind the gateway, and two tools for those who build against its events. */
+import { readFileSync } from 'node:fs';
+import { styleText } from 'node:util';
+import { Command, Option } from 'commander';
+import { type ActingAs, callPlatform } from './development/client.ts';
+import { closeOnSignal } from './program/close-on-signal.ts';
+import { failureLines, OptionError } from './program/failure.ts';
+import { print, printable, printError } from './program/print.ts';
+
+const { version, description } = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+) as { readonly version: string; readonly description: string };
+
+const program = new Command('weir-platform')
+  .description(`${description}; see docs/platform.md for its environment`)
+  // Commander omits the styles where the output is not a terminal or NO_COLOR is set.
+  .configureHelp({ styleTitle: (title) => styleText('bold', title, { validateStream: false }) })
+  .configureOutput({
+    // Commander's errors repeat what was given, and may end with a suggestion in a line of its own.
+    outputError(text, write) {
+      const lines = text.replace(/\n$/, '').split(/\n(?=\(Did you mean )/);
+      write(lines.map((line) => `${printable(line)}\n`).join(''));
+    },
+  })
+  .showHelpAfterError('(weir-platform --help lists the commands)')
+  .option('--host <address>', 'address to listen on', '127.0.0.1')
+  .option('--port <number>', 'port to listen on; 0 takes a free one', '3000')
+  .option('--data <directory>', 'keep the embedded database in this directory instead of in memory')
+  .allowExcessArguments(false)
+  .action(serve);
+actingOptions(program.command('trigger'))
+  .description('make an event happen, such as Invoice.Paid')
+  .argument('<type>', 'any published event type')
+  .option('--resource <id>', 'resource of the event; default: a new one')
+  .option('--counterparty <account>', 'the other party of an event that is sent to both')
+  .addOption(
+    new Option('--channel <name>', 'channel of a Notification event').choices(['InApp', 'Email', 'SMS']),
+  )
+  .action(trigger);
+actingOptions(program.command('listen'))
+  .description('receive events on this machine, verify their signatures and print them')
+  .option('--events <entries...>', 'event types to subscribe to', ['*'])
+  .addOption(
+    new Option(
+      '--scope <type>',
+      'subscribe to the events of the Account, of its Organization, or of the Person',
+    )
+      .choices(['Account', 'Organization', 'Person'])
+      .default('Account'),
+  )
+  .option('--receiver-port <number>', 'port of the receiver; 0 takes a free one', '0')
+  .action(listenToEvents);
+for (const command of [program, ...program.commands]) command.version(version);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  printError(...failureLines(error));
+  process.exitCode = 1;
+}
+
+interface ActingFlags {
+  readonly url: string;
+  readonly token: string;
+  readonly account?: string;
+}
+
+function actingOptions(command: Command): Command {
+  return command
+    .option('--url <url>', 'where the gateway listens', 'http://127.0.0.1:8080')
+    .addOption(
+      new Option('--token <token>', 'bearer token or API key').env('WEIR_TOKEN').default('demo-person'),
+    )
+    .option('--account <id>', "target Account (X-Service-Account); default: the caller's own");
+}
+
+function toActingAs({ url, token, account }: ActingFlags): ActingAs {
+  if (!URL.canParse(url))
+    throw new OptionError(`--url ${url} is not a URL: give one such as http://127.0.0.1:8080`);
+  return { url, token, account };
+}
+
+async function serve(flags: { host: string; port: string; data?: string }): Promise<void> {
+  const port = toPort('--port', flags.port);
+  const { startPlatform } = await import('./server.ts');
+  const { optionsFromEnv } = await import('./settings.ts');
+  const running = await startPlatform({
+    host: flags.host,
+    port,
+    ...optionsFromEnv(process.env),
+    ...(flags.data && { database: { kind: 'directory', path: flags.data } as const }),
+  });
+  print(`platform listening on ${running.url}`);
+  // The demo that started this process waits for the word; it may have gone in the meantime.
+  process.send?.({ url: running.url }, undefined, undefined, () => {});
+  closeOnSignal(() => running.close());
+}
+
+interface TriggerFlags extends ActingFlags {
+  readonly resource?: string;
+  readonly counterparty?: string;
+  readonly channel?: string;
+}
+
+async function trigger(type: string, flags: TriggerFlags): Promise<void> {
+  const body = {
+    type,
+    ...(flags.counterparty && { counterpartyAccountId: flags.counterparty }),
+    ...(flags.resource && { resourceId: flags.resource }),
+    ...(flags.channel && { channel: flags.channel }),
+  };
+  const answer = await callPlatform(toActingAs(flags), 'POST', '/v3/platform/event-triggers', body);
+  print(...JSON.stringify(answer, undefined, 2).split('\n'));
+}
+
+interface ListenFlags extends ActingFlags {
+  readonly events: string[];
+  readonly scope: string;
+  readonly receiverPort: string;
+}
+
+async function listenToEvents(flags: ListenFlags): Promise<void> {
+  const { listen } = await import('./development/listen.ts');
+  const as = toActingAs(flags);
+  const port = toPort('--receiver-port', flags.receiverPort);
+  const listener = await listen({ as, subscribedEvents: flags.events, scope: flags.scope, port, print });
+  print(`listening on ${listener.url} for ${flags.events.join(', ')}; Ctrl-C stops.`);
+  closeOnSignal(() => listener.close());
+}
+
+function toPort(flag: string, text: string): number {
+  const port = Number(text);
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new OptionError(`${flag} ${text} is not a port: give a whole number from 0 to 65535`);
+}

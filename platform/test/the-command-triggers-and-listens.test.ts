@@ -1,0 +1,119 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { TestGateway } from '../../test/fixtures/gateway.ts';
+import { runProgramHere } from '../../test/fixtures/run-here.ts';
+import { ACCT_2 } from './fixtures/client.ts';
+import { inMemory } from './fixtures/databases.ts';
+import { startGatewayInFront } from './fixtures/gateway-in-front.ts';
+import { usePlatform } from './fixtures/platform.ts';
+
+const PROGRAM = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+
+const run = (args: readonly string[], env?: NodeJS.ProcessEnv) => runProgramHere(MAIN, args, env);
+
+const { version: VERSION } = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+) as { readonly version: string };
+
+const HOSTILE = 'h\u001b[2J\u009b31m\u202e\u200b\u2028\r\nForged: line\n\u0085';
+
+/** What a terminal would obey or hide. */
+const UNSAFE = /[^\n\P{Cc}]|[\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+
+const caller = (url: string) => ['--url', url, '--token', 'person'];
+
+describe('weir-platform', () => {
+  const platform = usePlatform(inMemory);
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startGatewayInFront(platform.url);
+  });
+  afterAll(() => gateway?.close());
+  let listener: ChildProcess | undefined;
+  afterEach(() => listener?.kill('SIGKILL'));
+
+  test('listen prints triggered events, and deletes its subscription when it ends', async () => {
+    const child = spawn(
+      process.execPath,
+      [PROGRAM, 'listen', ...caller(gateway.url), '--account', 'acct_2', '--events', 'Invoice.*'],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
+    listener = child;
+    const lines = createInterface({ input: child.stdout });
+    let output = '';
+    lines.on('line', (line) => {
+      output += `${line}\n`;
+    });
+    const until = async (text: string) => {
+      while (!output.includes(text)) await once(lines, 'line');
+    };
+    await until('listening on http://127.0.0.1:');
+    const triggered = await run([
+      ...['trigger', 'Invoice.Paid', ...caller(gateway.url), '--account', 'acct_2'],
+    ]);
+    expect([triggered.code, JSON.parse(triggered.stdout).type]).toEqual([0, 'Invoice.Paid']);
+    await until('✓ Invoice.Paid\n{\n  "id": "evt_');
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    expect((await ended)[0]).toBe(0);
+    expect(await platform.as(ACCT_2).walk('/v3/platform/webhook-subscriptions')).toEqual([]);
+  });
+
+  test('what cannot be done is one sentence', async () => {
+    const unknown = await run(['trigger', 'Invoice.Eaten', ...caller(gateway.url)]);
+    expect([unknown.code, unknown.stderr]).toEqual([
+      1,
+      'The request was refused: type "Invoice.Eaten" is not a published event type\n',
+    ]);
+    const stranger = await run(['trigger', 'Invoice.Paid', '--url', gateway.url], {
+      WEIR_TOKEN: 'unknown',
+    });
+    expect([stranger.code, stranger.stderr]).toEqual([
+      1,
+      'The request was refused: The access token is not valid.\n',
+    ]);
+    const nobody = await run(['trigger', 'Invoice.Paid', '--url', 'http://127.0.0.1:1']);
+    expect(nobody.code).toBe(1);
+    expect(nobody.stderr).toMatch(
+      /^No gateway answers at http:\/\/127\.0\.0\.1:1 \(.*\): start one with .*\n$/,
+    );
+  });
+
+  test('--help and --version work', async () => {
+    for (const command of [[], ['trigger'], ['listen']]) {
+      const help = await run([...command, '--help']);
+      expect([help.code, help.stderr]).toEqual([0, '']);
+      expect(help.stdout).toContain(`Usage: ${['weir-platform', ...command].join(' ')}`);
+      expect(await run([...command, '--version'])).toMatchObject({ code: 0, stdout: `${VERSION}\n` });
+    }
+  });
+
+  test('a database that cannot be opened is reported in one sentence', async () => {
+    const refused = await run(['--port', '0'], { DATABASE_URL: 'postgres://127.0.0.1:1/payments' });
+    const occupied = await run(['--port', '0', '--data', MAIN]);
+    const opened = 'The database cannot be opened: ';
+    expect(refused).toMatchObject({ code: 1, stderr: `${opened}connect ECONNREFUSED 127.0.0.1:1.\n` });
+    expect(occupied).toMatchObject({ code: 1, stderr: expect.stringMatching(/^[^\n]+\n$/) });
+    expect(occupied.stderr).toContain(`${opened}EEXIST`);
+  });
+
+  test.each([
+    ['--port', ['--port', HOSTILE]],
+    ['an unknown option', [`--${HOSTILE}`]],
+    ['a URL', ['trigger', 'Invoice.Paid', '--url', HOSTILE]],
+    ['a host', ['trigger', 'Invoice.Paid', '--url', 'http://user:secret@127.0.0.1:1']],
+  ])('%s cannot move the cursor, begin a line or show a password', async (_, args) => {
+    const { code, stdout, stderr } = await run(args);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).not.toMatch(UNSAFE);
+    expect(stderr).not.toMatch(/^Forged/m);
+    expect(stderr).not.toContain('secret');
+  });
+});

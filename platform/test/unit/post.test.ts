@@ -1,0 +1,54 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { startRawServer } from '../../../test/fixtures/raw-server.ts';
+import { postWebhook } from '../../src/deliveries/post.ts';
+
+const SECRET = `whsec_${Buffer.alloc(32, 'a').toString('base64')}`;
+/** Longer than any test: a result must not depend on it. */
+const TIMEOUT_MS = 300_000;
+
+/** What an endpoint does with a request, and the result that the delivery log shows. */
+const ENDPOINTS: readonly [
+  name: string,
+  answer: string | undefined,
+  result: { readonly responseStatus: number | null; readonly error?: unknown },
+][] = [
+  [
+    'switches to another protocol',
+    'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n',
+    { responseStatus: 101, error: 'The endpoint answered 101.' },
+  ],
+  [
+    'answers 101 without another protocol',
+    'HTTP/1.1 101 Switching Protocols\r\n\r\n',
+    { responseStatus: 101, error: 'The endpoint answered 101.' },
+  ],
+  ['closes the connection', undefined, { responseStatus: null, error: expect.any(String) }],
+  ['does not speak HTTP', 'hello\r\n\r\n', { responseStatus: null, error: expect.any(String) }],
+  [
+    'sends only an interim response',
+    'HTTP/1.1 103 Early Hints\r\n\r\n',
+    { responseStatus: null, error: expect.any(String) },
+  ],
+  [
+    'names another protocol in its answer',
+    'HTTP/1.1 200 OK\r\nUpgrade: h2c\r\nConnection: Upgrade\r\nContent-Length: 0\r\n\r\n',
+    { responseStatus: 200, error: null },
+  ],
+  [
+    'cuts its body off',
+    'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc',
+    { responseStatus: 200, error: null },
+  ],
+];
+
+it.each(ENDPOINTS)('an attempt ends when the endpoint %s', async (_name, answer, result) => {
+  const endpoint = await startRawServer((socket) => {
+    socket.once('data', () => {
+      if (answer === undefined) socket.destroy();
+      else socket.end(answer);
+    });
+  });
+  onTestFinished(() => endpoint.close());
+  const message = { url: endpoint.url, secrets: [SECRET], id: 'evt_1', payload: '{}' };
+  expect(await postWebhook(message, TIMEOUT_MS, true)).toMatchObject(result);
+});

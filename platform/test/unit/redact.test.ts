@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { redactedBody } from '../../src/deliveries/redact.ts';
+
+test.each([
+  ['{"password":"hunter2","ok":true}', '{"password":"[redacted]","ok":true}'],
+  ['{"access_token": "a\\"b", "n": 1}', '{"access_token": "[redacted]", "n": 1}'],
+  ['client_secret=abc&next=1', 'client_secret=[redacted]&next=1'],
+  ['Authorization: Bearer abc.def-1', 'Authorization: [redacted]'],
+  ['got wk_3fA9Zr0mT1c8 and whsec_C2FVsBQIhrsc', 'got [redacted] and [redacted]'],
+  ['no secret here, token', 'no secret here, token'],
+  ['nul\0l', 'null'],
+])('%s is shown as %s', (text, shown) => {
+  expect(redactedBody(text)).toBe(shown);
+});
+
+test('a long body is cut after it was redacted', () => {
+  const text = redactedBody(`${'x'.repeat(2040)}{"token":"${'s'.repeat(100)}"}`);
+  expect(text.length).toBe(2049);
+  expect(text).not.toContain('ss');
+});

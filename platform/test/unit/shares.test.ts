@@ -1,0 +1,89 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { shareSlots } from '../../src/deliveries/shares.ts';
+
+const CONCURRENCY = 256;
+
+/** As of subscriptions whose endpoints have answered until now. */
+const windowOf = () => CONCURRENCY;
+
+/** What each holds when everyone wants more than there is, and nobody ever gives anything back. */
+function fill(waiting: readonly { id: string; owner: string; isProbe: boolean }[]): Map<string, number> {
+  const held = new Map<string, number>();
+  let total = 0;
+  for (let given = -1; given !== 0; ) {
+    const before = total;
+    const slots = shareSlots(waiting, { total, of: (id) => held.get(id) ?? 0, windowOf }, CONCURRENCY);
+    for (const { id, owner } of waiting) {
+      const more = slots.get(id) ?? 0;
+      held.set(id, (held.get(id) ?? 0) + more);
+      held.set(owner, (held.get(owner) ?? 0) + more);
+      total += more;
+    }
+    given = total - before;
+  }
+  return held;
+}
+
+const subscription = (id: number, owner = id) => ({
+  id: `sub_${id}`,
+  owner: `acct_${owner}`,
+  isProbe: false,
+});
+
+describe('the slots of the delivery worker', () => {
+  test('one endpoint that never answers uses at most an eighth', () => {
+    expect(fill([subscription(1)]).get('sub_1')).toBeLessThanOrEqual(CONCURRENCY / 8);
+  });
+
+  test('an owner with a thousand such endpoints leaves a quarter', () => {
+    const many = Array.from({ length: 1000 }, (_, index) => subscription(index, 1));
+    expect(fill(many).get('acct_1')).toBeLessThanOrEqual((CONCURRENCY * 3) / 4);
+  });
+
+  test('a hundred owners with such an endpoint leave slots for another one', () => {
+    const held = fill(Array.from({ length: 100 }, (_, index) => subscription(index)));
+    const total = Array.from({ length: 100 }, (_, index) => held.get(`sub_${index}`) ?? 0).reduce(
+      (a, b) => a + b,
+    );
+    expect(total).toBeLessThan(CONCURRENCY);
+  });
+
+  test('forty-nine endpoints of one owner that have never answered leave the fiftieth its whole share', () => {
+    const silent = Array.from({ length: 49 }, (_, index) => subscription(index, 1));
+    const held = new Map(silent.map(({ id }) => [id, 1]));
+    const of = (id: string) => (id === 'acct_1' ? silent.length : (held.get(id) ?? 0));
+    const healthy = { ...subscription(50, 1) };
+    const windows = (id: string) => (id === healthy.id ? CONCURRENCY : 1);
+    const waiting = [...silent, healthy];
+    const slots = shareSlots(waiting, { total: silent.length, of, windowOf: windows }, CONCURRENCY);
+    expect([...slots.keys()]).toEqual([healthy.id]);
+    expect(slots.get(healthy.id)).toBeGreaterThan(CONCURRENCY / 16);
+  });
+
+  test('a probe starts one delivery', () => {
+    const slots = shareSlots(
+      [{ ...subscription(1), isProbe: true }],
+      { total: 0, of: () => 0, windowOf },
+      CONCURRENCY,
+    );
+    expect(slots.get('sub_1')).toBe(1);
+  });
+
+  test('never more than are free, and each below its share gets one before any gets a second', () => {
+    const waiting = fc.array(
+      fc.record({ id: fc.integer({ max: 99, min: 0 }), owner: fc.integer({ max: 9, min: 0 }) }),
+    );
+    fc.assert(
+      fc.property(waiting, fc.integer({ min: 0, max: CONCURRENCY }), (entries, total) => {
+        const subscriptions = [
+          ...new Map(entries.map(({ id, owner }) => [id, subscription(id, owner)])).values(),
+        ];
+        const slots = shareSlots(subscriptions, { total, of: () => 0, windowOf }, CONCURRENCY);
+        const sum = [...slots.values()].reduce((a, b) => a + b, 0);
+        expect(sum).toBeLessThanOrEqual(CONCURRENCY - total);
+        if (subscriptions.length > 0 && total < CONCURRENCY) expect(sum).toBeGreaterThan(0);
+      }),
+    );
+  });
+});

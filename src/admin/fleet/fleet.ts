@@ -1,0 +1,200 @@
+import { setImmediate, setTimeout } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import { rank, readSummary, type Summary, type Talkers, type Top } from '../../observe/top/talkers.ts';
+import { WINDOWS, type Window } from '../../observe/usage/windows.ts';
+import { parsed } from '../../shared/bounds.ts';
+import type { Ignored } from '../../shared/ignored.ts';
+import type { Board, BoardReading } from '../../store/shared-store.ts';
+import { PERIOD_MS, unknownSince } from '../console/browser/widgets/freshness.ts';
+import { hasPulse, type Pulse, readPulse } from './pulse.ts';
+
+/** How long Redis may take: one that hangs must delay neither an operator nor the next publication. */
+const ANSWER_MS = 1_000;
+
+/** What a replica publishes about its requests, and about itself. */
+interface Publication {
+  readonly summary: Summary;
+  /** Undefined for a replica of another version of Weir. */
+  readonly pulse: Pulse | undefined;
+  /** Unix time by the clock of Redis. */
+  readonly takenAtMs: number;
+}
+
+/** Where a replica's own publication comes from. */
+interface PublicationSources {
+  readonly talkers: Talkers;
+  pulse(): Pulse;
+  /** Unix time by the clock of Redis. */
+  nowMs(): number;
+  /** Counts what other replicas did not write. */
+  readonly ignored: Pick<Ignored, 'add'>;
+}
+
+/** What the other replicas had published when Redis was last read. */
+interface Others {
+  readonly readAtMs: number;
+  readonly publications: ReadonlyMap<string, Publication>;
+}
+
+/** The answer to `GET /usage/top`. */
+export interface FleetTop extends Top {
+  readonly asOf: string;
+  /** Since when only this replica is ranked, because Redis cannot be read; null while all are. */
+  readonly othersUnknownSince: string | null;
+}
+
+/** What all replicas published last. */
+export interface FleetReading {
+  /** Unix time by the clock of Redis. */
+  readonly nowMs: number;
+  top(window: Window): FleetTop;
+  /** By replica. While Redis cannot be read, those of the other replicas are the last that were read. */
+  readonly pulses: ReadonlyMap<string, Pulse>;
+  /** Since when Redis cannot be read, and so whether there are other replicas is unknown; null while it can. */
+  readonly othersUnknownSinceMs: number | null;
+}
+
+/** Publishes what this replica has counted every second, and reads what the others have. */
+export class Fleet {
+  readonly #replica: string;
+  readonly #sources: PublicationSources;
+  readonly #board: Board | undefined;
+  readonly #ended = new AbortController();
+  /** When Redis last took or gave a publication. */
+  #sharedAtMs: number;
+  #others: Others;
+
+  /** @param board undefined where this process is the only replica */
+  constructor(replica: string, sources: PublicationSources, board: Board | undefined) {
+    this.#replica = replica;
+    this.#sources = sources;
+    this.#board = board;
+    this.#sharedAtMs = sources.nowMs();
+    this.#others = { readAtMs: this.#sharedAtMs, publications: new Map() };
+    if (board !== undefined) void this.#publish(board);
+  }
+
+  /** The rankings over all replicas. While Redis cannot be read, those of this replica. */
+  async top(window: Window): Promise<FleetTop> {
+    return (await this.read()).top(window);
+  }
+
+  /** What all replicas published last. While Redis cannot be read, what this replica would publish. */
+  async read(): Promise<FleetReading> {
+    const own = await this.#own();
+    const others = await this.#readOthers();
+    const nowMs = this.#sources.nowMs();
+    const publications = [[this.#replica, own] as const, ...others];
+    const summaries = publications
+      .filter(([, { takenAtMs }]) => unknownSince(takenAtMs, nowMs) === null)
+      .map(([, { summary }]) => summary);
+    const pulses = publications.flatMap(([replica, { pulse }]) =>
+      pulse === undefined ? [] : [[replica, pulse] as const],
+    );
+    const othersUnknownSinceMs = this.#board === undefined ? null : unknownSince(this.#sharedAtMs, nowMs);
+    return {
+      nowMs,
+      top: (window) => ({ ...rank(summaries, window), ...timesOf({ nowMs, othersUnknownSinceMs }) }),
+      pulses: new Map(pulses),
+      othersUnknownSinceMs,
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#ended.abort();
+    await this.#board?.close();
+  }
+
+  async #own(): Promise<Publication> {
+    const { talkers, pulse } = this.#sources;
+    const summary = await talkers.summary(performance.now());
+    const taken = pulse();
+    return { summary, pulse: taken, takenAtMs: taken.takenAtMs };
+  }
+
+  /** Those of the last reading while Redis does not answer, if that was when it still did. */
+  async #readOthers(): Promise<ReadonlyMap<string, Publication>> {
+    const reading = await answered(this.#board?.read());
+    if (reading !== undefined) {
+      this.#sharedAtMs = this.#sources.nowMs();
+      this.#others = { readAtMs: this.#sharedAtMs, publications: await this.#publicationsOf(reading) };
+    }
+    const { readAtMs, publications } = this.#others;
+    return unknownSince(readAtMs, this.#sharedAtMs) === null ? publications : new Map();
+  }
+
+  /** Yields to requests between the texts, which are long. */
+  async #publicationsOf({ texts, leftOut }: BoardReading): Promise<ReadonlyMap<string, Publication>> {
+    const { ignored } = this.#sources;
+    if (leftOut > 0) ignored.add('length', leftOut);
+    const others = new Map<string, Publication>();
+    for (const [replica, text] of texts) {
+      if (replica === this.#replica) continue;
+      const publication = readPublication(text, this.#sources.nowMs());
+      if (publication === undefined || publication.isPartial) ignored.add('form');
+      if (publication !== undefined) others.set(replica, publication);
+      await setImmediate();
+    }
+    return others;
+  }
+
+  async #publish(board: Board): Promise<void> {
+    const { signal } = this.#ended;
+    while (!signal.aborted) {
+      // The store's own metrics and log report a Redis that does not answer.
+      const own = await this.#own();
+      const isPosted = await answered(board.post(textOf(own)).then(() => true));
+      if (isPosted) this.#sharedAtMs = this.#sources.nowMs();
+      await setTimeout(PERIOD_MS, undefined, { ref: false, signal }).catch(() => undefined);
+    }
+  }
+}
+
+function timesOf({
+  nowMs,
+  othersUnknownSinceMs,
+}: Pick<FleetReading, 'nowMs' | 'othersUnknownSinceMs'>): Pick<FleetTop, 'asOf' | 'othersUnknownSince'> {
+  const isoOf = (atMs: number) => new Date(atMs).toISOString();
+  return {
+    asOf: isoOf(nowMs),
+    othersUnknownSince: othersUnknownSinceMs === null ? null : isoOf(othersUnknownSinceMs),
+  };
+}
+
+function textOf({ summary, pulse }: Publication): string {
+  return JSON.stringify({ ...summary, pulse });
+}
+
+/** Undefined for a text that is no publication, or one of another version of Weir; partial if only its pulse is none. */
+function readPublication(
+  text: string,
+  nowMs: number,
+): (Publication & { readonly isPartial: boolean }) | undefined {
+  const published = parsed(text);
+  const summary = readSummary(published);
+  if (summary === undefined) return undefined;
+  const pulse = readPulse(published, nowMs);
+  const takenAtMs = pulse?.takenAtMs ?? nowMs;
+  return { summary, pulse, takenAtMs, isPartial: pulse === undefined && hasPulse(published) };
+}
+
+/** The result; undefined where Redis refuses or does not answer in time. */
+async function answered<T>(result: Promise<T> | undefined): Promise<T | undefined> {
+  const ended = new AbortController();
+  const late = setTimeout(ANSWER_MS, undefined, { ref: false, signal: ended.signal }).catch(() => undefined);
+  try {
+    return await Promise.race([result?.catch(() => undefined), late]);
+  } finally {
+    ended.abort();
+  }
+}
+
+/** Adds `/usage/top?window=10s`. */
+export function addTopRoute(app: FastifyInstance, fleet: Fleet): void {
+  app.get<{ Querystring: { window?: string } }>('/usage/top', async (request, reply) => {
+    const { window: asked = '10s' } = request.query;
+    const window = WINDOWS.find((one) => one === asked);
+    if (window === undefined) return reply.code(400).send({ error: `window takes ${WINDOWS.join(', ')}.` });
+    return fleet.top(window);
+  });
+}

@@ -1,0 +1,54 @@
+import type { Store, UncountedReason } from '../../store/store.ts';
+import { unknownSince } from '../console/browser/widgets/freshness.ts';
+
+type Peeked = Pick<Store, 'peek'>;
+
+/** Asks the store about a bucket that nothing is charged to. Returns why there was no answer. */
+export async function askStore(store: Peeked, keyPrefix: string): Promise<UncountedReason | undefined> {
+  const buckets = [{ key: `${keyPrefix}:1:start`, limit: 1, windowSeconds: 1 }];
+  const decision = await store.peek({ buckets, cost: 1 });
+  return decision.outcome === 'uncounted' ? decision.reason : undefined;
+}
+
+export interface StoreHealthSources {
+  readonly store: Peeked;
+  readonly keyPrefix: string;
+  /** Unix time by the clock of Redis. */
+  nowMs(): number;
+  /** Called after each measurement. */
+  measured(isAnswering: boolean): void;
+}
+
+/** Whether the store answers. It is asked, because without requests nobody else notices that it does not. */
+export class StoreHealth {
+  readonly #sources: StoreHealthSources;
+  #answeredAtMs: number;
+  #measuredAtMs: number;
+  #problem: UncountedReason | null = null;
+  #isAsking = false;
+
+  constructor(sources: StoreHealthSources) {
+    this.#sources = sources;
+    this.#answeredAtMs = sources.nowMs();
+    this.#measuredAtMs = this.#answeredAtMs;
+  }
+
+  /** The last measurement. The problem is null until the store has missed two in a row: a single slow answer is no outage. */
+  get last(): { readonly measuredAtMs: number; readonly problem: UncountedReason | null } {
+    return { measuredAtMs: this.#measuredAtMs, problem: this.#problem };
+  }
+
+  /** Does nothing while an earlier measurement waits for the store. */
+  async measure(): Promise<void> {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    const { store, keyPrefix, nowMs, measured } = this.#sources;
+    const problem = await askStore(store, keyPrefix);
+    this.#isAsking = false;
+    this.#measuredAtMs = nowMs();
+    if (problem === undefined) this.#answeredAtMs = this.#measuredAtMs;
+    const isMissing = unknownSince(this.#answeredAtMs, this.#measuredAtMs) !== null;
+    this.#problem = isMissing ? (problem ?? null) : null;
+    measured(!isMissing);
+  }
+}

@@ -1,0 +1,72 @@
+import type { Logger } from 'pino';
+import { LOOK_MS, type Published, UnknownOutcome } from '../store/shared-store.ts';
+import { ActionRefused } from './action.ts';
+
+/** Redis did not take a change, or gave no answer. */
+export class StoreUnavailable extends ActionRefused {
+  override readonly name = 'StoreUnavailable';
+  override readonly status = 503;
+}
+
+/** What is known of a change that an operator asked for. */
+type Outcome =
+  | 'changed'
+  /** In force here; elsewhere once the record is read. */
+  | 'recorded'
+  | 'unchanged'
+  | 'unknown';
+
+/** What the audit line of a change names. */
+export interface AuditedChange {
+  readonly action: string;
+  readonly by: string;
+  readonly why: string;
+  /** What was to be changed, as far as it is known by the end. */
+  details(): object;
+}
+
+/**
+ * Makes a change that all replicas share, and writes one audit line whatever becomes of it. Returns what the operator should know.
+ *
+ * @param change undefined where there is no other replica
+ * @throws StoreUnavailable
+ */
+export async function audited(
+  log: Logger,
+  { action, by, why, details }: AuditedChange,
+  change: () => Promise<Pick<Published, 'notPublished'> | undefined>,
+): Promise<readonly string[]> {
+  let outcome: Outcome = 'unchanged';
+  let problem: string | undefined;
+  try {
+    problem = (await change())?.notPublished;
+    outcome = problem === undefined ? 'changed' : 'recorded';
+    return problem === undefined ? [] : [lateNote(problem, 'replica')];
+  } catch (error) {
+    if (error instanceof ActionRefused) {
+      problem = error.message;
+      throw error;
+    }
+    problem = error instanceof Error ? error.message : String(error);
+    outcome = error instanceof UnknownOutcome ? 'unknown' : 'unchanged';
+    throw new StoreUnavailable(outcome === 'unknown' ? unknownNote(problem) : unchangedNote(problem));
+  } finally {
+    log.info({ audit: true, action, by, why, outcome, problem, ...details() }, action);
+  }
+}
+
+/** @param reader what reads the record, in the operator's words */
+export function lateNote(problem: string, reader: 'replica' | 'gateway'): string {
+  return (
+    `It is recorded, and every ${reader} reads the record within ${LOOK_MS / 1_000} seconds. It was not published at once, ` +
+    `because the Redis user may not publish (${problem}).`
+  );
+}
+
+function unknownNote(problem: string): string {
+  return `Redis gave no answer, so it may or may not have been changed: look at the list (${problem}).`;
+}
+
+function unchangedNote(problem: string): string {
+  return `Nothing was changed: Redis does not take the command (${problem}).`;
+}

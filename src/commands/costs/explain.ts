@@ -1,0 +1,167 @@
+import type { ListedOperation } from '../../openapi/listed-operation.ts';
+import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
+import { type Configuration, readConfiguration } from '../../process/configuration.ts';
+import { type ReadLiveLimits, readLiveLimits } from '../../process/run-live-limits.ts';
+import { SharedClock } from '../../shared/clock.ts';
+import { openShared } from '../../store/open.ts';
+import { print, printError, printJson, shownPlace } from '../print.ts';
+import type { Line } from '../terminal/line.ts';
+import { type Explanation, explainRequest } from './explanation.ts';
+import { operationJson } from './operations.ts';
+
+interface Options {
+  readonly config: string;
+  readonly token?: string;
+  readonly account?: string;
+  readonly address?: string;
+  readonly json?: true;
+}
+
+/**
+ * `weir explain`: which operation a request is, what it costs and where that is written, and who would pay. The exit code is 1 if the
+ * request would be refused.
+ */
+export async function explain(
+  method: string,
+  path: string,
+  { config, token, account, address, json }: Options,
+): Promise<void> {
+  const configuration = await readConfiguration(config, process.env);
+  const explanation = await explainRequest(configuration, {
+    method: method.toUpperCase(),
+    path,
+    token,
+    account,
+    address,
+    live: await liveLimitsOf(configuration),
+  });
+  if (json) printJson(asJson(explanation));
+  else print(...asLines(explanation));
+  if (explanation.refusal !== undefined || explanation.errors.length > 0) process.exitCode = 1;
+}
+
+async function liveLimitsOf({ settings }: Configuration): Promise<ReadLiveLimits> {
+  try {
+    return await readLiveLimits(openShared(settings.store));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    printError(`Live limits are not shown: Redis does not answer (${reason}).`);
+    return { limits: [], clock: new SharedClock() };
+  }
+}
+
+/** The form for programs, with every member always present. */
+function asJson(explanation: Explanation): object {
+  const { method, path, operation, caller, buckets, policy, errors, refusal } = explanation;
+  return {
+    method,
+    path,
+    operation: operation === undefined ? null : operationOf(operation),
+    principal: caller?.principal.id || null,
+    account: caller?.account ?? null,
+    organization: caller?.organization ?? null,
+    buckets: buckets.map((bucket) => ({ ...bucket, of: bucket.of ?? null })),
+    policy: policy ?? null,
+    errors,
+    refusal:
+      refusal === undefined ? null : { status: refusal.status, code: refusal.code, detail: refusal.detail },
+  };
+}
+
+function operationOf(operation: Exclude<Explanation['operation'], undefined>): object {
+  if (operation === 'free') return { id: 'free', listed: false, cost: 0, kind: null };
+  if (isListed(operation))
+    return { ...operationJson(operation), listed: operation.listed, validation: validationOf(operation) };
+  const { id, cost, kind, access, listed } = operation;
+  const common = { id, listed, cost, kind, personOnly: access === 'person', public: access === 'public' };
+  return { ...common, costWrittenAt: null, validation: { mode: 'none' } };
+}
+
+/** Names of validated parameters. An open query takes other parameters as well. */
+function validationOf({ validation, rules }: ListedOperation): object {
+  if (rules === undefined) return { mode: validation };
+  return {
+    mode: validation,
+    query: { parameters: [...rules.query.byName.keys()], others: rules.query.isOpen ? 'pass' : '422' },
+    path: rules.path.map(({ name }) => name),
+    headers: rules.headers.map(({ name }) => name),
+    body: [...(rules.body?.byMediaType.keys() ?? [])],
+  };
+}
+
+function asLines(explanation: Explanation): readonly Line[] {
+  const { method, path, operation, buckets, policy, errors, refusal } = explanation;
+  const lines: [string, string][] = [];
+  if (operation === 'free') lines.push(['operation', 'none: OPTIONS is neither authenticated nor counted']);
+  else if (operation !== undefined) lines.push(...operationLines(operation));
+  for (const { bucket, of, limit, windowSeconds, shadow, live } of buckets) {
+    const owner = of === undefined ? 'anyone without an override' : of;
+    const tried = shadow ? ', tried out: it refuses nothing' : '';
+    lines.push([
+      'charged to',
+      `${bucket} of ${owner}: ${limit} points in ${windowSeconds} s${tried}${liveText(live)}`,
+    ]);
+  }
+  if (policy !== undefined) lines.push(['policy', policy]);
+  for (const { field, message } of errors) lines.push(['422 for', `${field}: ${message}`]);
+  if (refusal !== undefined) lines.push(['refused', `${refusal.status} ${refusal.code}: ${refusal.detail}`]);
+  const rows = lines.map(([name, value]): Line => {
+    return ['  ', { style: STYLES[name] ?? 'dim', text: name.padEnd(11) }, value];
+  });
+  return [[{ style: 'bold', text: `${method} ${path}` }], ...rows];
+}
+
+const STYLES: Readonly<Record<string, 'red'>> = { '422 for': 'red', refused: 'red' };
+
+function liveText(live: Explanation['buckets'][number]['live']): string {
+  return live === undefined ? '' : `, live until ${live.until}, set by ${live.by}: ${live.why}`;
+}
+
+function operationLines(
+  operation: Exclude<Explanation['operation'], undefined | 'free'>,
+): [string, string][] {
+  const { id, cost, kind, access } = operation;
+  const points = `${cost} ${cost === 1 ? 'point' : 'points'}`;
+  if (!isListed(operation)) {
+    return [
+      ['operation', 'not listed: no document describes it'],
+      ['cost', `${points}, by the setting operations.unlisted`],
+      ['kind', kind],
+      ['validates', 'nothing'],
+    ];
+  }
+  const { method, path, writtenAt, costWrittenAt } = operation;
+  const byMethod = kind === KINDS_BY_METHOD[method as keyof typeof KINDS_BY_METHOD];
+  return [
+    ['operation', `${id} (${method} ${path}), ${shownPlace(writtenAt)}`],
+    ['cost', `${points}, ${costWrittenAt === undefined ? 'by default' : shownPlace(costWrittenAt)}`],
+    ['kind', `${kind}${byMethod ? '' : ', by x-weir'}`],
+    ['callers', CALLERS[access]],
+    ['validates', validationText(operation)],
+  ];
+}
+
+const CALLERS = {
+  caller: 'any, with a token',
+  person: 'Persons only, with a token',
+  public: 'public: needs no token',
+} as const;
+
+function validationText({ rules }: ListedOperation): string {
+  if (rules === undefined) return 'nothing';
+  const { query, path, headers, body } = rules;
+  const others = query.isOpen ? 'any other' : 'no other';
+  const parts = [`query ${listed([...query.byName.keys(), others])}`];
+  if (path.length > 0) parts.push(`path ${listed(path.map(({ name }) => name))}`);
+  if (headers.length > 0) parts.push(`headers ${listed(headers.map(({ name }) => name))}`);
+  if (body !== undefined) parts.push(`body ${listed([...body.byMediaType.keys()])}`);
+  return parts.join('; ');
+}
+
+function listed(words: readonly string[]): string {
+  return words.join(', ');
+}
+
+function isListed(operation: object): operation is ListedOperation {
+  return 'writtenAt' in operation;
+}

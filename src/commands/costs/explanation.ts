@@ -1,0 +1,164 @@
+import { pino } from 'pino';
+import type { Awaitable } from '../../domain/awaitable.ts';
+import type { Principal } from '../../domain/caller.ts';
+import type { FieldError } from '../../domain/field-errors.ts';
+import { FieldErrors } from '../../domain/field-errors.ts';
+import { networkOf } from '../../domain/network.ts';
+import { Refusal } from '../../domain/problems.ts';
+import type { Directory, IdentitySource } from '../../identity/identity.ts';
+import { silentIdentityObserver } from '../../identity/observer.ts';
+import { openIdentity } from '../../identity/open.ts';
+import { type Configuration, operationTableOf } from '../../process/configuration.ts';
+import type { ReadLiveLimits } from '../../process/run-live-limits.ts';
+import { Buckets, type PlannedBucket } from '../../stages/buckets.ts';
+import { type DecidedRequest, decide } from '../../stages/decide.ts';
+import { normalise } from '../../stages/normalise.ts';
+import type { Operation, Target } from '../../stages/request-context.ts';
+import { MemoryStore } from '../../store/memory-store.ts';
+import { checkPath } from '../../validation/path.ts';
+import { checkQuery } from '../../validation/query.ts';
+
+/** The request to explain. */
+export interface Question {
+  readonly method: string;
+  readonly path: string;
+  readonly token: string | undefined;
+  readonly account: string | undefined;
+  /** The client's address, for a public operation. */
+  readonly address: string | undefined;
+  /** The live limits in force at the gateways. */
+  readonly live: ReadLiveLimits;
+}
+
+/** What the gateway would do with such a request, from the same `decide`. Nothing is charged. */
+export type Explanation = Awaited<ReturnType<typeof explainRequest>>;
+
+/** An Account or address without overrides; no real id is empty. */
+const ANYONE = '';
+
+export async function explainRequest(configuration: Configuration, question: Question) {
+  const { method, path } = question;
+  const { store, upstream } = configuration.settings;
+  const nothing = {
+    method,
+    /** The canonical path; the given path if it is refused. */
+    path,
+    /** `free` for OPTIONS. */
+    operation: undefined,
+    /** Undefined where neither a token nor an Account was named, or where the request is refused earlier. */
+    caller: undefined,
+    buckets: [],
+    /** The RateLimit-Policy field. */
+    policy: undefined,
+    /** The errors that a 422 would list for this path and query. */
+    errors: [],
+    /** Why the request would be refused, with all buckets full of points. */
+    refusal: undefined,
+  };
+  const table = operationTableOf(configuration);
+  const target = normalise(path, upstream.pathProfile, (slashed) => table.declaresSlash(method, slashed));
+  if (target instanceof Refusal) return { ...nothing, refusal: target };
+
+  const request = requestOf(question, target);
+  const { limits, clock } = question.live;
+  const buckets = new Buckets(store.keyPrefix, configuration.limits, () => clock.nowMs());
+  for (const limit of limits) buckets.applyLive(limit);
+  const refusal = await decideAlone(configuration, question, request, buckets);
+  const { operation, caller, publicClient, charged } = request;
+  const payer = caller ?? publicClient;
+  if (operation === undefined && refusal === undefined) {
+    return { ...nothing, path: target.path, operation: 'free' as const };
+  }
+  const found = { ...nothing, path: target.path, operation, refusal };
+  const errors = operation === undefined ? [] : errorsOf(operation, target);
+  if (operation === undefined || payer === undefined) return { ...found, errors: refusal ? [] : errors };
+  const plan = buckets.planFor(payer, operation.kind, operation.access);
+  return {
+    ...found,
+    caller: caller?.account === ANYONE ? undefined : caller,
+    buckets: plan.buckets.map((bucket) => explainBucket(bucket, buckets)),
+    policy: charged?.policy,
+    errors,
+  };
+}
+
+/** The question as `decide` takes it. */
+function requestOf({ method, token, account, address }: Question, target: Target): DecidedRequest {
+  const fields: Readonly<Record<string, string | undefined>> = {
+    authorization: `Bearer ${token ?? ANYONE}`,
+    'x-service-account': account,
+  };
+  return {
+    method,
+    target,
+    clientNetwork: address === undefined ? ANYONE : (networkOf(address) ?? address),
+    field: (name) => fields[name],
+    valuesOf: () => [],
+    cancelled: () => undefined,
+  };
+}
+
+/** Calls `decide` with a store of its own, so that nothing is really charged. */
+function decideAlone(
+  configuration: Configuration,
+  { token, account }: Question,
+  request: DecidedRequest,
+  buckets: Buckets,
+): Awaitable<Refusal | undefined> {
+  return decide(request, {
+    ...openCallers(configuration, token, account),
+    credentials: [],
+    operations: operationTableOf(configuration),
+    buckets,
+    store: new MemoryStore(),
+    onStoreFailure: 'reject',
+  });
+}
+
+/** The configured identities for a token; without a token, a caller who may act for the given Account. */
+function openCallers(
+  configuration: Configuration,
+  token: string | undefined,
+  account: string | undefined,
+): { readonly identities: IdentitySource; readonly directory: Directory } {
+  const { source, directory } = openIdentity(configuration.settings.identity, configuration, {
+    observer: silentIdentityObserver,
+    log: pino({ level: 'silent' }),
+  });
+  if (token !== undefined) return { identities: source, directory };
+  const anybody: Principal = { id: ANYONE, type: 'Person', account: account ?? ANYONE, actsFor: new Set() };
+  const identities = { principalOf: () => anybody };
+  if (account === undefined) return { identities, directory: { find: () => ({ organization: ANYONE }) } };
+  return { identities, directory: knowsTokensOnly(configuration) ? { find: () => ({}) } : directory };
+}
+
+/** Whether only tokens name Organizations, so that the Organization of an Account is unknown without one. */
+function knowsTokensOnly({ settings: { identity } }: Configuration): boolean {
+  return 'directory' in identity && identity.directory.kind === 'claims';
+}
+
+function explainBucket(
+  { name, owner, limit, windowSeconds, source, shadow = false }: PlannedBucket,
+  buckets: Buckets,
+) {
+  const live = source === 'live' ? buckets.live.of(name, owner, buckets.nowMs) : undefined;
+  return {
+    bucket: name,
+    /** Undefined for anyone without an override. */
+    of: owner || undefined,
+    limit,
+    windowSeconds,
+    /** A shadow limit refuses nothing. */
+    shadow,
+    /** When a live limit expires, and who set it and why. */
+    ...(live && { live: { until: new Date(live.untilMs).toISOString(), why: live.why, by: live.by } }),
+  };
+}
+
+function errorsOf({ rules }: Operation, { path, search }: Target): readonly FieldError[] {
+  const errors = new FieldErrors();
+  if (rules === undefined) return [];
+  checkPath(rules.path, path, errors);
+  checkQuery(rules.query, search, errors);
+  return errors.list;
+}

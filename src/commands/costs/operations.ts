@@ -1,0 +1,72 @@
+import type { ListedOperation } from '../../openapi/listed-operation.ts';
+import { readConfiguration } from '../../process/configuration.ts';
+import { CommandError } from '../../process/failure.ts';
+import { FORMATS } from '../options.ts';
+import { printExactly, printJsonExactly, shownPlace } from '../print.ts';
+import { tableLines } from '../terminal/line.ts';
+import { type Remark, reviewCosts } from './review.ts';
+
+const HEAD = ['METHOD', 'PATH', 'OPERATION', 'COST', 'KIND', 'CALLERS', 'VALIDATES', 'WRITTEN AT', 'REMARKS'];
+
+/** `weir operations`: all operations with their costs, including those without a cost and those that no request can reach. */
+export async function operations({ config, format }: { config: string; format: string }): Promise<void> {
+  if (!FORMATS.some((one) => one === format)) {
+    throw new CommandError(`--format ${format} is not one of ${FORMATS.join(', ')}.`);
+  }
+  const configuration = await readConfiguration(config, process.env);
+  const { upstream } = configuration.settings;
+  const review = reviewCosts(configuration.operations, upstream.pathProfile);
+  const remarksOf = (operation: ListedOperation) => review.get(operation) ?? [];
+  const { operations: listed } = configuration;
+  if (format === 'json') {
+    const entries = listed.map((one) => {
+      return { ...operationJson(one), validation: one.validation, remarks: remarksOf(one) };
+    });
+    printJsonExactly(entries, 2);
+  } else {
+    const rows = listed.map((one) => rowOf(one, remarksOf(one)));
+    printExactly(format === 'markdown' ? markdownOf(rows) : tableLines([HEAD, ...rows]));
+  }
+}
+
+const CALLERS = { caller: 'any', person: 'Persons', public: 'PUBLIC' } as const;
+
+/** The form for programs, in which no member is left out. */
+export function operationJson(operation: ListedOperation) {
+  const { method, path, id, cost, kind, access, writtenAt, costWrittenAt } = operation;
+  return {
+    method,
+    path,
+    id,
+    cost,
+    kind,
+    personOnly: access === 'person',
+    public: access === 'public',
+    writtenAt: shownPlace(writtenAt),
+    costWrittenAt: costWrittenAt === undefined ? null : shownPlace(costWrittenAt),
+  };
+}
+
+function rowOf(operation: ListedOperation, remarks: readonly Remark[]): readonly string[] {
+  const { method, path, id, cost, kind, access, validation, writtenAt, costWrittenAt } = operation;
+  const notes = remarks.map((remark) =>
+    remark.kind === 'unpriced' ? 'unpriced' : `${remark.kind}: ${remark.text}`,
+  );
+  return [
+    method,
+    path,
+    id,
+    String(cost),
+    kind,
+    CALLERS[access],
+    validation,
+    shownPlace(costWrittenAt ?? writtenAt),
+    notes.join('; '),
+  ];
+}
+
+function markdownOf(rows: readonly (readonly string[])[]): readonly string[] {
+  return [HEAD, HEAD.map(() => '---'), ...rows].map(
+    (row) => `| ${row.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`,
+  );
+}

@@ -1,0 +1,94 @@
+import type { BucketUsage, Usage } from '../admin/usage/usage.ts';
+import { SCOPES, type ScopeName } from '../domain/buckets.ts';
+import { CommandError } from '../process/failure.ts';
+import { type AdminOptions, askAdmin } from './admin-client.ts';
+import { print, printJson } from './print.ts';
+import { type Line, tableLines } from './terminal/line.ts';
+
+export interface UsageOptions extends AdminOptions {
+  readonly scope?: string;
+  readonly organization?: string;
+  readonly account?: string;
+  readonly json?: boolean;
+}
+
+/** `weir usage`: the limits of an Account, Organization, Person or address, what it has used, and its recent operations. */
+export async function usage(id: string, options: UsageOptions): Promise<void> {
+  const { scope = 'account', organization, account, json = false } = options;
+  if (!isScope(scope)) throw new CommandError(`--scope takes ${Object.keys(SCOPES).join(', ')}.`);
+  const hints = new URLSearchParams({ ...(organization && { organization }), ...(account && { account }) });
+  const query = hints.size === 0 ? '' : `?${hints}`;
+  const answer = (await askAdmin(
+    options,
+    `/usage/${SCOPES[scope].plural}/${encodeURIComponent(id)}${query}`,
+  )) as Usage;
+  if (json) printJson(answer);
+  else print(...linesOf(answer));
+}
+
+function isScope(name: string): name is ScopeName {
+  return Object.hasOwn(SCOPES, name);
+}
+
+function linesOf({
+  scope,
+  id,
+  organization,
+  asOf,
+  storeProblem,
+  buckets,
+  recent,
+  operations,
+}: Usage): readonly Line[] {
+  const title = `${scope} ${id}${organization === null ? '' : ` of organization ${organization}`}`;
+  const problem =
+    storeProblem === null ? [] : [`The store could not be read: ${storeProblem}. What is used is unknown.`];
+  const windows = Object.entries(recent).map(([window, counts]) => [window, ...cellsOf(counts)]);
+  const spenders = operations.map((counts) => [counts.operation, ...cellsOf(counts)]);
+  return [
+    title,
+    ...problem,
+    '',
+    ...tableLines([BUCKET_COLUMNS, ...buckets.map(bucketRow)]),
+    '',
+    ...tableLines([['last', ...COUNT_COLUMNS], ...windows]),
+    '',
+    ...tableLines([['operation, last 5 to 10 minutes', ...COUNT_COLUMNS], ...spenders]),
+    '',
+    `As of ${asOf}. Buckets are those of all replicas; the other counts are those of the replica that answered.`,
+  ];
+}
+
+const COUNT_COLUMNS = ['points', 'requests', 'refused'];
+
+const BUCKET_COLUMNS = ['bucket', 'limit', 'used', 'left', 'next points in', 'full in', 'limit set by'];
+
+function cellsOf(counts: { readonly points: number; readonly requests: number; readonly refused: number }) {
+  return [counts.points, counts.requests, counts.refused].map(String);
+}
+
+function bucketRow(bucket: BucketUsage): readonly string[] {
+  const { limit, windowSeconds, used, remaining, nextPointsAfterSeconds, resetAfterSeconds } = bucket;
+  return [
+    bucket.bucket,
+    `${limit} in ${windowSeconds} s`,
+    shown(used),
+    shown(remaining),
+    shown(nextPointsAfterSeconds, ' s'),
+    shown(resetAfterSeconds, ' s'),
+    sourceOf(bucket),
+  ];
+}
+
+function shown(value: number | null, unit = ''): string {
+  return value === null ? '?' : `${value}${unit}`;
+}
+
+function sourceOf({ source, writtenAt, shadow, until, why, by }: BucketUsage): string {
+  const parts: string[] = [source];
+  if (shadow) parts.push('shadow: refuses nothing');
+  if (until !== null) parts.push(`until ${until}`);
+  if (by !== null) parts.push(`by ${by}: ${why}`);
+  if (writtenAt !== null) parts.push(writtenAt);
+  return parts.join(', ');
+}

@@ -1,0 +1,81 @@
+/** What the gateway and its parser thread (parse-worker.ts) send each other. */
+import { setImmediate } from 'node:timers/promises';
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
+import { OVERRIDE_SECTIONS, type OverrideSection } from '../../../domain/buckets.ts';
+import type { Limits, OverrideMaps, Overrides } from '../../../domain/limits.ts';
+import { ConfigError, type Problem } from '../../problem.ts';
+import { bySection, parseLimits, parseOverrides } from './parse.ts';
+
+/** One file of limits to parse. */
+export interface Job {
+  readonly kind: 'limits' | 'overrides';
+  readonly text: string;
+  /** File name, for messages. */
+  readonly file: string;
+}
+
+/** A search for the line of a setting. The thread answers with one `{ line }`. */
+export interface LineJob {
+  readonly kind: 'line';
+  readonly text: string;
+  readonly file: string;
+  readonly path: readonly string[];
+}
+
+/** To the thread, which posts `'sent'` when the whole result is on the port. */
+export interface Task {
+  readonly job: Job | LineJob;
+  /** Receives the result. */
+  readonly port: MessagePort;
+}
+
+/** The result for each kind of file. Only a limits file has defaults. */
+export type Parsed = Limits | OverrideMaps;
+
+/** A slice of a file's overrides. The last message has the other content of the file, or its problems. */
+type Message =
+  | { readonly section: OverrideSection; readonly entries: readonly (readonly [id: string, Overrides])[] }
+  | { readonly rest: Omit<Limits, OverrideSection> | object }
+  | { readonly problems: readonly Problem[] };
+
+/** Overrides per message. Receiving one message takes about a millisecond. */
+const SLICE = 250;
+
+export function parseJob({ kind, text, file }: Job): Parsed {
+  return kind === 'limits' ? parseLimits(text, file) : parseOverrides(text, file);
+}
+
+/** The thread's end: parses the file and sends its content in slices. */
+export function sendParsed(job: Job, port: Pick<MessagePort, 'postMessage'>): void {
+  const send = (message: Message) => port.postMessage(message);
+  try {
+    const { accounts, organizations, addresses, ...rest } = parseJob(job);
+    const maps: OverrideMaps = { accounts, organizations, addresses };
+    for (const section of OVERRIDE_SECTIONS) {
+      const entries = [...maps[section]];
+      for (let from = 0; from < entries.length; from += SLICE) {
+        send({ section, entries: entries.slice(from, from + SLICE) });
+      }
+    }
+    send({ rest });
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    send({ problems: error.problems });
+  }
+}
+
+/**
+ * The gateway's end: receives the slices, one message per event loop tick. A listener would get all of them in one tick and
+ * block requests.
+ */
+export async function receiveParsed(port: MessagePort, file: string): Promise<Parsed> {
+  const maps = bySection(() => new Map<string, Overrides>());
+  for (;;) {
+    const message = receiveMessageOnPort(port)?.message as Message | undefined;
+    if (message === undefined) throw new Error(`the thread that parses ${file} ended before it finished`);
+    if ('problems' in message) throw new ConfigError(message.problems);
+    if ('rest' in message) return { ...message.rest, ...maps };
+    for (const [id, overrides] of message.entries) maps[message.section].set(id, overrides);
+    await setImmediate();
+  }
+}

@@ -1,0 +1,131 @@
+import { BlockList, isIP } from 'node:net';
+import type { Finding } from '../reader/check.ts';
+import { maskUrl } from '../reader/mask.ts';
+import { isSymmetric } from './identity/tokens.ts';
+import type { Settings } from './settings.ts';
+
+/** Conflicts between settings of the ports and the upstreams that are valid individually, and ranges that are not addresses. */
+export function proxyFindings({ listen, admin, decisions, upstream }: Partial<Settings>): readonly Finding[] {
+  return [
+    ...rangeFindings(listen?.trustedProxies, ['listen', 'trustedProxies']),
+    ...rangeFindings(decisions?.trusted, ['decisions', 'trusted']),
+    ...portFindings({ listen, admin, decisions }),
+    ...routeFindings(upstream?.routes ?? []),
+  ];
+}
+
+function rangeFindings(ranges: readonly string[] = [], path: readonly string[]): readonly Finding[] {
+  return ranges.flatMap((range, index) => {
+    if (isRange(range)) return [];
+    const message = `must be an address or a CIDR range such as 10.0.0.0/8, is "${maskUrl(range)}"`;
+    return [{ path: [...path, `${index}`], message }];
+  });
+}
+
+function isRange(range: string): boolean {
+  const [address = '', bits] = range.split('/');
+  const version = isIP(address);
+  try {
+    if (version !== 0) new BlockList().addSubnet(address, Number(bits ?? 0), version === 6 ? 'ipv6' : 'ipv4');
+    return version !== 0;
+  } catch {
+    return false;
+  }
+}
+
+interface Port {
+  readonly host: string;
+  readonly port?: number;
+}
+
+/** Ports that only one of two sections can open. */
+function portFindings(sections: Readonly<Record<string, Port | undefined>>): readonly Finding[] {
+  const seen: [string, Port][] = [];
+  const findings: Finding[] = [];
+  for (const [name, port] of Object.entries(sections)) {
+    if (!port?.port) continue;
+    const [other] = seen.find(([, one]) => collide(one, port)) ?? [];
+    if (other !== undefined) {
+      findings.push({ path: [name, 'port'], message: `is ${port.port}, which is also ${other}.port` });
+    }
+    seen.push([name, port]);
+  }
+  return findings;
+}
+
+const EVERY_ADDRESS = new Set(['0.0.0.0', '::']);
+
+function collide(one: Port, other: Port): boolean {
+  const isShared = one.host === other.host || EVERY_ADDRESS.has(one.host) || EVERY_ADDRESS.has(other.host);
+  return one.port === other.port && isShared;
+}
+
+function routeFindings(routes: Settings['upstream']['routes']): readonly Finding[] {
+  const seen = new Set<string>();
+  return routes.flatMap(({ prefix }, index) => {
+    const isTwice = seen.has(prefix);
+    seen.add(prefix);
+    const path = ['upstream', 'routes', `${index}`, 'prefix'];
+    return isTwice ? [{ path, message: `${prefix} is listed twice` }] : [];
+  });
+}
+
+type IdentitySettings = Settings['identity'];
+
+/**
+ * Conflicts between settings of an `identity` section that are valid individually.
+ *
+ * @param section where the section is
+ */
+export function identityFindings(
+  identity: IdentitySettings,
+  section: readonly string[] = ['identity'],
+): readonly Finding[] {
+  return conflictsIn(identity).map(({ path, ...finding }) => ({ ...finding, path: [...section, ...path] }));
+}
+
+function conflictsIn(identity: IdentitySettings): readonly Finding[] {
+  if (identity.kind === 'static') return [];
+  if (identity.kind === 'api-keys') return digestFindings(identity);
+  const findings = identity.kind === 'jwt' ? keyFindings(identity) : [];
+  const { directory } = identity;
+  if (directory.kind === 'http' && !directory.url.includes('{account}')) {
+    findings.push({
+      path: ['directory', 'url'],
+      message: 'must contain {account}',
+      hint: 'such as https://accounts.example.com/accounts/{account}',
+    });
+  }
+  return findings;
+}
+
+function digestFindings({ url }: Extract<IdentitySettings, { kind: 'api-keys' }>): readonly Finding[] {
+  if (url.includes('{digest}')) return [];
+  const path = ['url'];
+  return [{ path, message: 'must contain {digest}', hint: 'such as /internal/api-keys/{digest}' }];
+}
+
+function keyFindings({
+  jwksUrl,
+  keyFile,
+  algorithms,
+}: Extract<IdentitySettings, { kind: 'jwt' }>): Finding[] {
+  const findings: Finding[] = [];
+  if ((jwksUrl === undefined) === (keyFile === undefined)) {
+    findings.push({
+      path: [],
+      message: 'set either jwksUrl or keyFile, not both',
+    });
+  }
+  const symmetric = algorithms.filter(isSymmetric);
+  if (symmetric.length === 0) return findings;
+  const path = ['algorithms'];
+  if (symmetric.length < algorithms.length) {
+    // Prevents an attacker from using a public key as the shared secret.
+    findings.push({ path, message: `${symmetric[0]} cannot be combined with public-key algorithms` });
+  }
+  if (keyFile === undefined) {
+    findings.push({ path, message: `${symmetric[0]} needs a secret`, hint: 'set keyFile to its file' });
+  }
+  return findings;
+}

@@ -1,0 +1,49 @@
+import { canonicalAddress, rangeBase } from '../../domain/network.ts';
+import { formatPath, type Problem } from '../problem.ts';
+import type { Environment } from '../reader/environment.ts';
+import { readText } from '../reader/read-text.ts';
+import { isMapping } from '../reader/schema-node.ts';
+import { readYaml } from '../reader/yaml-text.ts';
+import { isLoopback } from './admin.ts';
+import type { Settings } from './settings.ts';
+
+/** The settings that are valid, but most likely not what was meant. */
+export function settingsWarnings(settings: Settings, file: string, env: Environment): readonly Problem[] {
+  const yaml = readYaml(readText(file, ''), file);
+  const [value, lineOf] = 'lineOf' in yaml ? [yaml.value, yaml.lineOf] : [undefined, () => undefined];
+  const at = (path: readonly string[], message: string): Problem => {
+    const line = lineOf(path);
+    return { source: file, ...(line !== undefined && { line }), path: formatPath(path), message };
+  };
+  const warnings: Problem[] = [];
+  const written = isMapping(value) ? value : {};
+  if (Object.keys(written).length === 0)
+    warnings.push({ source: file, path: '', message: 'is empty: every setting has its default' });
+  const { upstream } = written;
+  if (!(isMapping(upstream) && upstream.url !== undefined) && !env.WEIR_UPSTREAM_URL)
+    warnings.push(at(['upstream', 'url'], `is not set: requests go to ${settings.upstream.url}`));
+  const { host, token, tokenFile } = settings.admin;
+  if (!isLoopback(host) && (token ?? tokenFile) === undefined) {
+    const message = `is ${host}, and there is no admin.tokenFile: everything but metrics, health and the page of the console gets a 403`;
+    warnings.push(at(['admin', 'host'], message));
+  }
+  warnings.push(...rangeWarnings(settings.listen.trustedProxies, ['listen', 'trustedProxies'], at));
+  warnings.push(...rangeWarnings(settings.decisions.trusted, ['decisions', 'trusted'], at));
+  return warnings;
+}
+
+/** Ranges that are written as an address within them. */
+function rangeWarnings(
+  ranges: readonly string[],
+  path: readonly string[],
+  at: (path: readonly string[], message: string) => Problem,
+): readonly Problem[] {
+  return ranges.flatMap((range, index) => {
+    const [address = '', bits] = range.split('/');
+    if (bits === undefined) return [];
+    const base = rangeBase(address, Number(bits));
+    if (base === canonicalAddress(address)) return [];
+    const message = `${range} is all of ${base}/${bits}: write that, or ${address} for one address`;
+    return [at([...path, String(index)], message)];
+  });
+}

@@ -1,0 +1,20 @@
+/**
+ * What a terminal would obey or hide: control characters (C0, C1, DEL), format characters such as those of bidirectional text,
+ * line separators, characters without a width, and halves of surrogate pairs.
+ */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** A text as one line that is safe on a terminal: what a terminal would obey or hide becomes `\u001b`, as in JSON. */
+export function printable(text: string): string {
+  return text.replace(UNPRINTABLE, escaped);
+}
+
+/** JSON text with the same value, and as safe on a terminal. Only line breaks, which are between its values, remain. */
+export function printableJson(json: string): string {
+  return json.replace(UNPRINTABLE, (character) => (character === '\n' ? character : escaped(character)));
+}
+
+function escaped(character: string): string {
+  const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
+}

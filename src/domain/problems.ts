@@ -1,0 +1,110 @@
+/**
+ * The gateway's own responses, as problem+json (contract section 7). A refusal is a value that a stage returns; it is never
+ * thrown.
+ */
+import { STATUS_CODES } from 'node:http';
+import type { FieldError } from './field-errors.ts';
+
+/** Status and title of each code that the gateway uses. */
+const PROBLEMS = {
+  BadRequest: { status: 400, title: 'Bad Request' },
+  Unauthenticated: { status: 401, title: 'Unauthenticated' },
+  Forbidden: { status: 403, title: 'Forbidden' },
+  ResourceNotFound: { status: 404, title: 'Resource Not Found' },
+  MethodNotAllowed: { status: 405, title: 'Method Not Allowed' },
+  PayloadTooLarge: { status: 413, title: 'Payload Too Large' },
+  ValidationError: { status: 422, title: 'Validation Error' },
+  RateLimitExceeded: { status: 429, title: 'Rate Limit Exceeded' },
+  ServiceUnavailable: { status: 503, title: 'Service Unavailable' },
+} as const;
+
+export type ProblemCode = keyof typeof PROBLEMS;
+
+export const PROBLEM_CODES = Object.keys(PROBLEMS) as readonly ProblemCode[];
+
+interface RefusalParts {
+  readonly extensions?: Readonly<Record<string, string | number>>;
+  readonly errors?: readonly FieldError[];
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A more specific status than the code's own, such as 431 for a BadRequest. */
+  readonly status?: number;
+  /** Whether the connection has to close, because the end of this request cannot be determined. */
+  readonly closes?: boolean;
+}
+
+/** A response that ends the request. Stages return it in place of their value; test with `instanceof`. */
+export class Refusal {
+  readonly code: ProblemCode;
+  readonly detail: string;
+  readonly extensions: Readonly<Record<string, string | number>>;
+  readonly errors: readonly FieldError[] | undefined;
+  /** Further response headers, such as `Retry-After` or `WWW-Authenticate`. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly status: number;
+  readonly closes: boolean;
+
+  constructor(code: ProblemCode, detail: string, parts: RefusalParts = {}) {
+    this.code = code;
+    this.detail = detail;
+    this.extensions = parts.extensions ?? {};
+    this.errors = parts.errors;
+    this.headers = parts.headers;
+    this.status = parts.status ?? PROBLEMS[code].status;
+    this.closes = parts.closes ?? false;
+  }
+}
+
+/** For a request that the store could not count, with `store.onStoreFailure: reject`. */
+export const UNCOUNTED = new Refusal('ServiceUnavailable', 'The request could not be counted.');
+
+/** A problem body without its request id, in two pieces; cached because most refusals are repeated. */
+interface Frame {
+  readonly baseUrl: string;
+  readonly before: string;
+  readonly after: string;
+  /** Length of both pieces in bytes of UTF-8. */
+  readonly bytes: number;
+}
+
+export interface ProblemBody {
+  readonly text: string;
+  readonly bytes: number;
+}
+
+const frames = new WeakMap<Refusal, Frame>();
+
+/**
+ * The problem body, as JSON text: exactly the members of contract section 7, `errors` on validation errors only.
+ * `type` is `<baseUrl>/errors/<code in kebab-case>`.
+ *
+ * @param requestId letters, digits and `._-` only: it needs no escapes
+ */
+export function problemBody(refusal: Refusal, requestId: string, baseUrl: string): ProblemBody {
+  let frame = frames.get(refusal);
+  if (frame?.baseUrl !== baseUrl) {
+    frame = frameOf(refusal, baseUrl);
+    frames.set(refusal, frame);
+  }
+  return { text: frame.before + requestId + frame.after, bytes: frame.bytes + requestId.length };
+}
+
+function frameOf(refusal: Refusal, baseUrl: string): Frame {
+  const { code, detail, errors, extensions, status } = refusal;
+  const known = PROBLEMS[code];
+  const title = status === known.status ? known.title : STATUS_CODES[status];
+  const head = JSON.stringify({
+    type: `${baseUrl.replace(/\/+$/, '')}/errors/${slugOf(code)}`,
+    title,
+    status,
+    detail,
+    code,
+  });
+  const tail = JSON.stringify({ extensions, errors });
+  const before = `${head.slice(0, -1)},"requestId":"`;
+  const after = `",${tail.slice(1)}`;
+  return { baseUrl, before, after, bytes: Buffer.byteLength(before + after) };
+}
+
+function slugOf(code: ProblemCode): string {
+  return code.replaceAll(/(?<!^)[A-Z]/g, (letter) => `-${letter}`).toLowerCase();
+}

@@ -1,0 +1,102 @@
+import { BlockList, isIP } from 'node:net';
+import { addressIn, networkOf } from '../domain/network.ts';
+import type { RequestHead } from '../http1/request-head.ts';
+import { NameMemo } from './field-names.ts';
+import { isHost } from './host.ts';
+import type { Peer } from './peer.ts';
+
+/** A request, and the end of the connection that it came from. */
+export interface Received {
+  readonly head: Pick<RequestHead, 'headers'>;
+  readonly peer: Peer;
+}
+
+/** Scheme and authority of the URL that the client requested. */
+export interface ClientOrigin {
+  readonly scheme: 'http' | 'https';
+  readonly host: string;
+}
+
+/** The proxies whose forwarded headers are trusted: by address range, never by their number. */
+export class TrustedProxies {
+  readonly #ranges = new BlockList();
+  readonly #isEmpty: boolean;
+  readonly #verdicts = new NameMemo((address) => this.#includes(address));
+  readonly #clients = new NameMemo((forwarded) => this.#clientIn(forwarded));
+
+  /** @param ranges addresses or CIDR ranges, such as `10.0.0.0/8` or `fd00::/8` */
+  constructor(ranges: readonly string[]) {
+    this.#isEmpty = ranges.length === 0;
+    for (const range of ranges) {
+      const [address = '', bits] = range.split('/');
+      const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+      if (bits === undefined) this.#ranges.addAddress(address, family);
+      else this.#ranges.addSubnet(address, Number(bits), family);
+    }
+  }
+
+  has({ address }: Peer): boolean {
+    return !this.#isEmpty && this.#verdicts.get(address);
+  }
+
+  /**
+   * The address that a request comes from. Behind trusted proxies it is the last address in X-Forwarded-For that is not theirs:
+   * addresses before it are unverified.
+   */
+  addressOf({ head, peer }: Received): string {
+    const forwarded = this.has(peer) ? head.headers['x-forwarded-for'] : undefined;
+    return (forwarded === undefined ? '' : this.#clients.get(forwarded)) || peer.address;
+  }
+
+  /** The client that a value of X-Forwarded-For names; empty if it names none. */
+  #clientIn(forwarded: string): string {
+    const addresses = forwarded.split(',').map((item) => addressIn(item) ?? '');
+    return addresses.findLast((one) => !this.#includes(one)) ?? '';
+  }
+
+  /**
+   * The origin that the client used: a trusted proxy's X-Forwarded-Proto and X-Forwarded-Host, otherwise the connection's scheme
+   * and Host. Undefined where there is no usable host.
+   */
+  originOf(received: Received): ClientOrigin | undefined {
+    const isTrusted = this.has(received.peer);
+    const scheme = firstOf(schemeOf(received, isTrusted)).toLowerCase() === 'https' ? 'https' : 'http';
+    const host = firstOf(hostOf(received, isTrusted));
+    return host !== '' && isHost(host) && URL.canParse(`${scheme}://${host}`) ? { scheme, host } : undefined;
+  }
+
+  #includes(address: string): boolean {
+    const version = isIP(address);
+    return version !== 0 && this.#ranges.check(address, version === 6 ? 'ipv6' : 'ipv4');
+  }
+}
+
+const networks = new NameMemo((address) => networkOf(address) ?? address);
+
+/** The network that a client's address is in, which limits by address count. */
+export function clientNetwork(address: string): string {
+  return networks.get(address);
+}
+
+/** Adds the client's address: a trusted proxy's list with the proxy appended, otherwise only the peer. */
+export function pushForwarded(fields: string[], received: Received, isTrusted: boolean): void {
+  const { address } = received.peer;
+  const before = isTrusted ? received.head.headers['x-forwarded-for'] : undefined;
+  fields.push('X-Forwarded-For', before === undefined ? address : `${before}, ${address}`);
+  fields.push('X-Forwarded-Proto', schemeOf(received, isTrusted));
+  const host = hostOf(received, isTrusted);
+  if (host !== undefined) fields.push('X-Forwarded-Host', host);
+}
+
+function schemeOf({ head, peer }: Received, isTrusted: boolean): string {
+  return (isTrusted && head.headers['x-forwarded-proto']) || (peer.isEncrypted ? 'https' : 'http');
+}
+
+function hostOf({ head }: Received, isTrusted: boolean): string | undefined {
+  return (isTrusted && head.headers['x-forwarded-host']) || head.headers.host;
+}
+
+/** Of a list, the item that the proxy nearest to the client added. */
+function firstOf(list = ''): string {
+  return list.split(',', 1)[0]?.trim() ?? '';
+}

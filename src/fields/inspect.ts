@@ -1,0 +1,97 @@
+/**
+ * Checks a request's framing and header before the first stage. The parsers refuse most smuggling attempts; these checks cover the
+ * rest.
+ */
+import { Refusal } from '../domain/problems.ts';
+import { isContinueExpected, type RequestHead } from '../http1/request-head.ts';
+import { requestRule } from './field-names.ts';
+import { isHost } from './host.ts';
+
+/** No Account id is longer. */
+const MAX_ACCOUNT_LENGTH = 256;
+
+export interface MessageLimits {
+  readonly maxBodyBytes: number;
+  readonly maxHeaderFields: number;
+}
+
+/**
+ * Why the request cannot be served at all; undefined when its framing and header are valid.
+ *
+ * @param methodField the field, in lower case, that a trusted proxy writes the original method to
+ */
+export function inspect(head: RequestHead, limits: MessageLimits, methodField?: string): Refusal | undefined {
+  if (head.fields.length > 2 * limits.maxHeaderFields) return tooManyFields(limits.maxHeaderFields);
+  return messageProblem(head) ?? framingProblem(head, limits.maxBodyBytes) ?? fieldProblem(head, methodField);
+}
+
+function tooManyFields(most: number): Refusal {
+  return new Refusal('BadRequest', `A request header may have ${most} fields at most.`, {
+    status: 431,
+    closes: true,
+  });
+}
+
+/** Refuses messages of another protocol, and expectations that the gateway does not support. */
+function messageProblem(head: RequestHead): Refusal | undefined {
+  const { headers, httpVersion } = head;
+  if (httpVersion !== '1.1') {
+    return httpVersion === '1.0' ? undefined : closing('The gateway supports HTTP/1.1 only.');
+  }
+  // RFC 9112 section 3.2.
+  if (headers.host === undefined) return closing('The request has no Host.');
+  if (headers.expect === undefined || isContinueExpected(head)) return undefined;
+  // RFC 9110 section 10.1.1.
+  return new Refusal('BadRequest', 'The only supported expectation is 100-continue.', {
+    status: 417,
+    closes: true,
+  });
+}
+
+/** Refuses messages whose end an upstream could find elsewhere; the connection has to close. */
+function framingProblem({ headers, httpVersion }: RequestHead, maxBodyBytes: number): Refusal | undefined {
+  const encoding = headers['transfer-encoding'];
+  if (encoding !== undefined) {
+    // RFC 9112 section 6.1: HTTP/1.0 does not define it.
+    if (httpVersion === '1.0') return closing('HTTP/1.0 has no Transfer-Encoding.');
+    if (encoding.toLowerCase() !== 'chunked')
+      return closing('The only supported Transfer-Encoding is chunked.');
+  }
+  const length = headers['content-length'];
+  if (length !== undefined && Number(length) > maxBodyBytes) {
+    return new Refusal('PayloadTooLarge', `A request body may have ${maxBodyBytes} bytes at most.`, {
+      closes: true,
+    });
+  }
+  return undefined;
+}
+
+function closing(detail: string): Refusal {
+  return new Refusal('BadRequest', detail, { closes: true });
+}
+
+/** Fields that decide who is charged may occur once. Node would join them or drop the second. */
+function fieldProblem({ fields, headers }: RequestHead, methodField?: string): Refusal | undefined {
+  let seen = '';
+  for (let index = 0; index < fields.length; index += 2) {
+    const name = fields[index] ?? '';
+    const { action, once } = requestRule(name);
+    if (action === 'refuse' && name.toLowerCase() !== methodField) {
+      return new Refusal('BadRequest', `The gateway does not take another method from ${name}.`);
+    }
+    if (once === undefined) continue;
+    if (seen.includes(once)) return new Refusal('BadRequest', `The request has ${once} twice.`);
+    seen += once;
+  }
+  if (headers.host !== undefined && !isHost(headers.host)) {
+    return new Refusal('BadRequest', 'The Host header is not a valid host.');
+  }
+  return accountProblem(headers['x-service-account']);
+}
+
+function accountProblem(account: string | undefined): Refusal | undefined {
+  if (account === undefined) return undefined;
+  if (account === '') return new Refusal('BadRequest', 'X-Service-Account names no Account.');
+  if (account.length <= MAX_ACCOUNT_LENGTH) return undefined;
+  return new Refusal('BadRequest', 'X-Service-Account is too long.');
+}

@@ -1,0 +1,247 @@
+import type { Socket } from 'node:net';
+import type { Connector, ReadTarget } from './connector.ts';
+import { ABORTED, CLOSED, MALFORMED, UpstreamError } from './errors.ts';
+import { GrammarError } from './grammar.ts';
+import { ReadBuffer } from './read-buffer.ts';
+import type { Transfer, UpstreamRequest } from './request.ts';
+import { ResponseReader } from './response-reader.ts';
+import { type TimeLimits, timeoutOf, type Wait } from './time-limits.ts';
+import { Upload, type UploadOwner } from './upload.ts';
+
+/** A connection as its pool sees it. */
+export interface PooledConnection {
+  /** @param head the request's head as it is sent */
+  send(request: UpstreamRequest, head: string): void;
+  /** Ends a wait that has exceeded its limit. */
+  sweep(nowMs: number): void;
+  abort(): void;
+}
+
+export interface ConnectionOwner {
+  readonly limits: TimeLimits;
+  /** A request ended, well or not. */
+  onSettled(): void;
+  /** The connection can carry another request. */
+  onIdle(connection: Connection): void;
+  onClosed(connection: PooledConnection): void;
+}
+
+/** A request that a connection carries, until its response has ended. */
+interface Carried {
+  readonly request: UpstreamRequest;
+  readonly reader: ResponseReader;
+  /** Of a body that is a stream. */
+  upload: Upload | undefined;
+  /** Whether a byte of the response has come. */
+  hasResponse: boolean;
+}
+
+/** An upstream counts its own limit from an earlier moment than this side does. */
+const KEEP_ALIVE_MARGIN_MS = 1_000;
+
+/** One connection to an upstream. It carries one request at a time, and a further one only if nothing is in doubt. */
+export class Connection implements PooledConnection, ReadTarget, Transfer, UploadOwner {
+  readonly #owner: ConnectionOwner;
+  readonly #socket: Socket;
+  readonly #buffer = new ReadBuffer();
+  #carried: Carried | undefined;
+  #isConnected = false;
+  #isPaused = false;
+  /** Whether it has carried a whole response. */
+  #hasServed = false;
+  /** When the present wait began. */
+  #sinceMs = performance.now();
+  #idleLimitMs: number;
+
+  constructor(owner: ConnectionOwner, connector: Connector) {
+    this.#owner = owner;
+    this.#idleLimitMs = owner.limits.keepAliveTimeoutMs;
+    this.#socket = connector.open(this);
+    this.#socket
+      .once(connector.readyEvent, () => this.#onConnected())
+      .on('drain', () => this.#carried?.upload?.onDrain())
+      .on('error', (error) => this.#fail(error, true))
+      .on('end', () => this.#onUpstreamEnd())
+      .on('close', () => {
+        this.#fail(closedByUpstream(), true);
+        owner.onClosed(this);
+      });
+  }
+
+  /** Whether it can carry another request. Certain only once this turn of the event loop has read the sockets. */
+  isReusable(nowMs: number): boolean {
+    return this.#carried === undefined && this.#socket.writable && nowMs - this.#sinceMs < this.#idleLimitMs;
+  }
+
+  send(request: UpstreamRequest, head: string): void {
+    const reader = new ResponseReader(request.method, request.handler);
+    const carried: Carried = { request, reader, upload: undefined, hasResponse: false };
+    this.#carried = carried;
+    this.#sinceMs = performance.now();
+    request.handler.onConnection(this);
+    // The handler may have aborted it.
+    if (this.#carried !== carried) return;
+    const { body, bodyLength } = request;
+    const socket = this.#socket;
+    if (body === null) socket.write(head, 'latin1');
+    else if (Buffer.isBuffer(body)) {
+      socket.cork();
+      socket.write(head, 'latin1');
+      socket.write(body);
+      socket.uncork();
+    } else {
+      carried.upload = new Upload(socket, head, body, bodyLength, this);
+      // Reading the body makes the client send it: not before somebody is there to take it.
+      if (this.#isConnected) carried.upload.start();
+    }
+  }
+
+  pause(): void {
+    if (this.#carried === undefined) return;
+    this.#isPaused = true;
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#sinceMs = performance.now();
+    this.#socket.resume();
+  }
+
+  abort(): void {
+    this.#fail(new UpstreamError(ABORTED, 'the request was aborted'), false);
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  sweep(nowMs: number): void {
+    const waitedMs = nowMs - this.#sinceMs;
+    if (this.#carried === undefined) {
+      if (waitedMs >= this.#idleLimitMs) this.close();
+      return;
+    }
+    const error = timeoutOf(this.#wait, waitedMs, this.#owner.limits);
+    if (error !== undefined) this.#fail(error, false);
+  }
+
+  nextBuffer(): Buffer {
+    return this.#buffer.next();
+  }
+
+  onRead(byteCount: number, bytes: Buffer): boolean {
+    this.#buffer.noteRead(byteCount);
+    const carried = this.#carried;
+    if (carried === undefined) {
+      // Nobody asked for it: it must not become the next response.
+      this.close();
+      return false;
+    }
+    carried.hasResponse = true;
+    this.#sinceMs = performance.now();
+    const { request, reader } = carried;
+    try {
+      const end = reader.read(bytes, 0, byteCount);
+      if (request.handler.onFlush() === 'kept') this.#buffer.keep();
+      // The handler may have aborted it.
+      if (reader.isDone && this.#carried === carried) this.#onResponseEnd(end < byteCount);
+    } catch (error) {
+      this.#fail(malformedOr(error), false);
+    }
+    return !this.#isPaused;
+  }
+
+  onUploadProgress(): void {
+    this.#sinceMs = performance.now();
+  }
+
+  onUploadError(error: Error): void {
+    this.#fail(error, false);
+  }
+
+  get #wait(): Wait {
+    if (!this.#isConnected) return 'connection';
+    if (this.#isPaused || this.#carried?.upload?.isWaitingForClient) return 'client';
+    return this.#carried?.reader.head === undefined ? 'head' : 'body';
+  }
+
+  #onConnected(): void {
+    this.#isConnected = true;
+    this.#sinceMs = performance.now();
+    this.#carried?.upload?.start();
+  }
+
+  /** The upstream closed its side, which may be how it ends a body. */
+  #onUpstreamEnd(): void {
+    const carried = this.#carried;
+    try {
+      if (carried?.reader.readClose() !== true) throw closedByUpstream();
+      carried.request.handler.onFlush();
+      if (this.#carried === carried) this.#onResponseEnd(false);
+    } catch (error) {
+      this.#fail(error, error instanceof UpstreamError && error.code === CLOSED);
+    }
+  }
+
+  /** Closes the connection after a response, or offers it for another request. */
+  #onResponseEnd(hasSurplus: boolean): void {
+    const carried = this.#release();
+    if (carried === undefined) return;
+    const { head } = carried.reader;
+    if (head?.keepAliveMs !== undefined) {
+      const { keepAliveTimeoutMs } = this.#owner.limits;
+      this.#idleLimitMs = Math.min(keepAliveTimeoutMs, head.keepAliveMs - KEEP_ALIVE_MARGIN_MS);
+    }
+    const isPersistent = head?.isPersistent === true && this.#idleLimitMs > 0 && this.#socket.writable;
+    if (hasSurplus || carried.upload?.isDone === false || !isPersistent) {
+      this.close();
+      return;
+    }
+    this.#hasServed = true;
+    this.#sinceMs = performance.now();
+    // The last chunk may have asked for a pause.
+    this.resume();
+    if (this.#socket.writableLength === 0) this.#owner.onIdle(this);
+    // TLS reports the end of a write a little later than the response arrives.
+    else setImmediate(this.#offerOnceSent);
+  }
+
+  /** A response that overtook its request leaves the connection in doubt. */
+  readonly #offerOnceSent = (): void => {
+    if (this.#socket.destroyed) return;
+    if (this.#socket.writableLength === 0) this.#owner.onIdle(this);
+    else this.close();
+  };
+
+  #fail(error: unknown, isSocketError: boolean): void {
+    this.close();
+    const carried = this.#release();
+    if (carried === undefined) return;
+    const isStale = isSocketError && this.#hasServed && !carried.hasResponse;
+    carried.request.handler.onError(error instanceof Error ? error : new Error(String(error)), isStale);
+  }
+
+  /**
+   * The only way a request leaves the connection; undefined if there is none. What happens to its upload or to the socket afterwards
+   * finds no request to end. So the request leaves before its upload is cancelled and before its handler is called.
+   */
+  #release(): Carried | undefined {
+    const carried = this.#carried;
+    if (carried === undefined) return undefined;
+    this.#carried = undefined;
+    this.#owner.onSettled();
+    carried.reader.abandon();
+    if (carried.upload?.isDone === false) carried.upload.cancel();
+    return carried;
+  }
+}
+
+function closedByUpstream(): UpstreamError {
+  return new UpstreamError(CLOSED, 'the upstream closed the connection');
+}
+
+function malformedOr(error: unknown): unknown {
+  return error instanceof GrammarError ? new UpstreamError(MALFORMED, error.message) : error;
+}

@@ -1,0 +1,210 @@
+import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import type { Refusal } from '../../domain/problems.ts';
+import { isFieldValue, isToken } from '../../http1/grammar.ts';
+import { fieldOf, httpDate, statusAndFields } from '../../http1/response-head.ts';
+import { Exchange, type WholeBody } from '../../stages/exchange.ts';
+import type { ClientConnection, Turn } from '../client-connection.ts';
+import { endThisTurn } from '../this-turn.ts';
+import { NOT_HTTP } from '../unreadable.ts';
+import type { PlainHead } from './plain-head.ts';
+
+/** What an exchange needs of its reader. */
+interface Answering {
+  readonly keepAliveTimeoutMs: number;
+  /** The system has taken the whole response. */
+  onAnswered(isLast: boolean): void;
+}
+
+/** An exchange by the bytes of a plain request, which is whole. The response is written to the socket as Node's server would write it. */
+export class EdgeExchange extends Exchange implements Turn {
+  readonly isTunnel = false;
+  readonly isAwaited = false;
+  readonly isComplete: boolean;
+  isAnswered = false;
+  hasBegun = false;
+  isEnded = false;
+  readonly #connection: ClientConnection;
+  readonly #answering: Answering;
+  #brokenBy: Refusal | undefined;
+  #fields: readonly string[] = [];
+  #isHeadSent = false;
+  #isChunked = false;
+  #keepsAlive = true;
+
+  /** @param body undefined if the client ended before it was complete */
+  constructor(connection: ClientConnection, head: PlainHead, body: Buffer | undefined, answering: Answering) {
+    super(head, connection.peer, body);
+    this.#connection = connection;
+    this.#answering = answering;
+    this.isComplete = body !== undefined;
+    if (body === undefined) this.#brokenBy = NOT_HTTP;
+  }
+
+  get brokenBy(): Refusal | undefined {
+    return this.#brokenBy;
+  }
+
+  get isSurplus(): boolean {
+    return this.#connection.isSurplus;
+  }
+
+  get isClosed(): boolean {
+    return this.isAnswered || this.#socket.destroyed;
+  }
+
+  get isAbandoned(): boolean {
+    return this.isClosed || this.#socket.writableEnded;
+  }
+
+  get unsentBytes(): number {
+    return this.#socket.writableLength;
+  }
+
+  get needsDrain(): boolean {
+    return this.#socket.writableNeedDrain;
+  }
+
+  get #socket(): Socket {
+    return this.#connection.socket;
+  }
+
+  /** The body is whole: there is nothing to read. */
+  readBody(): Readable {
+    return Readable.from([]);
+  }
+
+  dropBody(): void {}
+
+  /** There is no rest that could be broken off. */
+  breakOff(): void {}
+
+  makeLast(): void {
+    this.endKeepAlive();
+    this.closeBehind();
+  }
+
+  endKeepAlive(): void {
+    this.#keepsAlive = false;
+  }
+
+  closeBehind(): void {
+    this.#connection.beginClosing();
+  }
+
+  begin(status: number, fields: string[]): void {
+    if (!fields.every(isWritable)) throw new TypeError('a response field has an octet that is not allowed');
+    this.status = status;
+    this.#fields = fields;
+    this.hasBegun = true;
+    if (fieldOf(fields, 'connection') !== undefined) this.#keepsAlive = false;
+  }
+
+  write(chunk: Buffer): void {
+    const socket = this.#socket;
+    if (socket.writableCorked === 0) socket.cork();
+    this.#sendHead();
+    // An empty chunk would end the body.
+    if (this.#isBodyless || chunk.length === 0) return;
+    if (this.#isChunked) socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1');
+    socket.write(chunk);
+    if (this.#isChunked) socket.write('\r\n', 'latin1');
+  }
+
+  endWith({ text, encoding }: WholeBody): void {
+    if (this.#isHeadSent || !this.#hasLength) {
+      if (text !== '') this.write(Buffer.from(text, encoding));
+      this.end([]);
+      return;
+    }
+    this.isEnded = true;
+    this.#isHeadSent = true;
+    const head = this.#head();
+    this.#socket.write(this.#isBodyless ? head : head + text, encoding, this.#onWritten);
+  }
+
+  endThisTurn(body: WholeBody): void {
+    this.isEnded = true;
+    endThisTurn(this, body);
+  }
+
+  flush(): void {
+    this.#sendHead();
+    if (this.#socket.writableCorked > 0) this.#socket.uncork();
+  }
+
+  end(trailers: readonly string[]): void {
+    const socket = this.#socket;
+    this.isEnded = true;
+    if (socket.writableCorked === 0) socket.cork();
+    this.#sendHead();
+    socket.write(this.#isChunked ? `0\r\n${linesOf(trailers)}\r\n` : '', 'latin1', this.#onWritten);
+    socket.uncork();
+  }
+
+  sendInterim(status: number, fields: readonly string[]): void {
+    if (!this.hasBegun && !this.isClosed) {
+      this.#socket.write(`${statusAndFields(status, fields)}\r\n`, 'latin1');
+    }
+  }
+
+  switchProtocols(): Socket {
+    throw new TypeError('a plain request asks for no other protocol');
+  }
+
+  abort(): void {
+    this.#socket.destroy();
+  }
+
+  /** The response has been sent, or the connection is gone. */
+  close(): void {
+    this.onClosed?.(this);
+    if (!this.isAnswered) this.taker?.onAbandoned();
+  }
+
+  #sendHead(): void {
+    if (this.#isHeadSent) return;
+    this.#isHeadSent = true;
+    this.#isChunked = !this.#hasLength;
+    this.#socket.write(this.#head(), 'latin1');
+  }
+
+  /** Whether the response has no body, whatever its fields say (RFC 9110 section 6.4.1). */
+  get #isBodyless(): boolean {
+    return this.head.method === 'HEAD' || this.status === 204 || this.status === 304;
+  }
+
+  get #hasLength(): boolean {
+    return this.#isBodyless || fieldOf(this.#fields, 'content-length') !== undefined;
+  }
+
+  /** The head as Node's server writes it. */
+  #head(): string {
+    let head = statusAndFields(this.status, this.#fields);
+    if (fieldOf(this.#fields, 'date') === undefined) head += `Date: ${httpDate()}\r\n`;
+    if (this.#keepsAlive) {
+      const seconds = Math.floor(this.#answering.keepAliveTimeoutMs / 1000);
+      head += `Connection: keep-alive\r\nKeep-Alive: timeout=${seconds}\r\n`;
+    } else if (fieldOf(this.#fields, 'connection') === undefined) head += 'Connection: close\r\n';
+    if (this.#isChunked) head += 'Transfer-Encoding: chunked\r\n';
+    return `${head}\r\n`;
+  }
+
+  readonly #onWritten = (error?: Error | null): void => {
+    // The socket closes then.
+    if (error) return;
+    this.isAnswered = true;
+    this.#answering.onAnswered(!this.#keepsAlive);
+  };
+}
+
+const isWritable = (text: string, index: number) => (index % 2 === 0 ? isToken(text) : isFieldValue(text));
+
+/** The field lines of trailers; none if one of them could break its line. */
+function linesOf(trailers: readonly string[]): string {
+  if (!trailers.every(isWritable)) return '';
+  let lines = '';
+  for (let index = 0; index < trailers.length; index += 2)
+    lines += `${trailers[index]}: ${trailers[index + 1]}\r\n`;
+  return lines;
+}

@@ -1,0 +1,76 @@
+const END_OF_HEAD = Buffer.from('\r\n\r\n');
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+
+/** Longer than any version: ` HTTP/1.1`. */
+const VERSION_LENGTH = 10;
+
+/** No client sends as many line ends in front of a request: one or two of them are usual. */
+const MAX_EMPTY_BYTES = 1_024;
+
+/** Finds where the head of a request ends, in bytes that arrive in any number of pieces. Looks at each byte a fixed number of times. */
+export class HeadScanner {
+  /** The last bytes of the head so far: the end may be split over two pieces. */
+  #tail = '';
+  /** The end of the request line so far. */
+  #line = '';
+  #isLineWhole = false;
+  #hasBegun = false;
+  #emptyBytes = 0;
+
+  /** Whether a byte of the head has been read. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  /** Whether so many line ends came in front of the head that none is to be expected. */
+  get isFlooded(): boolean {
+    return this.#emptyBytes > MAX_EMPTY_BYTES;
+  }
+
+  /** Whether the request line names RTSP or ICE in place of HTTP: Node's parser accepts both and does not report which. */
+  get namesAnotherProtocol(): boolean {
+    return / (?:RTSP|ICE)\/\d\.\d\r?$/.test(this.#line);
+  }
+
+  /** The number of line ends in front of a head, which a server ignores (RFC 9112 section 2.2). */
+  emptyLinesIn(bytes: Buffer): number {
+    if (this.#hasBegun) return 0;
+    let at = 0;
+    while (!this.isFlooded && (bytes[at] === CARRIAGE_RETURN || bytes[at] === LINE_FEED)) {
+      at++;
+      this.#emptyBytes++;
+    }
+    return at;
+  }
+
+  /**
+   * Reads the next bytes of the head.
+   *
+   * @returns where the head ends in these bytes, with the empty line; undefined if it goes on
+   */
+  read(bytes: Buffer): number | undefined {
+    this.#hasBegun = true;
+    const end = this.#endIn(bytes);
+    const read = end === undefined ? bytes : bytes.subarray(0, end);
+    this.#readLine(read);
+    this.#tail = (this.#tail + read.toString('latin1', Math.max(0, read.length - 3))).slice(-3);
+    return end;
+  }
+
+  #endIn(bytes: Buffer): number | undefined {
+    const split = (this.#tail + bytes.toString('latin1', 0, 3)).indexOf('\r\n\r\n');
+    if (split !== -1) return split + 4 - this.#tail.length;
+    const at = bytes.indexOf(END_OF_HEAD);
+    return at === -1 ? undefined : at + 4;
+  }
+
+  #readLine(bytes: Buffer): void {
+    if (this.#isLineWhole) return;
+    const feed = bytes.indexOf(LINE_FEED);
+    const end = feed === -1 ? bytes.length : feed;
+    const piece = bytes.toString('latin1', Math.max(0, end - VERSION_LENGTH), end);
+    this.#line = (this.#line + piece).slice(-VERSION_LENGTH);
+    this.#isLineWhole = feed !== -1;
+  }
+}

@@ -1,0 +1,23 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { ClientConnections } from '../client-connections.ts';
+import { ClientRequest } from './client-request.ts';
+import { NodeTurn } from './node-turn.ts';
+import type { Serve } from './request-feed.ts';
+
+/** Serves WebSocket handshakes and CONNECT, whose connections Node's server lets go of. */
+export function serveUpgrades(connections: ClientConnections, serve: Serve): void {
+  for (const name of ['upgrade', 'connect']) {
+    connections.server.on(name, (request: IncomingMessage, socket: Socket) => {
+      const connection = connections.of(socket);
+      if (!(request instanceof ClientRequest) || connection === undefined || socket.destroyed) return;
+      if (connection.isClosing) return;
+      const response = new ServerResponse(request);
+      response.shouldKeepAlive = false;
+      response.assignSocket(socket);
+      response.once('finish', connection.linger);
+      new NodeTurn(connection, request, response);
+      serve(request, response);
+    });
+  }
+}

@@ -1,0 +1,124 @@
+/** The server that clients connect to, with its limits and time-outs. */
+import { createServer as createHttpServer, METHODS, type Server } from 'node:http';
+import Fastify, { type FastifyInstance, type FastifyServerOptions, type RawServerDefault } from 'fastify';
+import { ClientConnections, type ConnectionLimit } from './client-connections.ts';
+import { ClientRequest } from './node/client-request.ts';
+import { turnOf } from './node/exchange.ts';
+import { answerHalfClosed } from './node/internals.ts';
+import { ParserFeeds, type Serve } from './node/request-feed.ts';
+import type { StallLimits } from './stalls.ts';
+import type { PortTls } from './tls.ts';
+import { handleClientError, refuseUnread, type UnreadAnswer } from './unreadable.ts';
+
+export interface ListenSettings extends StallLimits {
+  readonly trustedProxies: readonly string[];
+  readonly maxConnections: number;
+  readonly maxBodyBytes: number;
+  readonly maxEventLoopDelayMs: number;
+  readonly maxHeaderBytes: number;
+  readonly maxHeaderFields: number;
+  readonly headersTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+  readonly keepAliveTimeoutMs: number;
+}
+
+/** How often Node checks for connections past a time-out: a quarter of the shortest one, to keep the delay small. */
+const MAX_LOOK_MS = 5_000;
+
+/** A server of Fastify, and the connections of its clients. */
+export interface ClientServer {
+  readonly app: FastifyInstance;
+  readonly connections: ClientConnections;
+}
+
+/** A server without routes. Fastify sees every request as one for `/`; Weir matches its own canonical path. */
+export function createServer(
+  limits: ListenSettings,
+  methods: readonly string[],
+  unread: UnreadAnswer,
+  tls?: PortTls,
+): ClientServer {
+  const server = serveFastify(
+    { limits, limit: { max: limits.maxConnections, beyond: 'refuse' }, unread, tls },
+    {
+      rewriteUrl: () => '/',
+      // Requests that arrive while the server drains are served: load balancers are still removing the replica.
+      return503OnClosing: false,
+    },
+  );
+  // Fastify must not parse any body, because bodies are streamed.
+  for (const method of methods) server.app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+  return server;
+}
+
+/** How a server takes connections. */
+interface ServerRole {
+  readonly limits: ListenSettings;
+  readonly limit: ConnectionLimit;
+  readonly unread: UnreadAnswer;
+  readonly tls: PortTls | undefined;
+}
+
+/** Fastify on a server of ours. */
+export function serveFastify(role: ServerRole, options: FastifyServerOptions): ClientServer {
+  const opened: ClientConnections[] = [];
+  const app = Fastify({
+    logger: false,
+    ...options,
+    serverFactory: (route) => {
+      const connections = openServer(role, route);
+      opened.push(connections);
+      return connections.server as RawServerDefault;
+    },
+    clientErrorHandler: (error, socket) =>
+      handleClientError(error, socket, opened[0]?.of(socket), role.unread),
+  });
+  const [connections] = opened;
+  if (connections === undefined) throw new TypeError('Fastify made another server');
+  return { app, connections };
+}
+
+const ROUTABLE: ReadonlySet<string | undefined> = new Set(METHODS);
+
+/** Fastify never answers methods of RTSP, which Node's parser accepts. */
+function serving(route: Serve, unread: UnreadAnswer): Serve {
+  return (request, response) => {
+    if (ROUTABLE.has(request.method)) route(request, response);
+    else refuseUnread(turnOf(request).connection, unread);
+  };
+}
+
+/** A server whose connections are read one request at a time. Unless something serves what the edge reads, Node's parser reads them. */
+export function openServer({ limits, limit, unread, tls }: ServerRole, route: Serve): ClientConnections {
+  const { headersTimeoutMs, requestTimeoutMs } = limits;
+  const shortestMs = Math.min(headersTimeoutMs, requestTimeoutMs);
+  const options = {
+    IncomingMessage: ClientRequest,
+    maxHeaderSize: limits.maxHeaderBytes,
+    headersTimeout: shortestMs,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    connectionsCheckingInterval: Math.min(MAX_LOOK_MS, Math.ceil(shortestMs / 4)),
+    insecureHTTPParser: false,
+    // `inspect` refuses it.
+    requireHostHeader: false,
+  };
+  const server: Server =
+    tls === undefined ? createHttpServer(options) : tls.createServer(options, headersTimeoutMs);
+  // Node would drop further fields although its parser still uses them for framing; `inspect` enforces our own limit.
+  server.maxHeadersCount = 0;
+  answerHalfClosed(server);
+  return new ClientConnections(server, limits, limit, new ParserFeeds(server, serving(route, unread)));
+}
+
+/** How often idle connections are closed while the server shuts down. */
+const SWEEP_MS = 50;
+
+/** Stops accepting connections, gives requests in progress `graceMs` to finish, then aborts the others. */
+export async function closeWithin({ app, connections }: ClientServer, graceMs: number): Promise<void> {
+  const sweep = setInterval(() => connections.closeIdle(), SWEEP_MS);
+  const breakOff = setTimeout(() => connections.closeAll(), graceMs);
+  await app.close();
+  clearInterval(sweep);
+  clearTimeout(breakOff);
+}

@@ -1,0 +1,110 @@
+import { hostname } from 'node:os';
+import type { Logger } from 'pino';
+import type { Caller } from '../../domain/caller.ts';
+import { printableJson } from '../../domain/printable.ts';
+import type { Charged, RequestContext } from '../../stages/request-context.ts';
+import { traceIdOf } from './traceparent.ts';
+import { unixUs } from './wall-clock.ts';
+
+/** Takes whole lines. */
+export interface LineOutput {
+  write(line: string): void;
+}
+
+/** pino's number for `info`. */
+const LEVEL = 30;
+
+/** Strings that are JSON as they are, once quoted: printable ASCII without `"` and `\`. */
+const NEEDS_NO_ESCAPE = /^[ !#-[\]-~]*$/;
+
+/**
+ * Writes one line for each request, with what was charged and why; never a token, a query or a body. The line is written
+ * when the response has ended; `chargedAtUs` is the Unix time at which the store was asked. `weir replay` reads these
+ * lines: docs/access-log.md lists the members that it relies on.
+ *
+ * The text is what pino would write, without building an object first, which cost about 31 µs of CPU per request.
+ */
+export class AccessLog {
+  readonly #log: Logger;
+  readonly #output: LineOutput;
+  readonly #process = `"pid":${process.pid},"hostname":${JSON.stringify(hostname())}`;
+
+  /**
+   * @param log decides whether lines of level `info` are written
+   * @param output where `log` writes
+   */
+  constructor(log: Logger, output: LineOutput) {
+    this.#log = log;
+    this.#output = output;
+  }
+
+  write(context: RequestContext, status: number, totalMs: number): void {
+    if (!this.#log.isLevelEnabled('info')) return;
+    const { requestId, traceparent, clientAddress, method, protocol } = context;
+    let line = `{"level":${LEVEL},"time":${Date.now()},${this.#process}`;
+    line += `,"requestId":${quoted(requestId)},"traceId":"${traceIdOf(traceparent)}"`;
+    line += `,"clientAddress":${quoted(clientAddress)},"method":${quoted(method)}`;
+    if (protocol !== undefined) line += `,"decision":"${protocol}"`;
+    line += requestMembers(context) + chargeMembers(context);
+    line += `,"status":${status}${upstreamMembers(context)},"totalMs":${rounded(totalMs)},"msg":"request"}\n`;
+    this.#output.write(line);
+  }
+}
+
+const ACCESS_MEMBERS = { caller: '', person: ',"personOnly":true', public: ',"public":true' } as const;
+
+function requestMembers({ target, operation, caller, publicClient }: RequestContext): string {
+  let members = '';
+  if (target !== undefined) members += `,"path":${quoted(target.path)}`;
+  if (operation !== undefined) members += `,"operation":${quoted(operation.id)}`;
+  if (caller !== undefined) members += callerMembers(caller);
+  if (publicClient !== undefined) members += `,"address":${quoted(publicClient.address)}`;
+  if (operation === undefined) return members;
+  members += `,"kind":"${operation.kind}","cost":${operation.cost}`;
+  return members + ACCESS_MEMBERS[operation.access];
+}
+
+function callerMembers({ account, organization, hasOrganizationLimit, principal }: Caller): string {
+  let members = `,"account":${quoted(account)}`;
+  if (organization !== undefined) {
+    members += `,"organization":${quoted(organization)}`;
+    if (!hasOrganizationLimit) members += ',"organizationLimit":false';
+  }
+  return `${members},"principal":${quoted(principal.id)}`;
+}
+
+function chargeMembers({ charged, refusal, chargeAskedMs }: RequestContext): string {
+  let members = chargeAskedMs === undefined ? '' : `,"chargedAtUs":${unixUs(chargeAskedMs)}`;
+  members += `,"outcome":"${charged?.outcome ?? (refusal === undefined ? 'free' : 'refused')}"`;
+  const reason = charged?.outcome === 'uncounted' ? charged.reason : refusal?.code;
+  if (reason !== undefined) members += `,"reason":"${reason}"`;
+  return charged === undefined ? members : members + bucketMembers(charged);
+}
+
+function bucketMembers(charged: Charged): string {
+  if (charged.outcome === 'denied') {
+    const { bucket, limit, windowSeconds, remaining, retryAfterUs } = charged;
+    const left = `"remaining":${remaining},"retryAfterMs":${retryAfterUs / 1000}`;
+    return `,"bucket":${quoted(bucket)},"limit":${limit},"windowSeconds":${windowSeconds},${left}`;
+  }
+  if (charged.outcome === 'uncounted' || charged.shadowDenied === undefined) return '';
+  return `,"shadowDenied":${JSON.stringify(charged.shadowDenied)}`;
+}
+
+function upstreamMembers(context: RequestContext): string {
+  const { upstreamStatus, upstreamError, upstreamErrorDetail, chargeMs, upstreamMs } = context;
+  let members = upstreamStatus === undefined ? '' : `,"upstreamStatus":${upstreamStatus}`;
+  if (upstreamError !== undefined) members += `,"upstreamError":${quoted(upstreamError)}`;
+  if (upstreamErrorDetail !== undefined) members += `,"upstreamErrorDetail":${quoted(upstreamErrorDetail)}`;
+  if (chargeMs !== undefined) members += `,"chargeMs":${rounded(chargeMs)}`;
+  return upstreamMs === undefined ? members : `${members},"upstreamMs":${rounded(upstreamMs)}`;
+}
+
+function quoted(text: string): string {
+  return NEEDS_NO_ESCAPE.test(text) ? `"${text}"` : printableJson(JSON.stringify(text));
+}
+
+/** Microseconds are as fine as these clocks are worth. */
+function rounded(ms: number): number {
+  return Math.round(ms * 1000) / 1000;
+}

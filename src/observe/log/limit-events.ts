@@ -1,0 +1,103 @@
+import type { Logger } from 'pino';
+import { type BucketName, bucketNamed } from '../../domain/buckets.ts';
+import type { RequestContext } from '../../stages/request-context.ts';
+
+/** The time between two lines about the same Account and bucket. */
+const QUIET_MS = 60_000;
+
+/** Accounts remembered for each event and bucket. Further ones are not logged until the first are forgotten. */
+const MOST_REMEMBERED = 5_000;
+
+/**
+ * Writes `limit.near` and `limit.exceeded`, each at most once a minute for an Account and bucket, or for a Person or an address
+ * and its own bucket. The gateway's requests pass through it, so it does nothing for those that are neither.
+ */
+export class LimitEvents {
+  readonly #log: Logger;
+  readonly #near = new Recent();
+  readonly #exceeded = new Recent();
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  /** @param nowMs monotonic */
+  requestFinished(context: RequestContext, nowMs: number): void {
+    const { charged } = context;
+    if (charged === undefined || charged.outcome === 'uncounted') return;
+    if (charged.outcome === 'denied') {
+      const { bucket, limit, windowSeconds, remaining, retryAfterUs } = charged;
+      if (!this.#isNew(this.#exceeded, context, bucket, nowMs)) return;
+      const left = { remaining, retryAfterMs: retryAfterUs / 1000 };
+      this.#log.info({ ...callerOf(context), bucket, limit, windowSeconds, ...left }, 'limit.exceeded');
+    } else if (charged.nearLimit !== undefined) {
+      for (const near of charged.nearLimit) {
+        if (this.#isNew(this.#near, context, near.bucket, nowMs))
+          this.#log.info({ ...callerOf(context), ...near }, 'limit.near');
+      }
+    }
+  }
+
+  #isNew(recent: Recent, context: RequestContext, bucket: BucketName, nowMs: number): boolean {
+    const owner = ownerOf(context, bucket);
+    if (owner === undefined) return false;
+    const verdict = recent.add(bucket, owner, nowMs);
+    if (verdict === 'full') {
+      this.#log.warn(
+        { bucket },
+        'more Accounts are at their limit than are logged: see weir top for the others',
+      );
+    }
+    return verdict === 'new';
+  }
+}
+
+function ownerOf({ caller, publicClient }: RequestContext, bucket: BucketName): string | undefined {
+  const { access } = bucketNamed(bucket).scope;
+  return { caller: caller?.account, person: caller?.principal.id, public: publicClient?.address }[access];
+}
+
+function callerOf({ requestId, operation, caller, publicClient }: RequestContext): object {
+  return {
+    requestId,
+    account: caller?.account,
+    organization: caller?.organization,
+    principal: caller?.principal.id,
+    address: publicClient?.address,
+    operation: operation?.id,
+    cost: operation?.cost,
+  };
+}
+
+/** Remembers for a minute which owners were seen with which bucket. */
+class Recent {
+  /** By bucket: when each owner is forgotten. All are remembered for the same time, so the first is the oldest. */
+  readonly #untilMs = new Map<string, Map<string, number>>();
+  readonly #quietUntilMs = new Map<string, number>();
+
+  /** `known` if the owner was seen within the last minute; `full`, once a minute, if it cannot be remembered. */
+  add(bucket: string, owner: string, nowMs: number): 'new' | 'known' | 'full' {
+    const owners = this.#ownersOf(bucket);
+    if ((owners.get(owner) ?? nowMs) > nowMs) return 'known';
+    for (const [oldest, untilMs] of owners) {
+      if (untilMs > nowMs) break;
+      owners.delete(oldest);
+    }
+    if (owners.size < MOST_REMEMBERED) {
+      owners.set(owner, nowMs + QUIET_MS);
+      return 'new';
+    }
+    if ((this.#quietUntilMs.get(bucket) ?? nowMs) > nowMs) return 'known';
+    this.#quietUntilMs.set(bucket, nowMs + QUIET_MS);
+    return 'full';
+  }
+
+  #ownersOf(bucket: string): Map<string, number> {
+    let owners = this.#untilMs.get(bucket);
+    if (owners === undefined) {
+      owners = new Map();
+      this.#untilMs.set(bucket, owners);
+    }
+    return owners;
+  }
+}

@@ -1,0 +1,72 @@
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { KubernetesObserver } from '../../config/kubernetes/follow.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import type { IdentityObserver } from '../../identity/observer.ts';
+import type { SharedObserver } from '../../shared/ignored.ts';
+import { identityMetrics } from './identity.ts';
+import { kubernetesMetrics } from './kubernetes.ts';
+import { type ReloadMetrics, reloadMetrics } from './reload.ts';
+import { type RequestMetrics, requestMetrics } from './requests.ts';
+import { sharedMetrics } from './shared.ts';
+import { type StoreMetrics, storeMetrics } from './store.ts';
+
+/** All metrics. Labels never contain an Account, a token or a path. */
+export interface Metrics
+  extends RequestMetrics,
+    StoreMetrics,
+    IdentityObserver,
+    ReloadMetrics,
+    SharedObserver,
+    KubernetesObserver {
+  /** Shows a gauge of the live limits, which `count` reads at each scrape. */
+  showLiveLimits(count: () => number): void;
+  /** All metrics in the Prometheus text format. */
+  text(): Promise<string>;
+  readonly contentType: string;
+}
+
+/** What the metrics describe. */
+export interface Described {
+  /** The version of Weir. */
+  readonly version: string;
+  readonly identity: Settings['identity'];
+}
+
+/** Gauges of prom-client that Prometheus takes for counters by their name. Those of each type remain. */
+const MISNAMED = [
+  'nodejs_active_resources_total',
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+];
+
+export function createMetrics({ version, identity }: Described): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  for (const name of MISNAMED) registry.removeSingleMetric(name);
+  new Gauge({
+    name: 'weir_build_info',
+    help: 'Always 1. The version of Weir, and that of Node.',
+    labelNames: ['version', 'node'],
+    registers: [registry],
+  }).set({ version, node: process.versions.node }, 1);
+  return {
+    ...requestMetrics(registry),
+    ...storeMetrics(registry),
+    ...identityMetrics(registry, identity),
+    ...reloadMetrics(registry),
+    ...sharedMetrics(registry),
+    ...kubernetesMetrics(registry),
+    showLiveLimits(count) {
+      new Gauge({
+        name: 'weir_live_limits',
+        help: 'Live limits in force: those that were set while the gateway ran.',
+        registers: [registry],
+        collect() {
+          this.set(count());
+        },
+      });
+    },
+    contentType: registry.contentType,
+    text: () => registry.metrics(),
+  };
+}

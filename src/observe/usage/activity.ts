@@ -1,0 +1,142 @@
+import { bucketsFor, type ScopeName } from '../../domain/buckets.ts';
+import type { Payer } from '../../domain/caller.ts';
+import { Generations } from '../../store/generations.ts';
+import { isAlike, type Spending, type UsageBatch } from './batch.ts';
+import { addCounts, type Counts, newSum, type Sum } from './counts.ts';
+import { type SliceKind, type Window, Windows } from './windows.ts';
+
+/** Owners of each scope in a generation, of which there are two; one that is always active takes about 6 KB. */
+const OWNERS_PER_GENERATION = 2_500;
+
+/** Operations counted by name per owner and period; the others are counted together. */
+const MAX_OPERATIONS = 40;
+const OTHERS = 'others';
+
+/** Operations are counted over this period and the one before it. */
+const PERIOD_MS = 300_000;
+
+export interface OperationCounts extends Counts {
+  readonly operation: string;
+}
+
+/** What one Account, Organization, Person or address did lately, at this replica. */
+export interface Recent {
+  /** The sums of the last 10 seconds, minute and ten minutes; the newest slot of each (1, 10 and 10 s) is being filled. */
+  readonly windows: Readonly<Record<Window, Counts>>;
+  /** Over the last five to ten minutes, most points first. */
+  readonly operations: readonly OperationCounts[];
+}
+
+/** One slice of an owner's windows. */
+interface CountSlice extends Sum {
+  readonly at: number;
+}
+
+const openSlice = (at: number): CountSlice => ({ at, ...newSum() });
+const COUNT_SLICES: SliceKind<CountSlice> = { second: openSlice, tenSeconds: openSlice, merge: addCounts };
+
+class Owner {
+  readonly #windows = new Windows(COUNT_SLICES);
+  #period = 0;
+  #operations = new Map<string, Sum>();
+  /** Undefined for an owner without requests in the period before. */
+  #earlier: ReadonlyMap<string, Counts> | undefined;
+  #payer: Payer | undefined;
+
+  get payer(): Payer | undefined {
+    return this.#payer;
+  }
+
+  /** Keeps the first of several payers that are alike, so that most requests leave no object behind. */
+  remember(payer: Payer): void {
+    if (this.#payer === undefined || !isAlike(this.#payer, payer)) this.#payer = payer;
+  }
+
+  add(nowMs: number, operation: string, added: Counts): void {
+    addCounts(this.#windows.current(nowMs), added);
+    this.#turn(nowMs);
+    addCounts(this.#sumOf(operation), added);
+  }
+
+  recent(nowMs: number): Recent {
+    this.#turn(nowMs);
+    const operations = new Map<string, OperationCounts & Sum>();
+    for (const [operation, counts] of [...(this.#earlier ?? []), ...this.#operations]) {
+      const sum = operations.get(operation) ?? { operation, ...newSum() };
+      addCounts(sum, counts);
+      operations.set(operation, sum);
+    }
+    return {
+      windows: {
+        '10s': this.#sum('10s', nowMs),
+        '1m': this.#sum('1m', nowMs),
+        '10m': this.#sum('10m', nowMs),
+      },
+      operations: [...operations.values()].sort((a, b) => b.points - a.points || b.requests - a.requests),
+    };
+  }
+
+  #sum(window: Window, nowMs: number): Counts {
+    const { at: _, ...counts } = this.#windows.sum(window, nowMs);
+    return counts;
+  }
+
+  #sumOf(operation: string): Sum {
+    const known = this.#operations.get(operation);
+    if (known !== undefined) return known;
+    const isFull = this.#operations.size >= MAX_OPERATIONS;
+    const sum = (isFull ? this.#operations.get(OTHERS) : undefined) ?? newSum();
+    this.#operations.set(isFull ? OTHERS : operation, sum);
+    return sum;
+  }
+
+  #turn(nowMs: number): void {
+    const period = Math.floor(nowMs / PERIOD_MS);
+    if (period === this.#period) return;
+    this.#earlier = period === this.#period + 1 ? this.#operations : undefined;
+    this.#operations = new Map();
+    this.#period = period;
+  }
+}
+
+const newOwner = () => new Owner();
+
+/** What Accounts, Organizations, Persons and addresses did in the last ten minutes at this replica, in bounded memory. */
+export class Activity {
+  readonly #batch: UsageBatch;
+  readonly #owners: Readonly<Record<ScopeName, Generations<Owner>>> = {
+    account: new Generations(OWNERS_PER_GENERATION),
+    person: new Generations(OWNERS_PER_GENERATION),
+    address: new Generations(OWNERS_PER_GENERATION),
+    organization: new Generations(OWNERS_PER_GENERATION),
+  };
+
+  constructor(batch: UsageBatch) {
+    this.#batch = batch;
+    batch.passTo((spending) => this.#add(spending));
+  }
+
+  /** Undefined for an owner without a request lately. */
+  recentOf(scope: ScopeName, id: string, nowMs: number): Recent | undefined {
+    this.#batch.flush();
+    return this.#owners[scope].get(id)?.recent(nowMs);
+  }
+
+  /** A recent payer that was charged to this owner. */
+  payerOf(scope: ScopeName, id: string): Payer | undefined {
+    this.#batch.flush();
+    return this.#owners[scope].get(id)?.payer;
+  }
+
+  /** Counts requests for everybody whose buckets they were charged to, or would have been. */
+  #add({ payer, operation, secondMs, ...counts }: Spending): void {
+    const { id, kind, access } = operation;
+    for (const { scopeName, scope } of bucketsFor(kind, access)) {
+      const owner = scope.ownerOf(payer);
+      if (owner === undefined) continue;
+      const counted = this.#owners[scopeName].renew(owner, newOwner);
+      counted.remember(payer);
+      counted.add(secondMs, id, counts);
+    }
+  }
+}

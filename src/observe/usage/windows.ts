@@ -1,0 +1,83 @@
+export const WINDOWS = ['10s', '1m', '10m'] as const;
+
+export type Window = (typeof WINDOWS)[number];
+
+/** The ten-second slices of each window that has more than one. */
+const TENS = { '1m': 6, '10m': 60 } as const;
+
+/** What was counted in one slice of time. */
+interface Slice {
+  /** Number of the second, or of the ten seconds, since the clock's zero. */
+  readonly at: number;
+}
+
+/** How slices are made and added up. */
+export interface SliceKind<T extends Slice> {
+  /** An empty slice of a second, or the sum of several slices. */
+  second(at: number): T;
+  tenSeconds(at: number): T;
+  merge(sum: T, part: T): void;
+}
+
+/**
+ * The slices of the last ten minutes: one of each recent second, and one of each ten seconds before that. Slices in which nothing
+ * was counted take no memory.
+ */
+export class Windows<T extends Slice> {
+  readonly #kind: SliceKind<T>;
+  /** Oldest first, and the newest is being filled. */
+  readonly #seconds: T[] = [];
+  readonly #tens: T[] = [];
+  #closedSums: Map<Window, T> | undefined;
+
+  constructor(kind: SliceKind<T>) {
+    this.#kind = kind;
+  }
+
+  /** The slice to count in. A time before the newest slice counts in that slice. */
+  current(nowMs: number): T {
+    const second = Math.floor(nowMs / 1_000);
+    const newest = this.#seconds.at(-1);
+    if (newest !== undefined && second <= newest.at) return newest;
+    if (newest !== undefined) this.#closeTen(tenOf(newest.at), tenOf(second));
+    while ((this.#seconds[0]?.at ?? second) <= second - 10) this.#seconds.shift();
+    const added = this.#kind.second(second);
+    this.#seconds.push(added);
+    return added;
+  }
+
+  /** What was counted in a window up to now. A window begins with a whole slice: of a second in `10s`, of ten in the others. */
+  sum(window: Window, nowMs: number): T {
+    const { at } = this.current(nowMs);
+    const ten = tenOf(at);
+    const sum = this.#kind.second(at);
+    const from = window === '10s' ? at - 9 : ten * 10;
+    for (const slice of this.#seconds) if (slice.at >= from) this.#kind.merge(sum, slice);
+    if (window !== '10s') this.#kind.merge(sum, this.#closedSum(window, ten));
+    return sum;
+  }
+
+  /** The closed slices of a window, which change only every ten seconds. */
+  #closedSum(window: '1m' | '10m', ten: number): T {
+    const known = this.#closedSums?.get(window);
+    if (known !== undefined) return known;
+    const sum = this.#kind.second(ten);
+    for (const slice of this.#tens) if (slice.at > ten - TENS[window]) this.#kind.merge(sum, slice);
+    this.#closedSums ??= new Map();
+    this.#closedSums.set(window, sum);
+    return sum;
+  }
+
+  #closeTen(closed: number, ten: number): void {
+    if (ten === closed) return;
+    this.#closedSums = undefined;
+    const sum = this.#kind.tenSeconds(closed);
+    for (const slice of this.#seconds) if (tenOf(slice.at) === closed) this.#kind.merge(sum, slice);
+    this.#tens.push(sum);
+    while ((this.#tens[0]?.at ?? ten) <= ten - TENS['10m']) this.#tens.shift();
+  }
+}
+
+function tenOf(second: number): number {
+  return Math.floor(second / 10);
+}

@@ -1,0 +1,101 @@
+import { adminGuard } from '../admin/access.ts';
+import { FleetFeed } from '../admin/console/feed.ts';
+import { addConsolePage } from '../admin/console/page.ts';
+import { addFleetRoutes } from '../admin/console/routes.ts';
+import type { Fleet } from '../admin/fleet/fleet.ts';
+import { addTopRoute } from '../admin/fleet/fleet.ts';
+import type { Refusals } from '../admin/fleet/refusals.ts';
+import type { LiveLimitActions } from '../admin/limits/live.ts';
+import { addLiveLimitRoutes } from '../admin/limits/routes.ts';
+import type { RevocationActions } from '../admin/revocations/actions.ts';
+import { addRevocationRoutes } from '../admin/revocations/routes.ts';
+import { addUsageRoutes } from '../admin/usage/routes.ts';
+import type { UsageSources } from '../admin/usage/usage.ts';
+import type { Settings } from '../config/settings/settings.ts';
+import { closeWithin, serveFastify } from '../listener/server.ts';
+import { type PortTls, servedUrl } from '../listener/tls.ts';
+import { Exposition } from '../observe/metrics/exposition.ts';
+import type { Metrics } from '../observe/metrics/metrics.ts';
+
+/** Readiness of the process. It does not depend on the store. */
+export interface Health {
+  /** False once shutdown has begun. */
+  isReady(): boolean;
+}
+
+export interface AdminServer {
+  /** @returns its URL */
+  listen(address: { readonly host: string; readonly port: number }): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** What the admin port serves. */
+export interface AdminSources {
+  /** The time-outs of the port for clients are those of this port as well. */
+  readonly settings: Pick<Settings, 'admin' | 'listen' | 'baseUrl'>;
+  /** Undefined to serve HTTP. */
+  readonly tls: PortTls | undefined;
+  readonly metrics: Metrics;
+  readonly health: Health;
+  readonly usage: UsageSources;
+  readonly fleet: Fleet;
+  readonly refusals: Refusals;
+  readonly limits: LiveLimitActions;
+  readonly revocations: RevocationActions;
+}
+
+/** The gateway's own requests have ended when this port closes: what is left is short, or has no end. */
+const GRACE_MS = 1_000;
+
+/** Probes, scrapes, commands and open consoles need few connections. */
+const MAX_CONNECTIONS = 256;
+
+/** The longest id in a path. */
+const MAX_ID_CHARACTERS = 1_000;
+
+/**
+ * The admin server. It listens on a separate port that clients cannot reach. `/metrics`, `/livez`, `/readyz` and the
+ * files of the console are open; `adminGuard` protects everything else.
+ */
+export function createAdminServer({
+  settings: { admin, listen, baseUrl },
+  tls,
+  metrics,
+  health,
+  usage,
+  fleet,
+  refusals,
+  limits,
+  revocations,
+}: AdminSources): AdminServer {
+  const unread = { baseUrl, fields: [] };
+  const server = serveFastify(
+    { limits: listen, limit: { max: MAX_CONNECTIONS, beyond: 'displace' }, unread, tls },
+    { routerOptions: { maxParamLength: MAX_ID_CHARACTERS } },
+  );
+  const { app } = server;
+  const exposition = new Exposition(() => metrics.text());
+  app.get('/metrics', async (_request, reply) => {
+    reply.type(metrics.contentType);
+    return exposition.text();
+  });
+  app.get('/livez', async () => ({ status: 'alive' }));
+  app.get('/readyz', async (_request, reply) => {
+    const isReady = health.isReady();
+    reply.code(isReady ? 200 : 503);
+    return { status: isReady ? 'ready' : 'draining' };
+  });
+  addConsolePage(app);
+  app.register(async (guarded) => {
+    guarded.addHook('onRequest', adminGuard(admin));
+    addFleetRoutes(guarded, new FleetFeed(fleet, refusals));
+    addLiveLimitRoutes(guarded, limits);
+    addRevocationRoutes(guarded, revocations);
+    addTopRoute(guarded, fleet);
+    addUsageRoutes(guarded, usage);
+  });
+  return {
+    listen: async ({ host, port }) => servedUrl(await app.listen({ host, port }), tls),
+    close: () => closeWithin(server, GRACE_MS),
+  };
+}

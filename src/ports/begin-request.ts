@@ -1,0 +1,50 @@
+import { requestIdFrom } from '../domain/request-id.ts';
+import { corsAnswer } from '../fields/cors.ts';
+import type { TrustedProxies } from '../fields/forwarded.ts';
+import { traceparentFrom } from '../observe/log/traceparent.ts';
+import type { Exchange } from '../stages/exchange.ts';
+import type { RequestContext } from '../stages/request-context.ts';
+import type { GatewayDependencies } from './dependencies.ts';
+
+/**
+ * Completes a new exchange with what the log and the traces need, and counts and logs the request when it ends, for whatever reason.
+ *
+ * @param asked what a proxy asks about, where it asks for a decision
+ */
+export function beginRequest(
+  exchange: Exchange,
+  parts: GatewayDependencies & { readonly trusted: TrustedProxies },
+  asked?: Pick<RequestContext, 'method' | 'protocol'>,
+): void {
+  const { headers } = exchange.head;
+  const startedMs = performance.now();
+  exchange.requestId = requestIdFrom(headers['x-request-id']);
+  exchange.startedMs = startedMs;
+  if (asked !== undefined) {
+    exchange.method = asked.method;
+    exchange.protocol = asked.protocol;
+  }
+  const spans = parts.tracing?.begin(headers, exchange.method, startedMs);
+  exchange.spans = spans;
+  exchange.traceparent = spans?.traceparent ?? traceparentFrom(headers.traceparent);
+  exchange.clientAddress = parts.trusted.addressOf(exchange);
+  exchange.cors = corsAnswer(parts.cors, headers);
+  if (parts.isDraining()) exchange.endKeepAlive();
+  exchange.onClosed = (ended) => {
+    // A proxy may be sent another status; its client gets the refusal's own.
+    const isDecision = ended.protocol !== undefined && ended.status !== 0;
+    finishRequest(ended, isDecision ? (ended.refusal?.status ?? ended.status) : ended.status, parts);
+  };
+}
+
+/** Counts and logs a request that has ended. */
+export function finishRequest(
+  request: RequestContext,
+  status: number,
+  { observer, accessLog }: Pick<GatewayDependencies, 'observer' | 'accessLog'>,
+): void {
+  const totalMs = performance.now() - request.startedMs;
+  observer.requestFinished(request, status, totalMs);
+  accessLog?.write(request, status, totalMs);
+  request.spans?.end(request, status, totalMs);
+}

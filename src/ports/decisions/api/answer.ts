@@ -1,0 +1,40 @@
+import { US_PER_SECOND } from '../../../domain/clock.ts';
+import { problemBody } from '../../../domain/problems.ts';
+import { gatewayFields, isDegraded } from '../../../stages/respond.ts';
+import type { AskedRequest } from './asked-request.ts';
+
+/** The answer to a question, as JSON has it. docs/decide.openapi.yaml describes it. */
+export function answerOf(asked: AskedRequest, baseUrl: string) {
+  const { refusal, requestId, caller, operation } = asked;
+  const headers: Record<string, string> = { ...refusal?.headers };
+  const fields = gatewayFields(asked);
+  for (let index = 0; index < fields.length; index += 2)
+    headers[fields[index] ?? ''] = fields[index + 1] ?? '';
+  return {
+    allowed: refusal === undefined,
+    status: refusal?.status ?? 200,
+    requestId,
+    account: caller?.account ?? null,
+    organization: caller?.organization ?? null,
+    operation: operation?.id ?? null,
+    cost: operation?.cost ?? null,
+    degraded: isDegraded(asked),
+    retryAfterSeconds: Number(refusal?.headers?.['Retry-After'] ?? 0),
+    buckets: bucketsOf(asked),
+    headers,
+    ...(refusal === undefined ? {} : { problem: JSON.parse(problemBody(refusal, requestId, baseUrl).text) }),
+  };
+}
+
+/** The buckets that were decided on, without those of shadow limits. */
+function bucketsOf({ plan, decision }: AskedRequest) {
+  if (plan === undefined || decision === undefined || decision.outcome === 'uncounted') return [];
+  return plan.buckets.flatMap(({ name, limit, windowSeconds, shadow }, index) => {
+    const state = decision.buckets[index];
+    if (state === undefined || shadow === true) return [];
+    const { remaining, resetAfterUs } = state;
+    return [
+      { bucket: name, limit, windowSeconds, remaining, resetAfterSeconds: resetAfterUs / US_PER_SECOND },
+    ];
+  });
+}

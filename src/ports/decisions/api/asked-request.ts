@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto';
+import type { Principal } from '../../../domain/caller.ts';
+import { Refusal } from '../../../domain/problems.ts';
+import { clientNetwork } from '../../../fields/forwarded.ts';
+import type { Plan } from '../../../stages/buckets.ts';
+import type { DecidedRequest } from '../../../stages/decide.ts';
+import type { Exchange } from '../../../stages/exchange.ts';
+import type { Identified } from '../../../stages/identify.ts';
+import { METHODS, type OperationTable, refuseMethod } from '../../../stages/match.ts';
+import { normalise, type PathProfile } from '../../../stages/normalise.ts';
+import type { RequestContext, Target } from '../../../stages/request-context.ts';
+import type { Decision } from '../../../store/store.ts';
+import type { Question } from './question.ts';
+
+/** A request that a program asks about. */
+export class AskedRequest implements DecidedRequest, RequestContext {
+  readonly protocol = 'decide';
+  readonly requestId: string;
+  readonly startedMs = performance.now();
+  readonly traceparent: string;
+  readonly clientAddress: string;
+  readonly isPeek: boolean;
+  readonly askedCost: number | undefined;
+  method = '';
+  target: Target | undefined;
+  operation: RequestContext['operation'];
+  identified: Identified | undefined;
+  caller: RequestContext['caller'];
+  publicClient: RequestContext['publicClient'];
+  charged: RequestContext['charged'];
+  chargeAskedMs: number | undefined;
+  chargeMs: number | undefined;
+  refusal: Refusal | undefined;
+  plan: Plan | undefined;
+  decision: Decision | undefined;
+  readonly #question: Question;
+  readonly #exchange: Exchange;
+
+  /** @param isAlone whether it is the only one of its exchange, whose id it then has */
+  constructor(question: Question, exchange: Exchange, isAlone: boolean) {
+    this.#question = question;
+    this.#exchange = exchange;
+    this.requestId = isAlone ? exchange.requestId : randomUUID();
+    this.traceparent = exchange.traceparent;
+    this.clientAddress = question.address ?? exchange.clientAddress;
+    this.isPeek = question.peek === true;
+    this.askedCost = question.cost;
+  }
+
+  /** Finds out what is asked about, or why that is not clear. */
+  aimAt(operations: OperationTable, profile: PathProfile): Refusal | undefined {
+    const { operation, method = '', path = '' } = this.#question;
+    if (operation !== undefined) {
+      const named = operations.named(operation);
+      if (named === undefined) return new Refusal('ResourceNotFound', 'There is no operation with this id.');
+      this.method = named.method;
+      this.target = { path: named.path, search: '' };
+      return undefined;
+    }
+    this.method = method;
+    if (!METHODS.includes(method)) return refuseMethod();
+    const target = normalise(path, profile, (slashed) => operations.declaresSlash(method, slashed));
+    if (target instanceof Refusal) return target;
+    this.target = target;
+    return undefined;
+  }
+
+  /** The principal of a question that names an Account. */
+  get principal(): Principal | undefined {
+    const { account, principal } = this.#question;
+    if (account === undefined) return undefined;
+    return { id: principal ?? account, type: 'ServiceAccount', account, actsFor: new Set() };
+  }
+
+  get clientNetwork(): string {
+    return clientNetwork(this.clientAddress);
+  }
+
+  field(name: string): string | undefined {
+    const { token, account } = this.#question;
+    // The Account's principal is given, whatever token it would have.
+    const credential = token ?? account;
+    return name === 'authorization' && credential !== undefined ? `Bearer ${credential}` : undefined;
+  }
+
+  valuesOf(): readonly string[] {
+    return [];
+  }
+
+  cancelled(): Refusal | undefined {
+    return this.#exchange.isAbandoned ? ABANDONED : undefined;
+  }
+
+  takeDecision(plan: Plan, decision: Decision): void {
+    this.plan = plan;
+    this.decision = decision;
+  }
+}
+
+const ABANDONED = new Refusal('BadRequest', 'The program closed the connection.');

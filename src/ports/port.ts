@@ -1,0 +1,181 @@
+/** What the ports for clients and for decisions have in common: the life of a request, behind Fastify or at the edge. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Awaitable, andThen } from '../domain/awaitable.ts';
+import { Refusal } from '../domain/problems.ts';
+import type { TrustedProxies } from '../fields/forwarded.ts';
+import { NodeExchange, turnOf } from '../listener/node/exchange.ts';
+import { shedLoad, surplusRefusal } from '../listener/overload.ts';
+import type { ClientServer } from '../listener/server.ts';
+import { createUnlistedLog } from '../observe/log/unlisted-log.ts';
+import { decide, targetOf } from '../stages/decide.ts';
+import type { Exchange } from '../stages/exchange.ts';
+import { normalise } from '../stages/normalise.ts';
+import type { GatewayDependencies } from './dependencies.ts';
+
+/** What all requests of a port share. */
+export interface PortDependencies extends GatewayDependencies {
+  readonly trusted: TrustedProxies;
+  readonly noteUnlisted: (method: string, path: string) => void;
+}
+
+/** What becomes of a request: a refusal, `answered`, or undefined for the next step. */
+export type Outcome = Refusal | 'answered' | undefined;
+
+/**
+ * What differs between ports.
+ *
+ * @template Begun what the port finds out about a request when it begins
+ */
+export interface PortRole<Begun = void> {
+  /** Message of the log for an error that was thrown. */
+  readonly failure: string;
+  /** Completes a new exchange, so that it can be logged. */
+  begin(exchange: Exchange): Begun;
+  /** Examines the request, unless the port refuses it anyway. */
+  inspect(exchange: Exchange, begun: Begun): Outcome;
+  runStages(exchange: Exchange): Awaitable<Outcome>;
+  /** Serves a request that has passed the stages; a port whose stages answer everything has nothing to serve. */
+  serve(exchange: Exchange): Refusal | undefined;
+  refuse(exchange: Exchange, refusal: Refusal): void;
+}
+
+export function portDependencies(
+  dependencies: GatewayDependencies,
+  trusted: TrustedProxies,
+): PortDependencies {
+  return { ...dependencies, trusted, noteUnlisted: createUnlistedLog(dependencies.log) };
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    exchange: Exchange | undefined;
+  }
+}
+
+/** The life of a port's requests. Those that Fastify sees go through it step by step, in hooks; those of the edge at once. */
+export class Port<Begun = void> {
+  readonly #role: PortRole<Begun>;
+  readonly #log: GatewayDependencies['log'];
+
+  constructor(role: PortRole<Begun>, log: GatewayDependencies['log']) {
+    this.#role = role;
+    this.#log = log;
+  }
+
+  /** Gives the server of the port its hooks, and has it serve what the edge reads. */
+  async setUp({ app, connections }: ClientServer, maxEventLoopDelayMs: number): Promise<void> {
+    app.decorateRequest('exchange', undefined);
+    app.addHook('onRequest', (request, reply, done) => {
+      const turn = turnOf(request.raw);
+      if (turn.connection.isClosing) {
+        reply.hijack();
+        return;
+      }
+      const exchange = new NodeExchange(turn);
+      request.exchange = exchange;
+      this.#settle(exchange, this.#admit(exchange), done, reply);
+    });
+    const whyBusy = await shedLoad(app, maxEventLoopDelayMs, (request, reply, refusal) => {
+      const exchange = exchangeOf(request);
+      this.#settle(exchange, refusal, () => undefined, reply);
+    });
+    app.addHook('onRequest', (request, reply, done) => {
+      const exchange = exchangeOf(request);
+      const settled = andThen(this.#role.runStages(exchange), (outcome) =>
+        this.#settle(exchange, outcome, done, reply),
+      );
+      if (settled instanceof Promise) settled.catch(done);
+    });
+    app.setErrorHandler((error, { exchange }, reply) => {
+      reply.hijack();
+      if (exchange === undefined) reply.raw.destroy();
+      else this.#fail(exchange, error);
+    });
+    connections.onExchange = (exchange) => this.#serveAtEdge(exchange, whyBusy);
+  }
+
+  /** The handler of Fastify's route. */
+  readonly serve = (request: FastifyRequest, reply: FastifyReply, done: (error: Error) => void): void => {
+    try {
+      const exchange = exchangeOf(request);
+      const refusal = this.#role.serve(exchange);
+      // Hijack behind `serve`: if it throws, the error handler can still reply.
+      reply.hijack();
+      if (refusal !== undefined) this.#role.refuse(exchange, refusal);
+    } catch (error) {
+      done(error as Error);
+    }
+  };
+
+  #serveAtEdge(exchange: Exchange, whyBusy: () => Refusal | undefined): void {
+    const settle = (outcome: Outcome) =>
+      this.#settle(exchange, outcome, () => {
+        const refusal = this.#role.serve(exchange);
+        if (refusal !== undefined) this.#role.refuse(exchange, refusal);
+      });
+    try {
+      const outcome = this.#admit(exchange) ?? whyBusy();
+      if (outcome !== undefined) settle(outcome);
+      else {
+        const settled = andThen(this.#role.runStages(exchange), settle);
+        if (settled instanceof Promise) settled.catch((error) => this.#fail(exchange, error));
+      }
+    } catch (error) {
+      this.#fail(exchange, error);
+    }
+  }
+
+  #admit(exchange: Exchange): Outcome {
+    const begun = this.#role.begin(exchange);
+    return surplusRefusal(exchange) ?? exchange.brokenBy ?? this.#role.inspect(exchange, begun);
+  }
+
+  /** Goes on, unless the request has its answer. */
+  #settle(exchange: Exchange, outcome: Outcome, goOn: () => void, reply?: FastifyReply): void {
+    if (outcome === undefined) {
+      goOn();
+      return;
+    }
+    reply?.hijack();
+    if (outcome !== 'answered') this.#role.refuse(exchange, outcome);
+  }
+
+  #fail(exchange: Exchange, error: unknown): void {
+    this.#log.error({ err: error, requestId: exchange.requestId }, this.#role.failure);
+    if (exchange.hasBegun || exchange.isEnded) exchange.abort();
+    else {
+      const refusal = new Refusal('ServiceUnavailable', 'The gateway could not handle this request.');
+      this.#role.refuse(exchange, refusal);
+    }
+  }
+}
+
+function exchangeOf({ exchange }: FastifyRequest): Exchange {
+  if (exchange === undefined) throw new TypeError('the request was never begun');
+  return exchange;
+}
+
+/** Writes the canonical target to the exchange, or returns why there is none. */
+export function normaliseTarget(
+  exchange: Exchange,
+  rawTarget: string,
+  { operations, upstream }: PortDependencies,
+): Refusal | undefined {
+  const { method } = exchange;
+  const target = normalise(rawTarget, upstream.pathProfile, (path) => operations.declaresSlash(method, path));
+  if (target instanceof Refusal) return target;
+  exchange.target = target;
+  return undefined;
+}
+
+/** Runs match to charge. */
+export function decideExchange(exchange: Exchange, shared: PortDependencies): Awaitable<Refusal | undefined> {
+  return andThen(decide(exchange, shared), (refusal) => {
+    // Only for authenticated callers, so that a stranger cannot fill the log.
+    if (exchange.caller !== undefined && exchange.operation?.listed === false) {
+      shared.observer.unlistedOperation(exchange.method);
+      shared.noteUnlisted(exchange.method, targetOf(exchange).path);
+    }
+    return refusal;
+  });
+}

@@ -1,0 +1,138 @@
+import type { JSONWebKeySet } from 'jose';
+import { type CostedOperation, checkCosts, type LimitPlaces, placesIn } from '../config/files/costs.ts';
+import type { Identities } from '../config/files/identities.ts';
+import {
+  type ConfigurationFiles,
+  configurationFiles,
+  isComplete,
+  loadSettings,
+  readSettings,
+} from '../config/load.ts';
+import { ConfigError, type Problem } from '../config/problem.ts';
+import { FileSource } from '../config/reader/file-source.ts';
+import { type PortTokenSettings, readTokenFile } from '../config/settings/port-token.ts';
+import { checkProxySettings } from '../config/settings/proxy-check.ts';
+import type { Settings } from '../config/settings/settings.ts';
+import type { Limits } from '../domain/limits.ts';
+import type { ListedOperation } from '../openapi/listed-operation.ts';
+import { OperationFiles } from '../openapi/operation-files.ts';
+import { OperationTable, unlistedOperations } from '../stages/match.ts';
+
+/** The content of the files of an `identity` section. */
+export interface IdentityContent {
+  readonly identities: Identities;
+  readonly keys: JSONWebKeySet | undefined;
+}
+
+/** The content of every file that a gateway reads. */
+export interface Configuration {
+  readonly settings: Settings;
+  readonly limits: Limits;
+  /** Empty where no identities file is named. */
+  readonly identities: Identities;
+  /** Of the key file, where one is named. */
+  readonly keys: JSONWebKeySet | undefined;
+  /** The same of each of the `credentials` with an `identity` of its own; undefined for the others. */
+  readonly credentials: readonly (IdentityContent | undefined)[];
+  readonly operations: readonly ListedOperation[];
+  /** The files. */
+  readonly files: ConfigurationFiles & {
+    readonly operations: OperationFiles;
+    /** What the other files are read through. */
+    readonly source: FileSource;
+    readonly settings: SettingsFile;
+  };
+}
+
+/** The operations of a configuration, ready to match requests. */
+export function operationTableOf({ settings, operations }: Configuration): OperationTable {
+  const { pathProfile } = settings.upstream;
+  return new OperationTable(
+    operations,
+    settings.operations.unlisted,
+    pathProfile.case,
+    pathProfile.trailingSlash,
+  );
+}
+
+/** weir.yaml, which is not reloaded. */
+export interface SettingsFile {
+  readonly file: string;
+  /** Throws a ConfigError that carries every problem. */
+  read(): Settings;
+}
+
+const NO_IDENTITIES: Identities = { tokens: new Map(), principals: new Map(), accounts: new Map() };
+
+const PORTS_WITH_TOKEN = ['admin', 'decisions'] as const;
+
+/** @throws ConfigError if the file with a port's token cannot be used */
+function readPortToken(section: string, { token, tokenFile }: PortTokenSettings = {}): void {
+  if (token === undefined && tokenFile !== undefined) readTokenFile(tokenFile, `${section}.tokenFile`);
+}
+
+/**
+ * Reads the process settings and every file that they name. An invalid setting does not keep other files from being read.
+ *
+ * @throws ConfigError with the problems of all files together
+ */
+export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): Promise<Configuration> {
+  const reading = readSettings(file, env);
+  const { valid } = reading;
+  const problems: Problem[] = [...reading.problems];
+  const collect = async <Value>(read: () => Value | Promise<Value>): Promise<Value | undefined> => {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      problems.push(...error.problems);
+      return undefined;
+    }
+  };
+  const source = new FileSource();
+  const named = configurationFiles(valid, source);
+  const priced = valid.operations && new OperationFiles(valid.operations, file, source);
+  await collect(() => checkProxySettings(valid, reading.place));
+  for (const section of PORTS_WITH_TOKEN) await collect(() => readPortToken(section, valid[section]));
+  for (const certificates of Object.values(named.certificates)) await collect(() => certificates?.read());
+  const limits = await collect(() => named.limits?.load());
+  const identities = await collect(() => named.identities?.read() ?? NO_IDENTITIES);
+  const keys = await collect(() => named.keys?.read());
+  const credentials: (IdentityContent | undefined)[] = [];
+  for (const own of named.credentials) {
+    const read = await collect(
+      () => own && { identities: own.identities?.read() ?? NO_IDENTITIES, keys: own.keys?.read() },
+    );
+    credentials.push(read);
+  }
+  const operations = await collect(() => priced?.load());
+  if (limits !== undefined && operations !== undefined)
+    problems.push(...findCosts(operations, limits, valid, named.limits));
+
+  const files = named.limits &&
+    priced && {
+      ...named,
+      limits: named.limits,
+      operations: priced,
+      source,
+      settings: { file, read: () => loadSettings(file, env) },
+    };
+  const isRead = files !== undefined && limits !== undefined && operations !== undefined;
+  if (!isRead || identities === undefined || problems.length > 0 || !isComplete(reading)) {
+    throw new ConfigError(problems);
+  }
+  return { settings: reading.valid, limits, identities, keys, credentials, operations, files };
+}
+
+/** The operations that could never be admitted; what is charged besides the listed ones has to fit its buckets as well. */
+export function findCosts(
+  operations: readonly ListedOperation[],
+  limits: Limits,
+  settings: Partial<Settings>,
+  places: LimitPlaces = placesIn(settings.limits?.file ?? ''),
+): readonly Problem[] {
+  const { unlisted = 'reject' } = settings.operations ?? {};
+  const others: readonly CostedOperation[] =
+    unlisted === 'reject' ? [] : Object.values(unlistedOperations(unlisted));
+  return checkCosts([...operations, ...others], limits, places);
+}

@@ -1,0 +1,54 @@
+import type { Logger } from 'pino';
+import type { ServerCertificates } from '../config/files/certificates.ts';
+import { formatProblem } from '../config/problem.ts';
+import { type ReloadObserver, type Watch, watchFiles } from '../config/watch.ts';
+import { PortTls } from '../listener/tls.ts';
+import type { Configuration } from './configuration.ts';
+
+interface RunningTls {
+  /** Undefined if the port serves HTTP. */
+  readonly listen: PortTls | undefined;
+  readonly admin: PortTls | undefined;
+  close(): void;
+}
+
+/** The TLS of the ports. Changed certificates are used for new connections within a second; invalid ones are logged and not used. */
+export function runTls(
+  { files }: Pick<Configuration, 'files'>,
+  observer: Pick<ReloadObserver, 'reloaded' | 'reloadRefused'>,
+  log: Logger,
+): RunningTls {
+  const watches: Watch[] = [];
+  const run = (name: 'listen' | 'admin'): PortTls | undefined => {
+    const source = files.certificates[name];
+    if (source === undefined) return undefined;
+    const current = source.read();
+    const tls = new PortTls(current);
+    const watch = watchFiles<ServerCertificates>({
+      current,
+      files: () => source.files(),
+      load: () => source.read(),
+      onLoad(changed) {
+        tls.replace(changed);
+        observer.reloaded('certificates');
+        log.info({ port: name }, 'changed certificates are in use');
+      },
+      onProblems(problems) {
+        observer.reloadRefused('certificates');
+        log.error(
+          { port: name, problems: problems.map(formatProblem) },
+          'changed certificates are refused: the previous version stays in use',
+        );
+      },
+    });
+    watches.push(watch);
+    return tls;
+  };
+  const ports = { listen: run('listen'), admin: run('admin') };
+  return {
+    ...ports,
+    close() {
+      for (const watch of watches) watch.close();
+    },
+  };
+}

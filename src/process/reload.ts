@@ -1,0 +1,154 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Logger } from 'pino';
+import type { Identities } from '../config/files/identities.ts';
+import { differenceOf } from '../config/files/limits/difference.ts';
+import { followKubernetes, type KubernetesObserver } from '../config/kubernetes/follow.ts';
+import type { IdentityFiles } from '../config/load.ts';
+import { formatProblem } from '../config/problem.ts';
+import type { Settings } from '../config/settings/settings.ts';
+import { type ReloadedFile, type ReloadObserver, type Watch, watchFiles } from '../config/watch.ts';
+import type { Limits } from '../domain/limits.ts';
+import type { ListedOperation } from '../openapi/listed-operation.ts';
+import type { Configuration, SettingsFile } from './configuration.ts';
+import { type FileReport, followLimitsAndCosts } from './limits-and-costs.ts';
+
+/** Receives the content of changed files. */
+export interface Reloadable {
+  limits(limits: Limits): void;
+  operations(operations: readonly ListedOperation[]): void;
+  identities(identities: Identities): void;
+  /** The identities of the entry of `credentials` with this index. */
+  credential(index: number, identities: Identities): void;
+}
+
+/** Follows the files of a configuration, and the ConfigMaps that they are mounted from, until it is closed. */
+export function followConfiguration(
+  configuration: Configuration,
+  reloadable: Reloadable,
+  observer: ReloadObserver & KubernetesObserver,
+  log: Logger,
+): { close(): void } {
+  const { settings, files } = configuration;
+  const { changed, close } = followFiles(configuration, reloadable, observer, log);
+  const objects = followKubernetes(settings.kubernetes, { source: files.source, changed, observer, log });
+  return {
+    close() {
+      objects.close();
+      close();
+    },
+  };
+}
+
+interface Following {
+  /** Checks the files now, because they may have changed. */
+  changed(): void;
+  close(): void;
+}
+
+/**
+ * Follows the files of a configuration until it is closed. A change takes effect within two seconds, or is refused as a
+ * whole and the previous version stays in force.
+ */
+function followFiles(
+  configuration: Configuration,
+  reloadable: Reloadable,
+  observer: ReloadObserver,
+  log: Logger,
+): Following {
+  const { settings, files } = configuration;
+  const stateOf = (file: string) => files.source.stateOf(file);
+  const reporterOf = (file: ReloadedFile) => ({ stateOf, ...reporter(file, observer, log) });
+  observer.limitsInForce(files.limits.version);
+  const pricing = followLimitsAndCosts(configuration, reloadable, {
+    limits: reporterOf('limits'),
+    operations: reporterOf('operations'),
+    inForce(before, limits) {
+      const sha = files.limits.version;
+      observer.limitsInForce(sha);
+      if (before !== limits) logDifference(before, limits, sha, log);
+    },
+  });
+  const identities = watchIdentities(files, configuration, reloadable, reporterOf('identities'));
+  const settingsWatch = watchSettings(settings, files.settings, log);
+  return {
+    changed() {
+      // A change takes effect when the second check finds it.
+      for (const watch of [...pricing, ...identities]) {
+        void watch.poll();
+        void watch.poll();
+      }
+    },
+    close() {
+      for (const watch of [...pricing, ...identities, settingsWatch]) watch.close();
+    },
+  };
+}
+
+/** Follows the identities file of the `identity` section, and those of the `credentials`. */
+function watchIdentities(
+  files: Configuration['files'],
+  { identities, credentials }: Pick<Configuration, 'identities' | 'credentials'>,
+  reloadable: Reloadable,
+  report: FileReport,
+): readonly Watch[] {
+  const watch = (
+    file: IdentityFiles['identities'],
+    current: Identities | undefined,
+    take: (changed: Identities) => void,
+  ): readonly Watch[] => {
+    if (file === undefined || current === undefined) return [];
+    const onLoad = (changed: Identities) => {
+      take(changed);
+      report.taken();
+    };
+    return [watchFiles({ ...report, current, files: () => [file.file], load: () => file.read(), onLoad })];
+  };
+  const own = files.credentials.flatMap((one, index) =>
+    watch(one?.identities, credentials[index]?.identities, (changed) =>
+      reloadable.credential(index, changed),
+    ),
+  );
+  return [...watch(files.identities, identities, (changed) => reloadable.identities(changed)), ...own];
+}
+
+/** Logs `limits.changed` once the difference has been computed, which takes a while with many overrides. */
+function logDifference(before: Limits, changed: Limits, sha: string, log: Logger): void {
+  void differenceOf(before, changed).then((difference) =>
+    log.info({ source: 'files', sha, ...difference }, 'limits.changed'),
+  );
+}
+
+/** Warns about a change of weir.yaml, which takes effect only with a restart. */
+function watchSettings(inForce: Settings, { file, read }: SettingsFile, log: Logger): Watch {
+  return watchFiles<Settings>({
+    current: inForce,
+    files: () => [file],
+    load: read,
+    onLoad(changed) {
+      if (!isDeepStrictEqual(changed, inForce))
+        log.warn({ file }, `${file} has changed: restart to apply it`);
+    },
+    onProblems(problems) {
+      log.warn(
+        { file, problems: problems.map(formatProblem) },
+        `${file} has changed and is invalid: weir would not start with it`,
+      );
+    },
+  });
+}
+
+function reporter(file: ReloadedFile, observer: ReloadObserver, log: Logger): Omit<FileReport, 'stateOf'> {
+  return {
+    taken() {
+      observer.reloaded(file);
+      log.info({ file }, `changed ${file} are in force`);
+    },
+    onProblems(problems) {
+      observer.reloadRefused(file);
+      log.error(
+        { file, problems: problems.map(formatProblem) },
+        `changed ${file} are refused: the previous version stays in force`,
+      );
+    },
+  };
+}

@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import { Fleet } from '../admin/fleet/fleet.ts';
+import { type PulseSources, Recorder } from '../admin/fleet/recorder.ts';
+import { StoreHealth } from '../admin/fleet/store-health.ts';
+import type { Settings } from '../config/settings/settings.ts';
+import type { Metrics } from '../observe/metrics/metrics.ts';
+import type { Talkers } from '../observe/top/talkers.ts';
+import { Ignored, type SharedObserver } from '../shared/ignored.ts';
+import type { SharedStore } from '../store/shared-store.ts';
+import type { Store } from '../store/store.ts';
+
+interface RunningFleet {
+  readonly fleet: Fleet;
+  close(): Promise<void>;
+}
+
+/** What a replica reports about, and the store that is asked whether it answers. */
+interface FleetSources extends Omit<PulseSources, 'storeKind' | 'storeHealth'> {
+  readonly metrics: PulseSources['metrics'] & SharedObserver & Pick<Metrics, 'storeMeasured'>;
+  readonly store: Store;
+  readonly settings: Pick<Settings['store'], 'kind' | 'keyPrefix'>;
+}
+
+/** Records what this replica does and publishes it to those that share its store, where there are any. */
+export function runFleet(
+  shared: SharedStore | undefined,
+  talkers: Talkers,
+  { store, settings, ...sources }: FleetSources,
+  log: Logger,
+): RunningFleet {
+  const replica = randomUUID();
+  const board = shared?.openBoard('top', replica);
+  const ignored = new Ignored('summary', sources.metrics, log);
+  const storeHealth = new StoreHealth({
+    store,
+    keyPrefix: settings.keyPrefix,
+    nowMs: () => sources.clock.nowMs(),
+    measured: (isAnswering) => sources.metrics.storeMeasured(isAnswering),
+  });
+  const recorder = new Recorder({ ...sources, storeKind: settings.kind, storeHealth });
+  const fleet = new Fleet(
+    replica,
+    { talkers, pulse: () => recorder.pulse(), nowMs: () => sources.clock.nowMs(), ignored },
+    board,
+  );
+  recorder.start();
+  return {
+    fleet,
+    close() {
+      recorder.stop();
+      return fleet.close();
+    },
+  };
+}

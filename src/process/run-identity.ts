@@ -1,0 +1,96 @@
+import type { Logger } from 'pino';
+import type { SharedRevocations } from '../admin/revocations/actions.ts';
+import type { Identities } from '../config/files/identities.ts';
+import type { Credential } from '../fields/credentials.ts';
+import type { IdentityObserver } from '../identity/observer.ts';
+import { type OpenedIdentity, openIdentity } from '../identity/open.ts';
+import { REVOCATIONS } from '../identity/revocation-message.ts';
+import { type Revocation, Revocations } from '../identity/revocations.ts';
+import { SharedClock } from '../shared/clock.ts';
+import { follow } from '../shared/follow.ts';
+import type { SharedObserver } from '../shared/ignored.ts';
+import type { SharedStore } from '../store/shared-store.ts';
+import type { Configuration } from './configuration.ts';
+
+export interface RunningIdentity extends Omit<OpenedIdentity, 'revocations'> {
+  /** The credentials that are accepted besides bearer tokens. */
+  readonly credentials: readonly Credential[];
+  /** Replaces the identities of one of the credentials, after a reload of its file. */
+  replaceCredential(index: number, identities: Identities): void;
+  /** Resolves once revocations made before are in force, or after a second without Redis. */
+  readonly ready: Promise<void>;
+  /** Undefined where no other replica shares the store. */
+  readonly revocations: SharedRevocations | undefined;
+  close(): void;
+}
+
+/** Identities that receive revocations while the gateway runs. */
+export function runIdentity(
+  configuration: Configuration,
+  shared: SharedStore | undefined,
+  observer: IdentityObserver & SharedObserver,
+  log: Logger,
+): RunningIdentity {
+  const { settings } = configuration;
+  const reporting = { observer, log };
+  // In a Cluster the revocations may be at another node than the live limits, so they have a clock of their own.
+  const clock = new SharedClock();
+  const revocations = new Revocations(() => clock.nowMs());
+  const identity = openIdentity(settings.identity, configuration, reporting, revocations);
+  const own = settings.credentials.map((credential, index) => {
+    const content = configuration.credentials[index];
+    if (credential.identity === undefined || content === undefined) return undefined;
+    return openIdentity(credential.identity, { ...content, settings }, reporting, revocations);
+  });
+  const credentials = settings.credentials.map((credential, index): Credential => {
+    const { source, directory } = own[index] ?? identity;
+    const { forward } = credential;
+    return { field: credential.kind === 'header' ? credential.name : undefined, forward, source, directory };
+  });
+  const running = followRevocations(shared, revocations, { clock, observer, log });
+  return {
+    ...identity,
+    credentials,
+    replaceCredential: (index, identities) => own[index]?.replaceIdentities(identities),
+    ...running,
+  };
+}
+
+interface Reported {
+  readonly clock: SharedClock;
+  readonly observer: IdentityObserver & SharedObserver;
+  readonly log: Logger;
+}
+
+function followRevocations(
+  shared: SharedStore | undefined,
+  revocations: Revocations,
+  { clock, observer, log }: Reported,
+): Pick<RunningIdentity, 'ready' | 'revocations' | 'close'> {
+  if (shared === undefined) return { ready: Promise.resolve(), revocations: undefined, close() {} };
+  observer.revocationsSubscribed(false);
+  const apply = (revocation: Revocation): void => {
+    if (!revocations.add(revocation)) return;
+    observer.revoked();
+    const { revoked, isUndone } = revocation;
+    log.info({ kind: revoked.kind }, isUndone ? 'a revocation was undone' : 'revoked');
+  };
+  const following = follow(shared, {
+    kind: REVOCATIONS,
+    facts: revocations.facts,
+    words: { plural: 'revocations', metric: 'revocation' },
+    clock,
+    log,
+    observer,
+    apply,
+    connected: (isConnected) => observer.revocationsSubscribed(isConnected),
+  });
+  return {
+    ...following,
+    revocations: {
+      apply,
+      remembered: () => revocations.remembered(),
+      withRecord: (use) => shared.withRecord(REVOCATIONS.topic, use),
+    },
+  };
+}

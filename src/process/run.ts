@@ -1,0 +1,197 @@
+/** Puts a configured gateway together and opens its two ports: what `start` and `demo` share. */
+import { setTimeout } from 'node:timers/promises';
+import { askStore } from '../admin/fleet/store-health.ts';
+import { version } from '../config/package.ts';
+import type { Settings } from '../config/settings/settings.ts';
+import { AccessLog } from '../observe/log/access-log.ts';
+import { type Log, openLog } from '../observe/log/log.ts';
+import { createMetrics } from '../observe/metrics/metrics.ts';
+import { startTracing } from '../observe/tracing/start.ts';
+import { createGateway } from '../ports/clients.ts';
+import { createDecisionServer } from '../ports/decisions/server.ts';
+import type { GatewayDependencies } from '../ports/dependencies.ts';
+import { SharedClock } from '../shared/clock.ts';
+import { Buckets } from '../stages/buckets.ts';
+import type { OperationTable } from '../stages/match.ts';
+import type { StoreObserver } from '../store/observer.ts';
+import { openShared, openStore } from '../store/open.ts';
+import type { Store } from '../store/store.ts';
+import { type Configuration, operationTableOf } from './configuration.ts';
+import { openPort } from './open-port.ts';
+import { runTls } from './port-tls.ts';
+import { followConfiguration, type Reloadable } from './reload.ts';
+import { type RunningAdmin, runAdmin } from './run-admin.ts';
+import { type RunningIdentity, runIdentity } from './run-identity.ts';
+import { observeStore } from './store-log.ts';
+
+export interface RunningGateway {
+  /** Where clients connect, such as `http://127.0.0.1:8080`. */
+  readonly url: string;
+  readonly adminUrl: string;
+  /** Where proxies ask for decisions; undefined where no port is set for that. */
+  readonly decisionsUrl: string | undefined;
+  /** Turns readiness off, finishes what is under way, then closes everything. */
+  close(): Promise<void>;
+  /**
+   * As `close`, but still takes requests for `shutdown.drainDelaySeconds`, each the last of its connection: load
+   * balancers need that long to notice that this replica is not ready.
+   */
+  drain(): Promise<void>;
+}
+
+export async function runGateway(
+  configuration: Configuration,
+  { log, lines }: Log = openLog(configuration.settings.log.level),
+): Promise<RunningGateway> {
+  const { settings, limits } = configuration;
+  const metrics = createMetrics({ version, identity: settings.identity });
+  const storeObserver = observeStore(metrics, log);
+  const store = openStore(settings.store, storeObserver);
+  const shared = openShared(settings.store);
+  const identity = runIdentity(configuration, shared, metrics, log);
+  const operationTable = operationTableOf(configuration);
+  const clock = new SharedClock();
+  const buckets = new Buckets(settings.store.keyPrefix, limits, () => clock.nowMs());
+  let isReady = true;
+  const tls = runTls(configuration, metrics, log);
+  const parts = { store, shared, buckets, clock, identity, metrics, log };
+  const admin = runAdmin(configuration, { ...parts, tls: tls.admin, isReady: () => isReady });
+  const tracing = await startTracing(process.env, log);
+  const dependencies = {
+    ...gatewaySettings(settings),
+    operations: operationTable,
+    identities: identity.source,
+    directory: identity.directory,
+    credentials: identity.credentials,
+    buckets,
+    store,
+    observer: admin.observer,
+    log,
+    tls: tls.listen,
+    accessLog: settings.log.access ? new AccessLog(log, lines) : undefined,
+    tracing,
+    isDraining: () => !isReady,
+  };
+  const ports = await createPorts(settings, dependencies);
+  const reloadable = reloadableOf({ buckets, operationTable, identity, admin });
+  const following = followConfiguration(configuration, reloadable, metrics, log);
+  const close = async (): Promise<void> => {
+    isReady = false;
+    await closeInOrder([following, tls, ports, admin, tracing, identity, store]);
+  };
+  const drain = async (): Promise<void> => {
+    isReady = false;
+    log.info('weir is draining');
+    await setTimeout(settings.shutdown.drainDelaySeconds * 1000);
+    await close();
+  };
+  try {
+    const { keyPrefix } = settings.store;
+    await Promise.all([untilAnswering(store, keyPrefix, storeObserver), identity.ready, admin.ready]);
+    const { url, decisionsUrl } = await ports.open();
+    const adminUrl = await openPort('admin', settings.admin, (address) => admin.listen(address));
+    log.info(listeningLine(settings, url, adminUrl, decisionsUrl), 'weir is listening');
+    return { url, adminUrl, decisionsUrl, close, drain };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function closeInOrder(parts: readonly ({ close(): unknown } | undefined)[]): Promise<void> {
+  for (const part of parts) await part?.close();
+}
+
+/** Everything that uses a reloaded file. */
+function reloadableOf({ buckets, operationTable, identity, admin }: ReloadedParts): Reloadable {
+  return {
+    limits: (changed) => buckets.replaceLimits(changed),
+    operations(changed) {
+      for (const holder of [operationTable, admin]) holder.replaceOperations(changed);
+    },
+    identities(changed) {
+      for (const holder of [identity, admin]) holder.replaceIdentities(changed);
+    },
+    credential(index, changed) {
+      for (const holder of [identity, admin]) holder.replaceCredential(index, changed);
+    },
+  };
+}
+
+interface ReloadedParts {
+  readonly buckets: Buckets;
+  readonly operationTable: OperationTable;
+  readonly identity: RunningIdentity;
+  readonly admin: RunningAdmin;
+}
+
+function gatewaySettings({ baseUrl, listen, cors, upstream, store }: Settings) {
+  return { baseUrl, listen, cors, upstream, onStoreFailure: store.onStoreFailure };
+}
+
+interface Ports {
+  open(): Promise<{ readonly url: string; readonly decisionsUrl: string | undefined }>;
+  close(): Promise<void>;
+}
+
+/** The port for clients and, where one is set, the port for the decisions of other proxies. */
+async function createPorts(settings: Settings, dependencies: GatewayDependencies): Promise<Ports> {
+  const { listen, decisions, shutdown } = settings;
+  const { host, port } = decisions;
+  const gateway = await createGateway(dependencies);
+  const decider = port === undefined ? undefined : await createDecisionServer(dependencies, decisions);
+  return {
+    async open() {
+      const url = await openPort('listen', listen, (address) => gateway.listen(address));
+      if (port === undefined || decider === undefined) return { url, decisionsUrl: undefined };
+      const address = { host, port };
+      return { url, decisionsUrl: await openPort('decisions', address, () => decider.listen(address)) };
+    },
+    async close() {
+      const graceMs = shutdown.graceSeconds * 1000;
+      await Promise.all([gateway.close(graceMs), decider?.close(graceMs)]);
+    },
+  };
+}
+
+function listeningLine(
+  { listen, admin, decisions, upstream, store }: Settings,
+  url: string,
+  adminUrl: string,
+  decisionsUrl: string | undefined,
+) {
+  return {
+    url: withHost(url, listen.host),
+    adminUrl: withHost(adminUrl, admin.host),
+    ...(decisionsUrl === undefined ? {} : { decisionsUrl: withHost(decisionsUrl, decisions.host) }),
+    upstream: new URL(upstream.url).origin,
+    store: store.kind,
+  };
+}
+
+/** The URL with the address that was asked for: 0.0.0.0 is every address, and not 127.0.0.1 alone. */
+function withHost(url: string, host: string): string {
+  const { protocol, port } = new URL(url);
+  return `${protocol}//${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** Longest wait for the store's first answer: a replica that starts should not serve its first requests degraded. */
+const STORE_WAIT_MS = 1_000;
+const STORE_LOOK_MS = 10;
+
+/**
+ * Waits until the store answers, for a moment at most: a dead store must not keep the gateway from starting. The observer
+ * gets the reason why it has not answered.
+ */
+async function untilAnswering(store: Store, keyPrefix: string, observer: StoreObserver): Promise<void> {
+  const giveUpMs = performance.now() + STORE_WAIT_MS;
+  for (;;) {
+    const problem = await askStore(store, keyPrefix);
+    if (problem === undefined) return;
+    if (performance.now() >= giveUpMs) {
+      observer.uncounted(problem, 0);
+      return;
+    }
+    await setTimeout(STORE_LOOK_MS);
+  }
+}

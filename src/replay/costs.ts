@@ -1,0 +1,52 @@
+import { resolve } from 'node:path';
+import { parse } from '../config/reader/parse.ts';
+import { operationsSchema } from '../config/settings/operations.ts';
+import type { Settings } from '../config/settings/settings.ts';
+import { upstreamSchema } from '../config/settings/upstream.ts';
+import { Refusal } from '../domain/problems.ts';
+import type { ListedOperation } from '../openapi/listed-operation.ts';
+import { OperationFiles } from '../openapi/operation-files.ts';
+import { OperationTable } from '../stages/match.ts';
+import { normalise } from '../stages/normalise.ts';
+import type { CostOf } from './input/entry.ts';
+
+/** The settings of weir.yaml that a replay uses. */
+export type CostSettings = Partial<Pick<Settings, 'operations' | 'upstream'>>;
+
+/**
+ * The operations of an OpenAPI document, by default that of the settings. Undefined if neither is given. Throws a
+ * ConfigError with all problems.
+ */
+export async function readCosts(
+  document: string | undefined,
+  { operations }: CostSettings,
+  settingsFile: string,
+): Promise<readonly ListedOperation[] | undefined> {
+  if (document === undefined) {
+    return operations === undefined ? undefined : new OperationFiles(operations, settingsFile).load();
+  }
+  const openapi = resolve(document);
+  const byDefault = parse(operationsSchema, JSON.stringify({ openapi }), '--operations').value;
+  return new OperationFiles({ ...byDefault, ...operations, openapi, list: [] }, settingsFile).load();
+}
+
+/** The operation that the gateway would match a request line to. */
+export function costFinder(
+  operations: readonly ListedOperation[],
+  { operations: settings, upstream }: CostSettings,
+): CostOf {
+  const pathProfile = upstream?.pathProfile ?? parse(upstreamSchema, '{}', 'defaults').value.pathProfile;
+  const table = new OperationTable(
+    operations,
+    settings?.unlisted ?? 'charge',
+    pathProfile.case,
+    pathProfile.trailingSlash,
+  );
+  return (method, target) => {
+    const normalised = normalise(target, pathProfile, (path) => table.declaresSlash(method, path));
+    if (normalised instanceof Refusal) return undefined;
+    const operation = table.find(method, normalised.path);
+    const isCharged = operation !== 'free' && !(operation instanceof Refusal) && operation.cost > 0;
+    return isCharged ? operation : undefined;
+  };
+}

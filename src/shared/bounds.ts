@@ -1,0 +1,61 @@
+/** The bounds of what replicas read of one another. Another program may have written it, or another version of Weir. */
+import { type Static, type TSchema, Type } from 'typebox';
+import { Compile } from 'typebox/schema';
+import { ID_PATTERN } from '../domain/id.ts';
+import { PLAIN_TEXT } from '../domain/plain-text.ts';
+
+/** The end of the year 9999, the last that has four digits in a date. */
+const LATEST_MS = 253_402_300_799_999;
+
+/** Unix time. */
+export const timeMs = Type.Integer({ minimum: 0, maximum: LATEST_MS });
+
+export const id = Type.String({ pattern: ID_PATTERN });
+
+/** A reason or an author. */
+export const reasonText = Type.String({ pattern: PLAIN_TEXT, minLength: 1, maxLength: 200 });
+
+/** A number of events, or of points. */
+export const amount = Type.Number({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+
+export const plainText = (maxLength: number) => Type.String({ pattern: PLAIN_TEXT, maxLength });
+
+/** How far ahead of the clock of Redis a fact may be: its clock may have been set back since the fact was made. */
+const AHEAD_MS = 86_400_000;
+
+/** Whether a time is not so far in the future that nothing could ever replace the fact. */
+export function isMade(atMs: number, nowMs: number): boolean {
+  return atMs <= nowMs + AHEAD_MS;
+}
+
+/** A function that returns what a value has of the schema, and undefined for a value that does not match it. */
+export function matching<T extends TSchema>(schema: T): (value: unknown) => Static<T> | undefined {
+  const validator = Compile(schema);
+  return (value) => (validator.Check(value) ? (named(schema, value) as Static<T>) : undefined);
+}
+
+interface Shape {
+  readonly properties?: Readonly<Record<string, Shape>>;
+  readonly items?: Shape | readonly Shape[];
+}
+
+/** A value that matches a schema, without the members that the schema does not name. They are kept within a union or a tuple. */
+function named({ properties, items }: Shape, value: unknown): unknown {
+  if (Array.isArray(value)) {
+    return items === undefined || isTuple(items) ? value : value.map((one) => named(items, one));
+  }
+  if (properties === undefined || typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).filter(([name]) => Object.hasOwn(properties, name));
+  return Object.fromEntries(members.map(([name, one]) => [name, named(properties[name] ?? {}, one)]));
+}
+
+const isTuple = (items: Shape | readonly Shape[]): items is readonly Shape[] => Array.isArray(items);
+
+/** The value of a JSON text; undefined for any other text. */
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,66 @@
+import type { ClockReading } from '../store/shared-store.ts';
+
+interface Estimate {
+  /** Unix time by the clock of Redis when `performance.now()` was 0. */
+  readonly originMs: number;
+  /** It is wrong by at most this. */
+  readonly errorMs: number;
+  readonly takenMs: number;
+}
+
+/** A clock of a computer is wrong by less than this share of the time that passes. */
+const DRIFT = 0.0005;
+
+/** Redis cuts microseconds off, and a reading of both clocks takes a moment. */
+const READING_ERROR_MS = 2;
+
+/** The difference from which a replica's own clock counts as wrong. */
+const TOLERATED_MS = 1_000;
+
+/**
+ * The clock of Redis, as this process estimates it: all that replicas share is made and expires by it, so replicas agree on what is
+ * in force however wrong their own clocks are. Between readings it runs with the monotonic clock. Before the first reading, and
+ * without Redis, it is the process's own.
+ */
+export class SharedClock {
+  readonly #ownMs: () => number;
+  readonly #monotonicMs: () => number;
+  #estimate: Estimate | undefined;
+
+  constructor(ownMs: () => number = Date.now, monotonicMs: () => number = () => performance.now()) {
+    this.#ownMs = ownMs;
+    this.#monotonicMs = monotonicMs;
+  }
+
+  /** Unix time. */
+  nowMs(): number {
+    const estimate = this.#estimate;
+    return estimate === undefined ? this.#ownMs() : Math.floor(estimate.originMs + this.#monotonicMs());
+  }
+
+  /** How far this process's own clock is ahead of that of Redis; undefined before the first reading. */
+  get offsetMs(): number | undefined {
+    return this.#estimate === undefined ? undefined : this.#ownMs() - this.nowMs();
+  }
+
+  /** Whether the own clock certainly differs by more than a second. */
+  get isOwnWrong(): boolean {
+    const { offsetMs = 0 } = this;
+    return Math.abs(offsetMs) > TOLERATED_MS + (this.#estimate?.errorMs ?? 0);
+  }
+
+  /** Takes a reading, unless an earlier one is more exact and agrees with it. */
+  read({ nowMs, sentMs, answeredMs }: ClockReading): void {
+    if (!Number.isSafeInteger(nowMs)) return;
+    const errorMs = (answeredMs - sentMs) / 2 + READING_ERROR_MS;
+    const taken = { originMs: nowMs - (sentMs + answeredMs) / 2, errorMs, takenMs: answeredMs };
+    const known = this.#estimate;
+    if (known === undefined) {
+      this.#estimate = taken;
+      return;
+    }
+    const knownErrorMs = known.errorMs + (answeredMs - known.takenMs) * DRIFT;
+    const isStepped = Math.abs(taken.originMs - known.originMs) > knownErrorMs + errorMs;
+    if (isStepped || errorMs <= knownErrorMs) this.#estimate = taken;
+  }
+}

@@ -1,0 +1,43 @@
+import type { Logger } from 'pino';
+
+/** What came from Redis. */
+export const SHARED_KINDS = ['limit', 'revocation', 'summary'] as const;
+
+export type SharedKind = (typeof SHARED_KINDS)[number];
+
+/** `length`: too long to be read. `form`: it does not match its schema, or is out of bounds. `failed`: it could not be applied. */
+export const IGNORED_REASONS = ['length', 'form', 'failed'] as const;
+
+export type IgnoredReason = (typeof IGNORED_REASONS)[number];
+
+/** Receives what happens to what the replicas share. The metrics implement it. */
+export interface SharedObserver {
+  /** So much was ignored of what another replica, or another program, wrote to Redis. */
+  sharedIgnored(kind: SharedKind, reason: IgnoredReason, count: number): void;
+  /** Shows how far the process's own clock is ahead of that of Redis; undefined while that is not known. */
+  showClock(offsetMs: () => number | undefined): void;
+}
+
+/** Counts what is ignored, and logs it once for each reason. The content is not logged, because it may be a token. */
+export class Ignored {
+  readonly #kind: SharedKind;
+  readonly #observer: Pick<SharedObserver, 'sharedIgnored'>;
+  readonly #log: Logger;
+  readonly #logged = new Set<IgnoredReason>();
+
+  constructor(kind: SharedKind, observer: Pick<SharedObserver, 'sharedIgnored'>, log: Logger) {
+    this.#kind = kind;
+    this.#observer = observer;
+    this.#log = log;
+  }
+
+  add(reason: IgnoredReason, count = 1, problem?: string): void {
+    this.#observer.sharedIgnored(this.#kind, reason, count);
+    if (this.#logged.has(reason)) return;
+    this.#logged.add(reason);
+    this.#log.warn(
+      { kind: this.#kind, reason, problem },
+      'what Redis holds is ignored: no replica of this version wrote it',
+    );
+  }
+}

@@ -1,0 +1,77 @@
+import { type Awaitable, andThen } from '../domain/awaitable.ts';
+import type { Account, Caller, Principal } from '../domain/caller.ts';
+import { Refusal } from '../domain/problems.ts';
+import type { Answer, Directory, Lookup } from '../identity/identity.ts';
+import type { Operation } from './request-context.ts';
+
+const PERSON_ONLY = new Refusal('Forbidden', 'Only a Person may call this operation.');
+const NO_ACCOUNT = new Refusal(
+  'Forbidden',
+  'A service account of an Organization must name an Account in X-Service-Account.',
+);
+/** The same refusal for foreign and unknown Accounts, so that a client cannot find out which Accounts exist. */
+const FOREIGN_ACCOUNT = new Refusal('Forbidden', 'The caller may not act for this Account.');
+const UNAVAILABLE = new Refusal(
+  'ServiceUnavailable',
+  'The target Account cannot be looked up at the moment.',
+);
+
+type Authorised = Caller | Refusal;
+
+/**
+ * The caller with its target Account, or a refusal if the principal may not act for that Account. It comes before the charge, so that
+ * nobody can drain a stranger's buckets (contract section 5). Synchronous when the directory has the Account in memory. The
+ * directory is only queried for Accounts that the principal may name.
+ *
+ * @param named the `X-Service-Account` header, undefined when absent
+ */
+export function authorise(
+  directory: Directory,
+  principal: Principal,
+  operation: Pick<Operation, 'access'>,
+  named: string | undefined,
+): Awaitable<Authorised> {
+  const isPersonOnly = operation.access === 'person';
+  if (isPersonOnly && principal.type !== 'Person') return PERSON_ONLY;
+  const account = named ?? principal.account;
+  if (account === undefined) return NO_ACCOUNT;
+  if (principal.account !== undefined && account !== principal.account && !principal.actsFor.has(account)) {
+    return FOREIGN_ACCOUNT;
+  }
+  const found = directory.find(account, principal);
+  const home = isPersonOnly ? (principal.account ?? account) : account;
+  if (home !== account) return authoriseFromHome(directory, principal, account, found, home);
+  return andThen(found, (known) => callerOf(principal, account, known, home, known));
+}
+
+/** A Person-only operation for another Account is counted where the Person's own Account is. */
+async function authoriseFromHome(
+  directory: Directory,
+  principal: Principal,
+  account: string,
+  found: Lookup<Account>,
+  home: string,
+): Promise<Authorised> {
+  const [known, knownHome] = await Promise.all([found, directory.find(home, principal)]);
+  return callerOf(principal, account, known, home, knownHome);
+}
+
+function callerOf(
+  principal: Principal,
+  account: string,
+  found: Answer<Account>,
+  home: string,
+  foundHome: Answer<Account>,
+): Authorised {
+  if (found === 'unavailable' || foundHome === 'unavailable') return UNAVAILABLE;
+  if (found === undefined || foundHome === undefined) return FOREIGN_ACCOUNT;
+  const { organization } = found;
+  if (principal.account === undefined && organization !== principal.organization) return FOREIGN_ACCOUNT;
+  return {
+    principal,
+    account,
+    organization,
+    hasOrganizationLimit: organization !== undefined && found.organizationLimit !== false,
+    hashTag: foundHome.organization ?? home,
+  };
+}

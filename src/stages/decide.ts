@@ -1,0 +1,112 @@
+import { type Awaitable, andThen } from '../domain/awaitable.ts';
+import { Refusal, UNCOUNTED } from '../domain/problems.ts';
+import type { Store } from '../store/store.ts';
+import { authorise } from './authorise.ts';
+import type { Buckets } from './buckets.ts';
+import { type ChargeAsker, charge } from './charge.ts';
+import { type Identified, identify, type Presented, type Verifiers } from './identify.ts';
+import type { OperationTable } from './match.ts';
+import type { Findings, Target } from './request-context.ts';
+import { runStages, type Stage } from './stages.ts';
+
+/** What `decide` depends on. Operations, identities and limits can be replaced while the gateway runs. */
+export interface DecisionDependencies extends Verifiers {
+  readonly operations: OperationTable;
+  readonly buckets: Buckets;
+  readonly store: Store;
+  /** Whether a request that the store could not count is served or rejected. */
+  readonly onStoreFailure: 'serve' | 'reject';
+}
+
+/** A request as `decide` sees it, independent of the transport, with the results of its stages. */
+export interface DecidedRequest extends Findings, Presented, ChargeAsker {
+  readonly method: string;
+  /** The canonical target, as `normalise` gives it. */
+  target?: Target | undefined;
+  identified?: Identified | undefined;
+  /** Points, in place of the operation's own. */
+  readonly askedCost?: number | undefined;
+  /** Called right before the charge. Returns why nothing should be spent, such as a client that has disconnected. */
+  cancelled(): Refusal | undefined;
+}
+
+/** The stages that need no HTTP, in their order. */
+const STAGES: readonly Stage<DecidedRequest, DecisionDependencies>[] = [
+  matchOperation,
+  identifyCaller,
+  authoriseCaller,
+  chargePoints,
+];
+
+/**
+ * Returns why a request may not pass, or undefined if it may. Finds the operation, the caller and the target Account, and
+ * spends the points; each result is written to the request. Synchronous if every stage is.
+ */
+export function decide(
+  request: DecidedRequest,
+  dependencies: DecisionDependencies,
+): Awaitable<Refusal | undefined> {
+  return runStages(STAGES, request, dependencies);
+}
+
+/** @throws TypeError if the target has not been normalised */
+export function targetOf({ target }: { readonly target?: Target | undefined }): Target {
+  if (target === undefined) throw new TypeError('the request has not been normalised');
+  return target;
+}
+
+function matchOperation(request: DecidedRequest, { operations }: DecisionDependencies) {
+  const operation = operations.find(request.method, targetOf(request).path);
+  if (operation instanceof Refusal) return operation;
+  if (operation === 'free') return 'done';
+  const { askedCost } = request;
+  request.operation = askedCost === undefined ? operation : { ...operation, cost: askedCost };
+  return request.operation.cost === 0 ? 'done' : undefined;
+}
+
+/** A public operation ignores credentials, so an invalid one cannot make it fail. */
+function isPublic({ operation }: DecidedRequest): boolean {
+  return operation?.access === 'public';
+}
+
+function identifyCaller(request: DecidedRequest, dependencies: DecisionDependencies) {
+  if (isPublic(request)) return undefined;
+  return andThen(identify(dependencies, request), (identified) => {
+    if (identified instanceof Refusal) return identified;
+    request.identified = identified;
+    return undefined;
+  });
+}
+
+function authoriseCaller(request: DecidedRequest) {
+  if (isPublic(request)) {
+    const address = request.clientNetwork;
+    request.publicClient = { address, hashTag: address };
+    return undefined;
+  }
+  const { operation, identified } = request;
+  if (identified === undefined || operation === undefined) throw new TypeError('a stage was skipped');
+  const { principal, directory } = identified;
+  const named = request.field('x-service-account');
+  return andThen(authorise(directory, principal, operation, named), (caller) => {
+    if (caller instanceof Refusal) return caller;
+    request.caller = caller;
+    return undefined;
+  });
+}
+
+function chargePoints(request: DecidedRequest, { store, buckets, onStoreFailure }: DecisionDependencies) {
+  const { operation, caller, publicClient } = request;
+  const payer = caller ?? publicClient;
+  if (operation === undefined || payer === undefined) throw new TypeError('a stage was skipped');
+  const cancelled = request.cancelled();
+  if (cancelled !== undefined) return cancelled;
+  const askedMs = performance.now();
+  request.chargeAskedMs = askedMs;
+  return andThen(charge(store, buckets, payer, operation, request), (charged) => {
+    request.chargeMs = performance.now() - askedMs;
+    request.charged = charged;
+    if (charged.outcome === 'denied') return charged.refusal;
+    return charged.outcome === 'uncounted' && onStoreFailure === 'reject' ? UNCOUNTED : undefined;
+  });
+}

@@ -1,0 +1,178 @@
+import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import type { Caller, PublicClient } from '../domain/caller.ts';
+import type { Refusal } from '../domain/problems.ts';
+import type { CorsAnswer } from '../fields/cors.ts';
+import { valuesUnderAnySpelling } from '../fields/credentials.ts';
+import { clientNetwork } from '../fields/forwarded.ts';
+import type { Peer } from '../fields/peer.ts';
+import { hasBody, type RequestHead } from '../http1/request-head.ts';
+import type { RequestSpans } from '../observe/log/spans.ts';
+import type { DecidedRequest } from './decide.ts';
+import type { Identified } from './identify.ts';
+import type { Charged, DecisionProtocol, Operation, RequestContext, Target } from './request-context.ts';
+
+/** The rest of a request's body is read to its end up to this size, so that the connection can be reused. */
+const SMALL_BODY_BYTES = 65_536;
+
+/** A complete body of a response. */
+export interface WholeBody {
+  readonly text: string;
+  readonly encoding: 'latin1' | 'utf8';
+}
+
+/** Whoever relays a response, and has to know what becomes of its client. */
+export interface Taker {
+  /** The client has read what was waiting for it. */
+  onDrain(): void;
+  /** The client left before it had the whole response. */
+  onAbandoned(): void;
+}
+
+/**
+ * One request and its response, as the stages see them; the stages write to it what they find out. It is made by the connection that
+ * read the request: at the edge from its bytes, elsewhere from the messages of Node's server.
+ */
+export abstract class Exchange implements RequestContext, DecidedRequest {
+  readonly head: RequestHead;
+  readonly peer: Peer;
+
+  requestId = '';
+  /** The method that is priced: the request's own, or the one that a proxy asks about. */
+  method: string;
+  startedMs = 0;
+  clientAddress = '';
+  traceparent = '';
+  spans: RequestSpans | undefined = undefined;
+  protocol: DecisionProtocol | undefined = undefined;
+  cors: CorsAnswer | undefined = undefined;
+  target: Target | undefined = undefined;
+  operation: Operation | undefined = undefined;
+  identified: Identified | undefined = undefined;
+  caller: Caller | undefined = undefined;
+  publicClient: PublicClient | undefined = undefined;
+  charged: Charged | undefined = undefined;
+  chargeAskedMs: number | undefined = undefined;
+  chargeMs: number | undefined = undefined;
+  refusal: Refusal | undefined = undefined;
+  upstreamStatus: number | undefined = undefined;
+  upstreamMs: number | undefined = undefined;
+  upstreamError: string | undefined = undefined;
+  upstreamErrorDetail: string | undefined = undefined;
+
+  /** The whole body, once it has been read; otherwise it is streamed. */
+  body: Buffer | undefined;
+  /** Status of the response; 0 until it begins. */
+  status = 0;
+  /** Relays the response of the upstream; undefined for one of the gateway's own. */
+  taker: Taker | undefined = undefined;
+  /** Why the request is not to be charged after all; set by its port. */
+  whyNotCharge: ((exchange: Exchange) => Refusal | undefined) | undefined = undefined;
+  /** Called once, when the response has been sent or the client has left. */
+  onClosed: ((exchange: Exchange) => void) | undefined = undefined;
+
+  constructor(head: RequestHead, peer: Peer, body: Buffer | undefined) {
+    this.head = head;
+    this.peer = peer;
+    this.method = head.method;
+    this.body = body;
+  }
+
+  /** The value of a field, whose name is in lower case. */
+  field(name: string): string | undefined {
+    return this.head.headers[name];
+  }
+
+  valuesOf(name: string): readonly string[] {
+    return valuesUnderAnySpelling(this.head.fields, name);
+  }
+
+  get clientNetwork(): string {
+    return clientNetwork(this.clientAddress);
+  }
+
+  cancelled(): Refusal | undefined {
+    return this.whyNotCharge?.(this);
+  }
+
+  get hasBody(): boolean {
+    return hasBody(this.head);
+  }
+
+  /** Why the rest of the request will not arrive; undefined if it is complete or still arriving. */
+  abstract readonly brokenBy: Refusal | undefined;
+  /** Whether the whole request has arrived. */
+  abstract readonly isComplete: boolean;
+  /** Whether it asks for a tunnel: a WebSocket handshake. */
+  abstract readonly isTunnel: boolean;
+  /** Whether its connection has more than its share: it is refused. */
+  abstract readonly isSurplus: boolean;
+
+  /**
+   * Reads the body, and sends a 100 first if the client waits for it.
+   *
+   * @returns a stream that fails with a BodyError
+   */
+  abstract readBody(maxBytes: number): Readable;
+  /** Reads the rest of the body, and drops it. */
+  abstract dropBody(): void;
+
+  /** Whether the head of the response has been written, at least to memory. */
+  abstract readonly hasBegun: boolean;
+  /** Whether nothing can be added to the response, sent or not. */
+  abstract readonly isEnded: boolean;
+  /** Whether the response has been sent or the connection is gone. */
+  abstract readonly isClosed: boolean;
+  /** Whether the client is no longer waiting for the response: it disconnected, or its connection is closing. */
+  abstract readonly isAbandoned: boolean;
+  /** Bytes of the response that wait in this process. */
+  abstract readonly unsentBytes: number;
+  abstract readonly needsDrain: boolean;
+
+  /** The connection closes behind this response. */
+  abstract endKeepAlive(): void;
+  /** Closes the connection once the response has arrived, and reads nothing more of it; for a response with `Connection: close`. */
+  abstract closeBehind(): void;
+
+  /**
+   * Begins the response.
+   *
+   * @param fields name, value, name, value
+   * @throws TypeError if a field could break its line
+   */
+  abstract begin(status: number, fields: string[]): void;
+  abstract write(chunk: Buffer): void;
+  /** Ends the response with a whole body, in one write with its head. */
+  abstract endWith(body: WholeBody): void;
+  /** Like `endWith`, at the end of this turn of the event loop. */
+  abstract endThisTurn(body: WholeBody): void;
+  /** Hands to the system what has been written. */
+  abstract flush(): void;
+  /** @param trailers name, value, name, value; dropped where the response is not chunked */
+  abstract end(trailers: readonly string[]): void;
+  /** Sends an interim response, if the client can take one. */
+  abstract sendInterim(status: number, fields: readonly string[]): void;
+  /**
+   * Sends a 101, whose fields are given.
+   *
+   * @param behind the upstream's side of the tunnel
+   * @returns the client's side
+   */
+  abstract switchProtocols(fields: readonly string[], behind: Socket): Socket;
+  /** Closes the connection. */
+  abstract abort(): void;
+
+  /** Whether the rest of a refused upload is too long, or of unknown length, so it is not read. */
+  get isUploadUnfinished(): boolean {
+    if (this.isComplete || !this.hasBody) return false;
+    if (this.field('expect') !== undefined) return true;
+    const length = this.field('content-length');
+    return length === undefined || Number(length) > SMALL_BODY_BYTES;
+  }
+
+  /** Adds what says that the connection will close, and closes it behind the response. */
+  pushClose(fields: string[]): void {
+    fields.push('Connection', 'close');
+    this.closeBehind();
+  }
+}

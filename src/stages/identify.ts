@@ -1,0 +1,113 @@
+import { type Awaitable, andThen } from '../domain/awaitable.ts';
+import type { Principal } from '../domain/caller.ts';
+import { Refusal } from '../domain/problems.ts';
+import { basicUser, bearerToken, type Credential } from '../fields/credentials.ts';
+import type { Answer, Directory, IdentitySource } from '../identity/identity.ts';
+
+/** RFC 6750 section 3: a request without credentials gets the bare challenge, a bad token gets its error. */
+const CHALLENGE = { 'WWW-Authenticate': 'Bearer realm="weir"' };
+const INVALID_TOKEN = {
+  'WWW-Authenticate':
+    'Bearer realm="weir", error="invalid_token", error_description="The access token is not valid"',
+};
+
+const NO_CREDENTIALS = new Refusal('Unauthenticated', 'The request has no Authorization header.', {
+  headers: CHALLENGE,
+});
+const NOT_BEARER = new Refusal('Unauthenticated', 'The Authorization header is not "Bearer" and a token.', {
+  headers: CHALLENGE,
+});
+const NO_ACCEPTED = new Refusal('Unauthenticated', 'The request has no credential that is accepted here.', {
+  headers: CHALLENGE,
+});
+const INVALID = new Refusal('Unauthenticated', 'The access token is not valid.', { headers: INVALID_TOKEN });
+const INVALID_KEY = new Refusal('Unauthenticated', 'The API key is not valid.', { headers: CHALLENGE });
+const SEVERAL = new Refusal(
+  'BadRequest',
+  'The request has more than one credential. Send one, so that it is clear who calls.',
+);
+/** Not a 401: the client would discard a token that may be valid. */
+const UNAVAILABLE = new Refusal('ServiceUnavailable', 'The access token cannot be checked at the moment.');
+
+/** What verifies credentials, and which Accounts it knows. */
+export interface Verifiers {
+  /** Verifies bearer tokens. */
+  readonly identities: IdentitySource;
+  readonly directory: Directory;
+  /** The other credentials that are accepted. */
+  readonly credentials: readonly Credential[];
+}
+
+/** A request, as far as its credentials are concerned. */
+export interface Presented {
+  /** The network that the client is in. */
+  readonly clientNetwork: string;
+  /** The value of a field, whose name is in lower case. Requests with two Authorization headers were refused earlier. */
+  field(name: string): string | undefined;
+  /** The values of a field under any of its spellings. */
+  valuesOf(name: string): readonly string[];
+}
+
+/** Who calls, and where the Accounts of such callers are. */
+export interface Identified {
+  readonly principal: Principal;
+  readonly directory: Directory;
+}
+
+/** A credential of a request, and what verifies it. */
+interface Found {
+  readonly value: string;
+  readonly source: IdentitySource;
+  readonly directory: Directory;
+  readonly invalid: Refusal;
+}
+
+/**
+ * The principal that the request's only credential authenticates. A refusal with 401 if the credential is missing or invalid, with 400
+ * if there are several, with 503 if it cannot be checked. Synchronous if the credential is cached.
+ */
+export function identify(verifiers: Verifiers, presented: Presented): Awaitable<Identified | Refusal> {
+  const found =
+    verifiers.credentials.length === 0 ? bearerOf(verifiers, presented) : findOne(verifiers, presented);
+  if (found instanceof Refusal) return found;
+  const { value, source, directory, invalid } = found;
+  return andThen(
+    source.principalOf(value, () => presented.clientNetwork),
+    (answer) => identifiedBy(answer, directory, invalid),
+  );
+}
+
+function identifiedBy(
+  principal: Answer<Principal>,
+  directory: Directory,
+  invalid: Refusal,
+): Identified | Refusal {
+  if (principal === undefined) return invalid;
+  return principal === 'unavailable' ? UNAVAILABLE : { principal, directory };
+}
+
+function bearerOf({ identities, directory }: Verifiers, presented: Presented): Found | Refusal {
+  const authorization = presented.field('authorization');
+  if (authorization === undefined) return NO_CREDENTIALS;
+  const value = bearerToken(authorization);
+  return value === undefined ? NOT_BEARER : { value, source: identities, directory, invalid: INVALID };
+}
+
+/** Refuses a request with several credentials, even if all but one are invalid: another server could read another one. */
+function findOne(verifiers: Verifiers, presented: Presented): Found | Refusal {
+  const found: (Found | Refusal)[] = [];
+  if (presented.field('authorization') !== undefined) found.push(authorizationOf(verifiers, presented));
+  for (const { field: name, source, directory } of verifiers.credentials) {
+    const values = name === undefined ? [] : presented.valuesOf(name);
+    for (const value of values) found.push({ value, source, directory, invalid: INVALID_KEY });
+  }
+  if (found.length > 1) return SEVERAL;
+  return found[0] ?? NO_ACCEPTED;
+}
+
+function authorizationOf(verifiers: Verifiers, presented: Presented): Found | Refusal {
+  const basic = verifiers.credentials.find(({ field }) => field === undefined);
+  const value = basic && basicUser(presented.field('authorization') ?? '');
+  if (basic === undefined || value === undefined) return bearerOf(verifiers, presented);
+  return { value, source: basic.source, directory: basic.directory, invalid: INVALID_KEY };
+}

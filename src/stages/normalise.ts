@@ -1,0 +1,98 @@
+import { Refusal } from '../domain/problems.ts';
+import { hasAsciiForm } from './path/ascii-forms.ts';
+import type { Target } from './request-context.ts';
+
+/** How the upstream's router reads ambiguous paths. The defaults are safe for any router. */
+export interface PathProfile {
+  readonly trailingSlash: 'refuse' | 'remove' | 'distinct';
+  readonly duplicateSlashes: 'refuse' | 'merge' | 'distinct';
+  readonly matrixParameters: 'refuse' | 'remove' | 'literal';
+  /** Characters that case folding or NFKC turns into ASCII, such as the Kelvin sign. */
+  readonly asciiForms: 'refuse' | 'distinct';
+}
+
+/** A path that is canonical already: plain segments, no escapes, no empty or dotted segment. */
+const PLAIN_PATH = /^(?:\/[A-Za-z0-9_~!$&'()*+,=:@-][A-Za-z0-9._~!$&'()*+,=:@-]*)+$/;
+
+/** Octets that RFC 3986 section 2.3 calls unreserved: their escapes mean the same as the bare character. */
+const UNRESERVED_ESCAPE = /%(?:4[1-9A-F]|5[0-9A]|6[1-9A-F]|7[0-9AE]|3[0-9]|2[DE]|5F)/gi;
+
+/** Escapes that some routers or proxies decode and then read as syntax: `/ \ % ? # ;` and control characters. */
+const TREACHEROUS_ESCAPE = /%(?:2F|5C|25|3F|23|3B|[01][0-9A-F]|7F)/;
+
+/** Characters that RFC 3986 section 3.3 does not allow in a path; routers differ on their meaning. */
+const FOREIGN_CHARACTER = /[^A-Za-z0-9._~!$&'()*+,=:@%;/-]/;
+
+/**
+ * The canonical path and query of a request target in origin form (RFC 9112 section 3.2.1), used both to look up
+ * the price and to forward. Escapes of unreserved characters are decoded and the others written in capitals, so
+ * that all spellings of one resource have the same price. Anything that an upstream could read as another path is refused:
+ * dot segments, backslashes, encoded slashes, double encoding, fragments, targets in absolute form, `*`. Duplicate
+ * slashes, `;` parameters and characters with an ASCII form follow the profile, as does a trailing slash that is not declared. The query is forwarded unchanged; it does
+ * not affect the price.
+ *
+ * @param isDeclared whether the document declares an operation that serves this path, which ends with a slash
+ */
+export function normalise(
+  rawTarget: string,
+  profile: PathProfile,
+  isDeclared: (path: string) => boolean = () => false,
+): Target | Refusal {
+  const queryAt = rawTarget.indexOf('?');
+  const rawPath = queryAt === -1 ? rawTarget : rawTarget.slice(0, queryAt);
+  const search = queryAt === -1 ? '' : rawTarget.slice(queryAt);
+  if (search.includes('#')) return new Refusal('BadRequest', 'The request target must not have a fragment.');
+  if (rawPath === '/' || PLAIN_PATH.test(rawPath)) return { path: rawPath, search };
+
+  const problem = characterProblem(rawPath, profile);
+  if (problem !== undefined) return new Refusal('BadRequest', problem);
+  const path = rawPath
+    .replace(UNRESERVED_ESCAPE, (octet) => decodeURIComponent(octet))
+    .replace(/%[0-9a-f]{2}/gi, (octet) => octet.toUpperCase());
+  const shaped = shape(path, profile, isDeclared);
+  return 'problem' in shaped ? new Refusal('BadRequest', shaped.problem) : { path: shaped.path, search };
+}
+
+/** A sentence that says why these characters are ambiguous; undefined if they are not. */
+function characterProblem(rawPath: string, { asciiForms }: PathProfile): string | undefined {
+  if (!rawPath.startsWith('/')) return 'The request target must be a path.';
+  if (FOREIGN_CHARACTER.test(rawPath)) return 'The path has a character that is not allowed there.';
+  if (TREACHEROUS_ESCAPE.test(rawPath.toUpperCase())) {
+    return 'The path has an encoded slash, backslash, percent sign, question mark, hash, semicolon or control octet.';
+  }
+  let decoded: string;
+  try {
+    // Overlong and broken UTF-8 hides a dot or a slash from a strict reader and shows it to a lax one.
+    decoded = decodeURIComponent(rawPath);
+  } catch {
+    return 'The path has a malformed percent escape.';
+  }
+  if (asciiForms !== 'distinct' && hasAsciiForm(decoded)) {
+    return 'The path has a character that case folding or Unicode normalisation turns into ASCII.';
+  }
+  return undefined;
+}
+
+type Shaped = { readonly path: string } | { readonly problem: string };
+
+/** Applies the profile to a path whose characters are valid. */
+function shape(path: string, profile: PathProfile, isDeclared: (path: string) => boolean): Shaped {
+  const problem = shapeProblem(path, profile);
+  if (problem !== undefined) return { problem };
+  let shaped = path;
+  if (profile.matrixParameters === 'remove') shaped = shaped.replace(/;[^/]*/g, '');
+  if (profile.duplicateSlashes === 'merge') shaped = shaped.replace(/\/{2,}/g, '/');
+  if (profile.trailingSlash !== 'distinct' && shaped.endsWith('/') && !isDeclared(shaped)) {
+    if (profile.trailingSlash === 'refuse') return { problem: 'The path has a trailing slash.' };
+    shaped = shaped.replace(/(?<!\/)\/+$/, '') || '/';
+  }
+  // Last, because removing parameters can create one: `/.;x/`.
+  if (/\/\.\.?(?:[;/]|$)/.test(shaped)) return { problem: 'The path has a dot segment.' };
+  return { path: shaped };
+}
+
+function shapeProblem(path: string, profile: PathProfile): string | undefined {
+  if (profile.matrixParameters === 'refuse' && path.includes(';')) return 'The path has matrix parameters.';
+  if (profile.duplicateSlashes === 'refuse' && path.includes('//')) return 'The path has an empty segment.';
+  return undefined;
+}

@@ -1,0 +1,113 @@
+/** The types that stages share. */
+import type { BucketName } from '../domain/buckets.ts';
+import type { Caller, PublicClient } from '../domain/caller.ts';
+import type { Access, OperationKind } from '../domain/operation.ts';
+import type { Refusal } from '../domain/problems.ts';
+import type { CorsAnswer } from '../fields/cors.ts';
+import type { RequestSpans } from '../observe/log/spans.ts';
+import type { UncountedReason } from '../store/store.ts';
+import type { RequestRules } from '../validation/rules.ts';
+
+/** The canonical form of a request target, which is both priced and forwarded. */
+export interface Target {
+  readonly path: string;
+  /** With its leading `?`; empty when the request has none. */
+  readonly search: string;
+}
+
+/** A priced operation of the OpenAPI document, or the default for unlisted ones. */
+export interface Operation {
+  /** `operationId`, or `METHOD path` where the document names none. */
+  readonly id: string;
+  readonly kind: OperationKind;
+  /** Points, 1 to 10. A public operation may cost 0: it is not charged. */
+  readonly cost: number;
+  /** `person`: counted for the Person, not for an Account (contract section 8.1 rule 2). `public`: for the client's address. */
+  readonly access: Access;
+  /** False if the document has no such method and path. */
+  readonly listed: boolean;
+  /** The rules for requests; undefined where nothing is validated. */
+  readonly rules?: RequestRules | undefined;
+}
+
+/** A bucket that is nearly empty after a charge. */
+export interface NearLimit {
+  readonly bucket: BucketName;
+  readonly limit: number;
+  readonly windowSeconds: number;
+  readonly remaining: number;
+}
+
+/** A charge that was spent. */
+export interface Admitted {
+  readonly outcome: 'admitted';
+  readonly policy: string;
+  readonly rateLimit: string;
+  /** Buckets that are nearly empty. */
+  readonly nearLimit: readonly NearLimit[] | undefined;
+  /** Buckets whose shadow limit would have refused this request. */
+  readonly shadowDenied: readonly string[] | undefined;
+}
+
+/** The result of a charge, and the response headers that report it. */
+export type Charged =
+  | Admitted
+  | {
+      readonly outcome: 'denied';
+      readonly policy: string;
+      readonly rateLimit: string;
+      /** The bucket that needs the longest wait. */
+      readonly bucket: BucketName;
+      readonly limit: number;
+      readonly windowSeconds: number;
+      /** Points left in that bucket. */
+      readonly remaining: number;
+      /** Time until the cost fits. */
+      readonly retryAfterUs: number;
+      readonly refusal: Refusal;
+    }
+  | { readonly outcome: 'uncounted'; readonly policy: string; readonly reason: UncountedReason };
+
+/** The results of the stages that have run; a refusal keeps those of earlier stages. */
+export interface Findings {
+  /** Missing for OPTIONS, which is neither authenticated nor charged. */
+  operation?: Operation | undefined;
+  /** Undefined for a public operation. */
+  caller?: Caller | undefined;
+  /** Of a public operation that is charged. */
+  publicClient?: PublicClient | undefined;
+  charged?: Charged | undefined;
+  /** When the store was called, by `performance.now()`. */
+  chargeAskedMs?: number | undefined;
+  chargeMs?: number | undefined;
+}
+
+/** The ways in which a proxy, or a program, can ask whether a request may pass. */
+export const PROTOCOLS = ['ext-authz', 'forward-auth', 'auth-request', 'decide'] as const;
+
+export type DecisionProtocol = (typeof PROTOCOLS)[number];
+
+/** What is known of a request, which the access log, the metrics and the traces read. */
+export interface RequestContext extends Findings {
+  readonly requestId: string;
+  readonly method: string;
+  readonly startedMs: number;
+  /** Behind trusted proxies, the address that they state. */
+  readonly clientAddress: string;
+  /** The request's trace (W3C Trace Context). */
+  readonly traceparent: string;
+  /** Undefined if requests are not traced. */
+  readonly spans?: RequestSpans | undefined;
+  /** How a proxy asked for this decision; undefined for a request that the gateway forwards itself. */
+  readonly protocol?: DecisionProtocol | undefined;
+  /** What the response says about pages of other origins; undefined if that is left to the upstream. */
+  readonly cors?: CorsAnswer | undefined;
+  target?: Target | undefined;
+  refusal?: Refusal | undefined;
+  upstreamStatus?: number | undefined;
+  upstreamMs?: number | undefined;
+  /** Code of the error that replaced or truncated the upstream's response. */
+  upstreamError?: string | undefined;
+  /** What was wrong with a response that was refused. */
+  upstreamErrorDetail?: string | undefined;
+}

@@ -1,0 +1,49 @@
+import { problemBody, type Refusal, UNCOUNTED } from '../domain/problems.ts';
+import { pushCors } from '../fields/cors.ts';
+import type { Exchange } from './exchange.ts';
+import type { RequestContext } from './request-context.ts';
+
+/**
+ * The fields that the gateway adds to every response: the request id and the result of the charge. A request that
+ * was not charged has no RateLimit fields. After a charge there is either RateLimit or `Service-RateLimit-Mode: degraded`
+ * (contract 8.1).
+ */
+export function gatewayFields(context: RequestContext): string[] {
+  const { requestId, charged } = context;
+  const fields = ['X-Request-Id', requestId];
+  if (charged === undefined) return fields;
+  // Both are empty where every limit is a shadow; a field without a member is not sent (RFC 9651 section 3.1).
+  if (charged.policy !== '') fields.push('RateLimit-Policy', charged.policy);
+  if (charged.outcome !== 'uncounted') {
+    if (charged.rateLimit !== '') fields.push('RateLimit', charged.rateLimit);
+  } else if (isDegraded(context)) fields.push('Service-RateLimit-Mode', 'degraded');
+  return fields;
+}
+
+/** Whether the request was served uncounted; a later 422 or upstream failure does not change that. */
+export function isDegraded({ charged, refusal }: RequestContext): boolean {
+  return charged?.outcome === 'uncounted' && refusal !== UNCOUNTED;
+}
+
+/**
+ * Sends a problem body and ends the response. If the rest of a refused upload is short, it is read and dropped; otherwise the
+ * connection closes once the response has arrived.
+ */
+export function respond(exchange: Exchange, refusal: Refusal, baseUrl: string): void {
+  exchange.refusal = refusal;
+  if (exchange.isAbandoned) {
+    exchange.abort();
+    return;
+  }
+  const { text, bytes } = problemBody(refusal, exchange.requestId, baseUrl);
+  const fields = gatewayFields(exchange);
+  for (const name in refusal.headers) fields.push(name, refusal.headers[name] ?? '');
+  pushCors(fields, exchange.cors);
+  fields.push('Content-Type', 'application/problem+json', 'Content-Length', `${bytes}`);
+  // Without it, a shared cache may store a 404 or a 405 (RFC 9110 section 15.1).
+  fields.push('Cache-Control', 'no-store');
+  if (refusal.closes || exchange.isUploadUnfinished) exchange.pushClose(fields);
+  exchange.dropBody();
+  exchange.begin(refusal.status, fields);
+  exchange.endThisTurn({ text, encoding: bytes === text.length ? 'latin1' : 'utf8' });
+}

@@ -1,0 +1,33 @@
+import type { Awaitable } from '../domain/awaitable.ts';
+import type { Refusal } from '../domain/problems.ts';
+
+/** The result of a stage: a refusal, `done` to skip the remaining stages, or undefined to continue. */
+export type Verdict = Refusal | 'done' | undefined;
+
+/** One step of the pipeline. It reads what earlier stages wrote to the request, and adds its own results. */
+export type Stage<Request, Shared> = (request: Request, shared: Shared) => Awaitable<Verdict>;
+
+/**
+ * Runs stages in order and returns the first refusal. Synchronous if every stage is, which avoids a promise per request.
+ */
+export function runStages<Request, Shared>(
+  stages: readonly Stage<Request, Shared>[],
+  request: Request,
+  shared: Shared,
+  first = 0,
+): Awaitable<Refusal | undefined> {
+  for (let index = first; index < stages.length; index++) {
+    const verdict = stages[index]?.(request, shared);
+    if (verdict instanceof Promise) {
+      return verdict.then((late) =>
+        late === undefined ? runStages(stages, request, shared, index + 1) : ended(late),
+      );
+    }
+    if (verdict !== undefined) return ended(verdict);
+  }
+  return undefined;
+}
+
+function ended(verdict: Refusal | 'done'): Refusal | undefined {
+  return verdict === 'done' ? undefined : verdict;
+}

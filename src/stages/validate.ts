@@ -1,0 +1,60 @@
+import type { Awaitable } from '../domain/awaitable.ts';
+import { FieldErrors } from '../domain/field-errors.ts';
+import { Refusal } from '../domain/problems.ts';
+import { type BodyRules, checkBody, planBody } from '../validation/body.ts';
+import { checkHeaders } from '../validation/headers.ts';
+import { checkPath } from '../validation/path.ts';
+import { checkQuery } from '../validation/query.ts';
+import { readWhole } from './body.ts';
+import type { Exchange } from './exchange.ts';
+import type { Operation, Target } from './request-context.ts';
+
+/** A request, as far as it is validated. The body is set once it has been read. */
+export type Validated = Pick<Exchange, 'head' | 'body' | 'readBody'>;
+
+/**
+ * Validates a request against its operation's document. A 422 lists every invalid parameter (contract section 4.1 rules 2
+ * and 3). This comes after the charge, because a request that fails validation has spent its points (8.1 rule 4). The body is
+ * read only if the document asks for it and all parameters are valid.
+ *
+ * @returns why the request is invalid; undefined if it is valid
+ */
+export function validate(
+  { rules }: Operation,
+  target: Target,
+  request: Validated,
+): Awaitable<Refusal | undefined> {
+  if (rules === undefined) return undefined;
+  const errors = new FieldErrors();
+  checkPath(rules.path, target.path, errors);
+  checkQuery(rules.query, target.search, errors);
+  checkHeaders(rules.headers, request.head.headers, errors);
+  if (!errors.isEmpty) return invalid(errors, 'The request has invalid parameters.');
+  return rules.body === undefined ? undefined : validateBody(rules.body, request, errors);
+}
+
+async function validateBody(
+  rules: BodyRules,
+  request: Validated,
+  errors: FieldErrors,
+): Promise<Refusal | undefined> {
+  const plan = planBody(rules, request.head.headers, errors);
+  if (!errors.isEmpty) return invalid(errors, 'The body is not what the operation takes.');
+  if (plan.kind === 'too-large') return tooLarge(rules);
+  if (plan.kind !== 'read') return undefined;
+  const body = request.body ?? (await readWhole(request.readBody(rules.maxBytes), tooLarge(rules)));
+  if (body instanceof Refusal) return body;
+  request.body = body;
+  checkBody(plan.rule, body, errors);
+  return errors.isEmpty ? undefined : invalid(errors, 'The body has invalid fields.');
+}
+
+function invalid(errors: FieldErrors, detail: string): Refusal {
+  return new Refusal('ValidationError', detail, { errors: errors.list });
+}
+
+function tooLarge({ maxBytes }: BodyRules): Refusal {
+  return new Refusal('PayloadTooLarge', `The body of this operation may have ${maxBytes} bytes at most.`, {
+    closes: true,
+  });
+}

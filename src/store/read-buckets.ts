@@ -1,0 +1,55 @@
+import { MAX_LIMIT } from './dispatch/valid-charge.ts';
+import type { BucketCharge, Store, UncountedReason } from './store.ts';
+
+/** How full a bucket is, whatever its limit. */
+export interface BucketReading {
+  /** Points of the current window. */
+  readonly used: number;
+  /** Until the first of the used points return; 0 for an unused bucket. */
+  readonly nextPointsAfterUs: number;
+  /** Until all of them have returned; 0 for an unused bucket. */
+  readonly resetAfterUs: number;
+}
+
+export type Readings =
+  | { readonly outcome: 'read'; readonly buckets: readonly BucketReading[] }
+  | { readonly outcome: 'uncounted'; readonly reason: UncountedReason };
+
+/**
+ * Reads buckets of one Cluster slot without spending anything. The readings follow the order of the buckets.
+ *
+ * A store reports what is left of a limit, never what was used, and when a cost fits. Two peeks at limits chosen here ask for
+ * the rest. An example: 4 s ago a bucket was charged 3 points, 1 s ago 2 more, and the window is 10 s.
+ *
+ * 1. With the highest limit, 2,000,000,000, the bucket has 1,999,999,995 points left, so 5 are used. It is empty again in 9 s.
+ * 2. With those 5 points as its limit, the bucket is full. A cost of 1 fits as soon as the oldest points expire, in 6 s.
+ *
+ * What is charged or expires between the two peeks shows in one of them only.
+ */
+export async function readBuckets(
+  store: Pick<Store, 'peek'>,
+  buckets: readonly Pick<BucketCharge, 'key' | 'windowSeconds'>[],
+): Promise<Readings> {
+  if (buckets.length === 0) return { outcome: 'read', buckets: [] };
+  const peek = (limitOf: (index: number) => number) =>
+    store.peek({
+      buckets: buckets.map(({ key, windowSeconds }, index) => ({
+        key,
+        windowSeconds,
+        limit: limitOf(index),
+      })),
+      cost: 1,
+    });
+  const whole = await peek(() => MAX_LIMIT);
+  if (whole.outcome === 'uncounted') return whole;
+  const used = whole.buckets.map((state) => MAX_LIMIT - (state?.remaining ?? MAX_LIMIT));
+  // An unused bucket has no limit of 0; with a limit of 1 it has room at once.
+  const full = await peek((index) => Math.max(used[index] ?? 0, 1));
+  if (full.outcome === 'uncounted') return full;
+  const readings = whole.buckets.map((state, index) => ({
+    used: used[index] ?? 0,
+    nextPointsAfterUs: full.buckets[index]?.retryAfterUs ?? 0,
+    resetAfterUs: state?.resetAfterUs ?? 0,
+  }));
+  return { outcome: 'read', buckets: readings };
+}

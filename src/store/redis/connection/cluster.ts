@@ -1,0 +1,107 @@
+import calculateSlot from 'cluster-key-slot';
+import { Cluster, type Redis } from 'ioredis';
+import type { StoreObserver } from '../../observer.ts';
+import type { UncountedReason } from '../../store.ts';
+import type { ConnectionEvents, RedisConnection } from './connection.ts';
+import { reasonOf } from './failures.ts';
+import { accessOptions, commonOptions, type RemoteSettings, readUrl } from './options.ts';
+import { Reconnection } from './reconnection.ts';
+import { checkSettings } from './settings-check.ts';
+
+export interface ClusterSettings extends RemoteSettings {
+  readonly kind: 'cluster';
+  readonly nodes: readonly string[];
+}
+
+/** A Redis Cluster, found through some of its nodes. A dead master degrades its own slots and no others. */
+export function openClusterConnection(
+  settings: ClusterSettings,
+  observer: StoreObserver,
+  events: ConnectionEvents,
+): RedisConnection {
+  const reconnection = new Reconnection();
+  const cluster = connect(settings, reconnection.nextDelayMs);
+  const nodes = new Map<string, Redis>();
+  let problem: UncountedReason = 'disconnected';
+  const failed = ({ message, lastNodeError }: Error & { readonly lastNodeError?: Error }): void => {
+    // The last node's error is more helpful than "Failed to refresh slots cache".
+    const cause = lastNodeError?.message ?? message;
+    problem = reasonOf(cause);
+    observer.connectionFailed(problem, cause);
+  };
+  cluster.on('error', failed);
+  cluster.on('node error', failed);
+  cluster.on('+node', (node: Redis) => {
+    nodes.set(addressOf(node), node);
+    node.on('ready', () => {
+      reconnection.introduce(node).catch(() => {});
+      void checkSettings(node, addressOf(node), observer);
+      events.ready();
+    });
+    node.on('close', () => events.lost());
+    // A node that connects lazily would queue its first command.
+    if (node.status === 'wait') node.connect().catch(() => {});
+  });
+  cluster.on('-node', (node: Redis) => {
+    if (nodes.get(addressOf(node)) === node) nodes.delete(addressOf(node));
+  });
+  const routeOf = (slot: number): string => slotsOf(cluster)[slot]?.[0] ?? 'unassigned';
+  return {
+    client: cluster,
+    groupOf: calculateSlot,
+    routeOf,
+    problemOf(slot) {
+      if (cluster.status !== 'ready') return problem;
+      const node = nodes.get(routeOf(slot));
+      // Without a known node the call goes to any node, which redirects it.
+      return node === undefined || node.status === 'ready' ? undefined : 'disconnected';
+    },
+    inOneWrite(send) {
+      const streams = [...nodes.values()]
+        .filter(({ status }) => status === 'ready')
+        .map(({ stream }) => stream);
+      for (const stream of streams) stream.cork();
+      try {
+        send();
+      } finally {
+        for (const stream of streams) stream.uncork();
+      }
+    },
+    close: reconnection.keepAlive(cluster),
+  };
+}
+
+/** ioredis's map from slots to addresses, the master's first; its types do not include it. */
+function slotsOf(cluster: Cluster): readonly (readonly string[] | undefined)[] {
+  return (cluster as unknown as { slots: readonly (readonly string[] | undefined)[] }).slots;
+}
+
+function addressOf(node: Redis): string {
+  return `${node.options.host}:${node.options.port}`;
+}
+
+function connect(settings: ClusterSettings, clusterRetryStrategy: () => number): Cluster {
+  const [first] = settings.nodes.map((url) => readUrl(url));
+  const access = {
+    ...(first?.username === undefined ? {} : { username: first.username }),
+    ...(first?.password === undefined ? {} : { password: first.password }),
+    ...(first?.tls === undefined ? {} : { tls: first.tls }),
+    ...accessOptions(settings),
+  };
+  return new Cluster(
+    settings.nodes.map((url) => readUrl(url)).map(({ host, port }) => ({ host, port })),
+    {
+      redisOptions: { ...commonOptions(settings), ...access },
+      enableOfflineQueue: false,
+      enableReadyCheck: false,
+      clusterRetryStrategy,
+      // A call whose connection broke may have been counted, so it is never repeated.
+      retryDelayOnFailover: 0,
+      retryDelayOnClusterDown: 0,
+      retryDelayOnTryAgain: 5,
+      maxRedirections: 4,
+      // Certificates name hosts, so addresses that the cluster announces are not resolved.
+      ...(access.tls === undefined ? {} : { dnsLookup: (address, callback) => callback(null, address) }),
+    },
+  );
+}

@@ -1,0 +1,158 @@
+import { Redis } from 'ioredis';
+import type { StoreObserver } from '../../observer.ts';
+import type { UncountedReason } from '../../store.ts';
+import type { RedisClient } from '../scripts.ts';
+import { reasonOf } from './failures.ts';
+import { accessOptions, commonOptions, type RemoteSettings, readUrl } from './options.ts';
+import { Reconnection } from './reconnection.ts';
+import { checkSettings } from './settings-check.ts';
+
+export interface SingleSettings extends RemoteSettings {
+  readonly kind: 'redis';
+  readonly url: string;
+}
+
+export interface SentinelSettings extends RemoteSettings {
+  readonly kind: 'sentinel';
+  readonly sentinels: readonly string[];
+  readonly name: string;
+}
+
+/** A connection to Redis of any topology. Reconnects forever, and never queues a command. */
+export interface RedisConnection {
+  readonly client: RedisClient;
+  /** Keys of one group may share a script call: all of them, or those of one Cluster slot. */
+  groupOf(key: string): number;
+  /** The server that a group's calls go to. */
+  routeOf(group: number): string;
+  /** Why a call of this group cannot be sent now. */
+  problemOf(group: number): UncountedReason | undefined;
+  /** Runs `send`, and combines its calls to each server into one write. */
+  inOneWrite(send: () => void): void;
+  close(): void;
+}
+
+/** Events of a connection. */
+export interface ConnectionEvents {
+  /** A server can be called again. */
+  ready(): void;
+  /** A connection was lost, so cached knowledge about its buckets is no longer valid. */
+  lost(): void;
+}
+
+/** For a server that closes the connection without an error, which ioredis does not report as a failure. */
+const CLOSED_UNANSWERED =
+  'the connection was closed before any answer: is this a Redis, and does it expect TLS where the settings have none?';
+
+/** A Redis without TLS reads the handshake as an incomplete command and waits. */
+const NO_HANDSHAKE = ': the port may not speak TLS, which the settings ask for';
+
+const SENTINEL_PORT = 26_379;
+const THE_ONLY_GROUP = 0;
+const THE_ONLY_ROUTE = 'primary';
+
+/** One Redis, or the primary that Sentinels name. */
+export function openConnection(
+  settings: SingleSettings | SentinelSettings,
+  observer: StoreObserver,
+  events: ConnectionEvents,
+): RedisConnection {
+  const reconnection = new Reconnection();
+  const { nextDelayMs } = reconnection;
+  const client =
+    settings.kind === 'redis' ? connectSingle(settings, nextDelayMs) : connectSentinel(settings, nextDelayMs);
+  return {
+    client,
+    groupOf: () => THE_ONLY_GROUP,
+    routeOf: () => THE_ONLY_ROUTE,
+    // Charges of one turn of the event loop share a call, so there is one write already.
+    inOneWrite: (send) => send(),
+    ...watchConnection(client, reconnection, observer, events),
+  };
+}
+
+/** Reports why the connection fails, and keeps it alive until it is closed. */
+function watchConnection(
+  client: Redis,
+  reconnection: Reconnection,
+  observer: StoreObserver,
+  events: ConnectionEvents,
+): Pick<RedisConnection, 'problemOf' | 'close'> {
+  let problem: UncountedReason = 'disconnected';
+  let state: 'unanswered' | 'failed' | 'answered' | 'closed' = 'unanswered';
+  const become = (next: typeof state): void => {
+    if (state !== 'closed') state = next;
+  };
+  const failed = (message: string, reason = reasonOf(message)): void => {
+    if (state === 'closed') return;
+    become('failed');
+    problem = reason;
+    observer.connectionFailed(reason, message);
+  };
+  const answered = (): void => {
+    become('answered');
+    problem = 'disconnected';
+  };
+  // Errors that did not come from the server are reported by the `close` event.
+  const turnedAway = ({ message }: Error): void => {
+    if (reasonOf(message) !== 'disconnected') failed(message);
+  };
+  client.on('connecting', () => become('unanswered'));
+  client.on('error', ({ message }: Error) => {
+    const isSilent = message === 'connect ETIMEDOUT' && client.options.tls !== undefined;
+    failed(isSilent ? message + NO_HANDSHAKE : message, reasonOf(message));
+  });
+  client.on('ready', () => {
+    reconnection.introduce(client).then(answered, turnedAway);
+    void checkSettings(client, THE_ONLY_ROUTE, observer);
+    events.ready();
+  });
+  client.on('close', () => {
+    if (state === 'unanswered') failed(CLOSED_UNANSWERED, 'disconnected');
+    events.lost();
+  });
+  const disconnect = reconnection.keepAlive(client);
+  return {
+    problemOf: () => (client.status === 'ready' ? undefined : problem),
+    close() {
+      become('closed');
+      disconnect();
+    },
+  };
+}
+
+function connectSingle(settings: SingleSettings, retryStrategy: () => number): Redis {
+  return new Redis({
+    ...commonOptions(settings),
+    ...readUrl(settings.url),
+    ...accessOptions(settings),
+    enableOfflineQueue: false,
+    retryStrategy,
+  });
+}
+
+function connectSentinel(settings: SentinelSettings, retryStrategy: () => number): Redis {
+  const sentinels = settings.sentinels.map((url) => readUrl(url, SENTINEL_PORT));
+  const [first] = sentinels;
+  const access = accessOptions(settings);
+  return new Redis({
+    ...commonOptions(settings),
+    ...access,
+    sentinels: sentinels.map(({ host, port }) => ({ host: host ?? '', port: port ?? SENTINEL_PORT })),
+    name: settings.name,
+    ...(first?.username === undefined ? {} : { sentinelUsername: first.username }),
+    ...(first?.password === undefined ? {} : { sentinelPassword: first.password }),
+    ...(first?.tls === undefined ? {} : { sentinelTLS: access.tls ?? first.tls }),
+    enableTLSForSentinelMode: access.tls !== undefined,
+    sentinelCommandTimeout: 1000,
+    sentinelRetryStrategy: retryStrategy,
+    sentinelReconnectStrategy: retryStrategy,
+    failoverDetector: true,
+    enableOfflineQueue: false,
+    retryStrategy,
+    // A server that has become a replica is disconnected, so that the new primary is found.
+    enableReadyCheck: true,
+    maxLoadingRetryTime: 500,
+    reconnectOnError: (error) => error.message.startsWith('READONLY'),
+  });
+}

@@ -1,0 +1,43 @@
+import type { UncountedReason } from '../../store.ts';
+
+/** Reasons by the first word of a Redis error or the code of a Node.js error. */
+const REASONS: ReadonlyMap<string, UncountedReason> = new Map([
+  ['WRONGPASS', 'auth'],
+  ['NOAUTH', 'auth'],
+  ['NOPERM', 'auth'],
+  // Protected mode: without a password, only local clients may connect.
+  ['DENIED', 'auth'],
+  ['LOADING', 'loading'],
+  ['READONLY', 'readonly'],
+  ['NOREPLICAS', 'readonly'],
+  ['MASTERDOWN', 'readonly'],
+  ['OOM', 'oom'],
+  ['BUSY', 'busy'],
+  ['MISCONF', 'misconf'],
+  ['CLUSTERDOWN', 'clusterdown'],
+  ['MOVED', 'redirected'],
+  ['ASK', 'redirected'],
+  ['TRYAGAIN', 'redirected'],
+  ['WRONGTYPE', 'wrongtype'],
+  ['WRONGVALUE', 'wrongtype'],
+  ['CROSSSLOT', 'invalid'],
+]);
+
+/** ioredis's messages for a failed connection. */
+const DISCONNECTED =
+  /connection (is |was )?closed?|isn't writeable|isn't ready|is ended|ECONN|ETIMEDOUT|timed out|EHOSTUNREACH|ENETUNREACH|EPIPE|ENOTFOUND|EAI_AGAIN|socket|sentinels? |startup nodes|slots cache|max retries/i;
+
+/** The reason for an error of Redis or of its connection. */
+export function reasonOf(message: string): UncountedReason {
+  const cause = /^All sentinels .* Last error: (.+)$/s.exec(message)?.[1];
+  if (cause !== undefined) return reasonOf(cause);
+  const known = REASONS.get(message.split(' ', 1)[0] ?? '');
+  if (known !== undefined) return known;
+  if (message.includes('max number of clients')) return 'maxclients';
+  if (message.includes('Too many Cluster redirections')) {
+    return message.includes('CLUSTERDOWN') ? 'clusterdown' : 'redirected';
+  }
+  if (/WRONGPASS|user executing the script can't|ACL failure in script|certificate|TLS/i.test(message))
+    return 'auth';
+  return DISCONNECTED.test(message) ? 'disconnected' : 'error';
+}

@@ -1,0 +1,53 @@
+import { bucketOf } from '../keys.ts';
+import type { Charge } from '../store.ts';
+
+const MS_PER_SECOND = 1000;
+/**
+ * A key lives for a window and a half, and somewhat longer after its clock was set back. Of a longer window than a minute, the
+ * script itself renews what it finds after a minute.
+ */
+const CHECKED_WINDOWS = 2;
+const LONGEST_CHECKED_SECONDS = 60;
+/** Replicas do not load a changed file at the same moment. */
+const CHECKED_BESIDES_MS = 3 * MS_PER_SECOND;
+/** A window that was not used for this long is new again: another one may have been in force. */
+const FORGOTTEN_AFTER_MS = MS_PER_SECOND;
+
+interface Use {
+  readonly windowSeconds: number;
+  lastMs: number;
+  checkedUntilMs: number;
+}
+
+/**
+ * Finds buckets whose window this process has not used for long. Until then, keys may still live for as long as an earlier,
+ * shorter window asked for, and would forget what the new one counts. To check a key's life costs Redis a microsecond, so it is
+ * only checked during that time.
+ */
+export class NewWindows {
+  /** By the bucket's name. */
+  readonly #uses = new Map<string, Use>();
+
+  /** Whether any bucket has a new window. Call it for every call that spends. */
+  areIn(charges: readonly Charge[], nowMs: number): boolean {
+    let areNew = false;
+    for (const { buckets } of charges) {
+      for (const { key, windowSeconds } of buckets) {
+        const use = this.#use(bucketOf(key), windowSeconds, nowMs);
+        use.lastMs = nowMs;
+        areNew ||= nowMs < use.checkedUntilMs;
+      }
+    }
+    return areNew;
+  }
+
+  #use(bucket: string, windowSeconds: number, nowMs: number): Use {
+    const known = this.#uses.get(bucket);
+    if (known?.windowSeconds === windowSeconds && nowMs - known.lastMs <= FORGOTTEN_AFTER_MS) return known;
+    const checkedSeconds = CHECKED_WINDOWS * Math.min(windowSeconds, LONGEST_CHECKED_SECONDS);
+    const checkedUntilMs = nowMs + checkedSeconds * MS_PER_SECOND + CHECKED_BESIDES_MS;
+    const use = { windowSeconds, lastMs: nowMs, checkedUntilMs };
+    this.#uses.set(bucket, use);
+    return use;
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * A board on which every replica keeps one text, for the others to read. A text that is not renewed disappears. Its keys
+ * share a hash tag, so that one command reads all of them in a Cluster as well.
+ */
+import type { Board } from '../../shared-store.ts';
+import { openAnyLink, type RemoteStoreSettings } from '../connection/link.ts';
+import { runScript } from '../run-script.ts';
+import { Script } from '../script-call.ts';
+import type { RedisClient } from '../scripts.ts';
+import { readShared } from './read-shared.ts';
+
+/** How long a text stays without being renewed. */
+const LIFE_MS = 3_500;
+
+/** Longer names and texts are not those of a replica: its text has at most 1,200 rows of owners, a minute and 40 refusals. */
+const LONGEST_NAME = 64;
+const LONGEST_TEXT = 524_288;
+
+/** More replicas than this are not read, and so many at a time. */
+const MOST_REPLICAS = 500;
+const PER_READ = 25;
+
+const readBoard = new Script('read-board');
+
+/** Opens the board of a topic. It connects by itself, and never queues a command. */
+export function openBoard(
+  settings: RemoteStoreSettings & { readonly keyPrefix: string },
+  topic: string,
+  replica: string,
+): Board {
+  const link = openAnyLink(settings, { ready() {}, lost() {} });
+  const { client } = link;
+  const index = `${settings.keyPrefix}:1:{${topic}}`;
+  const keyOf = (name: string) => `${index}:${name}`;
+  const readPart = (most: number) => readShared(client, index, { most, longestBytes: LONGEST_NAME });
+  return {
+    async post(text) {
+      const { nowMs } = await readPart(0);
+      await client.psetex(keyOf(replica), LIFE_MS, text);
+      await client.zremrangebyscore(index, '-inf', nowMs);
+      await client.zadd(index, nowMs + LIFE_MS, replica);
+      await client.pexpire(index, LIFE_MS);
+    },
+    async read() {
+      const { members, leftOut } = await readPart(MOST_REPLICAS);
+      const texts = new Map<string, string>();
+      let tooLong = 0;
+      for (let from = 0; from < members.length; from += PER_READ) {
+        const names = members.slice(from, from + PER_READ);
+        const read = await readTexts(client, names.map(keyOf));
+        for (const [index, name] of names.entries()) {
+          const text = read[index];
+          if (typeof text === 'string') texts.set(name, text);
+        }
+        tooLong += read.filter((text) => text === TOO_LONG).length;
+      }
+      return { texts, leftOut: leftOut + tooLong };
+    },
+    async close() {
+      await client.del(keyOf(replica)).catch(() => undefined);
+      link.close();
+    },
+  };
+}
+
+/** What the script returns for a text that is too long. */
+const TOO_LONG = 0;
+
+/** The texts of these keys, in order. */
+async function readTexts(client: RedisClient, keys: readonly string[]): Promise<readonly unknown[]> {
+  const reply = await runScript(client, readBoard, keys, [LONGEST_TEXT]);
+  return Array.isArray(reply) ? reply : [];
+}

@@ -1,0 +1,108 @@
+/**
+ * The record of a channel: a sorted set of its unexpired messages by the Unix time of their expiry. Without it, a replica that is
+ * not connected while a message is published would never receive it.
+ */
+import {
+  LONGEST_MESSAGE,
+  type MessageRecord,
+  type Published,
+  type RecordedMessage,
+  UnknownOutcome,
+} from '../../shared-store.ts';
+import { isRefusal, runScript } from '../run-script.ts';
+import { Script } from '../script-call.ts';
+import type { RedisClient } from '../scripts.ts';
+import { type Reading, readShared } from './read-shared.ts';
+
+/** Messages of one read. The parts of a long record arrive one after another, so that neither Redis nor this process is blocked. */
+const PER_READ = 500;
+
+/** Of a longer record, the messages that expire last are not read: more than all that a replica keeps. */
+const MOST_READ = 150_000;
+
+const share = new Script('share');
+
+export class RedisRecord implements MessageRecord {
+  readonly #client: RedisClient;
+  readonly #channel: string;
+  readonly #key: string;
+
+  constructor(client: RedisClient, channel: string) {
+    this.#client = client;
+    this.#channel = channel;
+    this.#key = `${channel}:record`;
+  }
+
+  /** Reads the time of the server that holds the record, and no message. */
+  async time(): Promise<Reading> {
+    return readShared(this.#client, this.#key, { most: 0, longestBytes: LONGEST_MESSAGE });
+  }
+
+  /** Unix time by the clock of Redis. */
+  async nowMs(): Promise<number> {
+    return (await this.time()).nowMs;
+  }
+
+  /** The unexpired messages, in several readings. */
+  async *readings(): AsyncGenerator<Reading> {
+    let next: Reading['next'] | undefined;
+    for (let found = 0; found < MOST_READ; found += PER_READ) {
+      const page = { most: PER_READ, longestBytes: LONGEST_MESSAGE, ...next };
+      const reading = await readShared(this.#client, this.#key, page);
+      yield reading;
+      if (reading.found < PER_READ) return;
+      next = reading.next;
+    }
+  }
+
+  /** All unexpired messages. */
+  async read(): Promise<readonly string[]> {
+    const texts: string[] = [];
+    for await (const reading of this.readings()) texts.push(...reading.members);
+    return texts;
+  }
+
+  /** Adds messages without publishing them. The record as a whole expires with the last of them. */
+  async write(messages: readonly RecordedMessage[]): Promise<void> {
+    if (messages.length > 0) await this.#share('', messages, []);
+  }
+
+  /**
+   * Records messages in place of `replaced` and publishes them, all in one step. Rejects with an `UnknownOutcome` if no answer came,
+   * and with any other error if nothing was changed.
+   */
+  async publish(messages: readonly RecordedMessage[], replaced: readonly string[] = []): Promise<Published> {
+    const [isPublished, received, problem] = await this.#share(this.#channel, messages, replaced);
+    return { received: Number(received), notPublished: Number(isPublished) === 1 ? undefined : `${problem}` };
+  }
+
+  /** Whether the record survives a restart of Redis; undefined if unknown. */
+  async isLasting(): Promise<boolean | undefined> {
+    const info = await this.#client.info('persistence').catch(() => '');
+    const appends = /^aof_enabled:(\d)/m.exec(info)?.[1];
+    return appends === undefined ? undefined : appends === '1';
+  }
+
+  /** Whether Redis neither appends to a file nor takes snapshots. False if its user may not read that. */
+  async isForgetful(): Promise<boolean> {
+    if ((await this.isLasting()) !== false) return false;
+    const save = await this.#client.config('GET', 'save').catch(() => undefined);
+    return Array.isArray(save) && save[1] === '';
+  }
+
+  async #share(
+    channel: string,
+    messages: readonly RecordedMessage[],
+    replaced: readonly string[],
+  ): Promise<readonly unknown[]> {
+    const given = messages.flatMap(({ text, untilMs }) => [untilMs, text]);
+    try {
+      const args = [channel, messages.length, ...given, ...replaced];
+      const reply = await runScript(this.#client, share, [this.#key], args);
+      return Array.isArray(reply) ? reply : [];
+    } catch (error) {
+      if (isRefusal(error) || !(error instanceof Error)) throw error;
+      throw new UnknownOutcome(error.message);
+    }
+  }
+}

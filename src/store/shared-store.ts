@@ -1,0 +1,105 @@
+/** What a store offers to the replicas that share it, besides the counts: channels with a record, boards, and its clock. */
+export interface SharedStore {
+  /**
+   * Subscribes to the channel of a topic. A message may arrive more than once, and late by at most the time between two reads of the
+   * record.
+   */
+  subscribe(topic: string, listener: ChannelListener): Channel;
+  /** Calls `use` with the record of a topic. Rejects if the store cannot be reached within `connectMs`, or refuses. */
+  withRecord<T>(topic: string, use: (record: MessageRecord) => Promise<T>, connectMs?: number): Promise<T>;
+  /** Opens the board of a topic. It connects by itself, and never queues a command. */
+  openBoard(topic: string, replica: string): Board;
+}
+
+/** Time between reads of the record: the longest delay of a message if the subscription broke unnoticed. */
+export const LOOK_MS = 5_000;
+
+/** Longer texts are not messages. A reason of 200 characters, an author and an id come to less than that. */
+export const LONGEST_MESSAGE = 4_096;
+
+/** A reading of the clock of the store. */
+export interface ClockReading {
+  /** Unix time by the clock of the store. */
+  readonly nowMs: number;
+  /** When it was asked for and answered, by `performance.now()`. */
+  readonly sentMs: number;
+  readonly answeredMs: number;
+}
+
+/** Receives a channel's events. What a function throws is passed to `failed`, and changes nothing else. */
+export interface ChannelListener {
+  /** A message: at once while connected, and on every later connection until it expires. */
+  message(text: string): void;
+  /**
+   * Called when messages stop arriving, with the reason, and when they arrive again. With a reason although connected: they arrive
+   * late, by up to `LOOK_MS`, because the subscription is refused.
+   */
+  connected(isConnected: boolean, problem?: string): void;
+  /** The clock of the store was read. Called before the first message, and at every read of the record. */
+  time?(reading: ClockReading): void;
+  /** This many texts of the record are too long for a message. */
+  leftOut?(count: number): void;
+  /** Returns messages that the record has lost; they are written again. */
+  missingFrom?(record: ReadonlySet<string>): readonly RecordedMessage[];
+  restored?(count: number): void;
+  failed?(error: unknown): void;
+}
+
+export interface Channel {
+  /** Resolves once everything that was published before has arrived; never rejects. */
+  readonly subscribed: Promise<void>;
+  close(): void;
+}
+
+export interface RecordedMessage {
+  readonly text: string;
+  readonly untilMs: number;
+}
+
+/** What became of messages that the store has recorded. */
+export interface Published {
+  /** How many subscribers received them; in a Cluster, only those at one node. */
+  readonly received: number;
+  /** Why they were not published. They are in the record all the same, which every replica reads every few seconds. */
+  readonly notPublished: string | undefined;
+}
+
+/** The store gave no answer: it may have carried out the command. */
+export class UnknownOutcome extends Error {
+  override readonly name = 'UnknownOutcome';
+}
+
+/** The unexpired messages of a channel. */
+export interface MessageRecord {
+  /** Reads the clock of the store, and no message. */
+  time(): Promise<ClockReading>;
+  /** Unix time by the clock of the store. */
+  nowMs(): Promise<number>;
+  /** All unexpired messages. */
+  read(): Promise<readonly string[]>;
+  /**
+   * Records messages in place of `replaced` and publishes them, all in one step. Rejects with an `UnknownOutcome` if no answer came,
+   * and with any other error if nothing was changed.
+   */
+  publish(messages: readonly RecordedMessage[], replaced?: readonly string[]): Promise<Published>;
+  /** Whether the record survives a restart of the store; undefined if unknown. */
+  isLasting(): Promise<boolean | undefined>;
+  /** Whether the store keeps nothing at all on disk. False if unknown. */
+  isForgetful(): Promise<boolean>;
+}
+
+/** A board on which every replica keeps one text, for the others to read. A text that is not renewed disappears. */
+export interface Board {
+  /** Puts this replica's text on the board, in place of its last. Rejects if the store does not take it. */
+  post(text: string): Promise<void>;
+  /** The texts of all replicas by name, this one included. Rejects if the store cannot be read. */
+  read(): Promise<BoardReading>;
+  /** Takes this replica's text off the board. */
+  close(): Promise<void>;
+}
+
+export interface BoardReading {
+  readonly texts: ReadonlyMap<string, string>;
+  /** Names and texts that were left out for their length. */
+  readonly leftOut: number;
+}

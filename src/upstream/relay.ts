@@ -1,0 +1,163 @@
+import { Readable } from 'node:stream';
+import type { Refusal } from '../domain/problems.ts';
+import { pushCors } from '../fields/cors.ts';
+import { responseFields } from '../fields/headers.ts';
+import { UpstreamError } from '../http1/errors.ts';
+import type { ChunkMemory, ResponseHandler, Transfer, UpstreamRequest } from '../http1/request.ts';
+import type { ResponseHead } from '../http1/response-head.ts';
+import type { Exchange, Taker } from '../stages/exchange.ts';
+import { gatewayFields, respond } from '../stages/respond.ts';
+import { codeOf, isRepeatable, refusalOf, TUNNELS_BUSY, UPSTREAM_BUSY } from './failures.ts';
+import type { Traffic } from './shares.ts';
+import type { Upstream } from './upstreams.ts';
+
+/** Joining a body of this length to its head costs less than a second piece to write. */
+const MAX_JOINED_BYTES = 16_384;
+
+/** Copies one upstream response to the client, chunk by chunk, as fast as the slower of the two. */
+export class Relay implements ResponseHandler, Taker {
+  protected readonly exchange: Exchange;
+  readonly #upstream: Upstream;
+  readonly #baseUrl: string;
+  readonly #sentMs = performance.now();
+  #request: UpstreamRequest;
+  #transfer: Transfer | undefined;
+  #head: ResponseHead | undefined;
+  #canRepeat: boolean;
+
+  constructor(
+    upstream: Upstream,
+    request: Omit<UpstreamRequest, 'handler'>,
+    exchange: Exchange,
+    baseUrl: string,
+  ) {
+    this.exchange = exchange;
+    this.#upstream = upstream;
+    this.#baseUrl = baseUrl;
+    this.#request = { ...request, handler: this };
+    this.#canRepeat = isRepeatable(request.method, request.body !== null);
+    exchange.taker = this;
+    if (request.body instanceof Readable) request.body.on('error', this.#onBodyError);
+  }
+
+  /** Sends the request; the response, or a 503 in its place, goes to the client. */
+  start(): void {
+    this.#upstream.shares.enter(trafficOf(this.exchange), this.#isTunnel);
+    this.#upstream.pool.dispatch(this.#request);
+  }
+
+  /** To be called once, when the upstream is done with the request. */
+  protected leave(): void {
+    this.detach();
+    this.#upstream.shares.leave(trafficOf(this.exchange), this.#isTunnel);
+  }
+
+  /** From here on, a client that leaves does not abort the request. */
+  protected detach(): void {
+    this.#transfer = undefined;
+  }
+
+  get #isTunnel(): boolean {
+    return this.#request.upgrade !== undefined;
+  }
+
+  onConnection(transfer: Transfer): void {
+    this.#transfer = transfer;
+  }
+
+  /** An interim response is forwarded as it is (RFC 9110 section 15.2). */
+  onInterim({ status, fields, connection }: ResponseHead): void {
+    this.exchange.sendInterim(status, responseFields(fields, connection, status));
+  }
+
+  onHead(head: ResponseHead): void {
+    this.#head = head;
+    const { exchange } = this;
+    exchange.upstreamMs = performance.now() - this.#sentMs;
+    exchange.upstreamStatus = head.status;
+    const fields = this.fieldsOf(head);
+    pushCors(fields, exchange.cors);
+    if (exchange.isUploadUnfinished) exchange.pushClose(fields);
+    exchange.begin(head.status, fields);
+  }
+
+  /** The fields that the client gets. */
+  protected fieldsOf({ fields, connection, status }: ResponseHead): string[] {
+    const { exchange } = this;
+    const sent = responseFields(fields, connection, status);
+    this.#upstream.addresses.rewrite(sent, exchange);
+    sent.push(...gatewayFields(exchange));
+    return sent;
+  }
+
+  onData(chunk: Buffer): void {
+    const { exchange } = this;
+    if (chunk.length === this.#head?.bodyLength && chunk.length <= MAX_JOINED_BYTES) {
+      // The whole body: as a string it shares one write with the head.
+      exchange.endWith({ text: chunk.toString('latin1'), encoding: 'latin1' });
+    } else exchange.write(chunk);
+  }
+
+  onFlush(): ChunkMemory {
+    const { exchange } = this;
+    if (this.#head === undefined || exchange.isClosed) return 'released';
+    if (!exchange.isEnded) {
+      // The body may be long in coming, and the chunks are only valid now.
+      exchange.flush();
+      if (exchange.needsDrain && exchange.unsentBytes > 0) this.#transfer?.pause();
+    }
+    // The operating system has a copy of what the response no longer counts.
+    return exchange.unsentBytes === 0 ? 'released' : 'kept';
+  }
+
+  onEnd(trailers: readonly string[]): void {
+    this.leave();
+    const { exchange } = this;
+    if (exchange.isEnded) return;
+    // Elsewhere than behind chunks, trailers may be dropped (RFC 9110 section 6.5.1).
+    exchange.end(responseFields(trailers, undefined, exchange.status));
+  }
+
+  onError(error: Error, isStale: boolean): void {
+    this.leave();
+    const { exchange } = this;
+    if (isStale && this.#canRepeat && !exchange.isClosed) {
+      this.#canRepeat = false;
+      this.#request = { ...this.#request, needsNewConnection: true };
+      this.start();
+      return;
+    }
+    exchange.upstreamError = codeOf(error);
+    if (error instanceof UpstreamError) exchange.upstreamErrorDetail = error.message;
+    // The status line is already sent: an incomplete body is how the client learns of the failure.
+    if (exchange.hasBegun || exchange.isClosed) exchange.abort();
+    else respond(exchange, refusalOf(error), this.#baseUrl);
+  }
+
+  onDrain(): void {
+    this.#transfer?.resume();
+  }
+
+  onAbandoned(): void {
+    if (this.#transfer !== undefined) this.#transfer.abort();
+    else if (this.#upstream.pool.cancel(this.#request)) this.leave();
+  }
+
+  /** A body may break while its request waits for a connection; later, the connection reports it. */
+  readonly #onBodyError = (error: Error): void => {
+    if (this.#transfer === undefined && this.#upstream.pool.cancel(this.#request)) this.onError(error, false);
+  };
+}
+
+/** The refusal of a request that has no share of the upstream's connections left. */
+export function crowdedOut({ shares }: Upstream, exchange: Exchange): Refusal | undefined {
+  const traffic = trafficOf(exchange);
+  if (!shares.hasRoomFor(traffic)) return UPSTREAM_BUSY;
+  return exchange.isTunnel && !shares.hasRoomForTunnel(traffic) ? TUNNELS_BUSY : undefined;
+}
+
+/** Whose share of the upstream's connections a request uses. */
+export function trafficOf({ caller, publicClient }: Pick<Exchange, 'caller' | 'publicClient'>): Traffic {
+  if (caller !== undefined) return 'caller';
+  return publicClient === undefined ? 'uncharged' : 'public';
+}

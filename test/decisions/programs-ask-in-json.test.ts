@@ -1,0 +1,216 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import express from 'express';
+import Fastify from 'fastify';
+import { load } from 'js-yaml';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DECISIONS } from '../fixtures/decisions.ts';
+import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
+
+const { weir: forExpress } = await import(`${process.cwd()}/examples/decide/express.mjs`);
+const { weir: forFastify } = await import(`${process.cwd()}/examples/decide/fastify.mjs`);
+
+/** As much of every answer as these tests look at. */
+interface Answer {
+  readonly status: number;
+  readonly code?: string;
+  readonly retryAfterSeconds: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly buckets: readonly { readonly remaining: number }[];
+  readonly errors?: readonly { readonly field: string }[];
+  readonly decisions?: readonly Answer[];
+}
+
+const TOKEN = 'a-token-of-the-decisions-port';
+const READ = { method: 'GET', path: '/v3/things' };
+
+const document = load(readFileSync('docs/decide.openapi.yaml', 'utf8')) as object;
+const ajv = new Ajv2020({ strict: false, validateFormats: false }).addSchema(document, 'decide');
+const isA = (name: string, value: unknown) => {
+  const isValid = ajv.validate(`decide#/components/schemas/${name}`, value);
+  return isValid ? true : ajv.errorsText();
+};
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startGateway({
+    settings: { decisions: { ...DECISIONS, token: TOKEN }, log: { level: 'info' } },
+    limits: { accounts: { acct_3: { 'account-read': 12 }, acct_4: { 'account-read': 10 } } },
+  });
+});
+afterAll(() => gateway.close());
+
+/** Asks, and holds the answer against the document. */
+async function ask(question: unknown, headers: Readonly<Record<string, string>> = {}) {
+  const body = typeof question === 'string' ? question : JSON.stringify(question);
+  const response = await fetch(`${gateway.decisionsUrl}/decide`, { method: 'POST', headers, body });
+  const answer = (await response.json()) as Answer;
+  const isBatch = answer.decisions !== undefined;
+  const schema = response.status === 200 ? (isBatch ? 'Decisions' : 'Decision') : 'Problem';
+  expect(isA(schema, answer)).toBe(true);
+  return { status: response.status, answer };
+}
+
+const authorized = { Authorization: `Bearer ${TOKEN}` };
+
+describe('a program', () => {
+  it('asks for the bearer of a token, and gets what the gateway would do', async () => {
+    const { answer } = await ask({ token: 'lonely', ...READ });
+    expect(answer).toMatchObject({ allowed: true, status: 200, account: 'acct_3', cost: 1, degraded: false });
+    expect(answer.buckets).toMatchObject([{ bucket: 'account-read', limit: 12, remaining: 11 }]);
+    const next = await gateway.send('GET', '/v3/things', { token: 'lonely' });
+    expect(next.headers.get('ratelimit')).toContain('"account-read";r=10');
+    expect(answer.headers['RateLimit-Policy']).toBe(next.headers.get('ratelimit-policy'));
+  });
+
+  it('names an Account, its principal and a cost, and is refused as a client would be', async () => {
+    const question = { account: 'acct_4', principal: 'svc_job', ...READ, cost: 6 };
+    expect((await ask(question, authorized)).answer).toMatchObject({
+      allowed: true,
+      account: 'acct_4',
+      cost: 6,
+    });
+    const { status, answer } = await ask(question, authorized);
+    expect(status).toBe(200);
+    expect(answer).toMatchObject({ allowed: false, status: 429, problem: { code: 'RateLimitExceeded' } });
+    expect(answer.retryAfterSeconds).toBe(Number(answer.headers['Retry-After']));
+    expect(gateway.lines.some((line) => line.includes('"principal":"svc_job"'))).toBe(true);
+  });
+
+  it('peeks without spending, counting or logging', async () => {
+    const peek = { account: 'acct_2', ...READ, peek: true };
+    const lines = gateway.lines.length;
+    const first = (await ask(peek, authorized)).answer;
+    const second = (await ask(peek, authorized)).answer;
+    expect(second.buckets[0]?.remaining).toBe(first.buckets[0]?.remaining);
+    expect(gateway.lines).toHaveLength(lines);
+  });
+
+  it('asks many questions at once, each decided by itself and answered at its place', async () => {
+    const { answer } = await ask({
+      decisions: [
+        { token: 'service', ...READ },
+        { token: 'no such token', ...READ },
+        { token: 'service', method: 'GET', path: '/v3/a/../b' },
+        { ...READ },
+        { token: 'service', operation: 'no such operation' },
+        { token: 'service', method: 'BREW', path: '/v3/things' },
+      ],
+    });
+    expect(answer.decisions?.map(({ status }) => status)).toEqual([200, 401, 400, 401, 404, 405]);
+  });
+
+  it('is counted by the outcome of each decision', async () => {
+    expect(await gateway.metrics()).toMatch(
+      /weir_decisions_total\{protocol="decide",outcome="admitted"\} [1-9]/,
+    );
+  });
+});
+
+describe('what a program may not do', () => {
+  it.each([
+    { account: 'acct_1', ...READ },
+    { token: 'service', ...READ, cost: 2 },
+  ])('name an Account or a cost without the token of the port: %j', async (question) => {
+    const { status, answer } = await ask(question);
+    expect([status, answer.code]).toEqual([403, 'Forbidden']);
+  });
+
+  it('ask with another token', async () => {
+    expect(
+      (await ask({ token: 'service', ...READ }, { Authorization: 'Bearer something-else' })).status,
+    ).toBe(401);
+  });
+
+  it('ask for more than can ever be admitted', async () => {
+    const { answer } = await ask({ account: 'acct_4', ...READ, cost: 11 }, authorized);
+    expect(answer).toMatchObject({ allowed: false, status: 422, problem: { errors: [{ field: 'cost' }] } });
+  });
+
+  it.each([
+    ['{', 400, undefined],
+    ['[]', 422, 'body'],
+    ['{}', 422, 'body'],
+    [{ token: 1, ...READ }, 422, 'token'],
+    [{ tokn: 'service', ...READ }, 422, 'tokn'],
+    [{ token: 'service', address: '192.0.2.1', ...READ }, 422, 'body'],
+    [{ address: 'nowhere', ...READ }, 422, 'address'],
+    [{ token: 'service', operation: 'x', ...READ }, 422, 'body'],
+    [{ token: 'service', method: 'GET' }, 422, 'body'],
+    [{ token: 'service', ...READ, cost: 0 }, 422, 'cost'],
+    [{ decisions: [] }, 422, 'decisions'],
+    [{ decisions: Array(101).fill(READ) }, 422, 'decisions'],
+    [{ decisions: [READ, { token: 'service', ...READ, cost: 'x' }] }, 422, 'decisions[1].cost'],
+    ['{"token":"service","token":"lonely","method":"GET","path":"/v3/things"}', 400, undefined],
+  ])('ask what cannot be read: %j', async (question, status, field) => {
+    const { answer, ...rest } = await ask(question);
+    expect([rest.status, answer.errors?.[0]?.field]).toEqual([status, field]);
+  });
+
+  it('send more than a megabyte, or anything but POST', async () => {
+    expect((await ask({ token: 'x'.repeat(1_100_000), ...READ })).status).toBe(413);
+    const got = await fetch(`${gateway.decisionsUrl}/decide`);
+    expect([got.status, got.headers.get('allow')]).toEqual([405, 'POST']);
+  });
+
+  it('ask from an address that is not trusted, unless it has the token', async () => {
+    const far = await startGateway({
+      settings: { decisions: { ...DECISIONS, trusted: ['192.0.2.0/24'], token: TOKEN } },
+    });
+    const statusOf = async (headers: Record<string, string>) => {
+      const body = JSON.stringify({ token: 'service', ...READ });
+      return (await fetch(`${far.decisionsUrl}/decide`, { method: 'POST', headers, body })).status;
+    };
+    expect([await statusOf({}), await statusOf(authorized)]).toEqual([403, 200]);
+    await far.close();
+  });
+});
+
+describe('the example for', () => {
+  const statusesAt = async (url: string) => {
+    const statuses: number[] = [];
+    for (let count = 0; count < 25 && !statuses.includes(429); count++) {
+      statuses.push(
+        (await fetch(`${url}/v3/things`, { headers: { Authorization: 'Bearer person' } })).status,
+      );
+    }
+    return new Set(statuses);
+  };
+
+  it('Express lets requests pass, and then refuses them', async () => {
+    const app = express().use(forExpress(gateway.decisionsUrl));
+    app.get('/v3/things', (_request, response) => void response.send('ok'));
+    const server = app.listen(0);
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    expect(await statusesAt(url)).toEqual(new Set([200, 429]));
+    server.close();
+  });
+
+  it('Fastify lets requests pass without an answer, and says so', async () => {
+    const app = Fastify();
+    app.addHook('onRequest', forFastify('http://127.0.0.1:1'));
+    app.get('/v3/things', async () => 'ok');
+    const response = await app.inject('/v3/things');
+    expect([response.statusCode, response.headers['service-ratelimit-mode']]).toEqual([200, 'degraded']);
+    const counted = Fastify();
+    counted.addHook('onRequest', forFastify(gateway.decisionsUrl));
+    counted.get('/v3/things', async () => 'ok');
+    const refused = await counted.inject('/v3/things');
+    expect([refused.statusCode, refused.json().code]).toEqual([401, 'Unauthenticated']);
+  });
+
+  it('Python asks, and serves without an answer', async () => {
+    const program = `
+import sys
+sys.path.insert(0, "examples/decide")
+from weir import decide
+print(decide("lonely", "GET", "/v3/things", "${gateway.decisionsUrl}")[:2], decide("service", "GET", "/", "http://127.0.0.1:1")[2])`;
+    const { stdout } = await promisify(execFile)('python3', ['-c', program]);
+    expect(stdout.trim()).toBe("(True, 200) {'Service-RateLimit-Mode': 'degraded'}");
+  });
+});

@@ -1,0 +1,82 @@
+import fc from 'fast-check';
+import { Counter, Histogram, Registry } from 'prom-client';
+import { expect, test } from 'vitest';
+import type { Settings } from '../../../../src/config/settings/settings.ts';
+import { PlainHistogram } from '../../../../src/observe/metrics/histogram.ts';
+import { createMetrics } from '../../../../src/observe/metrics/metrics.ts';
+import { Tally } from '../../../../src/observe/metrics/tally.ts';
+
+const BUCKETS = [0.001, 0.01, 0.1, 1];
+const DESCRIBED = { name: 'weir_test', help: 'For a test.' };
+
+test('a plain histogram has the same output as one of prom-client for the same values', async () => {
+  const values = fc.array(
+    fc.oneof(fc.constantFrom(...BUCKETS, 0), fc.double({ min: 0, max: 5, noNaN: true })),
+  );
+  await fc.assert(
+    fc.asyncProperty(values, async (observed) => {
+      const theirs = new Registry();
+      const ours = new Registry();
+      const expected = new Histogram({ ...DESCRIBED, buckets: [...BUCKETS], registers: [theirs] });
+      const histogram = new PlainHistogram(ours, { ...DESCRIBED, buckets: BUCKETS });
+      for (const value of observed) {
+        expected.observe(value);
+        histogram.observe(value);
+      }
+      expect(await ours.metrics()).toBe(await theirs.metrics());
+    }),
+  );
+});
+
+test('a tally shows what prom-client would show of the same counts, at every scrape', async () => {
+  const theirs = new Registry();
+  const ours = new Registry();
+  const labelNames = ['kind', 'outcome'];
+  const expected = new Counter({ ...DESCRIBED, labelNames, registers: [theirs] });
+  const tally = new Tally(ours, { ...DESCRIBED, labelNames });
+  for (const [kind, outcome, count] of [
+    ['read', 'admitted', 1],
+    ['read', 'denied', 2],
+    ['write', 'admitted', 10],
+    ['read', 'admitted', 3],
+  ] as const) {
+    expected.inc({ kind, outcome }, count);
+    tally.add(count, kind, outcome);
+    expect(await ours.metrics()).toBe(await theirs.metrics());
+  }
+});
+
+test('a tally shows its known label values before anything is counted', async () => {
+  const registry = new Registry();
+  const known = [['read'], ['write']];
+  new Tally(registry, { ...DESCRIBED, labelNames: ['kind'], known }).add(2, 'write');
+  expect(await registry.metrics()).toContain('weir_test{kind="read"} 0\nweir_test{kind="write"} 2');
+});
+
+test('each counter with labels has its known series from the start', async () => {
+  const identity = { kind: 'jwt', jwksUrl: 'https://issuer.example.com', directory: { kind: 'file' } };
+  const metrics = createMetrics({ version: '1.2.3', identity: identity as Settings['identity'] });
+  const text = await metrics.text();
+  const counters = [...text.matchAll(/^# TYPE (weir_\S+) counter$/gm)].map(([, name = '']) => name);
+  expect(counters.length).toBeGreaterThan(10);
+  expect(counters.filter((name) => !new RegExp(`^${name}(\\{.*\\})? 0$`, 'm').test(text))).toEqual([]);
+  for (const line of [
+    'weir_requests_total{kind="write",bucket="organization-write",outcome="denied"} 0',
+    'weir_requests_total{kind="read",bucket="none",outcome="Unauthenticated"} 0',
+    'weir_responses_total{source="upstream",class="5xx"} 0',
+    'weir_degraded_total{reason="deadline"} 0',
+    'weir_near_limit_total{bucket="person-read"} 0',
+    'weir_unlisted_operations_total{method="PATCH"} 0',
+    'weir_reloads_total{file="limits",outcome="failure"} 0',
+    'weir_identifications_total{source="jwt",outcome="unavailable",cached="false"} 0',
+    'weir_identity_provider_duration_seconds_count{provider="jwks",outcome="failed"} 0',
+  ])
+    expect(text).toContain(line);
+  expect(text).not.toContain('provider="introspection"');
+});
+
+test('a tally without labels is zero before anything is counted', async () => {
+  const registry = new Registry();
+  new Tally(registry, { ...DESCRIBED, labelNames: [] });
+  expect(await registry.metrics()).toContain('weir_test 0');
+});

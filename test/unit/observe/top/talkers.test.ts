@@ -1,0 +1,47 @@
+import { expect, it } from 'vitest';
+import { rank, readSummary, type Summary, Talkers } from '../../../../src/observe/top/talkers.ts';
+import { UsageBatch } from '../../../../src/observe/usage/batch.ts';
+import type { RequestContext } from '../../../../src/stages/request-context.ts';
+import { LIST, requestOf } from '../../../fixtures/request-context.ts';
+
+function request(account: string, cost = 1): RequestContext {
+  return { ...requestOf(account, 'org_1'), operation: { ...LIST, cost } };
+}
+
+/** The summary of a replica whose Accounts have spent this much, as another replica reads it. */
+async function published(spent: Readonly<Record<string, number>>): Promise<Summary> {
+  const batch = new UsageBatch();
+  const talkers = new Talkers(batch);
+  for (const [account, points] of Object.entries(spent)) batch.requestFinished(request(account, points), 0);
+  return (
+    readSummary(JSON.parse(JSON.stringify(await talkers.summary(0)))) ??
+    expect.fail('the summary is not readable')
+  );
+}
+
+it('replicas add up, and the first 50 are ranked', async () => {
+  const many = Object.fromEntries(Array.from({ length: 80 }, (_, index) => [`acct_${index}`, index + 1]));
+  const top = rank([await published(many), await published({ acct_3: 1_000 })], '10s');
+  expect(top).toMatchObject({ window: '10s', replicas: 2 });
+  expect(top.accounts.byPoints).toHaveLength(50);
+  expect(top.accounts.byPoints.slice(0, 2)).toEqual([
+    { id: 'acct_3', points: 1_004, requests: 2, refused: 0, error: 0 },
+    { id: 'acct_79', points: 80, requests: 1, refused: 0, error: 0 },
+  ]);
+  expect(top.organizations.byPoints).toEqual([
+    { id: 'org_1', points: 4_240, requests: 81, refused: 0, error: 0 },
+  ]);
+  expect(top.accounts.byRefused).toEqual([]);
+});
+
+it('what a replica leaves out is stated as an error', async () => {
+  const many = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`a${index}`, 300 - index]));
+  const [first] = rank([await published(many), await published({ z: 500 })], '10s').accounts.byPoints;
+  expect(first).toMatchObject({ id: 'z', requests: 1 });
+  expect(first?.error).toBe(200);
+  expect(first?.points).toBe(700);
+});
+
+it.each(['""', 'null', '{}', '{"10s":{"accounts":{"floor":0,"rows":[[1]]}}}'])('%j is no summary', (text) => {
+  expect(readSummary(JSON.parse(text))).toBeUndefined();
+});

@@ -1,0 +1,91 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { type Spending, UsageBatch } from '../../../../src/observe/usage/batch.ts';
+import { LIST, requestOf } from '../../../fixtures/request-context.ts';
+
+const requests = fc.array(
+  fc.record({
+    account: fc.integer({ min: 0, max: 9 }).map((number) => `acct_${number}`),
+    operation: fc.integer({ min: 0, max: 2 }),
+    pauseMs: fc.oneof(fc.nat(50), fc.nat(3_000)),
+    isFlushed: fc.boolean(),
+  }),
+  { maxLength: 200 },
+);
+
+const OPERATIONS = [0, 1, 2].map((index) => ({ ...LIST, id: `op${index}`, cost: index + 1 }));
+
+function collectedBy(batch: UsageBatch): Spending[] {
+  const received: Spending[] = [];
+  batch.passTo((spending) => received.push(spending));
+  return received;
+}
+
+/** Requests and points by Account, operation and second. */
+function sumsOf(
+  all: readonly { readonly key: string; readonly requests: number; readonly points: number }[],
+) {
+  const sums = new Map<string, { requests: number; points: number }>();
+  for (const { key, requests, points } of all) {
+    const sum = sums.get(key) ?? { requests: 0, points: 0 };
+    sums.set(key, { requests: sum.requests + requests, points: sum.points + points });
+  }
+  return sums;
+}
+
+it('every request is passed on once, in the second in which it ended', () => {
+  fc.assert(
+    fc.property(requests, (all) => {
+      const batch = new UsageBatch();
+      const received = collectedBy(batch);
+      let nowMs = 0;
+      const sent = all.map(({ account, operation: index, pauseMs, isFlushed }) => {
+        const operation = OPERATIONS[index] ?? LIST;
+        nowMs += pauseMs;
+        batch.requestFinished({ ...requestOf(account), operation }, nowMs);
+        if (isFlushed) batch.flush();
+        const key = `${account} ${operation.id} ${Math.floor(nowMs / 1_000)}`;
+        return { key, requests: 1, points: operation.cost };
+      });
+      batch.flush();
+      const passedOn = received.map(({ payer, operation, secondMs, requests, points }) => ({
+        key: `${payer.account} ${operation.id} ${secondMs / 1_000}`,
+        requests,
+        points,
+      }));
+      expect(sumsOf(passedOn)).toEqual(sumsOf(sent));
+    }),
+  );
+});
+
+it('requests of the same payer and operation are one sum, and a few sums are passed on with each request', () => {
+  const batch = new UsageBatch();
+  const received = collectedBy(batch);
+  for (let index = 0; index < 1_000; index++) batch.requestFinished(requestOf(`acct_${index % 100}`), 0);
+  expect(received).toHaveLength(0);
+  batch.requestFinished(requestOf('acct_0'), 1_000);
+  expect(received.length).toBeLessThan(5);
+  batch.flush();
+  expect(received).toHaveLength(101);
+});
+
+it('a payer whose Organization changes is two', () => {
+  const batch = new UsageBatch();
+  const received = collectedBy(batch);
+  for (const organization of ['old', 'new', 'new']) batch.requestFinished(requestOf('a', organization), 0);
+  batch.flush();
+  const counted = received.map(({ payer, requests }) => [payer.organization, requests]);
+  expect(counted).toEqual(
+    expect.arrayContaining([
+      ['old', 1],
+      ['new', 2],
+    ]),
+  );
+});
+
+it('what waits is bounded', () => {
+  const batch = new UsageBatch();
+  const received = collectedBy(batch);
+  for (let index = 0; index < 20_000; index++) batch.requestFinished(requestOf(`acct_${index}`), 0);
+  expect(received.length).toBeGreaterThan(15_000);
+});

@@ -1,0 +1,31 @@
+import { spawnSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+
+/** Sizes of the young generation, in MiB, while a process of its own, with the built module, keeps more and more objects. */
+function growthOf(preparation: string): number[] {
+  const program = `
+    import { getHeapSpaceStatistics } from 'node:v8';
+    import { growAtOnce } from './dist/process/tune-memory.js';
+    ${preparation}
+    const mib = () => getHeapSpaceStatistics().find((space) => space.space_name === 'new_space').space_size / 2 ** 20;
+    const sizes = [];
+    const kept = [];
+    for (let count = 0; count < 300_000; count++) {
+      kept.push({ count, also: [count] });
+      if (count % 256 === 0 && mib() !== sizes.at(-1)) sizes.push(mib());
+    }
+    console.log(JSON.stringify(sizes));`;
+  const args = ['--input-type=module', '--eval', program];
+  const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  expect(stderr).toBe('');
+  return JSON.parse(stdout) as number[];
+}
+
+const largestStep = (sizes: readonly number[]) =>
+  Math.max(...sizes.slice(1).map((size, index) => size / (sizes[index] ?? size)));
+
+test('the young generation reaches its size in one step, not by doubling', () => {
+  const [untuned, tuned] = [growthOf(''), growthOf('growAtOnce();')];
+  expect(largestStep(untuned), untuned.join(' ')).toBeLessThanOrEqual(2);
+  expect(largestStep(tuned), tuned.join(' ')).toBeGreaterThanOrEqual(8);
+});

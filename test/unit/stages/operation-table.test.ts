@@ -1,0 +1,91 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Refusal } from '../../../src/domain/problems.ts';
+import { OperationTable, type UnlistedPolicy } from '../../../src/stages/match.ts';
+import { type ApiFolder, apiFolder, openapi } from '../../fixtures/api-files.ts';
+
+const PATHS = `
+/things/{id}: { get: { operationId: thing, x-weir: { cost: 9 } } }
+/things/me: { get: { operationId: me } }
+/things/{id}:cancel: { post: { operationId: cancel, x-weir: { cost: 7 } } }
+/files/{name}.{format}: { get: { operationId: file, x-weir: { cost: 2 } } }
+/files/{name}.tar.{format}: { get: { operationId: archive, x-weir: { cost: 3 } } }
+/a/{x}/b: { get: { operationId: ab } }
+/a/b/{x}: { get: { operationId: abx } }
+/Grüße/{who}: { get: { operationId: greet } }
+/Mixed: { get: { operationId: mixed, x-weir: { public: true, cost: 9 } } }
+/mixed: { get: { operationId: lower } }
+/with space: { get: { operationId: space } }
+`;
+
+let folder: ApiFolder;
+beforeEach(async () => {
+  folder = await apiFolder({ 'openapi.yaml': openapi(PATHS) });
+});
+afterEach(() => folder.remove());
+
+async function finder(
+  letterCase: 'insensitive' | 'sensitive' = 'insensitive',
+  unlisted: UnlistedPolicy = 'charge',
+) {
+  const prices = new OperationTable(await folder.load(), unlisted, letterCase);
+  return (method: string, path: string) => {
+    const found = prices.find(method, path);
+    if (found === 'free') return found;
+    return found instanceof Refusal ? found.status : found.id;
+  };
+}
+
+describe('the price list', () => {
+  test.each([
+    ['GET', '/things/1', 'thing'],
+    ['GET', '/things/me', 'me'],
+    ['HEAD', '/things/1', 'thing'],
+    ['POST', '/things/1:cancel', 'cancel'],
+    ['POST', '/things/1%3Acancel', 'cancel'],
+    ['POST', '/things/1:CANCEL', 'cancel'],
+    ['GET', '/files/a.b', 'file'],
+    ['GET', '/files/a.tar.gz', 'archive'],
+    ['GET', '/files/A.TAR.GZ', 'archive'],
+    ['GET', '/THINGS/1', 'thing'],
+    // Of paths that differ only in case, the one that needs a caller.
+    ['GET', '/Mixed', 'lower'],
+    ['GET', '/MIXED', 'lower'],
+    ['GET', '/a/b/b', 'abx'],
+    ['GET', '/a/x/b', 'ab'],
+    ['GET', '/Gr%C3%BC%C3%9Fe/du', 'greet'],
+    ['GET', '/with%20space', 'space'],
+    ['OPTIONS', '/things/1', 'free'],
+    ['GET', '/nothing', 'unlisted'],
+    ['GET', '/things/1/more', 'unlisted'],
+    ['DELETE', '/things/1', 'unlisted'],
+    ['TRACE', '/things/1', 405],
+    ['get', '/things/1', 405],
+  ])('%s %s is %s', async (method, path, id) => {
+    expect((await finder())(method, path)).toBe(id);
+  });
+
+  test('no spelling of an id turns an expensive operation into an unlisted one', async () => {
+    const find = await finder();
+    expect(find('GET', `/things/${'x'.repeat(10_000)}`)).toBe('thing');
+    expect(find('GET', '/things/%FF')).toBe(400);
+    expect(find('GET', '/things/%E2%82%AC')).toBe('thing');
+  });
+
+  test('letter case matters if the upstream is case-sensitive', async () => {
+    const find = await finder('sensitive');
+    expect(find('GET', '/THINGS/1')).toBe('unlisted');
+    expect(find('POST', '/things/1:CANCEL')).toBe('unlisted');
+  });
+
+  test('an unlisted operation has the configured cost, or is not found', async () => {
+    const expensive = new OperationTable([], { cost: 4 });
+    expect(expensive.find('POST', '/x')).toMatchObject({ cost: 4, kind: 'write', listed: false });
+    expect((await finder('insensitive', 'reject'))('GET', '/nothing')).toBe(404);
+  });
+
+  test('other operations are in force from the next request on', async () => {
+    const prices = new OperationTable(await folder.load(), 'charge');
+    prices.replaceOperations([]);
+    expect(prices.find('GET', '/things/1')).toMatchObject({ listed: false });
+  });
+});
