@@ -19,8 +19,11 @@ const program = new Command('weir')
   .showHelpAfterError('(weir --help lists the commands)');
 program
   .command('init')
-  .description('write weir.yaml, limits.yaml and identities.yaml for the API of an OpenAPI document')
-  .argument('<document>', 'OpenAPI document, in YAML or JSON')
+  .description('write weir.yaml, limits.yaml and identities.yaml for an API')
+  .argument(
+    '[document]',
+    'OpenAPI document in YAML or JSON: a file or a URL. Default: the API is asked for one',
+  )
   .requiredOption('--upstream <url>', 'where the API runs, such as http://127.0.0.1:8000', readUrl)
   .option('--force', 'overwrite files that exist')
   .action(async (document, flags) => (await import('./commands/init/init.ts')).init(document, flags));

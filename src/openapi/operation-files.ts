@@ -87,8 +87,8 @@ export class OperationFiles {
     problems: Problem[],
     warnings: Problem[],
   ): Promise<readonly ListedOperation[]> {
-    const { maxCost, maxBodyBytes, basePath } = this.#settings;
-    const options: ReadOptions = { maxCost, maxBodyBytes, basePath };
+    const { maxCost, maxBodyBytes, basePath, undeclaredQuery } = this.#settings;
+    const options: ReadOptions = { maxCost, maxBodyBytes, basePath, undeclaredQuery };
     const operations: ListedOperation[] = [];
     for (const one of documents) {
       const read = await readOperations(one, options);

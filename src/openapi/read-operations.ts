@@ -18,6 +18,8 @@ export interface ReadOptions {
   readonly maxBodyBytes: number;
   /** Replaces the paths of the documents' `servers`. */
   readonly basePath: string | undefined;
+  /** What happens to query parameters that an operation does not declare, unless its `validate` is set. */
+  readonly undeclaredQuery: 'reject' | 'forward';
 }
 
 /** State while reading one document. */
@@ -169,7 +171,7 @@ function readOperation(reading: Reading, item: PathItem, method: Method, node: N
 }
 
 function describe(
-  { documents, problems, dangling }: Reading,
+  { documents, problems, dangling, options }: Reading,
   item: PathItem,
   node: Node,
   { validation }: Extension,
@@ -179,6 +181,6 @@ function describe(
   return {
     parameters: readParameters(documents, item.node, node, problems),
     requestBody: validation === 'body' && body.value !== undefined ? body : undefined,
-    isExact: validation !== undefined,
+    undeclaredQuery: validation === undefined ? options.undeclaredQuery : 'reject-all',
   };
 }

@@ -21,23 +21,25 @@ export interface Described {
   /** Undefined if bodies are not validated. */
   readonly requestBody: Node | undefined;
   /**
-   * Whether an operation without declared query parameters accepts none. If false, its query is not validated, because the
-   * document may describe only costs.
+   * What happens to a query parameter that the operation does not declare. With `reject`, an operation that declares none
+   * accepts all, because the document may describe only costs.
    */
-  readonly isExact: boolean;
+  readonly undeclaredQuery: 'reject-all' | 'reject' | 'forward';
 }
 
 /** The rules for requests of an operation, from its declared parameters and body. */
 export function readRules(
   maker: RuleMaker,
-  { path, parameters, requestBody, isExact }: Described,
+  { path, parameters, requestBody, undeclaredQuery }: Described,
 ): RequestRules {
   const inQuery = parameters.filter((one) => one.in === 'query');
   const query = readQueryRules(maker, inQuery);
   // OpenAPI 3.2 section 4.12.2: the whole query is one value.
   const isWhole = parameters.some((one) => one.in === 'querystring');
+  const isOpen =
+    isWhole || undeclaredQuery === 'forward' || (undeclaredQuery === 'reject' && inQuery.length === 0);
   return {
-    query: isWhole || (inQuery.length === 0 && !isExact) ? { ...query, isOpen: true } : query,
+    query: isOpen ? { ...query, isOpen } : query,
     path: parameters.filter((one) => one.in === 'path').flatMap((one) => pathRules(maker, path, one)),
     headers: parameters.filter((one) => one.in === 'header').flatMap((one) => headerRules(maker, one)),
     body: requestBody === undefined ? undefined : readBodyRules(maker, requestBody),

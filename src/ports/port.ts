@@ -162,7 +162,7 @@ export function normaliseTarget(
   { operations, upstream }: PortDependencies,
 ): Refusal | undefined {
   const { method } = exchange;
-  const target = normalise(rawTarget, upstream.pathProfile, (path) => operations.declaresSlash(method, path));
+  const target = normalise(rawTarget, upstream.pathProfile, (path) => operations.servesSlash(method, path));
   if (target instanceof Refusal) return target;
   exchange.target = target;
   return undefined;

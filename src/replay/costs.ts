@@ -43,7 +43,7 @@ export function costFinder(
     pathProfile.trailingSlash,
   );
   return (method, target) => {
-    const normalised = normalise(target, pathProfile, (path) => table.declaresSlash(method, path));
+    const normalised = normalise(target, pathProfile, (path) => table.servesSlash(method, path));
     if (normalised instanceof Refusal) return undefined;
     const operation = table.find(method, normalised.path);
     const isCharged = operation !== 'free' && !(operation instanceof Refusal) && operation.cost > 0;

@@ -75,13 +75,25 @@ export class OperationTable {
     return this.#byId.get(id);
   }
 
-  /** Whether the operation at this path, which ends with a slash, is declared with the slash. For OPTIONS, any operation. */
-  declaresSlash(method: string, path: string): boolean {
+  /**
+   * Whether a path that ends with a slash means one thing only: its operation is declared with the slash, or the path is unlisted with
+   * and without it. For OPTIONS, any operation counts.
+   */
+  servesSlash(method: string, path: string): boolean {
     const methods = KINDS[method] === 'free' ? METHODS : [method];
-    return methods.some((one) => {
-      const operation = this.#route(one, path)?.store as ListedOperation | null | undefined;
-      return operation?.path.endsWith('/') ?? false;
-    });
+    return methods.some((one) => this.#declaresSlash(one, path)) || this.#isUnlisted(methods, path);
+  }
+
+  #declaresSlash(method: string, path: string): boolean {
+    const operation = this.#route(method, path)?.store as ListedOperation | null | undefined;
+    return operation?.path.endsWith('/') ?? false;
+  }
+
+  /** Always false unless such a path is refused otherwise: the setting `remove` applies to unlisted paths as well. */
+  #isUnlisted(methods: readonly string[], path: string): boolean {
+    if (this.#trailingSlash !== 'refuse') return false;
+    const bare = path.replace(/(?<!\/)\/+$/, '') || '/';
+    return methods.every((one) => this.#route(one, path) === null && this.#route(one, bare) === null);
   }
 
   #route(method: string, path: string) {

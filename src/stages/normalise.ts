@@ -28,15 +28,15 @@ const FOREIGN_CHARACTER = /[^A-Za-z0-9._~!$&'()*+,=:@%;/-]/;
  * the price and to forward. Escapes of unreserved characters are decoded and the others written in capitals, so
  * that all spellings of one resource have the same price. Anything that an upstream could read as another path is refused:
  * dot segments, backslashes, encoded slashes, double encoding, fragments, targets in absolute form, `*`. Duplicate
- * slashes, `;` parameters and characters with an ASCII form follow the profile, as does a trailing slash that is not declared. The query is forwarded unchanged; it does
- * not affect the price.
+ * slashes, `;` parameters and characters with an ASCII form follow the profile, as does a trailing slash that could be read in two ways.
+ * The query is forwarded unchanged; it does not affect the price.
  *
- * @param isDeclared whether the document declares an operation that serves this path, which ends with a slash
+ * @param servesSlash whether this path, which ends with a slash, means one thing only
  */
 export function normalise(
   rawTarget: string,
   profile: PathProfile,
-  isDeclared: (path: string) => boolean = () => false,
+  servesSlash: (path: string) => boolean = () => false,
 ): Target | Refusal {
   const queryAt = rawTarget.indexOf('?');
   const rawPath = queryAt === -1 ? rawTarget : rawTarget.slice(0, queryAt);
@@ -49,7 +49,7 @@ export function normalise(
   const path = rawPath
     .replace(UNRESERVED_ESCAPE, (octet) => decodeURIComponent(octet))
     .replace(/%[0-9a-f]{2}/gi, (octet) => octet.toUpperCase());
-  const shaped = shape(path, profile, isDeclared);
+  const shaped = shape(path, profile, servesSlash);
   return 'problem' in shaped ? new Refusal('BadRequest', shaped.problem) : { path: shaped.path, search };
 }
 
@@ -73,17 +73,20 @@ function characterProblem(rawPath: string, { asciiForms }: PathProfile): string 
   return undefined;
 }
 
+const TRAILING_SLASH =
+  'The path ends with a slash, and the API is described without it. Leave the slash out.';
+
 type Shaped = { readonly path: string } | { readonly problem: string };
 
 /** Applies the profile to a path whose characters are valid. */
-function shape(path: string, profile: PathProfile, isDeclared: (path: string) => boolean): Shaped {
+function shape(path: string, profile: PathProfile, servesSlash: (path: string) => boolean): Shaped {
   const problem = shapeProblem(path, profile);
   if (problem !== undefined) return { problem };
   let shaped = path;
   if (profile.matrixParameters === 'remove') shaped = shaped.replace(/;[^/]*/g, '');
   if (profile.duplicateSlashes === 'merge') shaped = shaped.replace(/\/{2,}/g, '/');
-  if (profile.trailingSlash !== 'distinct' && shaped.endsWith('/') && !isDeclared(shaped)) {
-    if (profile.trailingSlash === 'refuse') return { problem: 'The path has a trailing slash.' };
+  if (profile.trailingSlash !== 'distinct' && shaped.endsWith('/') && !servesSlash(shaped)) {
+    if (profile.trailingSlash === 'refuse') return { problem: TRAILING_SLASH };
     shaped = shaped.replace(/(?<!\/)\/+$/, '') || '/';
   }
   // Last, because removing parameters can create one: `/.;x/`.

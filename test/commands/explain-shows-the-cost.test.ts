@@ -128,6 +128,9 @@ describe('weir operations and weir check', () => {
       '/v3/slash//end': { get: operation(2) },
       '/v3/{a}/b': { get: operation(1) },
       '/v3/a/{b}': { get: operation(1) },
+      '/v2/{a}/b/c': { get: operation(1) },
+      '/v2/a/{b}/c': { get: operation(1) },
+      '/v2/a/b/{c}': { get: operation(4) },
       '/v3/health': { get: { ...operation(0), security: [] }, post: { ...operation(2), security: [] } },
       '/v3/free-form': { get: { ...operation(1), 'x-weir': { cost: 1, validate: false } } },
     };
@@ -142,7 +145,7 @@ describe('weir operations and weir check', () => {
   });
   const list = (format: string) => runHere(() => operations({ config, format }));
 
-  it('the list has every price, and marks what is unpriced, shadowed and ambiguous', async () => {
+  it('the list has every price, and marks what is unpriced, shadowed, ambiguous and overlapping', async () => {
     const { code, stdout } = await list('json');
     expect(code).toBe(0);
     const entries = JSON.parse(stdout) as {
@@ -156,8 +159,11 @@ describe('weir operations and weir check', () => {
       ['/v4/priced/{id}', 3, ''],
       ['/v3/unpriced', 1, 'unpriced'],
       ['/v3/slash//end', 2, 'shadowed'],
-      ['/v3/{a}/b', 1, 'ambiguous'],
-      ['/v3/a/{b}', 1, 'ambiguous'],
+      ['/v3/{a}/b', 1, 'overlapping'],
+      ['/v3/a/{b}', 1, 'overlapping'],
+      ['/v2/{a}/b/c', 1, 'ambiguous'],
+      ['/v2/a/{b}/c', 1, 'ambiguous'],
+      ['/v2/a/b/{c}', 4, 'ambiguous'],
       ['/v3/health', 0, ''],
       ['/v3/health', 2, ''],
       ['/v3/free-form', 1, ''],
@@ -195,7 +201,7 @@ describe('weir operations and weir check', () => {
     const { code, stdout, stderr } = await runHere(() => check({ config }));
     expect(code).toBe(0);
     expect(stdout).toContain(
-      '8 operations (3 cost more than 1 point, 1 without a written cost, 2 public, 1 unvalidated)',
+      '11 operations (4 cost more than 1 point, 1 without a written cost, 2 public, 1 unvalidated)',
     );
     expect(stdout).toContain(
       'public, without a token: GET /v3/health (free)\npublic, without a token: POST /v3/health\n',
@@ -203,5 +209,10 @@ describe('weir operations and weir check', () => {
     expect(stderr).toMatch(
       /second\.yaml:\d+: warning: GET \/v3\/slash\/\/end is shadowed: The path has an empty segment\. The setting upstream\.pathProfile\.duplicateSlashes: distinct allows it\.\n/,
     );
+    expect(stderr.match(/GET \/v2\/\S+ is ambiguous: some of its paths are also those of/g)).toHaveLength(3);
+    expect(stderr).toMatch(
+      /warning: 2 operations share paths with another one that is charged alike: only their validation can differ/,
+    );
+    expect(stderr).not.toContain('/v3/a/{b}');
   });
 });

@@ -39,12 +39,10 @@ async function folderWith(document: object): Promise<string> {
 const init = (folder: string, url: string, ...more: readonly string[]) =>
   runWeirHere(['init', 'openapi.json', '--upstream', url, ...more], {}, folder);
 
-it('three commands lead from an OpenAPI document to a 429', async () => {
-  const folder = await folderWith(DOCUMENT);
-  const { stdout } = await init(folder, upstream.url);
+/** Starts the gateway of a folder and runs the requests that `init` printed. @returns their statuses and the gateway's warnings */
+async function runSteps(folder: string, stdout: string) {
   const [start = '', tries = ''] = stdout.split('\n').filter((line) => line.startsWith('  '));
   expect(start.trim()).toBe('weir start');
-
   const args = [WEIR, 'start', '--port', '0', '--admin-port', '0'];
   const gateway = spawn(process.execPath, args, {
     cwd: folder,
@@ -61,15 +59,127 @@ it('three commands lead from an OpenAPI document to a 429', async () => {
     break;
   }
   gateway.stdout.resume();
-  expect(lines.filter((line) => line.includes('"level":40'))).toEqual([]);
+  const token = /Bearer [\w-]+/.exec(tries)?.[0] ?? '';
+  const statusOf = async (path: string) =>
+    (await fetch(url + path, { headers: { Authorization: token }, redirect: 'manual' })).status;
+  const runTries = async () => {
+    const answers = await run('sh', ['-c', tries.replace('http://127.0.0.1:8080', url)]);
+    return answers.stdout.trim().split(/\r?\n/);
+  };
+  const close = async () => {
+    const ended = once(gateway, 'exit');
+    gateway.kill('SIGINT');
+    await ended;
+  };
+  return { warnings: lines.filter((line) => line.includes('"level":40')), statusOf, runTries, close };
+}
 
-  const answers = await run('sh', ['-c', tries.replace('http://127.0.0.1:8080', url)]);
-  const ended = once(gateway, 'exit');
-  gateway.kill('SIGINT');
-  await ended;
-  const statuses = answers.stdout.trim().split(/\r?\n/);
-  expect(statuses).toEqual([...Array(5).fill('HTTP/1.1 200 OK'), 'HTTP/1.1 429 Too Many Requests']);
-  expect(upstream.seen.map(({ url: target }) => target)).toEqual(Array(5).fill('/items/'));
+const FIVE_THEN_429 = [...Array(5).fill('HTTP/1.1 200 OK'), 'HTTP/1.1 429 Too Many Requests'];
+
+it('three commands lead from an OpenAPI document to a 429', async () => {
+  const folder = await folderWith(DOCUMENT);
+  const { stdout } = await init(folder, upstream.url);
+  const gateway = await runSteps(folder, stdout);
+  expect(gateway.warnings).toEqual([]);
+  const seen = upstream.seen.length;
+  expect(await gateway.runTries()).toEqual(FIVE_THEN_429);
+  expect(upstream.seen.slice(seen).map(({ url: target }) => target)).toEqual(Array(5).fill('/items/'));
+  await gateway.close();
+}, 90_000);
+
+it('an API without a document gets a configuration that works, with and without slashes', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'weir-init-'));
+  const api = await startUpstream((request, response) => {
+    response.statusCode = /api-docs|openapi|api-json|swagger|documentation/.test(request.url ?? '')
+      ? 404
+      : 200;
+    response.end();
+  });
+  onTestFinished(() => api.close());
+  const { stdout } = await runWeirHere(['init', '--upstream', api.url], {}, folder);
+  expect(stdout).toContain(`${api.url} has no OpenAPI document at /openapi.json,`);
+  const gateway = await runSteps(folder, stdout);
+  expect(gateway.warnings).toEqual([]);
+  expect(await gateway.statusOf('/items/?utm=5')).toBe(200);
+  expect(await gateway.statusOf('/items')).toBe(200);
+  expect((await gateway.runTries()).at(-1)).toBe('HTTP/1.1 429 Too Many Requests');
+  await gateway.close();
+}, 90_000);
+
+const QUERY = [{ name: 'limit', in: 'query', schema: { type: 'integer' } }];
+const SERVED = { ...DOCUMENT, paths: { '/items': { get: { parameters: QUERY, responses: {} } } } };
+
+it.each(['/openapi.json', '/v3/api-docs', '/openapi/v1.json'])(
+  'the document that the API serves at %s is saved, and undeclared parameters pass',
+  async (place) => {
+    const folder = await mkdtemp(join(tmpdir(), 'weir-init-'));
+    const api = await startUpstream((request, response) => {
+      // Like a single-page application, which answers every path with its page.
+      response.end(request.url === place ? JSON.stringify(SERVED) : '<!doctype html><p>openapi: none</p>');
+    });
+    onTestFinished(() => api.close());
+    const { stdout } = await runWeirHere(['init', '--upstream', `${api.url}/`], {}, folder);
+    expect(stdout).toContain(`openapi.json has 1 operation, from ${api.url}${place}.`);
+    expect(JSON.parse(await readFile(join(folder, 'openapi.json'), 'utf8'))).toEqual(SERVED);
+    const gateway = await runSteps(folder, stdout);
+    expect(await gateway.statusOf('/items?utm=5')).toBe(200);
+    expect(await gateway.statusOf('/items?limit=x')).toBe(422);
+    expect(await gateway.statusOf('/items/')).toBe(400);
+    await gateway.close();
+  },
+  90_000,
+);
+
+it('a document at a URL is saved, and one that cannot be downloaded is an error', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'weir-init-'));
+  const api = await startUpstream((request, response) => {
+    if (request.url === '/api.yaml')
+      response.end("openapi: 3.1.0\ninfo: { title: a, version: '1' }\npaths: {}\n");
+    else response.writeHead(404).end();
+  });
+  onTestFinished(() => api.close());
+  const initFrom = (document: string) =>
+    runWeirHere(['init', document, '--upstream', 'http://a'], {}, folder);
+  expect(await initFrom(`${api.url}/other.yaml`)).toMatchObject({
+    code: 1,
+    stderr: `Nothing was written, because ${api.url}/other.yaml answers 404.\n`,
+  });
+  expect(await readdir(folder)).toEqual([]);
+  await initFrom(`${api.url}/api.yaml`);
+  expect(await readFile(join(folder, 'weir.yaml'), 'utf8')).toContain('openapi: "openapi.yaml"');
+  expect(await readdir(folder)).toEqual(['identities.yaml', 'limits.yaml', 'openapi.yaml', 'weir.yaml']);
+}, 90_000);
+
+it('a document that cannot be used is named, and the configuration works without it', async () => {
+  const initFor = async (document: object, place: string) => {
+    const folder = await mkdtemp(join(tmpdir(), 'weir-init-'));
+    const api = await startUpstream((request, response) => {
+      if (request.url === place) response.end(JSON.stringify(document));
+      else response.writeHead(404).end();
+    });
+    const { stdout, code } = await runWeirHere(['init', '--upstream', api.url], {}, folder);
+    await api.close();
+    expect(code).toBe(0);
+    expect(await readFile(join(folder, 'weir.yaml'), 'utf8')).toContain(
+      'operations: { list: [], unlisted: charge }',
+    );
+    expect((await runWeirHere(['check'], {}, folder)).stdout).toContain('weir.yaml is valid');
+    return stdout;
+  };
+  expect(await initFor({ swagger: '2.0' }, '/swagger.json')).toMatch(
+    /swagger\.json is a Swagger 2\.0 document, which Weir does not read\. Convert it/,
+  );
+  expect(await initFor({ ...SERVED, paths: { broken: {} } }, '/openapi.json')).toMatch(
+    /openapi\.json is not used: .*a path begins with a slash/,
+  );
+}, 90_000);
+
+it('an upstream that does not answer is named', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'weir-init-'));
+  const api = await startUpstream();
+  await api.close();
+  const { stdout } = await runWeirHere(['init', '--upstream', api.url], {}, folder);
+  expect(stdout).toContain(`${api.url} does not answer (ECONNREFUSED), so it was not asked`);
 }, 90_000);
 
 it('weir init overwrites nothing without --force, and writes nothing for an invalid document', async () => {

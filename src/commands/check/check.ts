@@ -79,9 +79,12 @@ function warningsOf(
   profile: Parameters<typeof reviewCosts>[1],
 ): readonly Problem[] {
   const warnings: Problem[] = [];
-  for (const [{ method, path, writtenAt }, remarks] of reviewCosts(operations, profile)) {
+  const overlapping: ListedOperation[] = [];
+  for (const [operation, remarks] of reviewCosts(operations, profile)) {
+    const { method, path, writtenAt } = operation;
     for (const { kind, text } of remarks) {
-      if (kind !== 'unpriced')
+      if (kind === 'overlapping') overlapping.push(operation);
+      else if (kind !== 'unpriced')
         warnings.push({
           source: shownPlace(writtenAt),
           path: '',
@@ -89,7 +92,16 @@ function warningsOf(
         });
     }
   }
-  return warnings;
+  return [...warnings, ...overlapWarning(overlapping)];
+}
+
+/** One line for all operations that overlap without an effect on what is charged. */
+function overlapWarning(operations: readonly ListedOperation[]): readonly Problem[] {
+  const [first] = operations;
+  if (first === undefined) return [];
+  const message = `${operations.length} operations share paths with another one that is charged alike`;
+  const hint = 'only their validation can differ; weir operations lists them';
+  return [{ source: shownPlace(first.writtenAt), path: '', message, hint }];
 }
 
 function summaryOf(operations: readonly ListedOperation[]): string {

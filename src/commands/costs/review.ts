@@ -5,8 +5,11 @@ import { normalise, type PathProfile } from '../../stages/normalise.ts';
 
 /** A remark about an operation. */
 export interface Remark {
-  /** `unpriced`: it has no cost. `shadowed`: no request reaches it. `ambiguous`: some requests match another one as well. */
-  readonly kind: 'unpriced' | 'shadowed' | 'ambiguous';
+  /**
+   * `unpriced`: it has no cost. `shadowed`: no request reaches it. `ambiguous`: some requests match another one as well, which is
+   * charged differently. `overlapping`: the same, but both are charged alike.
+   */
+  readonly kind: 'unpriced' | 'shadowed' | 'ambiguous' | 'overlapping';
   readonly text: string;
 }
 
@@ -25,7 +28,8 @@ export function reviewCosts(
     if (shadow !== undefined) remarks.push({ kind: 'shadowed', text: shadow });
     const other = ambiguities.get(operation);
     if (other !== undefined) {
-      remarks.push({ kind: 'ambiguous', text: `some of its paths are also those of ${nameOf(other)}` });
+      const kind = isChargedAlike(operation, other) ? 'overlapping' : 'ambiguous';
+      remarks.push({ kind, text: `some of its paths are also those of ${nameOf(other)}` });
     }
     if (remarks.length > 0) review.set(operation, remarks);
   }
@@ -41,7 +45,7 @@ function shadowOf(
   const { method, path } = operation;
   if (/[?#*]/.test(path)) return 'no path has ?, # or * in it';
   const sample = encodeURI(path.replaceAll(/\{[^{}]*\}/g, 'aParameterOfThisPath')).replaceAll('%25', '%');
-  const isDeclared = (slashed: string) => table.declaresSlash(method, slashed);
+  const isDeclared = (slashed: string) => table.servesSlash(method, slashed);
   const target = normalise(sample, profile, isDeclared);
   if (target instanceof Refusal) return target.detail + settingFor(sample, profile);
   const found = table.find(method, target.path);
@@ -74,7 +78,7 @@ const MAX_COMPARED = 5_000;
 function findAmbiguities(
   operations: readonly ListedOperation[],
 ): ReadonlyMap<ListedOperation, ListedOperation> {
-  const groups = new Map<string, { operation: ListedOperation; segments: readonly string[] }[]>();
+  const groups = new Map<string, Segmented[]>();
   // A path without parameters takes precedence over all others.
   for (const operation of operations.filter(({ path }) => path.includes('{'))) {
     const segments = operation.path.split('/');
@@ -84,14 +88,42 @@ function findAmbiguities(
     if (group.length < MAX_COMPARED) group.push({ operation, segments });
   }
   const found = new Map<ListedOperation, ListedOperation>();
-  for (const group of groups.values()) {
-    for (const one of group) {
-      const other = group.find((earlier) => earlier === one || isAmbiguous(one.segments, earlier.segments));
-      if (other !== undefined && other !== one)
-        found.set(one.operation, other.operation).set(other.operation, one.operation);
-    }
+  for (const [one, other] of [...groups.values()].flatMap(ambiguousPairs)) {
+    keepWorst(found, one, other);
+    keepWorst(found, other, one);
   }
   return found;
+}
+
+interface Segmented {
+  readonly operation: ListedOperation;
+  readonly segments: readonly string[];
+}
+
+function ambiguousPairs(
+  group: readonly Segmented[],
+): readonly (readonly [ListedOperation, ListedOperation])[] {
+  return group.flatMap((one, index) =>
+    group
+      .slice(0, index)
+      .filter((earlier) => isAmbiguous(one.segments, earlier.segments))
+      .map((earlier) => [one.operation, earlier.operation] as const),
+  );
+}
+
+/** Prefers an overlap with an operation that is charged differently. */
+function keepWorst(
+  found: Map<ListedOperation, ListedOperation>,
+  operation: ListedOperation,
+  other: ListedOperation,
+): void {
+  const known = found.get(operation);
+  if (known === undefined || (isChargedAlike(operation, known) && !isChargedAlike(operation, other)))
+    found.set(operation, other);
+}
+
+function isChargedAlike(one: ListedOperation, other: ListedOperation): boolean {
+  return one.cost === other.cost && one.kind === other.kind && one.access === other.access;
 }
 
 function isAmbiguous(one: readonly string[], other: readonly string[]): boolean {

@@ -1,14 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { parseIdentities } from '../../config/files/identities.ts';
 import { parseLimits } from '../../config/files/limits/parse.ts';
+import { FileSource } from '../../config/reader/file-source.ts';
 import { parse } from '../../config/reader/parse.ts';
 import { type Settings, settingsSchema } from '../../config/settings/settings.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
 import { OperationFiles } from '../../openapi/operation-files.ts';
 import { CommandError } from '../../process/failure.ts';
 import { print, shellWord } from '../print.ts';
+import { type FoundDocument, findDocument, unusable } from './document.ts';
 import { type Example, exampleOf, identitiesText, limitsText, settingsText } from './texts.ts';
 
 interface Options {
@@ -17,31 +19,57 @@ interface Options {
 }
 
 /**
- * `weir init`: writes weir.yaml, limits.yaml and identities.yaml for the API that an OpenAPI document describes, and prints what to
- * run next. Fails without writing anything if the document is not valid, or if a file exists and `force` is not set.
+ * `weir init`: writes weir.yaml, limits.yaml and identities.yaml for an API, and prints what to run next. A document at a URL is saved
+ * in this folder. Fails without writing anything if the named document is not valid, or if a file exists and `force` is not set.
+ *
+ * @param named a file or a URL; undefined to look for a document in this folder and at the upstream
  */
-export async function init(document: string, { upstream, force = false }: Options): Promise<void> {
-  const weirYaml = settingsText(document, upstream);
+export async function init(named: string | undefined, { upstream, force = false }: Options): Promise<void> {
+  const { document, operations } = await readApi(await findDocument(named, upstream), upstream);
+  const file = document.kind === 'none' ? undefined : document.file;
+  const weirYaml = settingsText(file, upstream);
   const settings: Settings = parse(settingsSchema, weirYaml, 'weir.yaml').value;
-  const operations = await operationsOf(settings.operations, document);
   const token = `weir_${randomBytes(18).toString('base64url')}`;
   const example = exampleOf(operations);
   const files = {
     'weir.yaml': weirYaml,
     'limits.yaml': limitsText(operations, example),
     'identities.yaml': identitiesText(token),
+    ...(document.kind === 'download' && { [document.file]: document.text }),
   };
   parseLimits(files['limits.yaml'], 'limits.yaml');
   parseIdentities(files['identities.yaml'], 'identities.yaml');
   write(files, force);
-  print(...nextSteps(settings, example, token, Object.keys(files)));
+  print(
+    `Wrote ${Object.keys(files).join(', ')}. ${upstream} is the upstream.`,
+    ...operationLines(document, operations),
+    ...nextSteps(settings, example, token),
+  );
 }
 
-function operationsOf(
-  settings: Settings['operations'],
-  document: string,
-): Promise<readonly ListedOperation[]> {
-  return new OperationFiles({ ...settings, openapi: resolve(document) }, 'weir.yaml').load();
+interface Api {
+  readonly document: FoundDocument;
+  readonly operations: readonly ListedOperation[];
+}
+
+/** An unusable document is an error if the user named it, and a reason to do without if `init` found it. */
+async function readApi(document: FoundDocument, upstream: string): Promise<Api> {
+  if (document.kind === 'none') return { document, operations: [] };
+  const { operations: settings } = parse(
+    settingsSchema,
+    settingsText(document.file, upstream),
+    'weir.yaml',
+  ).value;
+  const file = resolve(document.file);
+  const source = new FileSource();
+  if (document.kind === 'download') source.deliver(dirname(file), new Map([[document.file, document.text]]));
+  try {
+    const files = new OperationFiles({ ...settings, openapi: file }, 'weir.yaml', source);
+    return { document, operations: await files.load() };
+  } catch (error) {
+    if (document.kind === 'file' || !document.isGuess) throw error;
+    return { document: { kind: 'none', reason: unusable(document.url, error) }, operations: [] };
+  }
 }
 
 function write(files: Readonly<Record<string, string>>, force: boolean): void {
@@ -54,17 +82,30 @@ function write(files: Readonly<Record<string, string>>, force: boolean): void {
   for (const [name, text] of Object.entries(files)) writeFileSync(name, text, { flag: force ? 'w' : 'wx' });
 }
 
+function operationLines(document: FoundDocument, operations: readonly ListedOperation[]): readonly string[] {
+  if (document.kind === 'none') {
+    return [
+      document.reason,
+      'Every request costs 1 point. Operations that cost more go into operations.list of weir.yaml.',
+    ];
+  }
+  const from = document.kind === 'download' ? `, from ${document.url}` : '';
+  const count = operations.length === 1 ? '1 operation' : `${operations.length} operations`;
+  return [
+    `${document.file} has ${count}${from}. Costs are written there: x-weir: { cost: 5 }.`,
+    'Undeclared query parameters are forwarded. Delete undeclaredQuery in weir.yaml to refuse them with a 422.',
+  ];
+}
+
 function nextSteps(
-  { listen, upstream }: Settings,
+  { listen }: Settings,
   { method, path, requests }: Example,
   token: string,
-  files: readonly string[],
 ): readonly string[] {
   const option = method === 'GET' ? '' : `-X ${shellWord(method)} `;
   const header = shellWord(`Authorization: Bearer ${token}`);
   const url = shellWord(`http://${listen.host}:${listen.port}${path}`);
   return [
-    `Wrote ${files.join(', ')}. ${upstream.url} is the upstream.`,
     '',
     '  weir start',
     '',
@@ -72,6 +113,6 @@ function nextSteps(
     '',
     `  for i in $(seq ${requests}); do curl -si ${option}-H ${header} ${url} | head -1; done`,
     '',
-    'limits.yaml has the limits, identities.yaml the token. Costs are written in the OpenAPI document: x-weir: { cost: 5 }.',
+    'limits.yaml has the limits, identities.yaml the token.',
   ];
 }

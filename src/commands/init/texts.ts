@@ -36,7 +36,8 @@ function costliest(operations: readonly ListedOperation[], bucket: BucketName): 
   return costliestByBucket(operations).get(bucket)?.cost ?? 1;
 }
 
-export function settingsText(document: string, upstream: string): string {
+/** @param document the OpenAPI document; undefined if the API has none */
+export function settingsText(document: string | undefined, upstream: string): string {
   return `# Process settings. A change takes a restart; \`weir check\` reports every problem.
 # All settings: docs/configuration.md.
 
@@ -58,13 +59,27 @@ store: { kind: memory }
 # Who calls: tokens from a file. docs/identity.md describes JWT, introspection and API keys.
 identity: { kind: static, file: identities.yaml }
 
-# Operations and their costs. \`unlisted: charge\` forwards requests that the document does not describe, for 1 point;
-# \`reject\` answers 404.
-operations: { openapi: ${JSON.stringify(document)}, unlisted: charge }
+${document === undefined ? LIST : operationsText(document)}
 
 # Points per window. Reloaded when the file changes.
 limits: { file: limits.yaml }
 `;
+}
+
+const LIST = `# Every request costs 1 point, unless the list has another cost for it:
+#   list: [{ method: POST, path: /reports, cost: 5 }]
+# An OpenAPI document can have the costs as well, and requests are then validated: { openapi: openapi.yaml }
+operations: { list: [], unlisted: charge }`;
+
+function operationsText(document: string): string {
+  return `# Operations and their costs. \`unlisted: charge\` forwards requests that the document does not describe, for 1 point;
+# \`reject\` answers 404. \`undeclaredQuery: forward\` lets query parameters pass that the document does not declare, such as
+# ?utm_source=x; \`reject\` answers 422. Declared parameters are validated in both cases, unless the document has
+# \`x-weir: { validate: false }\`.
+operations:
+  openapi: ${JSON.stringify(document)}
+  unlisted: charge
+  undeclaredQuery: forward`;
 }
 
 export function limitsText(operations: readonly ListedOperation[], example: Example): string {

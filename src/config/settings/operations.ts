@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { closed, flag, list, literals, section, text, whole } from './section.ts';
+import { choice, closed, flag, list, literals, section, text, whole } from './section.ts';
 
 const MAX_COST = 1_000_000;
 
@@ -44,6 +44,11 @@ export const operationsSchema = section('The operations and their costs.', {
       default: 'charge',
       expects: 'charge, reject or a mapping such as {cost: 2}',
     },
+  ),
+  undeclaredQuery: choice(
+    'What to do with a query parameter that the document does not declare: `reject` it with a 422, or `forward` it. An operation with ' +
+      '`x-weir: { validate: parameters }` or `body` rejects it in both cases.',
+    ['reject', 'forward'],
   ),
   // Contract 8.1 rule 3: "up to 10 points".
   maxCost: whole('Maximum cost of an operation.', 10, [1, MAX_COST]),

@@ -11,6 +11,7 @@ const LIST = [
   { method: 'GET', path: '/plain', cost: 7 },
   { method: 'GET', path: '/alone', cost: 9 },
   { method: 'GET', path: '/plain/{id}', cost: 8 },
+  { method: 'GET', path: '/one/{id}', cost: 8 },
 ];
 
 let gateway: TestGateway;
@@ -49,17 +50,18 @@ it.each([
 it.each([
   ['refuse', 'GET', '/plain/', '400'],
   ['refuse', 'GET', '/plain/1/', '400'],
-  ['refuse', 'DELETE', '/items/', '400'],
+  ['refuse', 'GET', '/one/', '400'],
+  ['refuse', 'HEAD', '/PLAIN/', '400'],
   ['refuse', 'OPTIONS', '/plain/', '400'],
-  ['refuse', 'GET', '/elsewhere/', '400'],
+  ['refuse', 'DELETE', '/items/', '200 /items/ 1'],
+  ['refuse', 'GET', '/elsewhere/', '200 /elsewhere/ 1'],
+  ['refuse', 'OPTIONS', '/elsewhere/', '200 /elsewhere/ free'],
+  ['remove', 'GET', '/elsewhere/', '200 /elsewhere 1'],
   ['remove', 'GET', '/plain/', '200 /plain 7'],
   ['distinct', 'GET', '/alone/', '200 /alone/ 1'],
-])(
-  'with the profile %s, %s %s, which is not declared, is still %s',
-  async (profile, method, path, expected) => {
-    expect(await outcome(profile, method, path)).toBe(expected);
-  },
-);
+])('with the profile %s, %s %s, which is not declared, is %s', async (profile, method, path, expected) => {
+  expect(await outcome(profile, method, path)).toBe(expected);
+});
 
 it.each([
   ['refuse', 'GET', '/items', '200 /items 3'],

@@ -59,7 +59,7 @@ export class AskedRequest implements DecidedRequest, RequestContext {
     }
     this.method = method;
     if (!METHODS.includes(method)) return refuseMethod();
-    const target = normalise(path, profile, (slashed) => operations.declaresSlash(method, slashed));
+    const target = normalise(path, profile, (slashed) => operations.servesSlash(method, slashed));
     if (target instanceof Refusal) return target;
     this.target = target;
     return undefined;

@@ -1,0 +1,42 @@
+/** A text, or the end of a sentence that begins with the URL. */
+export type Download =
+  | { readonly text: string }
+  | { readonly problem: string /** Whether nothing answered at all. */; readonly isSilent: boolean };
+
+/** Frameworks generate large documents when they are first asked. */
+const DEADLINE_MS = 10_000;
+
+/** As large as a document on disk may be. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+/** The text at a URL, which redirects may lead to. Never rejects. */
+export async function download(url: string): Promise<Download> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(DEADLINE_MS) });
+    if (!response.ok) {
+      await response.body?.cancel();
+      return { problem: `answers ${response.status}`, isSilent: false };
+    }
+    return await readAll(response);
+  } catch (error) {
+    return { problem: `does not answer (${reasonOf(error)})`, isSilent: true };
+  }
+}
+
+async function readAll(response: Response): Promise<Download> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > MAX_BYTES) return { problem: 'is too large for an OpenAPI document', isSilent: false };
+    chunks.push(chunk);
+  }
+  return { text: Buffer.concat(chunks).toString('utf8') };
+}
+
+/** `fetch` hides the cause of a failure, such as ECONNREFUSED. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { code, message } = (error.cause ?? {}) as NodeJS.ErrnoException;
+  return code ?? message ?? error.message;
+}
