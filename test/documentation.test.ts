@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
+import { PROBLEM_CODES, problemBody, Refusal } from '../src/domain/problems.ts';
 
 const PLACES = ['.', 'docs', 'docs/decisions', 'lua', 'bench', 'helm/weir', 'test/cluster'];
 
@@ -42,4 +43,37 @@ it('every link between the pages leads to a file and a heading that exist', () =
   );
   expect(links.length).toBeGreaterThan(100);
   expect(links.filter(({ page, link }) => !isThere(page, link))).toEqual([]);
+});
+
+it('every code and every type URI is in docs/errors.md', () => {
+  const page = readFileSync('docs/errors.md', 'utf8');
+  for (const code of PROBLEM_CODES) {
+    const { type } = JSON.parse(problemBody(new Refusal(code, ''), 'id', '').text) as { type: string };
+    expect(page).toContain(`| [\`${code}\`](#${code.toLowerCase()}) | \`${type}\` |`);
+    expect(page).toContain(`\n## ${code}\n`);
+  }
+});
+
+/** The texts that clients get in `detail`: string literals that are sentences. The text of a 429 is put together of its parts. */
+function detailsIn(file: string): readonly string[] {
+  const code = readFileSync(file, 'utf8').replace(/^\s*(?:\/\/|\*|\/\*).*$/gm, '');
+  return [...code.matchAll(/(['`])([A-Z](?:(?!\1).)* (?:(?!\1).)*\.)\1/g)].map(([, , text = '']) => text);
+}
+
+const ANSWERING = ['src/domain', 'src/fields', 'src/stages', 'src/listener', 'src/upstream'].flatMap(
+  (folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts') && name !== 'limit-text.ts')
+      .map((name) => join(folder, name)),
+);
+
+it('the first sentence of every detail is in docs/errors.md', () => {
+  const page = readFileSync('docs/errors.md', 'utf8');
+  const details = [...ANSWERING, 'src/ports/clients.ts', 'src/ports/port.ts'].flatMap(detailsIn);
+  expect(details.length).toBeGreaterThan(40);
+  const missing = details.filter((detail) => {
+    const [sentence = ''] = detail.split(/\. (?=[A-Z])/);
+    return sentence.split(/\$\{[^}]*\}/).some((part) => !page.includes(part.trim()));
+  });
+  expect(missing).toEqual([]);
 });

@@ -55,7 +55,7 @@ export class Refusal {
 }
 
 /** For a request that the store could not count, with `store.onStoreFailure: reject`. */
-export const UNCOUNTED = new Refusal('ServiceUnavailable', 'The request could not be counted.');
+export const UNCOUNTED = new Refusal('ServiceUnavailable', 'The rate limit cannot be checked at the moment.');
 
 /** A problem body without its request id, in two pieces; cached because most refusals are repeated. */
 interface Frame {

@@ -26,7 +26,7 @@ export function inspect(head: RequestHead, limits: MessageLimits, methodField?: 
 }
 
 function tooManyFields(most: number): Refusal {
-  return new Refusal('BadRequest', `A request header may have ${most} fields at most.`, {
+  return new Refusal('BadRequest', `The request has more than ${most} header fields.`, {
     status: 431,
     closes: true,
   });
@@ -39,10 +39,10 @@ function messageProblem(head: RequestHead): Refusal | undefined {
     return httpVersion === '1.0' ? undefined : closing('The gateway supports HTTP/1.1 only.');
   }
   // RFC 9112 section 3.2.
-  if (headers.host === undefined) return closing('The request has no Host.');
+  if (headers.host === undefined) return closing('The request has no Host header.');
   if (headers.expect === undefined || isContinueExpected(head)) return undefined;
   // RFC 9110 section 10.1.1.
-  return new Refusal('BadRequest', 'The only supported expectation is 100-continue.', {
+  return new Refusal('BadRequest', 'The only supported value of the Expect header is 100-continue.', {
     status: 417,
     closes: true,
   });
@@ -53,7 +53,8 @@ function framingProblem({ headers, httpVersion }: RequestHead, maxBodyBytes: num
   const encoding = headers['transfer-encoding'];
   if (encoding !== undefined) {
     // RFC 9112 section 6.1: HTTP/1.0 does not define it.
-    if (httpVersion === '1.0') return closing('HTTP/1.0 has no Transfer-Encoding.');
+    if (httpVersion === '1.0')
+      return closing('An HTTP/1.0 request must not have Transfer-Encoding. Use HTTP/1.1.');
     if (encoding.toLowerCase() !== 'chunked')
       return closing('The only supported Transfer-Encoding is chunked.');
   }
@@ -77,21 +78,29 @@ function fieldProblem({ fields, headers }: RequestHead, methodField?: string): R
     const name = fields[index] ?? '';
     const { action, once } = requestRule(name);
     if (action === 'refuse' && name.toLowerCase() !== methodField) {
-      return new Refusal('BadRequest', `The gateway does not take another method from ${name}.`);
+      return new Refusal(
+        'BadRequest',
+        `The header ${name} is not supported. Send the request with the method that is meant.`,
+      );
     }
     if (once === undefined) continue;
-    if (seen.includes(once)) return new Refusal('BadRequest', `The request has ${once} twice.`);
+    if (seen.includes(once))
+      return new Refusal('BadRequest', `The header ${once} was sent more than once. Send it once.`);
     seen += once;
   }
   if (headers.host !== undefined && !isHost(headers.host)) {
-    return new Refusal('BadRequest', 'The Host header is not a valid host.');
+    return new Refusal('BadRequest', 'The Host header is not a valid host name.');
   }
   return accountProblem(headers['x-service-account']);
 }
 
 function accountProblem(account: string | undefined): Refusal | undefined {
   if (account === undefined) return undefined;
-  if (account === '') return new Refusal('BadRequest', 'X-Service-Account names no Account.');
+  if (account === '')
+    return new Refusal(
+      'BadRequest',
+      'The header X-Service-Account is empty. Leave it out, or send the id of an Account.',
+    );
   if (account.length <= MAX_ACCOUNT_LENGTH) return undefined;
-  return new Refusal('BadRequest', 'X-Service-Account is too long.');
+  return new Refusal('BadRequest', 'The header X-Service-Account is too long.');
 }

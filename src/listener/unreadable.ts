@@ -79,7 +79,10 @@ export const NOT_HTTP = new Refusal('BadRequest', 'The request is not valid HTTP
 function refusalOf(code: string): Refusal {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new Refusal('BadRequest', 'The request header is too long.', { status: 431, closes: true });
+      return new Refusal('BadRequest', 'The request line and its headers are too long.', {
+        status: 431,
+        closes: true,
+      });
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return TOO_SLOW;
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':

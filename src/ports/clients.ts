@@ -122,7 +122,7 @@ function requireFreeUpstream(exchange: Exchange, { upstreams }: Shared) {
 
 const ABANDONED = new Refusal('BadRequest', 'The request was aborted.', { closes: true });
 
-const OPTIONS_BODY = new Refusal('BadRequest', 'An OPTIONS request may have no body here.');
+const OPTIONS_BODY = new Refusal('BadRequest', 'An OPTIONS request must not have a body.');
 
 /** Ends OPTIONS requests and free operations that have no share left, before the body is read. */
 function holdBackUncharged(exchange: Exchange, shared: Shared) {

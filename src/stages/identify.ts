@@ -14,12 +14,20 @@ const INVALID_TOKEN = {
 const NO_CREDENTIALS = new Refusal('Unauthenticated', 'The request has no Authorization header.', {
   headers: CHALLENGE,
 });
-const NOT_BEARER = new Refusal('Unauthenticated', 'The Authorization header is not "Bearer" and a token.', {
-  headers: CHALLENGE,
-});
-const NO_ACCEPTED = new Refusal('Unauthenticated', 'The request has no credential that is accepted here.', {
-  headers: CHALLENGE,
-});
+const NOT_BEARER = new Refusal(
+  'Unauthenticated',
+  'The Authorization header must be "Bearer", a space and a token.',
+  {
+    headers: CHALLENGE,
+  },
+);
+const NO_ACCEPTED = new Refusal(
+  'Unauthenticated',
+  'The request has none of the credentials that this API accepts.',
+  {
+    headers: CHALLENGE,
+  },
+);
 const INVALID = new Refusal('Unauthenticated', 'The access token is not valid.', { headers: INVALID_TOKEN });
 const INVALID_KEY = new Refusal('Unauthenticated', 'The API key is not valid.', { headers: CHALLENGE });
 const SEVERAL = new Refusal(

@@ -67,7 +67,10 @@ export class OperationTable {
     if (kind === 'free') return 'free';
     const found = this.#route(method, path);
     if (found !== null) return (found.store as Operation | null) ?? malformed();
-    return this.#unlisted?.[kind] ?? new Refusal('ResourceNotFound', 'There is no such operation.');
+    return (
+      this.#unlisted?.[kind] ??
+      new Refusal('ResourceNotFound', 'The API has no operation with this method and path.')
+    );
   }
 
   /** The method and the path, with its parameters, of the operation with this id; undefined if there is none. */
@@ -127,7 +130,7 @@ function createRouter() {
 }
 
 function malformed(): Refusal {
-  return new Refusal('BadRequest', 'The path has an escape that is not valid UTF-8.');
+  return new Refusal('BadRequest', 'The path has a percent escape that is not valid UTF-8.');
 }
 
 function routerOf(

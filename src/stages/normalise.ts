@@ -55,8 +55,9 @@ export function normalise(
 
 /** A sentence that says why these characters are ambiguous; undefined if they are not. */
 function characterProblem(rawPath: string, { asciiForms }: PathProfile): string | undefined {
-  if (!rawPath.startsWith('/')) return 'The request target must be a path.';
-  if (FOREIGN_CHARACTER.test(rawPath)) return 'The path has a character that is not allowed there.';
+  if (!rawPath.startsWith('/')) return 'The request target must be a path that begins with a slash.';
+  if (FOREIGN_CHARACTER.test(rawPath))
+    return 'The path has a character that is not allowed in a URL, such as a space or a bracket.';
   if (TREACHEROUS_ESCAPE.test(rawPath.toUpperCase())) {
     return 'The path has an encoded slash, backslash, percent sign, question mark, hash, semicolon or control octet.';
   }
@@ -68,7 +69,7 @@ function characterProblem(rawPath: string, { asciiForms }: PathProfile): string 
     return 'The path has a malformed percent escape.';
   }
   if (asciiForms !== 'distinct' && hasAsciiForm(decoded)) {
-    return 'The path has a character that case folding or Unicode normalisation turns into ASCII.';
+    return 'The path has a Unicode character that some servers read as an ASCII letter, digit or slash.';
   }
   return undefined;
 }
@@ -90,12 +91,15 @@ function shape(path: string, profile: PathProfile, servesSlash: (path: string) =
     shaped = shaped.replace(/(?<!\/)\/+$/, '') || '/';
   }
   // Last, because removing parameters can create one: `/.;x/`.
-  if (/\/\.\.?(?:[;/]|$)/.test(shaped)) return { problem: 'The path has a dot segment.' };
+  if (/\/\.\.?(?:[;/]|$)/.test(shaped))
+    return { problem: 'The path has a segment "." or "..". Send the path without it.' };
   return { path: shaped };
 }
 
 function shapeProblem(path: string, profile: PathProfile): string | undefined {
-  if (profile.matrixParameters === 'refuse' && path.includes(';')) return 'The path has matrix parameters.';
-  if (profile.duplicateSlashes === 'refuse' && path.includes('//')) return 'The path has an empty segment.';
+  if (profile.matrixParameters === 'refuse' && path.includes(';'))
+    return 'The path has a semicolon, which servers read in different ways. Leave it out.';
+  if (profile.duplicateSlashes === 'refuse' && path.includes('//'))
+    return 'The path has two slashes in a row. Use one.';
   return undefined;
 }

@@ -39,7 +39,8 @@ async function validateBody(
   errors: FieldErrors,
 ): Promise<Refusal | undefined> {
   const plan = planBody(rules, request.head.headers, errors);
-  if (!errors.isEmpty) return invalid(errors, 'The body is not what the operation takes.');
+  if (!errors.isEmpty)
+    return invalid(errors, 'The body is missing, or not of a type that the operation accepts.');
   if (plan.kind === 'too-large') return tooLarge(rules);
   if (plan.kind !== 'read') return undefined;
   const body = request.body ?? (await readWhole(request.readBody(rules.maxBytes), tooLarge(rules)));

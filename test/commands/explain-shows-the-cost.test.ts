@@ -207,7 +207,7 @@ describe('weir operations and weir check', () => {
       'public, without a token: GET /v3/health (free)\npublic, without a token: POST /v3/health\n',
     );
     expect(stderr).toMatch(
-      /second\.yaml:\d+: warning: GET \/v3\/slash\/\/end is shadowed: The path has an empty segment\. The setting upstream\.pathProfile\.duplicateSlashes: distinct allows it\.\n/,
+      /second\.yaml:\d+: warning: GET \/v3\/slash\/\/end is shadowed: The path has two slashes in a row\. Use one\. The setting upstream\.pathProfile\.duplicateSlashes: distinct allows it\.\n/,
     );
     expect(stderr.match(/GET \/v2\/\S+ is ambiguous: some of its paths are also those of/g)).toHaveLength(3);
     expect(stderr).toMatch(

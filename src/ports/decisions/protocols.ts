@@ -49,7 +49,7 @@ const NO_PROTOCOL = new Refusal(
   'A proxy asks for decisions at /forward-auth, at /auth-request, or below the prefix for ext_authz.',
 );
 const OTHER_URL = new Refusal('BadRequest', 'X-Original-URL has another path or query than X-Original-URI.');
-const BAD_HOST = new Refusal('BadRequest', 'The Host header is not a valid host.');
+const BAD_HOST = new Refusal('BadRequest', 'The Host header is not a valid host name.');
 
 /** Scheme and authority of a URL. */
 const ORIGIN = /^https?:\/\/[^/?#]*/i;

@@ -195,7 +195,7 @@ describe('requests that are not charged', () => {
     socket.write(`OPTIONS /v3/things HTTP/1.1\r\nHost: weir\r\n${close === '' ? '' : `${close}\r\n`}${body}`);
     const { statuses, text } = await answer;
     expect(statuses).toEqual([400]);
-    expect(text).toContain('An OPTIONS request may have no body here.');
+    expect(text).toContain('An OPTIONS request must not have a body.');
     expect(gateway.upstream.seen).toEqual([]);
   });
 
