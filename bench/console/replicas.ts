@@ -4,6 +4,7 @@ import { Refusals } from '../../src/admin/fleet/refusals.ts';
 import { SECONDS } from '../../src/observe/metrics/histogram.ts';
 import { Talkers } from '../../src/observe/top/talkers.ts';
 import { UsageBatch } from '../../src/observe/usage/batch.ts';
+import { Blocks } from '../../src/shared/blocks.ts';
 import { SharedClock } from '../../src/shared/clock.ts';
 import type { RequestContext } from '../../src/stages/request-context.ts';
 import { openBoard } from '../../src/store/redis/shared/board.ts';
@@ -53,7 +54,13 @@ function startReplica(url: string, index: number, requests: readonly RequestCont
   );
   const fleet = new Fleet(
     `replica-${index}`,
-    { talkers, pulse: () => recorder.pulse(), nowMs: Date.now, ignored: { add() {} } },
+    {
+      talkers,
+      blocks: new Blocks({ nowMs: Date.now }),
+      pulse: () => recorder.pulse(),
+      nowMs: Date.now,
+      ignored: { add() {} },
+    },
     board,
   );
   const claim = () => {

@@ -16,6 +16,17 @@ type Outcome =
   | 'unchanged'
   | 'unknown';
 
+/** Where facts of one kind are sent, so that other replicas receive them. */
+export interface FactPublisher<T> {
+  /** Unix time by the clock that all replicas share. */
+  nowMs(): Promise<number>;
+  /**
+   * Records and publishes facts, all or none. `replaced` are those that the new ones take the place of. Rejects with an
+   * `UnknownOutcome` where Redis gave no answer, and with any other error where nothing was changed.
+   */
+  publish(facts: readonly T[], replaced: readonly T[]): Promise<Pick<Published, 'notPublished'>>;
+}
+
 /** What the audit line of a change names. */
 export interface AuditedChange {
   readonly action: string;

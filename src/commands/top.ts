@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { unknownSince } from '../admin/console/browser/widgets/freshness.ts';
-import type { FleetTop } from '../admin/fleet/fleet.ts';
+import type { FleetTalker, FleetTop } from '../admin/fleet/fleet.ts';
 import { printable } from '../domain/printable.ts';
-import type { Ranked, Talker } from '../observe/top/talkers.ts';
+import type { Ranked } from '../observe/top/talkers.ts';
 import { WINDOWS, type Window } from '../observe/usage/windows.ts';
 import { CommandError } from '../process/failure.ts';
 import { type AdminOptions, askAdmin } from './admin-client.ts';
@@ -171,11 +171,12 @@ function tableOf(ranked: Ranked, top: FleetTop, order: Order, rows: number): rea
   return talkers.length === 0 ? [head, 'none'] : [head, ...talkers.map(rowOf)];
 }
 
-function rowOf({ id, points, requests, refused, error }: Talker): string {
+function rowOf({ id, points, requests, refused, error, blockedUntil }: FleetTalker): string {
   const shown = printable(id);
   const name = shown.length < MAX_ID_LENGTH ? shown : `${shown.slice(0, MAX_ID_LENGTH - 4)}...`;
   const row = `${name.padEnd(MAX_ID_LENGTH)}${[points, requests, refused].map(column).join('')}`;
-  return error === 0 ? row : `${row}  points may be overstated by ${error}`;
+  const overstated = error === 0 ? '' : `  points may be overstated by ${error}`;
+  return `${row}${overstated}${blockedUntil === undefined ? '' : `  blocked until ${blockedUntil}`}`;
 }
 
 function column(value: string | number): string {

@@ -2,6 +2,7 @@ import type { BucketUsage, Usage } from '../admin/usage/usage.ts';
 import { SCOPES, type ScopeName } from '../domain/buckets.ts';
 import { CommandError } from '../process/failure.ts';
 import { type AdminOptions, askAdmin } from './admin-client.ts';
+import { textOf } from './limit/limit.ts';
 import { print, printJson } from './print.ts';
 import { type Line, tableLines } from './terminal/line.ts';
 
@@ -36,6 +37,7 @@ function linesOf({
   organization,
   asOf,
   storeProblem,
+  blocks,
   buckets,
   recent,
   operations,
@@ -48,6 +50,7 @@ function linesOf({
   return [
     title,
     ...problem,
+    ...blocks.map((block): Line => [{ style: 'red', text: textOf(block) }]),
     '',
     ...tableLines([BUCKET_COLUMNS, ...buckets.map(bucketRow)]),
     '',

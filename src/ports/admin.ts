@@ -1,4 +1,6 @@
 import { adminGuard } from '../admin/access.ts';
+import type { BlockActions } from '../admin/blocks/actions.ts';
+import { addBlockRoutes } from '../admin/blocks/routes.ts';
 import { FleetFeed } from '../admin/console/feed.ts';
 import { addConsolePage } from '../admin/console/page.ts';
 import { addFleetRoutes } from '../admin/console/routes.ts';
@@ -41,6 +43,7 @@ export interface AdminSources {
   readonly fleet: Fleet;
   readonly refusals: Refusals;
   readonly limits: LiveLimitActions;
+  readonly blocks: BlockActions;
   readonly revocations: RevocationActions;
 }
 
@@ -66,6 +69,7 @@ export function createAdminServer({
   fleet,
   refusals,
   limits,
+  blocks,
   revocations,
 }: AdminSources): AdminServer {
   const unread = { baseUrl, fields: [] };
@@ -89,7 +93,8 @@ export function createAdminServer({
   app.register(async (guarded) => {
     guarded.addHook('onRequest', adminGuard(admin));
     addFleetRoutes(guarded, new FleetFeed(fleet, refusals));
-    addLiveLimitRoutes(guarded, limits);
+    addLiveLimitRoutes(guarded, limits, blocks);
+    addBlockRoutes(guarded, blocks);
     addRevocationRoutes(guarded, revocations);
     addTopRoute(guarded, fleet);
     addUsageRoutes(guarded, usage);

@@ -1,10 +1,11 @@
 import type { Logger } from 'pino';
+import { BlockActions } from '../admin/blocks/actions.ts';
 import { Refusals } from '../admin/fleet/refusals.ts';
 import { LiveLimitActions } from '../admin/limits/live.ts';
 import { RevocationActions } from '../admin/revocations/actions.ts';
 import type { UsageSources } from '../admin/usage/usage.ts';
-import { type Identities, ownersIn } from '../config/files/identities.ts';
-import { judgingIdentity, knownTogether } from '../identity/revocation-target.ts';
+import type { Identities } from '../config/files/identities.ts';
+import { judgingIdentity } from '../identity/revocation-target.ts';
 import type { PortTls } from '../listener/tls.ts';
 import type { GatewayObserver } from '../observe/gateway-observer.ts';
 import { LimitEvents } from '../observe/log/limit-events.ts';
@@ -14,9 +15,12 @@ import { Activity } from '../observe/usage/activity.ts';
 import { UsageBatch } from '../observe/usage/batch.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { createAdminServer, type Health } from '../ports/admin.ts';
+import type { Blocks } from '../shared/blocks.ts';
 import type { SharedClock } from '../shared/clock.ts';
 import type { SharedStore } from '../store/shared-store.ts';
 import { type Configuration, findCosts } from './configuration.ts';
+import { KnownIdentities } from './known-identities.ts';
+import { runBlocks } from './run-blocks.ts';
 import { runFleet } from './run-fleet.ts';
 import type { RunningIdentity } from './run-identity.ts';
 import { runLiveLimits } from './run-live-limits.ts';
@@ -39,8 +43,9 @@ export interface RunningAdmin {
   listen(address: { readonly host: string; readonly port: number }): Promise<string>;
   /** Receives what the gateway does, for metrics and usage. */
   readonly observer: GatewayObserver;
-  /** Resolves once the live limits that were set before are in force, or after a second without Redis. */
-  readonly ready: Promise<void>;
+  readonly blocks: Blocks;
+  /** Resolves once the live limits and blocks that were set before are in force, or after a second without Redis. */
+  readonly ready: Promise<unknown>;
   replaceIdentities(identities: Identities): void;
   /** Of one of the `credentials`. */
   replaceCredential(index: number, identities: Identities): void;
@@ -49,59 +54,52 @@ export interface RunningAdmin {
 }
 
 /** The admin port of a configured gateway, ready to listen. */
-export function runAdmin(
-  { settings, files, ...configuration }: Configuration,
-  { metrics, isReady, log, tls, shared, clock, identity, ...reported }: Reported,
-): RunningAdmin {
+export function runAdmin(configuration: Configuration, reported: Reported): RunningAdmin {
+  const { settings, files } = configuration;
+  const { metrics, isReady, log, tls, shared, clock, identity, buckets, store } = reported;
   const batch = new UsageBatch();
   const activity = new Activity(batch);
   const talkers = new Talkers(batch);
   const refusals = new Refusals();
-  const liveLimits = () => reported.buckets.live.count(clock.nowMs());
-  const sources = { metrics, refusals, isReady, liveLimits, clock, store: reported.store };
-  const { fleet, ...running } = runFleet(shared, talkers, { ...sources, settings: settings.store }, log);
-  let { identities, operations } = configuration;
-  const credentials = credentialIdentities(configuration);
+  const known = new KnownIdentities(configuration);
+  let { operations } = configuration;
+  const reporting = { observer: metrics, log };
+  const live = runLiveLimits(shared, buckets, { clock, ...reporting });
+  const { blocks, ...blocking } = runBlocks(shared, reporting);
+  const liveLimits = () => buckets.live.count(clock.nowMs());
   metrics.showLiveLimits(liveLimits);
-  const live = runLiveLimits(shared, reported.buckets, { clock, observer: metrics, log });
-  const limits = new LiveLimitActions({
-    buckets: reported.buckets,
-    log,
-    publisher: live.publisher,
-    knownOwners: (section) =>
-      areListed(files) ? ownersIn(section, [identities, ...credentials.values()]) : undefined,
-    findCosts: (changed) => findCosts(operations, changed, settings),
-  });
+  const sources = { metrics, refusals, isReady, liveLimits, clock, blocks, store };
+  const { fleet, ...running } = runFleet(shared, talkers, { ...sources, settings: settings.store }, log);
   const server = createAdminServer({
-    settings,
-    tls,
-    metrics,
-    health: { isReady },
-    fleet,
-    refusals,
-    limits,
+    ...{ settings, tls, metrics, health: { isReady }, fleet, refusals },
+    limits: new LiveLimitActions({
+      ...{ buckets, log, publisher: live.publisher },
+      knownOwners: (section) => known.owners(section),
+      findCosts: (changed) => findCosts(operations, changed, settings),
+    }),
+    blocks: new BlockActions({
+      ...{ blocks, log, publisher: blocking.publisher },
+      known: (scope) => known.ids(scope),
+    }),
     revocations: new RevocationActions({
       log,
       identity: judgingIdentity(settings),
       shared: identity.revocations,
-      identities: () => knownTogether([identities, ...credentials.values()]),
+      identities: () => known.together(),
     }),
     usage: {
-      ...reported,
-      directory: identity.directory,
-      activity,
-      homeOf: (person) => identities.principals.get(person)?.account,
+      ...{ store, buckets, blocks, activity, directory: identity.directory },
+      homeOf: (person) => known.homeOf(person),
       writtenAt: (source, bucket, id) => files.limits.writtenAt(source, bucket, id),
     },
   });
   return {
     listen: server.listen,
-    ready: live.ready,
+    ready: Promise.all([live.ready, blocking.ready]),
+    blocks,
     observer: observerOf(metrics, { batch, refusals, clock, events: new LimitEvents(log) }),
-    replaceIdentities(changed) {
-      identities = changed;
-    },
-    replaceCredential: (index, changed) => credentials.set(index, changed),
+    replaceIdentities: (changed) => known.replace(changed),
+    replaceCredential: (index, changed) => known.replaceCredential(index, changed),
     replaceOperations(changed) {
       operations = changed;
     },
@@ -109,23 +107,9 @@ export function runAdmin(
       await server.close();
       await running.close();
       live.close();
+      blocking.close();
     },
   };
-}
-
-/** Whether files list every Account. */
-function areListed({ identities, credentials }: Configuration['files']): boolean {
-  return (
-    identities !== undefined && credentials.every((one) => one === undefined || one.identities !== undefined)
-  );
-}
-
-/** The identities of the credentials that have some of their own, by place. */
-function credentialIdentities({ credentials }: Pick<Configuration, 'credentials'>): Map<number, Identities> {
-  const all = credentials.flatMap((one, index) =>
-    one === undefined ? [] : [[index, one.identities] as const],
-  );
-  return new Map(all);
 }
 
 interface Receivers {

@@ -6,6 +6,7 @@ import { StoreHealth } from '../admin/fleet/store-health.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';
 import type { Talkers } from '../observe/top/talkers.ts';
+import type { Blocks } from '../shared/blocks.ts';
 import { Ignored, type SharedObserver } from '../shared/ignored.ts';
 import type { SharedStore } from '../store/shared-store.ts';
 import type { Store } from '../store/store.ts';
@@ -19,6 +20,7 @@ interface RunningFleet {
 interface FleetSources extends Omit<PulseSources, 'storeKind' | 'storeHealth'> {
   readonly metrics: PulseSources['metrics'] & SharedObserver & Pick<Metrics, 'storeMeasured'>;
   readonly store: Store;
+  readonly blocks: Blocks;
   readonly settings: Pick<Settings['store'], 'kind' | 'keyPrefix'>;
 }
 
@@ -26,7 +28,7 @@ interface FleetSources extends Omit<PulseSources, 'storeKind' | 'storeHealth'> {
 export function runFleet(
   shared: SharedStore | undefined,
   talkers: Talkers,
-  { store, settings, ...sources }: FleetSources,
+  { store, settings, blocks, ...sources }: FleetSources,
   log: Logger,
 ): RunningFleet {
   const replica = randomUUID();
@@ -41,7 +43,7 @@ export function runFleet(
   const recorder = new Recorder({ ...sources, storeKind: settings.kind, storeHealth });
   const fleet = new Fleet(
     replica,
-    { talkers, pulse: () => recorder.pulse(), nowMs: () => sources.clock.nowMs(), ignored },
+    { talkers, blocks, pulse: () => recorder.pulse(), nowMs: () => sources.clock.nowMs(), ignored },
     board,
   );
   recorder.start();

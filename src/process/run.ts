@@ -64,6 +64,7 @@ export async function runGateway(
     directory: identity.directory,
     credentials: identity.credentials,
     buckets,
+    blocks: admin.blocks,
     store,
     observer: admin.observer,
     log,

@@ -9,7 +9,7 @@ export interface Fact {
 /** One kind of facts: how they are named, written and read. */
 export interface FactKind<T extends Fact> {
   /** The last part of the channel's name. */
-  readonly topic: 'limits' | 'revocations';
+  readonly topic: 'limits' | 'revocations' | 'blocks';
   /** At most this many are kept. */
   readonly most: number;
   /** What a fact is about. Of two facts about the same, the latest wins. */

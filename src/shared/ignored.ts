@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 
 /** What came from Redis. */
-export const SHARED_KINDS = ['limit', 'revocation', 'summary'] as const;
+export const SHARED_KINDS = ['limit', 'revocation', 'block', 'summary'] as const;
 
 export type SharedKind = (typeof SHARED_KINDS)[number];
 

@@ -1,7 +1,9 @@
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import { Refusal, UNCOUNTED } from '../domain/problems.ts';
+import type { Blocks } from '../shared/blocks.ts';
 import type { Store } from '../store/store.ts';
 import { authorise } from './authorise.ts';
+import { blockedAddress, blockedCaller } from './block.ts';
 import type { Buckets } from './buckets.ts';
 import { type ChargeAsker, charge } from './charge.ts';
 import { type Identified, identify, type Presented, type Verifiers } from './identify.ts';
@@ -14,6 +16,7 @@ export interface DecisionDependencies extends Verifiers {
   readonly operations: OperationTable;
   readonly buckets: Buckets;
   readonly store: Store;
+  readonly blocks: Blocks;
   /** Whether a request that the store could not count is served or rejected. */
   readonly onStoreFailure: 'serve' | 'reject';
 }
@@ -35,6 +38,7 @@ const STAGES: readonly Stage<DecidedRequest, DecisionDependencies>[] = [
   matchOperation,
   identifyCaller,
   authoriseCaller,
+  refuseBlocked,
   chargePoints,
 ];
 
@@ -55,13 +59,25 @@ export function targetOf({ target }: { readonly target?: Target | undefined }): 
   return target;
 }
 
-function matchOperation(request: DecidedRequest, { operations }: DecisionDependencies) {
+function matchOperation(request: DecidedRequest, { operations, blocks }: DecisionDependencies) {
   const operation = operations.find(request.method, targetOf(request).path);
   if (operation instanceof Refusal) return operation;
-  if (operation === 'free') return 'done';
   const { askedCost } = request;
-  request.operation = askedCost === undefined ? operation : { ...operation, cost: askedCost };
-  return request.operation.cost === 0 ? 'done' : undefined;
+  if (operation !== 'free') {
+    request.operation = askedCost === undefined ? operation : { ...operation, cost: askedCost };
+  }
+  const cost = request.operation?.cost ?? 0;
+  return refuseAddress(request, blocks, cost) ?? (cost === 0 ? 'done' : undefined);
+}
+
+/** What is free is refused as well, and a token is not even looked at. */
+function refuseAddress(request: DecidedRequest, blocks: Blocks, cost: number): Refusal | undefined {
+  if (blocks.isEmpty) return undefined;
+  const address = request.clientNetwork;
+  request.charged = blockedAddress(blocks, address, cost);
+  if (request.charged === undefined) return undefined;
+  request.publicClient = { address, hashTag: address };
+  return request.charged.refusal;
 }
 
 /** A public operation ignores credentials, so an invalid one cannot make it fail. */
@@ -93,6 +109,16 @@ function authoriseCaller(request: DecidedRequest) {
     request.caller = caller;
     return undefined;
   });
+}
+
+/** After the caller is authorised, so that nobody finds out what is blocked besides who is. */
+function refuseBlocked(request: DecidedRequest, { blocks }: DecisionDependencies) {
+  const { caller, operation } = request;
+  if (caller === undefined || operation === undefined) return undefined;
+  const denied = blockedCaller(blocks, caller, operation.cost);
+  if (denied === undefined) return undefined;
+  request.charged = denied;
+  return denied.refusal;
 }
 
 function chargePoints(request: DecidedRequest, { store, buckets, onStoreFailure }: DecisionDependencies) {

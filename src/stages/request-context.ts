@@ -5,6 +5,7 @@ import type { Access, OperationKind } from '../domain/operation.ts';
 import type { Refusal } from '../domain/problems.ts';
 import type { CorsAnswer } from '../fields/cors.ts';
 import type { RequestSpans } from '../observe/log/spans.ts';
+import type { BLOCKED } from '../shared/blocks.ts';
 import type { UncountedReason } from '../store/store.ts';
 import type { RequestRules } from '../validation/rules.ts';
 
@@ -49,23 +50,27 @@ export interface Admitted {
   readonly shadowDenied: readonly string[] | undefined;
 }
 
+/** A charge that was not made. */
+export interface Denied {
+  readonly outcome: 'denied';
+  /** Empty for whoever is blocked, as is the next: nothing was counted. */
+  readonly policy: string;
+  readonly rateLimit: string;
+  /** The bucket that needs the longest wait. */
+  readonly bucket: BucketName | typeof BLOCKED;
+  readonly limit: number;
+  readonly windowSeconds: number;
+  /** Points left in that bucket. */
+  readonly remaining: number;
+  /** Time until the cost fits. */
+  readonly retryAfterUs: number;
+  readonly refusal: Refusal;
+}
+
 /** The result of a charge, and the response headers that report it. */
 export type Charged =
   | Admitted
-  | {
-      readonly outcome: 'denied';
-      readonly policy: string;
-      readonly rateLimit: string;
-      /** The bucket that needs the longest wait. */
-      readonly bucket: BucketName;
-      readonly limit: number;
-      readonly windowSeconds: number;
-      /** Points left in that bucket. */
-      readonly remaining: number;
-      /** Time until the cost fits. */
-      readonly retryAfterUs: number;
-      readonly refusal: Refusal;
-    }
+  | Denied
   | { readonly outcome: 'uncounted'; readonly policy: string; readonly reason: UncountedReason };
 
 /** The results of the stages that have run; a refusal keeps those of earlier stages. */
@@ -74,7 +79,7 @@ export interface Findings {
   operation?: Operation | undefined;
   /** Undefined for a public operation. */
   caller?: Caller | undefined;
-  /** Of a public operation that is charged. */
+  /** Of a public operation that is charged, or of an address that is blocked. */
   publicClient?: PublicClient | undefined;
   charged?: Charged | undefined;
   /** When the store was called, by `performance.now()`. */

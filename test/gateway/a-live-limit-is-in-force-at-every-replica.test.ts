@@ -176,7 +176,9 @@ it('weir explain does without Redis, and says so', async () => {
   const config = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:2', store });
   const { stdout, stderr } = await runHere(() => explain('GET', '/v3/things', { config, token: 'service' }));
   expect(stdout).toContain('account-read of acct_1: 20 points in 60 s');
-  expect(stderr).toMatch(/^Live limits are not shown: Redis does not answer \(.*ECONNREFUSED.*\)\.\n$/);
+  expect(stderr).toMatch(
+    /^Live limits and blocks are not shown: Redis does not answer \(.*ECONNREFUSED.*\)\.\n$/,
+  );
 });
 
 it('removing what is not there is refused', async () => {
@@ -275,7 +277,7 @@ describe('weir limit', () => {
     expect(await limitOf(gateway)).toBe('5000');
     for (const id of ['acct_1', 'org_1']) await run(() => unsetLimit(id, undefined, options));
     expect((await run(() => listLimits({ url: gateway.adminUrl }))).stdout).toBe(
-      'There are no live limits.\n',
+      'There are no live limits, and nothing is blocked.\n',
     );
   });
 

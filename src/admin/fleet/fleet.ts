@@ -1,7 +1,17 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import { rank, readSummary, type Summary, type Talkers, type Top } from '../../observe/top/talkers.ts';
+import {
+  type Ranked,
+  type Rankings,
+  rank,
+  readSummary,
+  type Summary,
+  type Talker,
+  type Talkers,
+  type Top,
+} from '../../observe/top/talkers.ts';
 import { WINDOWS, type Window } from '../../observe/usage/windows.ts';
+import type { BlockScope, Blocks } from '../../shared/blocks.ts';
 import { parsed } from '../../shared/bounds.ts';
 import type { Ignored } from '../../shared/ignored.ts';
 import type { Board, BoardReading } from '../../store/shared-store.ts';
@@ -23,6 +33,7 @@ interface Publication {
 /** Where a replica's own publication comes from. */
 interface PublicationSources {
   readonly talkers: Talkers;
+  readonly blocks: Pick<Blocks, 'of'>;
   pulse(): Pulse;
   /** Unix time by the clock of Redis. */
   nowMs(): number;
@@ -36,8 +47,16 @@ interface Others {
   readonly publications: ReadonlyMap<string, Publication>;
 }
 
+/** One place of a ranking. */
+export interface FleetTalker extends Talker {
+  /** Missing unless it is blocked. */
+  readonly blockedUntil?: string;
+}
+
+type FleetRankings = Readonly<Record<keyof Rankings, readonly FleetTalker[]>>;
+
 /** The answer to `GET /usage/top`. */
-export interface FleetTop extends Top {
+export interface FleetTop extends Omit<Top, Ranked>, Readonly<Record<Ranked, FleetRankings>> {
   readonly asOf: string;
   /** Since when only this replica is ranked, because Redis cannot be read; null while all are. */
   readonly othersUnknownSince: string | null;
@@ -94,7 +113,10 @@ export class Fleet {
     const othersUnknownSinceMs = this.#board === undefined ? null : unknownSince(this.#sharedAtMs, nowMs);
     return {
       nowMs,
-      top: (window) => ({ ...rank(summaries, window), ...timesOf({ nowMs, othersUnknownSinceMs }) }),
+      top: (window) => ({
+        ...this.#ranked(rank(summaries, window)),
+        ...timesOf({ nowMs, othersUnknownSinceMs }),
+      }),
       pulses: new Map(pulses),
       othersUnknownSinceMs,
     };
@@ -110,6 +132,21 @@ export class Fleet {
     const summary = await talkers.summary(performance.now());
     const taken = pulse();
     return { summary, pulse: taken, takenAtMs: taken.takenAtMs };
+  }
+
+  #ranked({ accounts, organizations, ...top }: Top) {
+    const shown = (scope: BlockScope, { byPoints, byRefused }: Rankings): FleetRankings => {
+      const withBlock = (talker: Talker) => {
+        const untilMs = this.#sources.blocks.of(scope, talker.id)?.untilMs;
+        return untilMs === undefined ? talker : { ...talker, blockedUntil: isoOf(untilMs) };
+      };
+      return { byPoints: byPoints.map(withBlock), byRefused: byRefused.map(withBlock) };
+    };
+    return {
+      ...top,
+      accounts: shown('account', accounts),
+      organizations: shown('organization', organizations),
+    };
   }
 
   /** Those of the last reading while Redis does not answer, if that was when it still did. */
@@ -154,11 +191,14 @@ function timesOf({
   nowMs,
   othersUnknownSinceMs,
 }: Pick<FleetReading, 'nowMs' | 'othersUnknownSinceMs'>): Pick<FleetTop, 'asOf' | 'othersUnknownSince'> {
-  const isoOf = (atMs: number) => new Date(atMs).toISOString();
   return {
     asOf: isoOf(nowMs),
     othersUnknownSince: othersUnknownSinceMs === null ? null : isoOf(othersUnknownSinceMs),
   };
+}
+
+function isoOf(atMs: number): string {
+  return new Date(atMs).toISOString();
 }
 
 function textOf({ summary, pulse }: Publication): string {

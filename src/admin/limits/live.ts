@@ -5,33 +5,18 @@ import { bucketNamed, type OverrideSection } from '../../domain/buckets.ts';
 import { type LimitInForce, type Limits, limitInForce } from '../../domain/limits.ts';
 import { type LiveLimit, liveKey } from '../../shared/live-limits.ts';
 import type { Buckets } from '../../stages/buckets.ts';
-import type { Published } from '../../store/shared-store.ts';
 import { ActionRefused } from '../action.ts';
-import { audited } from '../shared-change.ts';
+import { audited, type FactPublisher } from '../shared-change.ts';
 import { type LimitOwner, type LimitRequest, problemText } from './request.ts';
 
 /** A live limit as an operator sees it. `notes`: what the operator should know of a change that has just been made. */
 export type ShownLimit = ReturnType<typeof shown> & { readonly notes?: readonly string[] };
 
-/** Where live limits are sent, so that other replicas receive them. */
-export interface LimitPublisher {
-  /** Unix time by the clock that all replicas share. */
-  nowMs(): Promise<number>;
-  /**
-   * Records and publishes limits, all or none. `replaced` are those that the new ones take the place of. Rejects with an
-   * `UnknownOutcome` where Redis gave no answer, and with any other error where nothing was changed.
-   */
-  publish(
-    limits: readonly LiveLimit[],
-    replaced: readonly LiveLimit[],
-  ): Promise<Pick<Published, 'notPublished'>>;
-}
-
 interface LiveLimitSources {
   readonly buckets: Buckets;
   readonly log: Logger;
   /** Undefined where this process is the only replica. */
-  readonly publisher: LimitPublisher | undefined;
+  readonly publisher: FactPublisher<LiveLimit> | undefined;
   /** The ids of a section that the files of identities have; undefined where others may exist. */
   knownOwners(section: OverrideSection): ReadonlySet<string> | undefined;
   /** The operations that could never be admitted under these limits. */

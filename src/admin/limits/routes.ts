@@ -1,12 +1,17 @@
 import type { FastifyInstance } from 'fastify';
 import { OVERRIDE_SECTIONS } from '../../domain/buckets.ts';
 import { orRefusal } from '../action.ts';
+import type { BlockActions } from '../blocks/actions.ts';
 import type { LiveLimitActions } from './live.ts';
 import { limitOwner, readLimitRequest, readRemoval } from './request.ts';
 
-/** Adds `GET /limits/live`, and PUT and DELETE of `/limits/live/accounts/{id}`, and the same for organizations and addresses. */
-export function addLiveLimitRoutes(app: FastifyInstance, actions: LiveLimitActions): void {
-  app.get('/limits/live', async () => actions.list());
+/** Adds `GET /limits/live`, which has the blocks as well, and PUT and DELETE of `/limits/live/accounts/{id}`, and the same for organizations and addresses. */
+export function addLiveLimitRoutes(
+  app: FastifyInstance,
+  actions: LiveLimitActions,
+  blocks: BlockActions,
+): void {
+  app.get('/limits/live', async () => [...blocks.list(), ...actions.list()]);
   for (const section of OVERRIDE_SECTIONS) {
     const path = `/limits/live/${section}/:id`;
     app.put<{ Params: { id: string } }>(path, ({ params: { id }, body }, reply) =>

@@ -5,9 +5,11 @@ import type { LimitSource } from '../../domain/limits.ts';
 import type { Directory } from '../../identity/identity.ts';
 import type { Activity, Recent } from '../../observe/usage/activity.ts';
 import { newSum } from '../../observe/usage/counts.ts';
+import type { Blocks } from '../../shared/blocks.ts';
 import type { Buckets, PlannedBucket } from '../../stages/buckets.ts';
 import { type BucketReading, readBuckets } from '../../store/read-buckets.ts';
 import type { Store } from '../../store/store.ts';
+import { shownBlock } from '../blocks/actions.ts';
 
 /** The answer to `GET /usage/accounts/{id}`. */
 export type Usage = NonNullable<Awaited<ReturnType<typeof readUsage>>>;
@@ -18,6 +20,7 @@ export type BucketUsage = Usage['buckets'][number];
 export interface UsageSources extends OwnerSources {
   readonly buckets: Buckets;
   readonly store: Store;
+  readonly blocks: Pick<Blocks, 'of'>;
   writtenAt(source: LimitSource, bucket: BucketName, id: string): Promise<string | undefined>;
 }
 
@@ -54,6 +57,8 @@ export async function readUsage(query: OwnerQuery, sources: UsageSources) {
     asOf: new Date(sources.buckets.nowMs).toISOString(),
     /** Why the store could not be read; null if it was. */
     storeProblem: isRead ? null : readings.reason,
+    /** Why everything of the owner is refused: its own block, and that of its Organization. */
+    blocks: blocksOf(owner, sources.blocks),
     buckets: await Promise.all(buckets),
     /** Of the replica that answered. */
     recent: windows,
@@ -66,6 +71,13 @@ function bucketsOf({ scope, id, organization, hasOrganizationLimit, hashTag }: O
   const own = buckets.ownedBy(scope, id, hashTag);
   if (scope !== 'account' || organization === undefined || !hasOrganizationLimit) return own;
   return [...own, ...buckets.ownedBy('organization', organization, hashTag)];
+}
+
+function blocksOf({ scope, id, organization }: Owner, blocks: Pick<Blocks, 'of'>) {
+  const own = blocks.of(scope === 'person' ? 'principal' : scope, id);
+  return [own, blocks.of('organization', organization)].flatMap((block) =>
+    block ? [shownBlock(block)] : [],
+  );
 }
 
 function limitOf({ name, owner, limit, windowSeconds, shadow, source, untilMs }: PlannedBucket) {

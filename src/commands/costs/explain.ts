@@ -1,12 +1,14 @@
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
 import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
 import { type Configuration, readConfiguration } from '../../process/configuration.ts';
-import { type ReadLiveLimits, readLiveLimits } from '../../process/run-live-limits.ts';
+import { readFacts } from '../../process/run-facts.ts';
+import { BLOCKS } from '../../shared/blocks.ts';
 import { SharedClock } from '../../shared/clock.ts';
+import { LIVE_LIMITS } from '../../shared/live-limits.ts';
 import { openShared } from '../../store/open.ts';
 import { print, printError, printJson, shownPlace } from '../print.ts';
 import type { Line } from '../terminal/line.ts';
-import { type Explanation, explainRequest } from './explanation.ts';
+import { type Explanation, explainRequest, type LiveState } from './explanation.ts';
 import { operationJson } from './operations.ts';
 
 interface Options {
@@ -33,20 +35,23 @@ export async function explain(
     token,
     account,
     address,
-    live: await liveLimitsOf(configuration),
+    live: await liveStateOf(configuration),
   });
   if (json) printJson(asJson(explanation));
   else print(...asLines(explanation));
   if (explanation.refusal !== undefined || explanation.errors.length > 0) process.exitCode = 1;
 }
 
-async function liveLimitsOf({ settings }: Configuration): Promise<ReadLiveLimits> {
+async function liveStateOf({ settings }: Configuration): Promise<LiveState> {
+  const shared = openShared(settings.store);
   try {
-    return await readLiveLimits(openShared(settings.store));
+    const [limits, blocks] = await Promise.all([readFacts(shared, LIVE_LIMITS), readFacts(shared, BLOCKS)]);
+    return { limits, blocks };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    printError(`Live limits are not shown: Redis does not answer (${reason}).`);
-    return { limits: [], clock: new SharedClock() };
+    printError(`Live limits and blocks are not shown: Redis does not answer (${reason}).`);
+    const none = { facts: [], clock: new SharedClock() };
+    return { limits: none, blocks: none };
   }
 }
 

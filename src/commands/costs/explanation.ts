@@ -9,7 +9,9 @@ import type { Directory, IdentitySource } from '../../identity/identity.ts';
 import { silentIdentityObserver } from '../../identity/observer.ts';
 import { openIdentity } from '../../identity/open.ts';
 import { type Configuration, operationTableOf } from '../../process/configuration.ts';
-import type { ReadLiveLimits } from '../../process/run-live-limits.ts';
+import type { ReadFacts } from '../../process/run-facts.ts';
+import { type Block, Blocks } from '../../shared/blocks.ts';
+import type { LiveLimit } from '../../shared/live-limits.ts';
 import { Buckets, type PlannedBucket } from '../../stages/buckets.ts';
 import { type DecidedRequest, decide } from '../../stages/decide.ts';
 import { normalise } from '../../stages/normalise.ts';
@@ -26,8 +28,13 @@ export interface Question {
   readonly account: string | undefined;
   /** The client's address, for a public operation. */
   readonly address: string | undefined;
-  /** The live limits in force at the gateways. */
-  readonly live: ReadLiveLimits;
+  /** What is in force at the gateways besides the files. */
+  readonly live: LiveState;
+}
+
+export interface LiveState {
+  readonly limits: ReadFacts<LiveLimit>;
+  readonly blocks: ReadFacts<Block>;
 }
 
 /** What the gateway would do with such a request, from the same `decide`. Nothing is charged. */
@@ -60,7 +67,7 @@ export async function explainRequest(configuration: Configuration, question: Que
   if (target instanceof Refusal) return { ...nothing, refusal: target };
 
   const request = requestOf(question, target);
-  const { limits, clock } = question.live;
+  const { facts: limits, clock } = question.live.limits;
   const buckets = new Buckets(store.keyPrefix, configuration.limits, () => clock.nowMs());
   for (const limit of limits) buckets.applyLive(limit);
   const refusal = await decideAlone(configuration, question, request, buckets);
@@ -101,7 +108,7 @@ function requestOf({ method, token, account, address }: Question, target: Target
 /** Calls `decide` with a store of its own, so that nothing is really charged. */
 function decideAlone(
   configuration: Configuration,
-  { token, account }: Question,
+  { token, account, live }: Question,
   request: DecidedRequest,
   buckets: Buckets,
 ): Awaitable<Refusal | undefined> {
@@ -110,9 +117,16 @@ function decideAlone(
     credentials: [],
     operations: operationTableOf(configuration),
     buckets,
+    blocks: blocksOf(live.blocks),
     store: new MemoryStore(),
     onStoreFailure: 'reject',
   });
+}
+
+function blocksOf({ facts, clock }: ReadFacts<Block>): Blocks {
+  const blocks = new Blocks(clock);
+  for (const block of facts) blocks.add(block, clock.nowMs());
+  return blocks;
 }
 
 /** The configured identities for a token; without a token, a caller who may act for the given Account. */

@@ -1,12 +1,14 @@
 import { userInfo } from 'node:os';
+import type { ShownBlock } from '../../admin/blocks/actions.ts';
 import type { ShownLimit } from '../../admin/limits/live.ts';
 import { type OverrideSection, SCOPES, type ScopeName } from '../../domain/buckets.ts';
 import { networkOf } from '../../domain/network.ts';
 import { CommandError } from '../../process/failure.ts';
+import { BLOCKED } from '../../shared/blocks.ts';
 import { type AdminOptions, askAdmin } from '../admin-client.ts';
 import { print, printJson } from '../print.ts';
 
-interface Reason {
+export interface Reason {
   readonly why: string;
   readonly by?: string;
 }
@@ -29,9 +31,9 @@ export async function setLimit(id: string, buckets: readonly string[], options: 
 
 /** `weir limit list` */
 export async function listLimits(options: AdminOptions & { readonly json?: boolean }): Promise<void> {
-  const limits = await readLimits(options);
+  const limits = await readAll(options);
   if (options.json) printJson(limits);
-  else if (limits.length === 0) print('There are no live limits.');
+  else if (limits.length === 0) print('There are no live limits, and nothing is blocked.');
   else for (const limit of limits) print(textOf(limit));
 }
 
@@ -59,8 +61,13 @@ function printNotes(changed: readonly ShownLimit[]): void {
   for (const note of new Set(changed.flatMap(({ notes = [] }) => notes))) print(note);
 }
 
+/** The live limits and the blocks. */
+export async function readAll(options: AdminOptions): Promise<readonly (ShownLimit | ShownBlock)[]> {
+  return (await askAdmin(options, '/limits/live')) as readonly (ShownLimit | ShownBlock)[];
+}
+
 async function readLimits(options: AdminOptions): Promise<readonly ShownLimit[]> {
-  return (await askAdmin(options, '/limits/live')) as readonly ShownLimit[];
+  return (await readAll(options)).filter((limit): limit is ShownLimit => limit.bucket !== BLOCKED);
 }
 
 function readBucket(text: string): [bucket: string, points: number] {
@@ -76,10 +83,11 @@ function sectionOf(bucket = ''): OverrideSection {
   return (Object.hasOwn(SCOPES, scope) ? SCOPES[scope].overrides : undefined) ?? 'accounts';
 }
 
-function textOf({ id, bucket, limit, until, why, by }: ShownLimit): string {
+export function textOf({ scope, id, bucket, limit, until, why, by }: ShownLimit | ShownBlock): string {
+  if (bucket === BLOCKED) return `${scope} ${id} is blocked until ${until}, by ${by}: ${why}`;
   return `${bucket} of ${id}: ${limit} points until ${until}, by ${by}: ${why}`;
 }
 
-function userName(): string {
+export function userName(): string {
   return process.env.SUDO_USER || userInfo().username;
 }

@@ -19,11 +19,12 @@ export interface Identities {
 
 /** The Accounts or Organizations of these identities. Undefined for addresses, which are listed nowhere. */
 export function ownersIn(
-  section: OverrideSection,
+  section: OverrideSection | 'principals',
   all: readonly Pick<Identities, 'accounts' | 'principals'>[],
 ): ReadonlySet<string> | undefined {
   if (section === 'addresses') return undefined;
   if (section === 'accounts') return new Set(all.flatMap(({ accounts }) => [...accounts.keys()]));
+  if (section === 'principals') return new Set(all.flatMap(({ principals }) => [...principals.keys()]));
   const owned = all.flatMap(({ accounts, principals }) => [...accounts.values(), ...principals.values()]);
   return new Set(
     owned.flatMap((one) => ('organization' in one && one.organization ? [one.organization] : [])),

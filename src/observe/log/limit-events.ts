@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
-import { type BucketName, bucketNamed } from '../../domain/buckets.ts';
-import type { RequestContext } from '../../stages/request-context.ts';
+import { bucketNamed } from '../../domain/buckets.ts';
+import { BLOCKED } from '../../shared/blocks.ts';
+import type { Denied, RequestContext } from '../../stages/request-context.ts';
 
 /** The time between two lines about the same Account and bucket. */
 const QUIET_MS = 60_000;
@@ -38,7 +39,7 @@ export class LimitEvents {
     }
   }
 
-  #isNew(recent: Recent, context: RequestContext, bucket: BucketName, nowMs: number): boolean {
+  #isNew(recent: Recent, context: RequestContext, bucket: Denied['bucket'], nowMs: number): boolean {
     const owner = ownerOf(context, bucket);
     if (owner === undefined) return false;
     const verdict = recent.add(bucket, owner, nowMs);
@@ -52,7 +53,8 @@ export class LimitEvents {
   }
 }
 
-function ownerOf({ caller, publicClient }: RequestContext, bucket: BucketName): string | undefined {
+function ownerOf({ caller, publicClient }: RequestContext, bucket: Denied['bucket']): string | undefined {
+  if (bucket === BLOCKED) return caller?.account ?? publicClient?.address;
   const { access } = bucketNamed(bucket).scope;
   return { caller: caller?.account, person: caller?.principal.id, public: publicClient?.address }[access];
 }

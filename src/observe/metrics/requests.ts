@@ -2,6 +2,7 @@ import { Counter, type Registry } from 'prom-client';
 import { BUCKETS, bucketsFor, KINDS } from '../../domain/buckets.ts';
 import type { Access, OperationKind } from '../../domain/operation.ts';
 import { PROBLEM_CODES } from '../../domain/problems.ts';
+import { BLOCKED } from '../../shared/blocks.ts';
 import { METHODS } from '../../stages/match.ts';
 import { PROTOCOLS, type RequestContext } from '../../stages/request-context.ts';
 import { isDegraded } from '../../stages/respond.ts';
@@ -140,6 +141,8 @@ function timeHistograms(registry: Registry) {
   return { observeTimes, durations: () => total.counts() };
 }
 
+const BLOCKED_KINDS = KINDS.map((kind) => ({ kind, name: BLOCKED }));
+
 /** Every combination of kind, bucket and outcome that a request can have. */
 function* knownOutcomes(): Generator<readonly [string, string, string]> {
   const codes = PROBLEM_CODES.filter((code) => code !== 'RateLimitExceeded');
@@ -147,7 +150,7 @@ function* knownOutcomes(): Generator<readonly [string, string, string]> {
     for (const kind of ['none', ...KINDS]) yield [kind, 'none', code];
   }
   for (const kind of ['none', ...KINDS]) yield [kind, 'none', 'free'];
-  for (const { kind, name } of BUCKETS) yield [kind, name, 'denied'];
+  for (const { kind, name } of [...BUCKETS, ...BLOCKED_KINDS]) yield [kind, name, 'denied'];
   for (const kind of KINDS) {
     for (const access of ACCESSES) {
       const bucket = bucketsFor(kind, access)[0]?.name ?? 'none';
@@ -163,8 +166,8 @@ const AFTER_CHARGE = ['BadRequest', 'PayloadTooLarge', 'ValidationError', 'Servi
 
 /** The bucket that refused the request, otherwise the first bucket that the request was charged to. */
 function bucketOf({ operation, charged }: RequestContext): string {
+  if (charged?.outcome === 'denied') return charged.bucket;
   if (operation === undefined || charged === undefined) return 'none';
-  if (charged.outcome === 'denied') return charged.bucket;
   return bucketsFor(operation.kind, operation.access)[0]?.name ?? 'none';
 }
 

@@ -1,7 +1,7 @@
 import { bucketsFor, type ScopeName } from '../../domain/buckets.ts';
 import type { Payer } from '../../domain/caller.ts';
 import { Generations } from '../../store/generations.ts';
-import { isAlike, type Spending, type UsageBatch } from './batch.ts';
+import { accessOf, isAlike, type Spending, type UsageBatch } from './batch.ts';
 import { addCounts, type Counts, newSum, type Sum } from './counts.ts';
 import { type SliceKind, type Window, Windows } from './windows.ts';
 
@@ -130,8 +130,8 @@ export class Activity {
 
   /** Counts requests for everybody whose buckets they were charged to, or would have been. */
   #add({ payer, operation, secondMs, ...counts }: Spending): void {
-    const { id, kind, access } = operation;
-    for (const { scopeName, scope } of bucketsFor(kind, access)) {
+    const { id, kind } = operation;
+    for (const { scopeName, scope } of bucketsFor(kind, accessOf(payer, operation))) {
       const owner = scope.ownerOf(payer);
       if (owner === undefined) continue;
       const counted = this.#owners[scopeName].renew(owner, newOwner);

@@ -1,5 +1,6 @@
 import { bucketsFor } from '../../domain/buckets.ts';
 import type { Payer } from '../../domain/caller.ts';
+import type { Access } from '../../domain/operation.ts';
 import type { Operation, RequestContext } from '../../stages/request-context.ts';
 import { newSum, type Sum } from './counts.ts';
 
@@ -47,7 +48,7 @@ export class UsageBatch {
   requestFinished({ operation, caller, publicClient, charged }: RequestContext, nowMs: number): void {
     const payer = caller ?? publicClient;
     if (operation === undefined || payer === undefined || charged === undefined) return;
-    const owner = bucketsFor(operation.kind, operation.access)[0]?.scope.ownerOf(payer);
+    const owner = bucketsFor(operation.kind, accessOf(payer, operation))[0]?.scope.ownerOf(payer);
     if (owner === undefined) return;
     if (nowMs - this.#secondMs >= SECOND_MS || this.#collected.length >= MOST_COLLECTED) this.#begin(nowMs);
     const spending = this.#spendingOf(owner, payer, operation);
@@ -90,6 +91,11 @@ export class UsageBatch {
       if (spending !== undefined) for (const receive of this.#receivers) receive(spending);
     }
   }
+}
+
+/** An address that is blocked is counted as one, whatever it asks for. */
+export function accessOf(payer: Payer, { access }: Pick<Operation, 'access'>): Access {
+  return payer.address === undefined ? access : 'public';
 }
 
 /** Whether two payers that share a bucket share all others as well. */

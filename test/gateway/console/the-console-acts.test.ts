@@ -59,6 +59,34 @@ it('a limit that is refused leaves the reason in the dialog', async () => {
   expect(await dialog.isVisible()).toBe(false);
 });
 
+it('an Account that is blocked on the page is refused, until it is unblocked', async () => {
+  const gateway = await start();
+  const status = async () => (await gateway.send('GET', '/v3/things')).status;
+  const { page, messages } = await open(gateway, { path: '/#/account/acct_1' });
+  await page.getByRole('button', { name: 'Block…' }).click();
+  const dialog = page.locator('#dialog');
+  expect(await dialog.locator('.sentence').textContent()).toBe(
+    'Every request of account acct_1 gets a 429 at every replica, for 1 hour.',
+  );
+  await dialog.getByLabel('Why').fill('leak');
+  await dialog.getByLabel('Your name').fill('alice');
+  await dialog.getByRole('button', { name: 'Block the account' }).click();
+  await expect.poll(status, SOON).toBe(429);
+  const line = page.locator('.blocks');
+  await expect
+    .poll(() => line.textContent(), SOON)
+    .toMatch(/account acct_1 is blocked until.*: leak \(alice\)/);
+  await page.keyboard.press('Escape');
+  const row = page.locator('#live-limits tbody tr');
+  await expect.poll(() => row.textContent(), SOON).toMatch(/acct_1blocked0.*leak by alice/);
+  await row.getByRole('button', { name: 'Unblock' }).click();
+  await dialog.getByLabel('Why').fill('found');
+  await dialog.getByRole('button', { name: 'Unblock' }).click();
+  await expect.poll(status, SOON).toBe(200);
+  await expect.poll(() => row.count(), SOON).toBe(0);
+  expect(messages).toEqual([]);
+});
+
 it('a principal that is revoked on the page is refused, until it is undone', async () => {
   const gateway = await start();
   const status = async () => (await gateway.send('GET', '/v3/things')).status;

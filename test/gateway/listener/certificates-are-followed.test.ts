@@ -104,7 +104,9 @@ it('commands reach an https admin port: with an authority, or with the settings 
     failure: undefined,
     stdout: expect.stringContaining('account acct_1 of organization'),
   });
-  expect((await runHere(() => listLimits({ url, ca }))).stdout).toContain('There are no live limits.');
+  expect((await runHere(() => listLimits({ url, ca }))).stdout).toContain(
+    'There are no live limits, and nothing is blocked.',
+  );
   const untrusted = await runHere(() => usage('acct_1', { url }));
   expect(untrusted.failure).toMatch(/does not answer: .*(CERT|ISSUER|VERIFY)/);
   const plain = await runHere(() => usage('acct_1', { url: url.replace('https:', 'http:') }));

@@ -1,6 +1,8 @@
+import type { ShownBlock } from '../../blocks/actions.ts';
 import type { ShownLimit } from '../../limits/live.ts';
 import type { ShownRevocation } from '../../revocations/actions.ts';
 import { ask } from './api.ts';
+import { unblock } from './block-actions.ts';
 import { isLimitScope, revoke, undoRevocation, unsetLimit } from './limit-actions.ts';
 import { byId, element, ownerLink, remark } from './widgets/dom.ts';
 import { Figures } from './widgets/figures.ts';
@@ -17,12 +19,17 @@ function reason(why: string | null, by: string | null): HTMLElement {
   return element('span', {}, why ?? '–', ' ', remark(by === null ? '' : `by ${by}`));
 }
 
-const limits = new Table<ShownLimit>(byId('live-limits'), 'Live limits', {
+/** A principal has no page of its own: it may be no Person. */
+function nameOf({ scope, id }: Pick<ShownBlock | ShownLimit, 'scope' | 'id'>): HTMLElement {
+  return scope === 'principal' ? element('span', { class: 'id' }, id) : ownerLink(scope, id);
+}
+
+const limits = new Table<ShownLimit | ShownBlock>(byId('live-limits'), 'Live limits and blocks', {
   columns: [
     {
       title: 'For',
       cell: ({ scope, id, bucket }) =>
-        element('span', {}, ownerLink(scope, id), element('br'), remark(bucket)),
+        element('span', {}, nameOf({ scope, id }), element('br'), remark(bucket)),
     },
     { title: 'Points', style: 'number', text: ({ limit }) => count(limit) },
     {
@@ -34,13 +41,16 @@ const limits = new Table<ShownLimit>(byId('live-limits'), 'Live limits', {
     {
       title: '',
       style: 'number',
-      cell: ({ scope, id, bucket, limit }) =>
-        quietButton('Remove', () => {
-          if (isLimitScope(scope)) unsetLimit({ scope, id, bucket, limit });
-        }),
+      cell: (limit) =>
+        limit.bucket === 'blocked'
+          ? quietButton('Unblock', () => unblock(limit))
+          : quietButton('Remove', () => {
+              const { scope, id, bucket, limit: points } = limit;
+              if (isLimitScope(scope)) unsetLimit({ scope, id, bucket, limit: points });
+            }),
     },
   ],
-  empty: 'None: the files apply. Open an Account to set one.',
+  empty: 'None: the files apply. Open an Account to set a limit or to block it.',
   keyOf: ({ scope, id, bucket, until }) => JSON.stringify([scope, id, bucket, until]),
 });
 
@@ -79,7 +89,7 @@ const figures = new Figures(() => [byId('live-limits'), byId('revocations')], un
 
 /** Reads and shows the live limits and the revocations. */
 export async function showLists(): Promise<void> {
-  limits.show((await ask('limits/live')) as ShownLimit[]);
+  limits.show((await ask('limits/live')) as (ShownLimit | ShownBlock)[]);
   revocations.show((await ask('revocations')) as ShownRevocation[]);
   figures.measured();
 }

@@ -2,6 +2,7 @@ import type { OperationCounts } from '../../../observe/usage/activity.ts';
 import type { RefusedRequest } from '../../fleet/refusals.ts';
 import type { Usage } from '../../usage/usage.ts';
 import { ApiError, ask } from './api.ts';
+import { blockLines } from './block-actions.ts';
 import { bucketCard } from './bucket.ts';
 import { refusalTable } from './refusals.ts';
 import { byId, element, ownerLink, remark, setText } from './widgets/dom.ts';
@@ -34,17 +35,16 @@ export function openOwner(scope: Scope, id: string): OwnerView {
   view.dataset.scope = scope;
   const problem = element('p', { class: 'problem', role: 'alert', hidden: true });
   const belongs = element('p', { class: 'muted' });
+  const blocks = blockLines(scope, id);
   const cards = element('div', { class: 'buckets' });
-  const [recent, operations, refusals] = [1, 2, 3].map(() => element('section', { class: 'panel' })) as [
-    HTMLElement,
-    HTMLElement,
-    HTMLElement,
-  ];
+  const panel = () => element('section', { class: 'panel' });
+  const [recent, operations, refusals] = [panel(), panel(), panel()];
   view.replaceChildren(
     element('a', { href: '#/', class: 'back' }, '← Fleet'),
     headingOf(scope, id),
     belongs,
     problem,
+    blocks.node,
     cards,
     element('div', { class: 'pair' }, recent, operations),
     refusals,
@@ -57,6 +57,7 @@ export function openOwner(scope: Scope, id: string): OwnerView {
   const shown = new Map<string, ReturnType<typeof bucketCard>>();
   const show = (usage: Usage): void => {
     showOrganization(belongs, usage);
+    blocks.show(usage.blocks);
     for (const bucket of usage.buckets) {
       const key = `${bucket.bucket} ${bucket.owner} ${bucket.shadow}`;
       const card = shown.get(key) ?? bucketCard(bucket);

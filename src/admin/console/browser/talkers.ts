@@ -1,4 +1,4 @@
-import type { Talker } from '../../../observe/top/talkers.ts';
+import type { FleetTalker as Talker } from '../../fleet/fleet.ts';
 import type { FleetSnapshot } from '../../fleet/snapshot.ts';
 import { Sparkline } from './widgets/chart.ts';
 import { byId, element, ownerLink, setText } from './widgets/dom.ts';
@@ -89,7 +89,7 @@ function forgetHistories(): void {
 function tableOf(ranked: Ranked, scope: string, title: string) {
   const table = new Table<Talker>(byId(ranked), title, {
     columns: [
-      { title: scope === 'account' ? 'Account' : 'Organization', cell: ({ id }) => ownerLink(scope, id) },
+      { title: scope === 'account' ? 'Account' : 'Organization', cell: () => nameCell(scope) },
       { title: 'Last minute', style: 'trend', cell: () => trendOf(ranked) },
       {
         title: 'Points/s',
@@ -109,6 +109,20 @@ function tableOf(ranked: Ranked, scope: string, title: string) {
   });
   byId(ranked).append(more);
   return { table, more };
+}
+
+function nameCell(scope: string): LiveCell<Talker> {
+  const node = element('span');
+  return {
+    node,
+    update({ id, blockedUntil }) {
+      const state = `${id} ${blockedUntil}`;
+      if (node.dataset.state === state) return;
+      node.dataset.state = state;
+      const mark = blockedUntil === undefined ? [] : [' ', element('b', { class: 'refused' }, 'blocked')];
+      node.replaceChildren(ownerLink(scope, id), ...mark);
+    },
+  };
 }
 
 function perSecond(value: number): string {

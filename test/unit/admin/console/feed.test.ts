@@ -6,6 +6,7 @@ import type { Pulse } from '../../../../src/admin/fleet/pulse.ts';
 import { Refusals } from '../../../../src/admin/fleet/refusals.ts';
 import { Talkers } from '../../../../src/observe/top/talkers.ts';
 import { UsageBatch } from '../../../../src/observe/usage/batch.ts';
+import { Blocks } from '../../../../src/shared/blocks.ts';
 
 const PULSE: Pulse = {
   format: 1,
@@ -50,6 +51,7 @@ it('a reader that takes nothing gets one event, not a growing queue, and delays 
       talkers: new Talkers(new UsageBatch()),
       pulse: () => ({ ...PULSE, startedAtMs: ++read }),
       nowMs: Date.now,
+      blocks: new Blocks({ nowMs: Date.now }),
       ignored: { add() {} },
     },
     undefined,

@@ -1,0 +1,28 @@
+import type { FastifyInstance } from 'fastify';
+import { isMapping } from '../../config/reader/schema-node.ts';
+import type { BlockScope } from '../../shared/blocks.ts';
+import { orRefusal } from '../action.ts';
+import { type BlockActions, blockTarget } from './actions.ts';
+
+const PATHS: Readonly<Record<BlockScope, string>> = {
+  account: 'accounts',
+  principal: 'principals',
+  organization: 'organizations',
+  address: 'addresses',
+};
+
+/** Adds `GET /blocks`, and PUT and DELETE of `/blocks/accounts/{id}`, and the same for principals, organizations and addresses. */
+export function addBlockRoutes(app: FastifyInstance, actions: BlockActions): void {
+  app.get('/blocks', async () => actions.list());
+  for (const [scope, path] of Object.entries(PATHS) as [BlockScope, string][]) {
+    app.put<{ Params: { id: string } }>(`/blocks/${path}/:id`, ({ params: { id }, body }, reply) =>
+      orRefusal(reply, async () => actions.block(blockTarget(scope, id), body)),
+    );
+    app.delete<{ Params: { id: string } }>(`/blocks/${path}/:id`, ({ params: { id }, query, body }, reply) =>
+      orRefusal(reply, async () => {
+        const reason = { ...(isMapping(body) ? body : {}), ...(isMapping(query) ? query : {}) };
+        return actions.unblock(blockTarget(scope, id), reason);
+      }),
+    );
+  }
+}

@@ -1,0 +1,49 @@
+import type { ShownBlock } from '../../admin/blocks/actions.ts';
+import { networkOf } from '../../domain/network.ts';
+import { CommandError } from '../../process/failure.ts';
+import { BLOCK_SCOPES, BLOCKED, type BlockScope } from '../../shared/blocks.ts';
+import { type AdminOptions, askAdmin } from '../admin-client.ts';
+import { print } from '../print.ts';
+import { type Reason, readAll, textOf, userName } from './limit.ts';
+
+export interface BlockOptions extends AdminOptions, Reason {
+  readonly scope?: string;
+  readonly for?: string;
+}
+
+/** `weir limit block acct_7 --for 1h --why leak` */
+export async function block(id: string, options: BlockOptions): Promise<void> {
+  const scope = scopeOf(options) ?? (networkOf(id) === undefined ? 'account' : 'address');
+  const { why, by = userName(), for: duration = '1h' } = options;
+  const request = { method: 'PUT', body: { for: duration, why, by } } as const;
+  const made = (await askAdmin(options, pathOf(scope, id), request)) as ShownBlock;
+  print(textOf(made), ...(made.notes ?? []));
+}
+
+/** `weir limit unblock acct_7 --why "found it"`. Without a scope, everybody of that name. */
+export async function unblock(id: string, options: BlockOptions): Promise<void> {
+  const scope = scopeOf(options);
+  const blocked = (await readAll(options)).filter(
+    (one): one is ShownBlock =>
+      one.bucket === BLOCKED && [id, networkOf(id)].includes(one.id) && (scope ?? one.scope) === one.scope,
+  );
+  if (blocked.length === 0) throw new CommandError(`${id} is not blocked: weir limit list shows who is.`);
+  const { why, by = userName() } = options;
+  for (const one of blocked) {
+    const path = `${pathOf(one.scope, one.id)}?${new URLSearchParams({ why, by })}`;
+    const { notes = [] } = (await askAdmin(options, path, { method: 'DELETE' })) as ShownBlock;
+    print(`${one.scope} ${one.id} is no longer blocked.`, ...notes);
+  }
+}
+
+function scopeOf({ scope }: BlockOptions): BlockScope | undefined {
+  const known = BLOCK_SCOPES.find((one) => one === scope);
+  if (scope !== undefined && known === undefined) {
+    throw new CommandError(`--scope takes ${BLOCK_SCOPES.join(', ')}.`);
+  }
+  return known;
+}
+
+function pathOf(scope: BlockScope, id: string): string {
+  return `/blocks/${scope === 'address' ? 'addresses' : `${scope}s`}/${encodeURIComponent(id)}`;
+}

@@ -1,0 +1,27 @@
+import { applyBlock } from '../admin/blocks/actions.ts';
+import { BLOCKS, type Block, Blocks } from '../shared/blocks.ts';
+import { SharedClock } from '../shared/clock.ts';
+import type { SharedStore } from '../store/shared-store.ts';
+import { type Reported, type RunningFacts, runFacts } from './run-facts.ts';
+
+export interface RunningBlocks extends RunningFacts<Block> {
+  readonly blocks: Blocks;
+}
+
+/** Follows who is blocked, at all replicas. */
+export function runBlocks(
+  shared: SharedStore | undefined,
+  { observer, log }: Omit<Reported, 'clock'>,
+): RunningBlocks {
+  // In a Cluster the blocks may be at another node than the live limits, so they have a clock of their own.
+  const clock = new SharedClock();
+  const blocks = new Blocks(clock);
+  const running = runFacts(shared, {
+    kind: BLOCKS,
+    facts: blocks,
+    words: { plural: 'blocks', metric: 'block' },
+    ...{ clock, observer, log },
+    apply: (block) => applyBlock(blocks, block, log),
+  });
+  return { ...running, blocks };
+}

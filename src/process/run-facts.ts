@@ -1,0 +1,72 @@
+import type { Logger } from 'pino';
+import type { FactPublisher } from '../admin/shared-change.ts';
+import { SharedClock } from '../shared/clock.ts';
+import type { Fact, FactKind } from '../shared/facts.ts';
+import { type Follower, follow } from '../shared/follow.ts';
+import type { SharedObserver } from '../shared/ignored.ts';
+import type { SharedStore } from '../store/shared-store.ts';
+
+export interface RunningFacts<T extends Fact> {
+  /** Undefined where no other replica shares the store. */
+  readonly publisher: FactPublisher<T> | undefined;
+  /** Resolves once the facts of before are in force, or after a second without Redis. */
+  readonly ready: Promise<void>;
+  close(): void;
+}
+
+/** Where what replicas share is reported, and the clock of Redis, which is read with it. */
+export interface Reported {
+  readonly clock: SharedClock;
+  readonly observer: SharedObserver;
+  readonly log: Logger;
+}
+
+/** Follows the facts of one kind, and publishes those that are made here. */
+export function runFacts<T extends Fact>(
+  shared: SharedStore | undefined,
+  follower: Follower<T>,
+): RunningFacts<T> {
+  if (shared === undefined) return { publisher: undefined, ready: Promise.resolve(), close() {} };
+  const { topic, write } = follower.kind;
+  return {
+    ...follow(shared, follower),
+    publisher: {
+      nowMs: () => shared.withRecord(topic, (record) => record.nowMs()),
+      publish: (facts, replaced) =>
+        shared.withRecord(topic, (record) =>
+          record.publish(
+            facts.map((fact) => ({ text: write(fact), untilMs: fact.untilMs })),
+            replaced.map(write),
+          ),
+        ),
+    },
+  };
+}
+
+/** How long a command waits for Redis before it does without what the replicas share. */
+const COMMAND_WAIT_MS = 1_000;
+
+/** Facts of the store, and the clock by which they expire. */
+export interface ReadFacts<T extends Fact> {
+  readonly facts: readonly T[];
+  readonly clock: SharedClock;
+}
+
+/** The facts that the store holds. Rejects where it does not answer; none where no replica shares the store. */
+export async function readFacts<T extends Fact>(
+  shared: SharedStore | undefined,
+  kind: FactKind<T>,
+): Promise<ReadFacts<T>> {
+  const clock = new SharedClock();
+  if (shared === undefined) return { facts: [], clock };
+  const texts = await shared.withRecord(
+    kind.topic,
+    async (record) => {
+      clock.read(await record.time());
+      return record.read();
+    },
+    COMMAND_WAIT_MS,
+  );
+  const read = texts.map((text) => kind.read(text, clock.nowMs()));
+  return { facts: read.filter((fact) => fact !== undefined), clock };
+}

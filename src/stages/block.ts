@@ -1,0 +1,60 @@
+import type { Caller } from '../domain/caller.ts';
+import { US_PER_SECOND } from '../domain/clock.ts';
+import { Refusal } from '../domain/problems.ts';
+import { BLOCKED, type Block, type BlockScope, type Blocks } from '../shared/blocks.ts';
+import type { Denied } from './request-context.ts';
+
+/** A caller may know all but the Organization, which it has not named. */
+const OWNERS: Readonly<Record<BlockScope, (id: string) => string>> = {
+  account: (id) => `Account ${id}`,
+  principal: (id) => `Principal ${id}`,
+  organization: () => 'The Organization',
+  address: (id) => `Address ${id}`,
+};
+
+/** Why nothing that comes from this address is served; undefined unless it is blocked. */
+export function blockedAddress(blocks: Blocks, network: string, cost: number): Denied | undefined {
+  const block = blocks.of('address', network);
+  return block && denied(blocks, block, cost);
+}
+
+/** As `blockedAddress`, for a caller. Of several blocks, it is the one that ends last. */
+export function blockedCaller(
+  blocks: Blocks,
+  { principal, account, organization }: Caller,
+  cost: number,
+): Denied | undefined {
+  if (blocks.isEmpty) return undefined;
+  const all = [
+    blocks.of('account', account),
+    blocks.of('principal', principal.id),
+    blocks.of('organization', organization),
+  ].filter((block) => block !== undefined);
+  if (all.length === 0) return undefined;
+  return denied(
+    blocks,
+    all.reduce((last, block) => (block.untilMs > last.untilMs ? block : last)),
+    cost,
+  );
+}
+
+/** It names neither the reason nor the author, which are for operators. */
+function denied(blocks: Blocks, { scope, id, untilMs }: Block, costPoints: number): Denied {
+  const retryAfterUs = (untilMs - blocks.clock.nowMs()) * 1_000;
+  const seconds = Math.max(1, Math.ceil(retryAfterUs / US_PER_SECOND));
+  const end = new Date(Math.ceil(untilMs / 1_000) * 1_000).toISOString().replace('.000Z', 'Z');
+  return {
+    outcome: 'denied',
+    policy: '',
+    rateLimit: '',
+    bucket: BLOCKED,
+    limit: 0,
+    windowSeconds: 0,
+    remaining: 0,
+    retryAfterUs,
+    refusal: new Refusal('RateLimitExceeded', `${OWNERS[scope](id)} is blocked until ${end}.`, {
+      extensions: { bucket: BLOCKED, limit: 0, windowSeconds: 0, costPoints },
+      headers: { 'Retry-After': `${seconds}` },
+    }),
+  };
+}

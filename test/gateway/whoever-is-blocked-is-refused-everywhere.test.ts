@@ -1,0 +1,226 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { ShownBlock } from '../../src/admin/blocks/actions.ts';
+import type { FleetTop } from '../../src/admin/fleet/fleet.ts';
+import type { Usage } from '../../src/admin/usage/usage.ts';
+import { explain } from '../../src/commands/costs/explain.ts';
+import { block, unblock } from '../../src/commands/limit/block.ts';
+import { listLimits } from '../../src/commands/limit/limit.ts';
+import { usage } from '../../src/commands/usage.ts';
+import { writeConfiguration } from '../fixtures/configuration.ts';
+import { type SendOptions, startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import { startRedisServer } from '../fixtures/redis-server.ts';
+import { uniqueRedisStore } from '../fixtures/redis-url.ts';
+import { runHere } from '../fixtures/run-here.ts';
+
+const SOON = { timeout: 20_000, interval: 50 };
+const WHY = { why: 'leak', by: 'alice' };
+
+async function start(options: Parameters<typeof startGateway>[0] = {}): Promise<TestGateway> {
+  const gateway = await startGateway(options);
+  onTestFinished(() => gateway.close());
+  return gateway;
+}
+
+function ask(gateway: TestGateway, method: string, path: string, body?: object): Promise<Response> {
+  return fetch(`${gateway.adminUrl}${path}`, {
+    method,
+    ...(body && { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }),
+  });
+}
+
+const put = (gateway: TestGateway, path: string, body: object = {}) =>
+  ask(gateway, 'PUT', `/blocks/${path}`, { ...WHY, ...body });
+
+const read = async <T>(gateway: TestGateway, path: string) =>
+  (await (await ask(gateway, 'GET', path)).json()) as T;
+
+const statusOf = async (gateway: TestGateway, options?: SendOptions) =>
+  (await gateway.send('GET', '/v3/things', options)).status;
+
+it('the 429 names the block and its end, and nothing is charged', async () => {
+  const gateway = await start();
+  const before = Date.now();
+  const made = (await (await put(gateway, 'accounts/acct_1', { for: '2h' })).json()) as ShownBlock;
+  const lifeMs = Date.parse(made.until) - before;
+  expect(made).toMatchObject({ scope: 'account', id: 'acct_1', bucket: 'blocked', limit: 0, ...WHY });
+  const refused = await gateway.send('GET', '/v3/reports');
+  expect(refused.status).toBe(429);
+  const seconds = Number(refused.headers.get('Retry-After'));
+  expect(Math.abs(seconds - lifeMs / 1_000)).toBeLessThan(120);
+  for (const name of ['RateLimit', 'RateLimit-Policy', 'Service-RateLimit-Mode'])
+    expect(refused.headers.has(name), name).toBe(false);
+  const problem = (await refused.json()) as { detail: string; extensions: object };
+  expect(problem).toMatchObject({
+    code: 'RateLimitExceeded',
+    extensions: { bucket: 'blocked', limit: 0, windowSeconds: 0, costPoints: 10 },
+  });
+  expect(problem.detail).toMatch(/^Account acct_1 is blocked until \d{4}-\S+:\d\dZ\.$/);
+  expect(problem.detail).not.toContain(WHY.why);
+  const { buckets } = await read<Usage>(gateway, '/usage/accounts/acct_1');
+  expect(buckets.map(({ used }) => used)).toEqual([0, 0, 0, 0]);
+  expect(gateway.upstream.seen).toEqual([]);
+});
+
+it.each([
+  ['principals/svc_1', 'Principal svc_1', [429, 200, 200]],
+  ['organizations/org_1', 'The Organization', [429, 429, 200]],
+  ['accounts/acct_2', 'Account acct_2', [200, 429, 200]],
+])('%s are blocked, and nobody else is', async (path, name, statuses) => {
+  const gateway = await start();
+  await put(gateway, path);
+  const tokens = ['service', 'other', 'lonely'];
+  expect(await Promise.all(tokens.map((token) => statusOf(gateway, { token })))).toEqual(statuses);
+  const blocked = tokens[statuses.indexOf(429)] ?? '';
+  const { detail } = (await (await gateway.send('GET', '/v3/things', { token: blocked })).json()) as {
+    detail: string;
+  };
+  expect(detail.startsWith(`${name} is blocked until `)).toBe(true);
+});
+
+it('an address is blocked whatever it asks for, and its token is not looked at', async () => {
+  const gateway = await start({ settings: { listen: { trustedProxies: ['127.0.0.0/8', '::1/128'] } } });
+  const made = (await (await put(gateway, 'addresses/2001:db8::7')).json()) as ShownBlock;
+  expect(made).toMatchObject({ scope: 'address', id: '2001:db8::/64' });
+  const from = (address: string) => ({ headers: { 'X-Forwarded-For': address } });
+  expect(await statusOf(gateway, from('2001:db8::8'))).toBe(429);
+  expect(await statusOf(gateway, { ...from('2001:db8::8'), token: 'wrong' })).toBe(429);
+  expect(await statusOf(gateway, from('2001:db8:1::8'))).toBe(200);
+  const options = await gateway.send('OPTIONS', '/v3/things', from('2001:db8::8'));
+  expect(options.status).toBe(429);
+  await expect
+    .poll(async () => (await read<Usage>(gateway, '/usage/addresses/2001:db8::7')).recent['1m'].refused, SOON)
+    .toBe(2);
+});
+
+it('a stranger is told nothing of it', async () => {
+  const gateway = await start();
+  const answers = async () => {
+    const foreign = await gateway.send('GET', '/v3/things', { token: 'lonely', account: 'acct_1' });
+    const wrong = await gateway.send('GET', '/v3/things', { token: 'wrong' });
+    return [foreign.status, ((await foreign.json()) as { detail: string }).detail, wrong.status];
+  };
+  const before = await answers();
+  for (const path of ['accounts/acct_1', 'organizations/org_1', 'principals/svc_1']) await put(gateway, path);
+  expect(await answers()).toEqual(before);
+});
+
+it('of several blocks the one that ends last is named', async () => {
+  const gateway = await start();
+  await put(gateway, 'organizations/org_1', { for: '3h' });
+  await put(gateway, 'accounts/acct_1', { for: '2h' });
+  await put(gateway, 'principals/svc_1', { for: '1h' });
+  const refused = await gateway.send('GET', '/v3/things');
+  expect(((await refused.json()) as { detail: string }).detail).toContain('The Organization is blocked');
+  expect(Number(refused.headers.get('Retry-After'))).toBeGreaterThan(7_200);
+});
+
+it('every replica refuses, one that starts later as well, until it is undone', async () => {
+  const store = uniqueRedisStore();
+  const gateways = [await start({ store }), await start({ store })] as const;
+  await put(gateways[0], 'accounts/acct_1');
+  expect(await statusOf(gateways[0])).toBe(429);
+  await expect.poll(() => statusOf(gateways[1]), SOON).toBe(429);
+  const later = await start({ store });
+  expect(await statusOf(later)).toBe(429);
+  const shown = await read<ShownBlock[]>(gateways[0], '/limits/live');
+  for (const gateway of gateways) expect(await read(gateway, '/blocks')).toEqual(shown);
+  expect((await ask(later, 'DELETE', '/blocks/accounts/acct_1?why=over&by=bob')).status).toBe(200);
+  for (const gateway of [...gateways, later]) {
+    await expect.poll(() => statusOf(gateway), SOON).toBe(200);
+    expect(await read(gateway, '/limits/live')).toEqual([]);
+  }
+});
+
+it('it ends by itself', async () => {
+  const gateway = await start();
+  await put(gateway, 'accounts/acct_1', { for: '5s' });
+  expect(await statusOf(gateway)).toBe(429);
+  await expect.poll(() => statusOf(gateway), SOON).toBe(200);
+  expect(await read(gateway, '/blocks')).toEqual([]);
+});
+
+it('usage, the rankings, the metrics and the log show it', async () => {
+  const gateway = await start({ settings: { log: { level: 'info' } } });
+  const made = (await (await put(gateway, 'organizations/org_1')).json()) as ShownBlock;
+  for (let count = 0; count < 3; count++) expect(await statusOf(gateway)).toBe(429);
+  const { blocks, recent } = await read<Usage>(gateway, '/usage/accounts/acct_1');
+  expect(blocks).toEqual([made]);
+  expect(recent['1m'].refused).toBe(3);
+  const { accounts, organizations } = await read<FleetTop>(gateway, '/usage/top');
+  expect(accounts.byRefused).toMatchObject([{ id: 'acct_1', refused: 3 }]);
+  expect(organizations.byRefused).toMatchObject([{ id: 'org_1', refused: 3, blockedUntil: made.until }]);
+  expect(await gateway.metrics()).toContain(
+    'weir_requests_total{kind="read",bucket="blocked",outcome="denied"} 3',
+  );
+  const lines = gateway.lines.map((line) => JSON.parse(line));
+  expect(lines.filter(({ audit }) => audit)).toMatchObject([
+    { action: 'blocked', outcome: 'changed', ...WHY, block: { scope: 'organization', id: 'org_1' } },
+  ]);
+  expect(lines.filter(({ msg, audit }) => msg === 'blocked' && !audit)).toMatchObject([
+    { id: 'org_1', ...WHY },
+  ]);
+  const requests = lines.filter(({ bucket, msg }) => bucket === 'blocked' && msg !== 'limit.exceeded');
+  expect(requests).toHaveLength(3);
+});
+
+it.each([
+  ['accounts/acct_1', { for: '8d' }, /at most 7d/],
+  ['accounts/acct_1', { for: 'ever' }, /at most 7d/],
+  ['accounts/acct_1', { why: '' }, /why: must be text/],
+  ['accounts/acct_1', { until: 'tomorrow' }, /until: is unknown/],
+  ['accounts/acct%201', {}, /must have an id/],
+  ['addresses/nowhere', {}, /is not an IP address/],
+])('%s with %j is refused', async (path, body, message) => {
+  const gateway = await start();
+  const response = await put(gateway, path, body);
+  expect(response.status).toBe(400);
+  expect(((await response.json()) as { error: string }).error).toMatch(message);
+  expect(await read(gateway, '/blocks')).toEqual([]);
+});
+
+it('blocks stay in force while Redis is down, and none can be made', async () => {
+  const server = await startRedisServer();
+  onTestFinished(() => server.stop());
+  const gateway = await start({ store: uniqueRedisStore(server.url) });
+  await put(gateway, 'accounts/acct_1');
+  await server.kill();
+  expect(await statusOf(gateway)).toBe(429);
+  expect((await put(gateway, 'accounts/acct_3')).status).toBe(503);
+  expect(await statusOf(gateway, { token: 'lonely' })).toBe(200);
+});
+
+describe('weir limit', () => {
+  it('blocks, lists and unblocks, and warns of a name that nobody has', async () => {
+    const gateway = await start();
+    const options = { url: gateway.adminUrl, ...WHY };
+    const run = async (act: () => Promise<void>) => (await runHere(act)).stdout;
+    const blocked = /^account acct_1 is blocked until \S+Z, by alice: leak\n$/;
+    expect(await run(() => block('acct_1', options))).toMatch(blocked);
+    expect(await run(() => usage('acct_1', options))).toMatch(/\naccount acct_1 is blocked until/);
+    expect(await run(() => block('svc_1', options))).toContain(
+      'There is no account svc_1. There is a principal of that name. It is blocked all the same.',
+    );
+    expect(await run(() => block('svc_1', { ...options, scope: 'principal' }))).not.toContain('There is no');
+    expect(await run(() => block('192.0.2.1', options))).toMatch(/^address 192.0.2.1 is blocked/);
+    expect((await run(() => listLimits(options))).split('\n')).toHaveLength(5);
+    expect(await run(() => unblock('svc_1', { ...options, scope: 'account' }))).toBe(
+      'account svc_1 is no longer blocked.\n',
+    );
+    for (const id of ['svc_1', 'acct_1', '192.0.2.1']) await run(() => unblock(id, options));
+    expect(await run(() => listLimits(options))).toBe('There are no live limits, and nothing is blocked.\n');
+    const { failure } = await runHere(() => unblock('acct_1', options));
+    expect(failure).toBe('acct_1 is not blocked: weir limit list shows who is.');
+    const { failure: scope } = await runHere(() => block('x', { ...options, scope: 'team' }));
+    expect(scope).toBe('--scope takes account, principal, organization, address.');
+  });
+
+  it('weir explain shows it', async () => {
+    const store = uniqueRedisStore();
+    const gateway = await start({ store });
+    await put(gateway, 'principals/svc_1');
+    const config = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:2', store });
+    const { stdout } = await runHere(() => explain('GET', '/v3/things', { config, token: 'service' }));
+    expect(stdout).toMatch(/429 RateLimitExceeded: Principal svc_1 is blocked until/);
+    process.exitCode = undefined;
+  });
+});
