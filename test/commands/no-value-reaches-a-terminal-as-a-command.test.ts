@@ -38,6 +38,7 @@ const COUNTS = { points: 1, requests: 1, refused: 1 };
 const TALKERS = { byPoints: [{ id: HOSTILE, ...COUNTS, error: 1 }], byRefused: [] };
 const LIMIT = { scope: 'account', id: HOSTILE, bucket: 'account-read', limit: 5 };
 const REASON = { until: HOSTILE, why: HOSTILE, by: HOSTILE };
+const BLOCK = { scope: HOSTILE, id: HOSTILE, bucket: 'blocked', limit: 0, ...REASON };
 
 /** What an admin port could answer to each path. */
 const ANSWERS: Readonly<Record<string, unknown>> = {
@@ -46,12 +47,14 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
     id: HOSTILE,
     organization: HOSTILE,
     storeProblem: HOSTILE,
+    blocks: [BLOCK],
     buckets: [{ bucket: HOSTILE, limit: 1, windowSeconds: 1, source: 'live', writtenAt: HOSTILE, ...REASON }],
     recent: { [HOSTILE]: COUNTS },
     operations: [{ operation: HOSTILE, ...COUNTS }],
   },
   '/usage/top?window=10s': { window: HOSTILE, replicas: 1, accounts: TALKERS, organizations: TALKERS },
-  '/limits/live': [{ ...LIMIT, ...REASON }],
+  '/limits/live': [{ ...LIMIT, ...REASON }, BLOCK],
+  '/blocks/accounts/a': { ...BLOCK, notes: [HOSTILE] },
   '/limits/live/accounts/a': [{ ...LIMIT, ...REASON }],
 };
 
@@ -133,6 +136,8 @@ const COMMANDS: readonly [string, (place: Place) => readonly string[]][] = [
     'limit set of no bucket',
     ({ admin }) => ['limit', 'set', HOSTILE, HOSTILE, '--why', HOSTILE, '--url', admin],
   ],
+  ['limit block', ({ admin }) => ['limit', 'block', 'a', '--why', 'w', '--url', admin]],
+  ['limit unblock', ({ admin }) => ['limit', 'unblock', HOSTILE, '--why', HOSTILE, '--url', admin]],
   ['limit unset', ({ admin }) => ['limit', 'unset', HOSTILE, '--why', HOSTILE, '--url', admin]],
   ['limit unset of nobody', ({ admin }) => ['limit', 'unset', `${HOSTILE}2`, '--why', 'w', '--url', admin]],
   ['replay', ({ log }) => ['replay', log, '--limits', 'limits.yaml']],
