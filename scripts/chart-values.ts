@@ -99,6 +99,7 @@ const tls = closed({
   certKey: Type.String({ minLength: 1 }),
   keyKey: Type.String({ minLength: 1 }),
   admin: Type.Boolean(),
+  decisions: Type.Boolean(),
   clientCa: closed({ existingSecret: Type.String(), key: Type.String({ minLength: 1 }) }),
   certManager: closed({
     enabled: Type.Boolean(),
@@ -110,6 +111,7 @@ const tls = closed({
 
 const decisions = closed({
   enabled: Type.Boolean(),
+  only: Type.Boolean(),
   port: Type.Integer({ minimum: 1, maximum: 65535 }),
   servicePort: Type.Integer({ minimum: 1, maximum: 65535 }),
   trusted: settingsSchema.properties.decisions.properties.trusted,

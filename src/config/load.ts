@@ -77,7 +77,7 @@ export type ConfigurationFiles = ReturnType<typeof configurationFiles> & { reado
 
 /** Opens the files of the given sections. */
 export function configurationFiles(
-  { limits, identity, credentials = [], listen, admin }: Partial<Settings>,
+  { limits, identity, credentials = [], listen, admin, decisions }: Partial<Settings>,
   source: FileSource,
 ) {
   return {
@@ -91,6 +91,7 @@ export function configurationFiles(
     certificates: {
       listen: listen?.tls && new CertificateFiles(listen.tls, 'listen.tls'),
       admin: admin?.tls && new CertificateFiles(admin.tls, 'admin.tls'),
+      decisions: decisions?.tls && new CertificateFiles(decisions.tls, 'decisions.tls'),
     },
   };
 }

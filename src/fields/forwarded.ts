@@ -21,12 +21,17 @@ export interface ClientOrigin {
 export class TrustedProxies {
   readonly #ranges = new BlockList();
   readonly #isEmpty: boolean;
+  readonly #isSocket: boolean;
   readonly #verdicts = new NameMemo((address) => this.#includes(address));
   readonly #clients = new NameMemo((forwarded) => this.#clientIn(forwarded));
 
-  /** @param ranges addresses or CIDR ranges, such as `10.0.0.0/8` or `fd00::/8` */
-  constructor(ranges: readonly string[]) {
+  /**
+   * @param ranges addresses or CIDR ranges, such as `10.0.0.0/8` or `fd00::/8`
+   * @param isSocket whether peers connect to a Unix socket: they have no address, and whoever may open the socket is trusted
+   */
+  constructor(ranges: readonly string[], { isSocket = false } = {}) {
     this.#isEmpty = ranges.length === 0;
+    this.#isSocket = isSocket;
     for (const range of ranges) {
       const [address = '', bits] = range.split('/');
       const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
@@ -36,7 +41,7 @@ export class TrustedProxies {
   }
 
   has({ address }: Peer): boolean {
-    return !this.#isEmpty && this.#verdicts.get(address);
+    return this.#isSocket || (!this.#isEmpty && this.#verdicts.get(address));
   }
 
   /**

@@ -27,10 +27,15 @@ export interface GatewayDependencies extends DecisionDependencies {
   isDraining(): boolean;
 }
 
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
 /** A gateway that is ready to listen. Closing it does not close the store. */
 export interface Gateway {
   /** @returns where clients connect, such as `http://127.0.0.1:8080` */
-  listen(address: { readonly host: string; readonly port: number }): Promise<string>;
+  listen(address: Address): Promise<string>;
   /** Stops accepting connections, gives requests in progress `graceMs` to finish, then aborts the others. */
   close(graceMs: number): Promise<void>;
 }

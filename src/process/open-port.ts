@@ -1,9 +1,6 @@
+import { UnusableSocket } from '../ports/decisions/socket.ts';
+import type { Address } from '../ports/dependencies.ts';
 import { CommandError } from './failure.ts';
-
-interface Address {
-  readonly host: string;
-  readonly port: number;
-}
 
 /**
  * Opens a port that the settings name, and returns its URL.
@@ -19,6 +16,7 @@ export async function openPort(
   try {
     return await listen({ host, port });
   } catch (error) {
+    if (error instanceof UnusableSocket) throw new CommandError(error.message);
     const problem = listenProblem((error as NodeJS.ErrnoException).code, section, { host, port });
     throw problem === undefined ? error : new CommandError(problem);
   }
@@ -26,7 +24,7 @@ export async function openPort(
 
 const VARIABLES = { listen: 'WEIR', admin: 'WEIR_ADMIN', decisions: 'WEIR_DECISIONS' };
 
-/** Of \`weir start\` and \`weir demo\`. */
+/** Of `weir start` and `weir demo`. */
 const OPTIONS = { listen: ', --port', admin: ', --admin-port', decisions: '' };
 
 function listenProblem(

@@ -29,7 +29,7 @@ export function environmentWith(
 }
 
 function readPort(text: string): string {
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return text;
+  if (text === 'off' || (/^\d{1,5}$/.test(text) && Number(text) <= 65_535)) return text;
   throw new InvalidArgumentError('It must be a whole number from 0 to 65535.');
 }
 

@@ -9,6 +9,7 @@ interface RunningTls {
   /** Undefined if the port serves HTTP. */
   readonly listen: PortTls | undefined;
   readonly admin: PortTls | undefined;
+  readonly decisions: PortTls | undefined;
   close(): void;
 }
 
@@ -19,7 +20,7 @@ export function runTls(
   log: Logger,
 ): RunningTls {
   const watches: Watch[] = [];
-  const run = (name: 'listen' | 'admin'): PortTls | undefined => {
+  const run = (name: keyof typeof files.certificates): PortTls | undefined => {
     const source = files.certificates[name];
     if (source === undefined) return undefined;
     const current = source.read();
@@ -44,7 +45,7 @@ export function runTls(
     watches.push(watch);
     return tls;
   };
-  const ports = { listen: run('listen'), admin: run('admin') };
+  const ports = { listen: run('listen'), admin: run('admin'), decisions: run('decisions') };
   return {
     ...ports,
     close() {

@@ -1,15 +1,16 @@
-/** Puts a configured gateway together and opens its two ports: what `start` and `demo` share. */
+/** Puts a configured gateway together and opens its ports: what `start` and `demo` share. */
 import { setTimeout } from 'node:timers/promises';
 import { askStore } from '../admin/fleet/store-health.ts';
 import { version } from '../config/package.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import type { PortTls } from '../listener/tls.ts';
 import { AccessLog } from '../observe/log/access-log.ts';
 import { type Log, openLog } from '../observe/log/log.ts';
 import { createMetrics } from '../observe/metrics/metrics.ts';
 import { startTracing } from '../observe/tracing/start.ts';
 import { createGateway } from '../ports/clients.ts';
 import { createDecisionServer } from '../ports/decisions/server.ts';
-import type { GatewayDependencies } from '../ports/dependencies.ts';
+import type { Address, Gateway, GatewayDependencies } from '../ports/dependencies.ts';
 import { SharedClock } from '../shared/clock.ts';
 import { Buckets } from '../stages/buckets.ts';
 import type { OperationTable } from '../stages/match.ts';
@@ -25,10 +26,10 @@ import { type RunningIdentity, runIdentity } from './run-identity.ts';
 import { observeStore } from './store-log.ts';
 
 export interface RunningGateway {
-  /** Where clients connect, such as `http://127.0.0.1:8080`. */
-  readonly url: string;
+  /** Where clients connect, such as `http://127.0.0.1:8080`; undefined where the gateway only decides. */
+  readonly url: string | undefined;
   readonly adminUrl: string;
-  /** Where proxies ask for decisions; undefined where no port is set for that. */
+  /** Where proxies ask for decisions, such as `http://127.0.0.1:9000` or `unix:/run/weir.sock`; undefined where they cannot. */
   readonly decisionsUrl: string | undefined;
   /** Turns readiness off, finishes what is under way, then closes everything. */
   close(): Promise<void>;
@@ -73,7 +74,7 @@ export async function runGateway(
     tracing,
     isDraining: () => !isReady,
   };
-  const ports = await createPorts(settings, dependencies);
+  const ports = await createPorts(settings, dependencies, tls.decisions);
   const reloadable = reloadableOf({ buckets, operationTable, identity, admin });
   const following = followConfiguration(configuration, reloadable, metrics, log);
   const close = async (): Promise<void> => {
@@ -91,8 +92,9 @@ export async function runGateway(
     await Promise.all([untilAnswering(store, keyPrefix, storeObserver), identity.ready, admin.ready]);
     const { url, decisionsUrl } = await ports.open();
     const adminUrl = await openPort('admin', settings.admin, (address) => admin.listen(address));
-    log.info(listeningLine(settings, url, adminUrl, decisionsUrl), 'weir is listening');
-    return { url, adminUrl, decisionsUrl, close, drain };
+    const running = { url, adminUrl, decisionsUrl, close, drain };
+    log.info(listeningLine(settings, running), 'weir is listening');
+    return running;
   } catch (error) {
     await close();
     throw error;
@@ -131,47 +133,48 @@ function gatewaySettings({ baseUrl, listen, cors, upstream, store }: Settings) {
 }
 
 interface Ports {
-  open(): Promise<{ readonly url: string; readonly decisionsUrl: string | undefined }>;
+  open(): Promise<Pick<RunningGateway, 'url' | 'decisionsUrl'>>;
   close(): Promise<void>;
 }
 
-/** The port for clients and, where one is set, the port for the decisions of other proxies. */
-async function createPorts(settings: Settings, dependencies: GatewayDependencies): Promise<Ports> {
-  const { listen, decisions, shutdown } = settings;
-  const { host, port } = decisions;
-  const gateway = await createGateway(dependencies);
-  const decider = port === undefined ? undefined : await createDecisionServer(dependencies, decisions);
+/** The port for clients and the place for the decisions of other proxies, as far as they are set. */
+async function createPorts(
+  { listen, decisions, shutdown }: Settings,
+  dependencies: GatewayDependencies,
+  decisionTls: PortTls | undefined,
+): Promise<Ports> {
+  const decides = (decisions.port ?? decisions.socketPath) !== undefined;
+  const gateway = listen.port === 'off' ? undefined : await createGateway(dependencies);
+  const decider = decides ? await createDecisionServer(dependencies, decisions, decisionTls) : undefined;
+  const open = (name: 'listen' | 'decisions', port: Gateway | undefined, address: Address) =>
+    port && openPort(name, address, () => port.listen(address));
   return {
     async open() {
-      const url = await openPort('listen', listen, (address) => gateway.listen(address));
-      if (port === undefined || decider === undefined) return { url, decisionsUrl: undefined };
-      const address = { host, port };
-      return { url, decisionsUrl: await openPort('decisions', address, () => decider.listen(address)) };
+      const url = await open('listen', gateway, { ...listen, port: Number(listen.port) });
+      return { url, decisionsUrl: await open('decisions', decider, { port: 0, ...decisions }) };
     },
     async close() {
-      const graceMs = shutdown.graceSeconds * 1000;
-      await Promise.all([gateway.close(graceMs), decider?.close(graceMs)]);
+      await Promise.all([gateway, decider].map((port) => port?.close(shutdown.graceSeconds * 1000)));
     },
   };
 }
 
 function listeningLine(
   { listen, admin, decisions, upstream, store }: Settings,
-  url: string,
-  adminUrl: string,
-  decisionsUrl: string | undefined,
+  { url, adminUrl, decisionsUrl }: RunningGateway,
 ) {
   return {
-    url: withHost(url, listen.host),
+    url: url && withHost(url, listen.host),
     adminUrl: withHost(adminUrl, admin.host),
-    ...(decisionsUrl === undefined ? {} : { decisionsUrl: withHost(decisionsUrl, decisions.host) }),
-    upstream: new URL(upstream.url).origin,
+    decisionsUrl: decisionsUrl && withHost(decisionsUrl, decisions.host),
+    upstream: url && new URL(upstream.url).origin,
     store: store.kind,
   };
 }
 
 /** The URL with the address that was asked for: 0.0.0.0 is every address, and not 127.0.0.1 alone. */
 function withHost(url: string, host: string): string {
+  if (url.startsWith('unix:')) return url;
   const { protocol, port } = new URL(url);
   return `${protocol}//${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { RunningGateway } from '../../src/process/run.ts';
 import { sendPlain } from '../fixtures/decisions.ts';
 import type { ListeningProcess } from '../fixtures/listening-process.ts';
 import { PROXIES, startProxy } from '../fixtures/proxies.ts';
@@ -30,7 +29,7 @@ const OPEN = `paths:
 for (const proxy of PROXIES) {
   describeProxy(proxy, () => {
     let upstream: TestUpstream;
-    let weir: RunningGateway;
+    let weir: Awaited<ReturnType<typeof startRecipe>>;
     let running: ListeningProcess;
     beforeAll(async () => {
       upstream = await startUpstream();

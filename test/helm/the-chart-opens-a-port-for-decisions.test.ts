@@ -3,6 +3,10 @@ import { only, refusal, render } from '../fixtures/helm.ts';
 import { configurationIn, type PodSpec } from '../fixtures/pod-files.ts';
 import { describeChart } from './describe-chart.ts';
 
+interface Container {
+  readonly ports: readonly { readonly name: string }[];
+}
+
 describeChart('the port for decisions', () => {
   it('is closed by default', () => {
     const services = render().filter(({ kind }) => kind === 'Service');
@@ -33,6 +37,55 @@ describeChart('the port for decisions', () => {
       deniedStatus: 429,
       extAuthzPrefix: '/ext-authz',
     });
+  });
+
+  it('can be the only port besides the one for operators, which the probes use', async () => {
+    const manifests = render({ values: 'decisions-values.yaml' });
+    const services = manifests.filter(({ kind }) => kind === 'Service');
+    expect(services.map(({ metadata }) => metadata.name)).toEqual(['weir-metrics', 'weir-decisions']);
+    expect(only(manifests, 'Service', /-decisions$/)).toMatchObject({
+      spec: { ports: [{ targetPort: 'decisions', appProtocol: 'https' }] },
+    });
+    const { template } = only(manifests, 'Deployment', /^weir$/).spec as { template: { spec: PodSpec } };
+    const [{ ports, ...container } = { ports: [] }] = template.spec
+      .containers as readonly unknown[] as readonly Container[];
+    expect(ports.map(({ name }) => name)).toEqual(['metrics', 'decisions']);
+    expect(container).toMatchObject({
+      startupProbe: { httpGet: { port: 'metrics' } },
+      livenessProbe: { httpGet: { port: 'metrics' } },
+      readinessProbe: { httpGet: { port: 'metrics' } },
+    });
+    const { ingress } = only(manifests, 'NetworkPolicy').spec as { ingress: readonly object[] };
+    expect(ingress).toEqual([
+      { ports: [{ port: 'metrics', protocol: 'TCP' }] },
+      { ports: [{ port: 'decisions', protocol: 'TCP' }] },
+    ]);
+    expect(only(manifests, 'Certificate').spec).toMatchObject({
+      dnsNames: expect.arrayContaining(['weir-decisions.edge.svc']),
+    });
+    const { settings } = await configurationIn(template.spec, manifests);
+    expect([settings.listen.port, settings.listen.tls]).toEqual(['off', undefined]);
+    expect(settings.decisions.tls).toEqual({
+      certFile: expect.stringMatching('/etc/weir/tls/tls.crt$'),
+      keyFile: expect.stringMatching('/etc/weir/tls/tls.key$'),
+      clientCaFile: expect.stringMatching('/etc/weir/client-ca/ca.crt$'),
+    });
+  });
+
+  it.each([
+    ['decisions.only needs decisions.enabled', ['decisions.only=true']],
+    [
+      'decisions.only leaves no port for clients',
+      [
+        'decisions.enabled=true',
+        'decisions.trusted={10.0.0.0/8}',
+        'decisions.only=true',
+        'ingress.enabled=true',
+        'ingress.hosts[0].host=a',
+      ],
+    ],
+  ])('says %s', (message, set) => {
+    expect(refusal({ set })).toContain(message);
   });
 
   it('needs the addresses of the proxies', () => {

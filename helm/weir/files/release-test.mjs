@@ -119,7 +119,9 @@ async function checkVersions() {
   check(isSame, `every pod (${pods.length}) has version ${wanted} of the limits in force`, pods.join(', '));
 }
 
-if (process.env.NEEDS_CERTIFICATE) {
+if (SERVICE_URL === undefined) {
+  console.log('note   nothing was sent: decisions.only leaves no port for clients');
+} else if (process.env.NEEDS_CERTIFICATE) {
   console.log('note   nothing was sent through the Service: tls.clientCa asks for a client certificate');
 } else if (TOKEN === undefined) {
   await checkAnonymous();

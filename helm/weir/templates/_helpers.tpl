@@ -106,10 +106,24 @@ app.kubernetes.io/component: gateway
 {{- define "weir.adminScheme" -}}
 {{- ternary "https" "http" (and (ne (include "weir.tlsSecret" .) "") (default dict .Values.tls).admin) -}}
 {{- end -}}
-{{/* The names of the Service in the cluster. */}}
+{{- define "weir.decisionsScheme" -}}
+{{- ternary "https" "http" (and (ne (include "weir.tlsSecret" .) "") (eq (toString (default dict .Values.tls).decisions) "true")) -}}
+{{- end -}}
+{{/* "yes" where the pods have no port for clients. */}}
+{{- define "weir.onlyDecides" -}}
+{{- $decisions := default dict .Values.decisions -}}
+{{- if and $decisions.enabled $decisions.only -}}yes{{- end -}}
+{{- end -}}
+{{/* The names of the Services in the cluster. */}}
 {{- define "weir.serviceNames" -}}
-{{- $name := printf "%s.%s" (include "weir.fullname" .) (include "weir.namespace" .) -}}
-{{- list (printf "%s.svc" $name) $name (printf "%s.svc.cluster.local" $name) | toYaml -}}
+{{- $services := list "" -}}
+{{- if eq (include "weir.decisionsScheme" .) "https" -}}{{- $services = append $services "-decisions" -}}{{- end -}}
+{{- $names := list -}}
+{{- range $services -}}
+{{- $name := printf "%s%s.%s" (include "weir.fullname" $) . (include "weir.namespace" $) -}}
+{{- $names = concat $names (list (printf "%s.svc" $name) $name (printf "%s.svc.cluster.local" $name)) -}}
+{{- end -}}
+{{- toYaml $names -}}
 {{- end -}}
 
 {{- define "weir.replicas" -}}
@@ -155,6 +169,8 @@ The Deployment's replicas; empty to omit the field. An upgrade keeps the number 
 {{- if and $tls.enabled (not $tls.existingSecret) (not (dig "certManager" "enabled" false $tls)) -}}{{- fail "tls.enabled needs tls.existingSecret or tls.certManager.enabled" -}}{{- end -}}
 {{- if and $tls.enabled $tls.existingSecret (dig "certManager" "enabled" false $tls) -}}{{- fail "tls.existingSecret and tls.certManager.enabled exclude each other" -}}{{- end -}}
 {{- if and $tls.enabled (dig "certManager" "enabled" false $tls) (not (dig "certManager" "issuerRef" "name" "" $tls)) -}}{{- fail "tls.certManager needs tls.certManager.issuerRef.name" -}}{{- end -}}
+{{- if and (default dict .Values.decisions).only (ne (include "weir.onlyDecides" .) "yes") -}}{{- fail "decisions.only needs decisions.enabled" -}}{{- end -}}
+{{- if and (eq (include "weir.onlyDecides" .) "yes") (or .Values.ingress.enabled .Values.gatewayAPI.httpRoute.enabled) -}}{{- fail "decisions.only leaves no port for clients: ingress.enabled and gatewayAPI.httpRoute.enabled must be false" -}}{{- end -}}
 {{- if and .Values.ingress.enabled (not .Values.ingress.hosts) -}}{{- fail "ingress.enabled needs ingress.hosts" -}}{{- end -}}
 {{- if and .Values.gatewayAPI.httpRoute.enabled (not .Values.gatewayAPI.httpRoute.parentRefs) -}}{{- fail "gatewayAPI.httpRoute.enabled needs gatewayAPI.httpRoute.parentRefs" -}}{{- end -}}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.service.enabled) -}}{{- fail "metrics.serviceMonitor needs metrics.service.enabled; metrics.podMonitor does not need it" -}}{{- end -}}
@@ -293,7 +309,9 @@ The Deployment's replicas; empty to omit the field. An upgrade keeps the number 
 {{- if $decisions.enabled -}}
 {{- if not $decisions.trusted }}{{ fail "decisions.trusted: list the addresses of the proxies that ask, such as the range of the pods" }}{{ end -}}
 {{- $_ := set $settings "decisions" (dict "host" "0.0.0.0" "port" $decisions.port "trusted" $decisions.trusted "deniedStatus" $decisions.deniedStatus "extAuthzPrefix" $decisions.extAuthzPrefix) -}}
+{{- if eq (include "weir.decisionsScheme" .) "https" -}}{{- $_ := set $settings.decisions "tls" $settings.listen.tls -}}{{- end -}}
 {{- end -}}
+{{- if eq (include "weir.onlyDecides" .) "yes" -}}{{- $_ := set (unset $settings.listen "tls") "port" "off" -}}{{- end -}}
 {{- with include "weir.watched" . | fromYamlArray -}}
 {{- $_ := set $settings "kubernetes" (dict "watch" .) -}}
 {{- end -}}

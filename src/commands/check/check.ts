@@ -38,13 +38,13 @@ const COLOURS = { ok: 'green', warning: 'yellow', failed: 'red' } as const;
 
 /** Prints a line for each connection. */
 async function tryConnections(
-  { store, upstream, identity, credentials }: Settings,
+  { listen, store, upstream, identity, credentials }: Settings,
   windowSeconds: number,
 ): Promise<void> {
   const providers = [identity, ...credentials.flatMap((one) => one.identity ?? [])];
   const trials = [
     tryStore(store, windowSeconds),
-    ...tryUpstreams(upstream),
+    ...(listen.port === 'off' ? [] : tryUpstreams(upstream)),
     ...providers.flatMap((one) => tryProviders({ identity: one, upstream })),
   ];
   let failed = 0;

@@ -31,13 +31,16 @@ export async function demo({ traffic, ...overrides }: DemoOptions): Promise<void
   const { WEIR_PORT: port = '' } = env;
   const base = /^[1-9]\d*$/.test(port) ? { WEIR_BASE_URL: `http://127.0.0.1:${port}` } : {};
   const configuration = await readConfiguration(CONFIG, { ...base, ...env });
+  if (configuration.settings.listen.port === 'off')
+    throw new CommandError('The demo needs its port for clients: set WEIR_PORT to a number.');
   const platform = await startPlatformProcess(configuration.settings);
   try {
     const { level } = configuration.settings.log;
     const log = process.stdout.isTTY ? await openTerminalLog(level) : openLog(level);
     const gateway = await runGateway(configuration, log);
+    const { url = '', adminUrl } = gateway;
     growAtOnce();
-    const sent = traffic ? new Traffic(gateway.url) : undefined;
+    const sent = traffic ? new Traffic(url) : undefined;
     platform.once('exit', endWithPlatform);
     closeOnSignal(async () => {
       platform.off('exit', endWithPlatform);
@@ -45,7 +48,7 @@ export async function demo({ traffic, ...overrides }: DemoOptions): Promise<void
       await gateway.close();
       platform.kill('SIGTERM');
     });
-    print(...whatToTry(gateway.url, gateway.adminUrl, traffic));
+    print(...whatToTry(url, adminUrl, traffic));
   } catch (error) {
     platform.kill('SIGTERM');
     throw error;

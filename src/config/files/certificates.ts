@@ -4,7 +4,7 @@ import { isKeyPair } from '../../domain/key-pair.ts';
 import { fileError } from '../problem.ts';
 import { readText } from '../reader/read-text.ts';
 
-/** The settings `listen.tls` or `admin.tls`. */
+/** The settings `listen.tls`, `admin.tls` or `decisions.tls`. */
 export interface ServerTlsSettings {
   readonly certFile: string;
   readonly keyFile: string;

@@ -55,7 +55,10 @@ class Overlay {
     const { anyOf, properties } = schema;
     if (anyOf?.some((variant) => kindOf(variant) !== undefined))
       return this.#layUnion(schema, anyOf, value, path);
-    if (properties !== undefined) return this.#layObject(properties, value, path);
+    if (properties !== undefined) {
+      this.#refuseWhole(schema, path);
+      return this.#layObject(properties, unfolded(schema, value), path);
+    }
     const name = variableName(schema, path);
     const text = name && this.#env[name];
     if (!name || !text) return value;
@@ -83,6 +86,14 @@ class Overlay {
     if (former === undefined || !this.#env[former]) return;
     const message = `the variable ${former} has been renamed`;
     this.findings.push({ path, message, hint: `use ${variableName(property, path)}` });
+  }
+
+  /** Reports a variable such as `WEIR_LISTEN`, which cannot turn off the whole section. */
+  #refuseWhole({ offBy, properties }: SchemaNode, path: Path): void {
+    const name = `WEIR_${path.join('_').toUpperCase()}`;
+    const own = offBy && variableName(properties?.[offBy] ?? {}, [...path, offBy]);
+    if (own && this.#env[name])
+      this.findings.push({ path, message: `${name} does not set it`, hint: `use ${own}` });
   }
 
   /** Reports the name that a variable would have by its path, such as `WEIR_LISTEN_PORT`, where it has a name of its own. */
@@ -129,6 +140,11 @@ class Overlay {
   }
 }
 
+/** The mapping that `off` stands for. YAML 1.1 reads that word as false. */
+function unfolded({ offBy }: SchemaNode, value: unknown): unknown {
+  return offBy !== undefined && (value === 'off' || value === false) ? { [offBy]: 'off' } : value;
+}
+
 function converted(schema: SchemaNode, text: string): unknown {
   switch (schema.type) {
     case 'integer':
@@ -143,8 +159,10 @@ function converted(schema: SchemaNode, text: string): unknown {
   }
 }
 
-/** The list or the mapping that the text is, where the setting accepts one besides text. */
+/** The number, the list or the mapping that the text is, where the setting accepts one besides text. */
 function ofUnion(schema: SchemaNode, text: string): unknown {
+  const number = schema.anyOf?.find(({ type }) => type === 'integer');
+  if (number !== undefined) return converted(number, text);
   if (text.startsWith('{') && hasMapping(schema)) return mappingIn(text);
   return text.includes(',') && takesList(schema) ? text.split(',').map((one) => one.trim()) : text;
 }

@@ -29,6 +29,8 @@ export interface SchemaNode {
   readonly url?: boolean;
   /** Never shown in messages. Applies to the value of a setting, or to the keys of a mapping. */
   readonly secret?: boolean;
+  /** The setting that `off`, in place of the mapping, sets to `off`. */
+  readonly offBy?: string;
 }
 
 export function asNode(schema: TSchema): SchemaNode {

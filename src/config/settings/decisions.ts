@@ -1,6 +1,16 @@
 import { Type } from 'typebox';
 import { portToken } from './port-token.ts';
-import { address, addressRanges, closed, section, text, whole } from './section.ts';
+import {
+  address,
+  addressRanges,
+  clientCa,
+  closed,
+  filePath,
+  section,
+  serverTls,
+  text,
+  whole,
+} from './section.ts';
 
 const { host } = address('127.0.0.1', 0, 'WEIR_DECISIONS');
 
@@ -13,6 +23,13 @@ export const decisionsSchema = section(
   {
     host,
     port: optionalPort('Port to listen on. 0 selects a free port. Without it, there is no such port.'),
+    socketPath: Type.Optional(
+      filePath(
+        'Unix socket to listen on, in place of a port. Its owner and its group may ask (mode 660), whatever `trusted` has.',
+        { expects: 'the path of a socket' },
+      ),
+    ),
+    tls: serverTls(clientCa('Proxies without one are refused.')),
     listen: Type.Optional(
       closed(
         {

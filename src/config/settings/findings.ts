@@ -10,6 +10,7 @@ export function proxyFindings({ listen, admin, decisions, upstream }: Partial<Se
     ...rangeFindings(listen?.trustedProxies, ['listen', 'trustedProxies']),
     ...rangeFindings(decisions?.trusted, ['decisions', 'trusted']),
     ...portFindings({ listen, admin, decisions }),
+    ...decisionFindings(listen, decisions),
     ...routeFindings(upstream?.routes ?? []),
   ];
 }
@@ -35,7 +36,7 @@ function isRange(range: string): boolean {
 
 interface Port {
   readonly host: string;
-  readonly port?: number;
+  readonly port?: number | 'off';
 }
 
 /** Ports that only one of two sections can open. */
@@ -43,13 +44,39 @@ function portFindings(sections: Readonly<Record<string, Port | undefined>>): rea
   const seen: [string, Port][] = [];
   const findings: Finding[] = [];
   for (const [name, port] of Object.entries(sections)) {
-    if (!port?.port) continue;
+    if (!port?.port || port.port === 'off') continue;
     const [other] = seen.find(([, one]) => collide(one, port)) ?? [];
     if (other !== undefined) {
       findings.push({ path: [name, 'port'], message: `is ${port.port}, which is also ${other}.port` });
     }
     seen.push([name, port]);
   }
+  return findings;
+}
+
+/** The longest path of a socket in bytes: `sockaddr_un` of Linux has 108, with a zero at the end. */
+const MAX_SOCKET_PATH = 107;
+
+/** Conflicts between the places where proxies ask, and where clients do not. */
+function decisionFindings(
+  listen: Settings['listen'] | undefined,
+  decisions: Settings['decisions'] | undefined,
+): readonly Finding[] {
+  if (decisions === undefined) return [];
+  const { port, socketPath, tls } = decisions;
+  const findings: Finding[] = [];
+  if (listen?.port === 'off' && port === undefined && socketPath === undefined) {
+    const hint = 'set decisions.port or decisions.socketPath';
+    findings.push({ path: ['listen', 'port'], message: 'is off, and Weir does not decide either', hint });
+  }
+  if (socketPath === undefined) return findings;
+  const path = ['decisions', 'socketPath'];
+  if (port !== undefined)
+    findings.push({ path, message: `cannot be combined with decisions.port, which is ${port}` });
+  if (tls !== undefined)
+    findings.push({ path: ['decisions', 'tls'], message: 'cannot be combined with decisions.socketPath' });
+  if (Buffer.byteLength(socketPath) > MAX_SOCKET_PATH)
+    findings.push({ path, message: `must have ${MAX_SOCKET_PATH} bytes at most: ${socketPath}` });
   return findings;
 }
 

@@ -2,8 +2,8 @@ import { Type } from 'typebox';
 import {
   address,
   addressRanges,
+  clientCa,
   count,
-  filePath,
   milliseconds,
   section,
   serverTls,
@@ -12,18 +12,21 @@ import {
 
 const MAX_BYTES = 1_000_000_000_000;
 
+const { host } = address('0.0.0.0', 8080, 'WEIR');
+
 /** The port for clients, and the limits on their connections and requests. */
 export const listenSchema = section(
   'The port for clients, and the limits on their connections and requests.',
   {
-    ...address('0.0.0.0', 8080, 'WEIR'),
-    tls: serverTls({
-      clientCaFile: Type.Optional(
-        filePath(
-          'Authorities of client certificates. Clients without one are refused; the upstream gets the subject.',
-        ),
-      ),
+    host,
+    port: Type.Union([Type.Integer({ minimum: 0, maximum: 65_535 }), Type.Literal('off')], {
+      description:
+        'Port to listen on. 0 selects a free port. `off`, or `listen: off`: there is no port for clients, and no upstream. Weir only decides for other proxies.',
+      default: 8080,
+      env: 'WEIR_PORT',
+      expects: 'a whole number from 0 to 65535, or off',
     }),
+    tls: serverTls(clientCa('Clients without one are refused; the upstream gets the subject.')),
     trustedProxies: addressRanges(
       'Proxies whose `X-Forwarded-*` and `Forwarded` headers are trusted: addresses or CIDR ranges.',
       [],
@@ -56,4 +59,5 @@ export const listenSchema = section(
       0,
     ),
   },
+  { offBy: 'port', expects: 'a mapping, or off' },
 );

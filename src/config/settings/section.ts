@@ -11,8 +11,12 @@ export function closed<T extends TProperties>(properties: T, options: TSchemaOpt
  * `npm run docs`. The environment variables are derived from the path (`WEIR_<SECTION>_<SETTING>`). Set `env` only if
  * a different name is clearer.
  */
-export function section<T extends TProperties>(description: string, properties: T) {
-  return closed(properties, { description, default: {} });
+export function section<T extends TProperties>(
+  description: string,
+  properties: T,
+  options: TSchemaOptions = {},
+) {
+  return closed(properties, { description, default: {}, ...options });
 }
 
 /** A variant of a union that is selected by its `kind`. */
@@ -79,6 +83,11 @@ export const count = (description: string, fallback: number, minimum = 1) =>
 
 const HOST = 'Address to listen on.';
 const PORT = 'Port to listen on. 0 selects a free port.';
+
+/** The settings of TLS that ask clients for a certificate. */
+export const clientCa = (description: string) => ({
+  clientCaFile: Type.Optional(filePath(`Authorities of client certificates. ${description}`)),
+});
 
 /** @param env the variables are `<env>_HOST` and `<env>_PORT` */
 export const address = (host: string, port: number, env: string) => ({

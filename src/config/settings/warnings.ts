@@ -20,7 +20,8 @@ export function settingsWarnings(settings: Settings, file: string, env: Environm
   if (Object.keys(written).length === 0)
     warnings.push({ source: file, path: '', message: 'is empty: every setting has its default' });
   const { upstream } = written;
-  if (!(isMapping(upstream) && upstream.url !== undefined) && !env.WEIR_UPSTREAM_URL)
+  const hasUpstream = (isMapping(upstream) && upstream.url !== undefined) || env.WEIR_UPSTREAM_URL;
+  if (!hasUpstream && settings.listen.port !== 'off')
     warnings.push(at(['upstream', 'url'], `is not set: requests go to ${settings.upstream.url}`));
   const { host, token, tokenFile } = settings.admin;
   if (!isLoopback(host) && (token ?? tokenFile) === undefined) {

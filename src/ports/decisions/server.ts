@@ -1,5 +1,4 @@
 /** A port where other proxies ask whether a request may pass. It runs match to charge, and forwards nothing. */
-
 import { judgeToken } from '../../admin/port-token.ts';
 import type { PortTokenSettings } from '../../config/settings/port-token.ts';
 import { andThen } from '../../domain/awaitable.ts';
@@ -7,6 +6,7 @@ import { Refusal } from '../../domain/problems.ts';
 import { TrustedProxies } from '../../fields/forwarded.ts';
 import { inspect } from '../../fields/inspect.ts';
 import { closeWithin, createServer } from '../../listener/server.ts';
+import { type PortTls, servedUrl } from '../../listener/tls.ts';
 import type { Exchange } from '../../stages/exchange.ts';
 import { METHODS } from '../../stages/match.ts';
 import { beginRequest } from '../begin-request.ts';
@@ -15,6 +15,7 @@ import { decideExchange, normaliseTarget, Port, type PortDependencies, portDepen
 import { allow, refuse } from './answer.ts';
 import { decideAsked } from './api/decide.ts';
 import { type Asked, methodFieldOf, misleadingField, readQuestion, unreadProtocol } from './protocols.ts';
+import { listenAtSocket } from './socket.ts';
 
 export interface DecisionSettings extends PortTokenSettings {
   /** Addresses or CIDR ranges of the proxies that may ask. */
@@ -22,6 +23,8 @@ export interface DecisionSettings extends PortTokenSettings {
   /** Status that reports a 429 to the proxy. */
   readonly deniedStatus: number;
   readonly extAuthzPrefix: string;
+  /** Unix socket to listen on, in place of a port. */
+  readonly socketPath?: string;
 }
 
 /** Where programs ask. */
@@ -38,15 +41,23 @@ const NOT_TRUSTED = new Refusal(
 );
 const ABANDONED = new Refusal('BadRequest', 'The proxy closed the connection.', { closes: true });
 
-/** Creates the server. It has the same limits and time-outs as the port for clients. */
+/**
+ * Creates the server. It has the same limits and time-outs as the port for clients.
+ *
+ * @param tls of this port; undefined to serve HTTP
+ */
 export async function createDecisionServer(
   dependencies: GatewayDependencies,
   settings: DecisionSettings,
+  tls: PortTls | undefined,
 ): Promise<Gateway> {
-  const { trusted, deniedStatus, extAuthzPrefix } = settings;
+  const { trusted, deniedStatus, extAuthzPrefix, socketPath } = settings;
   const { baseUrl, listen } = dependencies;
-  const shared = portDependencies(dependencies, new TrustedProxies(trusted));
-  const server = createServer(listen, METHODS, { baseUrl, fields: [] });
+  const shared = portDependencies(
+    dependencies,
+    new TrustedProxies(trusted, { isSocket: socketPath !== undefined }),
+  );
+  const server = createServer(listen, METHODS, { baseUrl, fields: [] }, tls);
   const whyNotCharge = (exchange: Exchange) =>
     exchange.brokenBy ?? (exchange.isAbandoned ? ABANDONED : undefined);
   const port = new Port(
@@ -79,7 +90,11 @@ export async function createDecisionServer(
   );
   await port.setUp(server, listen.maxEventLoopDelayMs);
   return {
-    listen: ({ host, port: number }) => server.app.listen({ host, port: number }),
+    async listen({ host, port: number }) {
+      if (socketPath === undefined) return servedUrl(await server.app.listen({ host, port: number }), tls);
+      await listenAtSocket(socketPath, () => server.app.listen({ path: socketPath }));
+      return `unix:${socketPath}`;
+    },
     close: (graceMs) => closeWithin(server, graceMs),
   };
 }

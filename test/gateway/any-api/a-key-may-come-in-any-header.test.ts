@@ -121,7 +121,7 @@ describe('a request is authenticated by the one credential that it carries', () 
   it('the same header twice is a 400', async () => {
     const key = 'X-API-Key: service\r\n';
     const request = `GET /v3/things HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${key}${key}\r\n`;
-    expect((await sendRaw(gateway.url, request)).statuses).toEqual([400]);
+    expect((await sendRaw(gateway.url ?? '', request)).statuses).toEqual([400]);
   });
 });
 

@@ -119,7 +119,7 @@ baseUrl: ftp://x
     expect(problemsOf(text)).toEqual([
       'weir.yaml:8: baseUrl: must be an http:// or https:// URL without a query, is "ftp://x"',
       'weir.yaml:2: listen.prot: unknown key "prot": did you mean "port"?',
-      'weir.yaml:3: listen.port: must be a whole number from 0 to 65535, is "80"',
+      'weir.yaml:3: listen.port: must be a whole number from 0 to 65535, or off, is "80"',
       'weir.yaml:6: admin: must be a mapping, is 3',
       'weir.yaml:4: store.kind: must be memory, redis, cluster or sentinel, is "rediss": did you mean "redis"?',
       'weir.yaml:5: identity.fle: unknown key "fle": did you mean "file"?',
@@ -199,7 +199,7 @@ describe('environment variables', () => {
 
   test('a value that does not fit is a problem that names the variable', () => {
     expect(problemsOf('', { WEIR_PORT: 'abc' })).toEqual([
-      'WEIR_PORT: listen.port: must be a whole number from 0 to 65535, is "abc"',
+      'WEIR_PORT: listen.port: must be a whole number from 0 to 65535, or off, is "abc"',
     ]);
   });
 
