@@ -132,17 +132,12 @@ function gatewaySettings({ baseUrl, listen, cors, upstream, store }: Settings) {
   return { baseUrl, listen, cors, upstream, onStoreFailure: store.onStoreFailure };
 }
 
-interface Ports {
-  open(): Promise<Pick<RunningGateway, 'url' | 'decisionsUrl'>>;
-  close(): Promise<void>;
-}
-
 /** The port for clients and the place for the decisions of other proxies, as far as they are set. */
 async function createPorts(
   { listen, decisions, shutdown }: Settings,
   dependencies: GatewayDependencies,
   decisionTls: PortTls | undefined,
-): Promise<Ports> {
+) {
   const decides = (decisions.port ?? decisions.socketPath) !== undefined;
   const gateway = listen.port === 'off' ? undefined : await createGateway(dependencies);
   const decider = decides ? await createDecisionServer(dependencies, decisions, decisionTls) : undefined;
