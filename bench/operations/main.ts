@@ -10,6 +10,7 @@ import { parse } from '../../src/config/reader/parse.ts';
 import { settingsSchema } from '../../src/config/settings/settings.ts';
 import type { FieldValues } from '../../src/domain/field-name.ts';
 import { Refusal } from '../../src/domain/problems.ts';
+import { FieldSection } from '../../src/http1/field-section.ts';
 import { OperationFiles } from '../../src/openapi/operation-files.ts';
 import { OperationTable } from '../../src/stages/match.ts';
 import type { Operation } from '../../src/stages/request-context.ts';
@@ -105,7 +106,9 @@ const resource = (index: number) => `/v3/domain-${(index % RESOURCES) % 10}/reso
 
 /** As much of a request as a validation looks at. */
 function requestWith(headers: FieldValues, body: string): Validated {
-  const head = { method: 'GET', target: '/', httpVersion: '1.1', fields: [], headers };
+  const fields = FieldSection.of(Object.entries(headers).flatMap(([name, value = '']) => [name, value]));
+  const field = (name: string) => headers[name];
+  const head = { method: 'GET', target: '/', httpVersion: '1.1', fields, headers, field };
   return { head, body: undefined, readBody: () => Readable.from([Buffer.from(body)]) };
 }
 

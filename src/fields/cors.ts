@@ -1,5 +1,7 @@
 /** Lets pages of chosen origins read the gateway's responses (https://fetch.spec.whatwg.org/#http-cors-protocol). */
-import type { FieldValues } from '../domain/field-name.ts';
+import type { Fields } from '../domain/field-name.ts';
+import { FieldLines } from '../http1/field-lines.ts';
+import type { FieldSection } from '../http1/field-section.ts';
 import { hasBody, type RequestHead } from '../http1/request-head.ts';
 
 /** What a response says about pages of other origins. */
@@ -22,11 +24,15 @@ const EXPOSED = 'RateLimit, RateLimit-Policy, Service-RateLimit-Mode, Retry-Afte
 const EVERY_ORIGIN: CorsAnswer = { origin: '*', isVaried: false };
 const NO_ORIGIN: CorsAnswer = { origin: undefined, isVaried: true };
 
-/** What the responses to this request say; undefined if CORS is left to the upstream. */
-export function corsAnswer({ origins }: CorsSettings, headers: FieldValues): CorsAnswer | undefined {
+/**
+ * What the responses to a request say; undefined if CORS is left to the upstream.
+ *
+ * @param sent the request's Origin field
+ */
+export function corsAnswer({ origins }: CorsSettings, sent: string | undefined): CorsAnswer | undefined {
   if (origins.length === 0) return undefined;
   if (origins.includes('*')) return EVERY_ORIGIN;
-  const origin = origins.find((one) => one === headers.origin);
+  const origin = origins.find((one) => one === sent);
   return origin === undefined ? NO_ORIGIN : { origin, isVaried: true };
 }
 
@@ -34,44 +40,35 @@ export function corsAnswer({ origins }: CorsSettings, headers: FieldValues): Cor
  * Adds what a page needs to read a response. An upstream's own Access-Control-Allow-Origin is kept. A response that depends on the
  * origin says so, also where the request has none: a cache would give it to pages that may read another one
  * (https://fetch.spec.whatwg.org/#cors-protocol-and-http-caches).
+ *
+ * @param upstream the fields of the upstream's response, if it is one; the lines have all of them but Vary
  */
-export function pushCors(fields: string[], answer: CorsAnswer | undefined): void {
+export function addCors(lines: FieldLines, answer: CorsAnswer | undefined, upstream?: FieldSection): void {
   if (answer === undefined) return;
-  if (answer.origin !== undefined) pushPermission(fields, answer.origin);
-  if (answer.isVaried) addVary(fields, 'Origin');
+  if (answer.origin !== undefined) addPermission(lines, answer.origin, upstream);
+  if (answer.isVaried) lines.add('Vary', varyWith('Origin', upstream));
 }
 
 /** The fields of responses to bytes in which no origin could be read. */
-export function fieldsForAnyone(settings: CorsSettings): readonly string[] {
-  const fields: string[] = [];
-  pushCors(fields, corsAnswer(settings, {}));
-  return fields;
+export function linesForAnyone(settings: CorsSettings): string {
+  const lines = new FieldLines();
+  addCors(lines, corsAnswer(settings, undefined));
+  return lines.text;
 }
 
-function pushPermission(fields: string[], origin: string): void {
-  const isPresent = fields.some(
-    (name, index) => index % 2 === 0 && name.toLowerCase() === 'access-control-allow-origin',
-  );
-  if (!isPresent) fields.push('Access-Control-Allow-Origin', origin);
-  fields.push('Access-Control-Expose-Headers', EXPOSED);
+function addPermission(lines: FieldLines, origin: string, upstream: FieldSection | undefined): void {
+  if (upstream?.has('access-control-allow-origin') !== true) lines.add('Access-Control-Allow-Origin', origin);
+  lines.add('Access-Control-Expose-Headers', EXPOSED);
 }
 
-/** Adds a member to Vary. Several fields of that name become one; `*` stays alone (RFC 9110 section 12.5.5). */
-function addVary(fields: string[], member: string): void {
+/** The members of Vary and another one. `*` stays alone (RFC 9110 section 12.5.5). */
+function varyWith(member: string, upstream: FieldSection | undefined): string {
   const members: string[] = [];
-  let kept = 0;
-  for (let index = 0; index < fields.length; index += 2) {
-    const [name = '', value = ''] = [fields[index], fields[index + 1]];
-    if (name.length === 'Vary'.length && name.toLowerCase() === 'vary') {
-      members.push(...membersOf(value));
-      continue;
-    }
-    fields[kept++] = name;
-    fields[kept++] = value;
-  }
-  fields.length = kept;
+  upstream?.forEach((name, value) => {
+    if (name.lower === 'vary') members.push(...membersOf(value));
+  });
   if (!members.some((one) => one.toLowerCase() === member.toLowerCase())) members.push(member);
-  fields.push('Vary', members.includes('*') ? '*' : members.join(', '));
+  return members.includes('*') ? '*' : members.join(', ');
 }
 
 function membersOf(list: string): readonly string[] {
@@ -83,32 +80,30 @@ function membersOf(list: string): readonly string[] {
 
 /** Whether the gateway answers this request itself: the question that a browser asks before a request of another origin. */
 export function isAnsweredPreflight({ origins, preflight }: CorsSettings, head: RequestHead): boolean {
-  const { method, headers } = head;
   return (
     origins.length > 0 &&
     preflight === 'answer' &&
-    method === 'OPTIONS' &&
-    headers.origin !== undefined &&
-    headers['access-control-request-method'] !== undefined &&
+    head.method === 'OPTIONS' &&
+    head.field('origin') !== undefined &&
+    head.field('access-control-request-method') !== undefined &&
     !hasBody(head)
   );
 }
 
-/** The fields of the answer to a preflight. An origin that is not allowed gets no permission, so the browser refuses the request. */
-export function preflightFields(
-  headers: FieldValues,
+/** Adds the fields of the answer to a preflight. An origin that is not allowed gets no permission, so the browser refuses the request. */
+export function addPreflight(
+  lines: FieldLines,
+  head: Fields,
   answer: CorsAnswer | undefined,
   methods: readonly string[],
   { maxAgeSeconds }: CorsSettings,
-): string[] {
-  const fields: string[] = [];
-  pushCors(fields, answer);
+): void {
   if (answer?.origin !== undefined) {
-    fields.push('Access-Control-Allow-Methods', methods.join(', '));
-    const requested = headers['access-control-request-headers'];
-    if (requested !== undefined) fields.push('Access-Control-Allow-Headers', requested);
-    fields.push('Access-Control-Max-Age', `${maxAgeSeconds}`);
+    addPermission(lines, answer.origin, undefined);
+    lines.add('Access-Control-Allow-Methods', methods.join(', '));
+    const requested = head.field('access-control-request-headers');
+    if (requested !== undefined) lines.add('Access-Control-Allow-Headers', requested);
+    lines.add('Access-Control-Max-Age', `${maxAgeSeconds}`);
   }
-  addVary(fields, 'Access-Control-Request-Headers');
-  return fields;
+  lines.add('Vary', `${answer?.isVaried === true ? 'Origin, ' : ''}Access-Control-Request-Headers`);
 }

@@ -1,4 +1,6 @@
 import { foldName } from '../domain/field-name.ts';
+import type { FieldName } from '../http1/field-names.ts';
+import type { FieldSection } from '../http1/field-section.ts';
 import type { Directory, IdentitySource } from '../identity/identity.ts';
 
 /** A credential that is accepted besides a bearer token. */
@@ -12,12 +14,12 @@ export interface Credential {
 }
 
 /**
- * The values of a field in a flat list, in order. A field under another spelling (`X_API_Key`) is read as well: an upstream could
+ * The values of a field, in order. A field under another spelling (`X_API_Key`) is read as well: an upstream could
  * take it for the one that was verified.
  */
-export function valuesUnderAnySpelling(fields: readonly string[], name: string): readonly string[] {
+export function valuesUnderAnySpelling(fields: FieldSection, name: string): readonly string[] {
   const folded = foldName(name);
-  return fields.filter((_, index) => index % 2 === 1 && foldName(fields[index - 1] ?? '') === folded);
+  return fields.names.flatMap((one, index) => (one.folded === folded ? [fields.valueAt(index)] : []));
 }
 
 /** Contract section 5. The scheme may be in any case (RFC 9110 section 11.1); exactly one space follows. */
@@ -29,15 +31,6 @@ export function bearerToken(authorization: string): string | undefined {
   return SCHEME.test(authorization) ? authorization.slice(SCHEME_LENGTH) : undefined;
 }
 
-/** Spells the scheme `Bearer` in a flat list of fields, for upstreams that compare its case. */
-export function spellBearer(fields: string[]): void {
-  for (let index = 0; index < fields.length; index += 2) {
-    if (fields[index]?.toLowerCase() !== 'authorization') continue;
-    const token = bearerToken(fields[index + 1] ?? '');
-    if (token !== undefined) fields[index + 1] = `Bearer ${token}`;
-  }
-}
-
 /** The user name of Basic credentials (RFC 7617); undefined for another scheme, or without a user name. */
 export function basicUser(authorization: string): string | undefined {
   const [, encoded = ''] = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(authorization) ?? [];
@@ -45,17 +38,19 @@ export function basicUser(authorization: string): string | undefined {
   return user === '' ? undefined : user;
 }
 
-/** Removes the credentials that the upstream should not receive from a flat list of fields. */
-export function withoutCredentials(fields: string[], credentials: readonly Credential[]): string[] {
-  const dropped = credentials.filter(({ forward }) => !forward);
-  if (dropped.length === 0) return fields;
-  const names = new Set(dropped.map(({ field }) => foldName(field ?? '')));
-  const dropsBasic = dropped.some(({ field }) => field === undefined);
-  const isDropped = (name: string, value: string) =>
-    names.has(foldName(name)) ||
-    (dropsBasic && name.toLowerCase() === 'authorization' && basicUser(value) !== undefined);
-  return fields.filter((_, index) => {
-    const at = index - (index % 2);
-    return !isDropped(fields[at] ?? '', fields[at + 1] ?? '');
-  });
+/**
+ * Says which fields have credentials that the upstream should not receive.
+ *
+ * @param authorization the request's Authorization field
+ */
+export function hiddenCredentials(
+  credentials: readonly Credential[],
+  authorization: string | undefined,
+): ((name: FieldName) => boolean) | undefined {
+  const hidden = credentials.filter(({ forward }) => !forward);
+  if (hidden.length === 0) return undefined;
+  const names = new Set(hidden.map(({ field }) => foldName(field ?? '')));
+  const hidesBasic =
+    hidden.some(({ field }) => field === undefined) && basicUser(authorization ?? '') !== undefined;
+  return ({ folded, lower }) => names.has(folded) || (hidesBasic && lower === 'authorization');
 }

@@ -1,13 +1,14 @@
 import { BlockList, isIP } from 'node:net';
+import type { Fields } from '../domain/field-name.ts';
 import { addressIn, networkOf } from '../domain/network.ts';
-import type { RequestHead } from '../http1/request-head.ts';
-import { NameMemo } from './field-names.ts';
+import type { FieldLines } from '../http1/field-lines.ts';
+import { NameMemo } from '../http1/name-memo.ts';
 import { isHost } from './host.ts';
 import type { Peer } from './peer.ts';
 
 /** A request, and the end of the connection that it came from. */
 export interface Received {
-  readonly head: Pick<RequestHead, 'headers'>;
+  readonly head: Fields;
   readonly peer: Peer;
 }
 
@@ -49,7 +50,7 @@ export class TrustedProxies {
    * addresses before it are unverified.
    */
   addressOf({ head, peer }: Received): string {
-    const forwarded = this.has(peer) ? head.headers['x-forwarded-for'] : undefined;
+    const forwarded = this.has(peer) ? head.field('x-forwarded-for') : undefined;
     return (forwarded === undefined ? '' : this.#clients.get(forwarded)) || peer.address;
   }
 
@@ -84,21 +85,21 @@ export function clientNetwork(address: string): string {
 }
 
 /** Adds the client's address: a trusted proxy's list with the proxy appended, otherwise only the peer. */
-export function pushForwarded(fields: string[], received: Received, isTrusted: boolean): void {
+export function addForwarded(lines: FieldLines, received: Received, isTrusted: boolean): void {
   const { address } = received.peer;
-  const before = isTrusted ? received.head.headers['x-forwarded-for'] : undefined;
-  fields.push('X-Forwarded-For', before === undefined ? address : `${before}, ${address}`);
-  fields.push('X-Forwarded-Proto', schemeOf(received, isTrusted));
+  const before = isTrusted ? received.head.field('x-forwarded-for') : undefined;
+  lines.add('X-Forwarded-For', before === undefined ? address : `${before}, ${address}`);
+  lines.add('X-Forwarded-Proto', schemeOf(received, isTrusted));
   const host = hostOf(received, isTrusted);
-  if (host !== undefined) fields.push('X-Forwarded-Host', host);
+  if (host !== undefined) lines.add('X-Forwarded-Host', host);
 }
 
 function schemeOf({ head, peer }: Received, isTrusted: boolean): string {
-  return (isTrusted && head.headers['x-forwarded-proto']) || (peer.isEncrypted ? 'https' : 'http');
+  return (isTrusted && head.field('x-forwarded-proto')) || (peer.isEncrypted ? 'https' : 'http');
 }
 
 function hostOf({ head }: Received, isTrusted: boolean): string | undefined {
-  return (isTrusted && head.headers['x-forwarded-host']) || head.headers.host;
+  return (isTrusted && head.field('x-forwarded-host')) || head.field('host');
 }
 
 /** Of a list, the item that the proxy nearest to the client added. */

@@ -1,68 +1,85 @@
-/** Which header fields the gateway forwards, in both directions. Field lists are flat: name, value, name, value. */
+/** Which header fields the gateway forwards, in both directions. */
 import type { Caller } from '../domain/caller.ts';
-import { type FieldValues, foldName } from '../domain/field-name.ts';
-import { GATEWAY_OWNED, HOP_BY_HOP, NameMemo, NOT_NOMINATED, requestRule } from './field-names.ts';
-
-const NOT_SENT_BACK: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...GATEWAY_OWNED]);
-
-const sentBack = new NameMemo((name) => !NOT_SENT_BACK.has(foldName(name)));
+import { type Fields, foldName } from '../domain/field-name.ts';
+import { FieldLines } from '../http1/field-lines.ts';
+import { type FieldName, NOT_NOMINATED } from '../http1/field-names.ts';
+import type { FieldSection } from '../http1/field-section.ts';
+import type { RequestHead } from '../http1/request-head.ts';
 
 /**
  * The end-to-end fields of a request, unchanged and in order.
  *
- * @param connection the Connection header, whose nominated fields are not forwarded
  * @param isTrusted whether a trusted proxy sent it, whose forwarded headers count
+ * @param isHidden whether a field is left out for another reason
  */
-export function requestFields(
-  rawHeaders: readonly string[],
-  connection: string | undefined,
+export function requestLines(
+  head: RequestHead,
   isTrusted: boolean,
-): string[] {
-  const nominated = nominatedBy(connection);
-  const fields: string[] = [];
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index] ?? '';
-    const { action } = requestRule(name);
-    if (action !== 'forward' && !(action === 'trust' && isTrusted)) continue;
-    if (nominated?.has(foldName(name))) continue;
-    fields.push(name, rawHeaders[index + 1] ?? '');
-  }
-  return fields;
+  isHidden: (name: FieldName) => boolean,
+): FieldLines {
+  const nominated = nominatedBy(head.field('connection'));
+  return new FieldLines(
+    head.fields.linesOf((name) => {
+      if (name.request !== 'forward' && !(name.request === 'trust' && isTrusted)) return false;
+      return nominated?.has(name.folded) !== true && !isHidden(name);
+    }),
+  );
 }
 
 /** Adds the trace of a request without spans. The client's `tracestate` belongs to its own valid `traceparent` (W3C Trace Context, section 3.3). */
-export function pushTrace(fields: string[], headers: FieldValues, traceparent: string): void {
-  fields.push('traceparent', traceparent);
-  const { tracestate } = headers;
-  if (tracestate !== undefined && headers.traceparent === traceparent) fields.push('tracestate', tracestate);
+export function addTrace(lines: FieldLines, head: Fields, traceparent: string): void {
+  lines.add('traceparent', traceparent);
+  const tracestate = head.field('tracestate');
+  if (tracestate !== undefined && head.field('traceparent') === traceparent)
+    lines.add('tracestate', tracestate);
 }
 
 /** Adds the identity fields of the caller for the upstream. */
-export function pushIdentity(fields: string[], { account, organization, principal }: Caller): void {
-  fields.push('X-Account-Id', account, 'X-Principal-Id', principal.id, 'X-Principal-Type', principal.type);
-  if (organization !== undefined) fields.push('X-Organization-Id', organization);
+export function addIdentity(lines: FieldLines, { account, organization, principal }: Caller): void {
+  lines.add('X-Account-Id', account);
+  lines.add('X-Principal-Id', principal.id);
+  lines.add('X-Principal-Type', principal.type);
+  if (organization !== undefined) lines.add('X-Organization-Id', organization);
+}
+
+/** How the fields of a response change on their way to the client. */
+export interface ResponseChanges {
+  /** The value of a field in which an upstream may name itself. */
+  translate(name: FieldName, value: string): string;
+  /** Whether the gateway writes Vary itself. */
+  readonly isVaried: boolean;
 }
 
 /**
- * The end-to-end fields of an upstream's response, as sent, in their order.
+ * The end-to-end fields of an upstream's response, in their order; those with an address that is translated come last.
  *
  * @param connection the Connection header, whose nominated fields are not forwarded
  */
-export function responseFields(
-  rawHeaders: readonly string[],
+export function responseLines(
+  fields: FieldSection,
   connection: string | undefined,
   status: number,
-): string[] {
+  changes?: ResponseChanges,
+): FieldLines {
   const nominated = nominatedBy(connection);
-  const fields: string[] = [];
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index] ?? '';
-    if (!sentBack.get(name) || nominated?.has(foldName(name))) continue;
-    // RFC 9110 section 8.6: a 204 has none.
-    if (status === 204 && name.toLowerCase() === 'content-length') continue;
-    fields.push(name, rawHeaders[index + 1] ?? '');
+  const isNominated = (name: FieldName) => nominated?.has(name.folded) === true;
+  const isVaried = changes?.isVaried === true;
+  const isKept = (name: FieldName) => {
+    if (name.response === 'drop' || isNominated(name)) return false;
+    if (name.response === 'address') return changes === undefined;
+    // RFC 9110 section 8.6: a 204 has no length.
+    return !(isVaried && name.lower === 'vary') && !(status === 204 && name.lower === 'content-length');
+  };
+  const lines = new FieldLines(fields.linesOf(isKept));
+  lines.hasDate = fields.has('date') && nominated?.has('date') !== true;
+  lines.hasLength = fields.contentLength !== undefined && status !== 204;
+  if (changes === undefined) return lines;
+  for (let index = 0; index < fields.size; index++) {
+    const name = fields.names[index];
+    if (name?.response !== 'address' || isNominated(name)) continue;
+    lines.add(name.text, changes.translate(name, fields.valueAt(index)));
   }
-  return fields;
+  return lines;
 }
 
 /** The folded names that Connection nominates. Its usual values name no field: they need no set. */

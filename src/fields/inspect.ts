@@ -4,7 +4,6 @@
  */
 import { Refusal } from '../domain/problems.ts';
 import { isContinueExpected, type RequestHead } from '../http1/request-head.ts';
-import { requestRule } from './field-names.ts';
 import { isHost } from './host.ts';
 
 /** No Account id is longer. */
@@ -21,7 +20,7 @@ export interface MessageLimits {
  * @param methodField the field, in lower case, that a trusted proxy writes the original method to
  */
 export function inspect(head: RequestHead, limits: MessageLimits, methodField?: string): Refusal | undefined {
-  if (head.fields.length > 2 * limits.maxHeaderFields) return tooManyFields(limits.maxHeaderFields);
+  if (head.fields.size > limits.maxHeaderFields) return tooManyFields(limits.maxHeaderFields);
   return messageProblem(head) ?? framingProblem(head, limits.maxBodyBytes) ?? fieldProblem(head, methodField);
 }
 
@@ -34,13 +33,13 @@ function tooManyFields(most: number): Refusal {
 
 /** Refuses messages of another protocol, and expectations that the gateway does not support. */
 function messageProblem(head: RequestHead): Refusal | undefined {
-  const { headers, httpVersion } = head;
+  const { httpVersion } = head;
   if (httpVersion !== '1.1') {
     return httpVersion === '1.0' ? undefined : closing('The gateway supports HTTP/1.1 only.');
   }
   // RFC 9112 section 3.2.
-  if (headers.host === undefined) return closing('The request has no Host header.');
-  if (headers.expect === undefined || isContinueExpected(head)) return undefined;
+  if (head.field('host') === undefined) return closing('The request has no Host header.');
+  if (head.field('expect') === undefined || isContinueExpected(head)) return undefined;
   // RFC 9110 section 10.1.1.
   return new Refusal('BadRequest', 'The only supported value of the Expect header is 100-continue.', {
     status: 417,
@@ -49,16 +48,16 @@ function messageProblem(head: RequestHead): Refusal | undefined {
 }
 
 /** Refuses messages whose end an upstream could find elsewhere; the connection has to close. */
-function framingProblem({ headers, httpVersion }: RequestHead, maxBodyBytes: number): Refusal | undefined {
-  const encoding = headers['transfer-encoding'];
+function framingProblem(head: RequestHead, maxBodyBytes: number): Refusal | undefined {
+  const encoding = head.field('transfer-encoding');
   if (encoding !== undefined) {
     // RFC 9112 section 6.1: HTTP/1.0 does not define it.
-    if (httpVersion === '1.0')
+    if (head.httpVersion === '1.0')
       return closing('An HTTP/1.0 request must not have Transfer-Encoding. Use HTTP/1.1.');
     if (encoding.toLowerCase() !== 'chunked')
       return closing('The only supported Transfer-Encoding is chunked.');
   }
-  const length = headers['content-length'];
+  const length = head.field('content-length');
   if (length !== undefined && Number(length) > maxBodyBytes) {
     return new Refusal('PayloadTooLarge', `A request body may have ${maxBodyBytes} bytes at most.`, {
       closes: true,
@@ -72,15 +71,13 @@ function closing(detail: string): Refusal {
 }
 
 /** Fields that decide who is charged may occur once. Node would join them or drop the second. */
-function fieldProblem({ fields, headers }: RequestHead, methodField?: string): Refusal | undefined {
+function fieldProblem(head: RequestHead, methodField?: string): Refusal | undefined {
   let seen = '';
-  for (let index = 0; index < fields.length; index += 2) {
-    const name = fields[index] ?? '';
-    const { action, once } = requestRule(name);
-    if (action === 'refuse' && name.toLowerCase() !== methodField) {
+  for (const { text, lower, request, once } of head.fields.names) {
+    if (request === 'refuse' && lower !== methodField) {
       return new Refusal(
         'BadRequest',
-        `The header ${name} is not supported. Send the request with the method that is meant.`,
+        `The header ${text} is not supported. Send the request with the method that is meant.`,
       );
     }
     if (once === undefined) continue;
@@ -88,10 +85,11 @@ function fieldProblem({ fields, headers }: RequestHead, methodField?: string): R
       return new Refusal('BadRequest', `The header ${once} was sent more than once. Send it once.`);
     seen += once;
   }
-  if (headers.host !== undefined && !isHost(headers.host)) {
+  const host = head.field('host');
+  if (host !== undefined && !isHost(host)) {
     return new Refusal('BadRequest', 'The Host header is not a valid host name.');
   }
-  return accountProblem(headers['x-service-account']);
+  return accountProblem(head.field('x-service-account'));
 }
 
 function accountProblem(account: string | undefined): Refusal | undefined {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
 import { canonicalAddress } from '../domain/network.ts';
-import { NameMemo } from './field-names.ts';
+import { NameMemo } from '../http1/name-memo.ts';
 
 const addresses = new NameMemo((address) => canonicalAddress(address) ?? address);
 

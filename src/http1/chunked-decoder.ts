@@ -1,4 +1,6 @@
-import { GrammarError, readFieldSection } from './grammar.ts';
+import type { FieldSection } from './field-section.ts';
+import { GrammarError } from './grammar.ts';
+import { readFields, textHead } from './read-fields.ts';
 
 /** Longest chunk-size line, extensions included: more serves nobody. */
 const MAX_LINE_LENGTH = 4_096;
@@ -24,15 +26,16 @@ export class ChunkedDecoder {
   #left = 0;
   /** A line of which only the beginning has come. */
   #line = '';
-  #trailers = '';
+  #trailerLines = '';
+  #trailers: FieldSection | undefined;
 
   get isDone(): boolean {
     return this.#phase === 'done';
   }
 
-  /** Trailer fields as sent: name, value, name, value. */
-  get trailers(): readonly string[] {
-    return this.#trailers === '' ? [] : readFieldSection(this.#trailers, 0).fields;
+  /** Undefined until the body has ended. */
+  get trailers(): FieldSection | undefined {
+    return this.#trailers;
   }
 
   /**
@@ -84,16 +87,19 @@ export class ChunkedDecoder {
       this.#phase = 'size';
     } else if (line === '') this.#endTrailers();
     else {
-      this.#trailers += `${line}\r\n`;
-      if (this.#trailers.length > MAX_TRAILERS_LENGTH) throw new GrammarError('long trailers');
+      this.#trailerLines += `${line}\r\n`;
+      if (this.#trailerLines.length > MAX_TRAILERS_LENGTH) throw new GrammarError('long trailers');
     }
   }
 
   #endTrailers(): void {
-    const { contentLength, isChunked } = readFieldSection(this.#trailers, 0);
+    const lines = this.#trailerLines;
+    const trailers = readFields(textHead(lines), 0, lines.length);
+    const { contentLength, isChunked } = trailers;
     // RFC 9110 section 6.5.1: framing fields cannot be trailers.
     if (contentLength !== undefined || isChunked)
       throw new GrammarError('a framing field among the trailers');
+    this.#trailers = trailers;
     this.#phase = 'done';
   }
 }

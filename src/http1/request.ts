@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { UNSENDABLE, UpstreamError } from './errors.ts';
+import type { FieldLines } from './field-lines.ts';
 import { isFieldValue, isRequestTarget, isToken } from './grammar.ts';
 import type { ResponseHead } from './response-head.ts';
 import type { ResponseReceiver } from './response-reader.ts';
@@ -12,8 +13,8 @@ export interface UpstreamRequest {
   readonly target: string;
   /** The Host field in place of the upstream's own. */
   readonly host?: string | undefined;
-  /** Name, value, name, value; without Host and without those that frame the message. */
-  readonly fields: readonly string[];
+  /** Without Host and without those that frame the message. */
+  readonly lines: FieldLines;
   readonly body: Buffer | Readable | null;
   /** Length of a body that is a stream; undefined sends it chunked. */
   readonly bodyLength?: number | undefined;
@@ -63,35 +64,18 @@ export interface Transfer {
 /** Methods whose requests state a length even when they have no body (RFC 9110 section 8.6). */
 const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
-/** Fields that this client writes itself. */
-const OWN_FIELDS: ReadonlySet<string> = new Set([
-  'connection',
-  'content-length',
-  'host',
-  'transfer-encoding',
-  'upgrade',
-]);
-const OWN_FIELD_LENGTHS: ReadonlySet<number> = new Set([...OWN_FIELDS].map((name) => name.length));
-
 /**
  * The head of a request as it is sent.
  *
  * @throws UpstreamError when a name, a value or the target could break the framing
  */
 export function writeRequestHead(request: UpstreamRequest, upstreamHost: string): string {
-  const { method, target, fields, host = upstreamHost } = request;
+  const { method, target, lines, host = upstreamHost } = request;
   if (!isToken(method)) throw unsendable('the method');
   if (!isRequestTarget(target)) throw unsendable('the target');
   if (!isFieldValue(host)) throw unsendable('the host');
-  let head = `${method} ${target} HTTP/1.1\r\nHost: ${host}\r\n`;
-  for (let index = 0; index < fields.length; index += 2) {
-    const name = fields[index] ?? '';
-    const value = fields[index + 1] ?? '';
-    if (!isToken(name) || !isFieldValue(value)) throw unsendable('a field');
-    if (OWN_FIELD_LENGTHS.has(name.length) && OWN_FIELDS.has(name.toLowerCase())) throw unsendable(name);
-    head += `${name}: ${value}\r\n`;
-  }
-  return `${head}${framingField(request)}\r\n`;
+  if (!lines.isSafe || lines.hasClients) throw unsendable('a field');
+  return `${method} ${target} HTTP/1.1\r\nHost: ${host}\r\n${lines.text}${framingField(request)}\r\n`;
 }
 
 function framingField({ method, body, bodyLength, upgrade }: UpstreamRequest): string {

@@ -1,11 +1,12 @@
 import { STATUS_CODES } from 'node:http';
-import { GrammarError, hasConnectionOption, readFieldSection, VALUE_OCTETS } from './grammar.ts';
+import type { FieldSection } from './field-section.ts';
+import { GrammarError, hasConnectionOption, VALUE_OCTETS } from './grammar.ts';
+import { type Head, readFields } from './read-fields.ts';
 
 /** The status line and the fields of a response, and what they say about its body and its connection. */
 export interface ResponseHead {
   readonly status: number;
-  /** As sent: name, value, name, value. */
-  readonly fields: readonly string[];
+  readonly fields: FieldSection;
   /** Value of the Connection field, several joined by commas. */
   readonly connection: string | undefined;
   readonly framing: Framing;
@@ -30,15 +31,17 @@ const KEEP_ALIVE_TIMEOUT = /(?:^|[\s,;])timeout\s*=\s*"?(\d{1,6})/i;
 /**
  * Reads a response head.
  *
- * @param text the status line and every field line, the last one's CRLF included, without the empty line behind them
+ * @param to where the last field line ends in the text, which begins with the status line; an empty line follows
  * @param isHeadRequest whether it answers a HEAD request, and so has no body
  * @throws GrammarError when a parser could read it differently
  */
-export function readResponseHead(text: string, isHeadRequest: boolean): ResponseHead {
+export function readResponseHead(head: Head, to: number, isHeadRequest: boolean): ResponseHead {
+  const { text } = head;
   const isOld = text.startsWith('HTTP/1.0 ');
   if (!isOld && !text.startsWith('HTTP/1.1 ')) throw new GrammarError('not HTTP/1.1');
   const status = statusOf(text);
-  const { fields, contentLength, isChunked, connection } = readFieldSection(text, statusLineEnd(text) + 2);
+  const fields = readFields(head, statusLineEnd(text, to) + 2, to);
+  const { contentLength, isChunked, connection } = fields;
   // RFC 9112 section 6.1: a 1.0 sender cannot chunk.
   if (isOld && isChunked) throw new GrammarError('Transfer-Encoding in HTTP/1.0');
   // RFC 9110 section 8.6, RFC 9112 section 6.1: an interim response has neither.
@@ -70,9 +73,9 @@ function digit(text: string, at: number): number {
 }
 
 /** The reason phrase may be empty, and some servers then omit the space before it. */
-function statusLineEnd(text: string): number {
+function statusLineEnd(text: string, to: number): number {
   const end = text.indexOf('\r\n', REASON_AT);
-  if (end === -1 || (end > REASON_AT && text.charCodeAt(REASON_AT) !== SPACE)) {
+  if (end === -1 || end >= to || (end > REASON_AT && text.charCodeAt(REASON_AT) !== SPACE)) {
     throw new GrammarError('a malformed status line');
   }
   for (let at = REASON_AT; at < end; at++) {
@@ -92,27 +95,22 @@ function framingOf(
   return contentLength === undefined ? 'until-close' : 'length';
 }
 
-function keepAliveMsOf(fields: readonly string[]): number | undefined {
-  const keepAlive = fieldOf(fields, 'keep-alive');
+function keepAliveMsOf(fields: FieldSection): number | undefined {
+  const keepAlive = fields.get('keep-alive');
   if (keepAlive === undefined) return undefined;
   const seconds = KEEP_ALIVE_TIMEOUT.exec(keepAlive)?.[1];
   return seconds === undefined ? undefined : Number(seconds) * 1000;
 }
 
-/** The value of the first field of this name, which is in lower case. */
-export function fieldOf(fields: readonly string[], wanted: string): string | undefined {
-  for (let index = 0; index < fields.length; index += 2) {
-    const name = fields[index];
-    if (name?.length === wanted.length && name.toLowerCase() === wanted) return fields[index + 1];
-  }
-  return undefined;
-}
+const statusLines: string[] = [];
 
-/** A status line and fields, without the empty line that ends a head. */
-export function statusAndFields(status: number, fields: readonly string[]): string {
-  let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`;
-  for (let index = 0; index < fields.length; index += 2) text += `${fields[index]}: ${fields[index + 1]}\r\n`;
-  return text;
+/** Such as `HTTP/1.1 200 OK`, with its CRLF. */
+export function statusLine(status: number): string {
+  const known = statusLines[status];
+  if (known !== undefined) return known;
+  const line = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`;
+  statusLines[status] = line;
+  return line;
 }
 
 let date = { second: 0, text: '' };

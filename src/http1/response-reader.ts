@@ -1,5 +1,7 @@
 import { ChunkedDecoder } from './chunked-decoder.ts';
+import type { FieldSection } from './field-section.ts';
 import { GrammarError } from './grammar.ts';
+import { textHead } from './read-fields.ts';
 import { type ResponseHead, readResponseHead } from './response-head.ts';
 
 /** Longest response head, interim ones each. */
@@ -18,13 +20,11 @@ export interface ResponseReceiver {
   onInterim(head: ResponseHead): void;
   onHead(head: ResponseHead): void;
   onData(chunk: Buffer): void;
-  /** @param trailers as sent: name, value, name, value */
-  onEnd(trailers: readonly string[]): void;
+  /** @param trailers undefined where the response was not chunked */
+  onEnd(trailers: FieldSection | undefined): void;
 }
 
 type Phase = 'head' | 'length' | 'chunked' | 'until-close' | 'done';
-
-const NO_TRAILERS: readonly string[] = [];
 
 /** Reads one response, whatever pieces it arrives in. */
 export class ResponseReader {
@@ -79,7 +79,7 @@ export class ResponseReader {
    * @returns whether that ended the response properly (RFC 9112 section 8)
    */
   readClose(): boolean {
-    if (this.#phase === 'until-close') this.#end(NO_TRAILERS);
+    if (this.#phase === 'until-close') this.#end(undefined);
     return this.#phase === 'done';
   }
 
@@ -96,7 +96,7 @@ export class ResponseReader {
     const end = this.#phase === 'length' ? Math.min(to, from + this.#left) : to;
     this.#left -= end - from;
     this.#receiver.onData(from === 0 && end === bytes.length ? bytes : bytes.subarray(from, end));
-    if (this.#phase === 'length' && this.#left === 0) this.#end(NO_TRAILERS);
+    if (this.#phase === 'length' && this.#left === 0) this.#end(undefined);
     return end;
   }
 
@@ -113,7 +113,8 @@ export class ResponseReader {
       return to;
     }
     this.#partialHead = '';
-    this.#takeHead(readResponseHead(text.slice(0, end + 2), this.#isHeadRequest));
+    const head = known === 0 ? { bytes, base: from, text } : textHead(text);
+    this.#takeHead(readResponseHead(head, end + 2, this.#isHeadRequest));
     return from + end + HEAD_END.length - known;
   }
 
@@ -136,10 +137,10 @@ export class ResponseReader {
     this.#left = head.bodyLength;
     if (head.framing === 'chunked') this.#chunked = new ChunkedDecoder();
     this.#receiver.onHead(head);
-    if (head.framing === 'none') this.#end(NO_TRAILERS);
+    if (head.framing === 'none') this.#end(undefined);
   }
 
-  #end(trailers: readonly string[]): void {
+  #end(trailers: FieldSection | undefined): void {
     if (this.isDone) return;
     this.#phase = 'done';
     this.#receiver.onEnd(trailers);

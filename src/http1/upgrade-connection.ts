@@ -4,7 +4,7 @@ import type { Connector } from './connector.ts';
 import { ABORTED, CLOSED, MALFORMED, UpstreamError } from './errors.ts';
 import { GrammarError } from './grammar.ts';
 import type { Transfer, UpstreamRequest } from './request.ts';
-import { fieldOf, type ResponseHead } from './response-head.ts';
+import type { ResponseHead } from './response-head.ts';
 import { ResponseReader } from './response-reader.ts';
 import { timeoutOf } from './time-limits.ts';
 
@@ -107,7 +107,7 @@ export class UpgradeConnection implements Transfer {
 
   #handOver(request: UpstreamRequest, head: ResponseHead, rest: Buffer): void {
     // RFC 9110 section 7.8: nobody would understand another protocol.
-    if (fieldOf(head.fields, 'upgrade')?.toLowerCase() !== request.upgrade?.protocol) {
+    if (head.fields.get('upgrade')?.toLowerCase() !== request.upgrade?.protocol) {
       throw new GrammarError('a switch to a protocol that was not requested');
     }
     this.#settle();

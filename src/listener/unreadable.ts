@@ -6,7 +6,8 @@ import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { problemBody, Refusal } from '../domain/problems.ts';
 import { countBuffer } from '../http1/buffer-garbage.ts';
-import { statusAndFields } from '../http1/response-head.ts';
+import { FieldLines } from '../http1/field-lines.ts';
+import { statusLine } from '../http1/response-head.ts';
 import type { ClientConnection, Turn } from './client-connection.ts';
 
 /** An error of Node's `clientError` event. */
@@ -18,8 +19,8 @@ interface ClientError extends NodeJS.ErrnoException {
 /** What the answers to unreadable bytes have in common. */
 export interface UnreadAnswer {
   readonly baseUrl: string;
-  /** Further fields: name, value, name, value. */
-  readonly fields: readonly string[];
+  /** Further field lines. */
+  readonly lines: string;
 }
 
 /** Handles an error of the parser, of its time-outs or of the socket. */
@@ -59,14 +60,19 @@ function breakTurn(connection: ClientConnection, turn: Turn, code: string): void
 /** Answers bytes that are no request of HTTP, and closes the connection. */
 export function refuseUnread(
   connection: Pick<ClientConnection, 'closeWith'>,
-  { baseUrl, fields }: UnreadAnswer,
+  { baseUrl, lines }: UnreadAnswer,
   refusal: Refusal = NOT_HTTP,
 ): void {
   const requestId = randomUUID();
   const { text, bytes } = problemBody(refusal, requestId, baseUrl);
-  const all = ['X-Request-Id', requestId, 'Connection', 'close', ...fields];
-  all.push('Content-Type', 'application/problem+json', 'Content-Length', `${bytes}`);
-  connection.closeWith(`${statusAndFields(refusal.status, all)}\r\n${text}`);
+  const own = FieldLines.of(['X-Request-Id', requestId, 'Connection', 'close']).text;
+  const ofBody = FieldLines.of([
+    'Content-Type',
+    'application/problem+json',
+    'Content-Length',
+    `${bytes}`,
+  ]).text;
+  connection.closeWith(`${statusLine(refusal.status)}${own}${lines}${ofBody}\r\n${text}`);
 }
 
 export const TOO_SLOW = new Refusal('BadRequest', 'The request took too long to arrive.', {

@@ -72,7 +72,7 @@ export function createAdminServer({
   blocks,
   revocations,
 }: AdminSources): AdminServer {
-  const unread = { baseUrl, fields: [] };
+  const unread = { baseUrl, lines: '' };
   const server = serveFastify(
     { limits: listen, limit: { max: MAX_CONNECTIONS, beyond: 'displace' }, unread, tls },
     { routerOptions: { maxParamLength: MAX_ID_CHARACTERS } },

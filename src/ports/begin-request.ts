@@ -16,19 +16,19 @@ export function beginRequest(
   parts: GatewayDependencies & { readonly trusted: TrustedProxies },
   asked?: Pick<RequestContext, 'method' | 'protocol'>,
 ): void {
-  const { headers } = exchange.head;
+  const { head } = exchange;
   const startedMs = performance.now();
-  exchange.requestId = requestIdFrom(headers['x-request-id']);
+  exchange.requestId = requestIdFrom(head.field('x-request-id'));
   exchange.startedMs = startedMs;
   if (asked !== undefined) {
     exchange.method = asked.method;
     exchange.protocol = asked.protocol;
   }
-  const spans = parts.tracing?.begin(headers, exchange.method, startedMs);
+  const spans = parts.tracing?.begin(head.headers, exchange.method, startedMs);
   exchange.spans = spans;
-  exchange.traceparent = spans?.traceparent ?? traceparentFrom(headers.traceparent);
+  exchange.traceparent = spans?.traceparent ?? traceparentFrom(head.field('traceparent'));
   exchange.clientAddress = parts.trusted.addressOf(exchange);
-  exchange.cors = corsAnswer(parts.cors, headers);
+  exchange.cors = corsAnswer(parts.cors, head.field('origin'));
   if (parts.isDraining()) exchange.endKeepAlive();
   exchange.onClosed = (ended) => {
     // A proxy may be sent another status; its client gets the refusal's own.

@@ -6,16 +6,17 @@ import { setImmediate } from 'node:timers/promises';
 import httpProxy from '@fastify/http-proxy';
 import { andThen } from '../domain/awaitable.ts';
 import { Refusal } from '../domain/problems.ts';
-import { fieldsForAnyone, isAnsweredPreflight, preflightFields } from '../fields/cors.ts';
+import { addPreflight, isAnsweredPreflight, linesForAnyone } from '../fields/cors.ts';
 import { TrustedProxies } from '../fields/forwarded.ts';
 import { inspect } from '../fields/inspect.ts';
+import { FieldLines } from '../http1/field-lines.ts';
 import { serveUpgrades } from '../listener/node/upgrades.ts';
 import { closeWithin, createServer } from '../listener/server.ts';
 import { servedUrl } from '../listener/tls.ts';
 import { targetOf } from '../stages/decide.ts';
 import type { Exchange } from '../stages/exchange.ts';
 import { METHODS, refuseMethod } from '../stages/match.ts';
-import { gatewayFields, respond } from '../stages/respond.ts';
+import { addGatewayFields, respond } from '../stages/respond.ts';
 import { runStages, type Stage } from '../stages/stages.ts';
 import { validate } from '../stages/validate.ts';
 import { TUNNELS_BUSY, UPSTREAM_BUSY } from '../upstream/failures.ts';
@@ -53,7 +54,7 @@ export async function createGateway(dependencies: GatewayDependencies): Promise<
   const { baseUrl, cors, listen, tls } = dependencies;
   const trusted = new TrustedProxies(listen.trustedProxies);
   const upstreams = new Upstreams(dependencies.upstream, trusted);
-  const server = createServer(listen, METHODS, { baseUrl, fields: fieldsForAnyone(cors) }, tls);
+  const server = createServer(listen, METHODS, { baseUrl, lines: linesForAnyone(cors) }, tls);
   const shared: Shared = { ...portDependencies(dependencies, trusted), upstreams };
   const forwarding = { ...shared, maxBodyBytes: listen.maxBodyBytes };
   const whyNotCharge = (exchange: Exchange) =>
@@ -96,8 +97,10 @@ export async function createGateway(dependencies: GatewayDependencies): Promise<
 function answerPreflight(exchange: Exchange, cors: GatewayDependencies['cors']): Outcome {
   const { head } = exchange;
   if (!isAnsweredPreflight(cors, head)) return undefined;
-  const fields = [...gatewayFields(exchange), ...preflightFields(head.headers, exchange.cors, METHODS, cors)];
-  exchange.begin(204, fields);
+  const lines = new FieldLines();
+  addGatewayFields(lines, exchange);
+  addPreflight(lines, head, exchange.cors, METHODS, cors);
+  exchange.begin(204, lines);
   exchange.endThisTurn({ text: '', encoding: 'latin1' });
   return 'answered';
 }

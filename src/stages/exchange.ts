@@ -6,6 +6,7 @@ import type { CorsAnswer } from '../fields/cors.ts';
 import { valuesUnderAnySpelling } from '../fields/credentials.ts';
 import { clientNetwork } from '../fields/forwarded.ts';
 import type { Peer } from '../fields/peer.ts';
+import type { FieldLines } from '../http1/field-lines.ts';
 import { hasBody, type RequestHead } from '../http1/request-head.ts';
 import type { RequestSpans } from '../observe/log/spans.ts';
 import type { DecidedRequest } from './decide.ts';
@@ -80,7 +81,7 @@ export abstract class Exchange implements RequestContext, DecidedRequest {
 
   /** The value of a field, whose name is in lower case. */
   field(name: string): string | undefined {
-    return this.head.headers[name];
+    return this.head.field(name);
   }
 
   valuesOf(name: string): readonly string[] {
@@ -137,10 +138,9 @@ export abstract class Exchange implements RequestContext, DecidedRequest {
   /**
    * Begins the response.
    *
-   * @param fields name, value, name, value
    * @throws TypeError if a field could break its line
    */
-  abstract begin(status: number, fields: string[]): void;
+  abstract begin(status: number, lines: FieldLines): void;
   abstract write(chunk: Buffer): void;
   /** Ends the response with a whole body, in one write with its head. */
   abstract endWith(body: WholeBody): void;
@@ -148,17 +148,17 @@ export abstract class Exchange implements RequestContext, DecidedRequest {
   abstract endThisTurn(body: WholeBody): void;
   /** Hands to the system what has been written. */
   abstract flush(): void;
-  /** @param trailers name, value, name, value; dropped where the response is not chunked */
-  abstract end(trailers: readonly string[]): void;
+  /** @param trailers dropped where the response is not chunked */
+  abstract end(trailers?: FieldLines): void;
   /** Sends an interim response, if the client can take one. */
-  abstract sendInterim(status: number, fields: readonly string[]): void;
+  abstract sendInterim(status: number, lines: FieldLines): void;
   /**
-   * Sends a 101, whose fields are given.
+   * Sends a 101 with these fields.
    *
    * @param behind the upstream's side of the tunnel
    * @returns the client's side
    */
-  abstract switchProtocols(fields: readonly string[], behind: Socket): Socket;
+  abstract switchProtocols(lines: FieldLines, behind: Socket): Socket;
   /** Closes the connection. */
   abstract abort(): void;
 
@@ -170,9 +170,9 @@ export abstract class Exchange implements RequestContext, DecidedRequest {
     return length === undefined || Number(length) > SMALL_BODY_BYTES;
   }
 
-  /** Adds what says that the connection will close, and closes it behind the response. */
-  pushClose(fields: string[]): void {
-    fields.push('Connection', 'close');
+  /** Makes this response, which has not begun, the last of its connection. */
+  makeLast(): void {
+    this.endKeepAlive();
     this.closeBehind();
   }
 }

@@ -1,23 +1,23 @@
 import { problemBody, type Refusal, UNCOUNTED } from '../domain/problems.ts';
-import { pushCors } from '../fields/cors.ts';
+import { addCors } from '../fields/cors.ts';
+import { FieldLines } from '../http1/field-lines.ts';
 import type { Exchange } from './exchange.ts';
 import type { RequestContext } from './request-context.ts';
 
 /**
- * The fields that the gateway adds to every response: the request id and the result of the charge. A request that
+ * Adds the fields that every response has: the request id and the result of the charge. A request that
  * was not charged has no RateLimit fields. After a charge there is either RateLimit or `Service-RateLimit-Mode: degraded`
  * (contract 8.1).
  */
-export function gatewayFields(context: RequestContext): string[] {
+export function addGatewayFields(lines: Pick<FieldLines, 'add'>, context: RequestContext): void {
   const { requestId, charged } = context;
-  const fields = ['X-Request-Id', requestId];
-  if (charged === undefined) return fields;
+  lines.add('X-Request-Id', requestId);
+  if (charged === undefined) return;
   // Both are empty where every limit is a shadow; a field without a member is not sent (RFC 9651 section 3.1).
-  if (charged.policy !== '') fields.push('RateLimit-Policy', charged.policy);
+  if (charged.policy !== '') lines.add('RateLimit-Policy', charged.policy);
   if (charged.outcome !== 'uncounted') {
-    if (charged.rateLimit !== '') fields.push('RateLimit', charged.rateLimit);
-  } else if (isDegraded(context)) fields.push('Service-RateLimit-Mode', 'degraded');
-  return fields;
+    if (charged.rateLimit !== '') lines.add('RateLimit', charged.rateLimit);
+  } else if (isDegraded(context)) lines.add('Service-RateLimit-Mode', 'degraded');
 }
 
 /** Whether the request was served uncounted; a later 422 or upstream failure does not change that. */
@@ -36,14 +36,16 @@ export function respond(exchange: Exchange, refusal: Refusal, baseUrl: string): 
     return;
   }
   const { text, bytes } = problemBody(refusal, exchange.requestId, baseUrl);
-  const fields = gatewayFields(exchange);
-  for (const name in refusal.headers) fields.push(name, refusal.headers[name] ?? '');
-  pushCors(fields, exchange.cors);
-  fields.push('Content-Type', 'application/problem+json', 'Content-Length', `${bytes}`);
+  const lines = new FieldLines();
+  addGatewayFields(lines, exchange);
+  for (const name in refusal.headers) lines.add(name, refusal.headers[name] ?? '');
+  addCors(lines, exchange.cors);
+  lines.add('Content-Type', 'application/problem+json');
+  lines.add('Content-Length', `${bytes}`);
   // Without it, a shared cache may store a 404 or a 405 (RFC 9110 section 15.1).
-  fields.push('Cache-Control', 'no-store');
-  if (refusal.closes || exchange.isUploadUnfinished) exchange.pushClose(fields);
+  lines.add('Cache-Control', 'no-store');
+  if (refusal.closes || exchange.isUploadUnfinished) exchange.makeLast();
   exchange.dropBody();
-  exchange.begin(refusal.status, fields);
+  exchange.begin(refusal.status, lines);
   exchange.endThisTurn({ text, encoding: bytes === text.length ? 'latin1' : 'utf8' });
 }

@@ -28,7 +28,7 @@ export function validate(
   const errors = new FieldErrors();
   checkPath(rules.path, target.path, errors);
   checkQuery(rules.query, target.search, errors);
-  checkHeaders(rules.headers, request.head.headers, errors);
+  checkHeaders(rules.headers, request.head, errors);
   if (!errors.isEmpty) return invalid(errors, 'The request has invalid parameters.');
   return rules.body === undefined ? undefined : validateBody(rules.body, request, errors);
 }
@@ -38,7 +38,7 @@ async function validateBody(
   request: Validated,
   errors: FieldErrors,
 ): Promise<Refusal | undefined> {
-  const plan = planBody(rules, request.head.headers, errors);
+  const plan = planBody(rules, request.head, errors);
   if (!errors.isEmpty)
     return invalid(errors, 'The body is missing, or not of a type that the operation accepts.');
   if (plan.kind === 'too-large') return tooLarge(rules);

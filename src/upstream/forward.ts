@@ -1,7 +1,9 @@
 import type { Refusal } from '../domain/problems.ts';
-import { type Credential, spellBearer, withoutCredentials } from '../fields/credentials.ts';
-import { pushForwarded, type TrustedProxies } from '../fields/forwarded.ts';
-import { pushIdentity, pushTrace, requestFields } from '../fields/headers.ts';
+import { bearerToken, type Credential, hiddenCredentials } from '../fields/credentials.ts';
+import { addForwarded, type TrustedProxies } from '../fields/forwarded.ts';
+import { addIdentity, addTrace, requestLines } from '../fields/headers.ts';
+import type { FieldLines } from '../http1/field-lines.ts';
+import type { FieldName } from '../http1/field-names.ts';
 import type { UpstreamRequest } from '../http1/request.ts';
 import { targetOf } from '../stages/decide.ts';
 import type { Exchange } from '../stages/exchange.ts';
@@ -42,10 +44,7 @@ export function forward(
     method: exchange.method,
     target: upstream.basePath + path + search,
     host: upstream.preservesHost ? exchange.field('host') || undefined : undefined,
-    fields: withoutCredentials(
-      upstreamFields(exchange, trusted.has(exchange.peer), upstream.origin),
-      credentials,
-    ),
+    lines: upstreamLines(exchange, trusted.has(exchange.peer), upstream.origin, credentials),
     ...bodyOf(exchange, maxBodyBytes),
   };
   const relay = exchange.isTunnel
@@ -66,27 +65,44 @@ function bodyOf(exchange: Exchange, maxBodyBytes: number): Pick<UpstreamRequest,
   };
 }
 
-/** The header fields sent upstream: the client's end-to-end fields and the gateway's own. */
-export function upstreamFields(exchange: Exchange, isTrusted: boolean, upstreamOrigin: string): string[] {
+/** The fields sent upstream: the client's end-to-end fields and the gateway's own. */
+function upstreamLines(
+  exchange: Exchange,
+  isTrusted: boolean,
+  upstreamOrigin: string,
+  credentials: readonly Credential[],
+): FieldLines {
   const { head, requestId, traceparent, spans, caller, peer } = exchange;
-  const fields = requestFields(head.fields, exchange.field('connection'), isTrusted);
-  fields.push('X-Request-Id', requestId);
-  if (spans === undefined) pushTrace(fields, head.headers, traceparent);
-  else fields.push(...spans.forward(upstreamOrigin));
+  const lines = clientLines(exchange, isTrusted, credentials);
+  lines.add('X-Request-Id', requestId);
+  if (spans === undefined) addTrace(lines, head, traceparent);
+  else lines.addAll(spans.forward(upstreamOrigin));
   // RFC 9110 section 10.1.4: the only TE value that is passed on, because trailers are.
   const te = exchange.field('te');
-  if (te !== undefined && TRAILERS.test(te)) fields.push('TE', 'trailers');
-  pushForwarded(fields, exchange, isTrusted);
+  if (te !== undefined && TRAILERS.test(te)) lines.add('TE', 'trailers');
+  addForwarded(lines, exchange, isTrusted);
   const subject = peer.certificateSubject;
-  if (subject !== undefined) fields.push('X-Client-Certificate-Subject', subject);
-  if (caller === undefined) return withoutAccount(fields);
-  if (exchange.field('authorization')?.startsWith('Bearer ') === false) spellBearer(fields);
-  pushIdentity(fields, caller);
-  return fields;
+  if (subject !== undefined) lines.add('X-Client-Certificate-Subject', subject);
+  if (caller !== undefined) addIdentity(lines, caller);
+  return lines;
 }
 
-/** The Account that a public request or OPTIONS names is not forwarded: nobody checked that its sender may act for it. */
-function withoutAccount(fields: readonly string[]): string[] {
-  const isAccount = (index: number) => fields[index - (index % 2)]?.toLowerCase() === 'x-service-account';
-  return fields.filter((_, index) => !isAccount(index));
+function clientLines(
+  { head, caller }: Exchange,
+  isTrusted: boolean,
+  credentials: readonly Credential[],
+): FieldLines {
+  const authorization = head.field('authorization');
+  const token = caller && bearerToken(authorization ?? '');
+  // For upstreams that compare the scheme's case.
+  const isRespelt = token !== undefined && authorization?.startsWith('Bearer ') === false;
+  const isCredential = hiddenCredentials(credentials, authorization);
+  const isHidden = (name: FieldName) => {
+    if (isRespelt && name.lower === 'authorization') return true;
+    // Nobody checked that the sender of a public request or OPTIONS may act for the Account that it names.
+    return (caller === undefined && name.lower === 'x-service-account') || isCredential?.(name) === true;
+  };
+  const lines = requestLines(head, isTrusted, isHidden);
+  if (isRespelt) lines.add('Authorization', `Bearer ${token}`);
+  return lines;
 }

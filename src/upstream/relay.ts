@@ -1,12 +1,15 @@
 import { Readable } from 'node:stream';
 import type { Refusal } from '../domain/problems.ts';
-import { pushCors } from '../fields/cors.ts';
-import { responseFields } from '../fields/headers.ts';
+import { addCors } from '../fields/cors.ts';
+import { type ResponseChanges, responseLines } from '../fields/headers.ts';
 import { UpstreamError } from '../http1/errors.ts';
+import type { FieldLines } from '../http1/field-lines.ts';
+import type { FieldName } from '../http1/field-names.ts';
+import type { FieldSection } from '../http1/field-section.ts';
 import type { ChunkMemory, ResponseHandler, Transfer, UpstreamRequest } from '../http1/request.ts';
 import type { ResponseHead } from '../http1/response-head.ts';
 import type { Exchange, Taker } from '../stages/exchange.ts';
-import { gatewayFields, respond } from '../stages/respond.ts';
+import { addGatewayFields, respond } from '../stages/respond.ts';
 import { codeOf, isRepeatable, refusalOf, TUNNELS_BUSY, UPSTREAM_BUSY } from './failures.ts';
 import type { Traffic } from './shares.ts';
 import type { Upstream } from './upstreams.ts';
@@ -15,7 +18,7 @@ import type { Upstream } from './upstreams.ts';
 const MAX_JOINED_BYTES = 16_384;
 
 /** Copies one upstream response to the client, chunk by chunk, as fast as the slower of the two. */
-export class Relay implements ResponseHandler, Taker {
+export class Relay implements ResponseHandler, ResponseChanges, Taker {
   protected readonly exchange: Exchange;
   readonly #upstream: Upstream;
   readonly #baseUrl: string;
@@ -67,7 +70,7 @@ export class Relay implements ResponseHandler, Taker {
 
   /** An interim response is forwarded as it is (RFC 9110 section 15.2). */
   onInterim({ status, fields, connection }: ResponseHead): void {
-    this.exchange.sendInterim(status, responseFields(fields, connection, status));
+    this.exchange.sendInterim(status, responseLines(fields, connection, status));
   }
 
   onHead(head: ResponseHead): void {
@@ -75,19 +78,25 @@ export class Relay implements ResponseHandler, Taker {
     const { exchange } = this;
     exchange.upstreamMs = performance.now() - this.#sentMs;
     exchange.upstreamStatus = head.status;
-    const fields = this.fieldsOf(head);
-    pushCors(fields, exchange.cors);
-    if (exchange.isUploadUnfinished) exchange.pushClose(fields);
-    exchange.begin(head.status, fields);
+    const lines = this.linesOf(head);
+    addCors(lines, exchange.cors, head.fields);
+    if (exchange.isUploadUnfinished) exchange.makeLast();
+    exchange.begin(head.status, lines);
   }
 
-  /** The fields that the client gets. */
-  protected fieldsOf({ fields, connection, status }: ResponseHead): string[] {
-    const { exchange } = this;
-    const sent = responseFields(fields, connection, status);
-    this.#upstream.addresses.rewrite(sent, exchange);
-    sent.push(...gatewayFields(exchange));
-    return sent;
+  /** The fields that the client gets, without those of CORS. */
+  protected linesOf({ fields, connection, status }: ResponseHead): FieldLines {
+    const lines = responseLines(fields, connection, status, this);
+    addGatewayFields(lines, this.exchange);
+    return lines;
+  }
+
+  get isVaried(): boolean {
+    return this.exchange.cors?.isVaried === true;
+  }
+
+  translate({ lower }: FieldName, value: string): string {
+    return this.#upstream.addresses.translate(lower, value, this.exchange);
   }
 
   onData(chunk: Buffer): void {
@@ -110,12 +119,12 @@ export class Relay implements ResponseHandler, Taker {
     return exchange.unsentBytes === 0 ? 'released' : 'kept';
   }
 
-  onEnd(trailers: readonly string[]): void {
+  onEnd(trailers: FieldSection | undefined): void {
     this.leave();
     const { exchange } = this;
     if (exchange.isEnded) return;
     // Elsewhere than behind chunks, trailers may be dropped (RFC 9110 section 6.5.1).
-    exchange.end(responseFields(trailers, undefined, exchange.status));
+    exchange.end(trailers && responseLines(trailers, undefined, exchange.status));
   }
 
   onError(error: Error, isStale: boolean): void {

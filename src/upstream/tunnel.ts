@@ -42,8 +42,10 @@ export class TunnelRelay extends Relay {
     const { exchange } = this;
     this.#count(behind);
     exchange.upstreamStatus = head.status;
-    const fields = [...this.fieldsOf(head), 'Connection', 'Upgrade', 'Upgrade', 'websocket'];
-    const client = exchange.switchProtocols(fields, behind);
+    const lines = this.linesOf(head);
+    lines.add('Connection', 'Upgrade');
+    lines.add('Upgrade', 'websocket');
+    const client = exchange.switchProtocols(lines, behind);
     join(client, behind, this.#idleTimeoutMs, () => {
       exchange.upstreamError = TUNNEL_IDLE;
     });

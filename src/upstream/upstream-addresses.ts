@@ -1,13 +1,6 @@
 /** Rewrites what a response says about the upstream's own address, so that clients stay with the gateway. */
 import type { ClientOrigin, Received, TrustedProxies } from '../fields/forwarded.ts';
 
-const NAMES: Readonly<Record<string, 'reference' | 'cookie' | undefined>> = {
-  location: 'reference',
-  'content-location': 'reference',
-  'set-cookie': 'cookie',
-};
-const NAME_LENGTHS: ReadonlySet<number> = new Set(Object.keys(NAMES).map((name) => name.length));
-
 /** `http://authority/rest` or `//authority/rest`, with the authority and the rest as groups (RFC 3986 section 4.2). */
 const WITH_AUTHORITY = /^(https?:)?\/\/([^/?#\\]*)(.*)$/i;
 
@@ -30,19 +23,14 @@ export class UpstreamAddresses {
   }
 
   /**
-   * Changes a flat list of response fields in place. `Location` and `Content-Location` that name the upstream get the origin that
+   * The value that a client gets of a field. `Location` and `Content-Location` that name the upstream get the origin that
    * the client used; a cookie's `Domain` that names it gets that origin's host. Everything else stays as it is.
+   *
+   * @param name in lower case: one of these two, or `set-cookie`
    */
-  rewrite(fields: string[], received: Received): void {
-    for (let index = 0; index < fields.length; index += 2) {
-      const name = fields[index] ?? '';
-      if (!NAME_LENGTHS.has(name.length)) continue;
-      const kind = NAMES[name.toLowerCase()];
-      if (kind === undefined) continue;
-      const origin = this.#trusted.originOf(received);
-      const value = fields[index + 1] ?? '';
-      fields[index + 1] = kind === 'cookie' ? this.#cookie(value, origin) : this.#reference(value, origin);
-    }
+  translate(name: string, value: string, received: Received): string {
+    const origin = this.#trusted.originOf(received);
+    return name === 'set-cookie' ? this.#cookie(value, origin) : this.#reference(value, origin);
   }
 
   /** Reads the value as a browser does: `/base/<tab>/host` without `/base` would be `//host`. */

@@ -1,5 +1,5 @@
 import type { FieldErrors } from '../domain/field-errors.ts';
-import type { FieldValues } from '../domain/field-name.ts';
+import type { Fields } from '../domain/field-name.ts';
 import { readJson } from './json-text.ts';
 import { addIssues, type Check, TOO_COMPLEX } from './parameter-value.ts';
 
@@ -27,13 +27,13 @@ export type BodyPlan =
   | { readonly kind: 'stream' | 'refused' | 'too-large' }
   | { readonly kind: 'read'; readonly rule: JsonRule };
 
-export function planBody(rules: BodyRules, headers: FieldValues, errors: FieldErrors): BodyPlan {
-  if (!hasBody(headers)) {
+export function planBody(rules: BodyRules, given: Fields, errors: FieldErrors): BodyPlan {
+  if (!hasBody(given)) {
     if (!rules.isRequired) return { kind: 'stream' };
     errors.add('body', 'is missing');
     return { kind: 'refused' };
   }
-  const mediaType = (headers['content-type']?.split(';', 1)[0] ?? '').trim().toLowerCase();
+  const mediaType = (given.field('content-type')?.split(';', 1)[0] ?? '').trim().toLowerCase();
   const declared = mediaTypesFor(mediaType).find((range) => rules.byMediaType.has(range));
   if (declared === undefined) {
     errors.add('Content-Type', `must be ${[...rules.byMediaType.keys()].join(' or ')}`);
@@ -41,16 +41,16 @@ export function planBody(rules: BodyRules, headers: FieldValues, errors: FieldEr
   }
   const rule = rules.byMediaType.get(declared);
   if (rule === undefined) return { kind: 'stream' };
-  if (!isUtf8(headers['content-type'] ?? '')) {
+  if (!isUtf8(given.field('content-type') ?? '')) {
     errors.add('Content-Type', 'must not name a charset other than UTF-8');
     return { kind: 'refused' };
   }
-  const coding = headers['content-encoding'];
+  const coding = given.field('content-encoding');
   if (coding !== undefined && coding.toLowerCase() !== 'identity') {
     errors.add('Content-Encoding', 'is not supported here: the body is validated as it is sent');
     return { kind: 'refused' };
   }
-  if (Number(headers['content-length'] ?? 0) > rules.maxBytes) return { kind: 'too-large' };
+  if (Number(given.field('content-length') ?? 0) > rules.maxBytes) return { kind: 'too-large' };
   return { kind: 'read', rule };
 }
 
@@ -81,9 +81,9 @@ export function checkBody(rule: JsonRule, body: Buffer, errors: FieldErrors): vo
   }
 }
 
-function hasBody(headers: FieldValues): boolean {
-  const length = headers['content-length'];
-  return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) > 0);
+function hasBody(given: Fields): boolean {
+  const length = given.field('content-length');
+  return given.field('transfer-encoding') !== undefined || (length !== undefined && Number(length) > 0);
 }
 
 /** The keys under which a document may declare a media type, most specific first. */

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { Refusal } from '../../domain/problems.ts';
-import { isFieldValue, isToken } from '../../http1/grammar.ts';
-import { fieldOf, httpDate, statusAndFields } from '../../http1/response-head.ts';
+import type { FieldLines } from '../../http1/field-lines.ts';
+import { httpDate, statusLine } from '../../http1/response-head.ts';
 import { Exchange, type WholeBody } from '../../stages/exchange.ts';
 import type { ClientConnection, Turn } from '../client-connection.ts';
 import { endThisTurn } from '../this-turn.ts';
@@ -27,7 +27,7 @@ export class EdgeExchange extends Exchange implements Turn {
   readonly #connection: ClientConnection;
   readonly #answering: Answering;
   #brokenBy: Refusal | undefined;
-  #fields: readonly string[] = [];
+  #lines: FieldLines | undefined;
   #isHeadSent = false;
   #isChunked = false;
   #keepsAlive = true;
@@ -79,11 +79,6 @@ export class EdgeExchange extends Exchange implements Turn {
   /** There is no rest that could be broken off. */
   breakOff(): void {}
 
-  makeLast(): void {
-    this.endKeepAlive();
-    this.closeBehind();
-  }
-
   endKeepAlive(): void {
     this.#keepsAlive = false;
   }
@@ -92,12 +87,11 @@ export class EdgeExchange extends Exchange implements Turn {
     this.#connection.beginClosing();
   }
 
-  begin(status: number, fields: string[]): void {
-    if (!fields.every(isWritable)) throw new TypeError('a response field has an octet that is not allowed');
+  begin(status: number, lines: FieldLines): void {
+    if (!lines.isSafe) throw new TypeError('a response field has an octet that is not allowed');
     this.status = status;
-    this.#fields = fields;
+    this.#lines = lines;
     this.hasBegun = true;
-    if (fieldOf(fields, 'connection') !== undefined) this.#keepsAlive = false;
   }
 
   write(chunk: Buffer): void {
@@ -114,7 +108,7 @@ export class EdgeExchange extends Exchange implements Turn {
   endWith({ text, encoding }: WholeBody): void {
     if (this.#isHeadSent || !this.#hasLength) {
       if (text !== '') this.write(Buffer.from(text, encoding));
-      this.end([]);
+      this.end();
       return;
     }
     this.isEnded = true;
@@ -133,18 +127,19 @@ export class EdgeExchange extends Exchange implements Turn {
     if (this.#socket.writableCorked > 0) this.#socket.uncork();
   }
 
-  end(trailers: readonly string[]): void {
+  end(trailers?: FieldLines): void {
     const socket = this.#socket;
     this.isEnded = true;
     if (socket.writableCorked === 0) socket.cork();
     this.#sendHead();
-    socket.write(this.#isChunked ? `0\r\n${linesOf(trailers)}\r\n` : '', 'latin1', this.#onWritten);
+    const lines = trailers?.isSafe === true ? trailers.text : '';
+    socket.write(this.#isChunked ? `0\r\n${lines}\r\n` : '', 'latin1', this.#onWritten);
     socket.uncork();
   }
 
-  sendInterim(status: number, fields: readonly string[]): void {
+  sendInterim(status: number, lines: FieldLines): void {
     if (!this.hasBegun && !this.isClosed) {
-      this.#socket.write(`${statusAndFields(status, fields)}\r\n`, 'latin1');
+      this.#socket.write(`${statusLine(status)}${lines.text}\r\n`, 'latin1');
     }
   }
 
@@ -175,17 +170,17 @@ export class EdgeExchange extends Exchange implements Turn {
   }
 
   get #hasLength(): boolean {
-    return this.#isBodyless || fieldOf(this.#fields, 'content-length') !== undefined;
+    return this.#isBodyless || this.#lines?.hasLength === true;
   }
 
   /** The head as Node's server writes it. */
   #head(): string {
-    let head = statusAndFields(this.status, this.#fields);
-    if (fieldOf(this.#fields, 'date') === undefined) head += `Date: ${httpDate()}\r\n`;
+    let head = statusLine(this.status) + (this.#lines?.text ?? '');
+    if (this.#lines?.hasDate !== true) head += `Date: ${httpDate()}\r\n`;
     if (this.#keepsAlive) {
       const seconds = Math.floor(this.#answering.keepAliveTimeoutMs / 1000);
       head += `Connection: keep-alive\r\nKeep-Alive: timeout=${seconds}\r\n`;
-    } else if (fieldOf(this.#fields, 'connection') === undefined) head += 'Connection: close\r\n';
+    } else head += 'Connection: close\r\n';
     if (this.#isChunked) head += 'Transfer-Encoding: chunked\r\n';
     return `${head}\r\n`;
   }
@@ -196,15 +191,4 @@ export class EdgeExchange extends Exchange implements Turn {
     this.isAnswered = true;
     this.#answering.onAnswered(!this.#keepsAlive);
   };
-}
-
-const isWritable = (text: string, index: number) => (index % 2 === 0 ? isToken(text) : isFieldValue(text));
-
-/** The field lines of trailers; none if one of them could break its line. */
-function linesOf(trailers: readonly string[]): string {
-  if (!trailers.every(isWritable)) return '';
-  let lines = '';
-  for (let index = 0; index < trailers.length; index += 2)
-    lines += `${trailers[index]}: ${trailers[index + 1]}\r\n`;
-  return lines;
 }

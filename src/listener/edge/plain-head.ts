@@ -1,14 +1,40 @@
-import { NameMemo } from '../../fields/field-names.ts';
-import { GrammarError, readFieldSection } from '../../http1/grammar.ts';
+import type { FieldValues } from '../../domain/field-name.ts';
+import type { FieldSection } from '../../http1/field-section.ts';
+import { GrammarError } from '../../http1/grammar.ts';
+import { type Head, readFields } from '../../http1/read-fields.ts';
 import type { RequestHead } from '../../http1/request-head.ts';
 
-type PlainHeaders = Record<string, string> & { host?: string };
-
 /** The head of a plain request. No field occurs twice. */
-export interface PlainHead extends RequestHead {
+export class PlainHead implements RequestHead {
+  readonly httpVersion = '1.1';
+  readonly method: string;
+  readonly target: string;
+  readonly fields: FieldSection;
   /** Bytes of the head, with the empty line that ends it. */
   readonly length: number;
-  readonly bodyLength: number;
+
+  constructor(method: string, target: string, fields: FieldSection, length: number) {
+    this.method = method;
+    this.target = target;
+    this.fields = fields;
+    this.length = length;
+  }
+
+  get bodyLength(): number {
+    return this.fields.contentLength ?? 0;
+  }
+
+  get headers(): FieldValues {
+    const headers: Record<string, string> = Object.create(null);
+    this.fields.forEach((name, value) => {
+      headers[name.lower] = value;
+    });
+    return headers;
+  }
+
+  field(name: string): string | undefined {
+    return this.fields.get(name);
+  }
 }
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE']);
@@ -22,18 +48,10 @@ const END_OF_HEAD = Buffer.from('\r\n\r\n');
 const VERSION = ' HTTP/1.1\r\n';
 
 /** Fields that ask for more than a whole request and its response, and names that JavaScript or Node gives a meaning of its own. */
-const NOT_PLAIN =
-  /^(?:__proto__|expect|http2-settings|keep-alive|proxy-connection|set-cookie|te|trailer|transfer-encoding|upgrade)$/;
-
-/** Lower-case names; empty for those that make a request not plain. */
-const plainNames = new NameMemo((name) => {
-  const lower = name.toLowerCase();
-  return NOT_PLAIN.test(lower) ? '' : lower;
-});
-
-/** Objects without a prototype; V8 reads and writes those of `Object.create(null)` more slowly. */
-const Headers = function Headers() {} as unknown as new () => PlainHeaders;
-Headers.prototype = Object.create(null);
+const NOT_PLAIN: ReadonlySet<string> = new Set([
+  ...['__proto__', 'expect', 'http2-settings', 'keep-alive', 'proxy-connection', 'set-cookie', 'te'],
+  ...['trailer', 'transfer-encoding', 'upgrade'],
+]);
 
 /**
  * Reads the head at the beginning of these bytes if it is whole and plain: a head that every parser reads in the same way, of a
@@ -51,35 +69,35 @@ export function readPlainHead(bytes: Buffer, maxBytes: number): PlainHead | unde
   let targetEnd = methodEnd + 1;
   while (TARGET_OCTETS[text.charCodeAt(targetEnd)] === 1) targetEnd++;
   if (!text.startsWith(VERSION, targetEnd)) return undefined;
-  const target = text.slice(methodEnd + 1, targetEnd);
-  const read = readPlainFields(text, targetEnd + VERSION.length, end + 2);
-  return read && { method, target, httpVersion: '1.1', ...read, length: text.length };
+  const fields = readPlainFields({ bytes, base: 0, text }, targetEnd + VERSION.length, end + 2);
+  if (fields === undefined) return undefined;
+  return new PlainHead(method, text.slice(methodEnd + 1, targetEnd), fields, text.length);
 }
 
-function readPlainFields(
-  text: string,
-  from: number,
-  to: number,
-): Pick<PlainHead, 'fields' | 'headers' | 'bodyLength'> | undefined {
+/** Undefined if they are not those of a plain request. */
+function readPlainFields(head: Head, from: number, to: number): FieldSection | undefined {
+  let fields: FieldSection;
   try {
-    const { fields, contentLength = 0, isChunked, connection } = readFieldSection(text, from, to);
-    if (isChunked || (connection !== undefined && connection.toLowerCase() !== 'keep-alive'))
-      return undefined;
-    const headers = byPlainName(fields);
-    return headers?.host === undefined ? undefined : { fields, headers, bodyLength: contentLength };
+    fields = readFields(head, from, to);
   } catch (error) {
     if (error instanceof GrammarError) return undefined;
     throw error;
   }
+  const { isChunked, connection } = fields;
+  if (isChunked || (connection !== undefined && connection.toLowerCase() !== 'keep-alive')) return undefined;
+  return isEachPlain(fields) && fields.has('host') ? fields : undefined;
 }
 
-/** Undefined if one of the names is not plain or occurs twice. */
-function byPlainName(fields: readonly string[]): PlainHeaders | undefined {
-  const headers = new Headers();
-  for (let index = 0; index < fields.length; index += 2) {
-    const name = plainNames.get(fields[index] ?? '');
-    if (name === '' || headers[name] !== undefined) return undefined;
-    headers[name] = fields[index + 1] ?? '';
+/** False if one of the names is not plain or occurs twice. */
+function isEachPlain({ names }: FieldSection): boolean {
+  let lengths = 0;
+  for (let index = 0; index < names.length; index++) {
+    const lower = names[index]?.lower ?? '';
+    if (NOT_PLAIN.has(lower)) return false;
+    // Names of different lengths differ: most need no comparison.
+    const length = 1 << lower.length;
+    if ((lengths & length) !== 0 && names.findIndex((name) => name.lower === lower) !== index) return false;
+    lengths |= length;
   }
-  return headers;
+  return true;
 }

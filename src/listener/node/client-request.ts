@@ -40,7 +40,13 @@ export class ClientRequest extends IncomingMessage {
   get isWebSocket(): boolean {
     const { method, headers, httpVersion } = this;
     const isNamed = headers.upgrade?.toLowerCase() === 'websocket' && httpVersion === '1.1';
-    return method === 'GET' && isNamed && !hasBody({ headers: fieldValuesOf(headers) });
+    return method === 'GET' && isNamed && !this.hasBody;
+  }
+
+  /** Whether a body follows the head. */
+  get hasBody(): boolean {
+    const values = fieldValuesOf(this.headers);
+    return hasBody({ field: (name) => values[name] });
   }
 }
 

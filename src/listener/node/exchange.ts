@@ -2,8 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { Refusal } from '../../domain/problems.ts';
+import type { FieldLines } from '../../http1/field-lines.ts';
+import { FieldSection } from '../../http1/field-section.ts';
 import { isContinueExpected, type RequestHead } from '../../http1/request-head.ts';
-import { statusAndFields } from '../../http1/response-head.ts';
+import { statusLine } from '../../http1/response-head.ts';
 import { Exchange, type WholeBody } from '../../stages/exchange.ts';
 import { endThisTurn } from '../this-turn.ts';
 import { ClientRequest, fieldValuesOf } from './client-request.ts';
@@ -86,8 +88,9 @@ export class NodeExchange extends Exchange {
     this.#turn.closeBehind();
   }
 
-  begin(status: number, fields: string[]): void {
-    this.#turn.response.writeHead(status, fields);
+  begin(status: number, lines: FieldLines): void {
+    if (!lines.isSafe) throw unsafe();
+    this.#turn.response.writeHead(status, lines.pairs.flat());
     this.status = status;
   }
 
@@ -117,30 +120,24 @@ export class NodeExchange extends Exchange {
     if (response.socket?.writableCorked) response.socket.uncork();
   }
 
-  end(trailers: readonly string[]): void {
+  end(trailers?: FieldLines): void {
     const { response } = this.#turn;
-    const pairs: [string, string][] = [];
-    for (let index = 0; index < trailers.length; index += 2) {
-      pairs.push([trailers[index] ?? '', trailers[index + 1] ?? '']);
-    }
-    try {
-      if (pairs.length > 0) response.addTrailers(pairs);
-    } catch {}
+    if (trailers?.isSafe === true && trailers.text !== '') response.addTrailers(trailers.pairs);
     response.end();
   }
 
   /** A client of 1.0 does not know interim responses. */
-  sendInterim(status: number, fields: readonly string[]): void {
+  sendInterim(status: number, lines: FieldLines): void {
     const { response } = this.#turn;
     if (this.head.httpVersion !== '1.1' || response.headersSent || response.destroyed) return;
-    response.socket?.write(`${statusAndFields(status, fields)}\r\n`, 'latin1');
+    response.socket?.write(`${statusLine(status)}${lines.text}\r\n`, 'latin1');
   }
 
-  switchProtocols(fields: readonly string[], behind: Socket): Socket {
+  switchProtocols(lines: FieldLines, behind: Socket): Socket {
     const { connection } = this.#turn;
     const { socket } = connection;
     this.status = 101;
-    socket.write(`${statusAndFields(101, fields)}\r\n`, 'latin1');
+    socket.write(`${statusLine(101)}${lines.text}\r\n`, 'latin1');
     socket.setTimeout(0);
     socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
     connection.joinTo(behind);
@@ -152,13 +149,19 @@ export class NodeExchange extends Exchange {
   }
 }
 
+function unsafe(): TypeError {
+  return new TypeError('a response field has an octet that is not allowed');
+}
+
 function headOf({ request, target }: NodeTurn): RequestHead {
+  const headers = fieldValuesOf(request.headers);
   return {
     method: request.method ?? '',
     target,
     httpVersion: request.httpVersion,
-    fields: request.rawHeaders,
-    headers: fieldValuesOf(request.headers),
+    fields: FieldSection.of(request.rawHeaders),
+    headers,
+    field: (name) => headers[name],
   };
 }
 

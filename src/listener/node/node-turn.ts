@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Refusal } from '../../domain/problems.ts';
 import { countBuffer } from '../../http1/buffer-garbage.ts';
-import { hasBody } from '../../http1/request-head.ts';
 import type { ClientConnection, Turn } from '../client-connection.ts';
-import { type ClientRequest, fieldValuesOf } from './client-request.ts';
+import type { ClientRequest } from './client-request.ts';
 import { onLastResponseSent } from './internals.ts';
 
 /** A request of Node's server, and its response. */
@@ -73,7 +72,7 @@ export class NodeTurn implements Turn {
   /** Reads and drops what is left of an upload. Node would do so by itself, but its buffers have to be counted. */
   drop(): void {
     const { request } = this;
-    if (this.#isDropping || !hasBody({ headers: fieldValuesOf(request.headers) })) return;
+    if (this.#isDropping || !request.hasBody) return;
     this.#isDropping = true;
     request.on('data', countBuffer).resume();
   }

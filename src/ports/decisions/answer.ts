@@ -1,9 +1,10 @@
 import type { Caller } from '../../domain/caller.ts';
 import { problemBody, Refusal } from '../../domain/problems.ts';
-import { IDENTITY_FIELDS } from '../../fields/field-names.ts';
-import { pushIdentity } from '../../fields/headers.ts';
+import { addIdentity } from '../../fields/headers.ts';
+import { FieldLines } from '../../http1/field-lines.ts';
+import { IDENTITY_FIELDS } from '../../http1/field-names.ts';
 import type { Exchange } from '../../stages/exchange.ts';
-import { gatewayFields, respond } from '../../stages/respond.ts';
+import { addGatewayFields, respond } from '../../stages/respond.ts';
 
 /** Answers that the request may pass, with the fields for the upstream and the client. */
 export function allow(exchange: Exchange): void {
@@ -12,21 +13,23 @@ export function allow(exchange: Exchange): void {
     return;
   }
   const { caller, protocol } = exchange;
-  const fields = gatewayFields(exchange);
-  if (caller !== undefined) pushIdentity(fields, caller);
-  if (protocol === 'ext-authz') pushRemovals(fields, caller);
-  fields.push('Content-Length', '0', 'Cache-Control', 'no-store');
-  if (exchange.isUploadUnfinished) exchange.pushClose(fields);
-  exchange.begin(200, fields);
+  const lines = new FieldLines();
+  addGatewayFields(lines, exchange);
+  if (caller !== undefined) addIdentity(lines, caller);
+  if (protocol === 'ext-authz') addRemovals(lines, caller);
+  lines.add('Content-Length', '0');
+  lines.add('Cache-Control', 'no-store');
+  if (exchange.isUploadUnfinished) exchange.makeLast();
+  exchange.begin(200, lines);
   exchange.endThisTurn({ text: '', encoding: 'latin1' });
 }
 
 /** Envoy removes these fields from the client's request: identity fields that this caller does not have, and unchecked Accounts. */
-function pushRemovals(fields: string[], caller: Caller | undefined): void {
-  const present = new Set(fields.map((one) => one.toLowerCase()));
+function addRemovals(lines: FieldLines, caller: Caller | undefined): void {
+  const present = new Set(lines.pairs.map(([name]) => name.toLowerCase()));
   const missing = IDENTITY_FIELDS.filter((name) => !present.has(name));
   if (caller === undefined) missing.push('x-service-account');
-  if (missing.length > 0) fields.push('X-Envoy-Auth-Headers-To-Remove', missing.join(','));
+  if (missing.length > 0) lines.add('X-Envoy-Auth-Headers-To-Remove', missing.join(','));
 }
 
 interface RefusalSettings {

@@ -3,8 +3,8 @@
  * fields of the client, so a client could otherwise choose the protocol and with it the operation that is charged.
  */
 import { Refusal } from '../../domain/problems.ts';
-import { isMisleading } from '../../fields/field-names.ts';
 import { isHost } from '../../fields/host.ts';
+import { isMisleading } from '../../http1/field-names.ts';
 import type { RequestHead } from '../../http1/request-head.ts';
 import { METHODS, refuseMethod } from '../../stages/match.ts';
 import type { DecisionProtocol } from '../../stages/request-context.ts';
@@ -95,13 +95,11 @@ const ADDED: Readonly<Record<ProxyProtocol, ReadonlySet<string>>> = {
 
 /** Refuses fields of the client that the gateway would remove: here, the proxy forwards them. */
 export function misleadingField(head: RequestHead, protocol: ProxyProtocol): Refusal | undefined {
-  const misleading = head.fields.find(
-    (name, index) => index % 2 === 0 && isMisleading(name) && !ADDED[protocol].has(name.toLowerCase()),
-  );
+  const misleading = head.fields.names.find((name) => isMisleading(name) && !ADDED[protocol].has(name.lower));
   if (misleading !== undefined) {
     return new Refusal(
       'BadRequest',
-      `The service could read ${misleading} as another path or another field.`,
+      `The service could read ${misleading.text} as another path or another field.`,
     );
   }
   if (protocol !== 'auth-request') return undefined;
@@ -118,7 +116,7 @@ function fromFields(
   const target = onlyValue(head, targetField);
   if (method === undefined) return unclear(methodField);
   if (target === undefined) return unclear(targetField);
-  const host = hostField === undefined ? undefined : head.headers[hostField.toLowerCase()];
+  const host = hostField === undefined ? undefined : head.field(hostField.toLowerCase());
   if (host !== undefined && !isHost(host)) return BAD_HOST;
   return asked(protocol, method, target);
 }
@@ -131,11 +129,7 @@ function onlyValue(head: RequestHead, field: string): string | undefined {
 
 function valuesOf({ fields }: RequestHead, field: string): readonly string[] {
   const name = field.toLowerCase();
-  return fields.filter((_, index) => index % 2 === 1 && isNamed(fields[index - 1], name));
-}
-
-function isNamed(field: string | undefined, name: string): boolean {
-  return field?.toLowerCase() === name;
+  return fields.names.flatMap((one, index) => (one.lower === name ? [fields.valueAt(index)] : []));
 }
 
 function unclear(field: string): Refusal {

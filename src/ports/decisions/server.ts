@@ -57,7 +57,7 @@ export async function createDecisionServer(
     dependencies,
     new TrustedProxies(trusted, { isSocket: socketPath !== undefined }),
   );
-  const server = createServer(listen, METHODS, { baseUrl, fields: [] }, tls);
+  const server = createServer(listen, METHODS, { baseUrl, lines: '' }, tls);
   const whyNotCharge = (exchange: Exchange) =>
     exchange.brokenBy ?? (exchange.isAbandoned ? ABANDONED : undefined);
   const port = new Port(

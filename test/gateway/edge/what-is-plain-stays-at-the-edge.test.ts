@@ -1,7 +1,10 @@
 import { Socket } from 'node:net';
 import { afterAll, describe, expect, it } from 'vitest';
+import { FieldLines } from '../../../src/http1/field-lines.ts';
+import { FieldSection } from '../../../src/http1/field-section.ts';
 import { ClientConnection } from '../../../src/listener/client-connection.ts';
 import { EdgeExchange } from '../../../src/listener/edge/exchange.ts';
+import { PlainHead } from '../../../src/listener/edge/plain-head.ts';
 import { TwoReaders } from '../../fixtures/read-connection.ts';
 
 const readers = new TwoReaders();
@@ -106,20 +109,12 @@ describe('a field that would break its line', () => {
   ])('is not written: %s', (_, fields) => {
     const stalls = { sendTimeoutMs: 1_000, bodyTimeoutMs: 1_000 };
     const connection = new ClientConnection(new Socket(), stalls, false, 0);
-    const head = {
-      method: 'GET',
-      target: '/',
-      httpVersion: '1.1',
-      fields: [],
-      headers: {},
-      length: 0,
-      bodyLength: 0,
-    };
+    const head = new PlainHead('GET', '/', FieldSection.of([]), 0);
     const exchange = new EdgeExchange(connection, head, Buffer.alloc(0), {
       keepAliveTimeoutMs: 1_000,
       onAnswered() {},
     });
-    expect(() => exchange.begin(200, [...fields, 'Content-Length', '0'])).toThrow(TypeError);
+    expect(() => exchange.begin(200, FieldLines.of([...fields, 'Content-Length', '0']))).toThrow(TypeError);
     expect(exchange.hasBegun).toBe(false);
   });
 });

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { PassThrough, Readable } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
+import { FieldLines } from '../../../src/http1/field-lines.ts';
 import { Pool } from '../../../src/http1/pool.ts';
 import { type UpstreamRequest, writeRequestHead } from '../../../src/http1/request.ts';
 import { type RawServer, startRawServer } from '../../fixtures/raw-server.ts';
@@ -9,8 +10,13 @@ import { Call, call } from '../../fixtures/upstream-call.ts';
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
 
 const handler = {} as UpstreamRequest['handler'];
-const headOf = (request: Partial<UpstreamRequest>) =>
-  writeRequestHead({ method: 'GET', target: '/', fields: [], body: null, handler, ...request }, 'a:1');
+const headOf = ({
+  fields = [],
+  ...request
+}: Partial<UpstreamRequest> & { readonly fields?: readonly string[] }) => {
+  const lines = FieldLines.of(fields);
+  return writeRequestHead({ method: 'GET', target: '/', lines, body: null, handler, ...request }, 'a:1');
+};
 
 describe('the head', () => {
   it('has Host first, the fields in their order, and what frames the body last', () => {

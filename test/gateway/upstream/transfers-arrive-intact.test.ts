@@ -4,8 +4,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { FieldLines } from '../../../src/http1/field-lines.ts';
 import { Pool } from '../../../src/http1/pool.ts';
 import type { ChunkMemory, ResponseHandler, Transfer } from '../../../src/http1/request.ts';
+import type { ResponseHead } from '../../../src/http1/response-head.ts';
 import { random } from '../../fixtures/random.ts';
 
 /** `WEIR_TEST_TRANSFERS=50000` for the long form. */
@@ -104,8 +106,8 @@ class Reader implements ResponseHandler {
 
   onInterim(): void {}
 
-  onHead({ fields }: { readonly fields: readonly string[] }): void {
-    this.#uploaded = fields[fields.findIndex((name) => name.toLowerCase() === 'x-uploaded') + 1] ?? '';
+  onHead({ fields }: ResponseHead): void {
+    this.#uploaded = fields.get('x-uploaded') ?? '';
   }
 
   onData(chunk: Buffer): void {
@@ -170,7 +172,7 @@ async function transfer(plan: Plan): Promise<void> {
   pool.dispatch({
     method: body === null ? 'GET' : 'PUT',
     target: `/?offset=${offset}&length=${length}&mode=${mode}&step=${step}`,
-    fields: [],
+    lines: new FieldLines(),
     body,
     bodyLength: isUploadChunked ? undefined : uploadLength,
     handler,

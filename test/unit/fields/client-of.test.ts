@@ -1,11 +1,13 @@
 import { Socket } from 'node:net';
 import { expect, it } from 'vitest';
-import { clientNetwork, pushForwarded, TrustedProxies } from '../../../src/fields/forwarded.ts';
+import { addForwarded, clientNetwork, TrustedProxies } from '../../../src/fields/forwarded.ts';
 import { Peer } from '../../../src/fields/peer.ts';
+import { FieldLines } from '../../../src/http1/field-lines.ts';
 
 const request = (remoteAddress: string, forwardedFor?: string) => {
   const socket = Object.defineProperty(new Socket(), 'remoteAddress', { value: remoteAddress });
-  return { peer: new Peer(socket), head: { headers: { 'x-forwarded-for': forwardedFor } } };
+  const field = (name: string) => (name === 'x-forwarded-for' ? forwardedFor : undefined);
+  return { peer: new Peer(socket), head: { field } };
 };
 
 const trusted = new TrustedProxies(['10.0.0.0/8', 'fd00::/8']);
@@ -54,9 +56,9 @@ it.each([
 ])('%s is written as %s, as a peer and where a proxy names it', (address, canonical) => {
   expect(trusted.addressOf(request(address))).toBe(canonical);
   expect(trusted.addressOf(request('10.0.0.1', address))).toBe(canonical);
-  const fields: string[] = [];
-  pushForwarded(fields, request(address), false);
-  expect(fields.slice(0, 2)).toEqual(['X-Forwarded-For', canonical]);
+  const lines = new FieldLines();
+  addForwarded(lines, request(address), false);
+  expect(lines.pairs[0]).toEqual(['X-Forwarded-For', canonical]);
 });
 
 it.each(['10.1.2.3', '::ffff:10.1.2.3', '::ffff:a01:203', '::FFFF:0a01:0203'])(

@@ -1,12 +1,18 @@
 import { expect, it } from 'vitest';
-import { corsAnswer, pushCors } from '../../../src/fields/cors.ts';
+import { addCors, corsAnswer } from '../../../src/fields/cors.ts';
+import { responseLines } from '../../../src/fields/headers.ts';
+import { FieldSection } from '../../../src/http1/field-section.ts';
 
 const APP = 'https://app.example.com';
 
 /** The fields of a response that had these, to a request of this origin. */
 function answered(origins: readonly string[], origin: string | undefined, fields: string[] = []): string[] {
-  pushCors(fields, corsAnswer({ origins, preflight: 'answer', maxAgeSeconds: 0 }, { origin }));
-  return fields;
+  const answer = corsAnswer({ origins, preflight: 'answer', maxAgeSeconds: 0 }, origin);
+  const section = FieldSection.of(fields);
+  const changes = { isVaried: answer?.isVaried === true, translate: (_: unknown, value: string) => value };
+  const lines = responseLines(section, undefined, 200, changes);
+  addCors(lines, answer, section);
+  return lines.pairs.flat();
 }
 
 it.each([

@@ -10,9 +10,8 @@ const CLIENT = 'http://api.example';
 const addresses = new UpstreamAddresses(UPSTREAM, '/base', new TrustedProxies([]));
 
 function rewritten(location: string, host = 'api.example'): string {
-  const fields = ['Location', location];
-  addresses.rewrite(fields, { peer: new Peer(new Socket()), head: { headers: { host } } });
-  return fields[1] ?? '';
+  const head = { field: (name: string) => (name === 'host' ? host : undefined) };
+  return addresses.translate('location', location, { peer: new Peer(new Socket()), head });
 }
 
 /** The host that a browser goes to. */

@@ -1,15 +1,16 @@
 import { US_PER_SECOND } from '../../../domain/clock.ts';
 import { problemBody } from '../../../domain/problems.ts';
-import { gatewayFields, isDegraded } from '../../../stages/respond.ts';
+import { addGatewayFields, isDegraded } from '../../../stages/respond.ts';
 import type { AskedRequest } from './asked-request.ts';
 
 /** The answer to a question, as JSON has it. docs/decide.openapi.yaml describes it. */
 export function answerOf(asked: AskedRequest, baseUrl: string) {
   const { refusal, requestId, caller, operation } = asked;
   const headers: Record<string, string> = { ...refusal?.headers };
-  const fields = gatewayFields(asked);
-  for (let index = 0; index < fields.length; index += 2)
-    headers[fields[index] ?? ''] = fields[index + 1] ?? '';
+  const add = (name: string, value: string) => {
+    headers[name] = value;
+  };
+  addGatewayFields({ add }, asked);
   return {
     allowed: refusal === undefined,
     status: refusal?.status ?? 200,

@@ -1,6 +1,7 @@
 /** `POST /decide`: programs ask in JSON whether requests may pass. */
 import { type Awaitable, andThen } from '../../../domain/awaitable.ts';
 import { Refusal } from '../../../domain/problems.ts';
+import { FieldLines } from '../../../http1/field-lines.ts';
 import { readWhole } from '../../../stages/body.ts';
 import { decide } from '../../../stages/decide.ts';
 import type { Exchange } from '../../../stages/exchange.ts';
@@ -93,6 +94,6 @@ function send(
   fields.push('Content-Length', length, 'Cache-Control', 'no-store');
   // Each of its decisions has been counted and logged.
   exchange.onClosed = undefined;
-  exchange.begin(200, fields);
+  exchange.begin(200, FieldLines.of(fields));
   exchange.endThisTurn({ text, encoding: 'utf8' });
 }

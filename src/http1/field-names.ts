@@ -1,8 +1,9 @@
 /**
- * How each request header field is handled, by its name. CGI and WSGI servers make the same variable from `X-Account-Id`,
- * `X_Account_Id` and `X.Account.Id`, so names are folded before they are compared.
+ * How each header field is handled, by its name: in requests and in responses, whoever reads them. CGI and WSGI servers make the same
+ * variable from `X-Account-Id`, `X_Account_Id` and `X.Account.Id`, so names are folded before they are compared.
  */
 import { foldName } from '../domain/field-name.ts';
+import { NameMemo } from './name-memo.ts';
 
 /** Fields of one connection, never forwarded (RFC 9110 section 7.6.1, and those that Node owns). */
 export const HOP_BY_HOP = [
@@ -49,6 +50,11 @@ const NOT_SENT_UPSTREAM: ReadonlySet<string> = new Set([
   'x-forwarded-proto',
 ]);
 
+const NOT_SENT_BACK: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...GATEWAY_OWNED]);
+
+/** Response fields in which an upstream may name itself. */
+const WITH_ADDRESS: ReadonlySet<string> = new Set(['location', 'content-location', 'set-cookie']);
+
 /**
  * Names, without separators, by which frameworks run another path than the request line's, which was priced: `X-Original-URL`,
  * `X-Rewrite-URI`, Traefik's `X-Replaced-Path` and the like, and what gunicorn takes its PATH_INFO from.
@@ -79,62 +85,58 @@ const ONCE: ReadonlyMap<string, string> = new Map([
   ['x-service-account', 'X-Service-Account'],
 ]);
 
-export interface FieldRule {
-  /** `trust`: forwarded if a trusted proxy sent it. `refuse`: the request is a 400. */
-  readonly action: 'forward' | 'drop' | 'trust' | 'refuse';
-  /** The field's usual name if it may occur only once; undefined otherwise. */
+const FRAMING: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding', 'connection']);
+
+/** What becomes of a request field. `trust`: forwarded if a trusted proxy sent it. `refuse`: the request is a 400. */
+export type RequestAction = 'forward' | 'drop' | 'trust' | 'refuse';
+
+/** What becomes of a response field. `address`: forwarded once the upstream's own address in it has been translated. */
+export type ResponseAction = 'forward' | 'drop' | 'address';
+
+/** A field's name as it was sent, and everything that follows from it. */
+export class FieldName {
+  /** As sent. */
+  readonly text: string;
+  readonly lower: string;
+  readonly folded: string;
+  readonly request: RequestAction;
+  readonly response: ResponseAction;
+  /** The field's usual name if it may occur only once in a request; undefined otherwise. */
   readonly once: string | undefined;
-}
+  /** Whether it says where a message ends, or what happens to its connection. */
+  readonly isFraming: boolean;
+  /** Whether the upstream client writes it itself. */
+  readonly isClients: boolean;
 
-/** A cache by name. It is cleared when full, so that made-up names cannot fill it for good. */
-export class NameMemo<T> {
-  readonly #compute: (name: string) => T;
-  readonly #known = new Map<string, T>();
-
-  constructor(compute: (name: string) => T) {
-    this.#compute = compute;
-  }
-
-  get(name: string): T {
-    let result = this.#known.get(name);
-    if (result === undefined) {
-      result = this.#compute(name);
-      if (name.length > MAX_MEMO_LENGTH) return result;
-      if (this.#known.size >= MAX_MEMO_NAMES) this.#known.clear();
-      this.#known.set(name, result);
-    }
-    return result;
+  constructor(text: string) {
+    this.text = text;
+    this.lower = text.toLowerCase();
+    this.folded = foldName(text);
+    this.request = requestActionFor(this.folded, this.folded !== this.lower);
+    this.response = responseActionFor(this.folded, this.lower);
+    this.once = ONCE.get(this.folded);
+    this.isFraming = FRAMING.has(this.lower);
+    this.isClients = this.isFraming || this.lower === 'host' || this.lower === 'upgrade';
   }
 }
 
-/** More names than the clients of one API send; the longest standard one has 35 characters. */
-const MAX_MEMO_NAMES = 1_000;
-const MAX_MEMO_LENGTH = 64;
+const memo = new NameMemo((text) => new FieldName(text));
 
-const rules = new NameMemo(computeRule);
-
-/** How a request field of this name is handled. */
-export function requestRule(name: string): FieldRule {
-  return rules.get(name);
+/** What follows from a name. */
+export function fieldName(text: string): FieldName {
+  return memo.get(text);
 }
 
 /**
  * Whether the gateway removes a field of this name because an upstream could take another path from it, or read it as one that
  * has a meaning here.
  */
-export function isMisleading(name: string): boolean {
-  const folded = foldName(name);
-  const isAlias = folded !== name.toLowerCase();
-  return requestRule(name).action === 'drop' && (isAlias || !NOT_SENT_UPSTREAM.has(folded));
-}
-
-function computeRule(name: string): FieldRule {
-  const folded = foldName(name);
-  return { action: actionFor(folded, folded !== name.toLowerCase()), once: ONCE.get(folded) };
+export function isMisleading({ request, folded, lower }: FieldName): boolean {
+  return request === 'drop' && (folded !== lower || !NOT_SENT_UPSTREAM.has(folded));
 }
 
 /** @param isAlias whether the name as sent has other characters than its folded form */
-function actionFor(folded: string, isAlias: boolean): FieldRule['action'] {
+function requestActionFor(folded: string, isAlias: boolean): RequestAction {
   const letters = folded.replaceAll('-', '');
   if (METHOD_OVERRIDE.test(letters)) return 'refuse';
   if (PATH_OVERRIDE.test(letters) || NOT_SENT_UPSTREAM.has(folded)) return 'drop';
@@ -142,4 +144,9 @@ function actionFor(folded: string, isAlias: boolean): FieldRule['action'] {
   if (folded !== 'forwarded' && folded !== 'x-real-ip' && !folded.startsWith('x-forwarded-'))
     return 'forward';
   return isAlias ? 'drop' : 'trust';
+}
+
+function responseActionFor(folded: string, lower: string): ResponseAction {
+  if (NOT_SENT_BACK.has(folded)) return 'drop';
+  return WITH_ADDRESS.has(lower) ? 'address' : 'forward';
 }
