@@ -1,14 +1,13 @@
 /** `npm run docs`: regenerates everything that is generated from the schemas. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { withValuesTable } from './chart-readme.ts';
 import { platformDocument } from './platform-openapi/document.ts';
 import { withTables } from './reference.ts';
 import { withScaleTables } from './scale-tables.ts';
 import { valuesSchema } from './values-schema.ts';
 
-for (const file of ['README.md', 'docs/configuration.md']) {
-  if (existsSync(file)) writeFileSync(file, withTables(readFileSync(file, 'utf8')));
-}
+const configuration = 'docs/configuration.md';
+writeFileSync(configuration, withTables(readFileSync(configuration, 'utf8')));
 writeFileSync('platform/openapi.yaml', platformDocument());
 writeFileSync('helm/weir/values.schema.json', valuesSchema());
 const readme = 'helm/weir/README.md';

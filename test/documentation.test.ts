@@ -45,6 +45,20 @@ it('every link between the pages leads to a file and a heading that exist', () =
   expect(links.filter(({ page, link }) => !isThere(page, link))).toEqual([]);
 });
 
+it('README.md has at most 150 lines, and none above 140 characters', () => {
+  const lines = readFileSync('README.md', 'utf8').split('\n');
+  expect(lines.length).toBeLessThanOrEqual(150);
+  expect(lines.filter((line) => line.length > 140)).toEqual([]);
+});
+
+it('docs/README.md leads to every page', () => {
+  const index = readFileSync('docs/README.md', 'utf8');
+  const linked = [...index.matchAll(/\]\(([^)#\s]+)/g)].map(([, link = '']) => join('docs', link));
+  const elsewhere = new Set(['README.md', 'docs/README.md']);
+  const isReached = (page: string) => linked.includes(page) || linked.includes(dirname(page));
+  expect(pages.filter((page) => !elsewhere.has(page) && !isReached(page))).toEqual([]);
+});
+
 it('every code and every type URI is in docs/errors.md', () => {
   const page = readFileSync('docs/errors.md', 'utf8');
   for (const code of PROBLEM_CODES) {
