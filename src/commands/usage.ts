@@ -41,6 +41,8 @@ function linesOf({
   buckets,
   recent,
   operations,
+  replicas,
+  ofReplicas,
 }: Usage): readonly Line[] {
   const title = `${scope} ${id}${organization === null ? '' : ` of organization ${organization}`}`;
   const problem =
@@ -58,13 +60,18 @@ function linesOf({
     '',
     ...tableLines([['operation, last 5 to 10 minutes', ...COUNT_COLUMNS], ...spenders]),
     '',
-    `As of ${asOf}. Buckets are those of all replicas; the other counts are those of the replica that answered.`,
+    `As of ${asOf}. Buckets are those of all replicas; the other counts are those of ${reportedText(replicas, ofReplicas)}.`,
   ];
 }
 
 const COUNT_COLUMNS = ['points', 'requests', 'refused'];
 
 const BUCKET_COLUMNS = ['bucket', 'limit', 'used', 'left', 'next points in', 'full in', 'limit set by'];
+
+function reportedText(replicas: number, ofReplicas: number | null): string {
+  if (replicas === ofReplicas) return replicas === 1 ? 'the only replica' : `all ${replicas} replicas`;
+  return ofReplicas === null ? 'the replica that answered' : `${replicas} of ${ofReplicas} replicas`;
+}
 
 function cellsOf(counts: { readonly points: number; readonly requests: number; readonly refused: number }) {
   return [counts.points, counts.requests, counts.refused].map(String);

@@ -6,7 +6,7 @@ import { addConsolePage } from '../admin/console/page.ts';
 import { addFleetRoutes } from '../admin/console/routes.ts';
 import type { Fleet } from '../admin/fleet/fleet.ts';
 import { addTopRoute } from '../admin/fleet/fleet.ts';
-import type { Refusals } from '../admin/fleet/refusals.ts';
+import type { OwnerReports } from '../admin/fleet/owner-reports.ts';
 import type { LiveLimitActions } from '../admin/limits/live.ts';
 import { addLiveLimitRoutes } from '../admin/limits/routes.ts';
 import type { RevocationActions } from '../admin/revocations/actions.ts';
@@ -41,7 +41,7 @@ export interface AdminSources {
   readonly health: Health;
   readonly usage: UsageSources;
   readonly fleet: Fleet;
-  readonly refusals: Refusals;
+  readonly reports: OwnerReports;
   readonly limits: LiveLimitActions;
   readonly blocks: BlockActions;
   readonly revocations: RevocationActions;
@@ -67,7 +67,7 @@ export function createAdminServer({
   health,
   usage,
   fleet,
-  refusals,
+  reports,
   limits,
   blocks,
   revocations,
@@ -92,7 +92,7 @@ export function createAdminServer({
   addConsolePage(app);
   app.register(async (guarded) => {
     guarded.addHook('onRequest', adminGuard(admin));
-    addFleetRoutes(guarded, new FleetFeed(fleet, refusals));
+    addFleetRoutes(guarded, new FleetFeed(fleet, reports));
     addLiveLimitRoutes(guarded, limits, blocks);
     addBlockRoutes(guarded, blocks);
     addRevocationRoutes(guarded, revocations);

@@ -66,12 +66,16 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
   const reporting = { observer: metrics, log };
   const live = runLiveLimits(shared, buckets, { clock, ...reporting });
   const { blocks, ...blocking } = runBlocks(shared, reporting);
-  const liveLimits = () => buckets.live.count(clock.nowMs());
-  metrics.showLiveLimits(liveLimits);
-  const sources = { metrics, refusals, isReady, liveLimits, clock, blocks, store };
-  const { fleet, ...running } = runFleet(shared, talkers, { ...sources, settings: settings.store }, log);
+  const liveLimits = showLiveLimits(reported);
+  const sources = { metrics, refusals, activity, isReady, liveLimits, clock, blocks, store };
+  const { fleet, reports, ...running } = runFleet(
+    shared,
+    talkers,
+    { ...sources, settings: settings.store },
+    log,
+  );
   const server = createAdminServer({
-    ...{ settings, tls, metrics, health: { isReady }, fleet, refusals },
+    ...{ settings, tls, metrics, health: { isReady }, fleet, reports },
     limits: new LiveLimitActions({
       ...{ buckets, log, publisher: live.publisher },
       knownOwners: (section) => known.owners(section),
@@ -88,7 +92,7 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
       identities: () => known.together(),
     }),
     usage: {
-      ...{ store, buckets, blocks, activity, directory: identity.directory },
+      ...{ store, buckets, blocks, activity, reports, directory: identity.directory },
       homeOf: (person) => known.homeOf(person),
       writtenAt: (source, bucket, id) => files.limits.writtenAt(source, bucket, id),
     },
@@ -117,6 +121,13 @@ interface Receivers {
   readonly refusals: Refusals;
   readonly clock: SharedClock;
   readonly events: LimitEvents;
+}
+
+/** Returns how many live limits are in force. */
+function showLiveLimits({ metrics, buckets, clock }: Reported): () => number {
+  const count = () => buckets.live.count(clock.nowMs());
+  metrics.showLiveLimits(count);
+  return count;
 }
 
 function observerOf(metrics: Metrics, { batch, refusals, clock, events }: Receivers): GatewayObserver {

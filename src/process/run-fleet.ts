@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { Fleet } from '../admin/fleet/fleet.ts';
+import { OwnerReports } from '../admin/fleet/owner-reports.ts';
 import { type PulseSources, Recorder } from '../admin/fleet/recorder.ts';
 import { StoreHealth } from '../admin/fleet/store-health.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';
 import type { Talkers } from '../observe/top/talkers.ts';
+import type { Activity } from '../observe/usage/activity.ts';
 import type { Blocks } from '../shared/blocks.ts';
 import { Ignored, type SharedObserver } from '../shared/ignored.ts';
 import type { SharedStore } from '../store/shared-store.ts';
@@ -13,6 +15,7 @@ import type { Store } from '../store/store.ts';
 
 interface RunningFleet {
   readonly fleet: Fleet;
+  readonly reports: OwnerReports;
   close(): Promise<void>;
 }
 
@@ -21,6 +24,7 @@ interface FleetSources extends Omit<PulseSources, 'storeKind' | 'storeHealth'> {
   readonly metrics: PulseSources['metrics'] & SharedObserver & Pick<Metrics, 'storeMeasured'>;
   readonly store: Store;
   readonly blocks: Blocks;
+  readonly activity: Activity;
   readonly settings: Pick<Settings['store'], 'kind' | 'keyPrefix'>;
 }
 
@@ -28,7 +32,7 @@ interface FleetSources extends Omit<PulseSources, 'storeKind' | 'storeHealth'> {
 export function runFleet(
   shared: SharedStore | undefined,
   talkers: Talkers,
-  { store, settings, blocks, ...sources }: FleetSources,
+  { store, settings, blocks, activity, ...sources }: FleetSources,
   log: Logger,
 ): RunningFleet {
   const replica = randomUUID();
@@ -46,12 +50,19 @@ export function runFleet(
     { talkers, blocks, pulse: () => recorder.pulse(), nowMs: () => sources.clock.nowMs(), ignored },
     board,
   );
+  const { refusals } = sources;
+  const reports = new OwnerReports(
+    replica,
+    { activity, refusals, nowMs: () => sources.clock.nowMs(), ignored },
+    shared && { asked: shared.openBoard('asked', replica), reports: shared.openBoard('owners', replica) },
+  );
   recorder.start();
   return {
     fleet,
-    close() {
+    reports,
+    async close() {
       recorder.stop();
-      return fleet.close();
+      await Promise.all([fleet.close(), reports.close()]);
     },
   };
 }

@@ -2,8 +2,8 @@ import type { Writable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import type { Window } from '../../observe/usage/windows.ts';
 import type { Fleet, FleetReading } from '../fleet/fleet.ts';
-import type { Refusals, RefusedOwner, RefusedRequest } from '../fleet/refusals.ts';
-import { isOf, newestFirst } from '../fleet/refusals.ts';
+import type { OwnerReports } from '../fleet/owner-reports.ts';
+import { isOf, newestFirst, type RefusedOwner, type RefusedRequest } from '../fleet/refusals.ts';
 import { type FleetSnapshot, fleetSnapshot } from '../fleet/snapshot.ts';
 import { PERIOD_MS } from './browser/widgets/freshness.ts';
 
@@ -29,24 +29,24 @@ const MAX_STREAM_MS = 10 * 60_000;
 /** Sends the state of the fleet to consoles, once a second. While none is open it does nothing. */
 export class FleetFeed {
   readonly #fleet: Fleet;
-  readonly #refusals: Refusals;
+  readonly #reports: Pick<OwnerReports, 'sumOf'>;
   readonly #open = new Set<AbortController>();
   #reading: { readonly atMs: number; readonly result: Promise<Reading> } | undefined;
 
-  constructor(fleet: Fleet, refusals: Refusals) {
+  constructor(fleet: Fleet, reports: Pick<OwnerReports, 'sumOf'>) {
     this.#fleet = fleet;
-    this.#refusals = refusals;
+    this.#reports = reports;
   }
 
   async snapshot(window: Window): Promise<FleetSnapshot> {
     return (await this.#read()).snapshot(window);
   }
 
-  /** The last refusals of one owner: all that this replica remembers, and what the others published. */
+  /** The last refusals of one owner: those that replicas report, and what those that do not report yet published. */
   async refusalsOf(owner: RefusedOwner): Promise<readonly RefusedRequest[]> {
     const { pulses } = await this.#read();
     const published = pulses.flatMap(({ refusals }) => refusals).filter((one) => isOf(one, owner));
-    const own = this.#refusals.of(owner);
+    const { refusals: own } = await this.#reports.sumOf(owner, false);
     const known = new Set(own.map(({ requestId, atMs }) => `${requestId} ${atMs}`));
     return newestFirst([...own, ...published.filter((one) => !known.has(`${one.requestId} ${one.atMs}`))]);
   }

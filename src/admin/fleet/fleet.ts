@@ -1,12 +1,11 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
+import type { Rankings, Talker } from '../../observe/top/extract.ts';
 import {
   type Ranked,
-  type Rankings,
   rank,
   readSummary,
   type Summary,
-  type Talker,
   type Talkers,
   type Top,
 } from '../../observe/top/talkers.ts';
@@ -16,10 +15,8 @@ import { parsed } from '../../shared/bounds.ts';
 import type { Ignored } from '../../shared/ignored.ts';
 import type { Board, BoardReading } from '../../store/shared-store.ts';
 import { PERIOD_MS, unknownSince } from '../console/browser/widgets/freshness.ts';
+import { answered } from './answered.ts';
 import { hasPulse, type Pulse, readPulse } from './pulse.ts';
-
-/** How long Redis may take: one that hangs must delay neither an operator nor the next publication. */
-const ANSWER_MS = 1_000;
 
 /** What a replica publishes about its requests, and about itself. */
 interface Publication {
@@ -216,17 +213,6 @@ function readPublication(
   const pulse = readPulse(published, nowMs);
   const takenAtMs = pulse?.takenAtMs ?? nowMs;
   return { summary, pulse, takenAtMs, isPartial: pulse === undefined && hasPulse(published) };
-}
-
-/** The result; undefined where Redis refuses or does not answer in time. */
-async function answered<T>(result: Promise<T> | undefined): Promise<T | undefined> {
-  const ended = new AbortController();
-  const late = setTimeout(ANSWER_MS, undefined, { ref: false, signal: ended.signal }).catch(() => undefined);
-  try {
-    return await Promise.race([result?.catch(() => undefined), late]);
-  } finally {
-    ended.abort();
-  }
 }
 
 /** Adds `/usage/top?window=10s`. */

@@ -6,6 +6,8 @@ import { readUsage, type UsageSources } from './usage.ts';
 interface Query {
   readonly organization?: string | string[];
   readonly account?: string | string[];
+  /** `no`: the sums are those of the replicas that have reported. */
+  readonly wait?: string | string[];
 }
 
 /** Adds `/usage/accounts/{id}`, and the same for organizations, persons and addresses. */
@@ -14,7 +16,7 @@ export function addUsageRoutes(app: FastifyInstance, sources: UsageSources): voi
     app.get<{ Params: { id: string }; Querystring: Query }>(
       `/usage/${SCOPES[scope].plural}/:id`,
       async (request, reply) => {
-        const { organization, account } = request.query;
+        const { organization, account, wait } = request.query;
         const { id: named } = request.params;
         const id = scope === 'address' ? networkOf(named) : named;
         if (id === undefined) return reply.code(400).send({ error: `${named} is not an IP address.` });
@@ -23,6 +25,7 @@ export function addUsageRoutes(app: FastifyInstance, sources: UsageSources): voi
           id,
           organization: single(organization),
           account: single(account),
+          waits: single(wait) !== 'no',
         };
         const usage = await readUsage(query, sources);
         return usage ?? reply.code(404).send({ error: unknownText(scope) });

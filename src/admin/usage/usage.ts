@@ -3,13 +3,13 @@ import type { Account, Principal } from '../../domain/caller.ts';
 import { US_PER_SECOND } from '../../domain/clock.ts';
 import type { LimitSource } from '../../domain/limits.ts';
 import type { Directory } from '../../identity/identity.ts';
-import type { Activity, Recent } from '../../observe/usage/activity.ts';
-import { newSum } from '../../observe/usage/counts.ts';
+import type { Activity } from '../../observe/usage/activity.ts';
 import type { Blocks } from '../../shared/blocks.ts';
 import type { Buckets, PlannedBucket } from '../../stages/buckets.ts';
 import { type BucketReading, readBuckets } from '../../store/read-buckets.ts';
 import type { Store } from '../../store/store.ts';
 import { shownBlock } from '../blocks/actions.ts';
+import type { OwnerReports } from '../fleet/owner-reports.ts';
 
 /** The answer to `GET /usage/accounts/{id}`. */
 export type Usage = NonNullable<Awaited<ReturnType<typeof readUsage>>>;
@@ -20,19 +20,18 @@ export type BucketUsage = Usage['buckets'][number];
 export interface UsageSources extends OwnerSources {
   readonly buckets: Buckets;
   readonly store: Store;
+  readonly reports: Pick<OwnerReports, 'sumOf'>;
   readonly blocks: Pick<Blocks, 'of'>;
   writtenAt(source: LimitSource, bucket: BucketName, id: string): Promise<string | undefined>;
 }
 
-const NONE = newSum();
-const IDLE: Recent = { windows: { '10s': NONE, '1m': NONE, '10m': NONE }, operations: [] };
-
 /** Reads what an owner has used, without spending anything; undefined for an owner that nobody here knows. */
-export async function readUsage(query: OwnerQuery, sources: UsageSources) {
+export async function readUsage(query: OwnerQuery & { readonly waits?: boolean }, sources: UsageSources) {
   const owner = await findOwner(query, sources);
   if (owner === undefined) return undefined;
   const { scope, id, organization } = owner;
   const planned = bucketsOf(owner, sources.buckets);
+  const { refusals: _, accounts, ...sum } = await sources.reports.sumOf({ scope, id }, query.waits ?? true);
   const readings = await readBuckets(sources.store, planned);
   const isRead = readings.outcome === 'read';
   const buckets = planned.map(async (bucket, index) => {
@@ -48,7 +47,6 @@ export async function readUsage(query: OwnerQuery, sources: UsageSources) {
       ...count,
     };
   });
-  const { windows, operations } = sources.activity.recentOf(scope, id, performance.now()) ?? IDLE;
   return {
     scope,
     id,
@@ -60,9 +58,9 @@ export async function readUsage(query: OwnerQuery, sources: UsageSources) {
     /** Why everything of the owner is refused: its own block, and that of its Organization. */
     blocks: blocksOf(owner, sources.blocks),
     buckets: await Promise.all(buckets),
-    /** Of the replica that answered. */
-    recent: windows,
-    operations,
+    /** How many replicas are summed in what follows, and of how many. */
+    ...sum,
+    ...(scope === 'organization' ? { accounts } : {}),
   };
 }
 

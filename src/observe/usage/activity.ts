@@ -1,6 +1,8 @@
 import { bucketsFor, type ScopeName } from '../../domain/buckets.ts';
 import type { Payer } from '../../domain/caller.ts';
 import { Generations } from '../../store/generations.ts';
+import { type Extract, extractOf } from '../top/extract.ts';
+import { Sketch } from '../top/sketch.ts';
 import { accessOf, isAlike, type Spending, type UsageBatch } from './batch.ts';
 import { addCounts, type Counts, newSum, type Sum } from './counts.ts';
 import { type SliceKind, type Window, Windows } from './windows.ts';
@@ -12,19 +14,26 @@ const OWNERS_PER_GENERATION = 2_500;
 const MAX_OPERATIONS = 40;
 const OTHERS = 'others';
 
-/** Operations are counted over this period and the one before it. */
+/** Accounts of an Organization that are counted exactly within a period; beyond twice as many, those with the least are dropped. */
+const ACCOUNTS_OF_ONE = 32;
+
+/** Operations, and the Accounts of an Organization, are counted over this period and the one before it. */
 const PERIOD_MS = 300_000;
 
 export interface OperationCounts extends Counts {
   readonly operation: string;
 }
 
-/** What one Account, Organization, Person or address did lately, at this replica. */
+/** What one Account, Organization, Person or address did lately. */
 export interface Recent {
   /** The sums of the last 10 seconds, minute and ten minutes; the newest slot of each (1, 10 and 10 s) is being filled. */
   readonly windows: Readonly<Record<Window, Counts>>;
   /** Over the last five to ten minutes, most points first. */
   readonly operations: readonly OperationCounts[];
+  /** Of an Organization: its Accounts, over the same time. */
+  readonly accounts: Extract;
+  /** Each ten seconds of the last ten minutes, oldest first; the newest are being filled. */
+  readonly series: readonly Counts[];
 }
 
 /** One slice of an owner's windows. */
@@ -39,6 +48,8 @@ class Owner {
   readonly #windows = new Windows(COUNT_SLICES);
   #period = 0;
   #operations = new Map<string, Sum>();
+  #accounts: Sketch | undefined;
+  #earlierAccounts: Sketch | undefined;
   /** Undefined for an owner without requests in the period before. */
   #earlier: ReadonlyMap<string, Counts> | undefined;
   #payer: Payer | undefined;
@@ -58,6 +69,12 @@ class Owner {
     addCounts(this.#sumOf(operation), added);
   }
 
+  /** Counts what an Account spent of its Organization's points, after `add`. */
+  addAccount(account: string, added: Counts): void {
+    this.#accounts ??= new Sketch(ACCOUNTS_OF_ONE);
+    this.#accounts.add(account, added);
+  }
+
   recent(nowMs: number): Recent {
     this.#turn(nowMs);
     const operations = new Map<string, OperationCounts & Sum>();
@@ -73,7 +90,15 @@ class Owner {
         '10m': this.#sum('10m', nowMs),
       },
       operations: [...operations.values()].sort((a, b) => b.points - a.points || b.requests - a.requests),
+      accounts: this.#recentAccounts(),
+      series: this.#windows.series(nowMs).map(({ at: _, ...counts }) => counts),
     };
+  }
+
+  #recentAccounts(): Extract {
+    const sum = new Sketch(Number.POSITIVE_INFINITY);
+    for (const sketch of [this.#earlierAccounts, this.#accounts]) if (sketch !== undefined) sum.merge(sketch);
+    return extractOf(sum);
   }
 
   #sum(window: Window, nowMs: number): Counts {
@@ -95,6 +120,8 @@ class Owner {
     if (period === this.#period) return;
     this.#earlier = period === this.#period + 1 ? this.#operations : undefined;
     this.#operations = new Map();
+    this.#earlierAccounts = period === this.#period + 1 ? this.#accounts : undefined;
+    this.#accounts = undefined;
     this.#period = period;
   }
 }
@@ -137,6 +164,8 @@ export class Activity {
       const counted = this.#owners[scopeName].renew(owner, newOwner);
       counted.remember(payer);
       counted.add(secondMs, id, counts);
+      if (scopeName === 'organization' && payer.account !== undefined)
+        counted.addAccount(payer.account, counts);
     }
   }
 }

@@ -5,6 +5,9 @@ export type Window = (typeof WINDOWS)[number];
 /** The ten-second slices of each window that has more than one. */
 const TENS = { '1m': 6, '10m': 60 } as const;
 
+/** Slices of ten seconds in a series of ten minutes. */
+export const SERIES_SLICES = TENS['10m'];
+
 /** What was counted in one slice of time. */
 interface Slice {
   /** Number of the second, or of the ten seconds, since the clock's zero. */
@@ -55,6 +58,19 @@ export class Windows<T extends Slice> {
     for (const slice of this.#seconds) if (slice.at >= from) this.#kind.merge(sum, slice);
     if (window !== '10s') this.#kind.merge(sum, this.#closedSum(window, ten));
     return sum;
+  }
+
+  /** What was counted in each ten seconds of the last ten minutes, oldest first; the newest is being filled. */
+  series(nowMs: number): readonly T[] {
+    const { at } = this.current(nowMs);
+    const newest = this.#kind.tenSeconds(tenOf(at));
+    for (const slice of this.#seconds) if (tenOf(slice.at) === newest.at) this.#kind.merge(newest, slice);
+    const closed = new Map(this.#tens.map((slice) => [slice.at, slice]));
+    const before = Array.from({ length: SERIES_SLICES - 1 }, (_, index) => {
+      const ten = newest.at - SERIES_SLICES + 1 + index;
+      return closed.get(ten) ?? this.#kind.tenSeconds(ten);
+    });
+    return [...before, newest];
   }
 
   /** The closed slices of a window, which change only every ten seconds. */

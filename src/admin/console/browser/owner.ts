@@ -1,14 +1,15 @@
-import type { OperationCounts } from '../../../observe/usage/activity.ts';
 import type { RefusedRequest } from '../../fleet/refusals.ts';
 import type { Usage } from '../../usage/usage.ts';
 import { ApiError, ask } from './api.ts';
 import { blockLines } from './block-actions.ts';
 import { bucketCard } from './bucket.ts';
+import { type Counts, operationTable, recentTable } from './owner-tables.ts';
 import { refusalTable } from './refusals.ts';
+import { Chart } from './widgets/chart.ts';
 import { byId, element, ownerLink, remark, setText } from './widgets/dom.ts';
 import { Figures } from './widgets/figures.ts';
-import { count } from './widgets/format.ts';
-import { Table } from './widgets/table.ts';
+import { short } from './widgets/format.ts';
+import type { Line } from './widgets/plot.ts';
 
 export type Scope = Usage['scope'];
 
@@ -33,59 +34,94 @@ const NAMES: Readonly<Record<Scope, { readonly title: string; readonly plural: s
 export function openOwner(scope: Scope, id: string): OwnerView {
   const view = byId('owner');
   view.dataset.scope = scope;
-  const problem = element('p', { class: 'problem', role: 'alert', hidden: true });
-  const belongs = element('p', { class: 'muted' });
-  const blocks = blockLines(scope, id);
-  const cards = element('div', { class: 'buckets' });
-  const panel = () => element('section', { class: 'panel' });
-  const [recent, operations, refusals] = [panel(), panel(), panel()];
-  view.replaceChildren(
-    element('a', { href: '#/', class: 'back' }, '← Fleet'),
-    headingOf(scope, id),
-    belongs,
-    problem,
-    blocks.node,
-    cards,
-    element('div', { class: 'pair' }, recent, operations),
-    refusals,
-  );
-  const parts = {
-    recent: recentTable(recent),
-    operations: operationTable(operations),
-    refusals: refusalTable(refusals, 'Last refusals', 'None that a replica remembers.'),
-  };
-  const shown = new Map<string, ReturnType<typeof bucketCard>>();
-  const show = (usage: Usage): void => {
-    showOrganization(belongs, usage);
-    blocks.show(usage.blocks);
-    for (const bucket of usage.buckets) {
-      const key = `${bucket.bucket} ${bucket.owner} ${bucket.shadow}`;
-      const card = shown.get(key) ?? bucketCard(bucket);
-      if (!shown.has(key)) cards.append(card.node);
-      shown.set(key, card);
-      card.update(bucket);
-    }
-    parts.recent.show(Object.entries(usage.recent).map(([window, counts]) => ({ window, ...counts })));
-    parts.operations.show(usage.operations.slice(0, 10));
-    const text = usage.storeProblem === null ? '' : `The store cannot be read (${usage.storeProblem}).`;
-    showProblem(problem, text);
-  };
-  const path = `usage/${NAMES[scope].plural}/${encodeURIComponent(id)}`;
+  const page = pageOf(scope, id);
+  view.replaceChildren(...page.nodes);
+  const path = `usage/${NAMES[scope].plural}/${encodeURIComponent(id)}?wait=no`;
   const figures = new Figures(() => view.querySelectorAll<HTMLElement>('.panel'));
   const reading = poll(async () => {
     try {
-      show((await ask(path)) as Usage);
+      page.show((await ask(path)) as Usage);
       figures.measured();
     } catch (error) {
-      showProblem(problem, error instanceof ApiError ? error.message : 'The gateway does not answer.');
+      page.showProblem(error instanceof ApiError ? error.message : 'The gateway does not answer.');
     }
   });
   return {
     ...reading,
-    showRefusals: (values) => parts.refusals.show(values),
+    showRefusals: page.showRefusals,
     close() {
       figures.close();
       reading.close();
+    },
+  };
+}
+
+/** What the page of an owner consists of. */
+function pageOf(scope: Scope, id: string) {
+  const problem = element('p', { class: 'problem', role: 'alert', hidden: true });
+  const belongs = element('p', { class: 'muted' });
+  const blocks = blockLines(scope, id);
+  const panel = () => element('section', { class: 'panel' });
+  const [recentPanel, operationPanel, refusalPanel] = [panel(), panel(), panel()];
+  const reported = remark('');
+  const recent = recentTable(recentPanel, reported);
+  const operations = operationTable(operationPanel);
+  const refusals = refusalTable(refusalPanel, 'Last refusals', 'None that a replica remembers.');
+  const buckets = bucketCards();
+  const chart = new Chart({ title: 'The last ten minutes', unit: 'per second', format: short, step: STEP });
+  const showProblem = (text: string): void => {
+    problem.hidden = text === '';
+    setText(problem, text);
+  };
+  return {
+    nodes: [
+      element('a', { href: '#/', class: 'back' }, '← Fleet'),
+      ...[headingOf(scope, id), belongs, problem, blocks.node, buckets.node, chart.node],
+      element('div', { class: 'pair' }, recentPanel, operationPanel),
+      refusalPanel,
+    ],
+    show(usage: Usage): void {
+      showOrganization(belongs, usage);
+      blocks.show(usage.blocks);
+      buckets.show(usage.buckets);
+      chart.show(linesOf(usage));
+      setText(reported, reportedText(usage));
+      recent.show(Object.entries(usage.recent).map(([window, counts]) => ({ window, ...counts })));
+      operations.show(usage.operations.slice(0, 10));
+      showProblem(usage.storeProblem === null ? '' : `The store cannot be read (${usage.storeProblem}).`);
+    },
+    showRefusals: (values: readonly RefusedRequest[]) => refusals.show(values),
+    showProblem,
+  };
+}
+
+/** Seconds of one value of a series. */
+const STEP = 10;
+
+/** The newest slice is being filled: it would look like a fall. */
+function linesOf({ series }: Usage): readonly Line[] {
+  const rates = (name: keyof Counts) => series.slice(0, -1).map((counts) => counts[name] / STEP);
+  return [
+    { name: 'requests', style: 'requests', values: rates('requests'), isFilled: true },
+    { name: 'refused', style: 'refused', values: rates('refused'), isFilled: true },
+    { name: 'points', style: 'points', values: rates('points') },
+  ];
+}
+
+/** A card for each bucket, made when it is first shown. */
+function bucketCards() {
+  const node = element('div', { class: 'buckets' });
+  const shown = new Map<string, ReturnType<typeof bucketCard>>();
+  return {
+    node,
+    show(buckets: Usage['buckets']): void {
+      for (const bucket of buckets) {
+        const key = `${bucket.bucket} ${bucket.owner} ${bucket.shadow}`;
+        const card = shown.get(key) ?? bucketCard(bucket);
+        if (!shown.has(key)) node.append(card.node);
+        shown.set(key, card);
+        card.update(bucket);
+      }
     },
   };
 }
@@ -115,11 +151,6 @@ function poll(read: () => Promise<void>) {
   };
 }
 
-function showProblem(target: HTMLElement, text: string): void {
-  target.hidden = text === '';
-  setText(target, text);
-}
-
 function showOrganization(target: HTMLElement, { scope, organization }: Usage): void {
   if (target.dataset.organization === String(organization)) return;
   target.dataset.organization = String(organization);
@@ -130,49 +161,8 @@ function showOrganization(target: HTMLElement, { scope, organization }: Usage): 
   }
 }
 
-const WINDOW_NAMES: Readonly<Record<string, string>> = {
-  '10s': '10 seconds',
-  '1m': 'minute',
-  '10m': '10 minutes',
-};
-
-interface Counts {
-  readonly points: number;
-  readonly requests: number;
-  readonly refused: number;
-}
-
-/** A column of numbers. */
-function numbers(title: string, name: keyof Counts) {
-  return { title, style: 'number', text: (counts: Counts) => count(counts[name]) };
-}
-
-function recentTable(panel: HTMLElement) {
-  const columns = [
-    { title: 'In the last', text: ({ window }: { window: string }) => WINDOW_NAMES[window] ?? window },
-    ...[numbers('Points', 'points'), numbers('Requests', 'requests'), numbers('Refused', 'refused')],
-  ];
-  return new Table<Counts & { window: string }>(
-    panel,
-    'Lately',
-    { columns, empty: '', keyOf: ({ window }) => window },
-    [remark('at the replica that answers')],
-  );
-}
-
-function operationTable(panel: HTMLElement) {
-  const operations = {
-    title: 'Operation',
-    cell: ({ operation }: OperationCounts) => element('span', { class: 'id' }, operation),
-  };
-  return new Table<OperationCounts>(
-    panel,
-    'Operations',
-    {
-      columns: [operations, numbers('Points', 'points'), numbers('Refused', 'refused')],
-      empty: 'No requests lately.',
-      keyOf: ({ operation }) => operation,
-    },
-    [remark('last 5 to 10 minutes')],
-  );
+/** Of how many replicas the sums are. */
+function reportedText({ replicas, ofReplicas }: Usage): string {
+  if (replicas === ofReplicas) return replicas === 1 ? '' : `at all ${replicas} replicas`;
+  return ofReplicas === null ? 'at this replica alone' : `at ${replicas} of ${ofReplicas} replicas`;
 }

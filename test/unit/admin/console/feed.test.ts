@@ -2,8 +2,8 @@ import { Writable } from 'node:stream';
 import { expect, it } from 'vitest';
 import { FleetFeed } from '../../../../src/admin/console/feed.ts';
 import { Fleet } from '../../../../src/admin/fleet/fleet.ts';
+import { sumOf } from '../../../../src/admin/fleet/owner-sum.ts';
 import type { Pulse } from '../../../../src/admin/fleet/pulse.ts';
-import { Refusals } from '../../../../src/admin/fleet/refusals.ts';
 import { Talkers } from '../../../../src/observe/top/talkers.ts';
 import { UsageBatch } from '../../../../src/observe/usage/batch.ts';
 import { Blocks } from '../../../../src/shared/blocks.ts';
@@ -56,7 +56,7 @@ it('a reader that takes nothing gets one event, not a growing queue, and delays 
     },
     undefined,
   );
-  const feed = new FleetFeed(fleet, new Refusals());
+  const feed = new FleetFeed(fleet, { sumOf: async () => sumOf([], 1) });
   const [stuck, attentive, second] = [output(false), output(true), output(true)];
   const query = { window: '10s', owner: undefined } as const;
   const ends = [stuck, attentive, second].map(({ stream }) => feed.stream(stream, query));

@@ -5,6 +5,8 @@ interface ChartOptions {
   readonly title: string;
   readonly unit: string;
   format(value: number): string;
+  /** Seconds between two values; 1 if it is not given. */
+  readonly step?: number;
 }
 
 /** In units of the drawing, which grow with the text of the page: 15 of them are its font size. */
@@ -16,8 +18,8 @@ const MARGIN = { left: 44, right: 10, top: 10, bottom: 22 };
 const LEAST = 3;
 
 /**
- * The last minute as lines over time. The legend shows the newest values, or those of the second under the pointer or
- * chosen with the arrow keys.
+ * The last minutes as lines over time. The legend shows the newest values, or those of the time under the pointer or chosen with the
+ * arrow keys.
  */
 export class Chart {
   readonly node = element('figure', { class: 'panel chart' });
@@ -65,7 +67,7 @@ export class Chart {
     const marks = [60, 45, 30, 15, 0]
       .filter((back) => back < this.#length)
       .map((back) =>
-        back === 0 ? plot.mark(1, 'now', 'end') : plot.mark(this.#shareOf(back), `−${back} s`),
+        back === 0 ? plot.mark(1, 'now', 'end') : plot.mark(this.#shareOf(back), `−${this.#ageOf(back)}`),
       );
     const grid = plot.grid(this.#options.format);
     grid.append(...marks);
@@ -79,6 +81,12 @@ export class Chart {
   #plot(highest = LEAST): Plot {
     const { left, top, right, bottom } = MARGIN;
     return new Plot({ left, right: this.#width - right, top, bottom: HEIGHT - bottom }, highest);
+  }
+
+  /** Such as `15 s`, or `7.5 min` of values that are ten seconds apart. */
+  #ageOf(back: number): string {
+    const seconds = back * (this.#options.step ?? 1);
+    return seconds < 90 ? `${seconds} s` : `${seconds / 60} min`.replace(/(\.\d)\d+/, '$1');
   }
 
   /** The place of a value that is so many seconds old. */
@@ -99,7 +107,7 @@ export class Chart {
       return element('li', {}, sample, `${name} `, element('b', {}, value === null ? '–' : format(value)));
     });
     this.#legend.replaceChildren(...entries);
-    setText(this.#when, this.#chosen === undefined ? unit : `${unit}, ${back} s ago`);
+    setText(this.#when, this.#chosen === undefined ? unit : `${unit}, ${this.#ageOf(back)} ago`);
     this.#drawing.setAttribute('aria-label', `${title}: ${entries.map((one) => one.textContent).join(', ')}`);
     const x = String(this.#plot().x(this.#shareOf(back)));
     for (const end of ['x1', 'x2']) this.#cursor.setAttribute(end, x);
