@@ -123,7 +123,7 @@ export class Pool implements ConnectionOwner {
     this.#isSendScheduled = false;
     const nowMs = performance.now();
     for (;;) {
-      const [next] = this.#waiting;
+      const next = this.#waiting[0];
       if (next === undefined) return;
       const connection = this.#connectionFor(next.request, nowMs);
       if (connection === undefined) return;

@@ -105,8 +105,10 @@ export class ClientConnections {
   }
 
   #readAtEdge(connection: ClientConnection, serve: (exchange: Exchange) => void): void {
+    const seconds = Math.floor(this.#limits.keepAliveTimeoutMs / 1000);
     connection.reader = new EdgeReader(connection, {
       limits: this.#limits,
+      keepAliveLines: `Connection: keep-alive\r\nKeep-Alive: timeout=${seconds}\r\n`,
       newForMs: this.#newForMs,
       serve,
       isDraining: () => !this.server.listening,

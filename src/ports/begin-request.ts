@@ -13,7 +13,10 @@ import type { GatewayDependencies } from './dependencies.ts';
  */
 export function beginRequest(
   exchange: Exchange,
-  parts: GatewayDependencies & { readonly trusted: TrustedProxies },
+  parts: GatewayDependencies & {
+    readonly trusted: TrustedProxies;
+    readonly finish: (exchange: Exchange) => void;
+  },
   asked?: Pick<RequestContext, 'method' | 'protocol'>,
 ): void {
   const { head } = exchange;
@@ -30,18 +33,24 @@ export function beginRequest(
   exchange.clientAddress = parts.trusted.addressOf(exchange);
   exchange.cors = corsAnswer(parts.cors, head.field('origin'));
   if (parts.isDraining()) exchange.endKeepAlive();
-  exchange.onClosed = (ended) => {
-    // A proxy may be sent another status; its client gets the refusal's own.
-    const isDecision = ended.protocol !== undefined && ended.status !== 0;
-    finishRequest(ended, isDecision ? (ended.refusal?.status ?? ended.status) : ended.status, parts);
-  };
+  exchange.onClosed = parts.finish;
 }
+
+/** Counts and logs an exchange that has ended. */
+export function finishExchange(exchange: Exchange, parts: FinishDependencies): void {
+  const { protocol, refusal, status } = exchange;
+  // A proxy may be sent another status; its client gets the refusal's own.
+  const isDecision = protocol !== undefined && status !== 0;
+  finishRequest(exchange, isDecision ? (refusal?.status ?? status) : status, parts);
+}
+
+type FinishDependencies = Pick<GatewayDependencies, 'observer' | 'accessLog'>;
 
 /** Counts and logs a request that has ended. */
 export function finishRequest(
   request: RequestContext,
   status: number,
-  { observer, accessLog }: Pick<GatewayDependencies, 'observer' | 'accessLog'>,
+  { observer, accessLog }: FinishDependencies,
 ): void {
   const totalMs = performance.now() - request.startedMs;
   observer.requestFinished(request, status, totalMs);

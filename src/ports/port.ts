@@ -10,11 +10,14 @@ import { createUnlistedLog } from '../observe/log/unlisted-log.ts';
 import { decide, targetOf } from '../stages/decide.ts';
 import type { Exchange } from '../stages/exchange.ts';
 import { normalise } from '../stages/normalise.ts';
+import { finishExchange } from './begin-request.ts';
 import type { GatewayDependencies } from './dependencies.ts';
 
 /** What all requests of a port share. */
 export interface PortDependencies extends GatewayDependencies {
   readonly trusted: TrustedProxies;
+  /** Counts and logs an exchange that has ended. */
+  readonly finish: (exchange: Exchange) => void;
   readonly noteUnlisted: (method: string, path: string) => void;
 }
 
@@ -43,7 +46,8 @@ export function portDependencies(
   dependencies: GatewayDependencies,
   trusted: TrustedProxies,
 ): PortDependencies {
-  return { ...dependencies, trusted, noteUnlisted: createUnlistedLog(dependencies.log) };
+  const finish = (exchange: Exchange) => finishExchange(exchange, dependencies);
+  return { ...dependencies, trusted, finish, noteUnlisted: createUnlistedLog(dependencies.log) };
 }
 
 declare module 'fastify' {
@@ -108,21 +112,26 @@ export class Port<Begun = void> {
   };
 
   #serveAtEdge(exchange: Exchange, whyBusy: () => Refusal | undefined): void {
-    const settle = (outcome: Outcome) =>
-      this.#settle(exchange, outcome, () => {
-        const refusal = this.#role.serve(exchange);
-        if (refusal !== undefined) this.#role.refuse(exchange, refusal);
-      });
     try {
-      const outcome = this.#admit(exchange) ?? whyBusy();
-      if (outcome !== undefined) settle(outcome);
-      else {
-        const settled = andThen(this.#role.runStages(exchange), settle);
-        if (settled instanceof Promise) settled.catch((error) => this.#fail(exchange, error));
-      }
+      const outcome = this.#admit(exchange) ?? whyBusy() ?? this.#role.runStages(exchange);
+      if (outcome instanceof Promise) void this.#finishLater(exchange, outcome);
+      else this.#finish(exchange, outcome);
     } catch (error) {
       this.#fail(exchange, error);
     }
+  }
+
+  async #finishLater(exchange: Exchange, outcome: Promise<Outcome>): Promise<void> {
+    try {
+      this.#finish(exchange, await outcome);
+    } catch (error) {
+      this.#fail(exchange, error);
+    }
+  }
+
+  #finish(exchange: Exchange, outcome: Outcome): void {
+    const settled = outcome ?? this.#role.serve(exchange);
+    if (settled instanceof Refusal) this.#role.refuse(exchange, settled);
   }
 
   #admit(exchange: Exchange): Outcome {

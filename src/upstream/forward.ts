@@ -45,7 +45,8 @@ export function forward(
     target: upstream.basePath + path + search,
     host: upstream.preservesHost ? exchange.field('host') || undefined : undefined,
     lines: upstreamLines(exchange, trusted.has(exchange.peer), upstream.origin, credentials),
-    ...bodyOf(exchange, maxBodyBytes),
+    body: bodyOf(exchange, maxBodyBytes),
+    bodyLength: lengthOf(exchange),
   };
   const relay = exchange.isTunnel
     ? new TunnelRelay(upstream, outgoing, exchange, baseUrl, observer)
@@ -55,14 +56,14 @@ export function forward(
 }
 
 /** The body to send: what was already read of it, or else the client's as it arrives. */
-function bodyOf(exchange: Exchange, maxBodyBytes: number): Pick<UpstreamRequest, 'body' | 'bodyLength'> {
-  if (!exchange.hasBody) return { body: null };
-  if (exchange.body !== undefined) return { body: exchange.body };
+function bodyOf(exchange: Exchange, maxBodyBytes: number): UpstreamRequest['body'] {
+  if (!exchange.hasBody) return null;
+  return exchange.body ?? exchange.readBody(maxBodyBytes);
+}
+
+function lengthOf(exchange: Exchange): number | undefined {
   const length = exchange.field('content-length');
-  return {
-    body: exchange.readBody(maxBodyBytes),
-    bodyLength: length === undefined ? undefined : Number(length),
-  };
+  return length === undefined ? undefined : Number(length);
 }
 
 /** The fields sent upstream: the client's end-to-end fields and the gateway's own. */

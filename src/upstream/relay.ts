@@ -37,10 +37,12 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
     this.exchange = exchange;
     this.#upstream = upstream;
     this.#baseUrl = baseUrl;
-    this.#request = { ...request, handler: this };
-    this.#canRepeat = isRepeatable(request.method, request.body !== null);
+    const { method, target, host, lines, body, bodyLength, upgrade } = request;
+    // Without a spread, which costs 0.5 µs here.
+    this.#request = { method, target, host, lines, body, bodyLength, upgrade, handler: this };
+    this.#canRepeat = isRepeatable(method, body !== null);
     exchange.taker = this;
-    if (request.body instanceof Readable) request.body.on('error', this.#onBodyError);
+    if (body instanceof Readable) body.on('error', (error) => this.#onBodyError(error));
   }
 
   /** Sends the request; the response, or a 503 in its place, goes to the client. */
@@ -153,9 +155,9 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
   }
 
   /** A body may break while its request waits for a connection; later, the connection reports it. */
-  readonly #onBodyError = (error: Error): void => {
+  #onBodyError(error: Error): void {
     if (this.#transfer === undefined && this.#upstream.pool.cancel(this.#request)) this.onError(error, false);
-  };
+  }
 }
 
 /** The refusal of a request that has no share of the upstream's connections left. */

@@ -23,6 +23,8 @@ interface Unfinished {
 /** What the readers of a port's connections share, and whom they give a connection to. */
 export interface EdgeRole {
   readonly limits: ListenSettings;
+  /** The field lines that promise to keep a connection. */
+  readonly keepAliveLines: string;
   /** How long a new connection may be silent before Node's server times it. */
   readonly newForMs: number;
   serve(exchange: Exchange): void;
@@ -123,10 +125,7 @@ export class EdgeReader implements Reader {
   #serve(head: PlainHead, body: Buffer | undefined): void {
     this.#stopWaiting();
     this.#isNew = false;
-    const exchange = new EdgeExchange(this.#connection, head, body, {
-      keepAliveTimeoutMs: this.#role.limits.keepAliveTimeoutMs,
-      onAnswered: this.#onAnswered,
-    });
+    const exchange = new EdgeExchange(this.#connection, head, body, this);
     this.#exchange = exchange;
     this.#connection.turn = exchange;
     if (this.#role.isDraining()) exchange.endKeepAlive();
@@ -139,14 +138,18 @@ export class EdgeReader implements Reader {
   }
 
   /** The system has taken the whole response. */
-  readonly #onAnswered = (isLast: boolean): void => {
+  onAnswered(isLast: boolean): void {
     this.#waitsSinceMs = performance.now();
     this.#closeExchange();
     if (this.#connection.isClosing) this.#connection.linger();
     else if (isLast || this.#hasClientEnded) this.#socket.destroySoon();
     // In the next turn of the event loop, so that other connections get theirs.
     else if (this.#hasReadAhead) setImmediate(() => this.#socket.resume());
-  };
+  }
+
+  get keepAliveLines(): string {
+    return this.#role.keepAliveLines;
+  }
 
   #closeExchange(): void {
     const exchange = this.#exchange;

@@ -111,7 +111,7 @@ describe('a field that would break its line', () => {
     const connection = new ClientConnection(new Socket(), stalls, false, 0);
     const head = new PlainHead('GET', '/', FieldSection.of([]), 0);
     const exchange = new EdgeExchange(connection, head, Buffer.alloc(0), {
-      keepAliveTimeoutMs: 1_000,
+      keepAliveLines: '',
       onAnswered() {},
     });
     expect(() => exchange.begin(200, FieldLines.of([...fields, 'Content-Length', '0']))).toThrow(TypeError);
