@@ -9,7 +9,7 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
 import { checkCosts, placesIn } from '../src/config/files/costs.ts';
 import type { Caller } from '../src/domain/caller.ts';
-import type { Limits } from '../src/domain/limits.ts';
+import type { Limits } from '../src/domain/limits/limits.ts';
 import { Buckets } from '../src/stages/buckets.ts';
 
 // As built: from source there is no thread to parse in.
@@ -26,6 +26,8 @@ const PRICES = (['read', 'write'] as const).map((kind) => ({
   cost: 10,
   access: 'caller' as const,
 }));
+
+const READ = { id: 'read', kind: 'read', cost: 1, access: 'caller', listed: true } as const;
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-overrides-'));
 const main = join(folder, 'limits.yaml');
@@ -63,7 +65,7 @@ function nsPerPlan(limits: Limits, accounts: number): number {
   const run = () => {
     for (let count = 0; count < LOOK_UPS; count++) {
       const caller = callers[count % accounts];
-      if (caller !== undefined) buckets.planFor(caller, 'read', 'caller');
+      if (caller !== undefined) buckets.bucketsFor(caller, READ);
     }
   };
   run();

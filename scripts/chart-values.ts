@@ -1,6 +1,6 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { identitiesSchema } from '../src/config/files/identities.ts';
-import { limitsSchema } from '../src/config/files/limits/schema.ts';
+import { anyLimit, limitsSchema, ROW_NAME } from '../src/config/files/limits/schema.ts';
 import { asNode, kindOf, type SchemaNode } from '../src/config/reader/schema-node.ts';
 import { settingsSchema } from '../src/config/settings/settings.ts';
 import { storeSchema } from '../src/config/settings/store.ts';
@@ -79,8 +79,22 @@ const operations = closed({
   openapi: Type.Union([Type.Null(), Type.String(), Type.Object({})]),
 });
 
+/** A section whose entries may also name the further limits of the values. */
+function withFurtherLimits(section: TSchema): TSchema {
+  const [[key, entry] = ['', {}]] = Object.entries(asNode(section).patternProperties ?? {});
+  const further = { [ROW_NAME]: anyLimit };
+  return { ...section, patternProperties: { [key]: { ...entry, patternProperties: further } } } as TSchema;
+}
+
+const { accounts, organizations, addresses, principals, plans, ...limitsOfAll } = limitsSchema.properties;
+
 const limits = closed({
-  ...limitsSchema.properties,
+  ...limitsOfAll,
+  plans: withFurtherLimits(plans),
+  accounts: withFurtherLimits(accounts),
+  organizations: withFurtherLimits(organizations),
+  addresses: withFurtherLimits(addresses),
+  principals: withFurtherLimits(principals),
   existingConfigMap: Type.String(),
   key: Type.String({ minLength: 1 }),
   overrideConfigMaps: Type.Array(Type.String({ minLength: 1 })),

@@ -29,7 +29,7 @@ export function rowsOf(schema: SchemaNode, path: readonly string[] = []): readon
 }
 
 function recordRows(schema: SchemaNode, item: SchemaNode, path: readonly string[]): readonly Row[] {
-  const id = [...path, schema.secret ? '<token>' : '<id>'];
+  const id = [...path, schema.secret ? '<token>' : (schema.keys ?? '<id>')];
   return item.properties === undefined
     ? [{ ...row(item, id), description: schema.description ?? '' }]
     : rowsOf(item, id);

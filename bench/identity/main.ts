@@ -30,6 +30,7 @@ const CLAIMS = {
   account: 'account',
   organization: 'organization',
   actsFor: 'actsFor',
+  plan: 'plan',
 };
 
 interface Contestant {

@@ -1,5 +1,5 @@
 import type { BucketUsage, Usage } from '../admin/usage/usage.ts';
-import { SCOPES, type ScopeName } from '../domain/buckets.ts';
+import { isScopeName, SCOPES } from '../domain/limits/scopes.ts';
 import { CommandError } from '../process/failure.ts';
 import { type AdminOptions, askAdmin } from './admin-client.ts';
 import { textOf } from './limit/limit.ts';
@@ -16,7 +16,7 @@ export interface UsageOptions extends AdminOptions {
 /** `weir usage`: the limits of an Account, Organization, Person or address, what it has used, and its recent operations. */
 export async function usage(id: string, options: UsageOptions): Promise<void> {
   const { scope = 'account', organization, account, json = false } = options;
-  if (!isScope(scope)) throw new CommandError(`--scope takes ${Object.keys(SCOPES).join(', ')}.`);
+  if (!isScopeName(scope)) throw new CommandError(`--scope takes ${Object.keys(SCOPES).join(', ')}.`);
   const hints = new URLSearchParams({ ...(organization && { organization }), ...(account && { account }) });
   const query = hints.size === 0 ? '' : `?${hints}`;
   const answer = (await askAdmin(
@@ -27,14 +27,11 @@ export async function usage(id: string, options: UsageOptions): Promise<void> {
   else print(...linesOf(answer));
 }
 
-function isScope(name: string): name is ScopeName {
-  return Object.hasOwn(SCOPES, name);
-}
-
 function linesOf({
   scope,
   id,
   organization,
+  plan,
   asOf,
   storeProblem,
   blocks,
@@ -44,7 +41,8 @@ function linesOf({
   replicas,
   ofReplicas,
 }: Usage): readonly Line[] {
-  const title = `${scope} ${id}${organization === null ? '' : ` of organization ${organization}`}`;
+  const ofOrganization = organization === null ? '' : ` of organization ${organization}`;
+  const title = `${scope} ${id}${ofOrganization}${plan === null ? '' : `, plan ${plan}`}`;
   const problem =
     storeProblem === null ? [] : [`The store could not be read: ${storeProblem}. What is used is unknown.`];
   const windows = Object.entries(recent).map(([window, counts]) => [window, ...cellsOf(counts)]);
@@ -78,10 +76,10 @@ function cellsOf(counts: { readonly points: number; readonly requests: number; r
 }
 
 function bucketRow(bucket: BucketUsage): readonly string[] {
-  const { limit, windowSeconds, used, remaining, nextPointsAfterSeconds, resetAfterSeconds } = bucket;
+  const { limit, counts, windowSeconds, used, remaining, nextPointsAfterSeconds, resetAfterSeconds } = bucket;
   return [
     bucket.bucket,
-    `${limit} in ${windowSeconds} s`,
+    `${limit}${counts === 'requests' ? ' requests' : ''} in ${windowSeconds} s`,
     shown(used),
     shown(remaining),
     shown(nextPointsAfterSeconds, ' s'),
@@ -94,8 +92,8 @@ function shown(value: number | null, unit = ''): string {
   return value === null ? '?' : `${value}${unit}`;
 }
 
-function sourceOf({ source, writtenAt, shadow, until, why, by }: BucketUsage): string {
-  const parts: string[] = [source];
+function sourceOf({ source, plan, writtenAt, shadow, until, why, by }: BucketUsage): string {
+  const parts: string[] = [plan === null ? source : `${source} ${plan}`];
   if (shadow) parts.push('shadow: refuses nothing');
   if (until !== null) parts.push(`until ${until}`);
   if (by !== null) parts.push(`by ${by}: ${why}`);

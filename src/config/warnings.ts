@@ -1,5 +1,7 @@
-import { OVERRIDE_SECTIONS, type OverrideSection } from '../domain/buckets.ts';
-import type { Limits, Overrides } from '../domain/limits.ts';
+import type { Limits, Overrides } from '../domain/limits/limits.ts';
+import { isInPolicy } from '../domain/limits/rows.ts';
+import { OVERRIDE_SECTIONS, type OverrideSection } from '../domain/limits/scopes.ts';
+import type { CostedOperation } from './files/costs.ts';
 import { type Identities, ownersIn } from './files/identities.ts';
 import type { LimitsFiles } from './files/limits/files.ts';
 import { formatPath, type Problem } from './problem.ts';
@@ -14,7 +16,7 @@ export interface ValidConfiguration {
   readonly settings: Settings;
   readonly limits: Limits;
   readonly identities: Identities;
-  readonly operations: readonly unknown[];
+  readonly operations: readonly CostedOperation[];
   readonly files: {
     readonly limits: Pick<LimitsFiles, 'locate'>;
     /** Undefined if callers and Accounts do not come from a file. */
@@ -39,6 +41,7 @@ export function findWarnings(
     ...settingsWarnings(settings, files.settings.file, env),
     ...emptyIdentities(configuration),
     ...files.operations.warnings,
+    ...crowdedHeaders(configuration),
   ];
   if (operations.length === 0 && settings.operations.unlisted === 'reject') {
     const message = 'lists no operation, and unlisted is reject: every request gets a 404';
@@ -48,6 +51,19 @@ export function findWarnings(
     warnings.push(...unknownOwners(configuration, section), ...expired(configuration, section, nowMs));
   }
   return warnings;
+}
+
+/** As many items as one RateLimit header has (src/stages/rate-limit-fields.ts). */
+const MOST_ITEMS = 8;
+
+/** Operations with more limits than the headers name. */
+function crowdedHeaders({ limits, operations, files }: ValidConfiguration): readonly Problem[] {
+  const crowded = operations.find(
+    (operation) => limits.rows.filter((row) => isInPolicy(row, operation)).length > MOST_ITEMS,
+  );
+  if (crowded === undefined) return [];
+  const message = `the headers of ${crowded.id} name the ${MOST_ITEMS} limits that are nearest to their limit, because more apply`;
+  return [{ ...files.limits.locate(['limits']), path: 'limits', message }];
 }
 
 function emptyIdentities({ settings, identities, files }: ValidConfiguration): readonly Problem[] {
@@ -93,9 +109,9 @@ function expired(
 }
 
 /** When the first override of one owner expires, in Unix milliseconds. */
-function endOf(overrides: Overrides): number {
-  let endMs = Number.POSITIVE_INFINITY;
-  for (const { untilMs } of Object.values(overrides)) endMs = Math.min(endMs, untilMs ?? endMs);
+function endOf({ plan, limits }: Overrides): number {
+  let endMs = plan?.untilMs ?? Number.POSITIVE_INFINITY;
+  for (const { untilMs } of Object.values(limits)) endMs = Math.min(endMs, untilMs ?? endMs);
   return endMs;
 }
 

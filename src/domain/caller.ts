@@ -5,6 +5,8 @@ export interface Account {
   readonly organization?: string;
   /** False where the limits of its Organization do not apply to it. */
   readonly organizationLimit?: boolean;
+  /** The plan that its limits come from, unless the limits file assigns another. */
+  readonly plan?: string;
 }
 
 /** Who sent the request, proven by its token. */
@@ -12,6 +14,8 @@ export type Principal = Person | AccountService | OrganizationService;
 
 interface Claimant {
   readonly id: string;
+  /** The plan that the token names: of its own Account, or of every Account of its Organization. */
+  readonly plan?: string;
   /** The Accounts in the token's claims, for a directory of claims. */
   readonly claimedAccounts?: ReadonlyMap<string, Account>;
 }
@@ -46,6 +50,8 @@ export interface Caller {
   readonly organization: string | undefined;
   /** Whether the request is also charged to that Organization. */
   readonly hasOrganizationLimit: boolean;
+  /** The plan of the target Account, by the token or the directory; the limits file may assign another. */
+  readonly plan?: string | undefined;
   /**
    * The hash tag of all keys that this request charges: an Organization, or an Account that has none. For a
    * Person-only operation it is the Principal Account's, so that a Person has one bucket for all Accounts it acts for.
@@ -64,6 +70,7 @@ export interface PublicClient {
   readonly account?: undefined;
   readonly organization?: undefined;
   readonly hasOrganizationLimit?: undefined;
+  readonly plan?: undefined;
 }
 
 /** Whom a request is charged to. */

@@ -1,5 +1,6 @@
 import type { Identities } from '../config/files/identities.ts';
 import type { Principal } from '../domain/caller.ts';
+import { planIn } from './claims.ts';
 import type { Answer, Client, IdentitySource, Lookup } from './identity.ts';
 import { Provider, type Reporting } from './provider/provider.ts';
 import type { Revocations } from './revocations.ts';
@@ -85,14 +86,14 @@ export class ApiKeys implements IdentitySource {
     return principal;
   }
 
-  #ownerOf(digest: string, { principal: id, issuedAt, account }: Owner): Principal | undefined {
+  #ownerOf(digest: string, { principal: id, issuedAt, account, plan }: Owner): Principal | undefined {
     const issuedAtMs = issuedAt === undefined ? undefined : Date.parse(issuedAt);
     if (this.#options.revocations.covers(digest, id, issuedAtMs)) return undefined;
     const principal = this.#principals.get(id);
     if (principal === undefined) {
       this.#options.log.warn('an API key belongs to a principal that is not in the identities file');
     }
-    return principal && keptTo(principal, account);
+    return principal && keptTo({ ...principal, ...planIn(plan) }, account);
   }
 }
 
@@ -115,6 +116,8 @@ interface Owner {
   readonly issuedAt?: string;
   /** The Account that the key belongs to. */
   readonly account?: string;
+  /** The plan of its Account. */
+  readonly plan?: unknown;
 }
 
 function isOwner(body: unknown): body is Owner {

@@ -8,6 +8,7 @@ export interface ClaimNames {
   readonly account: string;
   readonly organization: string;
   readonly actsFor: string;
+  readonly plan: string;
 }
 
 type Claims = Readonly<Record<string, unknown>>;
@@ -25,14 +26,15 @@ export function readPrincipal(claims: Claims, names: ClaimNames): Principal | un
   if (!isId(id) || !isOptionalId(account) || !isOptionalId(organization) || listed === undefined) {
     return undefined;
   }
+  const planned = planIn(claims[names.plan]);
   const actsFor = accountsOf(listed, organization);
   if (actsFor === undefined || (type !== 'Person' && type !== 'ServiceAccount')) return undefined;
   if (account !== undefined) {
     const claimedAccounts = new Map([...actsFor, [account, accountIn(organization)]]);
-    return { id, type, account, actsFor: new Set(actsFor.keys()), claimedAccounts };
+    return { id, type, account, actsFor: new Set(actsFor.keys()), claimedAccounts, ...planned };
   }
   if (type === 'Person' || organization === undefined) return undefined;
-  return { id, type, organization, claimedAccounts: actsFor };
+  return { id, type, organization, claimedAccounts: actsFor, ...planned };
 }
 
 /** A list, or space-separated text as in OAuth scopes (RFC 6749 section 3.3). */
@@ -52,7 +54,7 @@ function accountsOf(
       typeof entry === 'string' ? { account: entry, organization } : ((entry ?? {}) as Claims);
     const owner = one.organization ?? undefined;
     if (!isId(one.account) || !isOptionalId(owner)) return undefined;
-    accounts.set(one.account, accountIn(owner));
+    accounts.set(one.account, { ...accountIn(owner), ...planIn(one.plan) });
   }
   return accounts;
 }
@@ -63,4 +65,9 @@ function accountIn(organization: string | undefined): Account {
 
 function isOptionalId(value: unknown): value is string | undefined {
   return value === undefined || isId(value);
+}
+
+/** The plan of a record from outside. What is no name is no plan: a plan never makes a request fail. */
+export function planIn(value: unknown): { readonly plan?: string } {
+  return isId(value) ? { plan: value } : {};
 }

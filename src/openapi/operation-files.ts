@@ -117,6 +117,7 @@ export class OperationFiles {
         cost,
         kind,
         access: accessOf(listed),
+        tags: listed.tags,
         listed: true,
         writtenAt: place(),
         costWrittenAt: cost === DEFAULT_COST ? undefined : place('cost'),

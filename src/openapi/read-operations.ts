@@ -152,6 +152,7 @@ function readOperation(reading: Reading, item: PathItem, method: Method, node: N
   const { validation = 'parameters' } = extension;
   const described = validation === 'none' ? undefined : describe(reading, item, node, extension);
   const operationId = child(node, 'operationId').value;
+  const tags = tagsOf(node);
   return basePaths.map((basePath) => {
     const path = basePath + item.path;
     return {
@@ -161,6 +162,7 @@ function readOperation(reading: Reading, item: PathItem, method: Method, node: N
       kind,
       cost,
       access,
+      tags,
       listed: true,
       writtenAt: placeOf(node),
       costWrittenAt: costNode === undefined ? undefined : placeOf(costNode),
@@ -168,6 +170,12 @@ function readOperation(reading: Reading, item: PathItem, method: Method, node: N
       rules: described === undefined ? undefined : readRules(reading, { ...described, path }),
     };
   });
+}
+
+/** OpenAPI 3.1 section 4.8.10. What is not a list of texts selects nothing. */
+function tagsOf(node: Node): readonly string[] {
+  const { value } = child(node, 'tags');
+  return Array.isArray(value) ? value.filter((tag) => typeof tag === 'string') : [];
 }
 
 function describe(

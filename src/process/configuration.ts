@@ -1,6 +1,7 @@
 import type { JSONWebKeySet } from 'jose';
 import { type CostedOperation, checkCosts, type LimitPlaces, placesIn } from '../config/files/costs.ts';
 import type { Identities } from '../config/files/identities.ts';
+import { checkSelections } from '../config/files/selections.ts';
 import {
   type ConfigurationFiles,
   configurationFiles,
@@ -13,7 +14,7 @@ import { FileSource } from '../config/reader/file-source.ts';
 import { type PortTokenSettings, readTokenFile } from '../config/settings/port-token.ts';
 import { checkProxySettings } from '../config/settings/proxy-check.ts';
 import type { Settings } from '../config/settings/settings.ts';
-import type { Limits } from '../domain/limits.ts';
+import type { Limits } from '../domain/limits/limits.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { OperationFiles } from '../openapi/operation-files.ts';
 import { OperationTable, unlistedOperations } from '../stages/match.ts';
@@ -134,5 +135,6 @@ export function findCosts(
   const { unlisted = 'reject' } = settings.operations ?? {};
   const others: readonly CostedOperation[] =
     unlisted === 'reject' ? [] : Object.values(unlistedOperations(unlisted));
-  return checkCosts([...operations, ...others], limits, places);
+  const all = [...operations, ...others];
+  return [...checkCosts(all, limits, places), ...checkSelections(all, limits, places)];
 }

@@ -1,6 +1,6 @@
 import { ConfigError } from '../config/problem.ts';
 import { type Watch, type Watched, watchFiles } from '../config/watch.ts';
-import type { Limits } from '../domain/limits.ts';
+import type { Limits } from '../domain/limits/limits.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { type Configuration, findCosts } from './configuration.ts';
 

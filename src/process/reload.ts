@@ -7,7 +7,7 @@ import type { IdentityFiles } from '../config/load.ts';
 import { formatProblem } from '../config/problem.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { type ReloadedFile, type ReloadObserver, type Watch, watchFiles } from '../config/watch.ts';
-import type { Limits } from '../domain/limits.ts';
+import type { Limits } from '../domain/limits/limits.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import type { Configuration, SettingsFile } from './configuration.ts';
 import { type FileReport, followLimitsAndCosts } from './limits-and-costs.ts';

@@ -94,7 +94,7 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
     usage: {
       ...{ store, buckets, blocks, activity, reports, directory: identity.directory },
       homeOf: (person) => known.homeOf(person),
-      writtenAt: (source, bucket, id) => files.limits.writtenAt(source, bucket, id),
+      writtenAt: (bucket) => files.limits.writtenAt(bucket),
     },
   });
   return {

@@ -1,3 +1,4 @@
+import { US_PER_SECOND } from '../domain/clock.ts';
 import type { CostOf } from './input/entry.ts';
 import type { LineCounts } from './input/line-counts.ts';
 import { MOST_TRIES, type Replay, type Retries } from './replay.ts';
@@ -27,6 +28,8 @@ export function notesOn(circumstances: Circumstances): readonly string[] {
     latenessNote(circumstances.replay),
     resolutionNote(circumstances),
     costNote(circumstances),
+    windowNote(circumstances.replay),
+    selectionNote(circumstances),
     neverFitsNote(circumstances.replay),
   ].filter((note) => note !== undefined);
 }
@@ -101,6 +104,25 @@ function resolutionNote({ lineCounts, replay }: Circumstances): string | undefin
 function costNote({ costOf, hasLoggedCosts }: Circumstances): string | undefined {
   if (costOf !== undefined || hasLoggedCosts) return undefined;
   return 'Each request costs 1 point: name an OpenAPI document with --operations, or settings with --config, for other costs.';
+}
+
+/** A log that is shorter than a window shows only how the window begins to fill. */
+function windowNote({ fromUs, toUs, rows }: Replay): string | undefined {
+  if (fromUs === undefined || toUs === undefined) return undefined;
+  const seconds = (toUs - fromUs) / US_PER_SECOND;
+  const longer = rows.filter(({ windowSeconds }) => windowSeconds > seconds).map(({ name }) => name);
+  if (longer.length === 0 || seconds < 1) return undefined;
+  return `The log is shorter than the window of ${longer.join(', ')}: a longer log can fill it further, so the replay may refuse too little.`;
+}
+
+function selectionNote({ replay, costOf }: Circumstances): string | undefined {
+  if (costOf !== undefined) return undefined;
+  const unclear = replay.rows.filter(({ isContract, selection }) => {
+    return !isContract && (selection.operations !== undefined || selection.tags !== undefined);
+  });
+  if (unclear.length === 0) return undefined;
+  const names = unclear.map(({ name }) => name).join(', ');
+  return `Which requests ${names} counts was found by the names of operations in the log: name an OpenAPI document with --operations, or settings with --config, for tags and paths.`;
 }
 
 function neverFitsNote({ neverFits }: Replay): string | undefined {

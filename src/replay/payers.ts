@@ -1,34 +1,37 @@
-import { type BucketDefinition, bucketsFor } from '../domain/buckets.ts';
 import type { Caller, PublicClient } from '../domain/caller.ts';
-import type { Access, OperationKind } from '../domain/operation.ts';
-import type { Plan } from '../stages/buckets.ts';
+import { isCharged, type LimitRow } from '../domain/limits/rows.ts';
+import { scopeNamed } from '../domain/limits/scopes.ts';
+import type { Access } from '../domain/operation.ts';
+import type { PayerBuckets } from '../stages/buckets.ts';
+import type { Operation } from '../stages/request-context.ts';
 import type { Entry } from './input/entry.ts';
 import { BucketStats } from './measure/bucket-stats.ts';
 
-/** The buckets that requests are charged to: those of an Account and its Organization, of a Person, or of an address. */
+/** The buckets that the requests of one payer for one operation are charged to. */
 export interface MeasuredPayer {
   readonly caller: Caller | PublicClient;
-  readonly kind: OperationKind;
-  readonly access: Access;
-  /** Every bucket of its requests, including those without a limit, in the order of the bucket table. */
+  readonly operation: Operation;
+  /** Every bucket of its requests, including those without a limit, in the order of the rows. */
   readonly buckets: readonly BucketStats[];
-  /** The plan that `planned` belongs to. */
-  plan: Plan | undefined;
-  /** The statistics of the buckets of the plan, in the same order. */
-  planned: readonly BucketStats[];
+  /** The buckets with the limits in force, which `measured` belongs to. */
+  due: PayerBuckets | undefined;
+  /** The statistics of the buckets of `due`, in the same order. */
+  measured: readonly BucketStats[];
 }
 
-type MeasuredPayers = Partial<Record<OperationKind, MeasuredPayer>> & {
-  readonly organization: string | undefined;
-};
+interface MeasuredPayers {
+  readonly caller: Caller | PublicClient;
+  readonly byOperation: Map<Operation, MeasuredPayer>;
+}
 
 const NOBODY: ReadonlySet<string> = new Set();
 
 /** All payers of a log and the statistics of their buckets. */
 export class PayerBook {
   readonly stats: BucketStats[] = [];
-  readonly #windowUs: number;
+  readonly #rows: readonly LimitRow[];
   readonly #hasSeries: boolean;
+  readonly #isPerPrincipal: boolean;
   readonly #byKey = new Map<string, BucketStats>();
   readonly #payers: Readonly<Record<Access, Map<string, MeasuredPayers>>> = {
     caller: new Map(),
@@ -37,41 +40,55 @@ export class PayerBook {
   };
 
   /** @param hasSeries whether each bucket is also recorded over time, for charts */
-  constructor(windowUs: number, hasSeries: boolean) {
-    this.#windowUs = windowUs;
+  constructor(rows: readonly LimitRow[], hasSeries: boolean) {
+    this.#rows = rows;
     this.#hasSeries = hasSeries;
+    this.#isPerPrincipal = rows.some(({ scope }) => scope === 'principal');
   }
 
   payerOf(entry: Entry): MeasuredPayer {
-    const { access, kind } = entry;
+    const { operation } = entry;
+    const { access } = operation;
     const map = this.#payers[access];
-    const id = idOf(entry);
+    const id = this.#idOf(entry);
     const organization = access === 'caller' ? entry.organization : undefined;
     let payers = map.get(id);
-    // After an Account has moved to another Organization, its requests are charged to the new one.
-    if (payers === undefined || payers.organization !== organization) {
-      payers = { organization };
+    // After an Account has moved to another Organization or plan, its requests are charged accordingly.
+    if (
+      payers === undefined ||
+      payers.caller.organization !== organization ||
+      payers.caller.plan !== entry.plan
+    ) {
+      payers = { caller: callerOf(entry, organization), byOperation: new Map() };
       map.set(id, payers);
     }
-    payers[kind] ??= this.#createPayer(entry, organization);
-    return payers[kind];
+    let payer = payers.byOperation.get(operation);
+    if (payer === undefined) {
+      payer = this.#createPayer(payers.caller, operation);
+      payers.byOperation.set(operation, payer);
+    }
+    return payer;
   }
 
-  #createPayer(entry: Entry, organization: string | undefined): MeasuredPayer {
-    const { access, kind } = entry;
-    const caller = callerOf(entry, organization);
-    const buckets = bucketsFor(kind, access).flatMap((bucket) => {
-      const owner = bucket.scope.ownerOf(caller);
-      return owner === undefined ? [] : [this.#statsOf(bucket, owner)];
+  #idOf(entry: Entry): string {
+    const { account, principal } = entry;
+    const isOfBoth = entry.operation.access === 'caller' && this.#isPerPrincipal;
+    return isOfBoth ? `${account}\n${principal}` : payingId(entry);
+  }
+
+  #createPayer(caller: Caller | PublicClient, operation: Operation): MeasuredPayer {
+    const buckets = this.#rows.flatMap((row) => {
+      const owner = isCharged(row, operation) ? scopeNamed(row.scope).ownerOf(caller) : undefined;
+      return owner === undefined ? [] : [this.#statsOf(row, owner)];
     });
-    return { caller, kind, access, buckets, plan: undefined, planned: [] };
+    return { caller, operation, buckets, due: undefined, measured: [] };
   }
 
-  #statsOf(bucket: BucketDefinition, owner: string): BucketStats {
-    const key = `${bucket.name}\n${owner}`;
+  #statsOf(row: LimitRow, owner: string): BucketStats {
+    const key = `${row.name}\n${owner}`;
     let stats = this.#byKey.get(key);
     if (stats === undefined) {
-      stats = new BucketStats(bucket, owner, this.#windowUs, this.#hasSeries);
+      stats = new BucketStats(row, owner, this.#hasSeries);
       this.#byKey.set(key, stats);
       this.stats.push(stats);
     }
@@ -79,31 +96,33 @@ export class PayerBook {
   }
 }
 
-function idOf({ access, account, principal, address = '' }: Entry): string {
-  return { caller: account, person: principal, public: address }[access];
+function payingId({ operation, account, principal, address = '' }: Entry): string {
+  return { caller: account, person: principal, public: address }[operation.access];
 }
 
 function callerOf(entry: Entry, organization: string | undefined): Caller | PublicClient {
-  const { access, principal, account } = entry;
-  if (access === 'public') return { address: idOf(entry), hashTag: idOf(entry) };
+  const { operation, principal, account, plan } = entry;
+  const { access } = operation;
+  if (access === 'public') return { address: payingId(entry), hashTag: payingId(entry) };
   return {
     principal: { type: 'Person', id: principal, account, actsFor: NOBODY },
     account,
     organization,
     hasOrganizationLimit: organization !== undefined,
+    plan,
     // A Person's bucket does not depend on an Organization, which may differ from the target Account's.
     hashTag: access === 'person' ? principal : (organization ?? account),
   };
 }
 
-/** Records the limits of a new plan. */
-export function bindPlan(payer: MeasuredPayer, plan: Plan): void {
-  payer.plan = plan;
+/** Records the limits in force. */
+export function bindLimits(payer: MeasuredPayer, due: PayerBuckets): void {
+  payer.due = due;
   for (const stats of payer.buckets) {
     stats.limit = undefined;
     stats.shadowLimit = undefined;
   }
-  payer.planned = plan.buckets.map(({ name, limit, shadow }) => {
+  payer.measured = due.buckets.map(({ name, limit, shadow }) => {
     const stats = payer.buckets.find((bucket) => bucket.name === name);
     if (stats === undefined) throw new Error(`a request spends from ${name} unexpectedly`);
     if (shadow) stats.shadowLimit = limit;

@@ -3,14 +3,15 @@
  * memory store, and the time of the log as the clock.
  */
 import { US_PER_SECOND } from '../domain/clock.ts';
-import type { Limits } from '../domain/limits.ts';
+import type { Limits } from '../domain/limits/limits.ts';
+import type { LimitRow } from '../domain/limits/rows.ts';
 import { Buckets } from '../stages/buckets.ts';
 import { MemoryStore } from '../store/memory-store.ts';
-import type { BucketState } from '../store/store.ts';
+import { type BucketState, costIn } from '../store/store.ts';
 import type { Entry } from './input/entry.ts';
 import type { BucketStats } from './measure/bucket-stats.ts';
 import { Series } from './measure/series.ts';
-import { bindPlan, type MeasuredPayer, PayerBook } from './payers.ts';
+import { bindLimits, type MeasuredPayer, PayerBook } from './payers.ts';
 import { RetryQueue } from './retry-queue.ts';
 
 /**
@@ -58,6 +59,8 @@ export class Replay {
   toUs: number | undefined;
   readonly series: TotalSeries = new Series(TOTAL_COLUMNS, US_PER_SECOND, TOTAL_BINS);
   readonly windowSeconds: number;
+  /** The limits that are counted. */
+  readonly rows: readonly LimitRow[];
   readonly #retries: Retries;
   readonly #book: PayerBook;
   readonly #buckets: Buckets;
@@ -67,8 +70,9 @@ export class Replay {
 
   constructor({ limits, retries, hasSeries }: ReplayOptions) {
     this.windowSeconds = limits.windowSeconds;
+    this.rows = limits.rows;
     this.#retries = retries;
-    this.#book = new PayerBook(limits.windowSeconds * US_PER_SECOND, hasSeries);
+    this.#book = new PayerBook(limits.rows, hasSeries);
     this.#buckets = new Buckets('replay', limits, () => this.#nowUs / 1000);
     this.#store = new MemoryStore(() => this.#nowUs);
   }
@@ -125,19 +129,19 @@ export class Replay {
 
   #charge(entry: Entry, tries: number): boolean {
     const payer = this.#book.payerOf(entry);
-    const { caller, kind, access } = payer;
+    const { caller, operation } = payer;
     const { cost } = entry;
-    let { plan } = payer;
-    if (plan === undefined || plan.validUntilMs <= this.#nowUs / 1000) {
-      plan = this.#buckets.planFor(caller, kind, access);
-      bindPlan(payer, plan);
+    let { due } = payer;
+    if (due === undefined || due.validUntilMs <= this.#nowUs / 1000) {
+      due = this.#buckets.bucketsFor(caller, operation);
+      bindLimits(payer, due);
     }
     for (const stats of payer.buckets) {
       stats.ask(cost, this.#nowUs);
       if (tries === 1) stats.logged += 1;
     }
-    if (plan.buckets.length === 0) return true;
-    const decision = this.#store.charge({ buckets: plan.buckets, cost });
+    if (due.buckets.length === 0) return true;
+    const decision = this.#store.charge({ buckets: due.buckets, cost });
     if (decision.outcome === 'uncounted') throw new Error(`the store did not count: ${decision.reason}`);
     noteShadows(payer, decision.buckets);
     if (decision.outcome === 'admitted') return true;
@@ -154,15 +158,15 @@ export class Replay {
     let refusing: BucketStats | undefined;
     for (const [index, state] of states.entries()) {
       const waitUs = state?.retryAfterUs ?? 0;
-      if (payer.plan?.buckets[index]?.shadow || waitUs <= longestUs) continue;
+      if (payer.due?.buckets[index]?.shadow || waitUs <= longestUs) continue;
       longestUs = waitUs;
-      refusing = payer.planned[index];
+      refusing = payer.measured[index];
     }
     for (const stats of payer.buckets) {
       if (stats === refusing) stats.refuseAfter(this.#nowUs);
       else stats.refusedByOther.after += 1;
     }
-    if (refusing?.limit !== undefined && cost > refusing.limit) this.neverFits += 1;
+    if (refusing?.limit !== undefined && costIn(refusing.row, cost) > refusing.limit) this.neverFits += 1;
     return longestUs;
   }
 
@@ -177,12 +181,12 @@ export class Replay {
   }
 }
 
-function noteShadows({ plan, planned }: MeasuredPayer, states: States): void {
-  if (plan === undefined || !plan.buckets.some(isShadow)) return;
+function noteShadows({ due, measured }: MeasuredPayer, states: States): void {
+  if (due === undefined || !due.buckets.some(isShadow)) return;
   for (const [index, state] of states.entries()) {
-    const stats = planned[index];
+    const stats = measured[index];
     const isFull = state !== undefined && state.retryAfterUs > 0;
-    if (stats !== undefined && isFull && plan.buckets[index]?.shadow) stats.shadowRefused += 1;
+    if (stats !== undefined && isFull && due.buckets[index]?.shadow) stats.shadowRefused += 1;
   }
 }
 

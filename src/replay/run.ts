@@ -1,4 +1,4 @@
-import type { Limits } from '../domain/limits.ts';
+import type { Limits } from '../domain/limits/limits.ts';
 import type { CostOf, ReadLine } from './input/entry.ts';
 import type { LineCounts } from './input/line-counts.ts';
 import type { LogSource } from './input/log-file.ts';
@@ -103,11 +103,13 @@ function byEffect(one: BucketStats, other: BucketStats): number {
 function bucketResult(stats: BucketStats) {
   const { requests, refusedBefore, refusedAfter, windows, worstHour, shadowLimit } = stats;
   return {
-    scope: stats.bucket.scopeName,
+    scope: stats.row.scope,
     id: stats.id,
     bucket: stats.name,
-    /** The replayed limit, in points per window. Null if there is none. */
+    /** The replayed limit, in points or requests per window. Null if there is none. */
     limit: stats.limit ?? null,
+    counts: stats.row.counts,
+    windowSeconds: stats.row.windowSeconds,
     /** Requests charged to this bucket, including added retries. */
     requests,
     points: stats.points,

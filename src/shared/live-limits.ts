@@ -1,14 +1,14 @@
 import { Type } from 'typebox';
-import { BUCKETS, type BucketName } from '../domain/buckets.ts';
 import { id, isMade, matching, parsed, reasonText, timeMs } from './bounds.ts';
 import { type Fact, type FactKind, Facts } from './facts.ts';
 
 /** A limit that was set while the gateways run, or its removal. It takes precedence over the files until it expires. */
 export interface LiveLimit extends Fact {
-  readonly bucket: BucketName;
-  /** The Account, Organization or address. */
+  /** The name of its row. It has no effect while the limits have no such row. */
+  readonly bucket: string;
+  /** The Account, Organization, address or principal. */
   readonly id: string;
-  /** Points per window. */
+  /** Points or requests per window. */
   readonly limit: number;
   readonly why: string;
   readonly by: string;
@@ -22,9 +22,7 @@ export const LONGEST_LIVE_MS = 7 * 86_400_000;
 const MAX_POINTS = 1_000_000_000;
 
 const message = Type.Object({
-  bucket: Type.Union(
-    BUCKETS.filter(({ scope }) => scope.overrides !== undefined).map(({ name }) => Type.Literal(name)),
-  ),
+  bucket: Type.String({ pattern: '^[a-z][a-z0-9-]{0,63}$' }),
   id,
   limit: Type.Integer({ minimum: 1, maximum: MAX_POINTS }),
   atMs: timeMs,
@@ -59,7 +57,7 @@ export class LiveLimits extends Facts<LiveLimit> {
   }
 
   /** The live limit of a bucket; undefined where the files apply. */
-  of(bucket: BucketName, id: string, nowMs: number): LiveLimit | undefined {
+  of(bucket: string, id: string, nowMs: number): LiveLimit | undefined {
     if (this.size === 0) return undefined;
     const limit = this.find(liveKey(bucket, id), nowMs);
     return limit?.isRemoved ? undefined : limit;
@@ -81,6 +79,6 @@ export class LiveLimits extends Facts<LiveLimit> {
 }
 
 /** What `find` takes. */
-export function liveKey(bucket: BucketName, id: string): string {
+export function liveKey(bucket: string, id: string): string {
   return `${bucket} ${id}`;
 }

@@ -72,6 +72,12 @@ function callerOf(
     account,
     organization,
     hasOrganizationLimit: organization !== undefined && found.organizationLimit !== false,
+    plan: (isOwn(principal, account) ? principal.plan : undefined) ?? found.plan,
     hashTag: foundHome.organization ?? home,
   };
+}
+
+/** A token speaks for its own Account, and that of an Organization for all of its Accounts. */
+function isOwn(principal: Principal, account: string): boolean {
+  return principal.account === undefined || principal.account === account;
 }

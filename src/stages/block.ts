@@ -48,6 +48,7 @@ function denied(blocks: Blocks, { scope, id, untilMs }: Block, costPoints: numbe
     policy: '',
     rateLimit: '',
     bucket: BLOCKED,
+    owner: id,
     limit: 0,
     windowSeconds: 0,
     remaining: 0,

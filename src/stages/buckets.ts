@@ -1,61 +1,82 @@
 import { LRUCache } from 'lru-cache';
-import { BUCKETS, type BucketDefinition, type BucketName, type ScopeName } from '../domain/buckets.ts';
 import type { Payer } from '../domain/caller.ts';
-import { type LimitInForce, type LimitSource, type Limits, limitInForce } from '../domain/limits.ts';
-import type { Access, OperationKind } from '../domain/operation.ts';
+import { type LimitInForce, type LimitSource, type Limits, limitInForce } from '../domain/limits/limits.ts';
+import type { LimitRow } from '../domain/limits/rows.ts';
+import { type ScopeName, scopeNamed } from '../domain/limits/scopes.ts';
+import type { Selection } from '../domain/limits/selection.ts';
 import { type LiveLimit, LiveLimits } from '../shared/live-limits.ts';
 import { bucketKey } from '../store/keys.ts';
 import type { BucketCharge } from '../store/store.ts';
+import { type OwnerPlan, type Planned, planOfOwner, plansOf } from './plans.ts';
+import { type PolicyItem, policyText, type Reportable } from './rate-limit-fields.ts';
+import type { Operation } from './request-context.ts';
+import { type RowSet, RowSets } from './row-sets.ts';
 
-/** The buckets that one payer's reads or writes are charged to. */
-export interface Plan {
+/** The buckets that one payer's requests for some operations are charged to. */
+export interface PayerBuckets extends Reportable {
   /** The buckets that a request spends from, Account first. */
-  readonly buckets: readonly PlannedBucket[];
-  /** The whole RateLimit-Policy header: every bucket that can refuse, reads and writes. */
-  readonly policy: string;
+  readonly buckets: readonly PayerBucket[];
+  /** The plan whose limits apply to the Account; undefined without one. */
+  readonly plan: string | undefined;
+  /** The plan that the token or the directory names, and the limits do not have. */
+  readonly unknownPlan: string | undefined;
   /** Unix time until which these limits hold, unless the limits file changes. */
   readonly validUntilMs: number;
 }
 
 /** A bucket to charge, with its name in the response. */
-export interface PlannedBucket extends BucketCharge {
-  readonly name: BucketName;
+export interface PayerBucket extends BucketCharge {
+  /** The name of its row. */
+  readonly name: string;
+  readonly scope: ScopeName;
+  /** What its row counts of the owner's requests. */
+  readonly selection: Selection;
   /** Its name in the RateLimit headers: a Person's own bucket appears as the Account's. */
   readonly headerName: string;
-  /** The Account, Organization, Person or address whose bucket it is. */
+  /** The Account, Organization, principal or address whose bucket it is. */
   readonly owner: string;
   /** Where its limit is set. */
   readonly source: LimitSource;
+  /** The plan that sets its limit; undefined for another source. */
+  readonly plan: string | undefined;
   /** Unix time until which that limit is valid; infinite if it does not expire. */
   readonly untilMs: number;
 }
 
-interface Plans extends Readonly<Record<OperationKind, Plan>> {
-  readonly version: number;
-}
+/** Owners kept in memory; beyond that, the least recently used is dropped. */
+const PAYERS_KEPT = 50_000;
+/** Addresses are kept apart, so that a flood from many addresses drops none of the callers. */
+const ADDRESSES_KEPT = 5_000;
 
-/** Plans kept in memory; beyond that, the least recently used is dropped. */
-const PLANS_KEPT = 50_000;
-/** Plans of addresses are kept apart, so that a flood from many addresses drops none of the callers' plans. */
-const ADDRESS_PLANS_KEPT = 5_000;
+/** What is known of one payer. Buckets of an earlier version are made again. */
+interface Known {
+  readonly version: number;
+  readonly bySet: Map<RowSet, PayerBuckets>;
+}
 
 /** The limits in force of one bucket of one owner, live limits included. */
 interface InForce extends LimitInForce {
   /** When a limit of each source expires. */
   readonly ends: Readonly<Record<LimitSource, number>>;
+  readonly plan: string | undefined;
+}
+
+/** Whose buckets are asked for. */
+export interface BucketOwner extends OwnerPlan {
+  readonly hashTag: string;
 }
 
 /** The buckets that apply to each payer and their limits, from the current limits file and the live limits. */
 export class Buckets {
   readonly #keyPrefix: string;
   readonly #nowMs: () => number;
-  readonly #plans = new LRUCache<string, Plans>({ max: PLANS_KEPT });
-  readonly #addressPlans = new LRUCache<string, Plans>({ max: ADDRESS_PLANS_KEPT });
+  readonly #payers = new LRUCache<string, Known>({ max: PAYERS_KEPT });
+  readonly #addresses = new LRUCache<string, Known>({ max: ADDRESSES_KEPT });
   /** The live limits, which are changed with `applyLive`. */
   readonly live: Omit<LiveLimits, 'add'>;
   readonly #live = new LiveLimits();
   #limits: Limits;
-  /** Plans of an earlier version are made again. */
+  #rowSets: RowSets;
   #version = 0;
 
   /** @param nowMs Unix time by the clock that all replicas share, for the expiry of overrides and live limits */
@@ -63,6 +84,7 @@ export class Buckets {
     this.#keyPrefix = keyPrefix;
     this.#nowMs = nowMs;
     this.#limits = limits;
+    this.#rowSets = new RowSets(limits.rows);
     this.live = this.#live;
   }
 
@@ -78,6 +100,7 @@ export class Buckets {
   /** Replaces the limits. Counts are kept, because keys do not depend on limits. */
   replaceLimits(limits: Limits): void {
     this.#limits = limits;
+    this.#rowSets = new RowSets(limits.rows);
     this.#version += 1;
   }
 
@@ -88,88 +111,104 @@ export class Buckets {
     return isChanged;
   }
 
-  /** The plan of a payer's reads or writes for operations with this access. */
-  planFor(payer: Payer, kind: OperationKind, access: Access): Plan {
+  /** The buckets that this payer's requests for an operation are charged to. */
+  bucketsFor(payer: Payer, operation: Operation): PayerBuckets {
     const nowMs = this.#nowMs();
-    const cache = access === 'public' ? this.#addressPlans : this.#plans;
-    const cacheKey = cacheKeyOf(payer, access);
-    let plans = cache.get(cacheKey);
-    if (plans?.version !== this.#version || plans[kind].validUntilMs <= nowMs) {
-      plans = this.#plansOf(payer, access, nowMs);
-      cache.set(cacheKey, plans);
+    const set = this.#rowSets.of(operation);
+    const cache = payer.address === undefined ? this.#payers : this.#addresses;
+    const cacheKey = cacheKeyOf(payer, set);
+    let known = cache.get(cacheKey);
+    if (known?.version !== this.#version) {
+      known = { version: this.#version, bySet: new Map() };
+      cache.set(cacheKey, known);
     }
-    return plans[kind];
+    let buckets = known.bySet.get(set);
+    if (buckets === undefined || buckets.validUntilMs <= nowMs) {
+      buckets = this.#make(payer, set, nowMs);
+      known.bySet.set(set, buckets);
+    }
+    return buckets;
   }
 
   /** All buckets of one owner, shadow limits included; none where the limits file switches them off. */
-  ownedBy(scope: ScopeName, owner: string, hashTag: string): readonly PlannedBucket[] {
+  ownedBy(scope: ScopeName, id: string, owner: BucketOwner): readonly PayerBucket[] {
     const nowMs = this.#nowMs();
-    return BUCKETS.filter(({ scopeName }) => scopeName === scope).flatMap((definition) =>
-      this.#bucketsOf(definition, owner, hashTag, this.#inForce(definition.name, owner, nowMs)),
-    );
+    const planned = planOfOwner(this.#limits, scope, id, owner, nowMs);
+    return this.#limits.rows
+      .filter((row) => row.scope === scope || (scope === 'person' && row.scope === 'principal'))
+      .flatMap((row) => this.#bucketsOf(row, id, owner.hashTag, this.#inForce(row, id, planned, nowMs)));
   }
 
-  #plansOf(payer: Payer, access: Access, nowMs: number): Plans {
-    const ends: number[] = [];
-    const planned = BUCKETS.filter(({ scope }) => scope.access === access).flatMap((definition) => {
-      const owner = definition.scope.ownerOf(payer);
-      if (owner === undefined) return [];
-      const inForce = this.#inForce(definition.name, owner, nowMs);
-      ends.push(inForce.untilMs);
-      return this.#bucketsOf(definition, owner, payer.hashTag, inForce).map((bucket) => ({
-        kind: definition.kind,
-        bucket,
-      }));
-    });
-    const policy = planned
-      .filter(({ bucket }) => bucket.shadow !== true)
-      .map(({ bucket }) => `"${bucket.headerName}";q=${bucket.limit};w=${bucket.windowSeconds}`)
-      .join(', ');
-    const validUntilMs = Math.min(...ends);
-    const planOf = (kind: OperationKind): Plan => ({
-      buckets: planned.filter((one) => one.kind === kind).map(({ bucket }) => bucket),
-      policy,
-      validUntilMs,
-    });
-    return { version: this.#version, read: planOf('read'), write: planOf('write') };
+  /** The name of an owner's plan; undefined without one. */
+  planOf(scope: ScopeName, id: string, owner: BucketOwner): string | undefined {
+    return planOfOwner(this.#limits, scope, id, owner, this.#nowMs())?.name;
+  }
+
+  #make(payer: Payer, set: RowSet, nowMs: number): PayerBuckets {
+    const plans = plansOf(this.#limits, payer, nowMs);
+    let validUntilMs = plans.untilMs;
+    const buckets: PayerBucket[] = [];
+    const policyItems: PolicyItem[] = [];
+    for (const row of set.policy) {
+      const owner = scopeNamed(row.scope).ownerOf(payer);
+      if (owner === undefined) continue;
+      const inForce = this.#inForce(row, owner, plans.ofScope(row.scope), nowMs);
+      validUntilMs = Math.min(validUntilMs, inForce.untilMs);
+      const { name, headerName, windowSeconds, isContract } = row;
+      const { limit } = inForce;
+      if (limit !== undefined) policyItems.push({ name, headerName, limit, windowSeconds, isContract });
+      if (set.charged.has(row)) buckets.push(...this.#bucketsOf(row, owner, payer.hashTag, inForce));
+    }
+    const { account, unknown } = plans;
+    const policy = policyText(policyItems);
+    return { buckets, policyItems, policy, plan: account?.name, unknownPlan: unknown, validUntilMs };
   }
 
   /** A live limit takes the place of the one in the files; a shadow limit in the files stays beside it. */
-  #inForce(bucket: BucketName, owner: string, nowMs: number): InForce {
-    const filed = limitInForce(this.#limits, bucket, owner, nowMs);
-    const live = this.#live.of(bucket, owner, nowMs);
+  #inForce(row: LimitRow, owner: string, planned: Planned | undefined, nowMs: number): InForce {
+    const filed = limitInForce(this.#limits, row, owner, planned, nowMs);
+    const isSettable = scopeNamed(row.scope).overrides !== undefined;
+    const live = isSettable ? this.#live.of(row.name, owner, nowMs) : undefined;
     const never = Number.POSITIVE_INFINITY;
-    const ends = { default: never, override: filed.untilMs, live: live?.untilMs ?? never };
-    if (live === undefined) return { ...filed, ends };
+    const ends = {
+      default: never,
+      plan: planned?.untilMs ?? never,
+      override: filed.untilMs,
+      live: live?.untilMs ?? never,
+    };
+    const plan = planned?.name;
+    if (live === undefined) return { ...filed, ends, plan };
     const untilMs = Math.min(filed.untilMs, live.untilMs);
-    return { ...filed, limit: live.limit, limitSource: 'live', untilMs, ends };
+    return { ...filed, limit: live.limit, limitSource: 'live', untilMs, ends, plan };
   }
 
   /** The bucket of the limit in force, and that of the shadow limit beside it. */
-  #bucketsOf(
-    { name, headerName }: BucketDefinition,
-    owner: string,
-    hashTag: string,
-    { limit, limitSource, shadowLimit, shadowSource, ends }: InForce,
-  ): readonly PlannedBucket[] {
-    const { windowSeconds } = this.#limits;
-    const common = { name, headerName, owner, windowSeconds };
-    const enforced = { ...common, source: limitSource, untilMs: ends[limitSource] };
-    const tried = { ...common, source: shadowSource, untilMs: ends[shadowSource] };
+  #bucketsOf(row: LimitRow, owner: string, hashTag: string, inForce: InForce): readonly PayerBucket[] {
+    const { name, headerName, windowSeconds, scope, selection, counts } = row;
+    const { limit, limitSource, shadowLimit, shadowSource, ends, plan } = inForce;
+    const common = { name, headerName, owner, windowSeconds, scope, selection, counts };
+    const from = (source: LimitSource) => {
+      return { ...common, source, plan: source === 'plan' ? plan : undefined, untilMs: ends[source] };
+    };
     const keyOf = (bucket: string) => bucketKey(this.#keyPrefix, hashTag, bucket, owner);
-    const buckets: PlannedBucket[] = [];
-    if (limit !== undefined) buckets.push({ ...enforced, key: keyOf(name), limit });
+    const buckets: PayerBucket[] = [];
+    if (limit !== undefined) buckets.push({ ...from(limitSource), key: keyOf(name), limit });
     // A shadow bucket counts only what fits its own limit, so it needs its own key.
     if (shadowLimit !== undefined) {
-      buckets.push({ ...tried, key: keyOf(`${name}-shadow`), limit: shadowLimit, shadow: true });
+      const key = keyOf(`${name}-shadow`);
+      buckets.push({ ...from(shadowSource), key, limit: shadowLimit, shadow: true });
     }
     return buckets;
   }
 }
 
-function cacheKeyOf(payer: Payer, access: Access): string {
+/** Payers with equal keys have the same buckets in this row set. */
+function cacheKeyOf(payer: Payer, { access, isPerPrincipal }: RowSet): string {
   if (payer.address !== undefined) return payer.address;
-  return access === 'person'
-    ? `person\n${payer.hashTag}\n${payer.principal.id}`
-    : `${payer.hasOrganizationLimit ? 'both' : 'account'}\n${payer.hashTag}\n${payer.account}`;
+  const { hashTag, principal, account, hasOrganizationLimit, plan = '' } = payer;
+  const person = `${hashTag}\n${principal.id}\n${principal.plan ?? ''}`;
+  if (access === 'person')
+    return isPerPrincipal ? `person\n${person}\n${account}\n${plan}` : `person\n${person}`;
+  const own = `${hasOrganizationLimit ? 'both' : 'account'}\n${hashTag}\n${account}\n${plan}`;
+  return isPerPrincipal ? `${own}\n${person}` : own;
 }

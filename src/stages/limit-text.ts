@@ -1,12 +1,14 @@
-import { bucketNamed, type ScopeName } from '../domain/buckets.ts';
-import type { PlannedBucket } from './buckets.ts';
+import type { ScopeName } from '../domain/limits/scopes.ts';
+import { costIn } from '../store/store.ts';
+import type { PayerBucket } from './buckets.ts';
 
-/** A caller may know the Account, the Person and the address, but has not named the Organization. */
+/** A caller may know the Account, itself and the address, but has not named the Organization. */
 const OWNERS: Readonly<Record<ScopeName, (owner: string) => string>> = {
   account: (owner) => `Account ${owner}`,
   person: (owner) => `Person ${owner}`,
   address: (owner) => `Address ${owner}`,
   organization: () => 'The Organization',
+  principal: (owner) => `Principal ${owner}`,
 };
 
 const UNITS = [
@@ -17,20 +19,24 @@ const UNITS = [
 ] as const;
 
 /** Why this bucket refuses a request of `cost` points, and when it fits. */
-export function limitText(
-  bucket: PlannedBucket,
-  remaining: number,
-  cost: number,
-  waitSeconds: number,
-): string {
-  const { scopeName, kind } = bucketNamed(bucket.name);
-  const owner = OWNERS[scopeName](bucket.owner);
-  const points = bucket.limit === 1 ? '1 point' : `${bucket.limit.toLocaleString('en')} points`;
-  const limit = `${points} ${windowText(bucket.windowSeconds)} for ${kind}s`;
+export function limitText(bucket: PayerBucket, remaining: number, cost: number, waitSeconds: number): string {
+  const owner = OWNERS[bucket.scope](bucket.owner);
+  const limit = `${amountText(bucket)} ${windowText(bucket.windowSeconds)}${selectionText(bucket)}`;
   const wait = waitText(waitSeconds);
-  return remaining === 0
-    ? `${owner} has used its ${limit}; the next fit in ${wait}.`
-    : `${owner} has ${remaining.toLocaleString('en')} left of its ${limit}, and this request costs ${cost}; it fits in ${wait}.`;
+  if (remaining === 0) return `${owner} has used its ${limit}; the next fit in ${wait}.`;
+  const left = remaining.toLocaleString('en');
+  return `${owner} has ${left} left of its ${limit}, and this request costs ${costIn(bucket, cost)}; it fits in ${wait}.`;
+}
+
+function amountText({ limit, counts = 'points' }: PayerBucket): string {
+  return limit === 1 ? `1 ${counts.slice(0, -1)}` : `${limit.toLocaleString('en')} ${counts}`;
+}
+
+/** What is counted, where that is not every request. */
+function selectionText({ name, selection }: PayerBucket): string {
+  const { kind, operations, tags } = selection;
+  if (operations !== undefined || tags !== undefined) return ` for ${name}`;
+  return kind === undefined ? '' : ` for ${kind}s`;
 }
 
 /** Such as `per minute` or `in 5 minutes`. */

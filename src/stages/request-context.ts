@@ -1,11 +1,10 @@
 /** The types that stages share. */
-import type { BucketName } from '../domain/buckets.ts';
 import type { Caller, PublicClient } from '../domain/caller.ts';
-import type { Access, OperationKind } from '../domain/operation.ts';
+import type { Selectable } from '../domain/limits/selection.ts';
+import type { Access } from '../domain/operation.ts';
 import type { Refusal } from '../domain/problems.ts';
 import type { CorsAnswer } from '../fields/cors.ts';
 import type { RequestSpans } from '../observe/log/spans.ts';
-import type { BLOCKED } from '../shared/blocks.ts';
 import type { UncountedReason } from '../store/store.ts';
 import type { RequestRules } from '../validation/rules.ts';
 
@@ -17,10 +16,7 @@ export interface Target {
 }
 
 /** A priced operation of the OpenAPI document, or the default for unlisted ones. */
-export interface Operation {
-  /** `operationId`, or `METHOD path` where the document names none. */
-  readonly id: string;
-  readonly kind: OperationKind;
+export interface Operation extends Selectable {
   /** Points, 1 to 10. A public operation may cost 0: it is not charged. */
   readonly cost: number;
   /** `person`: counted for the Person, not for an Account (contract section 8.1 rule 2). `public`: for the client's address. */
@@ -33,16 +29,27 @@ export interface Operation {
 
 /** A bucket that is nearly empty after a charge. */
 export interface NearLimit {
-  readonly bucket: BucketName;
+  readonly bucket: string;
+  /** The Account, Organization, principal or address whose bucket it is. */
+  readonly owner: string;
   readonly limit: number;
   readonly windowSeconds: number;
   readonly remaining: number;
 }
 
-/** A charge that was spent. */
-export interface Admitted {
-  readonly outcome: 'admitted';
+/** What every charge reports, whatever its outcome. */
+interface Reported {
+  /** The RateLimit-Policy header. */
   readonly policy: string;
+  /** The plan whose limits applied; undefined without one. */
+  readonly plan?: string | undefined;
+  /** The plan that the token or the directory names, and the limits file does not have. */
+  readonly unknownPlan?: string | undefined;
+}
+
+/** A charge that was spent. */
+export interface Admitted extends Reported {
+  readonly outcome: 'admitted';
   readonly rateLimit: string;
   /** Buckets that are nearly empty. */
   readonly nearLimit: readonly NearLimit[] | undefined;
@@ -51,13 +58,14 @@ export interface Admitted {
 }
 
 /** A charge that was not made. */
-export interface Denied {
+export interface Denied extends Reported {
   readonly outcome: 'denied';
-  /** Empty for whoever is blocked, as is the next: nothing was counted. */
-  readonly policy: string;
+  /** Empty for whoever is blocked, as is the policy: nothing was counted. */
   readonly rateLimit: string;
-  /** The bucket that needs the longest wait. */
-  readonly bucket: BucketName | typeof BLOCKED;
+  /** The bucket that needs the longest wait; `blocked` for a block. */
+  readonly bucket: string;
+  /** Whose bucket it is, or who is blocked. */
+  readonly owner: string;
   readonly limit: number;
   readonly windowSeconds: number;
   /** Points left in that bucket. */
@@ -71,7 +79,7 @@ export interface Denied {
 export type Charged =
   | Admitted
   | Denied
-  | { readonly outcome: 'uncounted'; readonly policy: string; readonly reason: UncountedReason };
+  | (Reported & { readonly outcome: 'uncounted'; readonly reason: UncountedReason });
 
 /** The results of the stages that have run; a refusal keeps those of earlier stages. */
 export interface Findings {

@@ -49,7 +49,7 @@ export interface BucketState {
 }
 
 /** What a charge costs this bucket. */
-export function costIn({ counts }: BucketCharge, cost: number): number {
+export function costIn({ counts }: Pick<BucketCharge, 'counts'>, cost: number): number {
   return counts === 'requests' ? 1 : cost;
 }
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { limitInForce } from '../../src/domain/limits.ts';
 import type { Configuration } from '../../src/process/configuration.ts';
 import { CASES, type Manifest, only, refusal, render, renderText } from '../fixtures/helm.ts';
+import { limitInForce } from '../fixtures/limits.ts';
 import { configurationIn, type PodSpec } from '../fixtures/pod-files.ts';
 import { describeChart } from './describe-chart.ts';
 

@@ -30,9 +30,8 @@ function mapped(text: string): FormatOptions['mapping'] {
 const ENTRY: Entry = {
   atUs: AT_US,
   loggedUs: AT_US,
-  kind: 'read',
+  operation: { id: 'GET', kind: 'read', cost: 1, access: 'caller', listed: true },
   cost: 1,
-  access: 'caller',
   account: 'acct_1',
   organization: undefined,
   principal: 'acct_1',
@@ -103,7 +102,7 @@ it('the access log of an Application Load Balancer', () => {
   });
   const costOf = (method: string, path: string) => {
     expect([method, path]).toEqual(['GET', '/v3/things?x=1']);
-    return { kind: 'read' as const, cost: 5, access: 'caller' as const };
+    return { ...ENTRY.operation, cost: 5 };
   };
   expect(read({ format: 'alb', accountPattern, costOf }, line)).toMatchObject({ cost: 5 });
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it, vi } from 'vitest';
 import { parseLimits } from '../../src/config/files/limits/parse.ts';
+import { contractRows } from '../../src/domain/limits/rows.ts';
 import type { Entry } from '../../src/replay/input/entry.ts';
 import { Replay } from '../../src/replay/replay.ts';
 import { Demand } from '../../src/replay/suggest/demand.ts';
@@ -19,14 +20,15 @@ const arbitraryRequest = fc.record({
   cost: fc.integer({ min: 1, max: 4 }),
 });
 
+const READ = { id: 'read', kind: 'read', access: 'caller', cost: 1, listed: true } as const;
+
 function entryOf(atUs: number, account: string, cost: number): Entry {
   const who = { account, organization: undefined, principal: 'svc_1' };
   return {
     atUs,
     loggedUs: atUs,
-    kind: 'read',
+    operation: READ,
     cost,
-    access: 'caller',
     ...who,
     wasRefused: false,
     refusedBy: undefined,
@@ -51,10 +53,10 @@ it('a suggested limit refuses at most the share that is allowed, and one point l
         nowUs += waitUs;
         return entryOf(nowUs, account, cost);
       });
-      const demand = new Demand(1, 'none');
+      const demand = new Demand(contractRows(1), 'none');
       for (const entry of entries) demand.take(entry);
       demand.end();
-      const options = { mostRefused: MOST_REFUSED, windowSeconds: 1, leastLimit: () => 1, onPass: () => {} };
+      const options = { mostRefused: MOST_REFUSED, leastLimit: () => 1, onPass: () => {} };
       const { limits, refused } = suggestLimits(demand, options);
       demand.spool.close();
       let sum = 0;
@@ -123,7 +125,7 @@ it('--suggest without limits lays its own over the defaults of Weir', async () =
   const { log } = await writeFiles({ log: logText(BURSTS) });
   const { stdout } = await runReplayCommand(log, '--suggest', '15%');
   expect(stdout).toContain("kept from Weir's defaults");
-  expect(parseLimits(stdout, 'suggested.yaml').accounts.get('no')?.['account-read']?.limit).toBe(7);
+  expect(parseLimits(stdout, 'suggested.yaml').accounts.get('no')?.limits['account-read']?.limit).toBe(7);
 });
 
 it('no suggestion is below the cost of an operation, because the gateway would not load it', async () => {
@@ -140,5 +142,5 @@ it('no suggestion is below the cost of an operation, because the gateway would n
     operations: JSON.stringify(document),
   });
   const { stdout } = await runReplayCommand(log, '--suggest', '0%', '--operations', operations);
-  expect(parseLimits(stdout, 'suggested.yaml').accounts.get('no')?.['account-read']?.limit).toBe(10);
+  expect(parseLimits(stdout, 'suggested.yaml').accounts.get('no')?.limits['account-read']?.limit).toBe(10);
 });

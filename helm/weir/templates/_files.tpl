@@ -2,7 +2,7 @@
 {{- define "weir.configMaps" -}}
 {{- $maps := list (dict "name" (include "weir.fullname" .) "data" (dict "weir.yaml" (include "weir.settings" .))) -}}
 {{- if not .Values.limits.existingConfigMap -}}
-{{- $limits := toYaml (pick .Values.limits "windowSeconds" "defaults" "accounts" "organizations" "addresses") -}}
+{{- $limits := toYaml (pick .Values.limits "windowSeconds" "defaults" "limits" "plans" "accounts" "organizations" "addresses" "principals") -}}
 {{- $maps = append $maps (dict "name" (include "weir.limitsConfigMap" .) "data" (dict .Values.limits.key $limits)) -}}
 {{- end -}}
 {{- if not .Values.operations.existingConfigMap -}}

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { SCOPES, type ScopeName } from '../../domain/buckets.ts';
+import { isScopeName } from '../../domain/limits/scopes.ts';
 import { networkOf } from '../../domain/network.ts';
 import { WINDOWS, type Window } from '../../observe/usage/windows.ts';
 import type { RefusedOwner } from '../fleet/refusals.ts';
@@ -42,7 +42,7 @@ function refuseWindow(reply: FastifyReply): FastifyReply {
 }
 
 function ownerOf({ scope, id: named }: Query): RefusedOwner | undefined {
-  if (named === undefined || scope === undefined || !Object.hasOwn(SCOPES, scope)) return undefined;
+  if (named === undefined || scope === undefined || !isScopeName(scope)) return undefined;
   const id = scope === 'address' ? networkOf(named) : named;
-  return id === undefined ? undefined : { scope: scope as ScopeName, id };
+  return id === undefined ? undefined : { scope, id };
 }

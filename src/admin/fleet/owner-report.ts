@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { SCOPES, type ScopeName } from '../../domain/buckets.ts';
+import { SCOPES, type ScopeName } from '../../domain/limits/scopes.ts';
 import { extract } from '../../observe/top/extract.ts';
 import type { Recent } from '../../observe/usage/activity.ts';
 import { SERIES_SLICES } from '../../observe/usage/windows.ts';

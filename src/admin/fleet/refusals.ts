@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import type { ScopeName } from '../../domain/buckets.ts';
+import type { ScopeName } from '../../domain/limits/scopes.ts';
 import { amount, matching, plainText, timeMs } from '../../shared/bounds.ts';
 import type { RequestContext } from '../../stages/request-context.ts';
 
@@ -149,7 +149,7 @@ export function isOf(
   { account, organization, principal, address }: RefusedRequest,
   { scope, id }: RefusedOwner,
 ): boolean {
-  return { account, organization, person: principal, address }[scope] === id;
+  return { account, organization, person: principal, principal, address }[scope] === id;
 }
 
 export function newestFirst(refusals: readonly RefusedRequest[]): readonly RefusedRequest[] {

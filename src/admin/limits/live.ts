@@ -1,13 +1,15 @@
 import type { Logger } from 'pino';
+import { bySection } from '../../config/files/limits/parse.ts';
 import { ConfigError, type Problem } from '../../config/problem.ts';
 import { nearest } from '../../config/reader/messages.ts';
-import { bucketNamed, type OverrideSection } from '../../domain/buckets.ts';
-import { type LimitInForce, type Limits, limitInForce } from '../../domain/limits.ts';
+import { type LimitInForce, type Limits, limitInForce, rowNamed } from '../../domain/limits/limits.ts';
+import { type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
 import { type LiveLimit, liveKey } from '../../shared/live-limits.ts';
 import type { Buckets } from '../../stages/buckets.ts';
 import { ActionRefused } from '../action.ts';
 import { audited, type FactPublisher } from '../shared-change.ts';
-import { type LimitOwner, type LimitRequest, problemText } from './request.ts';
+import { type LimitOwner, type LimitRequest, problemText, readLimitRequest } from './request.ts';
+import { type ShownRow, shownRows } from './rows.ts';
 
 /** A live limit as an operator sees it. `notes`: what the operator should know of a change that has just been made. */
 export type ShownLimit = ReturnType<typeof shown> & { readonly notes?: readonly string[] };
@@ -33,7 +35,22 @@ export class LiveLimitActions {
 
   list(): readonly ShownLimit[] {
     const { live, nowMs } = this.#sources.buckets;
-    return live.inForce(nowMs).map(shown);
+    return live.inForce(nowMs).map((limit) => shown(limit, this.#limits));
+  }
+
+  /** The limits of the files, for owners without a limit of their own. */
+  rows(): readonly ShownRow[] {
+    return shownRows(this.#limits);
+  }
+
+  /** The limits of the files, which requests for live limits are checked against. */
+  get #limits(): Limits {
+    return this.#sources.buckets.limits;
+  }
+
+  /** Reads a request for live limits of an owner. @throws ActionRefused */
+  read(body: unknown, owner: LimitOwner): LimitRequest {
+    return readLimitRequest(body, owner, this.#limits);
   }
 
   /** Rejects with an ActionRefused where a limit is below the cost of an operation. */
@@ -56,7 +73,7 @@ export class LiveLimitActions {
   ): Promise<readonly ShownLimit[]> {
     const isMeant = (limit: LiveLimit) =>
       limit.id === id &&
-      bucketNamed(limit.bucket).scope.overrides === section &&
+      sectionOf(limit, this.#limits) === section &&
       (names.length === 0 || names.includes(limit.bucket));
     const { live, nowMs } = this.#sources.buckets;
     const inForce = live.inForce(nowMs).filter(isMeant);
@@ -68,11 +85,9 @@ export class LiveLimitActions {
 
   #refuseCosts({ section, id }: LimitOwner, limits: LimitRequest['limits']): void {
     const { buckets, findCosts } = this.#sources;
-    const overrides = Object.fromEntries(
-      limits.map(({ bucket, limit }) => [bucket, { limit, shadow: false }]),
-    );
-    const none = { accounts: new Map(), organizations: new Map(), addresses: new Map() };
-    const problems = findCosts({ ...buckets.limits, ...none, [section]: new Map([[id, overrides]]) });
+    const asked = Object.fromEntries(limits.map(({ bucket, limit }) => [bucket, { limit, shadow: false }]));
+    const overrides = bySection((one) => new Map(one === section ? [[id, { limits: asked }]] : []));
+    const problems = findCosts({ ...buckets.limits, ...overrides });
     if (problems.length > 0) throw new ActionRefused(problemText(new ConfigError(problems)));
   }
 
@@ -85,14 +100,20 @@ export class LiveLimitActions {
   ): Promise<readonly ShownLimit[]> {
     const { publisher, buckets, log } = this.#sources;
     let made: readonly LiveLimit[] | undefined;
-    const details = () => ({ limits: made?.map((limit) => shown(limit)) ?? targets.map(asked) });
+    const details = () => ({
+      limits:
+        made?.map((limit) => shown(limit, this.#limits)) ?? targets.map((one) => asked(one, this.#limits)),
+    });
     const notes = await audited(log, { action, ...reason, details }, async () => {
       const replaced = this.#known(targets);
       made = make(timeAfter(replaced, (await publisher?.nowMs()) ?? buckets.nowMs));
       return publisher?.publish(made, replaced);
     });
     for (const limit of made ?? []) applyLive(buckets, limit, log);
-    return (made ?? []).map((limit) => ({ ...shown(limit), ...(notes.length > 0 ? { notes } : {}) }));
+    return (made ?? []).map((limit) => ({
+      ...shown(limit, this.#limits),
+      ...(notes.length > 0 ? { notes } : {}),
+    }));
   }
 
   #known(targets: readonly Target[]): readonly LiveLimit[] {
@@ -117,12 +138,20 @@ function timeAfter(earlier: readonly LiveLimit[], nowMs: number): number {
   return Math.max(nowMs, ...earlier.map(({ atMs }) => atMs + 1));
 }
 
-function asked({ bucket, id, limit }: Target) {
-  return { scope: bucketNamed(bucket).scopeName, id, bucket, limit };
+function asked({ bucket, id, limit }: Target, limits: Limits) {
+  // Without such a row the live limit has no effect. It is listed as an Account's, as which it can be removed.
+  const scope = rowNamed(limits, bucket)?.scope ?? 'account';
+  return { scope, id, bucket, limit };
 }
 
-function shown({ untilMs, why, by, ...target }: LiveLimit) {
-  return { ...asked(target), until: new Date(untilMs).toISOString(), why, by };
+/** Where a file would have a live limit; that of Accounts while the limits have no such row, so that it can be removed. */
+function sectionOf({ bucket }: LiveLimit, limits: Limits): OverrideSection | undefined {
+  const row = rowNamed(limits, bucket);
+  return row === undefined ? 'accounts' : scopeNamed(row.scope).overrides;
+}
+
+function shown({ untilMs, why, by, ...target }: LiveLimit, limits: Limits) {
+  return { ...asked(target, limits), until: new Date(untilMs).toISOString(), why, by };
 }
 
 /**
@@ -135,12 +164,13 @@ export function applyLive(buckets: Buckets, live: LiveLimit, log: Logger): void 
   const before = buckets.live.of(bucket, id, nowMs);
   const isChanged = buckets.applyLive(live);
   if (!isChanged || (isRemoved && before === undefined)) return;
-  const filed = inFiles(limitInForce(buckets.limits, bucket, id, nowMs));
+  const row = rowNamed(buckets.limits, bucket);
+  const filed = row && inFiles(limitInForce(buckets.limits, row, id, undefined, nowMs));
   const from = before === undefined ? filed : ofLive(before);
   const to = isRemoved ? filed : ofLive({ limit, untilMs });
   const change = isRemoved ? 'removed' : before === undefined ? 'added' : 'changed';
   const counts = { added: 0, removed: 0, changed: 0, [change]: 1 };
-  const difference = [{ change, scope: bucketNamed(bucket).scopeName, id, bucket, from, to }];
+  const difference = [{ change, scope: row?.scope ?? null, id, bucket, from, to }];
   log.info({ source: 'live', why, by, ...counts, difference }, 'limits.changed');
 }
 

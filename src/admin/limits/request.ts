@@ -2,7 +2,8 @@ import { parseOverrides } from '../../config/files/limits/parse.ts';
 import { ConfigError } from '../../config/problem.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import type { Immutable } from '../../config/settings/settings.ts';
-import type { BucketName, OverrideSection } from '../../domain/buckets.ts';
+import type { Limits } from '../../domain/limits/limits.ts';
+import type { OverrideSection } from '../../domain/limits/scopes.ts';
 import { networkOf } from '../../domain/network.ts';
 import { LONGEST_LIVE_MS } from '../../shared/live-limits.ts';
 import { ActionRefused, readDuration, readReason } from '../action.ts';
@@ -43,19 +44,19 @@ const DEFAULT_FOR = '1h';
  *
  * @throws ActionRefused
  */
-export function readLimitRequest(body: unknown, { section, id }: LimitOwner) {
+export function readLimitRequest(body: unknown, { section, id }: LimitOwner, { rows }: Pick<Limits, 'rows'>) {
   if (!isMapping(body))
     throw new ActionRefused('Send a JSON object such as {"account-read": 5000, "why": "launch"}.');
   const { for: duration = DEFAULT_FOR, why, by, ...buckets } = body;
   const forMs = readFor(duration);
   const limits = Object.entries(buckets).map(([bucket, limit]) => {
     // JSON may have a number beyond every limit, 1e999, which is infinite here and would be null in the text that is checked below.
-    if (!Number.isInteger(limit)) throw new ActionRefused(`${bucket}: must be a whole number of points.`);
-    return { bucket: bucket as BucketName, limit: Number(limit) };
+    if (!Number.isInteger(limit)) throw new ActionRefused(`${bucket}: must be a whole number.`);
+    return { bucket, limit: Number(limit) };
   });
   if (limits.length === 0) throw new ActionRefused('Name at least one bucket, such as "account-read": 5000.');
   try {
-    parseOverrides(JSON.stringify({ [section]: { [id]: buckets } }), 'the request');
+    parseOverrides(JSON.stringify({ [section]: { [id]: buckets } }), 'the request', { rows, plans: [] });
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     throw new ActionRefused(problemText(error));

@@ -1,23 +1,24 @@
 import type { FastifyInstance } from 'fastify';
-import { OVERRIDE_SECTIONS } from '../../domain/buckets.ts';
+import { OVERRIDE_SECTIONS } from '../../domain/limits/scopes.ts';
 import { orRefusal } from '../action.ts';
 import type { BlockActions } from '../blocks/actions.ts';
 import type { LiveLimitActions } from './live.ts';
-import { limitOwner, readLimitRequest, readRemoval } from './request.ts';
+import { limitOwner, readRemoval } from './request.ts';
 
-/** Adds `GET /limits/live`, which has the blocks as well, and PUT and DELETE of `/limits/live/accounts/{id}`, and the same for organizations and addresses. */
+/** Adds `GET /limits`, `GET /limits/live`, which has the blocks as well, and PUT and DELETE of `/limits/live/accounts/{id}`, and the same for other owners. */
 export function addLiveLimitRoutes(
   app: FastifyInstance,
   actions: LiveLimitActions,
   blocks: BlockActions,
 ): void {
+  app.get('/limits', async () => actions.rows());
   app.get('/limits/live', async () => [...blocks.list(), ...actions.list()]);
   for (const section of OVERRIDE_SECTIONS) {
     const path = `/limits/live/${section}/:id`;
     app.put<{ Params: { id: string } }>(path, ({ params: { id }, body }, reply) =>
       orRefusal(reply, () => {
         const owner = limitOwner(section, id);
-        return actions.set(owner, readLimitRequest(body, owner));
+        return actions.set(owner, actions.read(body, owner));
       }),
     );
     app.delete<{ Params: { id: string } }>(path, ({ params: { id }, query, body }, reply) =>

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { SCOPES, type ScopeName } from '../../domain/buckets.ts';
+import { SCOPES, type ScopeName } from '../../domain/limits/scopes.ts';
 import { networkOf } from '../../domain/network.ts';
 import { readUsage, type UsageSources } from './usage.ts';
 
@@ -39,7 +39,7 @@ function single(value: string | string[] | undefined): string | undefined {
 }
 
 function unknownText(scope: ScopeName): string {
-  return scope === 'person'
-    ? 'This replica does not know the Person: name its Account with ?account=.'
+  return scope === 'person' || scope === 'principal'
+    ? `This replica does not know the ${scope === 'person' ? 'Person' : 'principal'}: name its Account with ?account=.`
     : 'This replica does not know the Account: name its Organization with ?organization=.';
 }

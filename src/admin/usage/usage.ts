@@ -1,11 +1,10 @@
-import type { BucketName, ScopeName } from '../../domain/buckets.ts';
 import type { Account, Principal } from '../../domain/caller.ts';
 import { US_PER_SECOND } from '../../domain/clock.ts';
-import type { LimitSource } from '../../domain/limits.ts';
+import type { ScopeName } from '../../domain/limits/scopes.ts';
 import type { Directory } from '../../identity/identity.ts';
 import type { Activity } from '../../observe/usage/activity.ts';
 import type { Blocks } from '../../shared/blocks.ts';
-import type { Buckets, PlannedBucket } from '../../stages/buckets.ts';
+import type { Buckets, PayerBucket } from '../../stages/buckets.ts';
 import { type BucketReading, readBuckets } from '../../store/read-buckets.ts';
 import type { Store } from '../../store/store.ts';
 import { shownBlock } from '../blocks/actions.ts';
@@ -22,7 +21,8 @@ export interface UsageSources extends OwnerSources {
   readonly store: Store;
   readonly reports: Pick<OwnerReports, 'sumOf'>;
   readonly blocks: Pick<Blocks, 'of'>;
-  writtenAt(source: LimitSource, bucket: BucketName, id: string): Promise<string | undefined>;
+  /** Where the files set the limit of a bucket. */
+  writtenAt(bucket: PayerBucket): Promise<string | undefined>;
 }
 
 /** Reads what an owner has used, without spending anything; undefined for an owner that nobody here knows. */
@@ -35,7 +35,7 @@ export async function readUsage(query: OwnerQuery & { readonly waits?: boolean }
   const readings = await readBuckets(sources.store, planned);
   const isRead = readings.outcome === 'read';
   const buckets = planned.map(async (bucket, index) => {
-    const writtenAt = await sources.writtenAt(bucket.source, bucket.name, bucket.owner);
+    const writtenAt = await sources.writtenAt(bucket);
     const live = liveOf(bucket, sources.buckets);
     const count = countOf(bucket, isRead ? readings.buckets[index] : undefined);
     return {
@@ -51,6 +51,8 @@ export async function readUsage(query: OwnerQuery & { readonly waits?: boolean }
     scope,
     id,
     organization: organization ?? null,
+    /** The plan whose limits apply; null without one. */
+    plan: sources.buckets.planOf(scope, id, owner) ?? null,
     /** When the figures were measured, by the clock of Redis. */
     asOf: new Date(sources.buckets.nowMs).toISOString(),
     /** Why the store could not be read; null if it was. */
@@ -65,10 +67,11 @@ export async function readUsage(query: OwnerQuery & { readonly waits?: boolean }
 }
 
 /** An Account's requests are refused by the buckets of its Organization as well. */
-function bucketsOf({ scope, id, organization, hasOrganizationLimit, hashTag }: Owner, buckets: Buckets) {
-  const own = buckets.ownedBy(scope, id, hashTag);
+function bucketsOf(owner: Owner, buckets: Buckets) {
+  const { scope, id, organization, hasOrganizationLimit } = owner;
+  const own = buckets.ownedBy(scope, id, owner);
   if (scope !== 'account' || organization === undefined || !hasOrganizationLimit) return own;
-  return [...own, ...buckets.ownedBy('organization', organization, hashTag)];
+  return [...own, ...buckets.ownedBy('organization', organization, owner)];
 }
 
 function blocksOf({ scope, id, organization }: Owner, blocks: Pick<Blocks, 'of'>) {
@@ -78,13 +81,30 @@ function blocksOf({ scope, id, organization }: Owner, blocks: Pick<Blocks, 'of'>
   );
 }
 
-function limitOf({ name, owner, limit, windowSeconds, shadow, source, untilMs }: PlannedBucket) {
-  return {
-    bucket: name,
+function limitOf(bucket: PayerBucket) {
+  const {
+    name,
+    scope,
     owner,
     limit,
+    counts = 'points',
+    windowSeconds,
+    shadow,
+    source,
+    plan,
+    untilMs,
+  } = bucket;
+  return {
+    bucket: name,
+    scope,
+    owner,
+    limit,
+    /** What the limit is of. */
+    counts,
     windowSeconds,
     source,
+    /** The plan that sets the limit. */
+    plan: plan ?? null,
     /** A shadow limit refuses nothing. */
     shadow: shadow === true,
     /** When the override or live limit expires. */
@@ -92,12 +112,12 @@ function limitOf({ name, owner, limit, windowSeconds, shadow, source, untilMs }:
   };
 }
 
-function liveOf({ name, owner, source }: PlannedBucket, buckets: Buckets) {
+function liveOf({ name, owner, source }: PayerBucket, buckets: Buckets) {
   const live = source === 'live' ? buckets.live.of(name, owner, buckets.nowMs) : undefined;
   return { why: live?.why ?? null, by: live?.by ?? null };
 }
 
-function countOf(bucket: PlannedBucket, reading: BucketReading | undefined) {
+function countOf(bucket: PayerBucket, reading: BucketReading | undefined) {
   return {
     /** Points of the current window. */
     used: reading?.used ?? null,
@@ -118,8 +138,12 @@ function seconds(us: number | undefined): number | null {
 interface Owner {
   readonly scope: ScopeName;
   readonly id: string;
-  /** The Organization of an Account or of a Person's Account. */
+  /** The Organization of an Account or of a principal's Account. */
   readonly organization: string | undefined;
+  /** The Account of a principal. */
+  readonly account?: string | undefined;
+  /** The plan that the directory names. */
+  readonly plan?: string | undefined;
   readonly hasOrganizationLimit: boolean;
   /** The hash tag of its keys. */
   readonly hashTag: string;
@@ -160,8 +184,8 @@ async function findOwner(query: OwnerQuery, sources: OwnerSources): Promise<Owne
   if (known !== undefined && account !== undefined) return ownerIn(query, account, known);
   const payer = sources.activity.payerOf(scope, id);
   if (payer === undefined) return undefined;
-  const { organization, hasOrganizationLimit = false, hashTag } = payer;
-  return { scope, id, organization, hasOrganizationLimit, hashTag };
+  const { organization, account: paying, plan, hasOrganizationLimit = false, hashTag } = payer;
+  return { scope, id, organization, account: paying, plan, hasOrganizationLimit, hashTag };
 }
 
 async function findAccount(
@@ -176,7 +200,7 @@ async function findAccount(
 }
 
 function ownerIn({ scope, id }: OwnerQuery, account: string, known: Account): Owner {
-  const { organization, organizationLimit } = known;
+  const { organization, organizationLimit, plan } = known;
   const hasOrganizationLimit = organization !== undefined && organizationLimit !== false;
-  return { scope, id, organization, hasOrganizationLimit, hashTag: organization ?? account };
+  return { scope, id, organization, account, plan, hasOrganizationLimit, hashTag: organization ?? account };
 }

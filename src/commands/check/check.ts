@@ -1,6 +1,7 @@
 import type { Problem } from '../../config/problem.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import { findWarnings } from '../../config/warnings.ts';
+import type { Limits } from '../../domain/limits/limits.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
 import { type Configuration, readConfiguration } from '../../process/configuration.ts';
 import { CommandError } from '../../process/failure.ts';
@@ -29,9 +30,17 @@ export async function check({ config, connect }: { config: string; connect?: boo
     { style: 'green', text: 'valid' },
     `: ${summaryOf(operations)}, ` +
       `limits for ${limits.accounts.size} accounts and ${limits.organizations.size} organizations of their own, ` +
+      furtherText(limits) +
       `${callersOf(configuration)}${warnings.length === 0 ? '' : `; warnings: ${warnings.length}`}.`,
   ]);
-  if (connect) await tryConnections(settings, limits.windowSeconds);
+  const longestSeconds = Math.max(...limits.rows.map(({ windowSeconds }) => windowSeconds));
+  if (connect) await tryConnections(settings, longestSeconds);
+}
+
+/** How many further limits and plans there are, where there are any. */
+function furtherText({ rows, plans }: Limits): string {
+  const further = rows.filter(({ isContract }) => !isContract).length;
+  return further + plans.size === 0 ? '' : `${further} further limits and ${plans.size} plans, `;
 }
 
 const COLOURS = { ok: 'green', warning: 'yellow', failed: 'red' } as const;

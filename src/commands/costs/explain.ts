@@ -57,7 +57,7 @@ async function liveStateOf({ settings }: Configuration): Promise<LiveState> {
 
 /** The form for programs, with every member always present. */
 function asJson(explanation: Explanation): object {
-  const { method, path, operation, caller, buckets, policy, errors, refusal } = explanation;
+  const { method, path, operation, caller, plan, buckets, policy, errors, refusal } = explanation;
   return {
     method,
     path,
@@ -65,6 +65,7 @@ function asJson(explanation: Explanation): object {
     principal: caller?.principal.id || null,
     account: caller?.account ?? null,
     organization: caller?.organization ?? null,
+    plan: plan ?? null,
     buckets: buckets.map((bucket) => ({ ...bucket, of: bucket.of ?? null })),
     policy: policy ?? null,
     errors,
@@ -95,16 +96,17 @@ function validationOf({ validation, rules }: ListedOperation): object {
 }
 
 function asLines(explanation: Explanation): readonly Line[] {
-  const { method, path, operation, buckets, policy, errors, refusal } = explanation;
+  const { method, path, operation, plan, buckets, policy, errors, refusal } = explanation;
   const lines: [string, string][] = [];
   if (operation === 'free') lines.push(['operation', 'none: OPTIONS is neither authenticated nor counted']);
   else if (operation !== undefined) lines.push(...operationLines(operation));
-  for (const { bucket, of, limit, windowSeconds, shadow, live } of buckets) {
+  if (plan !== undefined) lines.push(['plan', plan]);
+  for (const { bucket, of, limit, counts, windowSeconds, shadow, live } of buckets) {
     const owner = of === undefined ? 'anyone without an override' : of;
     const tried = shadow ? ', tried out: it refuses nothing' : '';
     lines.push([
       'charged to',
-      `${bucket} of ${owner}: ${limit} points in ${windowSeconds} s${tried}${liveText(live)}`,
+      `${bucket} of ${owner}: ${limit} ${counts} in ${windowSeconds} s${tried}${liveText(live)}`,
     ]);
   }
   if (policy !== undefined) lines.push(['policy', policy]);

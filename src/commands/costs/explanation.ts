@@ -12,7 +12,7 @@ import { type Configuration, operationTableOf } from '../../process/configuratio
 import type { ReadFacts } from '../../process/run-facts.ts';
 import { type Block, Blocks } from '../../shared/blocks.ts';
 import type { LiveLimit } from '../../shared/live-limits.ts';
-import { Buckets, type PlannedBucket } from '../../stages/buckets.ts';
+import { Buckets, type PayerBucket } from '../../stages/buckets.ts';
 import { type DecidedRequest, decide } from '../../stages/decide.ts';
 import { normalise } from '../../stages/normalise.ts';
 import type { Operation, Target } from '../../stages/request-context.ts';
@@ -54,6 +54,8 @@ export async function explainRequest(configuration: Configuration, question: Que
     operation: undefined,
     /** Undefined where neither a token nor an Account was named, or where the request is refused earlier. */
     caller: undefined,
+    /** The plan of the Account, whose limits apply. */
+    plan: undefined,
     buckets: [],
     /** The RateLimit-Policy field. */
     policy: undefined,
@@ -79,11 +81,12 @@ export async function explainRequest(configuration: Configuration, question: Que
   const found = { ...nothing, path: target.path, operation, refusal };
   const errors = operation === undefined ? [] : errorsOf(operation, target);
   if (operation === undefined || payer === undefined) return { ...found, errors: refusal ? [] : errors };
-  const plan = buckets.planFor(payer, operation.kind, operation.access);
+  const due = buckets.bucketsFor(payer, operation);
   return {
     ...found,
     caller: caller?.account === ANYONE ? undefined : caller,
-    buckets: plan.buckets.map((bucket) => explainBucket(bucket, buckets)),
+    plan: due.plan,
+    buckets: due.buckets.map((bucket) => explainBucket(bucket, buckets)),
     policy: charged?.policy,
     errors,
   };
@@ -152,7 +155,7 @@ function knowsTokensOnly({ settings: { identity } }: Configuration): boolean {
 }
 
 function explainBucket(
-  { name, owner, limit, windowSeconds, source, shadow = false }: PlannedBucket,
+  { name, owner, limit, counts = 'points', windowSeconds, source, shadow = false }: PayerBucket,
   buckets: Buckets,
 ) {
   const live = source === 'live' ? buckets.live.of(name, owner, buckets.nowMs) : undefined;
@@ -161,7 +164,10 @@ function explainBucket(
     /** Undefined for anyone without an override. */
     of: owner || undefined,
     limit,
+    /** What the limit is of. */
+    counts,
     windowSeconds,
+    source,
     /** A shadow limit refuses nothing. */
     shadow,
     /** When a live limit expires, and who set it and why. */

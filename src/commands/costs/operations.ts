@@ -1,3 +1,4 @@
+import { isCharged, type LimitRow } from '../../domain/limits/rows.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
 import { readConfiguration } from '../../process/configuration.ts';
 import { CommandError } from '../../process/failure.ts';
@@ -17,16 +18,29 @@ export async function operations({ config, format }: { config: string; format: s
   const { upstream } = configuration.settings;
   const review = reviewCosts(configuration.operations, upstream.pathProfile);
   const remarksOf = (operation: ListedOperation) => review.get(operation) ?? [];
-  const { operations: listed } = configuration;
+  const { operations: listed, limits } = configuration;
+  const further = limits.rows.filter(({ isContract }) => !isContract);
   if (format === 'json') {
     const entries = listed.map((one) => {
-      return { ...operationJson(one), validation: one.validation, remarks: remarksOf(one) };
+      return {
+        ...operationJson(one),
+        validation: one.validation,
+        limits: namesOf(further, one),
+        remarks: remarksOf(one),
+      };
     });
     printJsonExactly(entries, 2);
   } else {
-    const rows = listed.map((one) => rowOf(one, remarksOf(one)));
-    printExactly(format === 'markdown' ? markdownOf(rows) : tableLines([HEAD, ...rows]));
+    const own = (one: ListedOperation) => (further.length === 0 ? [] : [namesOf(further, one).join(', ')]);
+    const head = further.length === 0 ? HEAD : [...HEAD, 'FURTHER LIMITS'];
+    const rows = listed.map((one) => [...rowOf(one, remarksOf(one)), ...own(one)]);
+    printExactly(format === 'markdown' ? markdownOf(head, rows) : tableLines([head, ...rows]));
   }
+}
+
+/** The further limits that count an operation. */
+function namesOf(further: readonly LimitRow[], operation: ListedOperation): readonly string[] {
+  return further.filter((row) => isCharged(row, operation)).map(({ name }) => name);
 }
 
 const CALLERS = { caller: 'any', person: 'Persons', public: 'PUBLIC' } as const;
@@ -65,8 +79,8 @@ function rowOf(operation: ListedOperation, remarks: readonly Remark[]): readonly
   ];
 }
 
-function markdownOf(rows: readonly (readonly string[])[]): readonly string[] {
-  return [HEAD, HEAD.map(() => '---'), ...rows].map(
+function markdownOf(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
+  return [head, head.map(() => '---'), ...rows].map(
     (row) => `| ${row.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`,
   );
 }

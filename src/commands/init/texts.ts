@@ -1,5 +1,5 @@
-import { costliestByBucket } from '../../config/files/costs.ts';
-import { BUCKETS, type BucketName } from '../../domain/buckets.ts';
+import { costliestByRow } from '../../config/files/costs.ts';
+import { CONTRACT_ROWS, contractRows } from '../../domain/limits/rows.ts';
 import { KINDS_BY_METHOD, type ListedOperation } from '../../openapi/listed-operation.ts';
 
 /** A request to try. */
@@ -32,8 +32,8 @@ function isPlain({ path, rules }: ListedOperation): boolean {
   return !path.includes('{') && !isRequired && !rules?.headers.some((one) => one.isRequired);
 }
 
-function costliest(operations: readonly ListedOperation[], bucket: BucketName): number {
-  return costliestByBucket(operations).get(bucket)?.cost ?? 1;
+function costliest(operations: readonly ListedOperation[], bucket: string): number {
+  return costliestByRow(operations, contractRows(WINDOW_SECONDS)).get(bucket)?.cost ?? 1;
 }
 
 /** @param document the OpenAPI document; undefined if the API has none */
@@ -83,8 +83,8 @@ operations:
 }
 
 export function limitsText(operations: readonly ListedOperation[], example: Example): string {
-  const defaults = BUCKETS.map(({ name, kind, scope }) => {
-    return `  ${name}: ${Math.max(scope.defaults[kind], 10 * costliest(operations, name))}`;
+  const defaults = CONTRACT_ROWS.map(({ name, fallback }) => {
+    return `  ${name}: ${Math.max(fallback, 10 * costliest(operations, name))}`;
   });
   return `# Points that each Account, Person, Organization and client address may use in any window. GET and HEAD use the read
 # limits, other methods the write limits. Reloaded when this file changes.
@@ -92,6 +92,10 @@ windowSeconds: ${WINDOW_SECONDS}
 
 defaults:
 ${defaults.join('\n')}
+
+# Further limits, each with a window of its own. A request is admitted if all of its limits have room.
+# limits:
+#   account-hour: { per: account, points: 100000, window: 1h }
 
 # Limits of single Accounts. This one is so low that a few requests reach it.
 accounts:

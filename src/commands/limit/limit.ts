@@ -1,7 +1,8 @@
 import { userInfo } from 'node:os';
 import type { ShownBlock } from '../../admin/blocks/actions.ts';
 import type { ShownLimit } from '../../admin/limits/live.ts';
-import { type OverrideSection, SCOPES, type ScopeName } from '../../domain/buckets.ts';
+import type { ShownRow } from '../../admin/limits/rows.ts';
+import { type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
 import { networkOf } from '../../domain/network.ts';
 import { CommandError } from '../../process/failure.ts';
 import { BLOCKED } from '../../shared/blocks.ts';
@@ -20,7 +21,7 @@ export interface SetOptions extends AdminOptions, Reason {
 /** `weir limit set acct_big account-read=5000 --for 2h --why launch` */
 export async function setLimit(id: string, buckets: readonly string[], options: SetOptions): Promise<void> {
   const limits = Object.fromEntries(buckets.map(readBucket));
-  const section = sectionOf(Object.keys(limits)[0]);
+  const section = sectionOf(Object.keys(limits)[0] ?? '', await readRows(options));
   const { why, by = userName(), for: duration = '1h' } = options;
   const body = { ...limits, for: duration, why, by };
   const path = `/limits/live/${section}/${encodeURIComponent(id)}`;
@@ -48,7 +49,8 @@ export async function unsetLimit(
   );
   if (known.length === 0) throw new CommandError(`${id} has no such live limit: weir limit list shows all.`);
   const { why, by = userName() } = options;
-  for (const section of new Set(known.map((limit) => sectionOf(limit.bucket)))) {
+  const rows = await readRows(options);
+  for (const section of new Set(known.map((limit) => sectionOf(limit.bucket, rows)))) {
     const query = new URLSearchParams({ why, by, ...(bucket && { bucket }) });
     const path = `/limits/live/${section}/${encodeURIComponent(id)}?${query}`;
     const removed = (await askAdmin(options, path, { method: 'DELETE' })) as readonly ShownLimit[];
@@ -77,15 +79,19 @@ function readBucket(text: string): [bucket: string, points: number] {
   return [bucket, Number(points)];
 }
 
+async function readRows(options: AdminOptions): Promise<readonly ShownRow[]> {
+  return (await askAdmin(options, '/limits')) as readonly ShownRow[];
+}
+
 /** Where the limits file has a bucket; the gateway refuses a bucket that it does not know. */
-function sectionOf(bucket = ''): OverrideSection {
-  const scope = bucket.split('-')[0] as ScopeName;
-  return (Object.hasOwn(SCOPES, scope) ? SCOPES[scope].overrides : undefined) ?? 'accounts';
+function sectionOf(bucket: string, rows: readonly ShownRow[]): OverrideSection {
+  const row = rows.find((one) => one.bucket === bucket);
+  return (row && scopeNamed(row.scope).overrides) ?? 'accounts';
 }
 
 export function textOf({ scope, id, bucket, limit, until, why, by }: ShownLimit | ShownBlock): string {
   if (bucket === BLOCKED) return `${scope} ${id} is blocked until ${until}, by ${by}: ${why}`;
-  return `${bucket} of ${id}: ${limit} points until ${until}, by ${by}: ${why}`;
+  return `${bucket} of ${id}: ${limit} until ${until}, by ${by}: ${why}`;
 }
 
 export function userName(): string {

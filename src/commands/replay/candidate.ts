@@ -1,8 +1,10 @@
 import { checkCosts, placesIn } from '../../config/files/costs.ts';
 import { LimitsFiles } from '../../config/files/limits/files.ts';
 import { parseLimits } from '../../config/files/limits/parse.ts';
+import { checkSelections } from '../../config/files/selections.ts';
 import { readSettings } from '../../config/load.ts';
 import { ConfigError, formatProblem } from '../../config/problem.ts';
+import type { Limits } from '../../domain/limits/limits.ts';
 import { printable } from '../../domain/printable.ts';
 import { CommandError } from '../../process/failure.ts';
 import { costFinder, readCosts } from '../../replay/costs.ts';
@@ -13,6 +15,8 @@ export interface CandidateFlags {
   readonly limits?: string;
   readonly config?: string;
   readonly operations?: string;
+  /** Such as `acct_1=pro`. */
+  readonly plan?: readonly string[];
 }
 
 /** The limits and costs to replay. */
@@ -26,7 +30,9 @@ export type Candidate = Awaited<ReturnType<typeof readCandidate>>;
 export async function readCandidate(flags: CandidateFlags, isOptional: boolean) {
   const { limits: file, config, operations: document } = flags;
   const settings = config === undefined ? {} : settingsOf(config);
-  const { limits, limitsName } = await readLimits(file, settings.limits, isOptional);
+  const read = await readLimits(file, settings.limits, isOptional);
+  const { limitsName } = read;
+  const limits = (flags.plan ?? []).reduce(withPlan, read.limits);
   const operations = await readCosts(document, settings, config ?? '');
   return {
     limits,
@@ -38,9 +44,29 @@ export async function readCandidate(flags: CandidateFlags, isOptional: boolean) 
   };
 }
 
+/** The limits with another plan for one Account. */
+function withPlan(limits: Limits, text: string): Limits {
+  const [, account = '', name = ''] = /^([^=]+)=([^=]+)$/.exec(text) ?? [];
+  if (account === '')
+    throw new CommandError(`--plan takes an Account and a plan, as in acct_1=pro, not ${text}.`);
+  if (!limits.plans.has(name)) {
+    const known = [...limits.plans.keys()];
+    const hint = known.length === 0 ? 'they have no plans' : `they have ${known.join(', ')}`;
+    throw new CommandError(`--plan ${text}: the limits have no plan ${name}: ${hint}.`);
+  }
+  const overrides = { limits: {}, ...limits.accounts.get(account), plan: { name } };
+  return { ...limits, accounts: new Map(limits.accounts).set(account, overrides) };
+}
+
 /** Warns of limits that the gateway would not load, because an operation costs more than the limit. */
 export function warnOfCosts({ operations, limits, limitsName }: Candidate): void {
-  for (const problem of checkCosts(operations ?? [], limits, placesIn(limitsName))) {
+  if (operations === undefined) return;
+  const places = placesIn(limitsName);
+  const problems = [
+    ...checkCosts(operations, limits, places),
+    ...checkSelections(operations, limits, places),
+  ];
+  for (const problem of problems) {
     printError(`Warning: the gateway does not load these limits: ${formatProblem(problem)}`);
   }
 }

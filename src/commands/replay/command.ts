@@ -11,6 +11,12 @@ export function replayCommand(): Command {
     .option('-c, --config <file>', 'process settings, for their operations and limits')
     .option('--operations <file>', 'OpenAPI document with the costs')
     .option(
+      '--plan <account=plan>',
+      'count an Account with a plan of the limits, such as acct_1=pro; may be repeated',
+      (text: string, given: readonly string[]) => [...given, text],
+      [],
+    )
+    .option(
       '--suggest <share>',
       'print the smallest limits found that refuse at most this share, such as 0.1%',
     )

@@ -1,5 +1,4 @@
-import { costliestByBucket } from '../../config/files/costs.ts';
-import type { BucketName } from '../../domain/buckets.ts';
+import { costliestByRow } from '../../config/files/costs.ts';
 import { CommandError } from '../../process/failure.ts';
 import type { ReadOptions } from '../../replay/input/read-log.ts';
 import { readLog } from '../../replay/input/read-log.ts';
@@ -21,18 +20,17 @@ export interface SuggestOptions extends Omit<ReadOptions, 'deliver'> {
 export async function suggestedLimits(options: SuggestOptions): Promise<string> {
   const { candidate, mostRefused, retries, sources, signal } = options;
   const { limits: base, limitsName: baseName } = candidate;
-  const demand = new Demand(base.windowSeconds, retries);
+  const demand = new Demand(base.rows, retries);
   const tally = await readLog({ ...options, deliver: (entry) => demand.take(entry) });
   demand.end();
   if (!signal.aborted) {
     const unread = unreadProblem({ ...tally, requests: demand.requests + demand.refusedInLog });
     if (unread !== undefined) throw new CommandError(unread);
   }
-  const costliest = costliestByBucket(candidate.operations ?? []);
+  const costliest = costliestByRow(candidate.operations ?? [], base.rows);
   const suggestion = suggestLimits(demand, {
     mostRefused,
-    windowSeconds: base.windowSeconds,
-    leastLimit: ({ name }) => costliest.get(name as BucketName)?.cost ?? 1,
+    leastLimit: ({ name }) => costliest.get(name)?.cost ?? 1,
     onPass(searched) {
       if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${counted(searched, 'bucket')} left to search`);
     },

@@ -1,12 +1,12 @@
-import { type BucketName, bucketsFor, OVERRIDE_SECTIONS } from '../../domain/buckets.ts';
-import type { Limits, Overrides } from '../../domain/limits.ts';
-import type { Access, OperationKind } from '../../domain/operation.ts';
+import type { Limits, RowLimits } from '../../domain/limits/limits.ts';
+import { isCharged, type LimitRow } from '../../domain/limits/rows.ts';
+import { OVERRIDE_SECTIONS } from '../../domain/limits/scopes.ts';
+import type { Selectable } from '../../domain/limits/selection.ts';
+import type { Access } from '../../domain/operation.ts';
 import { formatPath, formatPlace, type Place, type Problem } from '../problem.ts';
 
 /** The parts of an operation that the cost check reads. */
-export interface CostedOperation {
-  readonly id: string;
-  readonly kind: OperationKind;
+export interface CostedOperation extends Selectable {
   readonly cost: number;
   readonly access: Access;
   /** Where the cost is set; undefined if it is not set in any file. */
@@ -30,30 +30,32 @@ export function placesIn(source: string): LimitPlaces {
 const MAX_LOCATED = 20;
 
 /**
- * One problem for each limit (default or override) that is lower than the cost of an operation charged to it. The problem
- * names the most expensive such operation. Expired overrides are checked too.
+ * One problem for each limit (of a default, a plan or an override) that is lower than the cost of an operation charged to it. The
+ * problem names the most expensive such operation. Expired overrides are checked too.
  */
 export function checkCosts(
   operations: readonly CostedOperation[],
   limits: Limits,
   places: LimitPlaces,
 ): readonly Problem[] {
-  const costliest = costliestByBucket(operations);
+  const costliest = costliestByRow(operations, limits.rows);
+  const further = new Set(limits.rows.filter(({ isContract }) => !isContract).map(({ name }) => name));
   const problems: Problem[] = [];
-  const compare = (buckets: Overrides, ...section: readonly string[]) => {
+  const compare = (given: RowLimits, pathOf: (name: string) => readonly string[]) => {
     // There can be 100,000 overrides, and requests wait meanwhile: do not allocate for valid ones.
-    for (const bucket in buckets) {
-      const limit = buckets[bucket as BucketName]?.limit;
-      const operation = costliest.get(bucket as BucketName);
+    for (const name in given) {
+      const limit = given[name]?.limit;
+      const operation = costliest.get(name);
       if (operation === undefined || typeof limit !== 'number' || operation.cost <= limit) continue;
-      const path = [...section, bucket];
+      const path = pathOf(name);
       const place = problems.length < MAX_LOCATED ? places.locate(path) : { source: places.fileOf(path) };
       problems.push({ ...place, path: formatPath(path), ...tooLow(limit, operation) });
     }
   };
-  compare(limits.defaults, 'defaults');
+  compare(limits.defaults, (name) => (further.has(name) ? ['limits', name, 'points'] : ['defaults', name]));
+  for (const [plan, given] of limits.plans) compare(given, (name) => ['plans', plan, name]);
   for (const section of OVERRIDE_SECTIONS) {
-    for (const [id, overrides] of limits[section]) compare(overrides, section, id);
+    for (const [id, overrides] of limits[section]) compare(overrides.limits, (name) => [section, id, name]);
   }
   return problems;
 }
@@ -69,14 +71,17 @@ function orLower({ costWrittenAt }: CostedOperation): string {
   return costWrittenAt === undefined ? '' : `, or lower the cost at ${formatPlace(costWrittenAt)}`;
 }
 
-/** The most expensive operation that is charged to each bucket. */
-export function costliestByBucket(
+/** The most expensive operation that is charged to each row, by the row's name. Rows that count requests have none. */
+export function costliestByRow(
   operations: readonly CostedOperation[],
-): ReadonlyMap<BucketName, CostedOperation> {
-  const costliest = new Map<BucketName, CostedOperation>();
+  rows: readonly LimitRow[],
+): ReadonlyMap<string, CostedOperation> {
+  const counting = rows.filter(({ counts }) => counts === 'points');
+  const costliest = new Map<string, CostedOperation>();
   for (const operation of operations) {
-    for (const { name } of bucketsFor(operation.kind, operation.access)) {
-      if (operation.cost > (costliest.get(name)?.cost ?? 0)) costliest.set(name, operation);
+    for (const row of counting) {
+      if (operation.cost <= (costliest.get(row.name)?.cost ?? 0)) continue;
+      if (isCharged(row, operation)) costliest.set(row.name, operation);
     }
   }
   return costliest;

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
-import type { OverrideSection } from '../../domain/buckets.ts';
 import type { Account, Principal } from '../../domain/caller.ts';
 import { ID_FORMAT, ID_PATTERN, isId } from '../../domain/id.ts';
+import type { OverrideSection } from '../../domain/limits/scopes.ts';
 import type { Finding } from '../reader/check.ts';
 import { didYouMean } from '../reader/messages.ts';
 import { parseAs } from '../reader/parse.ts';
@@ -17,14 +17,14 @@ export interface Identities {
   readonly accounts: ReadonlyMap<string, Account>;
 }
 
-/** The Accounts or Organizations of these identities. Undefined for addresses, which are listed nowhere. */
+/** The Accounts, Organizations or principals of these identities. Undefined for addresses, which are listed nowhere. */
 export function ownersIn(
-  section: OverrideSection | 'principals',
+  section: OverrideSection,
   all: readonly Pick<Identities, 'accounts' | 'principals'>[],
 ): ReadonlySet<string> | undefined {
   if (section === 'addresses') return undefined;
-  if (section === 'accounts') return new Set(all.flatMap(({ accounts }) => [...accounts.keys()]));
   if (section === 'principals') return new Set(all.flatMap(({ principals }) => [...principals.keys()]));
+  if (section === 'accounts') return new Set(all.flatMap(({ accounts }) => [...accounts.keys()]));
   const owned = all.flatMap(({ accounts, principals }) => [...accounts.values(), ...principals.values()]);
   return new Set(
     owned.flatMap((one) => ('organization' in one && one.organization ? [one.organization] : [])),
@@ -150,6 +150,7 @@ const principal = closed({
 
 const account = closed({
   organization: Type.Optional(id('The Organization that it belongs to.')),
+  plan: Type.Optional(id('Its plan in the limits file, unless that file assigns another.')),
   organizationLimit: Type.Optional(
     Type.Boolean({
       description: "Whether its requests are also charged to its Organization's buckets. Default: true.",

@@ -14,6 +14,9 @@ export interface CheckedFile<T> {
   place(finding: Finding): Problem;
 }
 
+/** A schema, or what makes one for a value that has not been checked yet. */
+type SchemaFor<S extends TSchema> = S | ((value: unknown) => S);
+
 /** A parsed configuration file and its problems. Do not use a value that a problem refers to. */
 export interface Examined extends CheckedFile<unknown> {
   readonly problems: readonly Problem[];
@@ -25,9 +28,15 @@ export interface Examined extends CheckedFile<unknown> {
  * Parses a configuration file and checks it against its schema. Applies the environment variables in `env`.
  * Throws a ConfigError only if the text is not YAML.
  */
-export function examine(schema: TSchema, text: string, source: string, env: Environment = {}): Examined {
+export function examine(
+  schemaFor: SchemaFor<TSchema>,
+  text: string,
+  source: string,
+  env: Environment = {},
+): Examined {
   const yaml = readYaml(text, source);
   if (!('lineOf' in yaml)) throw new ConfigError([yaml]);
+  const schema = typeof schemaFor === 'function' ? schemaFor(yaml.value) : schemaFor;
   const overlaid = overlayEnvironment(asNode(schema), yaml.value, env);
   const { value, findings } = check(asNode(schema), overlaid.value ?? {});
   const place = placer(asNode(schema), source, yaml, overlaid.variables);
@@ -38,7 +47,7 @@ export function examine(schema: TSchema, text: string, source: string, env: Envi
 
 /** Parses and checks a configuration file. Throws a ConfigError with every problem. */
 export function parse<S extends TSchema>(
-  schema: S,
+  schema: SchemaFor<S>,
   text: string,
   source: string,
   env: Environment = {},
@@ -53,7 +62,7 @@ export function parse<S extends TSchema>(
  * problem, including those that the conversion finds.
  */
 export function parseAs<S extends TSchema, T>(
-  schema: S,
+  schema: SchemaFor<S>,
   text: string,
   source: string,
   convert: (file: Static<S>, findings: Finding[]) => T,

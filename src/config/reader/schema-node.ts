@@ -23,6 +23,8 @@ export interface SchemaNode {
   readonly envSelects?: boolean;
   /** Describes the accepted values, if type and range are not enough. */
   readonly expects?: string;
+  /** What the keys of a mapping are, in the reference. */
+  readonly keys?: string;
   /** A file path. A relative path is resolved against the folder of the settings file. */
   readonly file?: boolean;
   /** A URL that must also parse, with a host and properly encoded credentials. */

@@ -20,6 +20,7 @@ const listedOperation = closed({
     literals(['read', 'write'], { description: 'Buckets that it is charged to. Default: by its method.' }),
   ),
   personOnly: flag('Charge the Person instead of the Account.', false),
+  tags: list('Tags, by which limits can select it.', text('A tag.')),
   public: flag("Needs no token. Charges the client's address instead of the Account.", false),
 });
 

@@ -1,4 +1,5 @@
 import type { Account, Principal } from '../../domain/caller.ts';
+import { planIn } from '../claims.ts';
 import type { Directory, Lookup } from '../identity.ts';
 import { type Loaded, LookupCache } from '../lookup-cache.ts';
 import { Provider, type Reporting } from '../provider/provider.ts';
@@ -58,10 +59,11 @@ export class HttpDirectory implements Directory {
     const { freshMs, refusedMs, outageMs } = this.#options;
     const nowMs = Date.now();
     if (answer.status === 404) return { value: undefined, freshUntilMs: nowMs + refusedMs };
-    const { organization, organizationLimit } = answer.body as AccountAnswer;
+    const { organization, organizationLimit, plan } = answer.body as AccountAnswer;
     const value = {
       ...(typeof organization === 'string' ? { organization } : {}),
       ...(organizationLimit === false ? { organizationLimit } : {}),
+      ...planIn(plan),
     };
     return { value, freshUntilMs: nowMs + freshMs, usableUntilMs: nowMs + freshMs + outageMs };
   }
@@ -70,6 +72,7 @@ export class HttpDirectory implements Directory {
 interface AccountAnswer {
   readonly organization?: string | null;
   readonly organizationLimit?: boolean;
+  readonly plan?: unknown;
 }
 
 /** Strict, because an Organization that is misread would escape its limit. */

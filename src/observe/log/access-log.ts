@@ -78,7 +78,9 @@ function chargeMembers({ charged, refusal, chargeAskedMs }: RequestContext): str
   members += `,"outcome":"${charged?.outcome ?? (refusal === undefined ? 'free' : 'refused')}"`;
   const reason = charged?.outcome === 'uncounted' ? charged.reason : refusal?.code;
   if (reason !== undefined) members += `,"reason":"${reason}"`;
-  return charged === undefined ? members : members + bucketMembers(charged);
+  if (charged === undefined) return members;
+  if (charged.plan !== undefined) members += `,"plan":${quoted(charged.plan)}`;
+  return members + bucketMembers(charged);
 }
 
 function bucketMembers(charged: Charged): string {

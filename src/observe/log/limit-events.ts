@@ -1,22 +1,24 @@
 import type { Logger } from 'pino';
-import { bucketNamed } from '../../domain/buckets.ts';
-import { BLOCKED } from '../../shared/blocks.ts';
-import type { Denied, RequestContext } from '../../stages/request-context.ts';
+import type { RequestContext } from '../../stages/request-context.ts';
 
 /** The time between two lines about the same Account and bucket. */
 const QUIET_MS = 60_000;
+
+/** Names of plans that the limits do not have. Tokens could carry any number of them. */
+const MOST_UNKNOWN_PLANS = 100;
 
 /** Accounts remembered for each event and bucket. Further ones are not logged until the first are forgotten. */
 const MOST_REMEMBERED = 5_000;
 
 /**
- * Writes `limit.near` and `limit.exceeded`, each at most once a minute for an Account and bucket, or for a Person or an address
+ * Writes `plan.unknown` once for each name, and `limit.near` and `limit.exceeded`, each at most once a minute for an Account and bucket, or for a Person or an address
  * and its own bucket. The gateway's requests pass through it, so it does nothing for those that are neither.
  */
 export class LimitEvents {
   readonly #log: Logger;
   readonly #near = new Recent();
   readonly #exceeded = new Recent();
+  readonly #unknownPlans = new Set<string>();
 
   constructor(log: Logger) {
     this.#log = log;
@@ -25,23 +27,28 @@ export class LimitEvents {
   /** @param nowMs monotonic */
   requestFinished(context: RequestContext, nowMs: number): void {
     const { charged } = context;
+    if (charged?.unknownPlan !== undefined) this.#noteUnknown(charged.unknownPlan);
     if (charged === undefined || charged.outcome === 'uncounted') return;
     if (charged.outcome === 'denied') {
-      const { bucket, limit, windowSeconds, remaining, retryAfterUs } = charged;
-      if (!this.#isNew(this.#exceeded, context, bucket, nowMs)) return;
+      const { bucket, owner, limit, windowSeconds, remaining, retryAfterUs } = charged;
+      if (!this.#isNew(this.#exceeded, bucket, payerOf(context, owner), nowMs)) return;
       const left = { remaining, retryAfterMs: retryAfterUs / 1000 };
       this.#log.info({ ...callerOf(context), bucket, limit, windowSeconds, ...left }, 'limit.exceeded');
     } else if (charged.nearLimit !== undefined) {
-      for (const near of charged.nearLimit) {
-        if (this.#isNew(this.#near, context, near.bucket, nowMs))
+      for (const { owner, ...near } of charged.nearLimit) {
+        if (this.#isNew(this.#near, near.bucket, payerOf(context, owner), nowMs))
           this.#log.info({ ...callerOf(context), ...near }, 'limit.near');
       }
     }
   }
 
-  #isNew(recent: Recent, context: RequestContext, bucket: Denied['bucket'], nowMs: number): boolean {
-    const owner = ownerOf(context, bucket);
-    if (owner === undefined) return false;
+  #noteUnknown(plan: string): void {
+    if (this.#unknownPlans.has(plan) || this.#unknownPlans.size >= MOST_UNKNOWN_PLANS) return;
+    this.#unknownPlans.add(plan);
+    this.#log.warn({ plan }, 'plan.unknown');
+  }
+
+  #isNew(recent: Recent, bucket: string, owner: string, nowMs: number): boolean {
     const verdict = recent.add(bucket, owner, nowMs);
     if (verdict === 'full') {
       this.#log.warn(
@@ -53,10 +60,9 @@ export class LimitEvents {
   }
 }
 
-function ownerOf({ caller, publicClient }: RequestContext, bucket: Denied['bucket']): string | undefined {
-  if (bucket === BLOCKED) return caller?.account ?? publicClient?.address;
-  const { access } = bucketNamed(bucket).scope;
-  return { caller: caller?.account, person: caller?.principal.id, public: publicClient?.address }[access];
+/** An Organization's bucket has a line for each of its Accounts. */
+function payerOf({ caller }: RequestContext, owner: string): string {
+  return caller?.organization === owner ? caller.account : owner;
 }
 
 function callerOf({ requestId, operation, caller, publicClient }: RequestContext): object {

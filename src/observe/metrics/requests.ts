@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client';
-import { BUCKETS, bucketsFor, KINDS } from '../../domain/buckets.ts';
+import { CONTRACT_ROWS, contractScopes, KINDS } from '../../domain/limits/rows.ts';
 import type { Access, OperationKind } from '../../domain/operation.ts';
 import { PROBLEM_CODES } from '../../domain/problems.ts';
 import { BLOCKED } from '../../shared/blocks.ts';
@@ -33,7 +33,7 @@ export interface RequestMetrics extends GatewayObserver {
 
 /** Metrics of requests: outcomes, points and durations. */
 export function requestMetrics(registry: Registry): RequestMetrics {
-  const { countCharge, points, degraded } = chargeCounters(registry);
+  const { countCharge, countPlan, points, degraded } = chargeCounters(registry);
   const countResponse = responseCounter(registry);
   const { observeTimes, durations } = timeHistograms(registry);
   const requests = new Tally(registry, {
@@ -68,6 +68,7 @@ export function requestMetrics(registry: Registry): RequestMetrics {
       requests.add(1, kind, bucketOf(context), outcome);
       if (context.protocol !== undefined) decisions.add(1, context.protocol, outcome);
       countCharge(context, kind);
+      countPlan(context);
       countResponse(context, status);
       countTunnelEnd(context);
       observeTimes(context, totalMs);
@@ -109,10 +110,18 @@ function chargeCounters(registry: Registry) {
     labelNames: ['bucket'],
     registers,
   });
-  for (const { name: bucket } of BUCKETS) {
+  const unknownPlans = new Counter({
+    name: 'weir_unknown_plans_total',
+    help: 'Charged requests whose token or directory names a plan that the limits do not have.',
+    registers,
+  });
+  for (const { name: bucket } of CONTRACT_ROWS) {
     shadowDenied.inc({ bucket }, 0);
     nearLimit.inc({ bucket }, 0);
   }
+  const countPlan = ({ charged }: RequestContext): void => {
+    if (charged?.unknownPlan !== undefined) unknownPlans.inc();
+  };
   const countCharge = (context: RequestContext, kind: OperationKind | 'none'): void => {
     const { operation, charged } = context;
     if (charged?.outcome === 'uncounted' && isDegraded(context)) degraded.add(1, charged.reason);
@@ -121,7 +130,7 @@ function chargeCounters(registry: Registry) {
     for (const { bucket } of charged.nearLimit ?? []) nearLimit.inc({ bucket });
     for (const bucket of charged.shadowDenied ?? []) shadowDenied.inc({ bucket });
   };
-  return { countCharge, points, degraded };
+  return { countCharge, countPlan, points, degraded };
 }
 
 function timeHistograms(registry: Registry) {
@@ -150,10 +159,10 @@ function* knownOutcomes(): Generator<readonly [string, string, string]> {
     for (const kind of ['none', ...KINDS]) yield [kind, 'none', code];
   }
   for (const kind of ['none', ...KINDS]) yield [kind, 'none', 'free'];
-  for (const { kind, name } of [...BUCKETS, ...BLOCKED_KINDS]) yield [kind, name, 'denied'];
+  for (const { kind, name } of [...CONTRACT_ROWS, ...BLOCKED_KINDS]) yield [kind, name, 'denied'];
   for (const kind of KINDS) {
     for (const access of ACCESSES) {
-      const bucket = bucketsFor(kind, access)[0]?.name ?? 'none';
+      const bucket = firstBucket(kind, access);
       for (const outcome of ['admitted', 'uncounted', ...AFTER_CHARGE]) yield [kind, bucket, outcome];
     }
   }
@@ -168,10 +177,15 @@ const AFTER_CHARGE = ['BadRequest', 'PayloadTooLarge', 'ValidationError', 'Servi
 function bucketOf({ operation, charged }: RequestContext): string {
   if (charged?.outcome === 'denied') return charged.bucket;
   if (operation === undefined || charged === undefined) return 'none';
-  return bucketsFor(operation.kind, operation.access)[0]?.name ?? 'none';
+  return firstBucket(operation.kind, operation.access);
 }
 
 function outcomeOf({ charged, refusal }: RequestContext): string {
   if (refusal !== undefined && refusal.code !== 'RateLimitExceeded') return refusal.code;
   return charged?.outcome ?? 'free';
+}
+
+/** The contract's bucket of the Account, Person or address. */
+function firstBucket(kind: OperationKind, access: Access): string {
+  return `${contractScopes(access)[0]}-${kind}`;
 }

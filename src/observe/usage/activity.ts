@@ -1,5 +1,6 @@
-import { bucketsFor, type ScopeName } from '../../domain/buckets.ts';
 import type { Payer } from '../../domain/caller.ts';
+import { contractScopes } from '../../domain/limits/rows.ts';
+import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import { Generations } from '../../store/generations.ts';
 import { type Extract, extractOf } from '../top/extract.ts';
 import { Sketch } from '../top/sketch.ts';
@@ -131,7 +132,7 @@ const newOwner = () => new Owner();
 /** What Accounts, Organizations, Persons and addresses did in the last ten minutes at this replica, in bounded memory. */
 export class Activity {
   readonly #batch: UsageBatch;
-  readonly #owners: Readonly<Record<ScopeName, Generations<Owner>>> = {
+  readonly #owners: Readonly<Partial<Record<ScopeName, Generations<Owner>>>> = {
     account: new Generations(OWNERS_PER_GENERATION),
     person: new Generations(OWNERS_PER_GENERATION),
     address: new Generations(OWNERS_PER_GENERATION),
@@ -146,26 +147,25 @@ export class Activity {
   /** Undefined for an owner without a request lately. */
   recentOf(scope: ScopeName, id: string, nowMs: number): Recent | undefined {
     this.#batch.flush();
-    return this.#owners[scope].get(id)?.recent(nowMs);
+    return this.#owners[scope]?.get(id)?.recent(nowMs);
   }
 
   /** A recent payer that was charged to this owner. */
   payerOf(scope: ScopeName, id: string): Payer | undefined {
     this.#batch.flush();
-    return this.#owners[scope].get(id)?.payer;
+    return this.#owners[scope]?.get(id)?.payer;
   }
 
   /** Counts requests for everybody whose buckets they were charged to, or would have been. */
   #add({ payer, operation, secondMs, ...counts }: Spending): void {
-    const { id, kind } = operation;
-    for (const { scopeName, scope } of bucketsFor(kind, accessOf(payer, operation))) {
-      const owner = scope.ownerOf(payer);
-      if (owner === undefined) continue;
-      const counted = this.#owners[scopeName].renew(owner, newOwner);
+    const { id } = operation;
+    for (const scope of contractScopes(accessOf(payer, operation))) {
+      const owner = scopeNamed(scope).ownerOf(payer);
+      const counted = owner === undefined ? undefined : this.#owners[scope]?.renew(owner, newOwner);
+      if (counted === undefined) continue;
       counted.remember(payer);
       counted.add(secondMs, id, counts);
-      if (scopeName === 'organization' && payer.account !== undefined)
-        counted.addAccount(payer.account, counts);
+      if (scope === 'organization' && payer.account !== undefined) counted.addAccount(payer.account, counts);
     }
   }
 }

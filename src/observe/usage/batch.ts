@@ -1,5 +1,6 @@
-import { bucketsFor } from '../../domain/buckets.ts';
 import type { Payer } from '../../domain/caller.ts';
+import { contractScopes } from '../../domain/limits/rows.ts';
+import { scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Access } from '../../domain/operation.ts';
 import type { Operation, RequestContext } from '../../stages/request-context.ts';
 import { newSum, type Sum } from './counts.ts';
@@ -48,7 +49,8 @@ export class UsageBatch {
   requestFinished({ operation, caller, publicClient, charged }: RequestContext, nowMs: number): void {
     const payer = caller ?? publicClient;
     if (operation === undefined || payer === undefined || charged === undefined) return;
-    const owner = bucketsFor(operation.kind, accessOf(payer, operation))[0]?.scope.ownerOf(payer);
+    const [scope] = contractScopes(accessOf(payer, operation));
+    const owner = scope && scopeNamed(scope).ownerOf(payer);
     if (owner === undefined) return;
     if (nowMs - this.#secondMs >= SECOND_MS || this.#collected.length >= MOST_COLLECTED) this.#begin(nowMs);
     const spending = this.#spendingOf(owner, payer, operation);

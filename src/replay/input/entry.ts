@@ -1,4 +1,4 @@
-import type { Access, OperationKind } from '../../domain/operation.ts';
+import type { Operation } from '../../stages/request-context.ts';
 
 /** The highest possible limit, and the highest cost that a line may have. */
 export const MAX_POINTS = 1_000_000_000;
@@ -9,17 +9,18 @@ export interface Entry {
   readonly atUs: number;
   /** Unix time of the line. Lines are written in about this order. */
   readonly loggedUs: number;
-  readonly kind: OperationKind;
+  /** Equal for requests of one operation. Its access decides whom of the following it is charged to. */
+  readonly operation: Operation;
   /** Points. */
   readonly cost: number;
-  /** Which of the following it is charged to: `person` to the principal, `public` to the address. */
-  readonly access: Access;
   /** Empty for a public operation. */
   readonly account: string;
   /** The Organization that is charged as well, if any. */
   readonly organization: string | undefined;
   /** Empty for a public operation. */
   readonly principal: string;
+  /** The plan of the Account, if the log names one. */
+  readonly plan?: string | undefined;
   /** The client's network; only for a public operation. */
   readonly address?: string | undefined;
   /** Whether the log says that a rate limit refused it. */
@@ -31,7 +32,7 @@ export interface Entry {
 }
 
 /** Whom an entry is charged to. */
-export type PayerMembers = Pick<Entry, 'account' | 'organization' | 'principal' | 'address'>;
+export type PayerMembers = Pick<Entry, 'account' | 'organization' | 'principal' | 'plan' | 'address'>;
 
 /** Why a line of the log is left out of a replay. */
 export type Skipped =
@@ -50,11 +51,5 @@ export interface Unreadable {
 /** Reads one line, without its line break. */
 export type ReadLine = (line: string) => Entry | Skipped | Unreadable;
 
-/** The operation of a request, with its cost. Undefined if the request is not charged. */
-export type CostOf = (method: string, path: string) => OperationCost | undefined;
-
-export interface OperationCost {
-  readonly kind: OperationKind;
-  readonly cost: number;
-  readonly access: Access;
-}
+/** The operation of a request. Undefined if the request is not charged. */
+export type CostOf = (method: string, path: string) => Operation | undefined;

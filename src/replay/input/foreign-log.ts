@@ -1,15 +1,16 @@
 import { addressIn, networkOf } from '../../domain/network.ts';
 import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
+import type { Operation } from '../../stages/request-context.ts';
 import {
   type CostOf,
   type Entry,
   MAX_POINTS,
-  type OperationCost,
   type PayerMembers,
   type ReadLine,
   type Skipped,
   type Unreadable,
 } from './entry.ts';
+import { LoggedOperations } from './logged-operations.ts';
 import { type Fields, fieldAt, type MappedName, type Mapping } from './text-formats.ts';
 import { startOf, timeUs } from './times.ts';
 
@@ -29,13 +30,21 @@ const REFUSED_STATUS = 429;
 
 /** Reads the access log of another gateway, by a mapping of its fields. */
 export function foreignLog(log: ForeignLog): ReadLine {
+  const logged = new LoggedOperations();
   return (line) => {
     const fields = log.fieldsOf(line);
-    return fields === undefined ? { problem: 'is not a line of this format' } : readFields(log, line, fields);
+    return fields === undefined
+      ? { problem: 'is not a line of this format' }
+      : readFields(log, line, fields, logged);
   };
 }
 
-function readFields(log: ForeignLog, line: string, fields: Fields): Entry | Skipped | Unreadable {
+function readFields(
+  log: ForeignLog,
+  line: string,
+  fields: Fields,
+  logged: LoggedOperations,
+): Entry | Skipped | Unreadable {
   const { mapping } = log;
   const text = (name: MappedName) => textOf(fieldAt(fields, mapping[name]));
   const loggedUs = timeUs(fieldAt(fields, mapping.time));
@@ -44,15 +53,16 @@ function readFields(log: ForeignLog, line: string, fields: Fields): Entry | Skip
   if (method === undefined) return { problem: `has no method at ${shownPath(mapping.method)}` };
   const status = Number(text('status'));
   if (UNCHARGED_STATUS.has(status)) return 'uncharged';
-  const operationCost = costOf(log, method, text('path') ?? '/', text('cost'));
-  if (operationCost === undefined) return 'uncharged';
+  const operation = operationOf(log, method, text('path') ?? '/', logged);
+  if (operation === undefined) return 'uncharged';
   const account = log.accountPattern === undefined ? text('account') : matched(log.accountPattern, line);
-  const payer = operationCost.access === 'public' ? addressOf(text('address')) : callerOf(account, text);
+  const payer = operation.access === 'public' ? addressOf(text('address')) : callerOf(account, text);
   if (payer === undefined) return 'anonymous';
   return {
     atUs: startOf(loggedUs, durationUs(text('durationMs'), text('durationSeconds'))),
     loggedUs,
-    ...operationCost,
+    operation,
+    cost: log.costOf === undefined ? costOf(text('cost')) : operation.cost,
     ...payer,
     wasRefused: status === REFUSED_STATUS,
     refusedBy: undefined,
@@ -88,18 +98,20 @@ function durationUs(ms: string | undefined, seconds: string | undefined): number
   return ms === undefined ? Number(seconds ?? 0) * 1e6 : Number(ms) * 1e3;
 }
 
-function costOf(
+function operationOf(
   log: ForeignLog,
   method: string,
   target: string,
-  cost: string | undefined,
-): OperationCost | undefined {
+  logged: LoggedOperations,
+): Operation | undefined {
   if (log.costOf !== undefined) return log.costOf(method, targetOf(target));
   const kind = KINDS_BY_METHOD[method as keyof typeof KINDS_BY_METHOD];
-  if (kind === undefined) return undefined;
-  const points = Number(cost ?? 1);
-  const isCost = Number.isInteger(points) && points >= 1 && points <= MAX_POINTS;
-  return { kind, cost: isCost ? points : 1, access: 'caller' };
+  return kind === undefined ? undefined : logged.of(method, kind, 'caller');
+}
+
+function costOf(text: string | undefined): number {
+  const points = Number(text ?? 1);
+  return Number.isInteger(points) && points >= 1 && points <= MAX_POINTS ? points : 1;
 }
 
 /** A load balancer logs the whole URL, a gateway its path and query. */

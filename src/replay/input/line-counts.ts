@@ -94,7 +94,7 @@ function areSame(one: Entry, other: Entry): boolean {
     one.account === other.account &&
     one.principal === other.principal &&
     one.address === other.address &&
-    one.kind === other.kind &&
+    one.operation === other.operation &&
     one.cost === other.cost
   );
 }

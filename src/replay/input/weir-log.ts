@@ -1,15 +1,16 @@
 import { networkOf } from '../../domain/network.ts';
 import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
+import type { Operation } from '../../stages/request-context.ts';
 import {
   type CostOf,
   type Entry,
   MAX_POINTS,
-  type OperationCost,
   type PayerMembers,
   type ReadLine,
   type Skipped,
   type Unreadable,
 } from './entry.ts';
+import { LoggedOperations } from './logged-operations.ts';
 import { type Fields, jsonFields } from './text-formats.ts';
 import { isLogTime, startOf } from './times.ts';
 
@@ -20,21 +21,26 @@ import { isLogTime, startOf } from './times.ts';
  * @param costOf replaces the logged cost, where given
  */
 export function weirLog(costOf?: CostOf): ReadLine {
+  const logged = new LoggedOperations();
   return (line) => {
     const record = parsed(line);
     if (record === undefined) return { problem: 'is not a JSON object' };
-    return record.msg === 'request' ? readRequest(record, costOf) : 'other';
+    return record.msg === 'request' ? readRequest(record, costOf, logged) : 'other';
   };
 }
 
-function readRequest(record: Fields, costOf: CostOf | undefined): Entry | Skipped | Unreadable {
+function readRequest(
+  record: Fields,
+  costOf: CostOf | undefined,
+  logged: LoggedOperations,
+): Entry | Skipped | Unreadable {
   const { outcome } = record;
   if (outcome === 'refused' || outcome === 'free') return 'uncharged';
   if (outcome !== 'admitted' && outcome !== 'denied' && outcome !== 'uncounted') {
     return { problem: 'has no "outcome" of a request' };
   }
-  const operationCost = costOf === undefined ? loggedCost(record) : newCost(record, costOf);
-  return 'kind' in operationCost ? entryOf(record, operationCost) : (operationCost.skipped ?? operationCost);
+  const priced = costOf === undefined ? loggedCost(record, logged) : newCost(record, costOf);
+  return 'operation' in priced ? entryOf(record, priced) : (priced.skipped ?? priced);
 }
 
 function parsed(line: string): Fields | undefined {
@@ -42,9 +48,15 @@ function parsed(line: string): Fields | undefined {
   return typeof record?.log === 'string' ? parsed(record.log) : record;
 }
 
-type CostReading = OperationCost | (Unreadable & { readonly skipped?: Skipped });
+interface Priced {
+  readonly operation: Operation;
+  readonly cost: number;
+}
 
-function loggedCost({ cost, kind, method, personOnly, public: isPublic }: Fields): CostReading {
+type CostReading = Priced | (Unreadable & { readonly skipped?: Skipped });
+
+function loggedCost(record: Fields, logged: LoggedOperations): CostReading {
+  const { cost, kind, method, operation, personOnly, public: isPublic } = record;
   if (typeof cost !== 'number' || !Number.isInteger(cost) || cost < 1 || cost > MAX_POINTS) {
     return { problem: 'has no valid "cost"' };
   }
@@ -52,26 +64,28 @@ function loggedCost({ cost, kind, method, personOnly, public: isPublic }: Fields
   const known = kind ?? KINDS_BY_METHOD[method as keyof typeof KINDS_BY_METHOD];
   if (known !== 'read' && known !== 'write') return { problem: 'has no "kind"' };
   const access = personOnly === true ? 'person' : isPublic === true ? 'public' : 'caller';
-  return { kind: known, cost, access };
+  const id = typeof operation === 'string' ? operation : '';
+  return { operation: logged.of(id, known, access), cost };
 }
 
 function newCost({ method, path }: Fields, costOf: CostOf): CostReading {
   if (typeof method !== 'string' || typeof path !== 'string')
     return { problem: 'has no "method" and "path"' };
-  return costOf(method, path) ?? { problem: 'is not charged', skipped: 'uncharged' };
+  const operation = costOf(method, path);
+  if (operation === undefined) return { problem: 'is not charged', skipped: 'uncharged' };
+  return { operation, cost: operation.cost };
 }
 
-function entryOf(record: Fields, { kind, cost, access }: OperationCost): Entry | Skipped | Unreadable {
+function entryOf(record: Fields, { operation, cost }: Priced): Entry | Skipped | Unreadable {
   const { time, outcome, bucket } = record;
   if (typeof time !== 'number' || !isLogTime(time * 1000)) return { problem: 'has no "time"' };
-  const payer = access === 'public' ? addressOf(record) : callerOf(record);
+  const payer = operation.access === 'public' ? addressOf(record) : callerOf(record);
   if (typeof payer === 'string' || 'problem' in payer) return payer;
   return {
     atUs: chargedAtUs(record, time),
     loggedUs: time * 1000,
-    kind,
+    operation,
     cost,
-    access,
     ...payer,
     wasRefused: outcome === 'denied',
     wasUncounted: outcome === 'uncounted',
@@ -84,6 +98,7 @@ function callerOf({
   organization,
   principal,
   organizationLimit,
+  plan,
   address,
 }: Fields): PayerMembers | Skipped | Unreadable {
   // The operation was public when the line was written.
@@ -92,7 +107,8 @@ function callerOf({
     return { problem: 'has no "account" and "principal"' };
   }
   const isCharged = typeof organization === 'string' && organizationLimit !== false;
-  return { account, organization: isCharged ? organization : undefined, principal };
+  const named = typeof plan === 'string' ? { plan } : {};
+  return { account, organization: isCharged ? organization : undefined, principal, ...named };
 }
 
 /** Lines of operations that were not public then have no address. */

@@ -1,4 +1,6 @@
-import type { BucketDefinition, BucketName } from '../../domain/buckets.ts';
+import { US_PER_SECOND } from '../../domain/clock.ts';
+import type { LimitRow } from '../../domain/limits/rows.ts';
+import { costIn } from '../../store/store.ts';
 import { DemandWindow } from './demand-window.ts';
 import { Histogram } from './histogram.ts';
 import { Series } from './series.ts';
@@ -23,8 +25,8 @@ export type BucketSeries = Series<keyof typeof COLUMNS>;
 
 /** The statistics of one bucket in a replay. */
 export class BucketStats {
-  readonly bucket: BucketDefinition;
-  /** The Account, Organization or Person that owns the bucket. */
+  readonly row: LimitRow;
+  /** The Account, Organization, principal or address that owns the bucket. */
   readonly id: string;
   /** The replayed limit, in points per window. Undefined if there is none. */
   limit: number | undefined;
@@ -52,15 +54,15 @@ export class BucketStats {
   #hour: Hour | undefined;
   #worst: Hour | undefined;
 
-  constructor(bucket: BucketDefinition, id: string, windowUs: number, hasSeries: boolean) {
-    this.bucket = bucket;
+  constructor(row: LimitRow, id: string, hasSeries: boolean) {
+    this.row = row;
     this.id = id;
-    this.#windowUs = windowUs;
-    this.series = hasSeries ? new Series(COLUMNS, windowUs, BINS) : undefined;
+    this.#windowUs = row.windowSeconds * US_PER_SECOND;
+    this.series = hasSeries ? new Series(COLUMNS, this.#windowUs, BINS) : undefined;
   }
 
-  get name(): BucketName {
-    return this.bucket.name;
+  get name(): string {
+    return this.row.name;
   }
 
   /** The most points requested in any window. */
@@ -73,8 +75,9 @@ export class BucketStats {
     return worse(this.#worst, this.#hour);
   }
 
-  /** Counts a request for `cost` points. Times must not decrease. */
-  ask(cost: number, nowUs: number): void {
+  /** Counts a request for `cost` points, or as one of the requests that are counted. Times must not decrease. */
+  ask(costPoints: number, nowUs: number): void {
+    const cost = costIn(this.row, costPoints);
     this.requests += 1;
     this.points += cost;
     this.#demand.add(cost, nowUs, this.#windowUs);

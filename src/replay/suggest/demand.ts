@@ -1,7 +1,8 @@
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { US_PER_SECOND } from '../../domain/clock.ts';
+import type { LimitRow } from '../../domain/limits/rows.ts';
+import { costIn } from '../../store/store.ts';
 import type { Entry } from '../input/entry.ts';
 import type { BucketStats } from '../measure/bucket-stats.ts';
 import { PayerBook } from '../payers.ts';
@@ -21,8 +22,8 @@ export class Demand {
   readonly #retries: Retries;
   #nowUs = Number.NEGATIVE_INFINITY;
 
-  constructor(windowSeconds: number, retries: Retries) {
-    this.#book = new PayerBook(windowSeconds * US_PER_SECOND, false);
+  constructor(rows: readonly LimitRow[], retries: Retries) {
+    this.#book = new PayerBook(rows, false);
     this.#retries = retries;
   }
 
@@ -43,10 +44,8 @@ export class Demand {
     this.fromUs ??= this.#nowUs;
     this.toUs = this.#nowUs;
     this.requests += 1;
-    const [bucket = -1, second = -1] = this.#book
-      .payerOf(entry)
-      .buckets.map((stats) => this.#ask(stats, cost));
-    this.spool.write({ atUs: this.#nowUs, cost, bucket, second });
+    const buckets = this.#book.payerOf(entry).buckets.map((stats) => this.#ask(stats, cost));
+    this.spool.write({ atUs: this.#nowUs, cost, buckets });
   }
 
   end(): void {
@@ -60,30 +59,31 @@ export class Demand {
       this.#numbers.set(stats, number);
     }
     stats.ask(cost, this.#nowUs);
-    this.#largestCosts[number] = Math.max(this.#largestCosts[number] ?? 0, cost);
+    const most = Math.max(this.#largestCosts[number] ?? 0, costIn(stats.row, cost));
+    this.#largestCosts[number] = most;
     return number;
   }
 }
 
-/** A request for one or two buckets, by their numbers. */
+/** A request, and the numbers of its buckets. */
 interface SpooledRequest {
   readonly atUs: number;
   readonly cost: number;
-  readonly bucket: number;
-  /** -1 if there is no second bucket. */
-  readonly second: number;
+  readonly buckets: readonly number[];
 }
 
-/** Numbers per request. */
-const FIELDS = 4;
+/** Time, cost and number of buckets, before the numbers of the buckets. */
+const HEAD = 3;
 
-const REQUESTS_PER_CHUNK = 32_768;
+const NUMBERS_PER_CHUNK = 131_072;
 
 /** Requests in a temporary file that can be read repeatedly, because standard input can be read only once. */
 class Spool {
   readonly #file: number;
-  readonly #chunk = new Float64Array(REQUESTS_PER_CHUNK * FIELDS);
+  readonly #chunk = new Float64Array(NUMBERS_PER_CHUNK);
   #filled = 0;
+  /** How many numbers each chunk of the file has. */
+  readonly #lengths: number[] = [];
 
   constructor() {
     const folder = mkdtempSync(join(tmpdir(), 'weir-replay-'));
@@ -92,30 +92,22 @@ class Spool {
     rmSync(folder, { recursive: true });
   }
 
-  write({ atUs, cost, bucket, second }: SpooledRequest): void {
-    this.#chunk.set([atUs, cost, bucket, second], this.#filled);
-    this.#filled += FIELDS;
-    if (this.#filled === this.#chunk.length) this.#flush();
+  write({ atUs, cost, buckets }: SpooledRequest): void {
+    if (this.#filled + HEAD + buckets.length > this.#chunk.length) this.#flush();
+    this.#chunk.set([atUs, cost, buckets.length, ...buckets], this.#filled);
+    this.#filled += HEAD + buckets.length;
   }
 
   /** Calls `use` for every request in the order of writing. Nothing may be written afterwards. */
   forEach(use: (request: SpooledRequest) => void): void {
     this.#flush();
-    const chunk = this.#chunk;
-    const bytes = Buffer.from(chunk.buffer);
+    const bytes = Buffer.from(this.#chunk.buffer);
     let position = 0;
-    for (;;) {
-      const read = readSync(this.#file, bytes, 0, bytes.length, position);
-      if (read === 0) return;
-      position += read;
-      for (let at = 0; at < read / Float64Array.BYTES_PER_ELEMENT; at += FIELDS) {
-        use({
-          atUs: chunk[at] ?? 0,
-          cost: chunk[at + 1] ?? 0,
-          bucket: chunk[at + 2] ?? 0,
-          second: chunk[at + 3] ?? 0,
-        });
-      }
+    for (const length of this.#lengths) {
+      const end = length * Float64Array.BYTES_PER_ELEMENT;
+      for (let read = 0; read < end; ) read += readSync(this.#file, bytes, read, end - read, position + read);
+      position += end;
+      for (let at = 0; at < length; ) at = this.#readOne(at, use);
     }
   }
 
@@ -123,10 +115,20 @@ class Spool {
     closeSync(this.#file);
   }
 
+  /** @returns where the next request begins */
+  #readOne(at: number, use: (request: SpooledRequest) => void): number {
+    const [atUs = 0, cost = 0, count = 0] = this.#chunk.subarray(at, at + HEAD);
+    const next = at + HEAD + count;
+    use({ atUs, cost, buckets: [...this.#chunk.subarray(at + HEAD, next)] });
+    return next;
+  }
+
   #flush(): void {
+    if (this.#filled === 0) return;
     let written = 0;
     const bytes = Buffer.from(this.#chunk.buffer, 0, this.#filled * Float64Array.BYTES_PER_ELEMENT);
     while (written < bytes.length) written += writeSync(this.#file, bytes, written);
+    this.#lengths.push(this.#filled);
     this.#filled = 0;
   }
 }

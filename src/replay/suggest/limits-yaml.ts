@@ -1,11 +1,11 @@
+import type { AssignedPlan, GivenLimit, Limits, Overrides } from '../../domain/limits/limits.ts';
+import type { LimitRow } from '../../domain/limits/rows.ts';
 import {
-  BUCKETS,
-  type BucketDefinition,
   OVERRIDE_SECTIONS,
   type OverrideSection,
   type ScopeName,
-} from '../../domain/buckets.ts';
-import type { GivenLimit, Limits, Overrides } from '../../domain/limits.ts';
+  scopeNamed,
+} from '../../domain/limits/scopes.ts';
 import { counted, shownCount, shownShare } from '../shown.ts';
 import type { SuggestedLimit, Suggestion } from './search.ts';
 
@@ -24,29 +24,35 @@ export interface LimitsText {
 /** A complete limits.yaml. A comment beside each limit states what it is based on. */
 export function limitsYaml(text: LimitsText): string {
   const { base, suggestion, mostRefused, requests } = text;
+  const contract = base.rows.filter(({ isContract }) => isContract);
+  const further = base.rows.filter(({ isContract }) => !isContract);
   return [
     ...text.remarks.map((remark) => `# ${remark}`),
     `# Each limit is the smallest found with which its bucket alone would have refused at most ${shownShare(mostRefused)} of its requests;`,
     `# all of them together would have refused ${shownCount(suggestion.refused)} of ${counted(requests, 'request')} (${shownShare(requests === 0 ? 0 : suggestion.refused / requests)}).`,
     `windowSeconds: ${base.windowSeconds}`,
     'defaults:',
-    ...BUCKETS.map((bucket) =>
-      line(`  ${bucket.name}: ${limitText(base.defaults[bucket.name])}`, defaultComment(bucket, text)),
+    ...contract.map((row) =>
+      line(`  ${row.name}: ${limitText(base.defaults[row.name])}`, defaultComment(row, text)),
     ),
+    ...(further.length === 0 ? [] : ['limits:']),
+    ...further.map((row) => line(`  ${row.name}: ${rowText(row, base)}`, defaultComment(row, text))),
+    ...planLines(base),
     ...OVERRIDE_SECTIONS.flatMap((section) => sectionLines(section, text)),
     '',
   ].join('\n');
 }
 
-/** Scopes without suggested overrides: Persons cannot have any, and one for each address of a log would be of no use. */
+/** Scopes without suggested overrides: Persons cannot have any, and one for each address or principal of a log would be of no use. */
 const NAMED_BY_DEFAULT: Readonly<Partial<Record<ScopeName, string>>> = {
   person: 'Person',
   address: 'client',
+  principal: 'principal',
 };
 
-function defaultComment({ name, scopeName }: BucketDefinition, { baseName, suggestion }: LimitsText): string {
+function defaultComment({ name, scope }: LimitRow, { baseName, suggestion }: LimitsText): string {
   const kept = `kept from ${baseName}`;
-  const noun = NAMED_BY_DEFAULT[scopeName];
+  const noun = NAMED_BY_DEFAULT[scope];
   if (noun === undefined) return kept;
   const needed = suggestion.limits.filter(({ stats }) => stats.name === name).map(({ limit }) => limit);
   if (needed.length === 0) return `${kept}; no request in this log`;
@@ -62,7 +68,8 @@ function sectionLines(
   for (const id of given.keys()) byId.set(id, new Map());
   for (const one of suggestion.limits) {
     const { stats } = one;
-    if (stats.bucket.scope.overrides !== section || stats.bucket.scopeName in NAMED_BY_DEFAULT) continue;
+    const { scope } = stats.row;
+    if (scopeNamed(scope).overrides !== section || scope in NAMED_BY_DEFAULT) continue;
     const buckets = byId.get(stats.id) ?? new Map<string, SuggestedLimit>();
     byId.set(stats.id, buckets.set(stats.name, one));
   }
@@ -72,24 +79,26 @@ function sectionLines(
     `${section}:`,
     ...ids.flatMap((id) => [
       `  ${yamlKey(id)}:`,
-      ...overrideLines(section, given.get(id) ?? {}, byId.get(id) ?? new Map(), baseName),
+      ...overrideLines(base.rows, given.get(id), byId.get(id) ?? new Map(), baseName),
     ]),
   ];
 }
 
 function overrideLines(
-  section: OverrideSection,
-  base: Overrides,
+  rows: readonly LimitRow[],
+  base: Overrides | undefined,
   suggested: ReadonlyMap<string, SuggestedLimit>,
   baseName: string,
 ): readonly string[] {
-  return BUCKETS.filter(({ scope }) => scope.overrides === section).flatMap(({ name: bucket }) => {
+  const plan = base?.plan && planLine(base.plan, baseName);
+  const lines = rows.flatMap(({ name: bucket }) => {
     const one = suggested.get(bucket);
     if (one !== undefined) return [line(`    ${bucket}: ${one.limit}`, suggestedComment(one))];
-    const given = base[bucket];
+    const given = base?.limits[bucket];
     if (given === undefined) return [];
     return [line(`    ${bucket}: ${limitText(given)}`, `no request in this log; kept from ${baseName}`)];
   });
+  return [...(plan === undefined ? [] : plan), ...lines];
 }
 
 function suggestedComment({ stats, refused }: SuggestedLimit): string {
@@ -106,7 +115,33 @@ function line(setting: string, comment: string): string {
   return `${setting.padEnd(COMMENT_COLUMN)} # ${comment}`;
 }
 
-function limitText({ limit, shadow, untilMs }: GivenLimit): string {
+/** A further limit, as the limits file has it. */
+function rowText({ name, scope, counts, windowSeconds, selection }: LimitRow, { defaults }: Limits): string {
+  const { limit = 'none', shadow = false } = defaults[name] ?? {};
+  const parts = [`per: ${scope}`, `${counts}: ${limit}`, `window: ${windowSeconds}s`];
+  for (const [key, value] of Object.entries(selection)) parts.push(`${key}: ${JSON.stringify(value)}`);
+  return `{ ${parts.join(', ')}${shadow ? ', shadow: true' : ''} }`;
+}
+
+function planLine({ name, untilMs }: AssignedPlan, baseName: string): readonly string[] {
+  const end = untilMs === undefined ? [] : [`    until: "${new Date(untilMs).toISOString()}"`];
+  return [line(`    plan: ${yamlKey(name)}`, `kept from ${baseName}`), ...end];
+}
+
+function planLines({ plans }: Limits): readonly string[] {
+  if (plans.size === 0) return [];
+  return [
+    'plans:',
+    ...[...plans].map(([name, limits]) => {
+      const given = Object.entries(limits).map(([row, limit]) => `${row}: ${limitText(limit)}`);
+      return `  ${yamlKey(name)}: { ${given.join(', ')} }`;
+    }),
+  ];
+}
+
+function limitText(given: GivenLimit | undefined): string {
+  if (given === undefined) return 'none';
+  const { limit, shadow, untilMs } = given;
   if (!shadow && untilMs === undefined) return String(limit);
   const parts = [`limit: ${limit}`, ...(shadow ? ['shadow: true'] : [])];
   if (untilMs !== undefined) parts.push(`until: "${new Date(untilMs).toISOString()}"`);

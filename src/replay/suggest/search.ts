@@ -22,7 +22,6 @@ interface Search {
 export interface SearchOptions {
   /** Share of a bucket's requests, from 0 to 1. */
   readonly mostRefused: number;
-  readonly windowSeconds: number;
   /** Lowest limit with which the gateway would load the file: the cost of the most expensive operation. */
   leastLimit(stats: BucketStats): number;
   /** Called before each pass over the requests, with the number of buckets still searched. */
@@ -35,7 +34,7 @@ export interface SearchOptions {
  * one expensive request that it refuses leaves room for several cheap ones. A search by halves does not find such a limit.
  */
 export function suggestLimits(demand: Demand, options: SearchOptions) {
-  const { mostRefused, windowSeconds } = options;
+  const { mostRefused } = options;
   const searches = demand.buckets.map((stats, number) => {
     const least = Math.max(demand.largestCost(number), options.leastLimit(stats));
     return startSearch(stats, least, mostRefused);
@@ -44,12 +43,12 @@ export function suggestLimits(demand: Demand, options: SearchOptions) {
     const searched = searches.filter(({ trial }) => trial !== undefined).length;
     if (searched === 0) break;
     options.onPass(searched);
-    tryLimits(demand, searches, windowSeconds);
+    tryLimits(demand, searches);
     for (const search of searches) settle(search, mostRefused);
   }
   const limits = searches.map(({ stats, enough, refused = 0 }) => ({ stats, limit: enough, refused }));
   /** Refused with all suggested limits together; those of each limit are what its bucket alone would have refused. */
-  return { limits, refused: refusedTogether(demand, limits, windowSeconds) };
+  return { limits, refused: refusedTogether(demand, limits) };
 }
 
 function startSearch(stats: BucketStats, least: number, mostRefused: number): Search {
@@ -64,19 +63,19 @@ function startSearch(stats: BucketStats, least: number, mostRefused: number): Se
   };
 }
 
-function tryLimits(demand: Demand, searches: readonly Search[], windowSeconds: number): void {
+function tryLimits(demand: Demand, searches: readonly Search[]): void {
   let nowUs = 0;
   const store = new MemoryStore(() => nowUs);
   const charge = (number: number, cost: number) => {
     const search = searches[number];
     if (search?.trial === undefined) return;
-    const buckets = [{ key: String(number), limit: search.trial, windowSeconds }];
+    const { windowSeconds, counts } = search.stats.row;
+    const buckets = [{ key: String(number), limit: search.trial, windowSeconds, counts }];
     if (store.charge({ buckets, cost }).outcome === 'denied') search.refusedInTrial += 1;
   };
-  demand.spool.forEach(({ atUs, cost, bucket, second }) => {
+  demand.spool.forEach(({ atUs, cost, buckets }) => {
     nowUs = atUs;
-    charge(bucket, cost);
-    if (second !== -1) charge(second, cost);
+    for (const bucket of buckets) charge(bucket, cost);
   });
 }
 
@@ -103,16 +102,17 @@ function nextTrial({ tooLow, enough, refused }: Search): number | undefined {
 
 function refusedTogether(
   demand: Demand,
-  limits: readonly { readonly limit: number }[],
-  windowSeconds: number,
+  limits: readonly { readonly stats: BucketStats; readonly limit: number }[],
 ): number {
   let nowUs = 0;
   let refused = 0;
   const store = new MemoryStore(() => nowUs);
-  const charges = limits.map(({ limit }, number) => ({ key: String(number), limit, windowSeconds }));
-  demand.spool.forEach(({ atUs, cost, bucket, second }) => {
+  const charges = limits.map(({ stats: { row }, limit }, number) => {
+    return { key: String(number), limit, windowSeconds: row.windowSeconds, counts: row.counts };
+  });
+  demand.spool.forEach(({ atUs, cost, buckets: numbers }) => {
     nowUs = atUs;
-    const buckets = [charges[bucket], charges[second]].filter((one) => one !== undefined);
+    const buckets = numbers.flatMap((number) => charges[number] ?? []);
     if (store.charge({ buckets, cost }).outcome === 'denied') refused += 1;
   });
   return refused;

@@ -3,7 +3,8 @@ import type { BucketCharge, Charge } from '../store.ts';
 /** Points are kept in 32 bits. */
 export const MAX_LIMIT = 2_000_000_000;
 const MAX_WINDOW_SECONDS = 31 * 24 * 3600;
-const MAX_BUCKETS = 16;
+/** Two of the contract and twelve further limits, each with a shadow limit beside it, are 28. */
+const MAX_BUCKETS = 32;
 
 /**
  * Whether a store can decide this charge: integers in range, and no bucket twice. An invalid charge is `uncounted` on its own,

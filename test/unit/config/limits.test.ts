@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { checkCosts, placesIn } from '../../../src/config/files/costs.ts';
 import { parseLimits } from '../../../src/config/files/limits/parse.ts';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
-import type { BucketName } from '../../../src/domain/buckets.ts';
-import { limitInForce } from '../../../src/domain/limits.ts';
+import { limitInForce } from '../../fixtures/limits.ts';
 
 const limitsOf = (text: string) => parseLimits(text, 'limits.yaml');
 
@@ -22,7 +21,7 @@ const nowMs = Date.parse('2026-11-20T12:00:00Z');
 describe('limits.yaml', () => {
   test("an empty file gives the contract's defaults", () => {
     const limits = limitsOf('');
-    const inForce = (bucket: BucketName) => limitInForce(limits, bucket, 'x', nowMs).limit;
+    const inForce = (bucket: string) => limitInForce(limits, bucket, 'x', nowMs).limit;
     expect(limits.windowSeconds).toBe(1);
     expect([inForce('account-read'), inForce('account-write')]).toEqual([500, 250]);
     expect([inForce('organization-read'), inForce('organization-write')]).toEqual([2000, 1000]);
@@ -79,7 +78,7 @@ accounts:
     account-read: { limit: 10, shadow: true, until: "2026-11-19" }
     account-write: { limit: 20, shadow: true }
     until: "2026-11-30"`);
-    const inForce = (bucket: BucketName, id: string) => limitInForce(limits, bucket, id, nowMs);
+    const inForce = (bucket: string, id: string) => limitInForce(limits, bucket, id, nowMs);
     expect(inForce('person-read', 'p')).toMatchObject({ limit: undefined, shadowLimit: 5 });
     expect(inForce('account-read', 'a')).toMatchObject({ limit: 500, shadowLimit: undefined });
     expect(inForce('account-write', 'a')).toMatchObject({ limit: 250, shadowLimit: 20 });
@@ -101,7 +100,7 @@ organizations: { o: { organization-read: nne } }
       'limits.yaml:2: defaults.acount-write: unknown key "acount-write": did you mean "account-write"?',
       'limits.yaml:2: defaults.account-read: must be a whole number from 1 to 1000000000, or { limit, shadow }, is "none"',
       'limits.yaml:2: defaults.person-write: must be a whole number from 1 to 1000000000, or { limit, shadow }, is 1.5',
-      'limits.yaml:4: accounts.a.organization-read: unknown key "organization-read": expected one of account-read, account-write, until',
+      'limits.yaml:4: accounts.a.organization-read: unknown key "organization-read": expected one of account-read, account-write, until, plan',
       'limits.yaml:5: accounts.b.account-read: must be a whole number from 1 to 1000000000, or { limit, shadow, until }, is 0',
       'limits.yaml:6: accounts.c.account-read.shadw: unknown key "shadw": did you mean "shadow"?',
       'limits.yaml:7: accounts.d.account-read.limit: is missing: expected a whole number from 1 to 1000000000',

@@ -23,7 +23,14 @@ const IDS = [
   'x'.repeat(257),
 ];
 
-const CLAIMS = { principal: 'sub', type: 'type', account: 'account', organization: 'org', actsFor: 'for' };
+const CLAIMS = {
+  principal: 'sub',
+  type: 'type',
+  account: 'account',
+  organization: 'org',
+  actsFor: 'for',
+  plan: 'plan',
+};
 
 /** Each place that takes an id from outside, as a function that throws or returns undefined for what is no id. */
 const PLACES: Readonly<Record<string, (id: string) => unknown>> = {
@@ -35,9 +42,10 @@ const PLACES: Readonly<Record<string, (id: string) => unknown>> = {
     const principals = { [id]: { type: 'Person', account: 'a' } };
     return parseIdentities(JSON.stringify({ accounts: { a: {} }, principals }), 'f');
   },
-  'a live limit': (id) => readLimitRequest({ 'account-read': 5, why: 'w' }, limitOwner('accounts', id)),
+  'a live limit': (id) =>
+    readLimitRequest({ 'account-read': 5, why: 'w' }, limitOwner('accounts', id), { rows: [] }),
   'a live limit of an address': (id) =>
-    readLimitRequest({ 'address-read': 5, why: 'w' }, limitOwner('addresses', id)),
+    readLimitRequest({ 'address-read': 5, why: 'w' }, limitOwner('addresses', id), { rows: [] }),
   'a revocation by the admin port': (id) => readRevocationRequest({ principal: id, why: 'w' }),
   'a revocation by the command': (id) => principalTarget(id, { token: '--token', principal: '--principal' }),
   'a claim of a token': (id) => readPrincipal({ sub: id, account: 'a' }, CLAIMS),

@@ -40,7 +40,7 @@ it.each([
   { limit: 0 },
   { limit: 1e300 },
   { limit: '5' },
-  { bucket: 'person-read' },
+  { bucket: 'Account-Read' },
   { bucket: '__proto__' },
   { bucket: ['account-read'] },
   { id: '' },

@@ -55,5 +55,5 @@ it('a message arrives as it was sent, and anything else is refused', () => {
     expect(readLiveLimit(text), text).toBeUndefined();
   expect(readLiveLimit(JSON.stringify(set(0, 1)))).toBeUndefined();
   expect(readLiveLimit(JSON.stringify(set(1.5, 1)))).toBeUndefined();
-  expect(readLiveLimit(JSON.stringify({ ...set(5, 1), bucket: 'team-read' }))).toBeUndefined();
+  expect(readLiveLimit(JSON.stringify({ ...set(5, 1), bucket: 'team read' }))).toBeUndefined();
 });

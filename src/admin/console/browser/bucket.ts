@@ -3,7 +3,7 @@ import { isLimitScope, setLimit, unsetLimit } from './limit-actions.ts';
 import { Sparkline } from './widgets/chart.ts';
 import { element, setText } from './widgets/dom.ts';
 import { sinceText } from './widgets/figures.ts';
-import { count, moment } from './widgets/format.ts';
+import { count, duration, moment } from './widgets/format.ts';
 
 /** Readings in a bucket's history: a minute at two a second. */
 const HISTORY = 120;
@@ -55,7 +55,10 @@ export function bucketCard({ bucket: name, owner, shadow }: BucketUsage): Card {
         parts.meter.setAttribute('aria-valuenow', String(bucket.used));
         setText(parts.left, count(bucket.remaining ?? 0));
       }
-      setText(parts.limit, `of ${count(bucket.limit)} points left, per\u00a0${bucket.windowSeconds}\u00a0s`);
+      setText(
+        parts.limit,
+        `of ${count(bucket.limit)} ${bucket.counts} left, per\u00a0${duration(bucket.windowSeconds * 1_000)}`,
+      );
       setText(parts.state, level === 'unknown' ? unknownText(readAtMs) : LEVELS[level]);
       setText(parts.returns, returnsText(bucket));
       setText(parts.source, sourceText(bucket));
@@ -70,7 +73,7 @@ function partsOf(name: BucketUsage['bucket']) {
     meter: element('div', {
       class: 'meter',
       role: 'meter',
-      'aria-label': `${name}: points used`,
+      'aria-label': `${name}: used`,
       'aria-valuemin': 0,
     }),
     left: element('b', { class: 'left' }),
@@ -83,7 +86,7 @@ function partsOf(name: BucketUsage['bucket']) {
   return parts;
 }
 
-const LEVELS = { empty: '■ no points left', near: '▲ nearly used up', room: '' };
+const LEVELS = { empty: '■ none left', near: '▲ nearly used up', room: '' };
 
 function levelOf(bucket: BucketUsage): keyof typeof LEVELS | 'unknown' {
   if (bucket.used === null) return 'unknown';
@@ -101,20 +104,21 @@ function unknownText(readAtMs: number | undefined): string {
   return readAtMs === undefined ? 'unknown' : sinceText(readAtMs);
 }
 
-function returnsText({ used, nextPointsAfterSeconds, resetAfterSeconds }: BucketUsage): string {
+function returnsText({ counts, used, nextPointsAfterSeconds, resetAfterSeconds }: BucketUsage): string {
   if (used === null) return 'The store could not be read';
-  if (used === 0) return 'All points are available';
-  return `Next points in ${seconds(nextPointsAfterSeconds)}, full again in ${seconds(resetAfterSeconds)}`;
+  if (used === 0) return `All ${counts} are available`;
+  return `Next ${counts} in ${seconds(nextPointsAfterSeconds)}, full again in ${seconds(resetAfterSeconds)}`;
 }
 
 function seconds(value: number | null): string {
   return value === null ? '–' : `${value < 10 ? value.toFixed(1) : count(value)} s`;
 }
 
-const SOURCES = { default: 'Default', override: 'Override', live: 'Live limit' };
+const SOURCES = { default: 'Default', plan: 'Plan', override: 'Override', live: 'Live limit' };
 
-function sourceText({ source, writtenAt, until, why, by, shadow }: BucketUsage): string {
-  const parts = [shadow ? `${SOURCES[source]} in shadow: refuses nothing` : SOURCES[source]];
+function sourceText({ source, plan, writtenAt, until, why, by, shadow }: BucketUsage): string {
+  const name = plan === null ? SOURCES[source] : `${SOURCES[source]} ${plan}`;
+  const parts = [shadow ? `${name} in shadow: refuses nothing` : name];
   if (writtenAt !== null) parts.push(writtenAt);
   if (until !== null) parts.push(`until ${moment(until)}`);
   if (why !== null) parts.push(`${why} (${by})`);
@@ -126,8 +130,7 @@ function actionsOf(current: () => BucketUsage | undefined) {
   const set = element('button', { type: 'button' }, 'Set a live limit…');
   const unset = element('button', { type: 'button', class: 'quiet', hidden: true }, 'Remove…');
   const act = (open: typeof setLimit) => () => {
-    const { bucket, owner, limit } = current() ?? {};
-    const [scope] = bucket?.split('-') ?? [];
+    const { bucket, scope, owner, limit } = current() ?? {};
     if (bucket === undefined || owner === undefined || limit === undefined) return;
     if (isLimitScope(scope)) open({ scope, id: owner, bucket, limit });
   };
@@ -136,8 +139,8 @@ function actionsOf(current: () => BucketUsage | undefined) {
   const node = element('div', { class: 'buttons' }, set, unset);
   return {
     node,
-    update({ source, bucket, shadow }: BucketUsage) {
-      node.hidden = shadow || bucket.startsWith('person');
+    update({ source, scope, shadow }: BucketUsage) {
+      node.hidden = shadow || !isLimitScope(scope);
       unset.hidden = source !== 'live';
     },
   };

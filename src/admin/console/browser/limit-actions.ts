@@ -14,13 +14,18 @@ const DURATIONS = {
 };
 
 /** The sections of the limits file, and of the paths of live limits. */
-const SECTIONS = { account: 'accounts', organization: 'organizations', address: 'addresses' };
+const SECTIONS = {
+  account: 'accounts',
+  organization: 'organizations',
+  address: 'addresses',
+  principal: 'principals',
+};
 
 /** Whose limits can be set. All Persons have the defaults. */
 export type LimitScope = keyof typeof SECTIONS;
 
-export function isLimitScope(scope: string | undefined): scope is LimitScope {
-  return scope !== undefined && scope in SECTIONS;
+export function isLimitScope(scope: string | null | undefined): scope is LimitScope {
+  return typeof scope === 'string' && scope in SECTIONS;
 }
 
 interface LimitTarget {

@@ -28,6 +28,7 @@ const NAMES: Readonly<Record<Scope, { readonly title: string; readonly plural: s
   organization: { title: 'Organization', plural: 'organizations' },
   person: { title: 'Person', plural: 'persons' },
   address: { title: 'Address', plural: 'addresses' },
+  principal: { title: 'Principal', plural: 'principals' },
 };
 
 /** Shows one Account, Organization or Person until it is closed. */
@@ -151,14 +152,17 @@ function poll(read: () => Promise<void>) {
   };
 }
 
-function showOrganization(target: HTMLElement, { scope, organization }: Usage): void {
-  if (target.dataset.organization === String(organization)) return;
-  target.dataset.organization = String(organization);
-  if (scope === 'organization' || scope === 'address') target.replaceChildren();
-  else if (organization === null) target.replaceChildren('Belongs to no Organization');
-  else {
-    target.replaceChildren('Belongs to Organization ', ownerLink('organization', organization));
+function showOrganization(target: HTMLElement, { scope, organization, plan }: Usage): void {
+  const shown = `${organization} ${plan}`;
+  if (target.dataset.shown === shown) return;
+  target.dataset.shown = shown;
+  const parts: (string | HTMLElement)[] = [];
+  if (scope !== 'organization' && scope !== 'address') {
+    if (organization === null) parts.push('Belongs to no Organization');
+    else parts.push('Belongs to Organization ', ownerLink('organization', organization));
   }
+  if (plan !== null) parts.push(`${parts.length === 0 ? 'Plan' : ' · Plan'} ${plan}`);
+  target.replaceChildren(...parts);
 }
 
 /** Of how many replicas the sums are. */

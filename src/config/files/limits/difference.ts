@@ -1,6 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
-import { BUCKETS, type BucketName, bucketNamed, OVERRIDE_SECTIONS } from '../../../domain/buckets.ts';
-import type { GivenLimit, Limits, Overrides } from '../../../domain/limits.ts';
+import { isDeepStrictEqual } from 'node:util';
+import {
+  type AssignedPlan,
+  type GivenLimit,
+  type Limits,
+  type Overrides,
+  type RowLimits,
+  rowNamed,
+} from '../../../domain/limits/limits.ts';
+import { OVERRIDE_SECTIONS } from '../../../domain/limits/scopes.ts';
 
 /** Changes that are listed one by one. */
 const MOST_LISTED = 20;
@@ -8,36 +16,49 @@ const MOST_LISTED = 20;
 /** Overrides compared before yielding to the event loop: about a millisecond of work. */
 const SLICE = 2_000;
 
+/** One change. Without an id it is the default of all owners, or the limit of a plan. */
+interface Change {
+  readonly change: 'added' | 'removed' | 'changed';
+  /** Account, Person, address, Organization or principal; missing for the limit of a plan. */
+  readonly scope?: string;
+  /** The owner. */
+  readonly id?: string;
+  /** The plan whose limit it is. */
+  readonly plan?: string;
+  /** Missing where another plan was assigned. */
+  readonly bucket?: string;
+  readonly from?: object;
+  readonly to?: object;
+}
+
+/** What a change is of. */
+type Subject = Pick<Change, 'scope' | 'id' | 'plan'>;
+
 /**
  * What changed from one version of the limits to the next, in bounded length. Yields to the event loop, because there may be 100,000
  * overrides.
  */
 export async function differenceOf(before: Limits, after: Limits) {
-  const counts = { added: 0, removed: 0, changed: 0 };
-  const difference: NonNullable<ReturnType<typeof changeOf>>[] = [];
-  const note = (id: string | undefined, from: Overrides | undefined, to: Overrides | undefined) => {
-    if (from === to) return;
-    for (const { name } of BUCKETS) {
-      const change = changeOf(name, id, from?.[name], to?.[name]);
-      if (change === undefined) continue;
-      counts[change.change]++;
-      if (difference.length < MOST_LISTED) difference.push(change);
-    }
-  };
-  note(undefined, before.defaults, after.defaults);
+  const noted = new Noted(before, after);
+  noted.compareRows();
+  noted.compareLimits(before.defaults, after.defaults, {});
+  for (const plan of new Set([...after.plans.keys(), ...before.plans.keys()])) {
+    noted.compareLimits(before.plans.get(plan), after.plans.get(plan), { plan });
+  }
   for (const section of OVERRIDE_SECTIONS) {
     let compared = 0;
     for (const id of idsOf(before[section], after[section])) {
-      note(id, before[section].get(id), after[section].get(id));
+      noted.compareOverrides(before[section].get(id), after[section].get(id), { id });
       if (++compared % SLICE === 0) await setImmediate();
     }
   }
+  const { counts, difference } = noted;
   const omitted = counts.added + counts.removed + counts.changed - difference.length;
   const [from, to] = [before.windowSeconds, after.windowSeconds];
   return {
     ...counts,
     ...(from !== to && { windowSeconds: { from, to } }),
-    /** The first changes: defaults, then Accounts, then Organizations, then addresses. */
+    /** The first changes: defaults, then plans, Accounts, Organizations, addresses and principals. */
     difference,
     /** How many more there are. */
     ...(omitted > 0 && { omitted }),
@@ -49,27 +70,81 @@ function* idsOf(before: ReadonlyMap<string, Overrides>, after: ReadonlyMap<strin
   for (const id of before.keys()) if (!after.has(id)) yield id;
 }
 
-function changeOf(
-  bucket: BucketName,
-  id: string | undefined,
-  from: GivenLimit | undefined,
-  to: GivenLimit | undefined,
-) {
-  if (from?.limit === to?.limit && from?.shadow === to?.shadow && from?.untilMs === to?.untilMs)
-    return undefined;
-  const change = from === undefined ? 'added' : to === undefined ? 'removed' : 'changed';
-  return {
-    change,
-    scope: bucketNamed(bucket).scopeName,
-    /** The Account, Organization or address; missing for a default. */
-    ...(id !== undefined && { id }),
-    bucket,
-    ...(from && { from: shown(from) }),
-    ...(to && { to: shown(to) }),
-  } as const;
+class Noted {
+  readonly counts = { added: 0, removed: 0, changed: 0 };
+  readonly difference: Change[] = [];
+  readonly #before: Limits;
+  readonly #after: Limits;
+  readonly #names: readonly string[];
+
+  constructor(before: Limits, after: Limits) {
+    this.#before = before;
+    this.#after = after;
+    this.#names = [...new Set([...after.rows, ...before.rows].map(({ name }) => name))];
+  }
+
+  /** What a further limit counts, and in which window; not the windows of the contract, which have one setting. */
+  compareRows(): void {
+    for (const row of this.#after.rows) {
+      const earlier = rowNamed(this.#before, row.name);
+      if (row.isContract || earlier === undefined || isDeepStrictEqual(row, earlier)) continue;
+      const { name: bucket, scope } = row;
+      this.#note({ change: 'changed', scope, bucket, from: counted(earlier), to: counted(row) });
+    }
+  }
+
+  compareOverrides(from: Overrides | undefined, to: Overrides | undefined, subject: Subject): void {
+    if (from === to) return;
+    this.compareLimits(from?.limits, to?.limits, subject);
+    if (from?.plan?.name === to?.plan?.name && from?.plan?.untilMs === to?.plan?.untilMs) return;
+    this.#note({
+      change: changeOf(from?.plan, to?.plan),
+      ...subject,
+      ...(from?.plan && { from: shownPlan(from.plan) }),
+      ...(to?.plan && { to: shownPlan(to.plan) }),
+    });
+  }
+
+  compareLimits(from: RowLimits | undefined, to: RowLimits | undefined, subject: Subject): void {
+    if (from === to) return;
+    for (const bucket of this.#names) this.#compare(bucket, from?.[bucket], to?.[bucket], subject);
+  }
+
+  #compare(bucket: string, from: GivenLimit | undefined, to: GivenLimit | undefined, subject: Subject): void {
+    if (from?.limit === to?.limit && from?.shadow === to?.shadow && from?.untilMs === to?.untilMs) return;
+    const row = rowNamed(this.#after, bucket) ?? rowNamed(this.#before, bucket);
+    this.#note({
+      change: changeOf(from, to),
+      ...(subject.plan === undefined && row && { scope: row.scope }),
+      ...subject,
+      bucket,
+      ...(from && { from: shown(from) }),
+      ...(to && { to: shown(to) }),
+    });
+  }
+
+  #note(change: Change): void {
+    this.counts[change.change]++;
+    if (this.difference.length < MOST_LISTED) this.difference.push(change);
+  }
+}
+
+function changeOf(from: object | undefined, to: object | undefined): Change['change'] {
+  return from === undefined ? 'added' : to === undefined ? 'removed' : 'changed';
+}
+
+function counted({ scope, counts, windowSeconds, selection }: Limits['rows'][number]) {
+  return { per: scope, counts, windowSeconds, ...selection };
 }
 
 function shown({ limit, shadow, untilMs }: GivenLimit) {
-  const until = untilMs === undefined ? undefined : new Date(untilMs).toISOString();
-  return { limit, ...(shadow && { shadow }), ...(until && { until }) };
+  return { limit, ...(shadow && { shadow }), ...untilText(untilMs) };
+}
+
+function shownPlan({ name, untilMs }: AssignedPlan) {
+  return { plan: name, ...untilText(untilMs) };
+}
+
+function untilText(untilMs: number | undefined) {
+  return untilMs === undefined ? {} : { until: new Date(untilMs).toISOString() };
 }

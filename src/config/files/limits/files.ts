@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { type BucketName, bucketNamed, OVERRIDE_SECTIONS } from '../../../domain/buckets.ts';
-import type { LimitSource, Limits, OverrideMaps, Overrides } from '../../../domain/limits.ts';
+import { type LimitSource, type Limits, type Overrides, rowNamed } from '../../../domain/limits/limits.ts';
+import { OVERRIDE_SECTIONS, type OverrideSection, scopeNamed } from '../../../domain/limits/scopes.ts';
 import { ConfigError, formatPath, type Problem } from '../../problem.ts';
 import { FileSource } from '../../reader/file-source.ts';
 import { lineOfPath } from '../../reader/yaml-text.ts';
+import { bySection, type Named, NOTHING } from './parse.ts';
 import type { Parsed } from './parse-messages.ts';
 import { findLine, parseFile, SMALL_CHARACTERS } from './parse-thread.ts';
 
@@ -13,6 +14,8 @@ import { findLine, parseFile, SMALL_CHARACTERS } from './parse-thread.ts';
 interface Known {
   readonly digest: string;
   readonly maps: Parsed;
+  /** What the file could refer to, of the limits file; empty for that file itself. */
+  readonly named: string;
 }
 
 /**
@@ -51,9 +54,13 @@ export class LimitsFiles {
   async load(): Promise<Limits> {
     const problems: Problem[] = [];
     const cache = new Map<string, Known>();
+    // While the limits file is invalid, overrides may refer to what it named before.
+    let named = namedIn(this.#last?.limits);
     for (const file of this.files()) {
       try {
-        cache.set(file, await this.#readOne(file));
+        const read = await this.#readOne(file, named);
+        cache.set(file, read);
+        if (file === this.#main) named = namedIn(read.maps as Limits);
       } catch (error) {
         if (!(error instanceof ConfigError)) throw error;
         problems.push(...error.problems);
@@ -69,16 +76,19 @@ export class LimitsFiles {
   }
 
   /**
-   * Where the limit of a bucket is written, such as `/etc/weir/limits.yaml:12`: the default of the bucket, or the override of
-   * this owner. The line is left out while the file is another than the one in force. Undefined where nothing is written.
+   * Where the limit of a bucket is written, such as `/etc/weir/limits.yaml:12`: the default of its row, that of a plan, or the
+   * override of this owner. The line is left out while the file is another than the one in force. Undefined where nothing is written.
    */
-  async writtenAt(source: LimitSource, bucket: BucketName, id: string): Promise<string | undefined> {
-    const section = bucketNamed(bucket).scope.overrides;
-    const sources = this.#last?.sources ?? [];
-    if (source === 'default') return this.#placeOf(sources[0], ['defaults', bucket]);
-    if (section === undefined || source === 'live') return undefined;
-    const found = sources.find(({ maps }) => maps[section].has(id));
-    return this.#placeOf(found, [section, id, bucket]);
+  async writtenAt({ source, name, owner, plan }: WrittenLimit): Promise<string | undefined> {
+    const { sources = [], limits } = this.#last ?? {};
+    const row = limits && rowNamed(limits, name);
+    if (row === undefined || source === 'live') return undefined;
+    if (source === 'default')
+      return this.#placeOf(sources[0], [row.isContract ? 'defaults' : 'limits', name]);
+    if (source === 'plan') return this.#placeOf(sources[0], ['plans', plan ?? '', name]);
+    const section = scopeNamed(row.scope).overrides;
+    const found = section && sources.find(({ maps }) => maps[section].has(owner));
+    return section && this.#placeOf(found, [section, owner, name]);
   }
 
   /** The file with this override; the limits file for any other path. */
@@ -110,15 +120,34 @@ export class LimitsFiles {
     }
   }
 
-  async #readOne(file: string): Promise<Known> {
+  async #readOne(file: string, names: Named): Promise<Known> {
     await setImmediate();
     const text = this.#source.read(file, 'the limits section of the settings refers to it');
     const digest = hash('sha256', text);
+    const isMain = file === this.#main;
+    const named = isMain ? '' : JSON.stringify(names);
     const known = this.#cache.get(file);
-    if (known?.digest === digest) return known;
-    const maps = await parseFile({ kind: file === this.#main ? 'limits' : 'overrides', text, file });
-    return { digest, maps };
+    if (known?.digest === digest && known.named === named) return known;
+    const maps = await parseFile(
+      isMain ? { kind: 'limits', text, file } : { kind: 'overrides', text, file, named: names },
+    );
+    return { digest, maps, named };
   }
+}
+
+/** The limit of one bucket, and where it is set. */
+interface WrittenLimit {
+  readonly source: LimitSource;
+  /** Of its row. */
+  readonly name: string;
+  readonly owner: string;
+  readonly plan: string | undefined;
+}
+
+function namedIn(limits: Limits | undefined): Named {
+  if (limits === undefined) return NOTHING;
+  const rows = limits.rows.filter(({ isContract }) => !isContract);
+  return { rows, plans: [...limits.plans.keys()] };
 }
 
 /** The overrides of one file. The limits file comes first. */
@@ -134,22 +163,21 @@ async function merged(sources: readonly Source[]): Promise<Limits> {
   const limits = sources[0]?.maps as Limits;
   if (sources.length === 1) return limits;
   const problems: Problem[] = [];
-  const accounts = await mergedSection('accounts', sources, problems);
-  const organizations = await mergedSection('organizations', sources, problems);
-  const addresses = await mergedSection('addresses', sources, problems);
+  const maps = bySection(() => new Map<string, Overrides>());
+  for (const section of OVERRIDE_SECTIONS) await merge(section, maps[section], sources, problems);
   if (problems.length > 0) throw new ConfigError(problems);
-  return { ...limits, accounts, organizations, addresses };
+  return { ...limits, ...maps };
 }
 
 /** Overrides merged before yielding to the event loop: about a millisecond of work. */
 const MERGE_SLICE = 2_000;
 
-async function mergedSection(
-  section: keyof OverrideMaps,
+async function merge(
+  section: OverrideSection,
+  result: Map<string, Overrides>,
   sources: readonly Source[],
   problems: Problem[],
-): Promise<ReadonlyMap<string, Overrides>> {
-  const result = new Map<string, Overrides>();
+): Promise<void> {
   for (const { file, maps } of sources) {
     for (const [id, overrides] of maps[section]) {
       if (result.has(id)) {
@@ -159,7 +187,6 @@ async function mergedSection(
       if (result.size % MERGE_SLICE === 0) await setImmediate();
     }
   }
-  return result;
 }
 
 function filesIn(path: string, source: FileSource): readonly string[] {

@@ -1,17 +1,25 @@
 /** What the gateway and its parser thread (parse-worker.ts) send each other. */
 import { setImmediate } from 'node:timers/promises';
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
-import { OVERRIDE_SECTIONS, type OverrideSection } from '../../../domain/buckets.ts';
-import type { Limits, OverrideMaps, Overrides } from '../../../domain/limits.ts';
+import type { Limits, OverrideMaps, Overrides } from '../../../domain/limits/limits.ts';
+import { OVERRIDE_SECTIONS, type OverrideSection } from '../../../domain/limits/scopes.ts';
 import { ConfigError, type Problem } from '../../problem.ts';
-import { bySection, parseLimits, parseOverrides } from './parse.ts';
+import { bySection, type Named, parseLimits, parseOverrides } from './parse.ts';
 
 /** One file of limits to parse. */
-export interface Job {
-  readonly kind: 'limits' | 'overrides';
+export type Job = LimitsJob | OverridesJob;
+
+interface LimitsJob {
+  readonly kind: 'limits';
   readonly text: string;
   /** File name, for messages. */
   readonly file: string;
+}
+
+interface OverridesJob extends Omit<LimitsJob, 'kind'> {
+  readonly kind: 'overrides';
+  /** What the limits file names. */
+  readonly named: Named;
 }
 
 /** A search for the line of a setting. The thread answers with one `{ line }`. */
@@ -41,16 +49,17 @@ type Message =
 /** Overrides per message. Receiving one message takes about a millisecond. */
 const SLICE = 250;
 
-export function parseJob({ kind, text, file }: Job): Parsed {
-  return kind === 'limits' ? parseLimits(text, file) : parseOverrides(text, file);
+export function parseJob(job: Job): Parsed {
+  const { text, file } = job;
+  return job.kind === 'limits' ? parseLimits(text, file) : parseOverrides(text, file, job.named);
 }
 
 /** The thread's end: parses the file and sends its content in slices. */
 export function sendParsed(job: Job, port: Pick<MessagePort, 'postMessage'>): void {
   const send = (message: Message) => port.postMessage(message);
   try {
-    const { accounts, organizations, addresses, ...rest } = parseJob(job);
-    const maps: OverrideMaps = { accounts, organizations, addresses };
+    const { accounts, organizations, addresses, principals, ...rest } = parseJob(job);
+    const maps: OverrideMaps = { accounts, organizations, addresses, principals };
     for (const section of OVERRIDE_SECTIONS) {
       const entries = [...maps[section]];
       for (let from = 0; from < entries.length; from += SLICE) {

@@ -1,20 +1,43 @@
 import type { Static } from 'typebox';
-import { type BucketName, OVERRIDE_SECTIONS, type OverrideSection } from '../../../domain/buckets.ts';
 import { ID_FORMAT, isId } from '../../../domain/id.ts';
-import type { GivenLimit, Limits, OverrideMaps, Overrides } from '../../../domain/limits.ts';
+import type {
+  AssignedPlan,
+  GivenLimit,
+  Limits,
+  OverrideMaps,
+  Overrides,
+  RowLimits,
+} from '../../../domain/limits/limits.ts';
+import type { LimitRow } from '../../../domain/limits/rows.ts';
+import { OVERRIDE_SECTIONS, type OverrideSection } from '../../../domain/limits/scopes.ts';
 import { networkOf } from '../../../domain/network.ts';
 import type { Finding } from '../../reader/check.ts';
+import { didYouMean } from '../../reader/messages.ts';
 import { parseAs } from '../../reader/parse.ts';
-import { limitsSchema, overridesSchema } from './schema.ts';
+import { namedRows, namedRowsOf, rowsOf } from './rows.ts';
+import { limitsSchemaOf, overridesSchemaOf } from './schema.ts';
+
+type LimitsFile = Static<ReturnType<typeof limitsSchemaOf>>;
+type OverridesFile = Static<ReturnType<typeof overridesSchemaOf>>;
+
+/** What a file with overrides may refer to. */
+export interface Named {
+  readonly rows: readonly LimitRow[];
+  readonly plans: readonly string[];
+}
+
+/** Only the contract's buckets. */
+export const NOTHING: Named = { rows: [], plans: [] };
 
 /** Parses limits.yaml. Throws a ConfigError with every problem. */
 export function parseLimits(text: string, file: string): Limits {
-  return parseAs(limitsSchema, text, file, toLimits);
+  return parseAs((value: unknown) => limitsSchemaOf(namedRows(value)), text, file, toLimits);
 }
 
 /** Parses an overrides file. Throws a ConfigError with every problem. */
-export function parseOverrides(text: string, file: string): OverrideMaps {
-  return parseAs(overridesSchema, text, file, toOverrides);
+export function parseOverrides(text: string, file: string, named = NOTHING): OverrideMaps {
+  const schema = overridesSchemaOf(namedRowsOf(named.rows));
+  return parseAs(schema, text, file, (overrides, findings) => toOverrides(overrides, named.plans, findings));
 }
 
 /** A map for each section of overrides. */
@@ -23,25 +46,38 @@ export function bySection<T>(mapOf: (section: OverrideSection) => T): Readonly<R
   return Object.fromEntries(maps) as Record<OverrideSection, T>;
 }
 
-function toLimits(file: Static<typeof limitsSchema>, findings: Finding[]): Limits {
-  const defaults = Object.entries(file.defaults).map(([bucket, value]) => [bucket, toOverride(value)]);
+function toLimits(file: LimitsFile, findings: Finding[]): Limits {
+  const { windowSeconds, defaults, limits, plans } = file;
+  const further = Object.entries(limits).map(([name, { points, requests, shadow = false }]) => {
+    const limit = points ?? requests ?? 'none';
+    return [name, { limit, shadow: shadow && limit !== 'none' }] as const;
+  });
   return {
-    windowSeconds: file.windowSeconds,
-    defaults: Object.fromEntries(defaults) as Record<BucketName, GivenLimit>,
-    ...toOverrides(file, findings),
+    windowSeconds,
+    rows: rowsOf(file, findings),
+    defaults: { ...givenLimits(defaults), ...Object.fromEntries(further) },
+    plans: new Map(Object.entries(plans).map(([name, given]) => [name, givenLimits(given)])),
+    ...toOverrides(file, Object.keys(plans), findings),
   };
 }
 
-function toOverrides(file: Static<typeof overridesSchema>, findings: Finding[]): OverrideMaps {
+function givenLimits(values: Readonly<Record<string, RawLimit | undefined>>): RowLimits {
+  const entries = Object.entries(values).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, toOverride(value)] as const],
+  );
+  return Object.fromEntries(entries);
+}
+
+function toOverrides(file: OverridesFile, plans: readonly string[], findings: Finding[]): OverrideMaps {
   findings.push(...idFindings(file), ...Object.keys(file.addresses).flatMap(addressFindings));
   return bySection((section) => {
     const entries = Object.entries(file[section]);
-    return new Map(entries.map(([id, entry]) => [id, entryOverrides(entry, [section, id], findings)]));
+    return new Map(entries.map(([id, entry]) => [id, entryOverrides(entry, [section, id], plans, findings)]));
   });
 }
 
-function idFindings(file: Static<typeof overridesSchema>): readonly Finding[] {
-  return (['accounts', 'organizations'] as const).flatMap((section) =>
+function idFindings(file: OverridesFile): readonly Finding[] {
+  return (['accounts', 'organizations', 'principals'] as const).flatMap((section) =>
     Object.keys(file[section])
       .filter((id) => !isId(id))
       .map((id) => ({ path: [section, id], message: `must be ${ID_FORMAT}` })),
@@ -59,17 +95,39 @@ function addressFindings(address: string): readonly Finding[] {
 
 type RawLimit = number | 'none' | { limit: number; shadow: boolean; until?: string };
 
-type RawEntry = Readonly<Partial<Record<BucketName, RawLimit>>> & { readonly until?: string };
+interface RawEntry {
+  readonly until?: string;
+  readonly plan?: string;
+}
 
-function entryOverrides(entry: RawEntry, path: readonly string[], findings: Finding[]): Overrides {
-  const { until, ...buckets } = entry;
+function entryOverrides(
+  entry: RawEntry,
+  path: readonly string[],
+  plans: readonly string[],
+  findings: Finding[],
+): Overrides {
+  const { until, plan, ...named } = entry;
+  const values = named as Readonly<Record<string, RawLimit | undefined>>;
   const untilMs = endMs(until, [...path, 'until'], findings);
-  const overrides = Object.entries(buckets).map(([bucket, value]) => {
+  const limits = Object.entries(values).flatMap(([name, value]) => {
+    if (value === undefined) return [];
     const own =
-      typeof value === 'object' ? endMs(value.until, [...path, bucket, 'until'], findings) : undefined;
-    return [bucket, toOverride(value, own ?? untilMs)];
+      typeof value === 'object' ? endMs(value.until, [...path, name, 'until'], findings) : undefined;
+    return [[name, toOverride(value, own ?? untilMs)] as const];
   });
-  return Object.fromEntries(overrides);
+  const overrides: Overrides = { limits: Object.fromEntries(limits) };
+  if (plan === undefined) return overrides;
+  if (!plans.includes(plan)) findings.push({ path: [...path, 'plan'], ...unknownPlan(plan, plans) });
+  return { ...overrides, plan: assigned(plan, untilMs) };
+}
+
+function assigned(name: string, untilMs: number | undefined): AssignedPlan {
+  return untilMs === undefined ? { name } : { name, untilMs };
+}
+
+function unknownPlan(plan: string, plans: readonly string[]): Omit<Finding, 'path'> {
+  const known = plans.length === 0 ? 'there are no plans' : `expected one of ${plans.join(', ')}`;
+  return { message: `there is no plan "${plan}"`, hint: didYouMean(plan, plans) ?? known };
 }
 
 function endMs(until: string | undefined, path: readonly string[], findings: Finding[]): number | undefined {

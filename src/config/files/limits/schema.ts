@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
-import { BUCKETS, type BucketDefinition, type OverrideSection } from '../../../domain/buckets.ts';
-import { closed, flag, whole } from '../../settings/section.ts';
+import { CONTRACT_ROWS, type ContractRow } from '../../../domain/limits/rows.ts';
+import { type OverrideSection, type ScopeName, scopeNamed } from '../../../domain/limits/scopes.ts';
+import { closed, flag, list, literals, whole } from '../../settings/section.ts';
 
 const MAX_POINTS = 1_000_000_000;
 const numberOfPoints = `a whole number from 1 to ${MAX_POINTS}`;
@@ -22,58 +23,160 @@ const withShadow = closed({ limit: points, shadow });
 const withUntil = closed({ limit: points, shadow, until: Type.Optional(until) });
 
 /** The description in the generated reference: `GET and HEAD of one Account.` */
-function descriptionOf({ kind, scope }: BucketDefinition): string {
+function descriptionOf({ kind, scope }: ContractRow): string {
   const methods = kind === 'read' ? 'GET and HEAD' : 'POST, PUT, PATCH and DELETE';
-  return `${methods} of ${scope.covers}.`;
+  return `${methods} of ${scopeNamed(scope).covers}.`;
 }
 
-/** A number of points, `none` where the scope allows it, or a mapping with the number and more. */
+/** A number of points, `none` where the limit may be switched off, or a mapping with the number and more. */
 function limitOf<T extends typeof withShadow | typeof withUntil>(
-  { scope }: BucketDefinition,
+  mayBeNone: boolean,
   mapping: T,
   options: object = {},
 ) {
   const keys = Object.keys(mapping.properties).join(', ');
-  return scope.mayBeNone
+  return mayBeNone
     ? Type.Union([points, none, mapping], { ...options, expects: `${numberOfPoints}, none, or { ${keys} }` })
     : Type.Union([points, mapping], { ...options, expects: `${numberOfPoints}, or { ${keys} }` });
 }
 
+/** What an owner can have of a further limit. */
+export const anyLimit = limitOf(true, withUntil);
+
 /** A default always has a value and never expires. */
-function defaultOf(bucket: BucketDefinition) {
-  const options = { default: bucket.scope.defaults[bucket.kind], description: descriptionOf(bucket) };
-  return limitOf(bucket, withShadow, options);
+function defaultOf(row: ContractRow) {
+  const options = { default: row.fallback, description: descriptionOf(row) };
+  return limitOf(row.mayBeNone, withShadow, options);
 }
 
-function overridesOf(section: OverrideSection, owners: string) {
-  const own = BUCKETS.filter(({ scope }) => scope.overrides === section);
-  const properties = Object.fromEntries(
-    own.map((bucket) => [bucket.name, Type.Optional(limitOf(bucket, withUntil))]),
+/** The names of further limits. Such a name is part of keys, headers and metrics. */
+export const ROW_NAME = '^[a-z][a-z0-9]*(-[a-z0-9]+)*$';
+
+/** A name of a plan. */
+const PLAN_NAME = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$';
+
+const PER = ['account', 'organization', 'principal', 'address'] as const satisfies readonly ScopeName[];
+
+const amount = (what: string) =>
+  Type.Optional(
+    Type.Union([points, none], {
+      description: `${what} per window, or \`none\`: only plans and overrides then have such a limit.`,
+      expects: `${numberOfPoints}, or none`,
+    }),
   );
-  return Type.Record(Type.String(), closed({ ...properties, until: Type.Optional(until) }), {
-    description: `Limits of individual ${owners}. A bucket that is left out keeps its default.`,
+
+const some = (description: string, expects: string) =>
+  Type.Optional(
+    list(description, Type.String({ minLength: 1 }), { default: undefined, minItems: 1, expects }),
+  );
+
+const furtherLimit = closed({
+  per: literals(PER, {
+    description: 'Whose requests are counted together. Addresses: only those of public operations.',
+  }),
+  points: amount('Points'),
+  requests: amount('Instead of points: requests'),
+  window: Type.String({
+    description: 'Length of the sliding window, from `1s` to `31d`.',
+    pattern: '^[1-9]\\d{0,6}[smhd]$',
+    expects: 'a time from 1s to 31d, such as 30s, 1m, 24h or 30d',
+  }),
+  kind: Type.Optional(literals(['read', 'write'], { description: 'Counts only reads, or only writes.' })),
+  operations: some(
+    'Counts only these: ids, or a method and a path with `*` for a segment and `**` for a rest, such as `POST /v3/search/**`.',
+    'a list of operations, such as [searchPayees, "POST /v3/search/**"]',
+  ),
+  tags: some('Counts only operations with one of these tags of the OpenAPI document.', 'a list of tags'),
+  shadow: Type.Optional(shadow),
+});
+
+/** A row that the file names, as far as sections refer to it. Its scope is undefined if the file has none that is valid. */
+export interface NamedRow {
+  readonly name: string;
+  readonly scope: ScopeName | undefined;
+  readonly mayBeNone: boolean;
+}
+
+const CONTRACT: readonly NamedRow[] = CONTRACT_ROWS;
+
+/** Limits of single owners, of the rows that are counted for them. */
+function overridesOf(
+  section: OverrideSection,
+  rows: readonly NamedRow[],
+  owners: string,
+  others: object = {},
+) {
+  const own = [...CONTRACT, ...rows].filter(
+    ({ scope }) => scope === undefined || scopeNamed(scope).overrides === section,
+  );
+  const properties = Object.fromEntries(
+    own.map(({ name, mayBeNone }) => [name, Type.Optional(limitOf(mayBeNone, withUntil))]),
+  );
+  return Type.Record(Type.String(), closed({ ...properties, until: Type.Optional(until), ...others }), {
+    description: `Limits of individual ${owners}. A limit that is left out keeps its default.`,
     default: {},
   });
 }
 
-const accounts = overridesOf('accounts', 'Accounts, by id');
-const organizations = overridesOf('organizations', 'Organizations, by id');
-const addresses = overridesOf(
-  'addresses',
-  'client addresses on public operations: IPv4 addresses and IPv6 /64 networks such as "2001:db8:0:1::/64"',
-);
+const plan = {
+  plan: Type.Optional(
+    Type.String({
+      description: 'The plan whose limits apply where the owner has none of its own.',
+      pattern: PLAN_NAME,
+      expects: 'the name of a plan',
+    }),
+  ),
+};
 
-/** limits.yaml: the points per window of each bucket (contract section 8.1). */
-export const limitsSchema = closed({
-  windowSeconds: whole('Length of the sliding window.', 1, [1, 86_400]),
-  defaults: closed(Object.fromEntries(BUCKETS.map((bucket) => [bucket.name, defaultOf(bucket)])), {
-    description: 'Points per window for each bucket.',
+/** The sections with overrides, in which the contract's buckets and `rows` can be named. */
+function sectionsOf(rows: readonly NamedRow[]) {
+  return {
+    accounts: overridesOf('accounts', rows, 'Accounts, by id', plan),
+    organizations: overridesOf('organizations', rows, 'Organizations, by id', plan),
+    addresses: overridesOf(
+      'addresses',
+      rows,
+      'client addresses on public operations: IPv4 addresses and IPv6 /64 networks such as "2001:db8:0:1::/64"',
+    ),
+    principals: overridesOf('principals', rows, 'principals, by id: only further limits per principal'),
+  };
+}
+
+/** Plans set the limits of Accounts, Organizations and principals, not those of Persons and addresses. */
+function plansOf(rows: readonly NamedRow[]) {
+  const own = [...CONTRACT, ...rows].filter(({ scope }) => scope !== 'person' && scope !== 'address');
+  const properties = Object.fromEntries(
+    own.map(({ name, mayBeNone }) => [name, Type.Optional(limitOf(mayBeNone, withShadow))]),
+  );
+  return Type.Record(Type.String({ pattern: PLAN_NAME }), closed(properties), {
+    description: 'Limits by plan. A limit that is left out keeps its default.',
+    keys: '<plan>',
     default: {},
-  }),
-  accounts,
-  organizations,
-  addresses,
-});
+  });
+}
+
+/** limits.yaml: the limits of contract section 8.1, and further ones with names of the file. */
+export function limitsSchemaOf(rows: readonly NamedRow[]) {
+  return closed({
+    windowSeconds: whole("Length of the sliding window of the contract's buckets.", 1, [1, 86_400]),
+    defaults: closed(Object.fromEntries(CONTRACT_ROWS.map((row) => [row.name, defaultOf(row)])), {
+      description: 'Points per window for each bucket.',
+      default: {},
+    }),
+    limits: Type.Record(Type.String(), furtherLimit, {
+      description: 'Further limits, by name, each with a window of its own.',
+      keys: '<name>',
+      default: {},
+    }),
+    plans: plansOf(rows),
+    ...sectionsOf(rows),
+  });
+}
 
 /** An overrides file: the overrides of limits.yaml, without the rest. */
-export const overridesSchema = closed({ accounts, organizations, addresses });
+export function overridesSchemaOf(rows: readonly NamedRow[]) {
+  return closed(sectionsOf(rows));
+}
+
+/** The schema for references, without names of a file. */
+export const limitsSchema = limitsSchemaOf([]);

@@ -30,6 +30,10 @@ const issued = {
         'Other Accounts that the principal may act for: ids, or `{account, organization}` if the Organization is different.',
         'actsFor',
       ),
+      plan: claim(
+        'Plan whose limits apply to its Account, unless the limits file assigns another. Without an Account: to those of its Organization.',
+        'plan',
+      ),
     },
     { description: 'Names of the claims to read.', default: {} },
   ),

@@ -28,9 +28,9 @@ export function answerOf(asked: AskedRequest, baseUrl: string) {
 }
 
 /** The buckets that were decided on, without those of shadow limits. */
-function bucketsOf({ plan, decision }: AskedRequest) {
-  if (plan === undefined || decision === undefined || decision.outcome === 'uncounted') return [];
-  return plan.buckets.flatMap(({ name, limit, windowSeconds, shadow }, index) => {
+function bucketsOf({ due, decision }: AskedRequest) {
+  if (due === undefined || decision === undefined || decision.outcome === 'uncounted') return [];
+  return due.buckets.flatMap(({ name, limit, windowSeconds, shadow }, index) => {
     const state = decision.buckets[index];
     if (state === undefined || shadow === true) return [];
     const { remaining, resetAfterUs } = state;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Principal } from '../../../domain/caller.ts';
 import { Refusal } from '../../../domain/problems.ts';
 import { clientNetwork } from '../../../fields/forwarded.ts';
-import type { Plan } from '../../../stages/buckets.ts';
+import type { PayerBuckets } from '../../../stages/buckets.ts';
 import type { DecidedRequest } from '../../../stages/decide.ts';
 import type { Exchange } from '../../../stages/exchange.ts';
 import type { Identified } from '../../../stages/identify.ts';
@@ -31,7 +31,7 @@ export class AskedRequest implements DecidedRequest, RequestContext {
   chargeAskedMs: number | undefined;
   chargeMs: number | undefined;
   refusal: Refusal | undefined;
-  plan: Plan | undefined;
+  due: PayerBuckets | undefined;
   decision: Decision | undefined;
   readonly #question: Question;
   readonly #exchange: Exchange;
@@ -91,8 +91,8 @@ export class AskedRequest implements DecidedRequest, RequestContext {
     return this.#exchange.isAbandoned ? ABANDONED : undefined;
   }
 
-  takeDecision(plan: Plan, decision: Decision): void {
-    this.plan = plan;
+  takeDecision(due: PayerBuckets, decision: Decision): void {
+    this.due = due;
     this.decision = decision;
   }
 }

@@ -5,6 +5,7 @@ import { FieldLines } from '../../../http1/field-lines.ts';
 import { readWhole } from '../../../stages/body.ts';
 import { decide } from '../../../stages/decide.ts';
 import type { Exchange } from '../../../stages/exchange.ts';
+import { costIn } from '../../../store/store.ts';
 import { finishRequest } from '../../begin-request.ts';
 import type { PortDependencies } from '../../port.ts';
 import { answerOf } from './answer.ts';
@@ -71,8 +72,8 @@ function decideOne(
 }
 
 /** A cost above a limit would be refused again and again; nothing was spent on it. */
-function whyNever({ plan, askedCost = 0 }: AskedRequest): Refusal | undefined {
-  const bucket = plan?.buckets.find(({ limit, shadow }) => shadow !== true && limit < askedCost);
+function whyNever({ due, askedCost = 0 }: AskedRequest): Refusal | undefined {
+  const bucket = due?.buckets.find((one) => one.shadow !== true && one.limit < costIn(one, askedCost));
   if (bucket === undefined) return undefined;
   return new Refusal('ValidationError', 'The cost can never be admitted.', {
     errors: [

@@ -18,6 +18,7 @@ function refused(account: string, requestId: string): RequestContext {
       policy: '',
       rateLimit: '',
       bucket: 'account-read',
+      owner: account,
       limit: 5,
       windowSeconds: 1,
       remaining: 0,

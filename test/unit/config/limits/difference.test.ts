@@ -1,18 +1,21 @@
 import { expect, it } from 'vitest';
 import { differenceOf } from '../../../../src/config/files/limits/difference.ts';
-import { BUCKETS } from '../../../../src/domain/buckets.ts';
-import type { GivenLimit, Limits, Overrides } from '../../../../src/domain/limits.ts';
+import type { GivenLimit, Limits, RowLimits } from '../../../../src/domain/limits/limits.ts';
+import { contractRows } from '../../../../src/domain/limits/rows.ts';
 
 const given = (limit: number): GivenLimit => ({ limit, shadow: false });
 
-function limits(accounts: Readonly<Record<string, Overrides>>, accountRead = 500): Limits {
-  const defaults = Object.fromEntries(BUCKETS.map(({ name }) => [name, given(1_000)]));
+function limits(accounts: Readonly<Record<string, RowLimits>>, accountRead = 500): Limits {
+  const defaults = Object.fromEntries(contractRows(1).map(({ name }) => [name, given(1_000)]));
   return {
     windowSeconds: 1,
-    defaults: { ...defaults, 'account-read': given(accountRead) } as Limits['defaults'],
-    accounts: new Map(Object.entries(accounts)),
+    rows: contractRows(1),
+    defaults: { ...defaults, 'account-read': given(accountRead) },
+    plans: new Map(),
+    accounts: new Map(Object.entries(accounts).map(([id, own]) => [id, { limits: own }])),
     organizations: new Map(),
     addresses: new Map(),
+    principals: new Map(),
   };
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { checkCosts } from '../../../../src/config/files/costs.ts';
 import { LimitsFiles } from '../../../../src/config/files/limits/files.ts';
-import { limitInForce } from '../../../../src/domain/limits.ts';
+import { limitInForce } from '../../../fixtures/limits.ts';
 
 let folder: string;
 beforeEach(() => {

@@ -1,6 +1,6 @@
 import { MessageChannel } from 'node:worker_threads';
 import { describe, expect, test } from 'vitest';
-import { parseLimits, parseOverrides } from '../../../../src/config/files/limits/parse.ts';
+import { NOTHING, parseLimits, parseOverrides } from '../../../../src/config/files/limits/parse.ts';
 import { type Job, receiveParsed, sendParsed } from '../../../../src/config/files/limits/parse-messages.ts';
 import { ConfigError } from '../../../../src/config/problem.ts';
 
@@ -34,7 +34,7 @@ describe('a file that is parsed in a thread', () => {
 
   test('can contain only overrides', async () => {
     const text = manyAccounts(3);
-    expect(await passedOn({ kind: 'overrides', text, file: 'o.yaml' })).toEqual(
+    expect(await passedOn({ kind: 'overrides', text, file: 'o.yaml', named: NOTHING })).toEqual(
       parseOverrides(text, 'o.yaml'),
     );
   });
@@ -62,6 +62,7 @@ describe('the thread', () => {
       kind: 'overrides' as const,
       text: one,
       file: 'o.yaml',
+      named: NOTHING,
     }));
     const parsed = await Promise.allSettled(jobs.map((job) => parseFile(job)));
     const value = parseOverrides(text, 'o.yaml');

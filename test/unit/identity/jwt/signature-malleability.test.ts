@@ -15,6 +15,7 @@ const CLAIMS = {
   account: 'account',
   organization: 'organization',
   actsFor: 'actsFor',
+  plan: 'plan',
 };
 
 describe.each(['RS256', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA'])('%s', (alg) => {

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import type { BucketName } from '../../../../src/domain/buckets.ts';
 import type { Caller } from '../../../../src/domain/caller.ts';
 import { Refusal } from '../../../../src/domain/problems.ts';
 import { AccessLog } from '../../../../src/observe/log/access-log.ts';
@@ -40,7 +39,8 @@ const charged: fc.Arbitrary<Charged | undefined> = fc.oneof(
     outcome: fc.constant('denied' as const),
     policy: fc.constant(''),
     rateLimit: fc.constant(''),
-    bucket: text as fc.Arbitrary<BucketName>,
+    bucket: text,
+    owner: text,
     limit: fc.nat(),
     windowSeconds: fc.nat(),
     remaining: fc.nat(),

@@ -20,7 +20,8 @@ function start() {
 }
 
 function request(account: string, charged: Charged): RequestContext {
-  return { ...requestOf(account, 'org_1'), charged };
+  const owned = charged.outcome === 'denied' ? { ...charged, owner: account } : charged;
+  return { ...requestOf(account, 'org_1'), charged: owned };
 }
 
 const denied: Charged = {
@@ -28,6 +29,7 @@ const denied: Charged = {
   policy: '',
   rateLimit: '',
   bucket: 'account-read',
+  owner: 'acct_1',
   limit: 5,
   windowSeconds: 1,
   remaining: 2,
@@ -41,6 +43,7 @@ const near: Charged = {
   rateLimit: '',
   nearLimit: (['account-read', 'organization-read'] as const).map((bucket) => ({
     bucket,
+    owner: bucket === 'account-read' ? 'acct_1' : 'org_1',
     limit: 20,
     windowSeconds: 1,
     remaining: 1,

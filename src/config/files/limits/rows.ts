@@ -1,0 +1,102 @@
+import type { Static } from 'typebox';
+import { CONTRACT_ROWS, contractRows, type LimitRow } from '../../../domain/limits/rows.ts';
+import { isScopeName } from '../../../domain/limits/scopes.ts';
+import type { Finding } from '../../reader/check.ts';
+import { isMapping } from '../../reader/schema-node.ts';
+import { type limitsSchemaOf, type NamedRow, ROW_NAME } from './schema.ts';
+
+type File = Static<ReturnType<typeof limitsSchemaOf>>;
+type FurtherLimit = File['limits'][string];
+
+/** The names under `limits` of a limits file that has not been checked yet. */
+export function namedRows(value: unknown): readonly NamedRow[] {
+  const further = isMapping(value) && isMapping(value.limits) ? value.limits : {};
+  return Object.entries(further)
+    .filter(([name]) => !isTaken(name))
+    .map(([name, entry]) => {
+      const per = isMapping(entry) ? `${entry.per}` : '';
+      return { name, scope: isScopeName(per) ? per : undefined, mayBeNone: true };
+    });
+}
+
+/** What an overrides file may refer to. */
+export function namedRowsOf(rows: readonly LimitRow[]): readonly NamedRow[] {
+  return rows
+    .filter(({ isContract }) => !isContract)
+    .map(({ name, scope }) => ({ name, scope, mayBeNone: true }));
+}
+
+/** All rows of a limits file: the contract's first. */
+export function rowsOf({ windowSeconds, limits }: File, findings: Finding[]): readonly LimitRow[] {
+  const further = Object.entries(limits).map(([name, entry]) => {
+    const path = ['limits', name];
+    const problem = nameProblem(name);
+    if (problem !== undefined) findings.push({ path, ...problem });
+    return rowOf(name, entry, path, findings);
+  });
+  return [...contractRows(windowSeconds), ...further];
+}
+
+function rowOf(name: string, entry: FurtherLimit, path: readonly string[], findings: Finding[]): LimitRow {
+  const { per, kind, operations, tags } = entry;
+  if ((entry.points === undefined) === (entry.requests === undefined)) {
+    const message = entry.points === undefined ? 'has no limit' : 'has two limits';
+    findings.push({ path, message, hint: 'name either points or requests' });
+  }
+  const windowSeconds = secondsOf(entry.window);
+  if (windowSeconds > LONGEST_SECONDS) {
+    const message = `must be at most 31d, is "${entry.window}"`;
+    findings.push({ path: [...path, 'window'], message });
+  }
+  return {
+    name,
+    headerName: name,
+    scope: per,
+    counts: entry.requests === undefined ? 'points' : 'requests',
+    windowSeconds,
+    selection: {
+      ...(kind === undefined ? {} : { kind }),
+      ...(operations === undefined ? {} : { operations }),
+      ...(tags === undefined ? {} : { tags }),
+    },
+    isContract: false,
+  };
+}
+
+const LONGEST_SECONDS = 31 * 86_400;
+
+const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
+
+/** The seconds of a text such as `30d`, which the schema has checked. */
+function secondsOf(window: string): number {
+  return Number(window.slice(0, -1)) * SECONDS[window.slice(-1) as keyof typeof SECONDS];
+}
+
+const MAX_NAME_LENGTH = 40;
+
+/** Words with another meaning where limits are named: in an override, and in a request for a live limit. */
+const RESERVED: ReadonlySet<string> = new Set([
+  'until',
+  'plan',
+  'for',
+  'why',
+  'by',
+  'bucket',
+  'blocked',
+  'none',
+]);
+
+function isTaken(name: string): boolean {
+  return CONTRACT_ROWS.some((row) => row.name === name) || RESERVED.has(name);
+}
+
+function nameProblem(name: string): Omit<Finding, 'path'> | undefined {
+  if (isTaken(name)) return { message: 'this name is taken', hint: 'give the limit another name' };
+  // The store keeps the count of a shadow limit under the name with this ending.
+  if (name.endsWith('-shadow')) return { message: 'a name must not end in -shadow' };
+  if (new RegExp(ROW_NAME).test(name) && name.length <= MAX_NAME_LENGTH) return undefined;
+  return {
+    message: `a name has at most ${MAX_NAME_LENGTH} lower-case letters, digits and single hyphens, and begins with a letter`,
+    hint: 'such as account-minute',
+  };
+}

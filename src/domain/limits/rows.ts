@@ -1,0 +1,82 @@
+import type { Access, OperationKind } from '../operation.ts';
+import { type ScopeName, scopeNamed } from './scopes.ts';
+import { type Selectable, type Selection, selects } from './selection.ts';
+
+export const KINDS: readonly OperationKind[] = ['read', 'write'];
+
+/** One limit: whose requests it counts, which of them, and in which window. Plain data, which can be sent to a thread. */
+export interface LimitRow {
+  /** Its name in the store, in the limits file, and in the `extensions` of a 429. */
+  readonly name: string;
+  /** Its name in the RateLimit headers: contract section 8.1 rule 2 hides the Person's own. */
+  readonly headerName: string;
+  readonly scope: ScopeName;
+  /** Whether it counts what requests cost, or the requests themselves. */
+  readonly counts: 'points' | 'requests';
+  readonly windowSeconds: number;
+  readonly selection: Selection;
+  /** Whether the contract has it (section 8.1), so that its policy is in the header of reads and writes alike. */
+  readonly isContract: boolean;
+}
+
+/** A bucket of the contract, which is in every limits file. */
+export interface ContractRow extends Omit<LimitRow, 'windowSeconds'> {
+  readonly kind: OperationKind;
+  /** Points per window, unless the limits file says otherwise. */
+  readonly fallback: number;
+  /** Whether the limits file may switch the limit off. */
+  readonly mayBeNone: boolean;
+}
+
+type ContractScope = Exclude<ScopeName, 'principal'>;
+
+/** Contract section 8.1. Nobody answers for an address, so it has a fifth of an Account's. */
+const FALLBACKS: Readonly<Record<ContractScope, Readonly<Record<OperationKind, number>>>> = {
+  account: { read: 500, write: 250 },
+  person: { read: 500, write: 250 },
+  address: { read: 100, write: 50 },
+  organization: { read: 2000, write: 1000 },
+};
+
+/** The buckets of the contract: scope by scope, reads before writes. */
+export const CONTRACT_ROWS: readonly ContractRow[] = (Object.keys(FALLBACKS) as ContractScope[]).flatMap(
+  (scope) =>
+    KINDS.map((kind) => ({
+      name: `${scope}-${kind}`,
+      headerName: `${scope === 'person' ? 'account' : scope}-${kind}`,
+      scope,
+      kind,
+      counts: 'points' as const,
+      selection: { kind },
+      isContract: true,
+      fallback: FALLBACKS[scope][kind],
+      mayBeNone: scope === 'organization',
+    })),
+);
+
+/** The contract's buckets with the window of a limits file. */
+export function contractRows(windowSeconds: number): readonly LimitRow[] {
+  return CONTRACT_ROWS.map(({ name, headerName, scope, counts, selection, isContract }) => {
+    return { name, headerName, scope, counts, windowSeconds, selection, isContract };
+  });
+}
+
+/** The scopes that requests of this access are charged to by the contract. */
+export function contractScopes(access: Access): readonly ScopeName[] {
+  return CHARGED[access];
+}
+
+const scopesWith = (access: Access): readonly ScopeName[] =>
+  (Object.keys(FALLBACKS) as ContractScope[]).filter((name) => scopeNamed(name).access.includes(access));
+
+const CHARGED = { caller: scopesWith('caller'), person: scopesWith('person'), public: scopesWith('public') };
+
+/** Whether requests for this operation are charged to the row, for a payer that has an owner of its scope. */
+export function isCharged(row: LimitRow, operation: Selectable & { readonly access: Access }): boolean {
+  return scopeNamed(row.scope).access.includes(operation.access) && selects(row.selection, operation);
+}
+
+/** Whether a row is in the RateLimit-Policy of this operation: the contract's name the limits of reads and of writes. */
+export function isInPolicy(row: LimitRow, operation: Selectable & { readonly access: Access }): boolean {
+  return row.isContract ? scopeNamed(row.scope).access.includes(operation.access) : isCharged(row, operation);
+}

@@ -1,0 +1,52 @@
+import type { OperationKind } from '../operation.ts';
+
+/** The operations that a limit counts. What is given must all apply; a list applies if one of its entries does. */
+export interface Selection {
+  readonly kind?: OperationKind;
+  /** Ids, or a method and a path, in which `*` is one segment and a `**` at the end any number of them. */
+  readonly operations?: readonly string[];
+  /** Tags of the OpenAPI document. */
+  readonly tags?: readonly string[];
+}
+
+/** What a selection looks at. A request without a listed operation has neither a path nor tags. */
+export interface Selectable {
+  /** `operationId`, or `METHOD path` where the document names none. */
+  readonly id: string;
+  readonly kind: OperationKind;
+  /** Upper case. */
+  readonly method?: string;
+  /** As it is declared: `/v3/payees/{payeeId}`. */
+  readonly path?: string;
+  readonly tags?: readonly string[];
+}
+
+export function selects(selection: Selection, operation: Selectable): boolean {
+  const { kind, operations, tags } = selection;
+  if (kind !== undefined && kind !== operation.kind) return false;
+  if (operations !== undefined && !operations.some((one) => isNamed(one, operation))) return false;
+  return tags === undefined || tags.some((tag) => operation.tags?.includes(tag));
+}
+
+const METHOD_AND_PATH = /^([A-Z]+|\*) (\/.*)$/;
+
+/** Whether an entry of `operations` stands for this operation. */
+export function isNamed(entry: string, { id, method, path }: Selectable): boolean {
+  const [, ofMethod, ofPath = ''] = METHOD_AND_PATH.exec(entry) ?? [];
+  if (ofMethod === undefined) return entry === id;
+  if (method === undefined || path === undefined) return false;
+  return (ofMethod === '*' || ofMethod === method) && isPathNamed(ofPath.split('/'), path.split('/'));
+}
+
+/** Any parameter stands for any other, whatever their names. */
+function isPathNamed(pattern: readonly string[], path: readonly string[]): boolean {
+  const rest = pattern.at(-1) === '**' ? pattern.length - 1 : undefined;
+  if (rest === undefined ? path.length !== pattern.length : path.length < rest) return false;
+  return pattern
+    .slice(0, rest)
+    .every((segment, index) => segment === '*' || anonymous(segment) === anonymous(path[index] ?? ''));
+}
+
+function anonymous(segment: string): string {
+  return segment.replaceAll(/\{[^{}]*\}/g, '{}');
+}

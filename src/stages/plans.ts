@@ -1,0 +1,83 @@
+import type { Payer } from '../domain/caller.ts';
+import { type AssignedPlan, assignedPlan, type Limits } from '../domain/limits/limits.ts';
+import type { ScopeName } from '../domain/limits/scopes.ts';
+
+/** A plan that the limits have, by an assignment of the file or by the token or the directory. */
+export type Planned = AssignedPlan;
+
+/** The plans that decide the limits of one payer. */
+export interface Plans {
+  readonly account: Planned | undefined;
+  /** The plan that the token or the directory names, and the limits do not have. */
+  readonly unknown: string | undefined;
+  /** Unix time until which these are the plans. */
+  readonly untilMs: number;
+  ofScope(scope: ScopeName): Planned | undefined;
+}
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+/**
+ * The plan of an Account is the one that the file assigns to it, or else to its Organization; without either, the one that the token
+ * or the directory names. The limits of the Organization come from its own plan, and without one from that of the Account.
+ */
+export function plansOf(limits: Limits, payer: Payer, nowMs: number): Plans {
+  const { account: id, organization, plan, principal } = payer;
+  const ofOrganization = assignedPlan(limits, 'organizations', organization, nowMs);
+  const ofAccount = assignedPlan(limits, 'accounts', id, nowMs) ?? ofOrganization;
+  const account = ofAccount ?? named(limits, plan);
+  const own = isOwn(payer) ? account : ownPlan(limits, principal, nowMs);
+  const assigned = [ofOrganization, ofAccount, own];
+  return {
+    account,
+    // Without plans, the claim of a token that has that name means something else.
+    unknown: account === undefined && limits.plans.size > 0 ? plan : undefined,
+    untilMs: Math.min(...assigned.map((one) => one?.untilMs ?? NEVER)),
+    ofScope(scope) {
+      if (scope === 'account') return account;
+      if (scope === 'organization') return ofOrganization ?? account;
+      return scope === 'principal' ? own : undefined;
+    },
+  };
+}
+
+/** An owner whose limits are asked for outside a request. */
+export interface OwnerPlan {
+  /** The Organization of an Account, or of a principal's Account. */
+  readonly organization?: string | undefined;
+  /** The Account of a principal. */
+  readonly account?: string | undefined;
+  /** The plan that the directory names. */
+  readonly plan?: string | undefined;
+}
+
+/** The plan of one owner; undefined without one. */
+export function planOfOwner(
+  limits: Limits,
+  scope: ScopeName,
+  id: string,
+  { organization, account, plan }: OwnerPlan,
+  nowMs: number,
+): Planned | undefined {
+  if (scope === 'address') return undefined;
+  if (scope === 'organization') return assignedPlan(limits, 'organizations', id, nowMs);
+  return (
+    assignedPlan(limits, 'accounts', scope === 'account' ? id : account, nowMs) ??
+    assignedPlan(limits, 'organizations', organization, nowMs) ??
+    named(limits, plan)
+  );
+}
+
+function named({ plans }: Limits, name: string | undefined): Planned | undefined {
+  return name !== undefined && plans.has(name) ? { name } : undefined;
+}
+
+/** Whether a principal acts for its own Account, or for one of its own Organization. */
+function isOwn({ principal, account }: Payer): boolean {
+  return principal?.account === undefined || principal.account === account;
+}
+
+/** The plan of a principal that acts for a foreign Account. */
+function ownPlan(limits: Limits, principal: Payer['principal'], nowMs: number): Planned | undefined {
+  return assignedPlan(limits, 'accounts', principal?.account, nowMs) ?? named(limits, principal?.plan);
+}

@@ -1,0 +1,85 @@
+import { US_PER_SECOND } from '../domain/clock.ts';
+import type { BucketState } from '../store/store.ts';
+import type { PayerBucket } from './buckets.ts';
+
+/** More items would help no client, and fields of unlimited length are refused by some. `weir check` warns of more. */
+const MOST_ITEMS = 8;
+
+/** A limit in the RateLimit-Policy header. */
+export interface PolicyItem extends Pick<PayerBucket, 'name' | 'headerName' | 'limit' | 'windowSeconds'> {
+  readonly isContract: boolean;
+}
+
+/** The buckets of a payer, as the headers report them. */
+export interface Reportable {
+  readonly buckets: readonly PayerBucket[];
+  /** Every limit that can refuse: of the contract's reads and writes, then of the further limits of this operation. */
+  readonly policyItems: readonly PolicyItem[];
+  /** The RateLimit-Policy header; of the first limits, if there are too many for one header. */
+  readonly policy: string;
+}
+
+export function policyText(items: readonly PolicyItem[]): string {
+  return items
+    .slice(0, MOST_ITEMS)
+    .map(({ headerName, limit, windowSeconds }) => `"${headerName}";q=${limit};w=${windowSeconds}`)
+    .join(', ');
+}
+
+/** Whether there are more limits than one header names. */
+export function isCrowded({ policyItems }: Pick<Reportable, 'policyItems'>): boolean {
+  return policyItems.length > MOST_ITEMS;
+}
+
+/**
+ * RateLimit-Policy and RateLimit of a charge. RateLimit names the buckets that the request used, shadow limits excepted; `t` is
+ * rounded up so that clients wait long enough. Of more than eight limits, it names those that are nearest to their limit.
+ */
+export function rateLimitFields(
+  due: Reportable,
+  states: readonly (BucketState | undefined)[],
+): { readonly policy: string; readonly rateLimit: string } {
+  if (states.length < due.buckets.length) throw new TypeError('the store gave too few bucket states');
+  if (isCrowded(due)) return crowdedFields(due, states);
+  let rateLimit = '';
+  for (let index = 0; index < due.buckets.length; index++) {
+    const bucket = due.buckets[index];
+    const state = states[index];
+    if (bucket === undefined || state === undefined || bucket.shadow) continue;
+    rateLimit += `${rateLimit === '' ? '' : ', '}${itemText(bucket, state)}`;
+  }
+  return { policy: due.policy, rateLimit };
+}
+
+function itemText({ headerName }: PayerBucket, { remaining, resetAfterUs }: BucketState): string {
+  return `"${headerName}";r=${remaining};t=${Math.ceil(resetAfterUs / US_PER_SECOND)}`;
+}
+
+function crowdedFields(due: Reportable, states: readonly (BucketState | undefined)[]) {
+  const used = due.buckets
+    .flatMap((bucket, index) => {
+      const state = states[index];
+      return state === undefined || bucket.shadow ? [] : [{ bucket, state }];
+    })
+    .sort((a, b) => a.state.remaining / a.bucket.limit - b.state.remaining / b.bucket.limit)
+    .slice(0, MOST_ITEMS);
+  const nearest = new Set(used.map(({ bucket }) => bucket.name));
+  const inOrder = due.buckets.filter(({ name, shadow }) => !shadow && nearest.has(name));
+  const rateLimit = inOrder
+    .flatMap((bucket) => used.filter((one) => one.bucket === bucket))
+    .map(({ bucket, state }) => itemText(bucket, state))
+    .join(', ');
+  // The contract's buckets are always named (contract section 8.1).
+  const contract = due.policyItems.filter(({ isContract }) => isContract);
+  const further = due.policyItems
+    .filter(({ isContract }) => !isContract)
+    .sort((a, b) => rankOf(used, a.name) - rankOf(used, b.name))
+    .slice(0, MOST_ITEMS - contract.length);
+  const named = new Set([...contract, ...further]);
+  return { policy: policyText(due.policyItems.filter((item) => named.has(item))), rateLimit };
+}
+
+function rankOf(used: readonly { readonly bucket: PayerBucket }[], name: string): number {
+  const rank = used.findIndex(({ bucket }) => bucket.name === name);
+  return rank === -1 ? MOST_ITEMS : rank;
+}

@@ -1,0 +1,228 @@
+import { describe, expect, test } from 'vitest';
+import { checkCosts, placesIn } from '../../../../src/config/files/costs.ts';
+import { parseLimits, parseOverrides } from '../../../../src/config/files/limits/parse.ts';
+import { checkSelections } from '../../../../src/config/files/selections.ts';
+import { ConfigError, formatProblem } from '../../../../src/config/problem.ts';
+import { rowNamed } from '../../../../src/domain/limits/limits.ts';
+
+const limitsOf = (text: string) => parseLimits(text, 'limits.yaml');
+
+function problemsOf(read: () => unknown): readonly string[] {
+  try {
+    read();
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems.map(formatProblem);
+    throw error;
+  }
+  return [];
+}
+
+const EXAMPLE = `
+limits:
+  account-minute:     { per: account, points: 10000, window: 1m }
+  search:             { per: account, points: 25, window: 1s, operations: [searchPayees, "POST /v3/search/**"], tags: [search] }
+  key-hour:           { per: principal, requests: 3600, window: 1h, kind: read }
+  logins:             { per: address, points: 20, window: 5m, operations: [login] }
+  organization-month: { per: organization, points: 20000000, window: 30d }
+plans:
+  free: { account-read: 50, account-minute: 1000 }
+  pro:  { account-read: 2000, account-minute: 100000, organization-month: none }
+accounts:
+  acct_big: { plan: pro, account-minute: 200000 }
+principals: { svc_1: { key-hour: none } }
+`;
+
+describe('further limits', () => {
+  test('are rows behind those of the contract', () => {
+    const limits = limitsOf(EXAMPLE);
+    expect(limits.rows).toHaveLength(13);
+    expect(limits.rows.slice(0, 8).every(({ isContract }) => isContract)).toBe(true);
+    expect(rowNamed(limits, 'account-minute')).toMatchObject({
+      scope: 'account',
+      windowSeconds: 60,
+      counts: 'points',
+    });
+    expect(rowNamed(limits, 'key-hour')).toMatchObject({
+      scope: 'principal',
+      windowSeconds: 3_600,
+      counts: 'requests',
+      selection: { kind: 'read' },
+    });
+    expect(rowNamed(limits, 'organization-month')?.windowSeconds).toBe(2_592_000);
+    expect(limits.defaults['account-minute']).toEqual({ limit: 10_000, shadow: false });
+    expect(limits.plans.get('pro')?.['organization-month']).toEqual({ limit: 'none', shadow: false });
+    expect(limits.accounts.get('acct_big')).toEqual({
+      plan: { name: 'pro' },
+      limits: { 'account-minute': { limit: 200_000, shadow: false } },
+    });
+  });
+
+  test('have problems with file, line and path, all in one pass', () => {
+    const problems = problemsOf(() =>
+      limitsOf(`limits:
+  account-read: { per: account, points: 5, window: 1m }
+  a: { per: acount, points: 5, window: 1m }
+  b: { per: account, window: 1m }
+  c: { per: account, points: 5, requests: 5, window: 1m }
+  d: { per: account, points: 5, window: 32d }
+  e: { per: account, points: 5, window: 90 }
+  f-shadow: { per: account, points: 5, window: 1m }
+  Big: { per: account, points: 5, window: 1m }
+  g: { per: account, points: 0, window: 1m, operations: [], tag: [x] }
+  until: { per: account, points: 5, window: 1m }
+`),
+    );
+    expect(problems).toEqual([
+      'limits.yaml:3: limits.a.per: must be account, organization, principal or address, is "acount"',
+      'limits.yaml:7: limits.e.window: must be a time from 1s to 31d, such as 30s, 1m, 24h or 30d, is 90',
+      'limits.yaml:10: limits.g.tag: unknown key "tag": did you mean "tags"?',
+      'limits.yaml:10: limits.g.points: must be a whole number from 1 to 1000000000, or none, is 0',
+      'limits.yaml:10: limits.g.operations: must be a list of operations, such as [searchPayees, "POST /v3/search/**"], is a list',
+    ]);
+    expect(
+      problemsOf(() =>
+        limitsOf(`limits:
+  account-read: { per: account, points: 5, window: 1m }
+  b: { per: account, window: 1m }
+  c: { per: account, points: 5, requests: 5, window: 1m }
+  d: { per: account, points: 5, window: 32d }
+  f-shadow: { per: account, points: 5, window: 1m }
+  Big: { per: account, points: 5, window: 1m }
+  until: { per: account, points: 5, window: 1m }
+`),
+      ),
+    ).toEqual([
+      'limits.yaml:2: limits.account-read: this name is taken: give the limit another name',
+      'limits.yaml:3: limits.b: has no limit: name either points or requests',
+      'limits.yaml:4: limits.c: has two limits: name either points or requests',
+      'limits.yaml:5: limits.d.window: must be at most 31d, is "32d"',
+      'limits.yaml:6: limits.f-shadow: a name must not end in -shadow',
+      'limits.yaml:7: limits.Big: a name has at most 40 lower-case letters, digits and single hyphens, and begins with a letter: such as account-minute',
+      'limits.yaml:8: limits.until: this name is taken: give the limit another name',
+    ]);
+  });
+
+  test('can be named only where they are counted', () => {
+    expect(
+      problemsOf(() =>
+        limitsOf(`limits: { minute: { per: account, points: 5, window: 1m } }
+organizations: { o: { minute: 5 } }
+plans: { pro: { minut: 9, person-read: 5 } }
+accounts: { a: { plan: prp } }
+`),
+      ),
+    ).toEqual([
+      'limits.yaml:3: plans.pro.minut: unknown key "minut": did you mean "minute"?',
+      'limits.yaml:3: plans.pro.person-read: unknown key "person-read": expected one of account-read, account-write, organization-read, organization-write, minute',
+      'limits.yaml:2: organizations.o.minute: unknown key "minute": expected one of organization-read, organization-write, until, plan',
+    ]);
+    expect(problemsOf(() => limitsOf('plans: { pro: {} }\naccounts: { a: { plan: prp } }'))).toEqual([
+      'limits.yaml:2: accounts.a.plan: there is no plan "prp": did you mean "pro"?',
+    ]);
+  });
+
+  test('an overrides file refers to the rows and plans of the limits file', () => {
+    const { rows, plans } = limitsOf(EXAMPLE);
+    const named = { rows, plans: [...plans.keys()] };
+    const text = 'accounts: { a: { account-minute: 5, plan: free, until: "2030-01-01" } }';
+    const untilMs = Date.parse('2030-01-02T00:00:00Z');
+    expect(parseOverrides(text, 'o.yaml', named).accounts.get('a')).toEqual({
+      plan: { name: 'free', untilMs },
+      limits: { 'account-minute': { limit: 5, shadow: false, untilMs } },
+    });
+    expect(problemsOf(() => parseOverrides(text, 'o.yaml'))[0]).toContain('unknown key "account-minute"');
+  });
+});
+
+const OPERATIONS = [
+  {
+    id: 'searchPayees',
+    method: 'GET',
+    path: '/v3/payees',
+    kind: 'read',
+    cost: 3,
+    access: 'caller',
+    tags: ['search'],
+  },
+  {
+    id: 'find',
+    method: 'POST',
+    path: '/v3/search/{what}/deep',
+    kind: 'write',
+    cost: 2,
+    access: 'caller',
+    tags: ['search'],
+  },
+  { id: 'login', method: 'POST', path: '/login', kind: 'write', cost: 1, access: 'public' },
+  { id: 'factors', method: 'GET', path: '/me/factors', kind: 'read', cost: 1, access: 'person' },
+] as const;
+
+describe('selections', () => {
+  const check = (text: string) => {
+    const places = placesIn('limits.yaml');
+    const limits = limitsOf(text);
+    return [...checkCosts(OPERATIONS, limits, places), ...checkSelections(OPERATIONS, limits, places)].map(
+      formatProblem,
+    );
+  };
+
+  test('that select something are valid', () => {
+    expect(check(EXAMPLE)).toEqual([]);
+  });
+
+  test.each([
+    [
+      'a: { per: account, points: 9, window: 1m, operations: [serchPayees] }',
+      'limits.a.operations.0: no operation is "serchPayees": did you mean "searchPayees"?',
+    ],
+    [
+      'a: { per: account, points: 9, window: 1m, operations: ["DELETE /v3/search/**"] }',
+      'limits.a.operations.0: no operation is "DELETE /v3/search/**"',
+    ],
+    [
+      'a: { per: account, points: 9, window: 1m, tags: [serch] }',
+      'limits.a.tags: no operation has the tag "serch": did you mean "search"?',
+    ],
+    [
+      'a: { per: account, points: 9, window: 1m, operations: [login] }',
+      'limits.a.operations.0: login is public, and charged per address, not per account',
+    ],
+    [
+      'a: { per: account, points: 9, window: 1m, operations: [factors] }',
+      'limits.a.operations.0: factors is for Persons only, and charged per principal, not per account',
+    ],
+    [
+      'a: { per: address, points: 9, window: 1m, operations: [find] }',
+      'limits.a.operations.0: find is not public, and only public operations are counted by address: the buckets of a caller are in another slot of a Redis Cluster than those of an address',
+    ],
+    [
+      'a: { per: account, points: 9, window: 1m, kind: read, operations: [find] }',
+      'limits.a: selects no operation that is charged per account',
+    ],
+    [
+      'a: { per: account, points: 1, window: 1m, kind: write }',
+      'limits.a.points: the limit 1 is below the cost 2 of operation find, which could never be admitted',
+    ],
+  ])('%s', (row, problem) => {
+    expect(check(`limits: { ${row} }`)).toEqual([expect.stringContaining(problem)]);
+  });
+
+  test('a plan and an override below a cost are problems; a limit of requests never is', () => {
+    expect(
+      check(`limits: { a: { per: account, points: 9, window: 1m }, b: { per: account, requests: 1, window: 1m } }
+plans: { free: { a: 2, account-read: 2 } }
+accounts: { x: { a: 1 } }`),
+    ).toEqual([
+      expect.stringContaining('plans.free.account-read: the limit 2 is below the cost 3'),
+      expect.stringContaining('plans.free.a: the limit 2 is below the cost 3'),
+      expect.stringContaining('accounts.x.a: the limit 1 is below the cost 3'),
+    ]);
+  });
+
+  test('more than twelve for one operation are one problem', () => {
+    const rows = Array.from({ length: 13 }, (_, n) => `r${n}: { per: account, points: 9, window: 1m }`);
+    expect(check(`limits: { ${rows.join(', ')} }`)).toEqual([
+      expect.stringContaining('limits: operation searchPayees is charged to more than 12 of these limits'),
+    ]);
+  });
+});
