@@ -54,7 +54,7 @@ it('JSON lines, by a mapping of nested fields', () => {
   expect(read({ mapping }, line)).toEqual({
     ...ENTRY,
     loggedUs: AT_US + 250_000,
-    kind: 'write',
+    operation: { ...ENTRY.operation, id: 'POST', kind: 'write' },
     organization: 'org_1',
     principal: 'svc_7',
     wasRefused: true,

@@ -103,10 +103,14 @@ accounts: { no: { account-write: 77 }, acct_absent: { account-read: { limit: 900
   const suggested = parseLimits(stdout, 'suggested.yaml');
   const before = parseLimits(base, 'base.yaml');
   expect(suggested.accounts.get('no')).toEqual({
-    'account-read': { limit: 8, shadow: false },
-    'account-write': { limit: 77, shadow: false },
+    limits: {
+      'account-read': { limit: 8, shadow: false },
+      'account-write': { limit: 77, shadow: false },
+    },
   });
-  expect(suggested.organizations.get('org_1')).toEqual({ 'organization-read': { limit: 8, shadow: false } });
+  expect(suggested.organizations.get('org_1')).toEqual({
+    limits: { 'organization-read': { limit: 8, shadow: false } },
+  });
   expect(suggested.accounts.get('acct_absent')).toEqual(before.accounts.get('acct_absent'));
   expect(suggested.defaults).toEqual(before.defaults);
   expect(stdout).toContain('# 80 requests, fullest window 8, p99.9 8: refuses 0 (0 %)');

@@ -140,8 +140,8 @@ function timeAfter(earlier: readonly LiveLimit[], nowMs: number): number {
 
 function asked({ bucket, id, limit }: Target, limits: Limits) {
   // Without such a row the live limit has no effect. It is listed as an Account's, as which it can be removed.
-  const scope = rowNamed(limits, bucket)?.scope ?? 'account';
-  return { scope, id, bucket, limit };
+  const { scope = 'account', counts = 'points' } = rowNamed(limits, bucket) ?? {};
+  return { scope, id, bucket, limit, ...(counts === 'requests' && { counts }) };
 }
 
 /** Where a file would have a live limit; that of Accounts while the limits have no such row, so that it can be removed. */

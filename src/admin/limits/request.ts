@@ -51,7 +51,8 @@ export function readLimitRequest(body: unknown, { section, id }: LimitOwner, { r
   const forMs = readFor(duration);
   const limits = Object.entries(buckets).map(([bucket, limit]) => {
     // JSON may have a number beyond every limit, 1e999, which is infinite here and would be null in the text that is checked below.
-    if (!Number.isInteger(limit)) throw new ActionRefused(`${bucket}: must be a whole number.`);
+    const { counts = 'points' } = rows.find(({ name }) => name === bucket) ?? {};
+    if (!Number.isInteger(limit)) throw new ActionRefused(`${bucket}: must be a whole number of ${counts}.`);
     return { bucket, limit: Number(limit) };
   });
   if (limits.length === 0) throw new ActionRefused('Name at least one bucket, such as "account-read": 5000.');

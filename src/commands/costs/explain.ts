@@ -101,7 +101,7 @@ function asLines(explanation: Explanation): readonly Line[] {
   if (operation === 'free') lines.push(['operation', 'none: OPTIONS is neither authenticated nor counted']);
   else if (operation !== undefined) lines.push(...operationLines(operation));
   if (plan !== undefined) lines.push(['plan', plan]);
-  for (const { bucket, of, limit, counts, windowSeconds, shadow, live } of buckets) {
+  for (const { bucket, of, limit, counts = 'points', windowSeconds, shadow, live } of buckets) {
     const owner = of === undefined ? 'anyone without an override' : of;
     const tried = shadow ? ', tried out: it refuses nothing' : '';
     lines.push([

@@ -164,10 +164,9 @@ function explainBucket(
     /** Undefined for anyone without an override. */
     of: owner || undefined,
     limit,
-    /** What the limit is of. */
-    counts,
     windowSeconds,
-    source,
+    /** What the limit is of, where that is not points. */
+    ...(counts === 'requests' && { counts }),
     /** A shadow limit refuses nothing. */
     shadow,
     /** When a live limit expires, and who set it and why. */

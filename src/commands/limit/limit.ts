@@ -89,9 +89,11 @@ function sectionOf(bucket: string, rows: readonly ShownRow[]): OverrideSection {
   return (row && scopeNamed(row.scope).overrides) ?? 'accounts';
 }
 
-export function textOf({ scope, id, bucket, limit, until, why, by }: ShownLimit | ShownBlock): string {
+export function textOf(shown: ShownLimit | ShownBlock): string {
+  const { scope, id, bucket, limit, until, why, by } = shown;
   if (bucket === BLOCKED) return `${scope} ${id} is blocked until ${until}, by ${by}: ${why}`;
-  return `${bucket} of ${id}: ${limit} until ${until}, by ${by}: ${why}`;
+  const counts = 'counts' in shown ? shown.counts : 'points';
+  return `${bucket} of ${id}: ${limit} ${counts} until ${until}, by ${by}: ${why}`;
 }
 
 export function userName(): string {

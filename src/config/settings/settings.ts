@@ -35,7 +35,7 @@ export const settingsSchema = closed({
   limits: section('The points per window of each bucket.', {
     file: filePath('Limits file. Reloaded when it changes.', { default: 'limits.yaml' }),
     overrides: list(
-      'Additional files with `accounts`, `organizations` and `addresses`, or folders with such files. Reloaded when they change.',
+      'Additional files with `accounts`, `organizations`, `addresses` and `principals`, or folders with such files. Reloaded when they change.',
       Type.String({ minLength: 1, file: true, expects: 'a path' }),
     ),
   }),

@@ -69,7 +69,7 @@ it('weir replay reads these lines, and those of before they had a client, a trac
   for (const line of requests) {
     const older = line.replaceAll(added, '');
     expect(older).not.toContain('traceId');
-    expect(read(line)).toMatchObject({ account: 'acct_1', cost: 1, kind: 'read' });
+    expect(read(line)).toMatchObject({ account: 'acct_1', cost: 1, operation: { kind: 'read' } });
     expect(read(line)).toEqual(read(older));
   }
   const refused = requests.filter((line) => line.includes('"outcome":"denied"')).map(read);
