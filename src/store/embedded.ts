@@ -1,0 +1,92 @@
+/** The counter inside a program of one's own: what `import { createStore } from '<package>'` gives. */
+import { isValidCharge } from './dispatch/valid-charge.ts';
+import { bucketKey } from './keys.ts';
+import { openStore } from './open.ts';
+import type { BucketCharge, Charge, Decision } from './store.ts';
+
+export type { BucketState, Decision, UncountedReason } from './store.ts';
+
+/** A limit of one owner, such as 100 points an hour for the tenant `acme`. */
+export interface Limit extends Omit<BucketCharge, 'key'> {
+  /** What the limit is called. Two limits with the same name and owner are the same bucket. */
+  readonly name: string;
+  /** Whose limit it is: a tenant, a user, an address. */
+  readonly owner: string;
+}
+
+export interface Spending {
+  /** All of them must have room, or nothing is spent. At most 16. */
+  readonly limits: readonly Limit[];
+  /** Points, a whole number of at least 1. Default: 1. */
+  readonly cost?: number;
+  /** Limits that are charged together share a slot of a Redis Cluster by this name. Default: the owner of the first limit. */
+  readonly group?: string;
+}
+
+/** Counts points. Programs with the same Redis and `keyPrefix` share their counts. */
+export interface Counter {
+  /**
+   * Spends the cost in every limit, or in none if one has no room. The decision is `admitted`, `denied`, or `uncounted` if Redis does
+   * not answer within the deadline. Its `buckets` follow the order of the limits; their times are in microseconds.
+   *
+   * @throws RangeError if a number is out of range or a limit occurs twice
+   */
+  charge(spending: Spending): Promise<Decision>;
+  /** The decision that `charge` would make. Spends nothing. */
+  peek(spending: Spending): Promise<Decision>;
+  /** Closes the connections. Charges in progress are `uncounted`. */
+  close(): Promise<void>;
+}
+
+/** The settings of `store` in weir.yaml that concern the counter. */
+export type CounterSettings = (
+  | { readonly kind: 'memory' }
+  | (Remote & { readonly kind: 'redis'; readonly url: string })
+  | (Remote & { readonly kind: 'sentinel'; readonly sentinels: readonly string[]; readonly name: string })
+  | (Remote & { readonly kind: 'cluster'; readonly nodes: readonly string[] })
+) & {
+  /** Letters, digits, `.`, `_` or `-`. Default: `weir`, which is also the gateway's. */
+  readonly keyPrefix?: string;
+};
+
+interface Remote {
+  /** How long a decision may take. Default: 25. */
+  readonly deadlineMs?: number;
+  readonly username?: string;
+  readonly password?: string;
+  /** Files in PEM. `{}` uses TLS with the authorities of the system. */
+  readonly tls?: {
+    readonly caFile?: string;
+    readonly certFile?: string;
+    readonly keyFile?: string;
+    readonly serverName?: string;
+  };
+}
+
+/** The gateway's default. */
+const DEADLINE_MS = 25;
+
+/** Opens the counter. Returns at once: charges are `uncounted` while Redis cannot be reached. */
+export function createStore(settings: CounterSettings = { kind: 'memory' }): Counter {
+  const { keyPrefix = 'weir' } = settings;
+  if (!/^[A-Za-z0-9._-]+$/.test(keyPrefix))
+    throw new RangeError('keyPrefix has a character that is not allowed');
+  const store = openStore(
+    settings.kind === 'memory' ? settings : { ...settings, deadlineMs: settings.deadlineMs ?? DEADLINE_MS },
+  );
+  return {
+    charge: async (spending) => store.charge(chargeOf(spending, keyPrefix)),
+    peek: async (spending) => store.peek(chargeOf(spending, keyPrefix)),
+    close: () => store.close(),
+  };
+}
+
+function chargeOf({ limits, cost = 1, group = limits[0]?.owner ?? '' }: Spending, prefix: string): Charge {
+  const buckets = limits.map(({ name, owner, ...limit }) => ({
+    ...limit,
+    key: bucketKey(prefix, group, encodeURIComponent(name), owner),
+  }));
+  const charge = { buckets, cost };
+  if (isValidCharge(charge)) return charge;
+  throw new RangeError('the cost, a limit or a window is out of range, or a limit occurs twice');
+}

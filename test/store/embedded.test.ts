@@ -1,0 +1,67 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { type CounterSettings, createStore, type Limit } from '../../src/store/embedded.ts';
+import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
+
+const hourly: Limit = { name: 'hourly', owner: 'acme', limit: 10, windowSeconds: 3600 };
+const daily: Limit = { name: 'daily', owner: 'acme', limit: 15, windowSeconds: 86_400 };
+
+const KINDS: readonly [string, () => CounterSettings][] = [
+  ['memory', () => ({ kind: 'memory' })],
+  ['redis', () => ({ kind: 'redis', url: sharedRedisUrl(), deadlineMs: 5000, keyPrefix: uniquePrefix() })],
+];
+
+function open(settings: CounterSettings) {
+  const store = createStore(settings);
+  onTestFinished(() => store.close());
+  return store;
+}
+
+/** Redis may still be connecting. */
+async function firstDecision(store: ReturnType<typeof createStore>, limits: readonly Limit[]) {
+  return expect
+    .poll(() => store.peek({ limits }), { timeout: 20_000 })
+    .toMatchObject({ outcome: 'admitted' });
+}
+
+test.each(KINDS)('in %s, all limits of a charge have room, or nothing is spent', async (_, settings) => {
+  const store = open(settings());
+  const limits = [hourly, daily];
+  await firstDecision(store, limits);
+  expect(await store.charge({ limits, cost: 6 })).toMatchObject({
+    outcome: 'admitted',
+    buckets: [{ remaining: 4 }, { remaining: 9 }],
+  });
+  expect(await store.charge({ limits, cost: 6 })).toMatchObject({ outcome: 'denied' });
+  expect(await store.charge({ limits: [daily], group: 'acme', cost: 9 })).toMatchObject({
+    outcome: 'admitted',
+    buckets: [{ remaining: 0 }],
+  });
+});
+
+test('programs with the same Redis and prefix share their counts', async () => {
+  const settings: CounterSettings = {
+    kind: 'redis',
+    url: sharedRedisUrl(),
+    deadlineMs: 5000,
+    keyPrefix: uniquePrefix(),
+  };
+  const [one, other] = [open(settings), open(settings)];
+  await firstDecision(one, [hourly]);
+  await firstDecision(other, [hourly]);
+  expect(await one.charge({ limits: [hourly], cost: 7 })).toMatchObject({ buckets: [{ remaining: 3 }] });
+  expect(await other.charge({ limits: [hourly], cost: 7 })).toMatchObject({ outcome: 'denied' });
+});
+
+test.each([
+  ['no limit', { limits: [] }],
+  ['a cost of 0', { limits: [hourly], cost: 0 }],
+  ['half a point', { limits: [hourly], cost: 0.5 }],
+  ['one limit twice', { limits: [hourly, hourly] }],
+  ['a window of 0', { limits: [{ ...hourly, windowSeconds: 0 }] }],
+])('%s is an error, and not an uncounted request', async (_, spending) => {
+  await expect(open({ kind: 'memory' }).charge(spending)).rejects.toThrow(RangeError);
+});
+
+test('a prefix with a brace is an error, because it would move keys to another slot', () => {
+  expect(() => createStore({ kind: 'memory', keyPrefix: '{a}' })).toThrow(RangeError);
+});
