@@ -109,7 +109,7 @@ it('an API without a document gets a configuration that works, with and without 
 const QUERY = [{ name: 'limit', in: 'query', schema: { type: 'integer' } }];
 const SERVED = { ...DOCUMENT, paths: { '/items': { get: { parameters: QUERY, responses: {} } } } };
 
-it.each(['/openapi.json', '/v3/api-docs', '/openapi/v1.json'])(
+it.each(['/openapi.json', '/v3/api-docs', '/api-json', '/openapi/v1.json'])(
   'the document that the API serves at %s is saved, and undeclared parameters pass',
   async (place) => {
     const folder = await mkdtemp(join(tmpdir(), 'weir-init-'));

@@ -1,25 +1,18 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { readFileSync, symlinkSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { startChromium } from '../fixtures/chromium.ts';
-import { startListening } from '../fixtures/listening-process.ts';
+import { ALICE, answer, serve, startNodeRecipe } from '../fixtures/recipe-service.ts';
 import { commandsOf, recipe, replaced, startRecipe, writeFolder } from '../fixtures/recipes.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
-
-const ALICE = { Authorization: 'Bearer alice-token' };
 
 it('Express: the list of operations sets the costs, and the service sees the Account', {
   timeout: 60_000,
 }, async () => {
-  const sections = ['In front of an API', 'Express'];
-  const folder = await writeFolder(recipe(...sections));
-  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
-  const service = await serve(folder, process.execPath, () => ['server.mjs']);
-  const weir = await startRecipe(sections, { env: { WEIR_UPSTREAM_URL: service } });
-  onTestFinished(() => weir.close());
-  expect(await answer(weir.url, 'GET', '/items')).toEqual([200, 19, { account: 'acct_a', items: [] }]);
-  expect(await answer(weir.url, 'POST', '/items/', '{"name":"one"}')).toEqual([201, 5, { name: 'one' }]);
+  const url = await startNodeRecipe('Express');
+  expect(await answer(url, 'GET', '/items')).toEqual([200, 19, { account: 'acct_a', items: [] }]);
+  expect(await answer(url, 'POST', '/items/', '{"name":"one"}')).toEqual([201, 5, { name: 'one' }]);
 });
 
 const PYTHON = process.env.WEIR_TEST_PYTHON ?? 'python3';
@@ -73,25 +66,3 @@ it('a browser app: the page reads what is left, and when to try again', { timeou
   await tab.click('button');
   await expect.poll(() => limit.textContent(), { timeout: 30_000 }).toMatch(/^Try again in \d+ seconds\.$/);
 });
-
-/** What a client sees: the status, the points left in the Account's bucket, and the body. */
-async function answer(url: string, method: string, path: string, body?: string): Promise<readonly unknown[]> {
-  const headers = { ...ALICE, 'Content-Type': 'application/json' };
-  const response = await fetch(url + path, { method, headers, ...(body === undefined ? {} : { body }) });
-  const left = /"account-\w+";r=(\d+)/.exec(response.headers.get('RateLimit') ?? '')?.[1];
-  return [response.status, Number(left), await response.json()];
-}
-
-/** Starts the service of a recipe. @returns its URL */
-async function serve(
-  folder: string,
-  program: string,
-  argsOf: (port: number) => readonly string[],
-): Promise<string> {
-  const service = await startListening((port) => {
-    const env = { ...process.env, PORT: `${port}` };
-    return spawn(program, argsOf(port), { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], env });
-  });
-  onTestFinished(() => service.close());
-  return service.url;
-}

@@ -1,0 +1,73 @@
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import WebSocket from 'ws';
+import { ALICE, answer, pointsLeft, serve, startNodeRecipe } from '../fixtures/recipe-service.ts';
+import { recipe, startRecipe, writeFolder } from '../fixtures/recipes.ts';
+
+const options = { timeout: 90_000 };
+
+/** Opens a WebSocket. @returns it, and the points left after its handshake */
+async function connect(url: string, path: string) {
+  const socket = new WebSocket(url.replace(/^http/, 'ws') + path, { headers: ALICE });
+  onTestFinished(() => socket.terminate());
+  const upgraded = once(socket, 'upgrade');
+  const first = once(socket, 'message');
+  const [response] = await upgraded;
+  return { socket, first, left: pointsLeft(response.headers.ratelimit) };
+}
+
+it('GraphQL: a query spends from the reads, and a subscription is charged once', options, async () => {
+  const url = await startNodeRecipe('GraphQL');
+  const expected = { data: { account: 'acct_a' } };
+  expect(await answer(url, 'POST', '/graphql', '{"query":"{ account }"}')).toEqual([200, 18, expected]);
+  const { first, left } = await connect(url, '/graphql');
+  expect(left).toBe(13);
+  expect(`${(await first)[0]}`).toContain('connection_ack');
+});
+
+it('WebSocket: the handshake is charged, and no message', options, async () => {
+  const url = await startNodeRecipe('WebSocket and server-sent events');
+  const { socket, first, left } = await connect(url, '/socket');
+  expect(left).toBe(15);
+  if (socket.readyState !== WebSocket.OPEN) await once(socket, 'open');
+  socket.send('one');
+  expect(`${(await first)[0]}`).toBe('acct_a: one');
+  socket.send('two');
+  expect(`${(await once(socket, 'message'))[0]}`).toBe('acct_a: two');
+  const { headers } = await fetch(`${url}/events`, { headers: ALICE });
+  expect(pointsLeft(headers.get('RateLimit'))).toBe(12);
+});
+
+it('server-sent events: each arrives as it is sent', options, async () => {
+  const url = await startNodeRecipe('WebSocket and server-sent events');
+  const end = new AbortController();
+  onTestFinished(() => end.abort());
+  const { headers, body } = await fetch(`${url}/events`, { headers: ALICE, signal: end.signal });
+  expect(pointsLeft(headers.get('RateLimit'))).toBe(17);
+  const { value } = (await body?.getReader().read()) ?? {};
+  expect(new TextDecoder().decode(value)).toBe('data: hello acct_a\n\n');
+});
+
+it('Hono: the list of operations sets the costs', options, async () => {
+  const url = await startNodeRecipe('Hono');
+  expect(await answer(url, 'GET', '/items')).toEqual([200, 19, { account: 'acct_a', items: [] }]);
+  expect(await answer(url, 'POST', '/items', '{"name":"one"}')).toEqual([201, 5, { name: 'one' }]);
+});
+
+const hasGo = spawnSync('go', ['version']).status === 0;
+const MISSING = 'GO IS NOT TESTED HERE, because it is not installed: https://go.dev/dl';
+if (!hasGo) console.warn(MISSING);
+
+it.skipIf(!hasGo)(hasGo ? 'Go: the list of operations sets the costs' : MISSING, options, async () => {
+  const sections = ['In front of an API', 'Go'];
+  const folder = await writeFolder(recipe(...sections));
+  const built = spawnSync('go', ['build', '-o', 'service', 'main.go'], { cwd: folder, encoding: 'utf8' });
+  expect(built).toMatchObject({ status: 0 });
+  const service = await serve(folder, join(folder, 'service'), () => []);
+  const weir = await startRecipe(sections, { env: { WEIR_UPSTREAM_URL: service } });
+  onTestFinished(() => weir.close());
+  expect(await answer(weir.url, 'GET', '/items')).toEqual([200, 19, { account: 'acct_a', items: [] }]);
+  expect(await answer(weir.url, 'POST', '/items', '{"name":"one"}')).toEqual([201, 5, { name: 'one' }]);
+});
