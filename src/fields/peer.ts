@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
 import { canonicalAddress } from '../domain/network.ts';
 import { NameMemo } from '../http1/name-memo.ts';
+import { LastDigest } from '../identity/token-digest.ts';
 
 const addresses = new NameMemo((address) => canonicalAddress(address) ?? address);
 
@@ -10,6 +11,7 @@ export class Peer {
   /** In its canonical form: an IPv4 peer of a dual-stack listener is written as IPv4. */
   readonly address: string;
   readonly isEncrypted: boolean;
+  readonly lastDigest = new LastDigest();
   readonly #certificate: PeerCertificate | undefined;
   #subject: string | undefined;
 

@@ -5,7 +5,7 @@ import type { Answer, Client, IdentitySource, Lookup } from './identity.ts';
 import { Provider, type Reporting } from './provider/provider.ts';
 import type { Revocations } from './revocations.ts';
 import type { StaticIdentities } from './static.ts';
-import { digestOf } from './token-digest.ts';
+import { presentedDigest } from './token-digest.ts';
 
 export interface ApiKeysOptions extends Reporting {
   /** `{digest}` is replaced by the hex SHA-256 of the key. */
@@ -50,8 +50,9 @@ export class ApiKeys implements IdentitySource {
   }
 
   principalOf(token: string, client?: Client): Lookup<Principal> {
-    if (!token.startsWith(this.#options.prefix) || !KEY.test(token)) return this.#file.principalOf(token);
-    const digest = digestOf(token);
+    if (!token.startsWith(this.#options.prefix) || !KEY.test(token))
+      return this.#file.principalOf(token, client);
+    const digest = presentedDigest(token, client?.lastDigest);
     const current = this.#current.get(digest);
     if (current === undefined) return this.#call(digest, client);
     const planned = this.#next.get(digest);
@@ -73,7 +74,11 @@ export class ApiKeys implements IdentitySource {
   async #lookUp(digest: string, client: Client | undefined): Promise<Answer<Principal>> {
     const { url, observer } = this.#options;
     const hex = Buffer.from(digest, 'latin1').toString('hex');
-    const request = { url: url.replaceAll('{digest}', hex), init: {}, requester: client?.() ?? '' };
+    const request = {
+      url: url.replaceAll('{digest}', hex),
+      init: {},
+      requester: client?.clientNetwork ?? '',
+    };
     const answer = await this.#provider.call(request, (body) => {
       if (!isOwner(body)) throw new Error('the answer has no "principal"');
     });

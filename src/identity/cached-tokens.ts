@@ -3,7 +3,7 @@ import type { Answer, Client, IdentitySource, Lookup } from './identity.ts';
 import { type Loaded, LookupCache } from './lookup-cache.ts';
 import type { IdentityObserver, SourceName } from './observer.ts';
 import type { Revocations } from './revocations.ts';
-import { digestOf } from './token-digest.ts';
+import { digestOf, presentedDigest } from './token-digest.ts';
 
 /** The result of verifying a token. */
 export type Verified =
@@ -80,7 +80,7 @@ export class CachedTokens implements IdentitySource {
   }
 
   principalOf(token: string, client?: Client): Lookup<Principal> {
-    const digest = digestOf(token);
+    const digest = presentedDigest(token, client?.lastDigest);
     // Revocations are looked up for each request, so that many of them cost nothing but a look-up.
     if (!this.#options.revocations.isEmpty) this.#cache.forget(digest, (known) => this.#isOutdated(known));
     const answer = this.#cache.get(digest, { token, client });
@@ -110,7 +110,7 @@ export class CachedTokens implements IdentitySource {
   async #load({ token, client }: Presented, digest: string): Promise<Loaded<Token>> {
     if (!TOKEN.test(token)) return { value: undefined, freshUntilMs: 0 };
     const { verifier, revocations, refusedMs, freshMs, outageMs } = this.#options;
-    const verified = await verifier.verify(token, client?.() ?? '');
+    const verified = await verifier.verify(token, client?.clientNetwork ?? '');
     const nowMs = this.#nowMs();
     if (verified.outcome === 'unavailable') return 'unavailable';
     if (verified.outcome === 'invalid') {

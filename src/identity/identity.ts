@@ -2,6 +2,7 @@
 
 import type { Awaitable } from '../domain/awaitable.ts';
 import type { Account, Principal } from '../domain/caller.ts';
+import type { LastDigest } from './token-digest.ts';
 
 /** The value, undefined if it does not exist, or 'unavailable' if the provider cannot be reached. */
 export type Answer<T> = T | undefined | 'unavailable';
@@ -9,8 +10,13 @@ export type Answer<T> = T | undefined | 'unavailable';
 /** An answer, or a promise of one if it is not cached. It never rejects. */
 export type Lookup<T> = Awaitable<Answer<T>>;
 
-/** Returns the address of the client. Called only if a provider has to be called. */
-export type Client = () => string;
+/** Who presents a token. */
+export interface Client {
+  /** The network that it is in, for the provider. */
+  readonly clientNetwork: string;
+  /** Of its connection. */
+  readonly lastDigest?: LastDigest;
+}
 
 /** Authenticates tokens. */
 export interface IdentitySource {

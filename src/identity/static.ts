@@ -1,9 +1,9 @@
 import type { Identities } from '../config/files/identities.ts';
 import type { Account, Principal } from '../domain/caller.ts';
-import type { Directory, IdentitySource } from './identity.ts';
+import type { Client, Directory, IdentitySource } from './identity.ts';
 import { type IdentityObserver, silentIdentityObserver } from './observer.ts';
 import { Revocations } from './revocations.ts';
-import { digestOf, digestOfHex, isSameDigest } from './token-digest.ts';
+import { digestOf, digestOfHex, isSameDigest, presentedDigest } from './token-digest.ts';
 
 /** Prefix of a token that the file specifies by its hex digest. */
 const DIGEST = 'sha256:';
@@ -45,8 +45,8 @@ export class StaticIdentities implements IdentitySource, Directory {
     this.#accounts = accounts;
   }
 
-  principalOf(token: string): Principal | undefined {
-    const principal = this.#lookUp(digestOf(token));
+  principalOf(token: string, client?: Client): Principal | undefined {
+    const principal = this.#lookUp(presentedDigest(token, client?.lastDigest));
     this.#observer.identified('static', principal === undefined ? 'invalid' : 'known', true);
     return principal;
   }

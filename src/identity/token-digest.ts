@@ -6,6 +6,33 @@ export function digestOf(token: string): string {
   return hash('sha256', token, 'binary');
 }
 
+/** Longer tokens are not remembered. */
+const MAX_LENGTH = 2_048;
+
+/**
+ * The last token of one connection and its digest, which costs 1.3 µs to make. Whatever depends on the digest is looked up for each
+ * request: what the token is good for, whether it has expired, and whether it was revoked.
+ */
+export class LastDigest {
+  #token = '';
+  #digest = '';
+
+  of(token: string): string {
+    if (token === this.#token) return this.#digest;
+    const digest = digestOf(token);
+    if (token.length > MAX_LENGTH) return digest;
+    // A copy: the token that was given may be a part of a whole head, and would keep it in memory.
+    this.#token = Buffer.from(token, 'latin1').toString('latin1');
+    this.#digest = digest;
+    return digest;
+  }
+}
+
+/** The digest of a token that a client presents. */
+export function presentedDigest(token: string, lastDigest: LastDigest | undefined): string {
+  return lastDigest === undefined ? digestOf(token) : lastDigest.of(token);
+}
+
 /** Converts 64 hex digits to the same form. */
 export function digestOfHex(hex: string): string {
   return Buffer.from(hex, 'hex').toString('latin1');

@@ -37,8 +37,13 @@ export function beginRequest(
 }
 
 /** Counts and logs an exchange that has ended. */
-export function finishExchange(exchange: Exchange, parts: FinishDependencies): void {
-  const { protocol, refusal, status } = exchange;
+export function finishExchange(exchange: Exchange, parts: ExchangeDependencies): void {
+  const { protocol, refusal, status, caller, operation, target } = exchange;
+  // Only for authenticated callers, so that a stranger cannot fill the log.
+  if (caller !== undefined && operation?.listed === false) {
+    parts.observer.unlistedOperation(exchange.method);
+    parts.noteUnlisted(exchange.method, target?.path ?? '');
+  }
   // A proxy may be sent another status; its client gets the refusal's own.
   const isDecision = protocol !== undefined && status !== 0;
   finishRequest(exchange, isDecision ? (refusal?.status ?? status) : status, parts);
@@ -46,14 +51,19 @@ export function finishExchange(exchange: Exchange, parts: FinishDependencies): v
 
 type FinishDependencies = Pick<GatewayDependencies, 'observer' | 'accessLog'>;
 
+interface ExchangeDependencies extends FinishDependencies {
+  readonly noteUnlisted: (method: string, path: string) => void;
+}
+
 /** Counts and logs a request that has ended. */
 export function finishRequest(
   request: RequestContext,
   status: number,
   { observer, accessLog }: FinishDependencies,
 ): void {
-  const totalMs = performance.now() - request.startedMs;
+  const nowMs = performance.now();
+  const totalMs = nowMs - request.startedMs;
   observer.requestFinished(request, status, totalMs);
-  accessLog?.write(request, status, totalMs);
+  accessLog?.write(request, status, totalMs, nowMs);
   request.spans?.end(request, status, totalMs);
 }

@@ -13,7 +13,7 @@ import { FieldLines } from '../http1/field-lines.ts';
 import { serveUpgrades } from '../listener/node/upgrades.ts';
 import { closeWithin, createServer } from '../listener/server.ts';
 import { servedUrl } from '../listener/tls.ts';
-import { targetOf } from '../stages/decide.ts';
+import { DECISION_STAGES, targetOf } from '../stages/decide.ts';
 import type { Exchange } from '../stages/exchange.ts';
 import { METHODS, refuseMethod } from '../stages/match.ts';
 import { addGatewayFields, respond } from '../stages/respond.ts';
@@ -25,26 +25,19 @@ import { crowdedOut } from '../upstream/relay.ts';
 import { Upstreams } from '../upstream/upstreams.ts';
 import { beginRequest } from './begin-request.ts';
 import type { Gateway, GatewayDependencies } from './dependencies.ts';
-import {
-  decideExchange,
-  normaliseTarget,
-  type Outcome,
-  Port,
-  type PortDependencies,
-  portDependencies,
-} from './port.ts';
+import { normaliseTarget, type Outcome, Port, type PortDependencies, portDependencies } from './port.ts';
 
 /** What all requests share. */
 interface Shared extends PortDependencies {
   readonly upstreams: Upstreams;
 }
 
-/** The stages before the upstream, in their order: normalise, match to charge (`decide`), validate. */
+/** The stages before the upstream, in their order. */
 const PIPELINE: readonly Stage<Exchange, Shared>[] = [
   normaliseExchange,
   awaitFirstChunk,
   requireFreeUpstream,
-  decideExchange,
+  ...DECISION_STAGES,
   holdBackUncharged,
   validateExchange,
 ];

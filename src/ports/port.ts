@@ -7,7 +7,6 @@ import { NodeExchange, turnOf } from '../listener/node/exchange.ts';
 import { shedLoad, surplusRefusal } from '../listener/overload.ts';
 import type { ClientServer } from '../listener/server.ts';
 import { createUnlistedLog } from '../observe/log/unlisted-log.ts';
-import { decide, targetOf } from '../stages/decide.ts';
 import type { Exchange } from '../stages/exchange.ts';
 import { normalise } from '../stages/normalise.ts';
 import { finishExchange } from './begin-request.ts';
@@ -18,7 +17,6 @@ export interface PortDependencies extends GatewayDependencies {
   readonly trusted: TrustedProxies;
   /** Counts and logs an exchange that has ended. */
   readonly finish: (exchange: Exchange) => void;
-  readonly noteUnlisted: (method: string, path: string) => void;
 }
 
 /** What becomes of a request: a refusal, `answered`, or undefined for the next step. */
@@ -46,8 +44,8 @@ export function portDependencies(
   dependencies: GatewayDependencies,
   trusted: TrustedProxies,
 ): PortDependencies {
-  const finish = (exchange: Exchange) => finishExchange(exchange, dependencies);
-  return { ...dependencies, trusted, finish, noteUnlisted: createUnlistedLog(dependencies.log) };
+  const finishing = { ...dependencies, noteUnlisted: createUnlistedLog(dependencies.log) };
+  return { ...dependencies, trusted, finish: (exchange) => finishExchange(exchange, finishing) };
 }
 
 declare module 'fastify' {
@@ -175,16 +173,4 @@ export function normaliseTarget(
   if (target instanceof Refusal) return target;
   exchange.target = target;
   return undefined;
-}
-
-/** Runs match to charge. */
-export function decideExchange(exchange: Exchange, shared: PortDependencies): Awaitable<Refusal | undefined> {
-  return andThen(decide(exchange, shared), (refusal) => {
-    // Only for authenticated callers, so that a stranger cannot fill the log.
-    if (exchange.caller !== undefined && exchange.operation?.listed === false) {
-      shared.observer.unlistedOperation(exchange.method);
-      shared.noteUnlisted(exchange.method, targetOf(exchange).path);
-    }
-    return refusal;
-  });
 }

@@ -34,7 +34,7 @@ export interface DecidedRequest extends Findings, Presented, ChargeAsker {
 }
 
 /** The stages that need no HTTP, in their order. */
-const STAGES: readonly Stage<DecidedRequest, DecisionDependencies>[] = [
+export const DECISION_STAGES: readonly Stage<DecidedRequest, DecisionDependencies>[] = [
   matchOperation,
   identifyCaller,
   authoriseCaller,
@@ -50,7 +50,7 @@ export function decide(
   request: DecidedRequest,
   dependencies: DecisionDependencies,
 ): Awaitable<Refusal | undefined> {
-  return runStages(STAGES, request, dependencies);
+  return runStages(DECISION_STAGES, request, dependencies);
 }
 
 /** @throws TypeError if the target has not been normalised */
@@ -67,7 +67,7 @@ function matchOperation(request: DecidedRequest, { operations, blocks }: Decisio
     request.operation = askedCost === undefined ? operation : { ...operation, cost: askedCost };
   }
   const cost = request.operation?.cost ?? 0;
-  return refuseAddress(request, blocks, cost) ?? (cost === 0 ? 'done' : undefined);
+  return refuseAddress(request, blocks, cost);
 }
 
 /** What is free is refused as well, and a token is not even looked at. */
@@ -80,13 +80,18 @@ function refuseAddress(request: DecidedRequest, blocks: Blocks, cost: number): R
   return request.charged.refusal;
 }
 
+/** OPTIONS and operations without a cost need no caller and no charge. */
+function isFree({ operation }: DecidedRequest): boolean {
+  return operation === undefined || operation.cost === 0;
+}
+
 /** A public operation ignores credentials, so an invalid one cannot make it fail. */
 function isPublic({ operation }: DecidedRequest): boolean {
   return operation?.access === 'public';
 }
 
 function identifyCaller(request: DecidedRequest, dependencies: DecisionDependencies) {
-  if (isPublic(request)) return undefined;
+  if (isFree(request) || isPublic(request)) return undefined;
   return andThen(identify(dependencies, request), (identified) => {
     if (identified instanceof Refusal) return identified;
     request.identified = identified;
@@ -95,6 +100,7 @@ function identifyCaller(request: DecidedRequest, dependencies: DecisionDependenc
 }
 
 function authoriseCaller(request: DecidedRequest) {
+  if (isFree(request)) return undefined;
   if (isPublic(request)) {
     const address = request.clientNetwork;
     request.publicClient = { address, hashTag: address };
@@ -122,6 +128,7 @@ function refuseBlocked(request: DecidedRequest, { blocks }: DecisionDependencies
 }
 
 function chargePoints(request: DecidedRequest, { store, buckets, onStoreFailure }: DecisionDependencies) {
+  if (isFree(request)) return undefined;
   const { operation, caller, publicClient } = request;
   const payer = caller ?? publicClient;
   if (operation === undefined || payer === undefined) throw new TypeError('a stage was skipped');

@@ -8,10 +8,18 @@ import { clientNetwork } from '../fields/forwarded.ts';
 import type { Peer } from '../fields/peer.ts';
 import type { FieldLines } from '../http1/field-lines.ts';
 import { hasBody, type RequestHead } from '../http1/request-head.ts';
+import type { LastDigest } from '../identity/token-digest.ts';
 import type { RequestSpans } from '../observe/log/spans.ts';
 import type { DecidedRequest } from './decide.ts';
 import type { Identified } from './identify.ts';
-import type { Charged, DecisionProtocol, Operation, RequestContext, Target } from './request-context.ts';
+import type {
+  Charged,
+  DecisionProtocol,
+  Operation,
+  RequestContext,
+  RequestReader,
+  Target,
+} from './request-context.ts';
 
 /** The rest of a request's body is read to its end up to this size, so that the connection can be reused. */
 const SMALL_BODY_BYTES = 65_536;
@@ -92,6 +100,10 @@ export abstract class Exchange implements RequestContext, DecidedRequest {
     return clientNetwork(this.clientAddress);
   }
 
+  get lastDigest(): LastDigest {
+    return this.peer.lastDigest;
+  }
+
   cancelled(): Refusal | undefined {
     return this.whyNotCharge?.(this);
   }
@@ -100,6 +112,7 @@ export abstract class Exchange implements RequestContext, DecidedRequest {
     return hasBody(this.head);
   }
 
+  abstract readonly reader: RequestReader;
   /** Why the rest of the request will not arrive; undefined if it is complete or still arriving. */
   abstract readonly brokenBy: Refusal | undefined;
   /** Whether the whole request has arrived. */

@@ -2,7 +2,7 @@ import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import type { Principal } from '../domain/caller.ts';
 import { Refusal } from '../domain/problems.ts';
 import { basicUser, bearerToken, type Credential } from '../fields/credentials.ts';
-import type { Answer, Directory, IdentitySource } from '../identity/identity.ts';
+import type { Answer, Client, Directory, IdentitySource } from '../identity/identity.ts';
 
 /** RFC 6750 section 3: a request without credentials gets the bare challenge, a bad token gets its error. */
 const CHALLENGE = { 'WWW-Authenticate': 'Bearer realm="weir"' };
@@ -47,9 +47,7 @@ export interface Verifiers {
 }
 
 /** A request, as far as its credentials are concerned. */
-export interface Presented {
-  /** The network that the client is in. */
-  readonly clientNetwork: string;
+export interface Presented extends Client {
   /** The value of a field, whose name is in lower case. Requests with two Authorization headers were refused earlier. */
   field(name: string): string | undefined;
   /** The values of a field under any of its spellings. */
@@ -79,10 +77,7 @@ export function identify(verifiers: Verifiers, presented: Presented): Awaitable<
     verifiers.credentials.length === 0 ? bearerOf(verifiers, presented) : findOne(verifiers, presented);
   if (found instanceof Refusal) return found;
   const { value, source, directory, invalid } = found;
-  return andThen(
-    source.principalOf(value, () => presented.clientNetwork),
-    (answer) => identifiedBy(answer, directory, invalid),
-  );
+  return andThen(source.principalOf(value, presented), (answer) => identifiedBy(answer, directory, invalid));
 }
 
 function identifiedBy(

@@ -100,6 +100,11 @@ export const PROTOCOLS = ['ext-authz', 'forward-auth', 'auth-request', 'decide']
 
 export type DecisionProtocol = (typeof PROTOCOLS)[number];
 
+/** What may read a request from its connection: the edge reads those that are plain. */
+export const READERS = ['edge', 'node'] as const;
+
+export type RequestReader = (typeof READERS)[number];
+
 /** What is known of a request, which the access log, the metrics and the traces read. */
 export interface RequestContext extends Findings {
   readonly requestId: string;
@@ -111,6 +116,8 @@ export interface RequestContext extends Findings {
   readonly traceparent: string;
   /** Undefined if requests are not traced. */
   readonly spans?: RequestSpans | undefined;
+  /** What read the request from its connection; undefined for a question within another request. */
+  readonly reader?: RequestReader;
   /** How a proxy asked for this decision; undefined for a request that the gateway forwards itself. */
   readonly protocol?: DecisionProtocol | undefined;
   /** What the response says about pages of other origins; undefined if that is left to the upstream. */

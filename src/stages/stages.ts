@@ -1,8 +1,8 @@
 import type { Awaitable } from '../domain/awaitable.ts';
 import type { Refusal } from '../domain/problems.ts';
 
-/** The result of a stage: a refusal, `done` to skip the remaining stages, or undefined to continue. */
-export type Verdict = Refusal | 'done' | undefined;
+/** The result of a stage: a refusal, or undefined to continue. */
+export type Verdict = Refusal | undefined;
 
 /** One step of the pipeline. It reads what earlier stages wrote to the request, and adds its own results. */
 export type Stage<Request, Shared> = (request: Request, shared: Shared) => Awaitable<Verdict>;
@@ -20,14 +20,10 @@ export function runStages<Request, Shared>(
     const verdict = stages[index]?.(request, shared);
     if (verdict instanceof Promise) {
       return verdict.then((late) =>
-        late === undefined ? runStages(stages, request, shared, index + 1) : ended(late),
+        late === undefined ? runStages(stages, request, shared, index + 1) : late,
       );
     }
-    if (verdict !== undefined) return ended(verdict);
+    if (verdict !== undefined) return verdict;
   }
   return undefined;
-}
-
-function ended(verdict: Refusal | 'done'): Refusal | undefined {
-  return verdict === 'done' ? undefined : verdict;
 }

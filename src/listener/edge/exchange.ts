@@ -19,6 +19,7 @@ interface Answering {
 
 /** An exchange by the bytes of a plain request, which is whole. The response is written to the socket as Node's server would write it. */
 export class EdgeExchange extends Exchange implements Turn {
+  readonly reader = 'edge';
   readonly isTunnel = false;
   readonly isAwaited = false;
   readonly isComplete: boolean;

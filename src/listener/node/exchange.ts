@@ -17,6 +17,7 @@ const TCP_KEEP_ALIVE_MS = 60_000;
 
 /** An exchange by the messages of Node's server. */
 export class NodeExchange extends Exchange {
+  readonly reader = 'node';
   readonly #turn: NodeTurn;
   #isHeadSent = false;
 

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Caller } from '../../domain/caller.ts';
 import { printableJson } from '../../domain/printable.ts';
 import type { Charged, RequestContext } from '../../stages/request-context.ts';
+import { msText, unixUsText } from './number-text.ts';
 import { traceIdOf } from './traceparent.ts';
 import { unixUs } from './wall-clock.ts';
 
@@ -28,6 +29,9 @@ export class AccessLog {
   readonly #log: Logger;
   readonly #output: LineOutput;
   readonly #process = `"pid":${process.pid},"hostname":${JSON.stringify(hostname())}`;
+  /** How the lines of this millisecond begin. */
+  #beginning = '';
+  #beginningMs = 0;
 
   /**
    * @param log decides whether lines of level `info` are written
@@ -38,16 +42,26 @@ export class AccessLog {
     this.#output = output;
   }
 
-  write(context: RequestContext, status: number, totalMs: number): void {
+  /** @param nowMs when the response ended, by `performance.now()` */
+  write(context: RequestContext, status: number, totalMs: number, nowMs = performance.now()): void {
     if (!this.#log.isLevelEnabled('info')) return;
     const { requestId, traceparent, clientAddress, method, protocol } = context;
-    let line = `{"level":${LEVEL},"time":${Date.now()},${this.#process}`;
-    line += `,"requestId":${quoted(requestId)},"traceId":"${traceIdOf(traceparent)}"`;
+    const wallMs = Date.now();
+    const chargedAt = chargedAtMember(context, nowMs, wallMs);
+    let line = `${this.#beginningAt(wallMs)}${quoted(requestId)},"traceId":"${traceIdOf(traceparent)}"`;
     line += `,"clientAddress":${quoted(clientAddress)},"method":${quoted(method)}`;
     if (protocol !== undefined) line += `,"decision":"${protocol}"`;
-    line += requestMembers(context) + chargeMembers(context);
-    line += `,"status":${status}${upstreamMembers(context)},"totalMs":${rounded(totalMs)},"msg":"request"}\n`;
+    line += requestMembers(context) + chargedAt + chargeMembers(context);
+    line += `,"status":${status}${upstreamMembers(context)},"totalMs":${msText(totalMs)},"msg":"request"}\n`;
     this.#output.write(line);
+  }
+
+  #beginningAt(wallMs: number): string {
+    if (wallMs !== this.#beginningMs) {
+      this.#beginningMs = wallMs;
+      this.#beginning = `{"level":${LEVEL},"time":${wallMs},${this.#process},"requestId":`;
+    }
+    return this.#beginning;
   }
 }
 
@@ -73,9 +87,13 @@ function callerMembers({ account, organization, hasOrganizationLimit, principal 
   return `${members},"principal":${quoted(principal.id)}`;
 }
 
-function chargeMembers({ charged, refusal, chargeAskedMs }: RequestContext): string {
-  let members = chargeAskedMs === undefined ? '' : `,"chargedAtUs":${unixUs(chargeAskedMs)}`;
-  members += `,"outcome":"${charged?.outcome ?? (refusal === undefined ? 'free' : 'refused')}"`;
+function chargedAtMember({ chargeAskedMs }: RequestContext, nowMs: number, wallMs: number): string {
+  if (chargeAskedMs === undefined) return '';
+  return `,"chargedAtUs":${unixUsText(unixUs(chargeAskedMs, nowMs, wallMs))}`;
+}
+
+function chargeMembers({ charged, refusal }: RequestContext): string {
+  let members = `,"outcome":"${charged?.outcome ?? (refusal === undefined ? 'free' : 'refused')}"`;
   const reason = charged?.outcome === 'uncounted' ? charged.reason : refusal?.code;
   if (reason !== undefined) members += `,"reason":"${reason}"`;
   if (charged === undefined) return members;
@@ -86,7 +104,7 @@ function chargeMembers({ charged, refusal, chargeAskedMs }: RequestContext): str
 function bucketMembers(charged: Charged): string {
   if (charged.outcome === 'denied') {
     const { bucket, limit, windowSeconds, remaining, retryAfterUs } = charged;
-    const left = `"remaining":${remaining},"retryAfterMs":${retryAfterUs / 1000}`;
+    const left = `"remaining":${remaining},"retryAfterMs":${msText(retryAfterUs / 1000)}`;
     return `,"bucket":${quoted(bucket)},"limit":${limit},"windowSeconds":${windowSeconds},${left}`;
   }
   if (charged.outcome === 'uncounted' || charged.shadowDenied === undefined) return '';
@@ -98,15 +116,10 @@ function upstreamMembers(context: RequestContext): string {
   let members = upstreamStatus === undefined ? '' : `,"upstreamStatus":${upstreamStatus}`;
   if (upstreamError !== undefined) members += `,"upstreamError":${quoted(upstreamError)}`;
   if (upstreamErrorDetail !== undefined) members += `,"upstreamErrorDetail":${quoted(upstreamErrorDetail)}`;
-  if (chargeMs !== undefined) members += `,"chargeMs":${rounded(chargeMs)}`;
-  return upstreamMs === undefined ? members : `${members},"upstreamMs":${rounded(upstreamMs)}`;
+  if (chargeMs !== undefined) members += `,"chargeMs":${msText(chargeMs)}`;
+  return upstreamMs === undefined ? members : `${members},"upstreamMs":${msText(upstreamMs)}`;
 }
 
 function quoted(text: string): string {
   return NEEDS_NO_ESCAPE.test(text) ? `"${text}"` : printableJson(JSON.stringify(text));
-}
-
-/** Microseconds are as fine as these clocks are worth. */
-function rounded(ms: number): number {
-  return Math.round(ms * 1000) / 1000;
 }

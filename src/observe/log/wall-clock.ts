@@ -8,8 +8,8 @@ let originMs = performance.timeOrigin;
  * the monotonic clock, except when the wall clock was set in between: then later results follow the wall clock, so
  * that the logs of several replicas can be merged.
  */
-export function unixUs(monotonicMs: number, nowMs: number = performance.now()): number {
-  const driftMs = Date.now() - (originMs + nowMs);
+export function unixUs(monotonicMs: number, nowMs = performance.now(), wallMs = Date.now()): number {
+  const driftMs = wallMs - (originMs + nowMs);
   if (driftMs > TOLERANCE_MS || driftMs < -TOLERANCE_MS) originMs += driftMs;
   return Math.round((originMs + monotonicMs) * 1000);
 }

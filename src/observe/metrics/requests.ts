@@ -4,7 +4,7 @@ import type { Access, OperationKind } from '../../domain/operation.ts';
 import { PROBLEM_CODES } from '../../domain/problems.ts';
 import { BLOCKED } from '../../shared/blocks.ts';
 import { METHODS } from '../../stages/match.ts';
-import { PROTOCOLS, type RequestContext } from '../../stages/request-context.ts';
+import { PROTOCOLS, READERS, type RequestContext } from '../../stages/request-context.ts';
 import { isDegraded } from '../../stages/respond.ts';
 import { UNCOUNTED_REASONS } from '../../store/store.ts';
 import type { GatewayObserver } from '../gateway-observer.ts';
@@ -49,6 +49,12 @@ export function requestMetrics(registry: Registry): RequestMetrics {
     registers: [registry],
   });
   for (const method of METHODS) if (method !== 'OPTIONS') unlisted.inc({ method }, 0);
+  const readers = new Tally(registry, {
+    name: 'weir_requests_read_total',
+    help: "Requests of connections, by what read them: the edge, or for those that are not plain Node's server, at a higher cost.",
+    labelNames: ['reader'],
+    known: READERS.map((reader) => [reader]),
+  });
   const decisions = new Tally(registry, {
     name: 'weir_decisions_total',
     help: 'Requests of weir_requests_total that another proxy asked about, by its protocol and the outcome.',
@@ -66,6 +72,7 @@ export function requestMetrics(registry: Registry): RequestMetrics {
       const kind = context.operation?.kind ?? 'none';
       const outcome = outcomeOf(context);
       requests.add(1, kind, bucketOf(context), outcome);
+      if (context.reader !== undefined) readers.add(1, context.reader);
       if (context.protocol !== undefined) decisions.add(1, context.protocol, outcome);
       countCharge(context, kind);
       countPlan(context);

@@ -7,11 +7,12 @@ import { TrustedProxies } from '../../fields/forwarded.ts';
 import { inspect } from '../../fields/inspect.ts';
 import { closeWithin, createServer } from '../../listener/server.ts';
 import { type PortTls, servedUrl } from '../../listener/tls.ts';
+import { decide } from '../../stages/decide.ts';
 import type { Exchange } from '../../stages/exchange.ts';
 import { METHODS } from '../../stages/match.ts';
 import { beginRequest } from '../begin-request.ts';
 import type { Gateway, GatewayDependencies } from '../dependencies.ts';
-import { decideExchange, normaliseTarget, Port, type PortDependencies, portDependencies } from '../port.ts';
+import { normaliseTarget, Port, type PortDependencies, portDependencies } from '../port.ts';
 import { allow, refuse } from './answer.ts';
 import { decideAsked } from './api/decide.ts';
 import { type Asked, methodFieldOf, misleadingField, readQuestion, unreadProtocol } from './protocols.ts';
@@ -78,7 +79,7 @@ export async function createDecisionServer(
       inspect: (exchange, asked) => asked && understand(exchange, asked, shared),
       runStages(exchange) {
         if (exchange.protocol === 'decide') return answerProgram(exchange, settings, shared);
-        return andThen(decideExchange(exchange, shared), (refusal) => {
+        return andThen(decide(exchange, shared), (refusal) => {
           if (refusal === undefined) allow(exchange);
           return refusal ?? 'answered';
         });

@@ -82,6 +82,7 @@ it('a new shape of unlisted path is logged once', async () => {
   expect(shapes.map((line) => (JSON.parse(line) as { shape: string }).shape)).toEqual(['GET /v3/unknown/{}']);
   const metrics = await (await fetch(`${weir.adminUrl}/metrics`)).text();
   expect(metrics).toContain('weir_unlisted_operations_total{method="GET"} 3');
+  expect(metrics).toMatch(/weir_requests_read_total\{reader="edge"\} [1-9]/);
 });
 
 it('a response that is refused has its reason in the line, and none in the answer', async () => {

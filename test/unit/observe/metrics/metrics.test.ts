@@ -65,6 +65,7 @@ test('each counter with labels has its known series from the start', async () =>
     'weir_requests_total{kind="read",bucket="none",outcome="Unauthenticated"} 0',
     'weir_responses_total{source="upstream",class="5xx"} 0',
     'weir_degraded_total{reason="deadline"} 0',
+    'weir_requests_read_total{reader="node"} 0',
     'weir_near_limit_total{bucket="person-read"} 0',
     'weir_unlisted_operations_total{method="PATCH"} 0',
     'weir_reloads_total{file="limits",outcome="failure"} 0',
