@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import {
+  fieldName,
   GATEWAY_OWNED,
   HOP_BY_HOP,
   IDENTITY_FIELDS,
   isMisleading,
   NOT_NOMINATED,
-  requestRule,
-} from '../../src/fields/field-names.ts';
+} from '../../src/http1/field-names.ts';
 import { istioProvider } from '../fixtures/istio.ts';
 
 const { includeRequestHeadersInCheck: patterns } = istioProvider();
@@ -64,7 +64,7 @@ it('every field by which Weir refuses a request is in the list', () => {
   let refused = 0;
   fc.assert(
     fc.property(fc.oneof(made, respelt), (name) => {
-      const isRefused = isMisleading(name) || requestRule(name).action === 'refuse';
+      const isRefused = isMisleading(fieldName(name)) || fieldName(name).request === 'refuse';
       if (isRefused) refused++;
       return !isRefused || isSent(name);
     }),
