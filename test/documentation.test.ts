@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
+import { parseLimits } from '../src/config/files/limits/parse.ts';
 import { PROBLEM_CODES, problemBody, Refusal } from '../src/domain/problems.ts';
 
 const PLACES = ['.', 'docs', 'docs/decisions', 'lua', 'bench', 'helm/weir', 'test/cluster'];
@@ -43,6 +44,13 @@ it('every link between the pages leads to a file and a heading that exist', () =
   );
   expect(links.length).toBeGreaterThan(100);
   expect(links.filter(({ page, link }) => !isThere(page, link))).toEqual([]);
+});
+
+it('every limits file of docs/limits.md is valid', () => {
+  const blocks = [...readFileSync('docs/limits.md', 'utf8').matchAll(/^```yaml\n([\s\S]*?)^```/gm)];
+  expect(blocks.length).toBeGreaterThan(3);
+  for (const [, text = ''] of blocks)
+    expect(parseLimits(text, 'docs/limits.md').rows.length).toBeGreaterThan(8);
 });
 
 it('README.md has at most 150 lines, and none above 140 characters', () => {

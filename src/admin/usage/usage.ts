@@ -62,6 +62,8 @@ export async function readUsage(query: OwnerQuery & { readonly waits?: boolean }
     buckets: await Promise.all(buckets),
     /** How many replicas are summed in what follows, and of how many. */
     ...sum,
+    // Requests are summed by Account and Person, not by principal.
+    ...(scope === 'principal' && { recent: {} as typeof sum.recent, operations: [] }),
     ...(scope === 'organization' ? { accounts } : {}),
   };
 }

@@ -1,0 +1,68 @@
+import { expect, it } from 'vitest';
+import type { ReplayResult } from '../../src/replay/run.ts';
+import { type LoggedRequest, logText, writeFiles } from './log-lines.ts';
+import { runReplayCommand } from './replay-command.ts';
+
+const LIMITS = `
+limits:
+  minute: { per: account, points: 10, window: 1m }
+  lists: { per: principal, requests: 15, window: 1h, operations: [listThings] }
+plans: { pro: { minute: 1000 } }
+`;
+
+/** Twenty requests of each of two Accounts within ten seconds. */
+const LOG: readonly LoggedRequest[] = Array.from({ length: 20 }, (_, index) => [
+  { atMs: index * 500, account: 'acct_1', more: { principal: 'svc_1' } },
+  { atMs: index * 500 + 1, account: 'acct_2', more: { principal: 'svc_2' } },
+]).flat();
+
+async function replayed(...flags: readonly string[]): Promise<ReplayResult> {
+  const { log, limits } = await writeFiles({ log: logText(LOG), limits: LIMITS });
+  const { code, stdout, stderr } = await runReplayCommand(log, '--limits', limits, '--json', ...flags);
+  expect(code, stderr).toBe(0);
+  return JSON.parse(stdout) as ReplayResult;
+}
+
+const refusedBy = ({ buckets }: ReplayResult) =>
+  Object.fromEntries(
+    buckets
+      .filter(({ refusedAfter }) => refusedAfter > 0)
+      .map((one) => [`${one.bucket} ${one.id}`, one.refusedAfter]),
+  );
+
+it('each further limit refuses in its own window', async () => {
+  const result = await replayed();
+  expect(refusedBy(result)).toEqual({ 'minute acct_1': 10, 'minute acct_2': 10 });
+  expect(result.buckets.find(({ bucket }) => bucket === 'lists')).toMatchObject({
+    scope: 'principal',
+    counts: 'requests',
+    windowSeconds: 3_600,
+  });
+  expect(result.notes.join()).toMatch(/shorter than the window of minute, lists/);
+});
+
+it('--plan shows what a plan would have done for an Account', async () => {
+  // With room for the minute, the hour of the principal is what refuses.
+  expect(refusedBy(await replayed('--plan', 'acct_1=pro'))).toEqual({
+    'lists svc_1': 5,
+    'minute acct_2': 10,
+  });
+});
+
+it('--plan with a name that the limits do not have is refused', async () => {
+  const { log, limits } = await writeFiles({ log: logText(LOG), limits: LIMITS });
+  const { code, stderr } = await runReplayCommand(log, '--limits', limits, '--plan', 'acct_1=prp');
+  expect(code).toBe(1);
+  expect(stderr).toContain('the limits have no plan prp: they have pro');
+});
+
+it('--suggest keeps the further limits and plans, and suggests limits for them', async () => {
+  const { log, limits } = await writeFiles({ log: logText(LOG), limits: LIMITS });
+  const { stdout } = await runReplayCommand(log, '--limits', limits, '--suggest', '0%');
+  expect(stdout).toContain('minute: { per: account, points: 10, window: 60s }');
+  expect(stdout).toContain('pro: { minute: 1000 }');
+  expect(stdout).toMatch(/minute: 20 +# 20 requests/);
+  const again = await writeFiles({ log: logText(LOG), 'suggested.yaml': stdout });
+  const { code, stderr } = await runReplayCommand(again.log, '--limits', again['suggested.yaml']);
+  expect(code, stderr).toBe(0);
+});
