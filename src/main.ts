@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The `weir` command. Each of its commands is loaded when it is run. */
 import { styleText } from 'node:util';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { limitCommand } from './commands/limit/command.ts';
 import { FORMATS, REMEMBERED_HOURS, withGateway, withSettings } from './commands/options.ts';
 import { printError } from './commands/print.ts';
@@ -83,9 +83,12 @@ withGateway(program.command('usage'))
   .option('--json', 'print JSON')
   .action(async (id, flags) => (await import('./commands/usage.ts')).usage(id, flags));
 withGateway(program.command('top'))
-  .description('show the Accounts and Organizations with the most points or refusals, at all replicas')
+  .description(
+    'show the Accounts and Organizations with the most points, requests or refusals, at all replicas',
+  )
   .option('--window <window>', '10s, 1m or 10m', '10s')
-  .option('--sort <order>', 'points or refused', 'points')
+  .option('--by <order>', 'points, requests or refused (default: "points")')
+  .addOption(new Option('--sort <order>').hideHelp())
   .option('--once', 'print one table and end')
   .option('--json', 'print JSON and end')
   .action(async (flags) => (await import('./commands/top.ts')).top(flags));

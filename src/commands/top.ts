@@ -11,6 +11,8 @@ import { standardOutput } from './terminal/output.ts';
 
 export interface TopOptions extends AdminOptions {
   readonly window?: string;
+  readonly by?: string | undefined;
+  /** The earlier name of `by`. */
   readonly sort?: string;
   readonly once?: boolean;
   readonly json?: boolean;
@@ -33,14 +35,14 @@ export async function top(options: TopOptions): Promise<void> {
   else await showLive(view, read);
 }
 
-function viewOf({ window = '10s', sort = 'points' }: TopOptions): View {
+function viewOf({ window = '10s', sort = 'points', by = sort }: TopOptions): View {
   const known = WINDOWS.find((one) => one === window);
   if (known === undefined) throw new CommandError(`--window takes ${WINDOWS.join(', ')}.`);
-  if (sort !== 'points' && sort !== 'refused') throw new CommandError('--sort takes points or refused.');
-  return { window: known, order: sort };
+  if (!isOrder(by)) throw new CommandError(`--by takes ${Object.keys(RANKINGS).join(', ')}.`);
+  return { window: known, order: by };
 }
 
-const HELP = 'p points  r refused  1 10s  2 1m  3 10m  q quit';
+const HELP = 'p points  n requests  r refused  1 10s  2 1m  3 10m  q quit';
 /** Lines that are no rows: headings, blank lines and the help. */
 const OTHER_LINES = 7;
 
@@ -142,11 +144,18 @@ function applyKey(view: View, key: string): boolean {
   const index = ['1', '2', '3'].indexOf(key);
   view.window = WINDOWS[index] ?? view.window;
   if (key === 'p') view.order = 'points';
+  if (key === 'n') view.order = 'requests';
   if (key === 'r') view.order = 'refused';
   return key !== 'q' && key !== '\u0003';
 }
 
-type Order = 'points' | 'refused';
+const RANKINGS = { points: 'byPoints', requests: 'byRequests', refused: 'byRefused' } as const;
+
+type Order = keyof typeof RANKINGS;
+
+function isOrder(name: string): name is Order {
+  return Object.hasOwn(RANKINGS, name);
+}
 
 const HEADINGS: Readonly<Record<Ranked, string>> = { accounts: 'Account', organizations: 'Organization' };
 const MAX_ID_LENGTH = 40;
@@ -166,7 +175,7 @@ function topTable(top: FleetTop, order: Order, rows: number): readonly string[] 
 }
 
 function tableOf(ranked: Ranked, top: FleetTop, order: Order, rows: number): readonly string[] {
-  const talkers = (order === 'points' ? top[ranked].byPoints : top[ranked].byRefused).slice(0, rows);
+  const talkers = top[ranked][RANKINGS[order]].slice(0, rows);
   const head = `${HEADINGS[ranked].padEnd(MAX_ID_LENGTH)}${['points', 'requests', 'refused'].map(column).join('')}`;
   return talkers.length === 0 ? [head, 'none'] : [head, ...talkers.map(rowOf)];
 }

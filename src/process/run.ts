@@ -23,6 +23,7 @@ import { runTls } from './port-tls.ts';
 import { followConfiguration, type Reloadable } from './reload.ts';
 import { type RunningAdmin, runAdmin } from './run-admin.ts';
 import { type RunningIdentity, runIdentity } from './run-identity.ts';
+import { runShare } from './run-share.ts';
 import { observeStore } from './store-log.ts';
 
 export interface RunningGateway {
@@ -49,6 +50,7 @@ export async function runGateway(
   const storeObserver = observeStore(metrics, log);
   const store = openStore(settings.store, storeObserver);
   const shared = openShared(settings.store);
+  const share = runShare(settings.store, { store, shared, metrics });
   const identity = runIdentity(configuration, shared, metrics, log);
   const operationTable = operationTableOf(configuration);
   const clock = new SharedClock();
@@ -66,7 +68,7 @@ export async function runGateway(
     credentials: identity.credentials,
     buckets,
     blocks: admin.blocks,
-    store,
+    store: share.store,
     observer: admin.observer,
     log,
     tls: tls.listen,
@@ -79,7 +81,7 @@ export async function runGateway(
   const following = followConfiguration(configuration, reloadable, metrics, log);
   const close = async (): Promise<void> => {
     isReady = false;
-    await closeInOrder([following, tls, ports, admin, tracing, identity, store]);
+    await closeInOrder([following, tls, ports, admin, tracing, identity, share, store]);
   };
   const drain = async (): Promise<void> => {
     isReady = false;

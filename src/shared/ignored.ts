@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Replicas } from './replicas.ts';
 
 /** What came from Redis. */
 export const SHARED_KINDS = ['limit', 'revocation', 'block', 'summary'] as const;
@@ -16,6 +17,8 @@ export interface SharedObserver {
   sharedIgnored(kind: SharedKind, reason: IgnoredReason, count: number): void;
   /** Shows how far the process's own clock is ahead of that of Redis; undefined while that is not known. */
   showClock(offsetMs: () => number | undefined): void;
+  /** Shows how many replicas share the store, and how long ago that was seen. */
+  showReplicas(replicas: Pick<Replicas, 'count' | 'ageSeconds'>): void;
 }
 
 /** Counts what is ignored, and logs it once for each reason. The content is not logged, because it may be a token. */

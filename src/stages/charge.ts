@@ -10,8 +10,8 @@ import type { Admitted, Charged, NearLimit, Operation } from './request-context.
 
 /**
  * Spends the operation's points in every bucket of the payer, or in none. When the store does not answer, the result is
- * `uncounted` and the request is served anyway (contract 8.1, `Service-RateLimit-Mode: degraded`). Synchronous when the store
- * decides in memory.
+ * `uncounted` and the request is served anyway (contract 8.1, `Service-RateLimit-Mode: degraded`), or refused by this replica's part of
+ * a limit. Synchronous when the store decides in memory.
  */
 export function charge(
   store: Store,
@@ -48,6 +48,7 @@ function chargedOf(due: PayerBuckets, cost: number, decision: Decision): Charged
     const { nearLimit, shadowDenied } = remarks(due, decision.buckets);
     return { outcome: 'admitted', policy, rateLimit, plan, unknownPlan, nearLimit, shadowDenied };
   }
+  const { degraded } = decision;
   const { bucket, state } = longestWait(due, decision.buckets);
   return {
     outcome: 'denied',
@@ -61,7 +62,8 @@ function chargedOf(due: PayerBuckets, cost: number, decision: Decision): Charged
     windowSeconds: bucket.windowSeconds,
     remaining: state.remaining,
     retryAfterUs: state.retryAfterUs,
-    refusal: refusalOf(due, bucket, state, cost),
+    refusal: refusalOf(due, bucket, state, cost, degraded !== undefined),
+    degraded,
   };
 }
 
@@ -117,23 +119,32 @@ const lastRefusals = new WeakMap<PayerBuckets, LastRefusal>();
 
 interface LastRefusal {
   readonly bucket: PayerBucket;
+  readonly isPart: boolean;
   readonly costPoints: number;
   readonly remaining: number;
   readonly seconds: number;
   readonly refusal: Refusal;
 }
 
-function refusalOf(due: PayerBuckets, bucket: PayerBucket, state: BucketState, costPoints: number): Refusal {
+/** @param isPart whether it is this replica's part of the limit that has no room */
+function refusalOf(
+  due: PayerBuckets,
+  bucket: PayerBucket,
+  state: BucketState,
+  costPoints: number,
+  isPart: boolean,
+): Refusal {
   const { remaining } = state;
   const seconds = Math.max(1, Math.ceil(state.retryAfterUs / US_PER_SECOND));
   const last = lastRefusals.get(due);
   const isSame = last?.costPoints === costPoints && last.seconds === seconds && last.remaining === remaining;
-  if (isSame && last.bucket === bucket) return last.refusal;
+  if (isSame && last.bucket === bucket && last.isPart === isPart) return last.refusal;
   const { name, limit, windowSeconds } = bucket;
-  const refusal = new Refusal('RateLimitExceeded', limitText(bucket, remaining, costPoints, seconds), {
+  const text = limitText(bucket, remaining, costPoints, seconds, isPart);
+  const refusal = new Refusal('RateLimitExceeded', text, {
     extensions: { bucket: name, limit, windowSeconds, costPoints },
     headers: { 'Retry-After': `${seconds}` },
   });
-  lastRefusals.set(due, { bucket, costPoints, remaining, seconds, refusal });
+  lastRefusals.set(due, { bucket, isPart, costPoints, remaining, seconds, refusal });
   return refusal;
 }

@@ -17,8 +17,8 @@ export interface DecisionDependencies extends Verifiers {
   readonly buckets: Buckets;
   readonly store: Store;
   readonly blocks: Blocks;
-  /** Whether a request that the store could not count is served or rejected. */
-  readonly onStoreFailure: 'serve' | 'reject';
+  /** Whether a request that the store could not count is served or rejected. With `share`, the store of this gateway limits it. */
+  readonly onStoreFailure: 'serve' | 'reject' | 'share';
 }
 
 /** A request as `decide` sees it, independent of the transport, with the results of its stages. */

@@ -18,14 +18,24 @@ const UNITS = [
   { seconds: 1, name: 'second' },
 ] as const;
 
-/** Why this bucket refuses a request of `cost` points, and when it fits. */
-export function limitText(bucket: PayerBucket, remaining: number, cost: number, waitSeconds: number): string {
+/**
+ * Why this bucket refuses a request of `cost` points, and when it fits.
+ *
+ * @param isPart whether it is this replica's part of the limit that has no room
+ */
+export function limitText(
+  bucket: PayerBucket,
+  remaining: number,
+  cost: number,
+  waitSeconds: number,
+  isPart = false,
+): string {
   const owner = OWNERS[bucket.scope](bucket.owner);
-  const limit = `${amountText(bucket)} ${windowText(bucket.windowSeconds)}${selectionText(bucket)}`;
+  const limit = `${isPart ? "this replica's part of its" : 'its'} ${amountText(bucket)} ${windowText(bucket.windowSeconds)}${selectionText(bucket)}`;
   const wait = waitText(waitSeconds);
-  if (remaining === 0) return `${owner} has used its ${limit}; the next fit in ${wait}.`;
+  if (remaining === 0) return `${owner} has used ${limit}; the next fit in ${wait}.`;
   const left = remaining.toLocaleString('en');
-  return `${owner} has ${left} left of its ${limit}, and this request costs ${costIn(bucket, cost)}; it fits in ${wait}.`;
+  return `${owner} has ${left} left of ${limit}, and this request costs ${costIn(bucket, cost)}; it fits in ${wait}.`;
 }
 
 function amountText({ limit, counts = 'points' }: PayerBucket): string {

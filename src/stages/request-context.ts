@@ -73,6 +73,8 @@ export interface Denied extends Reported {
   /** Time until the cost fits. */
   readonly retryAfterUs: number;
   readonly refusal: Refusal;
+  /** Why the store did not decide. This replica then refused by its own part of the limit. */
+  readonly degraded?: UncountedReason | undefined;
 }
 
 /** The result of a charge, and the response headers that report it. */

@@ -15,13 +15,18 @@ export function addGatewayFields(lines: Pick<FieldLines, 'add'>, context: Reques
   if (charged === undefined) return;
   // Both are empty where every limit is a shadow; a field without a member is not sent (RFC 9651 section 3.1).
   if (charged.policy !== '') lines.add('RateLimit-Policy', charged.policy);
-  if (charged.outcome !== 'uncounted') {
-    if (charged.rateLimit !== '') lines.add('RateLimit', charged.rateLimit);
-  } else if (isDegraded(context)) lines.add('Service-RateLimit-Mode', 'degraded');
+  if (isDegraded(context)) lines.add('Service-RateLimit-Mode', 'degraded');
+  else if (charged.outcome !== 'uncounted' && charged.rateLimit !== '') {
+    lines.add('RateLimit', charged.rateLimit);
+  }
 }
 
-/** Whether the request was served uncounted; a later 422 or upstream failure does not change that. */
+/**
+ * Whether the request was served uncounted, or refused by this replica's part of a limit. A later 422 or upstream failure does not change
+ * that.
+ */
 export function isDegraded({ charged, refusal }: RequestContext): boolean {
+  if (charged?.outcome === 'denied') return charged.degraded !== undefined;
   return charged?.outcome === 'uncounted' && refusal !== UNCOUNTED;
 }
 

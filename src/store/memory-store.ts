@@ -9,6 +9,17 @@ import {
   type Decision,
   type Store,
 } from './store.ts';
+import { SweptLogs } from './swept-logs.ts';
+
+/** Where a memory store keeps its buckets. */
+export interface BucketLogs {
+  get(key: string): CoalescedLog | undefined;
+  /** The bucket of a key; made if there is none. */
+  renew(key: string, make: () => CoalescedLog): CoalescedLog;
+  clear(): void;
+  /** Drops expired buckets, of which it checks `count`. Not needed where the number of buckets is bounded. */
+  sweep?(nowUs: number, count: number): void;
+}
 
 /** A bucket of the current charge. */
 interface Touched {
@@ -26,21 +37,18 @@ interface Touched {
  */
 const SWEPT_PER_BUCKET = 2;
 
+const newLog = () => new CoalescedLog();
+
 /** Counts in this process only: the default for a single gateway. Its guarantees are those of the Redis store. */
 export class MemoryStore implements Store {
   readonly #nowUs: () => number;
-  readonly #logs = new Map<string, CoalescedLog>();
-  #sweep = this.#logs.entries();
+  readonly #logs: BucketLogs;
   #isClosed = false;
 
   /** @param nowUs a clock for tests; by default the monotonic clock of the process */
-  constructor(nowUs: () => number = monotonicUs) {
+  constructor(nowUs: () => number = monotonicUs, logs: BucketLogs = new SweptLogs()) {
     this.#nowUs = nowUs;
-  }
-
-  /** The number of buckets held, including expired ones that were not swept yet. */
-  get size(): number {
-    return this.#logs.size;
+    this.#logs = logs;
   }
 
   charge(charge: Charge): Decision {
@@ -61,7 +69,7 @@ export class MemoryStore implements Store {
     if (!isValidCharge(charge)) return { outcome: 'uncounted', reason: 'invalid' };
     const nowUs = this.#nowUs();
     // First, because a bucket must not be dropped between being looked up and being charged.
-    if (isSpending) this.#sweepSome(nowUs, SWEPT_PER_BUCKET * charge.buckets.length);
+    if (isSpending) this.#logs.sweep?.(nowUs, SWEPT_PER_BUCKET * charge.buckets.length);
 
     const touched = charge.buckets.map((bucket) =>
       this.#touch(bucket, costIn(bucket, charge.cost), isSpending, nowUs),
@@ -79,35 +87,13 @@ export class MemoryStore implements Store {
   #touch(bucket: BucketCharge, cost: number, isSpending: boolean, nowUs: number): Touched {
     const { key, limit, shadow = false } = bucket;
     const windowUs = bucket.windowSeconds * US_PER_SECOND;
-    const log = isSpending ? this.#log(key) : this.#copy(key);
+    const log = isSpending ? this.#logs.renew(key, newLog) : this.#copy(key);
     log.advance(nowUs, windowUs);
     return { log, cost, limit, windowUs, isShadow: shadow, hasRoom: log.hasRoom(cost, limit) };
   }
 
-  #log(key: string): CoalescedLog {
-    let log = this.#logs.get(key);
-    if (log === undefined) {
-      log = new CoalescedLog();
-      this.#logs.set(key, log);
-    }
-    return log;
-  }
-
   /** A peek changes nothing, not even the bucket's time. */
   #copy(key: string): CoalescedLog {
-    return this.#logs.get(key)?.copy() ?? new CoalescedLog();
-  }
-
-  /** Drops the next `count` buckets if they are expired, in a cycle over all buckets. */
-  #sweepSome(nowUs: number, count: number): void {
-    for (let swept = 0; swept < count; swept++) {
-      const next = this.#sweep.next();
-      if (next.done) {
-        this.#sweep = this.#logs.entries();
-        return;
-      }
-      const [key, log] = next.value;
-      if (log.isEmptyAt(nowUs)) this.#logs.delete(key);
-    }
+    return this.#logs.get(key)?.copy() ?? newLog();
   }
 }

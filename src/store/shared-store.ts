@@ -9,6 +9,8 @@ export interface SharedStore {
   withRecord<T>(topic: string, use: (record: MessageRecord) => Promise<T>, connectMs?: number): Promise<T>;
   /** Opens the board of a topic. It connects by itself, and never queues a command. */
   openBoard(topic: string, replica: string): Board;
+  /** Opens the list of the replicas that are alive. It connects by itself, and never queues a command. */
+  openPresence(replica: string): Presence;
 }
 
 /** Time between reads of the record: the longest delay of a message if the subscription broke unnoticed. */
@@ -102,4 +104,22 @@ export interface BoardReading {
   readonly texts: ReadonlyMap<string, string>;
   /** Names and texts that were left out for their length. */
   readonly leftOut: number;
+}
+
+/** Which replicas are alive: those that have announced themselves within `PRESENCE_MS`. */
+export interface Presence {
+  /** Announces this replica, and counts those that are alive. Rejects if the store cannot be read or written. */
+  announce(): Promise<Seen>;
+  /** Takes this replica off the list. */
+  close(): Promise<void>;
+}
+
+/** How long a replica counts as alive after it has announced itself. */
+export const PRESENCE_MS = 2_000;
+
+export interface Seen {
+  /** Replicas that are alive, this one included: 1 or more. */
+  readonly replicas: number;
+  /** Whether the list still had this replica. If not, others that are alive may be missing as well. */
+  readonly isContinued: boolean;
 }

@@ -59,7 +59,12 @@ export function costIn({ counts }: Pick<BucketCharge, 'counts'>, cost: number): 
  */
 export type Decision =
   | { readonly outcome: 'admitted'; readonly buckets: readonly BucketState[] }
-  | { readonly outcome: 'denied'; readonly buckets: readonly (BucketState | undefined)[] }
+  | {
+      readonly outcome: 'denied';
+      readonly buckets: readonly (BucketState | undefined)[];
+      /** Why the store did not decide. This replica then refused by its own part of a limit, which `buckets` describe. */
+      readonly degraded?: UncountedReason;
+    }
   | { readonly outcome: 'uncounted'; readonly reason: UncountedReason };
 
 /** Why a charge was not counted; the `reason` label of `weir_degraded_total`. */

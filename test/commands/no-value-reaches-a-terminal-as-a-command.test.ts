@@ -35,7 +35,7 @@ const DOCUMENT = {
 };
 
 const COUNTS = { points: 1, requests: 1, refused: 1 };
-const TALKERS = { byPoints: [{ id: HOSTILE, ...COUNTS, error: 1 }], byRefused: [] };
+const TALKERS = { byPoints: [{ id: HOSTILE, ...COUNTS, error: 1 }], byRequests: [], byRefused: [] };
 const LIMIT = { scope: 'account', id: HOSTILE, bucket: 'account-read', limit: 5 };
 const REASON = { until: HOSTILE, why: HOSTILE, by: HOSTILE };
 const BLOCK = { scope: HOSTILE, id: HOSTILE, bucket: 'blocked', limit: 0, ...REASON };

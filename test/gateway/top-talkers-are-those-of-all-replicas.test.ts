@@ -53,10 +53,12 @@ it('one process ranks its own Accounts and Organizations, by points and by refus
       othersUnknownSince: null,
       accounts: {
         byPoints: [talker('acct_1', 20, 3, 1), talker('acct_3', 3, 3, 0)],
+        byRequests: [talker('acct_1', 20, 3, 1), talker('acct_3', 3, 3, 0)],
         byRefused: [talker('acct_1', 20, 3, 1)],
       },
       organizations: {
         byPoints: [talker('org_1', 20, 3, 1)],
+        byRequests: [talker('org_1', 20, 3, 1)],
         byRefused: [talker('org_1', 20, 3, 1)],
       },
     });
@@ -170,11 +172,11 @@ it('weir top prints the rankings, or the same document as the admin port', async
   expect(stdout).toMatch(
     /^last 10m, 1 replica, by points\n\nAccount +points +requests +refused\nacct_1 +20 +3 +1\nacct_3 +3 +3 +0\n/,
   );
-  expect((await run({ once: true, sort: 'refused' })).stdout).toMatch(
+  expect((await run({ once: true, by: 'refused' })).stdout).toMatch(
     /refused\nacct_1 +20 +3 +1\n\nOrganization/,
   );
   const { asOf: _, ...document } = await read(gateway);
   expect(JSON.parse((await run({ json: true })).stdout)).toMatchObject(document);
   expect((await run({ once: true, window: '1h' })).failure).toBe('--window takes 10s, 1m, 10m.');
-  expect((await run({ once: true, sort: 'name' })).failure).toBe('--sort takes points or refused.');
+  expect((await run({ once: true, by: 'name' })).failure).toBe('--by takes points, requests, refused.');
 });

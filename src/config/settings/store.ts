@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { choice, closed, secret, text, timeout, tlsFiles, variant } from './section.ts';
+import { choice, closed, secret, text, timeout, tlsFiles, variant, whole } from './section.ts';
 import type { Settings } from './settings.ts';
 
 const shared = {
@@ -11,8 +11,15 @@ const shared = {
   }),
   deadlineMs: timeout('Timeout of a charge. The request is then handled as `onStoreFailure` specifies.', 25),
   onStoreFailure: choice(
-    'What to do with a request that cannot be charged: `serve` it in degraded mode, or `reject` it with a 503.',
-    ['serve', 'reject'],
+    'What to do with a request that cannot be charged: `serve` it in degraded mode, `reject` it with a 503, or `share` the limits: each ' +
+      'replica counts by itself and admits its part of every limit. See docs/operating.md.',
+    ['serve', 'reject', 'share'],
+  ),
+  expectedReplicas: whole(
+    'With `share`: the number of replicas that limits are divided by until this one has seen the others. Set it to what usually runs, for ' +
+      'replicas that start while the store is away.',
+    1,
+    [1, 1_000],
   ),
 };
 

@@ -103,9 +103,10 @@ function chargeMembers({ charged, refusal }: RequestContext): string {
 
 function bucketMembers(charged: Charged): string {
   if (charged.outcome === 'denied') {
-    const { bucket, limit, windowSeconds, remaining, retryAfterUs } = charged;
+    const { bucket, limit, windowSeconds, remaining, retryAfterUs, degraded } = charged;
     const left = `"remaining":${remaining},"retryAfterMs":${msText(retryAfterUs / 1000)}`;
-    return `,"bucket":${quoted(bucket)},"limit":${limit},"windowSeconds":${windowSeconds},${left}`;
+    const mode = degraded === undefined ? '' : `,"degraded":"${degraded}"`;
+    return `,"bucket":${quoted(bucket)},"limit":${limit},"windowSeconds":${windowSeconds},${left}${mode}`;
   }
   if (charged.outcome === 'uncounted' || charged.shadowDenied === undefined) return '';
   return `,"shadowDenied":${JSON.stringify(charged.shadowDenied)}`;

@@ -105,6 +105,12 @@ function chargeCounters(registry: Registry) {
     labelNames: ['reason'],
     known: UNCOUNTED_REASONS.map((reason) => [reason]),
   });
+  const refusedInPart = new Tally(registry, {
+    name: 'weir_degraded_denied_total',
+    help: "Requests refused by this replica's part of a limit, because the store did not answer, by reason.",
+    labelNames: ['reason'],
+    known: UNCOUNTED_REASONS.map((reason) => [reason]),
+  });
   const shadowDenied = new Counter({
     name: 'weir_shadow_denied_total',
     help: 'Admitted requests that a shadow limit would have refused, by bucket.',
@@ -129,9 +135,13 @@ function chargeCounters(registry: Registry) {
   const countPlan = ({ charged }: RequestContext): void => {
     if (charged?.unknownPlan !== undefined) unknownPlans.inc();
   };
+  const countDegraded = (charged: RequestContext['charged']): void => {
+    if (charged?.outcome === 'uncounted') degraded.add(1, charged.reason);
+    else if (charged?.outcome === 'denied') refusedInPart.add(1, charged.degraded ?? 'error');
+  };
   const countCharge = (context: RequestContext, kind: OperationKind | 'none'): void => {
     const { operation, charged } = context;
-    if (charged?.outcome === 'uncounted' && isDegraded(context)) degraded.add(1, charged.reason);
+    if (isDegraded(context)) countDegraded(charged);
     if (charged?.outcome !== 'admitted') return;
     points.add(operation?.cost ?? 0, kind);
     for (const { bucket } of charged.nearLimit ?? []) nearLimit.inc({ bucket });

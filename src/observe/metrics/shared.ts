@@ -15,6 +15,24 @@ export function sharedMetrics(registry: Registry): SharedObserver {
   }
   return {
     sharedIgnored: (kind, reason, count) => ignored.inc({ kind, reason }, count),
+    showReplicas(replicas) {
+      new Gauge({
+        name: 'weir_share_replicas',
+        help: 'Replicas that limits are divided by while the store does not answer.',
+        registers,
+        collect() {
+          this.set(replicas.count);
+        },
+      });
+      new Gauge({
+        name: 'weir_share_replicas_age_seconds',
+        help: 'Time since the replicas were counted. Missing before that.',
+        registers,
+        collect() {
+          if (replicas.ageSeconds !== undefined) this.set(replicas.ageSeconds);
+        },
+      });
+    },
     showClock(offsetMs) {
       new Gauge({
         name: 'weir_clock_offset_seconds',

@@ -8,6 +8,9 @@ const RANKED_OWNERS = 50;
 /** How many owners of each ranking a replica publishes. More than a ranking has, so that the sum over replicas is accurate. */
 const PUBLISHED_OWNERS = 100;
 
+/** Owners that a replica publishes at most, of all rankings. Other versions of Weir read no more. */
+const MOST_ROWS = 200;
+
 type Row = readonly [owner: string, points: number, requests: number, refused: number, error: number];
 
 /** What a replica publishes of the owners that it has counted. */
@@ -28,17 +31,24 @@ export interface Talker {
 }
 
 export interface Rankings {
+  /** Those with equal points by their requests: without the store, nobody has points. */
   readonly byPoints: readonly Talker[];
+  readonly byRequests: readonly Talker[];
   readonly byRefused: readonly Talker[];
 }
 
-/** The owners of a sketch with the most points and refusals. */
+/** The owners of a sketch with the most points, requests and refusals. */
 export function extractOf({ owners, floor }: Sketch): Extract {
   const all = [...owners];
-  const kept = new Map([
-    ...all.sort(([, a], [, b]) => b.points - a.points).slice(0, PUBLISHED_OWNERS),
-    ...all.sort(([, a], [, b]) => b.refused - a.refused).slice(0, PUBLISHED_OWNERS),
-  ]);
+  const rankings = (['points', 'requests', 'refused'] as const).map((count) =>
+    all.toSorted(([, a], [, b]) => b[count] - a[count]).slice(0, PUBLISHED_OWNERS),
+  );
+  const kept = new Map<string, OwnerCounts>();
+  // The first of each ranking, then the second: those of several rankings leave room for more.
+  for (let place = 0; place < PUBLISHED_OWNERS && kept.size + rankings.length <= MOST_ROWS; place++) {
+    for (const [owner, counts] of rankings.flatMap((ranking) => ranking.slice(place, place + 1)))
+      kept.set(owner, counts);
+  }
   const others = all.filter(([owner]) => !kept.has(owner)).map(([, counts]) => weightOf(counts));
   return {
     floor: others.reduce((most, weight) => Math.max(most, weight), floor),
@@ -63,11 +73,18 @@ export function rankingsOf(extracts: readonly Extract[]): Rankings {
     refused,
     error,
   }));
-  const byPoints = talkers.toSorted((a, b) => b.points - a.points || (a.id < b.id ? -1 : 1));
-  const byRefused = talkers
-    .filter(({ refused }) => refused > 0)
-    .sort((a, b) => b.refused - a.refused || (a.id < b.id ? -1 : 1));
-  return { byPoints: byPoints.slice(0, RANKED_OWNERS), byRefused: byRefused.slice(0, RANKED_OWNERS) };
+  const most = (count: 'points' | 'requests' | 'refused', some: readonly Talker[] = talkers) =>
+    some
+      .toSorted((a, b) => b[count] - a[count] || b.requests - a.requests || (a.id < b.id ? -1 : 1))
+      .slice(0, RANKED_OWNERS);
+  return {
+    byPoints: most('points'),
+    byRequests: most('requests'),
+    byRefused: most(
+      'refused',
+      talkers.filter(({ refused }) => refused > 0),
+    ),
+  };
 }
 
 function countsOf([owner, points, requests, refused, error]: Row): [string, OwnerCounts] {
@@ -78,6 +95,6 @@ function countsOf([owner, points, requests, refused, error]: Row): [string, Owne
 export const extract = Type.Object({
   floor: amount,
   rows: Type.Array(Type.Tuple([plainText(256), amount, amount, amount, amount]), {
-    maxItems: 2 * PUBLISHED_OWNERS,
+    maxItems: MOST_ROWS,
   }),
 });

@@ -2,15 +2,16 @@ import { addCounts, type Counts, newSum, type Sum } from '../usage/counts.ts';
 
 /** What one owner's requests came to, as far as a sketch has counted them. */
 export interface OwnerCounts extends Sum {
-  /** Points or refusals that may have gone uncounted before the owner was first, or again, in the sketch. */
+  /** Points, refusals or requests that may have gone uncounted before the owner was first, or again, in the sketch. */
   error: number;
 }
 
 /**
- * The owners with the most points and refusals, in bounded memory (the frequent-items sketch of Misra and Gries, pruned in
- * batches). At most twice `capacity` owners are held; then those with the least weight, points plus refusals, are
- * dropped. The true weight of an owner is at least its points and refusals, and at most these plus `error`; the weight
- * of an owner that is not held is at most `floor`. Up to `capacity` owners, all of it is exact.
+ * The owners with the most points, refusals and requests, in bounded memory (the frequent-items sketch of Misra and Gries, pruned
+ * in batches). At most twice `capacity` owners are held; then those with the least weight are dropped. The weight is the points plus
+ * the refusals, or the requests where these are more, as they are while the store counts no points. The true weight of an owner is at
+ * least what is counted, and at most that plus `error`; the weight of an owner that is not held is at most `floor`. Up to `capacity`
+ * owners, all of it is exact.
  */
 export class Sketch {
   readonly owners = new Map<string, OwnerCounts>();
@@ -62,7 +63,7 @@ export class Sketch {
   }
 }
 
-/** At most this weight: points and refusals, uncounted ones included. */
-export function weightOf({ points, refused, error }: OwnerCounts): number {
-  return points + refused + error;
+/** At most this weight, `error` included. */
+export function weightOf({ points, requests, refused, error }: OwnerCounts): number {
+  return Math.max(points + refused, requests) + error;
 }

@@ -87,7 +87,13 @@ describe('the settings of weir.yaml', () => {
         keepAliveTimeoutMs: 4_000,
       },
       shutdown: { drainDelaySeconds: 5, graceSeconds: 30 },
-      store: { kind: 'memory', keyPrefix: 'weir', deadlineMs: 25, onStoreFailure: 'serve' },
+      store: {
+        kind: 'memory',
+        keyPrefix: 'weir',
+        deadlineMs: 25,
+        onStoreFailure: 'serve',
+        expectedReplicas: 1,
+      },
       identity: { kind: 'static', file: 'identities.yaml' },
       operations: {
         list: [],
@@ -240,6 +246,7 @@ describe('environment variables', () => {
       keyPrefix: 'mine',
       deadlineMs: 25,
       onStoreFailure: 'serve',
+      expectedReplicas: 1,
     });
     expect(read('', env).store.kind).toBe('redis');
     expect(read('store: { kind: redis, url: "redis://other" }', env).store).toMatchObject({

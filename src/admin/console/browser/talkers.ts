@@ -20,7 +20,7 @@ export type WindowName = keyof typeof WINDOWS;
 
 interface View {
   window: WindowName;
-  order: 'byPoints' | 'byRefused';
+  order: 'byPoints' | 'byRequests' | 'byRefused';
   readonly all: Set<Ranked>;
 }
 
@@ -37,10 +37,15 @@ const tables = {
 
 /** Builds the choices of order and period. `changed`: another period was chosen. */
 export function startTalkers(changed: (window: WindowName) => void): void {
-  choices('order', { byPoints: 'Points', byRefused: 'Refusals' }, view.order, (order) => {
-    view.order = order;
-    forgetHistories();
-  });
+  choices(
+    'order',
+    { byPoints: 'Points', byRefused: 'Refusals', byRequests: 'Requests' },
+    view.order,
+    (order) => {
+      view.order = order;
+      forgetHistories();
+    },
+  );
   choices('window', WINDOW_NAMES, view.window, (window) => {
     view.window = window;
     forgetHistories();
@@ -77,8 +82,8 @@ function remember(histories: Map<string, number[]>, talkers: readonly Talker[]):
   }
 }
 
-function weightOf({ points, refused }: Talker): number {
-  return view.order === 'byPoints' ? points : refused;
+function weightOf({ points, requests, refused }: Talker): number {
+  return { byPoints: points, byRequests: requests, byRefused: refused }[view.order];
 }
 
 function forgetHistories(): void {

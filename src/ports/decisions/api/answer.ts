@@ -30,6 +30,8 @@ export function answerOf(asked: AskedRequest, baseUrl: string) {
 /** The buckets that were decided on, without those of shadow limits. */
 function bucketsOf({ due, decision }: AskedRequest) {
   if (due === undefined || decision === undefined || decision.outcome === 'uncounted') return [];
+  // A part of a limit is not the bucket's state.
+  if (decision.outcome === 'denied' && decision.degraded !== undefined) return [];
   return due.buckets.flatMap(({ name, limit, windowSeconds, shadow }, index) => {
     const state = decision.buckets[index];
     if (state === undefined || shadow === true) return [];

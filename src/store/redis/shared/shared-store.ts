@@ -3,6 +3,7 @@ import type { RemoteStoreSettings } from '../connection/link.ts';
 import { openBoard } from './board.ts';
 import { subscribe } from './channel.ts';
 import { openRecord } from './open-record.ts';
+import { openPresence } from './presence.ts';
 
 /** What replicas with this Redis and key prefix share besides counts. */
 export function sharedByRedis(settings: RemoteStoreSettings & { readonly keyPrefix: string }): SharedStore {
@@ -11,5 +12,6 @@ export function sharedByRedis(settings: RemoteStoreSettings & { readonly keyPref
     subscribe: (topic, listener) => subscribe(settings, channelOf(topic), listener),
     withRecord: (topic, use, connectMs) => openRecord(settings, channelOf(topic), use, connectMs),
     openBoard: (topic, replica) => openBoard(settings, topic, replica),
+    openPresence: (replica) => openPresence(settings, replica),
   };
 }

@@ -42,6 +42,33 @@ it('what a replica leaves out is stated as an error', async () => {
   expect(first?.points).toBe(700);
 });
 
+it('while nothing is counted, those with the most requests are ranked and published, whatever was spent before', async () => {
+  const batch = new UsageBatch();
+  const talkers = new Talkers(batch);
+  const uncounted = { outcome: 'uncounted', policy: '', reason: 'disconnected' } as const;
+  const send = (account: string, times: number) => {
+    for (let sent = 0; sent < times; sent++)
+      batch.requestFinished({ ...request(account), charged: uncounted }, 0);
+  };
+  for (let index = 0; index < 5_000; index++) send(`quiet_${index}`, 1);
+  for (let index = 0; index < 100; index++) batch.requestFinished(request(`spender_${index}`, 10), 0);
+  send('flood', 1_000);
+  const text = JSON.stringify(await talkers.summary(0));
+  const top = rank([readSummary(JSON.parse(text)) ?? expect.fail('not readable')], '10s');
+  expect(top.accounts.byRequests[0]).toMatchObject({ id: 'flood', requests: 1_000, refused: 0 });
+  expect(top.accounts.byPoints[0]?.id).toMatch(/^spender_/);
+  expect(JSON.parse(text)['10s'].accounts.rows.length).toBeLessThanOrEqual(200);
+
+  const later = new UsageBatch();
+  const alone = new Talkers(later);
+  for (const [account, times] of Object.entries({ one: 1, flood: 9, three: 3 })) {
+    for (let sent = 0; sent < times; sent++)
+      later.requestFinished({ ...request(account), charged: uncounted }, 0);
+  }
+  const { byPoints } = rank([await alone.summary(0)], '10s').accounts;
+  expect(byPoints.map(({ id }) => id)).toEqual(['flood', 'three', 'one']);
+});
+
 it.each(['""', 'null', '{}', '{"10s":{"accounts":{"floor":0,"rows":[[1]]}}}'])('%j is no summary', (text) => {
   expect(readSummary(JSON.parse(text))).toBeUndefined();
 });

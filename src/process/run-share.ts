@@ -1,0 +1,32 @@
+import { randomUUID } from 'node:crypto';
+import type { Settings } from '../config/settings/settings.ts';
+import type { SharedObserver } from '../shared/ignored.ts';
+import { Replicas } from '../shared/replicas.ts';
+import { ShareStore } from '../store/share-store.ts';
+import type { SharedStore } from '../store/shared-store.ts';
+import type { Store } from '../store/store.ts';
+
+interface RunningShare {
+  /** What requests are charged to. It closes with the store below it. */
+  readonly store: Store;
+  close(): Promise<void>;
+}
+
+interface ShareSources {
+  readonly store: Store;
+  /** Undefined where no other replica shares the store. */
+  readonly shared: SharedStore | undefined;
+  readonly metrics: Pick<SharedObserver, 'showReplicas'>;
+}
+
+/** With `onStoreFailure: share`, limits what the store does not count, and follows how many replicas there are. */
+export function runShare(
+  { onStoreFailure, expectedReplicas }: Pick<Settings['store'], 'onStoreFailure' | 'expectedReplicas'>,
+  { store, shared, metrics }: ShareSources,
+): RunningShare {
+  if (onStoreFailure !== 'share') return { store, async close() {} };
+  const replicas = new Replicas(shared?.openPresence(randomUUID()), expectedReplicas);
+  metrics.showReplicas(replicas);
+  replicas.start();
+  return { store: new ShareStore(store, () => replicas.count), close: () => replicas.close() };
+}

@@ -1,0 +1,88 @@
+import { type Awaitable, andThen } from '../domain/awaitable.ts';
+import { monotonicUs, US_PER_SECOND } from '../domain/clock.ts';
+import type { CoalescedLog } from './coalesced-log.ts';
+import { Generations } from './generations.ts';
+import { MemoryStore } from './memory-store.ts';
+import { type BucketCharge, type Charge, costIn, type Decision, type Store } from './store.ts';
+
+/**
+ * Buckets per generation, of which there are two. Beyond that, those that were charged longest ago are dropped; they are the ones that
+ * are far from their limits.
+ */
+const MOST_BUCKETS = 10_000;
+
+/**
+ * Counts in this process what the store does not: each replica admits its part of every limit, which is the limit divided by the number
+ * of replicas, and at least the cost of one request. What fits the part is `uncounted`, as the store decided. What does not fit is
+ * denied, and says that the store did not decide it.
+ *
+ * The counts outlive the outage until their windows have passed. A store that fails again and again therefore admits at most twice a
+ * limit in any window: once by its own counts, and once by the parts.
+ */
+export class ShareStore implements Store {
+  readonly #store: Store;
+  readonly #replicas: () => number;
+  readonly #nowUs: () => number;
+  readonly #logs = new Generations<CoalescedLog>(MOST_BUCKETS);
+  readonly #parts: MemoryStore;
+  /** When all counts have expired. */
+  #expiredFromUs = 0;
+
+  /**
+   * @param replicas how many replicas share each limit, 1 or more
+   * @param nowUs a clock for tests; it must not run backwards
+   */
+  constructor(store: Store, replicas: () => number, nowUs: () => number = monotonicUs) {
+    this.#store = store;
+    this.#replicas = replicas;
+    this.#nowUs = nowUs;
+    this.#parts = new MemoryStore(nowUs, this.#logs);
+  }
+
+  charge(charge: Charge): Awaitable<Decision> {
+    return andThen(this.#store.charge(charge), (decision) => {
+      if (decision.outcome !== 'uncounted') {
+        this.#dropExpired();
+        return decision;
+      }
+      this.#keepFor(charge);
+      return degraded(decision, this.#parts.charge(this.#partOf(charge)));
+    });
+  }
+
+  async peek(charge: Charge): Promise<Decision> {
+    const decision = await this.#store.peek(charge);
+    if (decision.outcome !== 'uncounted') return decision;
+    return degraded(decision, await this.#parts.peek(this.#partOf(charge)));
+  }
+
+  async close(): Promise<void> {
+    await this.#store.close();
+    await this.#parts.close();
+  }
+
+  #partOf({ buckets, cost }: Charge): Charge {
+    const replicas = this.#replicas();
+    const partOf = (bucket: BucketCharge) => {
+      const limit = Math.max(costIn(bucket, cost), Math.floor(bucket.limit / replicas));
+      return { ...bucket, limit };
+    };
+    return { buckets: buckets.map(partOf), cost };
+  }
+
+  #keepFor({ buckets }: Charge): void {
+    const nowUs = this.#nowUs();
+    for (const { windowSeconds } of buckets)
+      this.#expiredFromUs = Math.max(this.#expiredFromUs, nowUs + windowSeconds * US_PER_SECOND);
+  }
+
+  #dropExpired(): void {
+    if (!this.#logs.isEmpty && this.#nowUs() >= this.#expiredFromUs) this.#logs.clear();
+  }
+}
+
+/** What this replica decides in place of a store that did not. */
+function degraded(uncounted: Extract<Decision, { outcome: 'uncounted' }>, own: Decision): Decision {
+  if (own.outcome !== 'denied') return uncounted;
+  return { ...own, degraded: uncounted.reason };
+}
