@@ -1,12 +1,13 @@
 import { type Cluster, type Redis, ReplyError } from 'ioredis';
 
-const LONGEST_RECONNECT_MS = 500;
+/** With jitter, below half a second. */
+const LONGEST_RECONNECT_MS = 350;
 
 /** Errors with which a server refuses a connection, for any command. */
 const TURNED_AWAY = /^(DENIED|NOAUTH)|max number of clients/;
 
 /**
- * Delays between attempts to connect to one Redis: short at first, then doubling up to half a second, with 25 % jitter so that
+ * Delays between attempts to connect to one Redis: short at first, then doubling up to a third of a second, with 25 % jitter so that
  * replicas do not reconnect at the same time.
  *
  * ioredis resets its own count once the handshake succeeds, which may happen with a server that then refuses clients. This count
