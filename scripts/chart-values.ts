@@ -12,7 +12,7 @@ const closed = <T extends TProperties>(properties: T) =>
 /** The value, or an empty string, which charts use for text that is not set. */
 const orEmpty = (schema: TSchema) => Type.Union([Type.Literal(''), schema]);
 
-const { keyPrefix, deadlineMs, onStoreFailure } = storeSchema.anyOf[0].properties;
+const { keyPrefix, deadlineMs, onStoreFailure, expectedReplicas } = storeSchema.anyOf[0].properties;
 const { url } = storeSchema.anyOf[1].properties;
 
 const redis = closed({
@@ -38,6 +38,7 @@ const redis = closed({
   keyPrefix,
   deadlineMs,
   onStoreFailure,
+  expectedReplicas,
   dev: closed({ enabled: Type.Boolean(), image: Type.String(), resources: Type.Object({}) }),
 });
 

@@ -47,6 +47,12 @@ describeChart('the pod that the chart describes', () => {
     expect(identities.tokens.get('demo-token')?.id).toBe('person_1');
   });
 
+  it('shares the limits among its pods while Redis is away, where that is chosen', async () => {
+    const set = { 'redis.onStoreFailure': 'share', 'redis.expectedReplicas': 5 };
+    const { settings } = await configurationOf(render({ values: 'cluster-values.yaml', set }));
+    expect(settings.store).toMatchObject({ kind: 'cluster', onStoreFailure: 'share', expectedReplicas: 5 });
+  });
+
   it('looks API keys up at the platform, and their principals in the identities file', async () => {
     const { settings, identities } = await configurationOf(render({ values: 'api-keys-values.yaml' }));
     expect(settings.identity).toMatchObject({

@@ -186,6 +186,7 @@ The Deployment's replicas; empty to omit the field. An upgrade keeps the number 
 {{- define "weir.store" -}}
 {{- $redis := .Values.redis -}}
 {{- $store := dict "keyPrefix" $redis.keyPrefix "deadlineMs" (int $redis.deadlineMs) "onStoreFailure" $redis.onStoreFailure -}}
+{{- if eq $redis.onStoreFailure "share" -}}{{- $_ := set $store "expectedReplicas" (int $redis.expectedReplicas) -}}{{- end -}}
 {{- if ne (include "weir.hasRedis" .) "yes" -}}
 {{- $_ := set $store "kind" "memory" -}}
 {{- else if eq $redis.mode "cluster" -}}

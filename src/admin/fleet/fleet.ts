@@ -132,12 +132,16 @@ export class Fleet {
   }
 
   #ranked({ accounts, organizations, ...top }: Top) {
-    const shown = (scope: BlockScope, { byPoints, byRefused }: Rankings): FleetRankings => {
+    const shown = (scope: BlockScope, { byPoints, byRequests, byRefused }: Rankings): FleetRankings => {
       const withBlock = (talker: Talker) => {
         const untilMs = this.#sources.blocks.of(scope, talker.id)?.untilMs;
         return untilMs === undefined ? talker : { ...talker, blockedUntil: isoOf(untilMs) };
       };
-      return { byPoints: byPoints.map(withBlock), byRefused: byRefused.map(withBlock) };
+      return {
+        byPoints: byPoints.map(withBlock),
+        byRequests: byRequests.map(withBlock),
+        byRefused: byRefused.map(withBlock),
+      };
     };
     return {
       ...top,
