@@ -1,10 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
+import { ShareStore } from '../../src/store/share-store.ts';
 import { uniquePrefix } from '../fixtures/redis-url.ts';
 import { DEADLINE_MS, type Fault } from './fault.ts';
 import { lineFaults } from './line-faults.ts';
-import { Load, percentile, type Sample } from './load.ts';
+import {
+  fullestSecond,
+  isCountedBy,
+  Load,
+  manyAccounts,
+  oneAccount,
+  percentile,
+  type Sample,
+} from './load.ts';
 import { serverFaults } from './server-faults.ts';
 import { type FaultRow, saveFaultTable } from './table.ts';
 import { topologyFaults } from './topology-faults.ts';
@@ -21,6 +30,11 @@ const SLACK_MS = 60;
 /** Charges sent before the breaker opens, one each 5 ms: a deadline's worth, and the three that open it. */
 const FIRST_FEW = 20;
 
+/** A limit that an Account floods, and among how many replicas it is shared. */
+const FLOODED_LIMIT = 100;
+const REPLICAS = 4;
+const PART = FLOODED_LIMIT / REPLICAS;
+
 /** At the edges of an outage, and on a machine that is busy with other tests. */
 const ALWAYS_POSSIBLE = ['disconnected', 'deadline'];
 
@@ -30,18 +44,20 @@ const rows: FaultRow[] = [];
 afterAll(() => saveFaultTable(rows, OUTAGE_MS));
 
 test.each(faults)(
-  '$name: requests go on uncounted, and counting comes back',
+  '$name: requests go on uncounted, or within a part of the limit, and counting comes back',
   { timeout: 120_000 },
   async (fault) => {
     const faulty = await fault.start();
     const store = openStore(faulty.settings);
-    const load = new Load(store, uniquePrefix());
+    const shared = new ShareStore(openStore(faulty.settings), () => REPLICAS);
+    const load = new Load(store, manyAccounts(uniquePrefix()));
+    const flood = new Load(shared, oneAccount(uniquePrefix(), FLOODED_LIMIT));
     onTestFinished(async () => {
-      load.stop();
-      await store.close();
+      for (const one of [load, flood]) one.stop();
+      for (const one of [store, shared]) await one.close();
       await faulty.stop();
     });
-    await load.until(true, 0, 60);
+    for (const one of [load, flood]) await one.until(true, 0, 60);
 
     const brokenMs = performance.now();
     await faulty.break();
@@ -51,13 +67,18 @@ test.each(faults)(
     await faulty.repair();
     const answerableMs = performance.now();
     const recovered = await load.until(true, answerableMs, 40);
+    await flood.until(true, answerableMs, 40);
 
     const before = load.between(0, brokenMs).slice(-50);
     const during = load.between(brokenMs, mendedMs);
     const recoveryMs = recovered.sentMs - answerableMs;
-    rows.push(rowOf(fault, before, during, recoveryMs));
+    const inPart = flood.samples.filter(({ decision }) => decision.outcome === 'uncounted');
+    const fullest = fullestSecond(inPart);
+    rows.push({ ...rowOf(fault, before, during, recoveryMs), fullestPart: fullest / PART });
     expectReasons(fault, load.samples);
     expectLatencies(during);
+    expect(fullest).toBeLessThanOrEqual(PART);
+    expectRefusals(flood.between(brokenMs, mendedMs), mendedMs - brokenMs);
     if (JUDGES_RECOVERY) expect(recoveryMs).toBeLessThan(fault.recoveryMs);
   },
 );
@@ -82,12 +103,21 @@ function expectLatencies(during: readonly Sample[]): void {
   expect(waited.length).toBeLessThan(2 * FIRST_FEW + during.length * 0.05);
 }
 
+/** What does not fit the part is refused without a wait. */
+function expectRefusals(flooding: readonly Sample[], outageMs: number): void {
+  const away = flooding.filter(({ decision }) => !isCountedBy(decision));
+  const refused = away.filter(({ decision }) => decision.outcome === 'denied');
+  const seconds = Math.ceil(outageMs / 1_000) + 1;
+  expect(refused.length).toBeGreaterThanOrEqual(away.length - seconds * PART);
+  expectLatencies(away);
+}
+
 function rowOf(
   fault: Fault,
   before: readonly Sample[],
   during: readonly Sample[],
   recoveryMs: number,
-): FaultRow {
+): Omit<FaultRow, 'fullestPart'> {
   const p99 = (samples: readonly Sample[]) =>
     percentile(
       samples.map(({ latencyMs }) => latencyMs),

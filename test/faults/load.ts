@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { bucketKey } from '../../src/store/keys.ts';
-import type { Decision, Store } from '../../src/store/store.ts';
+import type { Charge, Decision, Store } from '../../src/store/store.ts';
 
 export interface Sample {
   readonly sentMs: number;
@@ -10,17 +10,18 @@ export interface Sample {
 
 const INTERVAL_MS = 5;
 
-/** Charges of many accounts, one each 5 ms, whatever comes back: what a gateway sees of its store. */
+/** Charges, one each 5 ms, whatever comes back: what a gateway sees of its store. */
 export class Load {
   readonly samples: Sample[] = [];
   readonly #store: Store;
-  readonly #prefix: string;
+  readonly #next: (sent: number) => Charge;
   readonly #timer: NodeJS.Timeout;
   #sent = 0;
 
-  constructor(store: Store, prefix: string) {
+  /** @param next the charge after so many others */
+  constructor(store: Store, next: (sent: number) => Charge) {
     this.#store = store;
-    this.#prefix = prefix;
+    this.#next = next;
     this.#timer = setInterval(() => void this.#send(), INTERVAL_MS);
   }
 
@@ -47,7 +48,7 @@ export class Load {
     const later = this.samples.filter(({ sentMs }) => sentMs >= afterMs);
     let start = 0;
     for (const [index, { decision }] of later.entries()) {
-      if ((decision.outcome !== 'uncounted') !== isCounted) start = index + 1;
+      if (isCountedBy(decision) !== isCounted) start = index + 1;
       else if (index - start + 1 >= count) return later[start];
     }
     return undefined;
@@ -59,16 +60,48 @@ export class Load {
   }
 
   async #send(): Promise<void> {
-    const account = `acct_${this.#sent++ % 50}`;
-    const tag = `org_${this.#sent % 7}`;
-    const buckets = [
-      { key: bucketKey(this.#prefix, tag, 'account-read', account), limit: 1_000_000, windowSeconds: 1 },
-      { key: bucketKey(this.#prefix, tag, 'organization-read', tag), limit: 1_000_000, windowSeconds: 1 },
-    ];
+    const charge = this.#next(this.#sent++);
     const sentMs = performance.now();
-    const decision = await this.#store.charge({ buckets, cost: 1 });
+    const decision = await this.#store.charge(charge);
     this.samples.push({ sentMs, latencyMs: performance.now() - sentMs, decision });
   }
+}
+
+/** Whether the store decided, and not this replica in its place. */
+export function isCountedBy(decision: Decision): boolean {
+  if (decision.outcome === 'denied') return decision.degraded === undefined;
+  return decision.outcome === 'admitted';
+}
+
+/** Charges of many Accounts that are far from their limits. */
+export function manyAccounts(prefix: string): (sent: number) => Charge {
+  return (sent) => {
+    const account = `acct_${sent % 50}`;
+    const tag = `org_${(sent + 1) % 7}`;
+    const buckets = [
+      { key: bucketKey(prefix, tag, 'account-read', account), limit: 1_000_000, windowSeconds: 1 },
+      { key: bucketKey(prefix, tag, 'organization-read', tag), limit: 1_000_000, windowSeconds: 1 },
+    ];
+    return { buckets, cost: 1 };
+  };
+}
+
+/** Charges of one Account that floods: 200 a second, where this many fit. */
+export function oneAccount(prefix: string, limit: number): () => Charge {
+  const key = bucketKey(prefix, 'flood', 'account-read', 'flood');
+  return () => ({ buckets: [{ key, limit, windowSeconds: 1 }], cost: 1 });
+}
+
+/** The most samples that certainly were decided within one window of a second. */
+export function fullestSecond(samples: readonly Sample[]): number {
+  let fullest = 0;
+  for (const { sentMs: startMs } of samples) {
+    const inside = samples.filter(
+      ({ sentMs, latencyMs }) => sentMs >= startMs && sentMs + latencyMs < startMs + 1_000,
+    );
+    fullest = Math.max(fullest, inside.length);
+  }
+  return fullest;
 }
 
 export function percentile(latencies: readonly number[], share: number): number {

@@ -5,7 +5,7 @@ import { bucketKey } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Charge, Store } from '../../src/store/store.ts';
 import { startClockedRedis } from '../fixtures/redis-clock.ts';
-import { Load } from './load.ts';
+import { Load, manyAccounts } from './load.ts';
 
 const WINDOW_SECONDS = 1;
 const charge: Charge = {
@@ -49,7 +49,7 @@ test.each([
     const server = await startClockedRedis();
     const admin = new Redis(server.port);
     const store = openStore({ kind: 'redis', url: server.url, deadlineMs: 5000 });
-    const load = new Load(store, 'beside');
+    const load = new Load(store, manyAccounts('beside'));
     onTestFinished(async () => {
       load.stop();
       admin.disconnect();

@@ -48,7 +48,7 @@ describeChart('the pod that the chart describes', () => {
   });
 
   it('shares the limits among its pods while Redis is away, where that is chosen', async () => {
-    const set = { 'redis.onStoreFailure': 'share', 'redis.expectedReplicas': 5 };
+    const set = ['redis.onStoreFailure=share', 'redis.expectedReplicas=5'];
     const { settings } = await configurationOf(render({ values: 'cluster-values.yaml', set }));
     expect(settings.store).toMatchObject({ kind: 'cluster', onStoreFailure: 'share', expectedReplicas: 5 });
   });

@@ -1,0 +1,272 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { sendTo, startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts';
+import { uniquePrefix } from '../fixtures/redis-url.ts';
+import { startTcpProxy, type TcpProxy } from '../fixtures/tcp-proxy.ts';
+import { startWeir } from '../fixtures/weir-process.ts';
+import { percentile } from './load.ts';
+import { type ShareRow, saveShareTable } from './table.ts';
+
+/** Only `npm run test:faults`, which runs alone, judges times. At least three windows, so that one is within the outage. */
+const OUTAGE_MS = Math.max(3_000, Number(process.env.WEIR_TEST_OUTAGE_MS ?? 0));
+const JUDGES_TIMES = process.env.WEIR_TEST_OUTAGE_MS !== undefined;
+
+const SOON = { timeout: 60_000, interval: 10 };
+const WINDOW_MS = 1_000;
+const LIMIT = 20;
+/** Ten times the limit, which the four replicas get as unevenly as this. */
+const FLOOD_MS = WINDOW_MS / (10 * LIMIT);
+const TURNS = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3];
+
+const LIMITS = {
+  windowSeconds: 1,
+  defaults: Object.fromEntries(
+    ['account', 'organization', 'person', 'address'].flatMap((scope) => [
+      [`${scope}-read`, 1_000_000],
+      [`${scope}-write`, 1_000_000],
+    ]),
+  ),
+  accounts: { acct_3: { 'account-read': LIMIT } },
+};
+
+interface Answered {
+  readonly sentMs: number;
+  readonly answeredMs: number;
+  readonly status: number;
+  readonly isDegraded: boolean;
+  readonly isFlood: boolean;
+}
+
+const rows: ShareRow[] = [];
+afterAll(() => saveShareTable(rows, OUTAGE_MS));
+
+/** Redis behind a line that can be spoiled, and the settings of replicas that share it. */
+async function startStore() {
+  const server = await startRedisServer();
+  const line = await startTcpProxy(server.port);
+  const store = {
+    kind: 'redis',
+    url: `redis://127.0.0.1:${line.port}`,
+    keyPrefix: uniquePrefix(),
+    onStoreFailure: 'share',
+  };
+  onTestFinished(async () => {
+    await line.stop();
+    await server.stop();
+  });
+  return { server, line, store };
+}
+
+async function startReplica(store: Readonly<Record<string, unknown>>): Promise<TestGateway> {
+  const gateway = await startGateway({ store, limits: LIMITS });
+  onTestFinished(() => gateway.close());
+  return gateway;
+}
+
+async function replicasSeenBy(gateway: Pick<TestGateway, 'adminUrl'>): Promise<number> {
+  const text = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+  return Number(/^weir_share_replicas (\d+)$/m.exec(text)?.[1]);
+}
+
+const FLOODED = { token: 'lonely' };
+const QUIET = { token: 'service' };
+
+/** A flood of one Account, and beside it a request of another, which has no limit to speak of, for every one of the flood. */
+class Flood {
+  readonly answers: Answered[] = [];
+  readonly #gateways: readonly TestGateway[];
+  readonly #timer: NodeJS.Timeout;
+  readonly #startMs = performance.now();
+  readonly #open = new Set<Promise<void>>();
+  #sent = 0;
+
+  constructor(gateways: readonly TestGateway[]) {
+    this.#gateways = gateways;
+    this.#timer = setInterval(() => this.#sendDue(), FLOOD_MS);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await Promise.all(this.#open);
+  }
+
+  /** Requests that are due, whether or not the answers keep up. */
+  #sendDue(): void {
+    const due = Math.min(this.#sent + 20, (performance.now() - this.#startMs) / FLOOD_MS);
+    for (; this.#sent < due; this.#sent++) {
+      const gateway = this.#gateways[TURNS[this.#sent % TURNS.length] ?? 0];
+      if (gateway === undefined) throw new Error('no such replica');
+      for (const isFlood of [true, false]) {
+        const sent = this.#send(gateway, isFlood).finally(() => this.#open.delete(sent));
+        this.#open.add(sent);
+      }
+    }
+  }
+
+  async #send({ url }: TestGateway, isFlood: boolean): Promise<void> {
+    const sentMs = performance.now();
+    const answer = await sendTo(url, 'GET', '/v3/things', isFlood ? FLOODED : QUIET);
+    await answer.arrayBuffer();
+    const isDegraded = answer.headers.get('Service-RateLimit-Mode') === 'degraded';
+    if (isDegraded === (answer.headers.get('RateLimit') !== null)) throw new Error('neither, or both');
+    this.answers.push({ sentMs, answeredMs: performance.now(), status: answer.status, isDegraded, isFlood });
+  }
+}
+
+/** The most requests that certainly were admitted within one second, over the limit. */
+function fullestWindow(answers: readonly Answered[], fromMs: number, toMs: number): number {
+  const admitted = answers.filter(
+    ({ sentMs, answeredMs, status, isFlood }) =>
+      isFlood && status === 200 && sentMs >= fromMs && answeredMs <= toMs,
+  );
+  let fullest = 0;
+  for (const { sentMs: startMs } of admitted) {
+    const inside = admitted.filter(
+      ({ sentMs, answeredMs }) => sentMs >= startMs && answeredMs < startMs + WINDOW_MS,
+    );
+    fullest = Math.max(fullest, inside.length);
+  }
+  return fullest / LIMIT;
+}
+
+interface Cut {
+  readonly name: string;
+  cut(server: RedisServer, line: TcpProxy): Promise<void>;
+  restore(server: RedisServer, line: TcpProxy): Promise<void>;
+}
+
+const CUTS: readonly Cut[] = [
+  {
+    name: 'Redis is killed',
+    cut: async (server, line) => {
+      await server.kill();
+      line.hangUp();
+    },
+    restore: (server) => server.start(),
+  },
+  {
+    name: 'nothing arrives',
+    cut: async (_server, line) => line.set({ kind: 'black hole' }),
+    restore: async (_server, line) => line.set({ kind: 'open' }),
+  },
+];
+
+test.each(CUTS)(
+  '$name: four replicas with an uneven load keep the limit together',
+  {
+    timeout: 120_000 + 2 * OUTAGE_MS,
+  },
+  async ({ name, cut, restore }) => {
+    const { server, line, store } = await startStore();
+    const gateways: TestGateway[] = [];
+    for (let replica = 0; replica < 4; replica++) gateways.push(await startReplica(store));
+    for (const gateway of gateways) await expect.poll(() => replicasSeenBy(gateway), SOON).toBe(4);
+
+    const flood = new Flood(gateways);
+    onTestFinished(() => flood.stop());
+    const { answers } = flood;
+    const counted = () => answers.some(({ isDegraded, isFlood }) => isFlood && !isDegraded);
+    await expect.poll(counted, SOON).toBe(true);
+    await pause(WINDOW_MS);
+    const cutMs = performance.now();
+    await cut(server, line);
+    await expect.poll(() => answers.at(-1)?.isDegraded, SOON).toBe(true);
+    await pause(OUTAGE_MS);
+    for (const gateway of gateways) expect(await replicasSeenBy(gateway)).toBe(4);
+    const endMs = performance.now();
+    await restore(server, line);
+    const backMs = performance.now();
+    await expect.poll(() => answers.slice(-100).some(({ isDegraded }) => isDegraded), SOON).toBe(false);
+    await pause(2 * WINDOW_MS);
+    await flood.stop();
+
+    const lastDegradedMs = Math.max(
+      backMs,
+      ...answers.filter(({ isDegraded, sentMs }) => isDegraded && sentMs > cutMs).map(({ sentMs }) => sentMs),
+    );
+    const within = answers.filter(({ sentMs }) => sentMs >= cutMs + WINDOW_MS && sentMs < endMs);
+    const p99 = (isFlood: boolean) =>
+      percentile(
+        within.filter((one) => one.isFlood === isFlood).map(({ sentMs, answeredMs }) => answeredMs - sentMs),
+        0.99,
+      );
+    const row: ShareRow = {
+      name,
+      requests: answers.length,
+      failed: answers.filter(({ status }) => status >= 500).length,
+      fullest: fullestWindow(answers, cutMs + WINDOW_MS, endMs),
+      straddling: fullestWindow(answers, 0, Number.POSITIVE_INFINITY),
+      after: fullestWindow(answers, lastDegradedMs + WINDOW_MS, Number.POSITIVE_INFINITY),
+      floodP99Ms: p99(true),
+      otherP99Ms: p99(false),
+      recoveryMs: lastDegradedMs - backMs,
+    };
+    rows.push(row);
+    expect(row).toMatchObject({ failed: 0 });
+    expect([...new Set(answers.map(({ status }) => status))].sort()).toEqual([200, 429]);
+    expect(answers.filter(({ isFlood, status }) => !isFlood && status !== 200)).toEqual([]);
+    expect(row.fullest).toBeGreaterThan(0.5);
+    expect(row.fullest).toBeLessThanOrEqual(1.1);
+    expect(row.straddling).toBeLessThanOrEqual(2);
+    expect(row.after).toBeLessThanOrEqual(1);
+    if (JUDGES_TIMES) {
+      expect(row.recoveryMs).toBeLessThan(500);
+      expect(row.floodP99Ms).toBeLessThan(2 * row.otherP99Ms + 5);
+    }
+  },
+);
+
+/** Resolves with the time until the replicas see that number. */
+async function untilSeen(gateways: readonly TestGateway[], count: number): Promise<number> {
+  const startMs = performance.now();
+  for (const gateway of gateways) await expect.poll(() => replicasSeenBy(gateway), SOON).toBe(count);
+  return performance.now() - startMs;
+}
+
+/** Too late for a charge, and in time for the list of replicas. */
+const SLOW = { kind: 'slow', delayMs: 40 } as const;
+
+test('a replica that starts or dies while Redis is too slow for charges changes the parts', {
+  timeout: 120_000,
+}, async () => {
+  const { line, store } = await startStore();
+  const gateways = [await startReplica(store), await startReplica(store)] as const;
+  await untilSeen(gateways, 2);
+  line.set(SLOW);
+  const isDegraded = async () => {
+    const answer = await gateways[0].send('GET', '/v3/things');
+    return answer.headers.get('Service-RateLimit-Mode');
+  };
+  await expect.poll(isDegraded, SOON).toBe('degraded');
+  const third = await startWeir({ upstreamUrl: gateways[0].upstream.url, limits: LIMITS, store });
+  onTestFinished(() => third.close());
+  const startedMs = await untilSeen(gateways, 3);
+  third.process.kill('SIGKILL');
+  const goneMs = await untilSeen(gateways, 2);
+  expect(await isDegraded()).toBe('degraded');
+  console.log(`A start is seen after ${startedMs.toFixed(0)} ms, a death after ${goneMs.toFixed(0)} ms.`);
+  if (!JUDGES_TIMES) return;
+  expect(startedMs).toBeLessThan(3_000);
+  expect(goneMs).toBeLessThan(3_000);
+});
+
+test('while nothing answers, the last number stays, and a replica that starts divides by the expected one', {
+  timeout: 120_000,
+}, async () => {
+  const { line, store } = await startStore();
+  const gateways = [await startReplica(store), await startGateway({ store, limits: LIMITS })] as const;
+  await untilSeen(gateways, 2);
+  line.set({ kind: 'black hole' });
+  const third = await startReplica({ ...store, expectedReplicas: 4 });
+  expect(await replicasSeenBy(third)).toBe(4);
+  const statuses = await Promise.all(
+    Array.from({ length: LIMIT }, async () => (await third.send('GET', '/v3/things', FLOODED)).status),
+  );
+  expect(statuses.filter((status) => status === 200)).toHaveLength(LIMIT / 4);
+  await gateways[1].close();
+  await pause(3_000);
+  expect(await replicasSeenBy(gateways[0])).toBe(2);
+  line.set({ kind: 'open' });
+  await untilSeen([gateways[0], third], 2);
+});
