@@ -29,6 +29,7 @@ export function saveFaultTable(rows: readonly FaultRow[], outageMs: number): voi
 export interface ShareRow {
   readonly name: string;
   readonly requests: number;
+  /** Without an answer, or with a 5xx. */
   readonly failed: number;
   /** Within the outage, the first window after the cut left out. */
   readonly fullest: number;
@@ -39,17 +40,17 @@ export interface ShareRow {
   readonly floodP99Ms: number;
   /** Of an Account without a limit to speak of, at the same time. */
   readonly otherP99Ms: number;
-  /** Until the last request that was not counted. */
+  /** Until the first request that was counted, at the replica that counted last. */
   readonly recoveryMs: number;
 }
 
 /** Prints the table; `WEIR_WRITE_RESULTS=1` puts it into bench/RESULTS.md as well. */
 export function saveShareTable(rows: readonly ShareRow[], outageMs: number): void {
   const table = [
-    `Four replicas with \`onStoreFailure: share\`, outages of ${outageMs / 1_000} s, one Account that sends ten times its limit of 20`,
-    'requests per second, 53, 27, 13 and 7 % of them to each replica, and as many requests of another Account; all in one process.',
+    `Four replicas with \`onStoreFailure: share\`, outages of ${outageMs / 1_000} s, one Account that sends ten times its limit of 12`,
+    'requests per second, 53, 27, 13 and 7 % of them to each replica, and a quarter as many requests of another Account; all in one process.',
     '',
-    '| outage | requests | 5xx | fullest second within it, over the limit | at its edges | after it | p99 of the flood, ms | of the others | counts again after, ms |',
+    '| outage | requests | failed | fullest second within it, over the limit | at its edges | after it | p99 of the flood, ms | of the others | counts again after, ms |',
     '|---|--:|--:|--:|--:|--:|--:|--:|--:|',
     ...rows.map((row) => {
       const shares = [row.fullest, row.straddling, row.after].map((share) => share.toFixed(2));
