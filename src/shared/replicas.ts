@@ -1,18 +1,20 @@
 import { PRESENCE_MS, type Presence, type Seen } from '../store/shared-store.ts';
 
-/** Several announcements may fail before others miss this replica. */
-const ANNOUNCE_MS = PRESENCE_MS / 4;
+/** Three announcements may fail before others miss this replica. */
+const ANNOUNCE_MS = 400;
 
 /**
  * How many replicas share the store, as this one saw last. It announces itself as long as it runs.
  *
- * The number rises as soon as another replica is seen. It falls only when this replica has been on the list without a gap for as long as
- * an announcement lasts: after a gap, a list that lacks others has probably lost them, and they still run.
+ * The number rises as soon as another replica is seen. It falls when two announcements in a row have found fewer, because one that was
+ * late is usually followed by the next, and only when this replica has been on the list without a gap for as long as an announcement
+ * lasts: after a gap, a list that lacks others has probably lost them, and they still run.
  */
 export class Replicas {
   readonly #presence: Presence | undefined;
   readonly #nowMs: () => number;
   #count: number;
+  #lastSeen = 1;
   #seenAtMs: number | undefined;
   #brokenAtMs = Number.NEGATIVE_INFINITY;
   #isAnnouncing = false;
@@ -72,8 +74,10 @@ export class Replicas {
     const nowMs = this.#nowMs();
     if (!isContinued) this.#brokenAtMs = nowMs;
     const isWhole = nowMs - this.#brokenAtMs >= PRESENCE_MS;
-    if (replicas < this.#count && !isWhole) return;
-    this.#count = replicas;
+    const seenTwice = Math.max(replicas, this.#lastSeen);
+    this.#lastSeen = replicas;
+    if (seenTwice < this.#count && !isWhole) return;
+    this.#count = seenTwice;
     this.#seenAtMs = nowMs;
   }
 }

@@ -115,7 +115,7 @@ export interface Presence {
 }
 
 /** How long a replica counts as alive after it has announced itself. */
-export const PRESENCE_MS = 2_000;
+export const PRESENCE_MS = 1_800;
 
 export interface Seen {
   /** Replicas that are alive, this one included: 1 or more. */

@@ -5,6 +5,8 @@ export const WINDOW_MS = 1_000;
 export const LIMIT = 12;
 /** Ten times the limit, which the four replicas get as unevenly as this. */
 const FLOOD_MS = WINDOW_MS / (10 * LIMIT);
+/** A machine without time for this test would answer all of them too late. */
+const MOST_OPEN = 60;
 const TURNS = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3];
 
 export interface Answered {
@@ -39,10 +41,11 @@ export class Flood {
     await Promise.all(this.#open);
   }
 
-  /** Requests that are due, whether or not the answers keep up. */
+  /** Requests that are due, whether or not the answers keep up, as far as this process does. */
   #sendDue(): void {
-    const due = Math.min(this.#sent + 20, (performance.now() - this.#startMs) / FLOOD_MS);
+    const due = (performance.now() - this.#startMs) / FLOOD_MS;
     for (; this.#sent < due; this.#sent++) {
+      if (this.#open.size >= MOST_OPEN) continue;
       const replica = TURNS[this.#sent % TURNS.length] ?? 0;
       this.#track(this.#send(replica, true));
       if (this.#sent % 4 === 0) this.#track(this.#send(replica, false));

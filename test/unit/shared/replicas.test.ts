@@ -23,11 +23,14 @@ function open(expected = 1) {
   return { clock, replicas, see };
 }
 
-it('a replica that appears counts at once, and one that is gone does not', async () => {
+it('a replica that appears counts at once, and one that is gone once two readings lack it', async () => {
   const { see, clock } = open();
   expect(await see(1, false)).toBe(1);
   expect(await see(4)).toBe(4);
   clock.ms += 2_000;
+  expect(await see(3)).toBe(4);
+  expect(await see(4)).toBe(4);
+  expect(await see(3)).toBe(4);
   expect(await see(3)).toBe(3);
 });
 
