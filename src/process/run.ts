@@ -90,8 +90,7 @@ export async function runGateway(
     await close();
   };
   try {
-    const { keyPrefix } = settings.store;
-    await Promise.all([untilAnswering(store, keyPrefix, storeObserver), identity.ready, admin.ready]);
+    await Promise.all([untilAnswering(store, settings.store, storeObserver), identity.ready, admin.ready]);
     const { url, decisionsUrl } = await ports.open();
     const adminUrl = await openPort('admin', settings.admin, (address) => admin.listen(address));
     const running = { url, adminUrl, decisionsUrl, close, drain };
@@ -184,7 +183,11 @@ const STORE_LOOK_MS = 10;
  * Waits until the store answers, for a moment at most: a dead store must not keep the gateway from starting. The observer
  * gets the reason why it has not answered.
  */
-async function untilAnswering(store: Store, keyPrefix: string, observer: StoreObserver): Promise<void> {
+async function untilAnswering(
+  store: Store,
+  { keyPrefix }: Pick<Settings['store'], 'keyPrefix'>,
+  observer: StoreObserver,
+): Promise<void> {
   const giveUpMs = performance.now() + STORE_WAIT_MS;
   for (;;) {
     const problem = await askStore(store, keyPrefix);
