@@ -80,11 +80,14 @@ const operations = closed({
   openapi: Type.Union([Type.Null(), Type.String(), Type.Object({})]),
 });
 
-/** A section whose entries may also name the further limits of the values. */
+/**
+ * A section whose entries may also name the further limits of the values. Not by `patternProperties`, which would apply to `until` and
+ * `plan` as well.
+ */
 function withFurtherLimits(section: TSchema): TSchema {
   const [[key, entry] = ['', {}]] = Object.entries(asNode(section).patternProperties ?? {});
-  const further = { [ROW_NAME]: anyLimit };
-  return { ...section, patternProperties: { [key]: { ...entry, patternProperties: further } } } as TSchema;
+  const further = { propertyNames: { pattern: ROW_NAME }, additionalProperties: anyLimit };
+  return { ...section, patternProperties: { [key]: { ...entry, ...further } } } as TSchema;
 }
 
 const { accounts, organizations, addresses, principals, plans, ...limitsOfAll } = limitsSchema.properties;

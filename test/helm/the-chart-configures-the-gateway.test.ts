@@ -242,11 +242,27 @@ describeChart('a change of values', () => {
 });
 
 describeChart('values that are wrong', () => {
+  it('further limits, plans and their ends are not wrong', () => {
+    const values = [
+      'identity.static.existingSecret=identities',
+      'upstream.url=http://upstream',
+      'limits.limits.account-minute.per=account',
+      'limits.limits.account-minute.points=5',
+      'limits.limits.account-minute.window=1m',
+      'limits.plans.pro.account-minute=9',
+      'limits.accounts.acct_1.plan=pro',
+      'limits.accounts.acct_1.until=2030-01-31',
+      'limits.organizations.org_1.account-minute=none',
+    ];
+    expect(refusal({ set: values })).toBe('');
+  });
+
   it.each([
     ['limits.defaults.acount-read=5', "at '/limits/defaults'", 'acount-read'],
     ['limits.defaults.account-read=none', "at '/limits/defaults/account-read'", 'want integer'],
     ['limits.accounts.a.account-read=x', "at '/limits/accounts/a/account-read'", 'want integer'],
     ['limits.organizations.o.organisation-read=5', "at '/limits/organizations/o'", 'organisation-read'],
+    ['limits.plans.pro.acount-read=5', "at '/limits/plans/pro'", 'acount-read'],
     ['limits.windowSeconds=0', "at '/limits/windowSeconds'", 'minimum'],
     ['identity.kind=ldap', "at '/identity/kind'", 'static'],
     ['identity.static.principals.p.type=Robot', "at '/identity/static/principals/p", 'Robot'],

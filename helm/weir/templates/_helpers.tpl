@@ -150,8 +150,24 @@ The Deployment's replicas; empty to omit the field. An upgrade keeps the number 
 {{- end -}}
 {{- end -}}
 
+{{/* Refuses limits of single owners and of plans that are neither buckets nor further limits: the schema knows no names of these. */}}
+{{- define "weir.validateLimitNames" -}}
+{{- $limits := default dict .Values.limits -}}
+{{- $further := default dict $limits.limits -}}
+{{- range $section := list "accounts" "organizations" "addresses" "principals" "plans" -}}
+{{- range $owner, $entry := default dict (index $limits $section) -}}
+{{- range $name, $_ := default dict $entry -}}
+{{- if not (or (hasKey $further $name) (has $name (list "until" "plan")) (regexMatch "^(account|organization|person|address)-(read|write)$" $name)) -}}
+{{- fail (printf "at '/limits/%s/%s': '%s' is neither a bucket nor one of limits.limits" $section $owner $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Conflicts between values that the schema cannot detect. */}}
 {{- define "weir.validate" -}}
+{{- include "weir.validateLimitNames" . -}}
 {{- $redis := .Values.redis -}}
 {{- if ne (include "weir.hasRedis" .) "yes" -}}
 {{- if or .Values.autoscaling.enabled (gt (int (include "weir.replicas" .)) 1) -}}

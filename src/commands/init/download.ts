@@ -37,6 +37,7 @@ async function readAll(response: Response): Promise<Download> {
 /** `fetch` hides the cause of a failure, such as ECONNREFUSED. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
+  if (error.name === 'TimeoutError') return `no answer within ${DEADLINE_MS / 1000} seconds`;
   const { code, message } = (error.cause ?? {}) as NodeJS.ErrnoException;
   return code ?? message ?? error.message;
 }
