@@ -29,7 +29,7 @@ function shown({ status, headers, body }: PlainAnswer) {
     name,
     name === 'retry-after' ? 'seconds' : `${value}`.replaceAll(/;t=\d+/g, ''),
   ]);
-  return { status, headers: Object.fromEntries(withoutTime), body };
+  return { status, headers: Object.fromEntries(withoutTime), body: body.replace(/ in \d+ s\./, '') };
 }
 
 const REFUSED: readonly (readonly [string, number, string, string, Readonly<Record<string, string>>])[] = [

@@ -7,7 +7,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import express from 'express';
 import Fastify from 'fastify';
 import { load } from 'js-yaml';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { DECISIONS } from '../fixtures/decisions.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 
@@ -34,6 +34,10 @@ const isA = (name: string, value: unknown) => {
   const isValid = ajv.validate(`decide#/components/schemas/${name}`, value);
   return isValid ? true : ajv.errorsText();
 };
+
+// The examples give Weir a quarter of a second; a busy machine may need longer.
+const timeout = AbortSignal.timeout.bind(AbortSignal);
+vi.spyOn(AbortSignal, 'timeout').mockImplementation(() => timeout(60_000));
 
 let gateway: TestGateway;
 beforeAll(async () => {

@@ -7,6 +7,11 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
 import { startGateway } from '../fixtures/gateway.ts';
+import { type ProxyRecipe, startProxy } from '../fixtures/proxies.ts';
+import { PROXIES } from '../fixtures/proxy-recipes.ts';
+import { recipe, replaced, startRecipe } from '../fixtures/recipes.ts';
+import { startUpstream } from '../fixtures/upstream.ts';
+import { describeProxy } from './describe-proxy.ts';
 
 const SERVICE = { Authorization: 'Bearer service' };
 
@@ -72,3 +77,38 @@ it('leaves alone a socket that a process listens at, and every other file', asyn
   expect(statSync(`${path}.txt`).size).toBe(23);
   await expect(startAt(join(path, '..', 'no-folder', 'weir.sock'))).rejects.toThrow('its folder must exist');
 });
+
+/** How the recipes name a socket in place of `127.0.0.1:9000`. */
+const AT_SOCKET: Readonly<Record<string, (path: string) => ProxyRecipe['patience']>> = {
+  nginx: (path) => ({ 'nginx.conf': { 'server 127.0.0.1:9000;': `server unix:${path};` } }),
+  Envoy: (path) => ({
+    'envoy.yaml': { 'socket_address: { address: 127.0.0.1, port_value: 9000 }': `pipe: { path: ${path} }` },
+  }),
+  Caddy: (path) => ({ Caddyfile: { 'reverse_proxy 127.0.0.1:9000': `reverse_proxy unix/${path}` } }),
+  HAProxy: (path) => ({ 'haproxy.cfg': { ' 127.0.0.1:9000 check': ` unix@${path} check` } }),
+};
+
+for (const proxy of PROXIES) {
+  const named = AT_SOCKET[proxy.name];
+  if (named === undefined) continue;
+  describeProxy(proxy, () => {
+    it('asks at the socket', async () => {
+      const path = newPath();
+      const env = { WEIR_DECISIONS_SOCKET_PATH: path, WEIR_DECISIONS_PORT: '', WEIR_PORT: '' };
+      const sections = ['Behind another proxy', proxy.name];
+      const settings = replaced(recipe(...sections)['weir.yaml'] ?? '', { 'decisions: { port: 9000 }': '' });
+      const weir = await startRecipe(sections, { files: { 'weir.yaml': settings }, env });
+      const upstream = await startUpstream();
+      const asking = { ...proxy, patience: named(path) };
+      const running = await startProxy(asking, upstream.url, ['http://127.0.0.1:9000']);
+      for (const one of [running, weir, upstream]) onTestFinished(() => one.close());
+      const headers = { Authorization: 'Bearer alice-token' };
+      const response = await fetch(`${running.url}/items`, { headers });
+      expect([response.status, response.headers.get('RateLimit')]).toEqual([
+        200,
+        expect.stringContaining(';r=19;'),
+      ]);
+      expect(upstream.seen.at(-1)?.headers['x-account-id']).toBe('acct_a');
+    });
+  });
+}

