@@ -87,7 +87,7 @@ withGateway(program.command('top'))
     'show the Accounts and Organizations with the most points, requests or refusals, at all replicas',
   )
   .option('--window <window>', '10s, 1m or 10m', '10s')
-  .option('--by <order>', 'points, requests or refused (default: "points")')
+  .option('--by <order>', 'points, requests or refused; default: whoever is refused first, then by points')
   .addOption(new Option('--sort <order>').hideHelp())
   .option('--once', 'print one table and end')
   .option('--json', 'print JSON and end')

@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { shortened } from '../admin/console/browser/widgets/format.ts';
 import { unknownSince } from '../admin/console/browser/widgets/freshness.ts';
 import type { FleetTalker, FleetTop } from '../admin/fleet/fleet.ts';
 import { printable } from '../domain/printable.ts';
@@ -20,7 +21,8 @@ export interface TopOptions extends AdminOptions {
 
 interface View {
   window: Window;
-  order: Order;
+  /** Undefined: whoever is refused first, then the rest by points. */
+  order: Order | undefined;
 }
 
 const ALL_ROWS = 50;
@@ -35,14 +37,15 @@ export async function top(options: TopOptions): Promise<void> {
   else await showLive(view, read);
 }
 
-function viewOf({ window = '10s', sort = 'points', by = sort }: TopOptions): View {
+function viewOf({ window = '10s', sort, by = sort }: TopOptions): View {
   const known = WINDOWS.find((one) => one === window);
   if (known === undefined) throw new CommandError(`--window takes ${WINDOWS.join(', ')}.`);
-  if (!isOrder(by)) throw new CommandError(`--by takes ${Object.keys(RANKINGS).join(', ')}.`);
-  return { window: known, order: by };
+  const order = ORDERS.find((one) => one === by);
+  if (by !== undefined && order === undefined) throw new CommandError(`--by takes ${ORDERS.join(', ')}.`);
+  return { window: known, order };
 }
 
-const HELP = 'p points  n requests  r refused  1 10s  2 1m  3 10m  q quit';
+const HELP = 'p points  n requests  r refused  a all  1 10s  2 1m  3 10m  q quit';
 /** Lines that are no rows: headings, blank lines and the help. */
 const OTHER_LINES = 7;
 
@@ -143,30 +146,28 @@ export class Latest {
 function applyKey(view: View, key: string): boolean {
   const index = ['1', '2', '3'].indexOf(key);
   view.window = WINDOWS[index] ?? view.window;
-  if (key === 'p') view.order = 'points';
-  if (key === 'n') view.order = 'requests';
-  if (key === 'r') view.order = 'refused';
+  if (key === 'a') view.order = undefined;
+  view.order = KEYS[key] ?? view.order;
   return key !== 'q' && key !== '\u0003';
 }
 
-const RANKINGS = { points: 'byPoints', requests: 'byRequests', refused: 'byRefused' } as const;
+const ORDERS = ['points', 'requests', 'refused'] as const;
 
-type Order = keyof typeof RANKINGS;
+type Order = (typeof ORDERS)[number];
 
-function isOrder(name: string): name is Order {
-  return Object.hasOwn(RANKINGS, name);
-}
+const KEYS: Readonly<Record<string, Order>> = { p: 'points', n: 'requests', r: 'refused' };
 
 const HEADINGS: Readonly<Record<Ranked, string>> = { accounts: 'Account', organizations: 'Organization' };
-const MAX_ID_LENGTH = 40;
+const MAX_ID_LENGTH = 28;
+const MAX_ORGANIZATION_LENGTH = 20;
 
 /** The rankings as text, at most `rows` of each. */
-function topTable(top: FleetTop, order: Order, rows: number): readonly string[] {
+function topTable(top: FleetTop, order: Order | undefined, rows: number): readonly string[] {
   const replicas = `${top.replicas} ${top.replicas === 1 ? 'replica' : 'replicas'}`;
   const { othersUnknownSince } = top;
   const others = othersUnknownSince === null ? '' : `, the others are unknown since ${othersUnknownSince}`;
   return [
-    `last ${top.window}, ${replicas}${others}, by ${order}`,
+    `last ${top.window}, ${replicas}${others}, by ${order ?? 'refused, then points'}`,
     '',
     ...tableOf('accounts', top, order, rows),
     '',
@@ -174,20 +175,37 @@ function topTable(top: FleetTop, order: Order, rows: number): readonly string[] 
   ];
 }
 
-function tableOf(ranked: Ranked, top: FleetTop, order: Order, rows: number): readonly string[] {
-  const talkers = top[ranked][RANKINGS[order]].slice(0, rows);
-  const head = `${HEADINGS[ranked].padEnd(MAX_ID_LENGTH)}${['points', 'requests', 'refused'].map(column).join('')}`;
-  return talkers.length === 0 ? [head, 'none'] : [head, ...talkers.map(rowOf)];
+function tableOf(ranked: Ranked, top: FleetTop, order: Order | undefined, rows: number): readonly string[] {
+  const talkers = ranking(top[ranked], order).slice(0, rows);
+  const head = [HEADINGS[ranked], ranked === 'accounts' ? 'Organization' : '', ...ORDERS];
+  return talkers.length === 0 ? [columns(head), 'none'] : [columns(head), ...talkers.map(rowOf)];
 }
 
-function rowOf({ id, points, requests, refused, error, blockedUntil }: FleetTalker): string {
-  const shown = printable(id);
-  const name = shown.length < MAX_ID_LENGTH ? shown : `${shown.slice(0, MAX_ID_LENGTH - 4)}...`;
-  const row = `${name.padEnd(MAX_ID_LENGTH)}${[points, requests, refused].map(column).join('')}`;
+function ranking(rankings: FleetTop[Ranked], order: Order | undefined): readonly FleetTalker[] {
+  const { byPoints, byRequests, byRefused } = rankings;
+  if (order !== undefined) return { points: byPoints, requests: byRequests, refused: byRefused }[order];
+  const refused = new Set(byRefused.map(({ id }) => id));
+  return [...byRefused, ...byPoints.filter(({ id }) => !refused.has(id))];
+}
+
+function rowOf({
+  id,
+  organization = '',
+  points,
+  requests,
+  refused,
+  error,
+  blockedUntil,
+}: FleetTalker): string {
+  const row = columns([id, organization, points, requests, refused]);
   const overstated = error === 0 ? '' : `  points may be overstated by ${error}`;
   return `${row}${overstated}${blockedUntil === undefined ? '' : `  blocked until ${blockedUntil}`}`;
 }
 
-function column(value: string | number): string {
-  return String(value).padStart(12);
+function columns([id, organization, ...numbers]: readonly (string | number)[]): string {
+  return [
+    shortened(printable(String(id)), MAX_ID_LENGTH - 1).padEnd(MAX_ID_LENGTH),
+    shortened(printable(String(organization)), MAX_ORGANIZATION_LENGTH - 1).padEnd(MAX_ORGANIZATION_LENGTH),
+    ...numbers.map((one) => String(one).padStart(10)),
+  ].join('');
 }

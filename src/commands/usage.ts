@@ -38,6 +38,7 @@ function linesOf({
   buckets,
   recent,
   operations,
+  accounts = [],
   replicas,
   ofReplicas,
 }: Usage): readonly Line[] {
@@ -46,6 +47,7 @@ function linesOf({
   const problem =
     storeProblem === null ? [] : [`The store could not be read: ${storeProblem}. What is used is unknown.`];
   const windows = Object.entries(recent).map(([window, counts]) => [window, ...cellsOf(counts)]);
+  const members = accounts.map((counts) => [counts.id, ...cellsOf(counts)]);
   const spenders = operations.map((counts) => [counts.operation, ...cellsOf(counts)]);
   return [
     title,
@@ -56,6 +58,9 @@ function linesOf({
     '',
     ...tableLines([['last', ...COUNT_COLUMNS], ...windows]),
     '',
+    ...(members.length === 0
+      ? []
+      : [...tableLines([['Account, last 5 to 10 minutes', ...COUNT_COLUMNS], ...members]), '']),
     ...tableLines([['operation, last 5 to 10 minutes', ...COUNT_COLUMNS], ...spenders]),
     '',
     `As of ${asOf}. Buckets are those of all replicas; the other counts are those of ${reportedText(replicas, ofReplicas)}.`,

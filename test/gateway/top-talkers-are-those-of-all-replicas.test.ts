@@ -44,6 +44,7 @@ it('one process ranks its own Accounts and Organizations, by points and by refus
     refused,
     error: 0,
   });
+  const first = { ...talker('acct_1', 20, 3, 1), organization: 'org_1' };
   await expect
     .poll(() => read(gateway), SOON)
     .toEqual({
@@ -52,9 +53,9 @@ it('one process ranks its own Accounts and Organizations, by points and by refus
       asOf: expect.any(String),
       othersUnknownSince: null,
       accounts: {
-        byPoints: [talker('acct_1', 20, 3, 1), talker('acct_3', 3, 3, 0)],
-        byRequests: [talker('acct_1', 20, 3, 1), talker('acct_3', 3, 3, 0)],
-        byRefused: [talker('acct_1', 20, 3, 1)],
+        byPoints: [first, talker('acct_3', 3, 3, 0)],
+        byRequests: [first, talker('acct_3', 3, 3, 0)],
+        byRefused: [first],
       },
       organizations: {
         byPoints: [talker('org_1', 20, 3, 1)],
@@ -170,13 +171,14 @@ it('weir top prints the rankings, or the same document as the admin port', async
 
   const { stdout } = await run({ once: true });
   expect(stdout).toMatch(
-    /^last 10m, 1 replica, by points\n\nAccount +points +requests +refused\nacct_1 +20 +3 +1\nacct_3 +3 +3 +0\n/,
+    /^last 10m, 1 replica, by refused, then points\n\nAccount +Organization +points +requests +refused\nacct_1 +org_1 +20 +3 +1\nacct_3 +3 +3 +0\n/,
   );
   expect((await run({ once: true, by: 'refused' })).stdout).toMatch(
-    /refused\nacct_1 +20 +3 +1\n\nOrganization/,
+    /refused\nacct_1 +org_1 +20 +3 +1\n\nOrganization/,
   );
   const { asOf: _, ...document } = await read(gateway);
   expect(JSON.parse((await run({ json: true })).stdout)).toMatchObject(document);
   expect((await run({ once: true, window: '1h' })).failure).toBe('--window takes 10s, 1m, 10m.');
   expect((await run({ once: true, by: 'name' })).failure).toBe('--by takes points, requests, refused.');
+  expect((await run({ once: true, by: 'requests' })).stdout).toMatch(/by requests\n\n.*\nacct_1.*\nacct_3/);
 });

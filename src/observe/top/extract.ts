@@ -28,6 +28,8 @@ export interface Talker {
   readonly requests: number;
   readonly refused: number;
   readonly error: number;
+  /** Of an Account that belongs to one. */
+  readonly organization?: string;
 }
 
 export interface Rankings {

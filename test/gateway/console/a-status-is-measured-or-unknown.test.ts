@@ -60,7 +60,9 @@ it('without Redis, nothing says that the store is up or the fleet healthy', asyn
   ]);
   expect(await gateway.metrics()).toContain('weir_store_breaker_state{route="primary"} 2');
   const { stdout } = await runHere(() => top({ url: gateway.adminUrl, once: true }));
-  expect(stdout).toMatch(/^last 10s, 1 replica, the others are unknown since \d{4}-.*Z, by points\n/);
+  expect(stdout).toMatch(
+    /^last 10s, 1 replica, the others are unknown since \d{4}-.*Z, by refused, then points\n/,
+  );
 
   await redis.start();
   await expect.poll(() => headline(page), SOON).toBe('All 3 replicas are healthy');

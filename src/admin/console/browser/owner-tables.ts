@@ -1,5 +1,6 @@
+import type { Talker } from '../../../observe/top/extract.ts';
 import type { OperationCounts } from '../../../observe/usage/activity.ts';
-import { element, remark } from './widgets/dom.ts';
+import { element, ownerLink, remark } from './widgets/dom.ts';
 import { count } from './widgets/format.ts';
 import { Table } from './widgets/table.ts';
 
@@ -31,6 +32,25 @@ export function recentTable(panel: HTMLElement, reported: Node) {
     'Lately',
     { columns, empty: '', keyOf: ({ window }) => window },
     [reported],
+  );
+}
+
+/** What the Accounts of an Organization spent. */
+export function accountTable(panel: HTMLElement) {
+  return new Table<Talker>(
+    panel,
+    'Accounts',
+    {
+      columns: [
+        { title: 'Account', cell: ({ id }) => ownerLink('account', id) },
+        numbers('Points', 'points'),
+        numbers('Requests', 'requests'),
+        numbers('Refused', 'refused'),
+      ],
+      empty: 'No requests lately.',
+      keyOf: ({ id }) => id,
+    },
+    [remark('last 5 to 10 minutes')],
   );
 }
 

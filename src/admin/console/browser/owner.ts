@@ -3,7 +3,7 @@ import type { Usage } from '../../usage/usage.ts';
 import { ApiError, ask } from './api.ts';
 import { blockLines } from './block-actions.ts';
 import { bucketCard } from './bucket.ts';
-import { type Counts, operationTable, recentTable } from './owner-tables.ts';
+import { accountTable, type Counts, operationTable, recentTable } from './owner-tables.ts';
 import { refusalTable } from './refusals.ts';
 import { Chart } from './widgets/chart.ts';
 import { byId, element, ownerLink, remark, setText } from './widgets/dom.ts';
@@ -63,7 +63,9 @@ function pageOf(scope: Scope, id: string) {
   const belongs = element('p', { class: 'muted' });
   const blocks = blockLines(scope, id);
   const panel = () => element('section', { class: 'panel' });
-  const [recentPanel, operationPanel, refusalPanel] = [panel(), panel(), panel()];
+  const [recentPanel, operationPanel, accountPanel, refusalPanel] = [panel(), panel(), panel(), panel()];
+  const accounts = accountTable(accountPanel);
+  accountPanel.hidden = scope !== 'organization';
   const reported = remark('');
   const recent = recentTable(recentPanel, reported);
   const operations = operationTable(operationPanel);
@@ -78,7 +80,7 @@ function pageOf(scope: Scope, id: string) {
     nodes: [
       element('a', { href: '#/', class: 'back' }, '← Fleet'),
       ...[headingOf(scope, id), belongs, problem, blocks.node, buckets.node, chart.node],
-      element('div', { class: 'pair' }, recentPanel, operationPanel),
+      element('div', { class: 'pair' }, recentPanel, accountPanel, operationPanel),
       refusalPanel,
     ],
     show(usage: Usage): void {
@@ -89,6 +91,7 @@ function pageOf(scope: Scope, id: string) {
       setText(reported, reportedText(usage));
       recent.show(Object.entries(usage.recent).map(([window, counts]) => ({ window, ...counts })));
       operations.show(usage.operations.slice(0, 10));
+      accounts.show(usage.accounts ?? []);
       showProblem(usage.storeProblem === null ? '' : `The store cannot be read (${usage.storeProblem}).`);
     },
     showRefusals: (values: readonly RefusedRequest[]) => refusals.show(values),

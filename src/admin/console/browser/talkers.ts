@@ -25,6 +25,13 @@ interface View {
 }
 
 const view: View = { window: '10s', order: 'byPoints', all: new Set() };
+const organizationColumn = {
+  title: 'Organization',
+  style: 'wide',
+  cell: ({ organization }: Talker) =>
+    organization === undefined ? element('span', {}, '–') : ownerLink('organization', organization),
+};
+
 let last: FleetSnapshot | undefined;
 
 /** What was shown of each owner in the last minute. */
@@ -39,7 +46,7 @@ const tables = {
 export function startTalkers(changed: (window: WindowName) => void): void {
   choices(
     'order',
-    { byPoints: 'Points', byRefused: 'Refusals', byRequests: 'Requests' },
+    { byPoints: 'Points', byRequests: 'Requests', byRefused: 'Refusals' },
     view.order,
     (order) => {
       view.order = order;
@@ -95,6 +102,7 @@ function tableOf(ranked: Ranked, scope: string, title: string) {
   const table = new Table<Talker>(byId(ranked), title, {
     columns: [
       { title: scope === 'account' ? 'Account' : 'Organization', cell: () => nameCell(scope) },
+      ...(scope === 'account' ? [organizationColumn] : []),
       { title: 'Last minute', style: 'trend', cell: () => trendOf(ranked) },
       {
         title: 'Points/s',

@@ -25,8 +25,8 @@ it('replicas add up, and the first 50 are ranked', async () => {
   expect(top).toMatchObject({ window: '10s', replicas: 2 });
   expect(top.accounts.byPoints).toHaveLength(50);
   expect(top.accounts.byPoints.slice(0, 2)).toEqual([
-    { id: 'acct_3', points: 1_004, requests: 2, refused: 0, error: 0 },
-    { id: 'acct_79', points: 80, requests: 1, refused: 0, error: 0 },
+    { id: 'acct_3', organization: 'org_1', points: 1_004, requests: 2, refused: 0, error: 0 },
+    { id: 'acct_79', organization: 'org_1', points: 80, requests: 1, refused: 0, error: 0 },
   ]);
   expect(top.organizations.byPoints).toEqual([
     { id: 'org_1', points: 4_240, requests: 81, refused: 0, error: 0 },

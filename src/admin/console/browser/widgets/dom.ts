@@ -1,3 +1,5 @@
+import { shortened } from './format.ts';
+
 const SVG = 'http://www.w3.org/2000/svg';
 
 type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -37,9 +39,18 @@ export function remark(text: string): HTMLElement {
   return element('small', { class: 'muted' }, text);
 }
 
-/** A link to the page of an Account, Organization, Person or address. */
+/** Characters of an id in a table. */
+const SHOWN_CHARACTERS = 22;
+
+/** An id in a table: shortened in the middle, and whole on hover. */
+export function shortId(id: string): HTMLElement {
+  return element('span', { class: 'id', title: id }, shortened(id, SHOWN_CHARACTERS));
+}
+
+/** A link to the page of an Account, Organization, Person or address, whose id is shortened likewise. */
 export function ownerLink(scope: string, id: string): HTMLElement {
-  return element('a', { class: 'id', href: `#/${scope}/${encodeURIComponent(id)}`, title: id }, id);
+  const href = `#/${scope}/${encodeURIComponent(id)}`;
+  return element('a', { class: 'id', href, title: id }, shortened(id, SHOWN_CHARACTERS));
 }
 
 /** The element with this id, which the page has. */

@@ -51,6 +51,13 @@ export function duration(ms: number): string {
   return `${Math.round(seconds / 86_400)} d`;
 }
 
+/** An id of at most `length` characters: the middle of a longer one is left out, because ids differ at their ends. */
+export function shortened(id: string, length: number): string {
+  if (id.length <= length) return id;
+  const behind = Math.floor((length - 1) / 2);
+  return `${id.slice(0, length - 1 - behind)}…${id.slice(-behind)}`;
+}
+
 /** `1 replica`, `2 replicas`. */
 export function plural(value: number, noun: string): string {
   return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
