@@ -34,6 +34,7 @@ function startReplica(url: string, index: number, requests: readonly RequestCont
       requestTotals: () => ({ ...totals, durations: [...durations] }),
       storeTotals: () => ({ breaker: 'closed', calls: [...durations], unsafeSettings: 0 }),
       limitsVersion: () => 'a1b2c3',
+      operationsVersion: () => 'def',
     },
     storeHealth: {
       async measure() {},
@@ -43,6 +44,7 @@ function startReplica(url: string, index: number, requests: readonly RequestCont
     },
     storeKind: 'redis',
     refusals: new Refusals(),
+    changes: { latest: [] },
     isReady: () => true,
     liveLimits: () => 0,
     clock: new SharedClock(),

@@ -1,4 +1,4 @@
-import type { Logger } from 'pino';
+import type { Changes } from '../observe/log/changes.ts';
 import { LOOK_MS, type Published, UnknownOutcome } from '../store/shared-store.ts';
 import { ActionRefused } from './action.ts';
 
@@ -43,7 +43,7 @@ export interface AuditedChange {
  * @throws StoreUnavailable
  */
 export async function audited(
-  log: Logger,
+  log: Pick<Changes, 'info'>,
   { action, by, why, details }: AuditedChange,
   change: () => Promise<Pick<Published, 'notPublished'> | undefined>,
 ): Promise<readonly string[]> {

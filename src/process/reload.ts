@@ -8,9 +8,12 @@ import { formatProblem } from '../config/problem.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { type ReloadedFile, type ReloadObserver, type Watch, watchFiles } from '../config/watch.ts';
 import type { Limits } from '../domain/limits/limits.ts';
+import type { Changes } from '../observe/log/changes.ts';
+import type { Metrics } from '../observe/metrics/metrics.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import type { Configuration, SettingsFile } from './configuration.ts';
 import { type FileReport, followLimitsAndCosts } from './limits-and-costs.ts';
+import { reportingChanges } from './report-changes.ts';
 
 /** Receives the content of changed files. */
 export interface Reloadable {
@@ -25,11 +28,12 @@ export interface Reloadable {
 export function followConfiguration(
   configuration: Configuration,
   reloadable: Reloadable,
-  observer: ReloadObserver & KubernetesObserver,
-  log: Logger,
+  observer: ReloadObserver & KubernetesObserver & Pick<Metrics, 'operationsInForce'>,
+  { log, changes }: { readonly log: Logger; readonly changes: Changes },
 ): { close(): void } {
   const { settings, files } = configuration;
-  const { changed, close } = followFiles(configuration, reloadable, observer, log);
+  const reporting = reportingChanges(reloadable, configuration, changes, observer);
+  const { changed, close } = followFiles(configuration, reporting, observer, { log, changes });
   const objects = followKubernetes(settings.kubernetes, { source: files.source, changed, observer, log });
   return {
     close() {
@@ -53,7 +57,7 @@ function followFiles(
   configuration: Configuration,
   reloadable: Reloadable,
   observer: ReloadObserver,
-  log: Logger,
+  { log, changes }: { readonly log: Logger; readonly changes: Changes },
 ): Following {
   const { settings, files } = configuration;
   const stateOf = (file: string) => files.source.stateOf(file);
@@ -65,7 +69,7 @@ function followFiles(
     inForce(before, limits) {
       const sha = files.limits.version;
       observer.limitsInForce(sha);
-      if (before !== limits) logDifference(before, limits, sha, log);
+      if (before !== limits) logDifference(before, limits, sha, changes);
     },
   });
   const identities = watchIdentities(files, configuration, reloadable, reporterOf('identities'));
@@ -112,9 +116,9 @@ function watchIdentities(
 }
 
 /** Logs `limits.changed` once the difference has been computed, which takes a while with many overrides. */
-function logDifference(before: Limits, changed: Limits, sha: string, log: Logger): void {
+function logDifference(before: Limits, changed: Limits, sha: string, changes: Changes): void {
   void differenceOf(before, changed).then((difference) =>
-    log.info({ source: 'files', sha, ...difference }, 'limits.changed'),
+    changes.info({ source: 'files', sha, ...difference }, 'limits.changed'),
   );
 }
 

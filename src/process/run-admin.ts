@@ -8,6 +8,7 @@ import type { Identities } from '../config/files/identities.ts';
 import { judgingIdentity } from '../identity/revocation-target.ts';
 import type { PortTls } from '../listener/tls.ts';
 import type { GatewayObserver } from '../observe/gateway-observer.ts';
+import type { Changes } from '../observe/log/changes.ts';
 import { LimitEvents } from '../observe/log/limit-events.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';
 import { Talkers } from '../observe/top/talkers.ts';
@@ -30,6 +31,7 @@ type Reported = Pick<UsageSources, 'store' | 'buckets'> &
   Health & {
     readonly metrics: Metrics;
     readonly log: Logger;
+    readonly changes: Changes;
     readonly tls: PortTls | undefined;
     /** Undefined where no other replica shares the store. */
     readonly shared: SharedStore | undefined;
@@ -56,18 +58,18 @@ export interface RunningAdmin {
 /** The admin port of a configured gateway, ready to listen. */
 export function runAdmin(configuration: Configuration, reported: Reported): RunningAdmin {
   const { settings, files } = configuration;
-  const { metrics, isReady, log, tls, shared, clock, identity, buckets, store } = reported;
+  const { metrics, isReady, log, changes, tls, shared, clock, identity, buckets, store } = reported;
   const batch = new UsageBatch();
   const activity = new Activity(batch);
   const talkers = new Talkers(batch);
   const refusals = new Refusals();
   const known = new KnownIdentities(configuration);
   let { operations } = configuration;
-  const reporting = { observer: metrics, log };
+  const reporting = { observer: metrics, log, changes };
   const live = runLiveLimits(shared, buckets, { clock, ...reporting });
   const { blocks, ...blocking } = runBlocks(shared, reporting);
   const liveLimits = showLiveLimits(reported);
-  const sources = { metrics, refusals, activity, isReady, liveLimits, clock, blocks, store };
+  const sources = { metrics, refusals, activity, changes, isReady, liveLimits, clock, blocks, store };
   const { fleet, reports, ...running } = runFleet(
     shared,
     talkers,
@@ -77,12 +79,12 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
   const server = createAdminServer({
     ...{ settings, tls, metrics, health: { isReady }, fleet, reports },
     limits: new LiveLimitActions({
-      ...{ buckets, log, publisher: live.publisher },
+      ...{ buckets, log: changes, publisher: live.publisher },
       knownOwners: (section) => known.owners(section),
       findCosts: (changed) => findCosts(operations, changed, settings),
     }),
     blocks: new BlockActions({
-      ...{ blocks, log, publisher: blocking.publisher },
+      ...{ blocks, log: changes, publisher: blocking.publisher },
       known: (scope) => known.ids(scope),
     }),
     revocations: new RevocationActions({

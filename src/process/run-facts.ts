@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { FactPublisher } from '../admin/shared-change.ts';
+import type { Changes } from '../observe/log/changes.ts';
 import { SharedClock } from '../shared/clock.ts';
 import type { Fact, FactKind } from '../shared/facts.ts';
 import { type Follower, follow } from '../shared/follow.ts';
@@ -19,6 +20,8 @@ export interface Reported {
   readonly clock: SharedClock;
   readonly observer: SharedObserver;
   readonly log: Logger;
+  /** Where changes of what is in force are reported. */
+  readonly changes: Changes;
 }
 
 /** Follows the facts of one kind, and publishes those that are made here. */

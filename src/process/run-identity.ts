@@ -6,7 +6,9 @@ import type { IdentityObserver } from '../identity/observer.ts';
 import { type OpenedIdentity, openIdentity } from '../identity/open.ts';
 import { REVOCATIONS } from '../identity/revocation-message.ts';
 import { type Revocation, Revocations } from '../identity/revocations.ts';
+import type { Changes } from '../observe/log/changes.ts';
 import { SharedClock } from '../shared/clock.ts';
+import { Ends } from '../shared/ends.ts';
 import { follow } from '../shared/follow.ts';
 import type { SharedObserver } from '../shared/ignored.ts';
 import type { SharedStore } from '../store/shared-store.ts';
@@ -29,7 +31,7 @@ export function runIdentity(
   configuration: Configuration,
   shared: SharedStore | undefined,
   observer: IdentityObserver & SharedObserver,
-  log: Logger,
+  { log, changes }: Pick<Reported, 'log' | 'changes'>,
 ): RunningIdentity {
   const { settings } = configuration;
   const reporting = { observer, log };
@@ -47,7 +49,7 @@ export function runIdentity(
     const { forward } = credential;
     return { field: credential.kind === 'header' ? credential.name : undefined, forward, source, directory };
   });
-  const running = followRevocations(shared, revocations, { clock, observer, log });
+  const running = followRevocations(shared, revocations, { clock, observer, log, changes });
   return {
     ...identity,
     credentials,
@@ -60,20 +62,26 @@ interface Reported {
   readonly clock: SharedClock;
   readonly observer: IdentityObserver & SharedObserver;
   readonly log: Logger;
+  readonly changes: Changes;
 }
 
 function followRevocations(
   shared: SharedStore | undefined,
   revocations: Revocations,
-  { clock, observer, log }: Reported,
+  { clock, observer, log, changes }: Reported,
 ): Pick<RunningIdentity, 'ready' | 'revocations' | 'close'> {
   if (shared === undefined) return { ready: Promise.resolve(), revocations: undefined, close() {} };
   observer.revocationsSubscribed(false);
+  const ends = new Ends(
+    REVOCATIONS,
+    () => clock.nowMs(),
+    (revocation) => changes.info(membersOf(revocation), 'revocation.ended'),
+  );
+  revocations.facts.onAdded = (revocation) => ends.add(revocation, !revocation.isUndone);
   const apply = (revocation: Revocation): void => {
     if (!revocations.add(revocation)) return;
     observer.revoked();
-    const { revoked, isUndone } = revocation;
-    log.info({ kind: revoked.kind }, isUndone ? 'a revocation was undone' : 'revoked');
+    changes.info(membersOf(revocation), revocation.isUndone ? 'revocation.undone' : 'revocation.made');
   };
   const following = follow(shared, {
     kind: REVOCATIONS,
@@ -87,10 +95,20 @@ function followRevocations(
   });
   return {
     ...following,
+    close() {
+      ends.close();
+      following.close();
+    },
     revocations: {
       apply,
       remembered: () => revocations.remembered(),
       withRecord: (use) => shared.withRecord(REVOCATIONS.topic, use),
     },
   };
+}
+
+/** A token is named by the start of its digest. */
+function membersOf({ revoked, reason }: Revocation) {
+  const target = revoked.kind === 'token' ? `sha256:${revoked.digestHex.slice(0, 16)}` : revoked.id;
+  return { about: `${revoked.kind} ${target}`, kind: revoked.kind, target, ...reason };
 }

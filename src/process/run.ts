@@ -5,6 +5,7 @@ import { version } from '../config/package.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { PortTls } from '../listener/tls.ts';
 import { AccessLog } from '../observe/log/access-log.ts';
+import { Changes } from '../observe/log/changes.ts';
 import { type Log, openLog } from '../observe/log/log.ts';
 import { createMetrics } from '../observe/metrics/metrics.ts';
 import { startTracing } from '../observe/tracing/start.ts';
@@ -51,13 +52,14 @@ export async function runGateway(
   const store = openStore(settings.store, storeObserver);
   const shared = openShared(settings.store);
   const share = runShare(settings.store, { store, shared, metrics });
-  const identity = runIdentity(configuration, shared, metrics, log);
-  const operationTable = operationTableOf(configuration);
   const clock = new SharedClock();
+  const reporting = { log, changes: new Changes(log, () => clock.nowMs()) };
+  const identity = runIdentity(configuration, shared, metrics, reporting);
+  const operationTable = operationTableOf(configuration);
   const buckets = new Buckets(settings.store.keyPrefix, limits, () => clock.nowMs());
   let isReady = true;
   const tls = runTls(configuration, metrics, log);
-  const parts = { store, shared, buckets, clock, identity, metrics, log };
+  const parts = { store, shared, buckets, clock, identity, metrics, ...reporting };
   const admin = runAdmin(configuration, { ...parts, tls: tls.admin, isReady: () => isReady });
   const tracing = await startTracing(process.env, log);
   const dependencies = {
@@ -66,11 +68,8 @@ export async function runGateway(
     identities: identity.source,
     directory: identity.directory,
     credentials: identity.credentials,
-    buckets,
-    blocks: admin.blocks,
-    store: share.store,
-    observer: admin.observer,
-    log,
+    ...{ buckets, store: share.store, log },
+    ...{ blocks: admin.blocks, observer: admin.observer },
     tls: tls.listen,
     accessLog: settings.log.access ? new AccessLog(log, lines) : undefined,
     tracing,
@@ -78,7 +77,7 @@ export async function runGateway(
   };
   const ports = await createPorts(settings, dependencies, tls.decisions);
   const reloadable = reloadableOf({ buckets, operationTable, identity, admin });
-  const following = followConfiguration(configuration, reloadable, metrics, log);
+  const following = followConfiguration(configuration, reloadable, metrics, reporting);
   const close = async (): Promise<void> => {
     isReady = false;
     await closeInOrder([following, tls, ports, admin, tracing, identity, share, store]);

@@ -40,6 +40,8 @@ export class Facts<T extends Fact> {
   readonly #kept = new Map<string, Kept<T>>();
   readonly #texts = new Set<string>();
   #sweptMs = 0;
+  /** Called with each fact that changes something. */
+  onAdded: (fact: T) => void = () => {};
 
   constructor(kind: FactKind<T>) {
     this.#kind = kind;
@@ -62,7 +64,9 @@ export class Facts<T extends Fact> {
     this.#kept.set(key, after);
     this.#texts.add(after.text);
     this.#makeRoom();
-    return this.#texts.has(after.text);
+    const isKept = this.#texts.has(after.text);
+    if (isKept) this.onAdded(fact);
+    return isKept;
   }
 
   /** The latest fact about `key`, unless it has expired. */

@@ -156,7 +156,7 @@ it('usage, the rankings, the metrics and the log show it', async () => {
   expect(lines.filter(({ audit }) => audit)).toMatchObject([
     { action: 'blocked', outcome: 'changed', ...WHY, block: { scope: 'organization', id: 'org_1' } },
   ]);
-  expect(lines.filter(({ msg, audit }) => msg === 'blocked' && !audit)).toMatchObject([
+  expect(lines.filter(({ msg, audit }) => msg === 'block.made' && !audit)).toMatchObject([
     { id: 'org_1', ...WHY },
   ]);
   const requests = lines.filter(({ bucket, msg }) => bucket === 'blocked' && msg !== 'limit.exceeded');

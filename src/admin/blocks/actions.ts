@@ -1,8 +1,8 @@
-import type { Logger } from 'pino';
 import { nearest } from '../../config/reader/messages.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import { ID_FORMAT, isId } from '../../domain/id.ts';
 import { networkOf } from '../../domain/network.ts';
+import type { Changes } from '../../observe/log/changes.ts';
 import {
   BLOCKED,
   type Block,
@@ -19,7 +19,7 @@ export type ShownBlock = ReturnType<typeof shownBlock> & { readonly notes?: read
 
 interface BlockSources {
   readonly blocks: Blocks;
-  readonly log: Logger;
+  readonly log: Pick<Changes, 'info'>;
   /** Undefined where this process is the only replica. */
   readonly publisher: FactPublisher<Block> | undefined;
   /** The ids of a scope that the files of identities have; undefined where others may exist. */
@@ -128,9 +128,10 @@ export function shownBlock({ scope, id, untilMs, why, by }: Block) {
 }
 
 /** Puts a block, or its removal, in force in this process and logs it. Does nothing if that is known already. */
-export function applyBlock(blocks: Blocks, block: Block, log: Logger): void {
+export function applyBlock(blocks: Blocks, block: Block, changes: Pick<Changes, 'info'>): void {
   const { scope, id, untilMs, why, by, isRemoved } = block;
   if (!blocks.add(block, blocks.clock.nowMs())) return;
   const until = isRemoved ? undefined : new Date(untilMs).toISOString();
-  log.info({ scope, id, until, why, by }, isRemoved ? 'unblocked' : 'blocked');
+  const members = { about: `${scope} ${id}`, scope, id, until, why, by };
+  changes.info(members, isRemoved ? 'block.undone' : 'block.made');
 }

@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import type { Immutable } from '../../config/settings/settings.ts';
+import { MOST_CHANGES, type NoticedChange, noticedChange } from '../../observe/log/changes.ts';
 import { SECONDS } from '../../observe/metrics/histogram.ts';
 import { amount, matching, plainText, timeMs } from '../../shared/bounds.ts';
 import { PUBLISHED_REFUSALS, refusedRequest } from './refusals.ts';
@@ -33,6 +34,9 @@ const pulse = Type.Object({
   isReady: Type.Boolean(),
   /** The version of the limits in force: that of `weir_limits_info`. */
   limits: plainText(200),
+  /** The version of the operations in force, and the last changes. A replica of an earlier version does not publish them. */
+  operations: Type.Optional(plainText(200)),
+  changes: Type.Optional(Type.Array(noticedChange, { maxItems: MOST_CHANGES })),
   /** How many live limits are in force. */
   liveLimits: amount,
   /** How far the clock of the replica is ahead of that of Redis. A replica of an earlier version does not publish it. */
@@ -75,6 +79,8 @@ type Published = Immutable<Static<typeof pulse>>;
 export type Pulse = Published & {
   readonly clockOffsetMs: number | null;
   readonly takenAtMs: number;
+  readonly operations: string;
+  readonly changes: readonly NoticedChange[];
   readonly store: Required<Published['store']>;
 };
 
@@ -87,10 +93,17 @@ const asPulse = matching(pulse);
 export function readPulse(published: unknown, nowMs: number): Pulse | undefined {
   const read = asPulse((published as { readonly pulse?: unknown } | null)?.pulse);
   if (read === undefined) return undefined;
-  const { clockOffsetMs = null, store } = read;
+  const { clockOffsetMs = null, operations = '', changes = [], store } = read;
   const takenAtMs = clockOffsetMs === null ? nowMs : Math.min(read.takenAtMs ?? nowMs, nowMs);
   const { measuredAtMs = takenAtMs, problem = null } = store;
-  return { ...read, clockOffsetMs, takenAtMs, store: { ...store, measuredAtMs, problem } };
+  return {
+    ...read,
+    clockOffsetMs,
+    operations,
+    changes,
+    takenAtMs,
+    store: { ...store, measuredAtMs, problem },
+  };
 }
 
 /** Whether a summary has a pulse at all: that of a replica of an earlier version has none. */

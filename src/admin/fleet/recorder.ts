@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import type { Changes } from '../../observe/log/changes.ts';
 import type { RequestTotals } from '../../observe/metrics/requests.ts';
 import type { StoreTotals } from '../../observe/metrics/store.ts';
 import type { SharedClock } from '../../shared/clock.ts';
@@ -17,10 +18,12 @@ export interface PulseSources {
     requestTotals(): RequestTotals;
     storeTotals(): StoreTotals;
     limitsVersion(): string;
+    operationsVersion(): string;
   };
   readonly storeKind: string;
   readonly storeHealth: Pick<StoreHealth, 'measure' | 'last'>;
   readonly refusals: Refusals;
+  readonly changes: Pick<Changes, 'latest'>;
   isReady(): boolean;
   liveLimits(): number;
   /** The clock of Redis. */
@@ -77,7 +80,7 @@ export class Recorder {
 
   /** As of the last sample, except for the totals. */
   pulse(): Pulse {
-    const { metrics, storeKind, storeHealth, refusals, isReady, liveLimits, clock } = this.#sources;
+    const { metrics, storeKind, storeHealth, refusals, changes, isReady, liveLimits, clock } = this.#sources;
     const { offsetMs } = clock;
     const shared = (ownMs: number) => Math.max(0, Math.round(ownMs - (offsetMs ?? 0)));
     const { durations, ...totals } = metrics.requestTotals();
@@ -88,6 +91,8 @@ export class Recorder {
       startedAtMs: shared(this.#startedAtMs),
       isReady: isReady(),
       limits: metrics.limitsVersion(),
+      operations: metrics.operationsVersion(),
+      changes: [...changes.latest],
       liveLimits: liveLimits(),
       clockOffsetMs: offsetMs === undefined ? null : Math.round(offsetMs),
       takenAtMs: clock.nowMs(),

@@ -1,5 +1,6 @@
 import { unknownSince } from '../console/browser/widgets/freshness.ts';
 import type { FleetReading, FleetTop } from './fleet.ts';
+import { mergedChanges } from './merged-changes.ts';
 import { PULSE_SECONDS, type Pulse, quantileMs, SERIES, type Second } from './pulse.ts';
 import { mostRecent } from './refusals.ts';
 
@@ -60,6 +61,8 @@ export function fleetSnapshot(
     /** By name. */
     replicas: [...pulses].map(([id, pulse]) => stateOf(id, pulse, nowMs)).sort(byName),
     top,
+    /** Newest first, each with the number of replicas that saw it. */
+    changes: mergedChanges(all),
     /** Of all Accounts, newest first. */
     refusals: mostRecent(
       all.flatMap(({ refusals }) => refusals),
@@ -69,7 +72,7 @@ export function fleetSnapshot(
 }
 
 function stateOf(id: string, pulse: Pulse, nowMs: number) {
-  const { format: _, totals, second, seconds, refusals, store, ...state } = pulse;
+  const { format: _, totals, second, seconds, refusals, changes, store, ...state } = pulse;
   const unknownSinceMs = unknownSince(pulse.takenAtMs, nowMs);
   return {
     id,

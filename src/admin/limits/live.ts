@@ -1,9 +1,9 @@
-import type { Logger } from 'pino';
 import { bySection } from '../../config/files/limits/parse.ts';
 import { ConfigError, type Problem } from '../../config/problem.ts';
 import { nearest } from '../../config/reader/messages.ts';
 import { type LimitInForce, type Limits, limitInForce, rowNamed } from '../../domain/limits/limits.ts';
 import { type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
+import type { Changes } from '../../observe/log/changes.ts';
 import { type LiveLimit, liveKey } from '../../shared/live-limits.ts';
 import type { Buckets } from '../../stages/buckets.ts';
 import { ActionRefused } from '../action.ts';
@@ -16,7 +16,7 @@ export type ShownLimit = ReturnType<typeof shown> & { readonly notes?: readonly 
 
 interface LiveLimitSources {
   readonly buckets: Buckets;
-  readonly log: Logger;
+  readonly log: Pick<Changes, 'info'>;
   /** Undefined where this process is the only replica. */
   readonly publisher: FactPublisher<LiveLimit> | undefined;
   /** The ids of a section that the files of identities have; undefined where others may exist. */
@@ -158,7 +158,7 @@ function shown({ untilMs, why, by, ...target }: LiveLimit, limits: Limits) {
  * Puts a live limit, or its removal, in force in this process and logs `limits.changed`. Does nothing if that is known already,
  * so each replica logs each change once, the one that made it as well.
  */
-export function applyLive(buckets: Buckets, live: LiveLimit, log: Logger): void {
+export function applyLive(buckets: Buckets, live: LiveLimit, log: Pick<Changes, 'info'>): void {
   const { bucket, id, limit, untilMs, isRemoved, why, by } = live;
   const { nowMs } = buckets;
   const before = buckets.live.of(bucket, id, nowMs);

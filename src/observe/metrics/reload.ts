@@ -6,11 +6,16 @@ const FILES: readonly ReloadedFile[] = ['limits', 'operations', 'identities', 'c
 export interface ReloadMetrics extends ReloadObserver {
   /** The version of the limits in force; empty before they are known. */
   limitsVersion(): string;
+  /** Called with the version of the operations in force, at startup and after every change. */
+  operationsInForce(sha: string): void;
+  /** Empty before they are known. */
+  operationsVersion(): string;
 }
 
 /** Metrics of configuration reloads. */
 export function reloadMetrics(registry: Registry): ReloadMetrics {
   let inForce = '';
+  let operations = '';
   const registers = [registry];
   const reloads = new Counter({
     name: 'weir_reloads_total',
@@ -40,7 +45,19 @@ export function reloadMetrics(registry: Registry): ReloadMetrics {
     labelNames: ['sha'],
     registers,
   });
+  const operationsInfo = new Gauge({
+    name: 'weir_operations_info',
+    help: 'Always 1. Replicas whose operations have the same names and costs have the same `sha`.',
+    labelNames: ['sha'],
+    registers,
+  });
   return {
+    operationsVersion: () => operations,
+    operationsInForce(sha) {
+      operations = sha;
+      operationsInfo.reset();
+      operationsInfo.set({ sha }, 1);
+    },
     limitsVersion: () => inForce,
     limitsInForce(sha) {
       inForce = sha;

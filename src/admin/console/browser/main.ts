@@ -2,6 +2,7 @@ import type { RefusedRequest } from '../../fleet/refusals.ts';
 import type { FleetSnapshot } from '../../fleet/snapshot.ts';
 import { askForToken, onAction, showNotice } from './actions.ts';
 import { ApiError, readEvents } from './api.ts';
+import { showChanges } from './changes.ts';
 import { LISTS_MS, showLists } from './lists.ts';
 import { showLost, showOverview } from './overview.ts';
 import { type OwnerView, openOwner, type Scope } from './owner.ts';
@@ -55,6 +56,7 @@ function draw(): void {
       showOverview(newest);
       showTalkers(newest);
       showReplicas(newest.replicas);
+      showChanges(newest.changes);
       refusals.show(fewOfEach(newest.refusals));
     }
     showIds();
@@ -75,6 +77,7 @@ function receive(name: string, data: unknown): void {
   if (name === 'refusals') view.page?.showRefusals(data as readonly RefusedRequest[]);
   if (name !== 'fleet') return;
   newest = data as FleetSnapshot;
+  view.page?.showChanges(newest);
   draw();
 }
 

@@ -1,5 +1,5 @@
 import type { FleetSnapshot, ReplicaState } from '../../fleet/snapshot.ts';
-import { Chart } from './widgets/chart.ts';
+import { Chart, type ChartMark } from './widgets/chart.ts';
 import { byId, element, icon, setText } from './widgets/dom.ts';
 import { sinceText } from './widgets/figures.ts';
 import { clock, count, milliseconds, percent, plural, short } from './widgets/format.ts';
@@ -27,6 +27,8 @@ export function showOverview(fleet: FleetSnapshot): void {
   showHeadline(fleet);
   byId('tiles').replaceChildren(...tilesOf(fleet).map(tileNode));
   const { series } = fleet;
+  const marks = marksOf(fleet);
+  for (const chart of Object.values(charts)) chart.mark(marks);
   charts.requests.show([
     { name: 'all', style: 'requests', values: series.requests, isFilled: true },
     { name: 'refused', style: 'refused', values: series.refused, isFilled: true },
@@ -38,6 +40,14 @@ export function showOverview(fleet: FleetSnapshot): void {
     { name: 'p50', style: 'requests', values: series.p50Ms, isFilled: true },
     { name: 'p99', style: 'p99', values: series.p99Ms },
   ]);
+}
+
+/** The places of changes in a chart that ends now. */
+export function marksOf({ changes, second }: FleetSnapshot): readonly ChartMark[] {
+  return changes.map(({ atMs, name, text }) => ({
+    agoSeconds: second - atMs / 1_000,
+    text: `${name}: ${text}`,
+  }));
 }
 
 /** Shows that nothing has come from the gateway since then. */

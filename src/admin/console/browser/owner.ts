@@ -1,8 +1,10 @@
 import type { RefusedRequest } from '../../fleet/refusals.ts';
+import type { FleetSnapshot } from '../../fleet/snapshot.ts';
 import type { Usage } from '../../usage/usage.ts';
 import { ApiError, ask } from './api.ts';
 import { blockLines } from './block-actions.ts';
 import { bucketCard } from './bucket.ts';
+import { marksOf } from './overview.ts';
 import { accountTable, type Counts, operationTable, recentTable } from './owner-tables.ts';
 import { refusalTable } from './refusals.ts';
 import { Chart } from './widgets/chart.ts';
@@ -15,6 +17,8 @@ export type Scope = Usage['scope'];
 
 export interface OwnerView {
   showRefusals(refusals: readonly RefusedRequest[]): void;
+  /** Marks the changes of the fleet in the chart. */
+  showChanges(fleet: FleetSnapshot): void;
   /** Reads the usage again at once. */
   refresh(): void;
   close(): void;
@@ -50,6 +54,7 @@ export function openOwner(scope: Scope, id: string): OwnerView {
   return {
     ...reading,
     showRefusals: page.showRefusals,
+    showChanges: page.showChanges,
     close() {
       figures.close();
       reading.close();
@@ -94,6 +99,7 @@ function pageOf(scope: Scope, id: string) {
       accounts.show(usage.accounts ?? []);
       showProblem(usage.storeProblem === null ? '' : `The store cannot be read (${usage.storeProblem}).`);
     },
+    showChanges: (fleet: FleetSnapshot) => chart.mark(marksOf(fleet)),
     showRefusals: (values: readonly RefusedRequest[]) => refusals.show(values),
     showProblem,
   };

@@ -14,6 +14,8 @@ const PULSE: Pulse = {
   startedAtMs: 0,
   isReady: true,
   limits: 'abc',
+  operations: '',
+  changes: [],
   liveLimits: 0,
   clockOffsetMs: null,
   takenAtMs: 0,

@@ -9,6 +9,12 @@ interface ChartOptions {
   readonly step?: number;
 }
 
+/** Something that happened, marked in a chart. */
+export interface ChartMark {
+  readonly agoSeconds: number;
+  readonly text: string;
+}
+
 /** In units of the drawing, which grow with the text of the page: 15 of them are its font size. */
 const FONT_SIZE = 15;
 const HEIGHT = 168;
@@ -33,6 +39,7 @@ export class Chart {
   readonly #legend = element('ul', { class: 'legend' });
   readonly #when = element('span', { class: 'muted' });
   #lines: readonly Line[] = [];
+  #marks: readonly ChartMark[] = [];
   /** Seconds back from the newest value. */
   #chosen: number | undefined;
   #width = 0;
@@ -55,6 +62,11 @@ export class Chart {
     this.#draw();
   }
 
+  /** Marks what happened, from the next drawing on. */
+  mark(marks: readonly ChartMark[]): void {
+    this.#marks = marks;
+  }
+
   get #length(): number {
     return this.#lines[0]?.values.length ?? 0;
   }
@@ -74,8 +86,21 @@ export class Chart {
     const paths = this.#lines
       .filter(hasValues)
       .flatMap((line) => plot.paths(line, (index) => [this.#shareOf(line.values.length - 1 - index)]));
-    this.#drawing.replaceChildren(grid, ...paths, this.#cursor);
+    this.#drawing.replaceChildren(grid, ...paths, ...this.#marksIn(plot), this.#cursor);
     this.#showValues();
+  }
+
+  /** A line at each change, with its text on hover. */
+  #marksIn(plot: Plot): readonly SVGElement[] {
+    const { step = 1 } = this.#options;
+    return this.#marks
+      .map(({ agoSeconds, text }) => ({ share: this.#shareOf(agoSeconds / step), text }))
+      .filter(({ share }) => share >= 0 && share <= 1)
+      .map(({ share, text }) => {
+        const x = plot.x(share).toFixed(1);
+        const place = { x1: x, x2: x, y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom };
+        return svgElement('line', { class: 'change', ...place }, svgElement('title', {}, text));
+      });
   }
 
   #plot(highest = LEAST): Plot {

@@ -1,0 +1,129 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Logger } from 'pino';
+import { type Static, Type } from 'typebox';
+import { amount, plainText, timeMs } from '../../shared/bounds.ts';
+
+/** Changes of what is in force that operators see in the log, as marks in charts, and in a list. */
+const NAMES = [
+  'limits.changed',
+  'operations.changed',
+  'identities.changed',
+  'live-limit.ended',
+  'revocation.made',
+  'revocation.undone',
+  'revocation.ended',
+  'block.made',
+  'block.undone',
+  'block.ended',
+] as const;
+
+/** Changes that a replica remembers, and publishes. */
+export const MOST_CHANGES = 30;
+
+const MAX_TEXT_CHARACTERS = 300;
+
+/** Differences that a text names. */
+const MOST_NAMED = 3;
+
+/** One change, as a replica publishes it. */
+export const noticedChange = Type.Object({
+  /** Unix time by the clock of Redis. */
+  atMs: timeMs,
+  name: plainText(50),
+  text: plainText(MAX_TEXT_CHARACTERS),
+  /** How many single differences it has. */
+  count: amount,
+});
+
+export type NoticedChange = Readonly<Static<typeof noticedChange>>;
+
+/** One difference of a change. */
+export interface Difference {
+  readonly change: 'added' | 'removed' | 'changed';
+  /** The Account, Organization, address or principal; missing for a default. */
+  readonly id?: string;
+  readonly bucket?: string;
+  readonly operation?: string;
+  /** What it is, where it has neither a bucket nor an operation: `principal`, `token` or `account`. */
+  readonly what?: string;
+  readonly from?: object;
+  readonly to?: object;
+}
+
+/** The members of the line of a change. */
+interface Members {
+  readonly difference?: readonly Difference[];
+  readonly omitted?: number;
+  readonly why?: string | null;
+  readonly by?: string | null;
+  /** What the change is about, where it has no difference. */
+  readonly about?: string;
+}
+
+/** Writes lines, and remembers those of changes. */
+export class Changes {
+  readonly #log: Logger;
+  readonly #nowMs: () => number;
+  #latest: readonly NoticedChange[] = [];
+
+  /** @param nowMs Unix time by the clock of Redis */
+  constructor(log: Logger, nowMs: () => number) {
+    this.#log = log;
+    this.#nowMs = nowMs;
+  }
+
+  /** Writes a line as a logger does. */
+  info(members: object, name: string): void {
+    this.#log.info(members, name);
+    if (!NAMES.some((one) => one === name)) return;
+    const change = { atMs: this.#nowMs(), name, text: textOf(members), count: countOf(members) };
+    this.#latest = [change, ...this.#latest].slice(0, MOST_CHANGES);
+  }
+
+  /** Newest first. */
+  get latest(): readonly NoticedChange[] {
+    return this.#latest;
+  }
+}
+
+function countOf({ difference = [], omitted = 0 }: Members): number {
+  return Math.max(1, difference.length + omitted);
+}
+
+function textOf(members: Members): string {
+  const { difference = [], why, by, about } = members;
+  const named = difference.slice(0, MOST_NAMED).map(differenceText);
+  const more = countOf(members) - named.length;
+  const parts = [...(about === undefined ? [] : [about]), ...named];
+  if (difference.length > 0 && more > 0) parts.push(`${more} more`);
+  if (parts.length === 0) parts.push('nothing that counts differs');
+  const reason = why ? `: ${why}${by ? ` (${by})` : ''}` : '';
+  const text = `${parts.join(', ')}${reason}`;
+  return text.length > MAX_TEXT_CHARACTERS ? `${text.slice(0, MAX_TEXT_CHARACTERS - 1)}…` : text;
+}
+
+function differenceText({ change, id, bucket, operation, what, from, to }: Difference): string {
+  const thing = operation ?? bucket ?? what ?? '';
+  const name = id === undefined ? thing : `${thing}${bucket === undefined ? '' : ' of'} ${id}`;
+  const isSame = (member: string) => isDeepStrictEqual(memberOf(from, member), memberOf(to, member));
+  const values = [from, to].map((one) => valueText(one, isSame)).filter((text) => text !== '');
+  if (change !== 'changed' && values.length < 2)
+    return `${name} ${change}${values.map((one) => ` (${one})`)}`;
+  return `${name} ${values.join(' → ')}`;
+}
+
+function memberOf(value: object | undefined, name: string): unknown {
+  return (value as Readonly<Record<string, unknown>> | undefined)?.[name];
+}
+
+/** Such as `500`, `10 points` or `organization org_1`. */
+function valueText(value: object | undefined, isSame: (member: string) => boolean): string {
+  return Object.entries(value ?? {})
+    .filter(([name]) => !isSame(name))
+    .map(([name, one]) => {
+      if (name === 'limit') return String(one);
+      if (name === 'cost') return one === 1 ? '1 point' : `${one} points`;
+      return `${name} ${Array.isArray(one) ? one.join(' ') : one}`;
+    })
+    .join(' ');
+}

@@ -1,0 +1,139 @@
+import { hash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import type { Identities } from '../config/files/identities.ts';
+import type { Changes, Difference } from '../observe/log/changes.ts';
+import type { ListedOperation } from '../openapi/listed-operation.ts';
+import type { Configuration } from './configuration.ts';
+import type { Reloadable } from './reload.ts';
+
+/** Changes that a line lists one by one. */
+const MOST_LISTED = 20;
+
+/** Entries compared before yielding to the event loop: about a millisecond of work. */
+const SLICE = 2_000;
+
+interface Observer {
+  operationsInForce(sha: string): void;
+}
+
+/** A receiver of reloaded files that also reports what changed in the operations and identities, in one bounded line each. */
+export function reportingChanges(
+  reloadable: Reloadable,
+  { operations, identities, credentials }: Pick<Configuration, 'operations' | 'identities' | 'credentials'>,
+  changes: Pick<Changes, 'info'>,
+  observer: Observer,
+): Reloadable {
+  let current = operations;
+  const known = new Map<number | undefined, Identities | undefined>([
+    [undefined, identities],
+    ...credentials.map((one, index) => [index, one?.identities] as const),
+  ]);
+  observer.operationsInForce(versionOf(operations));
+  const replaced = (index: number | undefined, changed: Identities) => {
+    const before = known.get(index);
+    known.set(index, changed);
+    if (before !== undefined) void reportIdentities(before, changed, changes);
+  };
+  return {
+    ...reloadable,
+    operations(changed) {
+      reloadable.operations(changed);
+      const sha = versionOf(changed);
+      observer.operationsInForce(sha);
+      const found = differenceOf(valuesOf(current), valuesOf(changed));
+      current = changed;
+      void found.then((difference) => changes.info({ sha, ...listed(difference) }, 'operations.changed'));
+    },
+    identities(changed) {
+      reloadable.identities(changed);
+      replaced(undefined, changed);
+    },
+    credential(index, changed) {
+      reloadable.credential(index, changed);
+      replaced(index, changed);
+    },
+  };
+}
+
+/** The start of a SHA-256 of what operations are called and cost, equal on every replica that has the same. */
+export function versionOf(operations: readonly ListedOperation[]): string {
+  const values = [...valuesOf(operations)].sort(([a], [b]) => (a < b ? -1 : 1));
+  return hash('sha256', JSON.stringify(values.map(([key, { to }]) => [key, to]))).slice(0, 12);
+}
+
+/** What is compared, by key, and how a difference names it. */
+type Values = ReadonlyMap<string, Value>;
+
+interface Value {
+  readonly name: Omit<Difference, 'change'>;
+  readonly to: object;
+}
+
+function valuesOf(operations: readonly ListedOperation[]): Values {
+  return new Map(
+    operations.map(({ id, method, path, cost, kind, access }) => [
+      `${method} ${path}`,
+      { name: { operation: id }, to: { cost, kind, access } },
+    ]),
+  );
+}
+
+async function reportIdentities(
+  before: Identities,
+  after: Identities,
+  changes: Pick<Changes, 'info'>,
+): Promise<void> {
+  const difference = await differenceOf(identityValues(before), identityValues(after));
+  changes.info(listed(difference), 'identities.changed');
+}
+
+/** A token has no name: whose it is says enough. */
+function identityValues({ tokens, principals, accounts }: Identities): Values {
+  const values = new Map<string, Value>();
+  for (const [id, { claimedAccounts: _, ...principal }] of principals) {
+    const actsFor = 'actsFor' in principal ? { actsFor: [...principal.actsFor].sort() } : {};
+    const { type, account, organization } = { organization: undefined, ...principal };
+    const owner = account === undefined ? { organization } : { account };
+    values.set(`principal ${id}`, { name: { what: 'principal', id }, to: { type, ...owner, ...actsFor } });
+  }
+  for (const [id, account] of accounts) {
+    values.set(`account ${id}`, { name: { what: 'account', id }, to: { ...account } });
+  }
+  for (const [token, { id }] of tokens) {
+    values.set(`token ${token}`, { name: { what: 'token', id }, to: {} });
+  }
+  return values;
+}
+
+async function differenceOf(before: Values, after: Values): Promise<readonly Difference[]> {
+  const found: Difference[] = [];
+  let compared = 0;
+  for (const key of new Set([...before.keys(), ...after.keys()])) {
+    if (++compared % SLICE === 0) await setImmediate();
+    const [from, to] = [before.get(key), after.get(key)];
+    if (!isDeepStrictEqual(from, to)) found.push(differenceBetween(from, to));
+  }
+  return found.sort((a, b) => ORDER.indexOf(a.change) - ORDER.indexOf(b.change));
+}
+
+/** What was there before and is still there says most. */
+const ORDER: readonly Difference['change'][] = ['changed', 'removed', 'added'];
+
+function differenceBetween(from: Value | undefined, to: Value | undefined): Difference {
+  const change = from === undefined ? 'added' : to === undefined ? 'removed' : 'changed';
+  const values = { ...(from && { from: from.to }), ...(to && { to: to.to }) };
+  return { change, ...(to ?? from)?.name, ...values };
+}
+
+function listed(found: readonly Difference[]) {
+  const countOf = (wanted: Difference['change']) => found.filter(({ change }) => change === wanted).length;
+  const omitted = Math.max(0, found.length - MOST_LISTED);
+  return {
+    added: countOf('added'),
+    removed: countOf('removed'),
+    changed: countOf('changed'),
+    difference: found.slice(0, MOST_LISTED),
+    ...(omitted > 0 && { omitted }),
+  };
+}
