@@ -1,5 +1,5 @@
 import type { RefusedRequest } from '../../fleet/refusals.ts';
-import { element, ownerLink } from './widgets/dom.ts';
+import { element, ownerLink, shortId } from './widgets/dom.ts';
 import { clock, count } from './widgets/format.ts';
 import { Table } from './widgets/table.ts';
 
@@ -17,7 +17,7 @@ export function refusalTable(panel: HTMLElement, title: string, empty: string): 
       {
         title: 'Operation',
         style: 'wide',
-        cell: ({ operation }) => element('span', { class: 'id', title: operation }, operation),
+        cell: ({ operation }) => shortId(operation),
       },
       { title: 'Cost', style: 'number wide', text: ({ cost }) => count(cost) },
       { title: 'Reason', cell: reasonOf },
