@@ -88,10 +88,10 @@ export function clientNetwork(address: string): string {
 export function addForwarded(lines: FieldLines, received: Received, isTrusted: boolean): void {
   const { address } = received.peer;
   const before = isTrusted ? received.head.field('x-forwarded-for') : undefined;
-  lines.add('X-Forwarded-For', before === undefined ? address : `${before}, ${address}`);
-  lines.add('X-Forwarded-Proto', schemeOf(received, isTrusted));
+  lines.addChecked('X-Forwarded-For', before === undefined ? address : `${before}, ${address}`);
+  lines.addChecked('X-Forwarded-Proto', schemeOf(received, isTrusted));
   const host = hostOf(received, isTrusted);
-  if (host !== undefined) lines.add('X-Forwarded-Host', host);
+  if (host !== undefined) lines.addChecked('X-Forwarded-Host', host);
 }
 
 function schemeOf({ head, peer }: Received, isTrusted: boolean): string {

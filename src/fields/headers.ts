@@ -28,10 +28,10 @@ export function requestLines(
 
 /** Adds the trace of a request without spans. The client's `tracestate` belongs to its own valid `traceparent` (W3C Trace Context, section 3.3). */
 export function addTrace(lines: FieldLines, head: Fields, traceparent: string): void {
-  lines.add('traceparent', traceparent);
+  lines.addChecked('traceparent', traceparent);
   const tracestate = head.field('tracestate');
   if (tracestate !== undefined && head.field('traceparent') === traceparent)
-    lines.add('tracestate', tracestate);
+    lines.addChecked('tracestate', tracestate);
 }
 
 /** Adds the identity fields of the caller for the upstream. */

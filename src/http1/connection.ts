@@ -11,7 +11,7 @@ import { Upload, type UploadOwner } from './upload.ts';
 /** A connection as its pool sees it. */
 export interface PooledConnection {
   /** @param head the request's head as it is sent */
-  send(request: UpstreamRequest, head: string): void;
+  send(request: UpstreamRequest, head: string, nowMs: number): void;
   /** Ends a wait that has exceeded its limit. */
   sweep(nowMs: number): void;
   abort(): void;
@@ -73,11 +73,11 @@ export class Connection implements PooledConnection, ReadTarget, Transfer, Uploa
     return this.#carried === undefined && this.#socket.writable && nowMs - this.#sinceMs < this.#idleLimitMs;
   }
 
-  send(request: UpstreamRequest, head: string): void {
+  send(request: UpstreamRequest, head: string, nowMs: number): void {
     const reader = new ResponseReader(request.method, request.handler);
     const carried: Carried = { request, reader, upload: undefined, hasResponse: false };
     this.#carried = carried;
-    this.#sinceMs = performance.now();
+    this.#sinceMs = nowMs;
     request.handler.onConnection(this);
     // The handler may have aborted it.
     if (this.#carried !== carried) return;
@@ -200,7 +200,6 @@ export class Connection implements PooledConnection, ReadTarget, Transfer, Uploa
       return;
     }
     this.#hasServed = true;
-    this.#sinceMs = performance.now();
     // The last chunk may have asked for a pause.
     this.resume();
     if (this.#socket.writableLength === 0) this.#owner.onIdle(this);

@@ -1,5 +1,5 @@
 import { fieldName } from './field-names.ts';
-import { isFieldValue, isToken } from './grammar.ts';
+import { isFieldValue } from './grammar.ts';
 
 /** Field lines to be written, as text. */
 export class FieldLines {
@@ -25,12 +25,17 @@ export class FieldLines {
   }
 
   add(name: string, value: string): void {
-    if (!isToken(name) || !isFieldValue(value)) this.isSafe = false;
-    const { isClients, lower } = fieldName(name);
+    const { isToken, isClients, lower } = fieldName(name);
+    if (!isToken || !isFieldValue(value)) this.isSafe = false;
     if (isClients) {
       this.hasClients = true;
       if (lower === 'content-length') this.hasLength = true;
     }
+    this.text += `${name}: ${value}\r\n`;
+  }
+
+  /** Adds a field whose name is a constant and whose value was checked when it was read, or was made here. */
+  addChecked(name: string, value: string): void {
     this.text += `${name}: ${value}\r\n`;
   }
 

@@ -3,6 +3,7 @@
  * variable from `X-Account-Id`, `X_Account_Id` and `X.Account.Id`, so names are folded before they are compared.
  */
 import { foldName } from '../domain/field-name.ts';
+import { isToken } from './grammar.ts';
 import { NameMemo } from './name-memo.ts';
 
 /** Fields of one connection, never forwarded (RFC 9110 section 7.6.1, and those that Node owns). */
@@ -97,6 +98,8 @@ export type ResponseAction = 'forward' | 'drop' | 'address';
 export class FieldName {
   /** As sent. */
   readonly text: string;
+  /** Whether it can be written. */
+  readonly isToken: boolean;
   readonly lower: string;
   readonly folded: string;
   readonly request: RequestAction;
@@ -110,6 +113,7 @@ export class FieldName {
 
   constructor(text: string) {
     this.text = text;
+    this.isToken = isToken(text);
     this.lower = text.toLowerCase();
     this.folded = foldName(text);
     this.request = requestActionFor(this.folded, this.folded !== this.lower);

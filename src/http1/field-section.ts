@@ -26,6 +26,8 @@ export class FieldSection {
   readonly #text: string;
   readonly #end: number;
   readonly #marks: number[] = [];
+  /** A bit for each length of a name, modulo 32. */
+  #lengths = 0;
 
   /**
    * @param text latin1: one character is one octet
@@ -60,6 +62,7 @@ export class FieldSection {
   /** Adds a field. The marks are places in the text. */
   add(name: FieldName, lineAt: number, valueAt: number, valueEnd: number): void {
     this.names.push(name);
+    this.#lengths |= 1 << name.lower.length;
     this.#marks.push(lineAt, valueAt, valueEnd);
   }
 
@@ -73,14 +76,25 @@ export class FieldSection {
 
   /** The value of the first field of this name, which is in lower case. */
   get(lower: string): string | undefined {
-    const { names } = this;
-    for (let index = 0; index < names.length; index++)
-      if (names[index]?.lower === lower) return this.valueAt(index);
-    return undefined;
+    const index = this.indexOf(lower);
+    return index === -1 ? undefined : this.valueAt(index);
   }
 
   has(lower: string): boolean {
-    return this.names.some((name) => name.lower === lower);
+    return this.indexOf(lower) !== -1;
+  }
+
+  /** The place of the first field of this name, which is in lower case; -1 if there is none. */
+  indexOf(lower: string): number {
+    const { length } = lower;
+    // A request is asked for twenty names, most of which it does not have.
+    if ((this.#lengths & (1 << length)) === 0) return -1;
+    const { names } = this;
+    for (let index = 0; index < names.length; index++) {
+      const name = names[index];
+      if (name?.lower.length === length && name.lower === lower) return index;
+    }
+    return -1;
   }
 
   /** Calls `visit` with each field, in order. */

@@ -128,7 +128,7 @@ export class Pool implements ConnectionOwner {
       const connection = this.#connectionFor(next.request, nowMs);
       if (connection === undefined) return;
       this.#waiting.shift();
-      connection.send(next.request, next.head);
+      connection.send(next.request, next.head, nowMs);
     }
   };
 

@@ -75,7 +75,7 @@ function upstreamLines(
 ): FieldLines {
   const { head, requestId, traceparent, spans, caller, peer } = exchange;
   const lines = clientLines(exchange, isTrusted, credentials);
-  lines.add('X-Request-Id', requestId);
+  lines.addChecked('X-Request-Id', requestId);
   if (spans === undefined) addTrace(lines, head, traceparent);
   else lines.addAll(spans.forward(upstreamOrigin));
   // RFC 9110 section 10.1.4: the only TE value that is passed on, because trailers are.

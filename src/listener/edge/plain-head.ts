@@ -89,15 +89,11 @@ function readPlainFields(head: Head, from: number, to: number): FieldSection | u
 }
 
 /** False if one of the names is not plain or occurs twice. */
-function isEachPlain({ names }: FieldSection): boolean {
-  let lengths = 0;
+function isEachPlain(fields: FieldSection): boolean {
+  const { names } = fields;
   for (let index = 0; index < names.length; index++) {
     const lower = names[index]?.lower ?? '';
-    if (NOT_PLAIN.has(lower)) return false;
-    // Names of different lengths differ: most need no comparison.
-    const length = 1 << lower.length;
-    if ((lengths & length) !== 0 && names.findIndex((name) => name.lower === lower) !== index) return false;
-    lengths |= length;
+    if (NOT_PLAIN.has(lower) || fields.indexOf(lower) !== index) return false;
   }
   return true;
 }

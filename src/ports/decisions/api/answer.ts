@@ -10,7 +10,7 @@ export function answerOf(asked: AskedRequest, baseUrl: string) {
   const add = (name: string, value: string) => {
     headers[name] = value;
   };
-  addGatewayFields({ add }, asked);
+  addGatewayFields({ add, addChecked: add }, asked);
   return {
     allowed: refusal === undefined,
     status: refusal?.status ?? 200,
