@@ -25,8 +25,7 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** Whether a Connection field lists this option (lower case). */
 export function hasConnectionOption(connection: string, option: string): boolean {
   const lower = connection.toLowerCase();
-  if (lower === option) return true;
-  return lower.split(',').some((listed) => listed.trim() === option);
+  return lower.includes(option) && lower.split(',').some((listed) => listed.trim() === option);
 }
 
 /** Whether text can be the value of a field that we write: it cannot end its line. */

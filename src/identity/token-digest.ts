@@ -9,6 +9,9 @@ export function digestOf(token: string): string {
 /** Longer tokens are not remembered. */
 const MAX_LENGTH = 2_048;
 
+/** A connection with more tokens than this has many callers: nothing of it is remembered any more. */
+const MAX_TOKENS = 4;
+
 /**
  * The last token of one connection and its digest, which costs 1.3 µs to make. Whatever depends on the digest is looked up for each
  * request: what the token is good for, whether it has expired, and whether it was revoked.
@@ -16,13 +19,17 @@ const MAX_LENGTH = 2_048;
 export class LastDigest {
   #token = '';
   #digest = '';
+  #tokenCount = 0;
 
   of(token: string): string {
-    if (token === this.#token) return this.#digest;
+    if (token === this.#token && token !== '') return this.#digest;
     const digest = digestOf(token);
-    if (token.length > MAX_LENGTH) return digest;
+    if (token.length > MAX_LENGTH || this.#tokenCount > MAX_TOKENS) return digest;
+    this.#tokenCount++;
     // A copy: the token that was given may be a part of a whole head, and would keep it in memory.
-    this.#token = Buffer.from(token, 'latin1').toString('latin1');
+    const copy = this.#tokenCount > MAX_TOKENS ? '' : Buffer.from(token).toString();
+    // A token with half a surrogate pair has no copy.
+    this.#token = copy === token ? copy : '';
     this.#digest = digest;
     return digest;
   }
