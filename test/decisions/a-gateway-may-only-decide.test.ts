@@ -1,10 +1,9 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { check } from '../../src/commands/check/check.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
 import { DECISIONS, PROTOCOLS } from '../fixtures/decisions.ts';
 import { startGateway } from '../fixtures/gateway.ts';
 import { startRecipe } from '../fixtures/recipes.ts';
-import { runHere } from '../fixtures/run-here.ts';
+import { runWeirHere } from '../fixtures/run-here.ts';
 import { startWeir } from '../fixtures/weir-process.ts';
 
 const OFF = { listen: { port: 'off' }, decisions: DECISIONS, log: { level: 'info' } };
@@ -40,7 +39,7 @@ it('weir check tries no upstream, and warns of none', async () => {
     upstreamUrl: 'http://127.0.0.1:1',
     settings: { ...OFF, upstream: {} },
   });
-  const { stdout, stderr, code } = await runHere(() => check({ config, connect: true }));
+  const { stdout, stderr, code } = await runWeirHere(['check', '--connect', '--config', config]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).not.toContain('upstream');
 });
