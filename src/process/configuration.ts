@@ -125,6 +125,16 @@ export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): P
   return { settings: reading.valid, limits, identities, keys, credentials, operations, files };
 }
 
+/** The operations that are charged, those of unlisted requests included. */
+export function chargedOperations(
+  operations: readonly ListedOperation[],
+  settings: Partial<Settings>,
+): readonly CostedOperation[] {
+  const { unlisted = 'reject' } = settings.operations ?? {};
+  const others = unlisted === 'reject' ? [] : Object.values(unlistedOperations(unlisted));
+  return [...operations, ...others];
+}
+
 /** The operations that could never be admitted; what is charged besides the listed ones has to fit its buckets as well. */
 export function findCosts(
   operations: readonly ListedOperation[],
@@ -132,9 +142,6 @@ export function findCosts(
   settings: Partial<Settings>,
   places: LimitPlaces = placesIn(settings.limits?.file ?? ''),
 ): readonly Problem[] {
-  const { unlisted = 'reject' } = settings.operations ?? {};
-  const others: readonly CostedOperation[] =
-    unlisted === 'reject' ? [] : Object.values(unlistedOperations(unlisted));
-  const all = [...operations, ...others];
+  const all = chargedOperations(operations, settings);
   return [...checkCosts(all, limits, places), ...checkSelections(all, limits, places)];
 }

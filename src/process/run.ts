@@ -23,6 +23,7 @@ import { openPort } from './open-port.ts';
 import { runTls } from './port-tls.ts';
 import { followConfiguration, type Reloadable } from './reload.ts';
 import { type RunningAdmin, runAdmin } from './run-admin.ts';
+import { RunningCosts } from './run-costs.ts';
 import { type RunningIdentity, runIdentity } from './run-identity.ts';
 import { runShare } from './run-share.ts';
 import { observeStore } from './store-log.ts';
@@ -76,8 +77,9 @@ export async function runGateway(
     isDraining: () => !isReady,
   };
   const ports = await createPorts(settings, dependencies, tls.decisions);
-  const reloadable = reloadableOf({ buckets, operationTable, identity, admin });
-  const following = followConfiguration(configuration, reloadable, metrics, reporting);
+  const costs = new RunningCosts(buckets, configuration, log);
+  const reloaded = reloadableOf({ buckets, costs, operationTable, identity, admin });
+  const following = followConfiguration(configuration, reloaded, metrics, reporting);
   const close = async (): Promise<void> => {
     isReady = false;
     await closeInOrder([following, tls, ports, admin, tracing, identity, share, store]);
@@ -92,9 +94,7 @@ export async function runGateway(
     await Promise.all([untilAnswering(store, settings.store, storeObserver), identity.ready, admin.ready]);
     const { url, decisionsUrl } = await ports.open();
     const adminUrl = await openPort('admin', settings.admin, (address) => admin.listen(address));
-    const running = { url, adminUrl, decisionsUrl, close, drain };
-    log.info(listeningLine(settings, running), 'weir is listening');
-    return running;
+    return noted({ url, adminUrl, decisionsUrl, close, drain }, settings, log);
   } catch (error) {
     await close();
     throw error;
@@ -106,11 +106,14 @@ async function closeInOrder(parts: readonly ({ close(): unknown } | undefined)[]
 }
 
 /** Everything that uses a reloaded file. */
-function reloadableOf({ buckets, operationTable, identity, admin }: ReloadedParts): Reloadable {
+function reloadableOf({ buckets, costs, operationTable, identity, admin }: ReloadedParts): Reloadable {
   return {
-    limits: (changed) => buckets.replaceLimits(changed),
+    limits(changed) {
+      buckets.replaceLimits(changed);
+      costs.update();
+    },
     operations(changed) {
-      for (const holder of [operationTable, admin]) holder.replaceOperations(changed);
+      for (const holder of [operationTable, admin, costs]) holder.replaceOperations(changed);
     },
     identities(changed) {
       for (const holder of [identity, admin]) holder.replaceIdentities(changed);
@@ -123,6 +126,7 @@ function reloadableOf({ buckets, operationTable, identity, admin }: ReloadedPart
 
 interface ReloadedParts {
   readonly buckets: Buckets;
+  readonly costs: RunningCosts;
   readonly operationTable: OperationTable;
   readonly identity: RunningIdentity;
   readonly admin: RunningAdmin;
@@ -152,6 +156,11 @@ async function createPorts(
       await Promise.all([gateway, decider].map((port) => port?.close(shutdown.graceSeconds * 1000)));
     },
   };
+}
+
+function noted(running: RunningGateway, settings: Settings, log: Log['log']): RunningGateway {
+  log.info(listeningLine(settings, running), 'weir is listening');
+  return running;
 }
 
 function listeningLine(

@@ -1,12 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import type { Payer } from '../domain/caller.ts';
-import { type LimitInForce, type LimitSource, type Limits, limitInForce } from '../domain/limits/limits.ts';
+import { type Limits, limitInForce } from '../domain/limits/limits.ts';
 import type { LimitRow } from '../domain/limits/rows.ts';
 import { type ScopeName, scopeNamed } from '../domain/limits/scopes.ts';
-import type { Selection } from '../domain/limits/selection.ts';
 import { type LiveLimit, LiveLimits } from '../shared/live-limits.ts';
-import { bucketKey } from '../store/keys.ts';
-import type { BucketCharge } from '../store/store.ts';
+import { type InForce, type PayerBucket, payerBucketsOf } from './payer-bucket.ts';
 import { type OwnerPlan, type Planned, planOfOwner, plansOf } from './plans.ts';
 import { type PolicyItem, policyText, type Reportable } from './rate-limit-fields.ts';
 import type { Operation } from './request-context.ts';
@@ -24,25 +22,6 @@ export interface PayerBuckets extends Reportable {
   readonly validUntilMs: number;
 }
 
-/** A bucket to charge, with its name in the response. */
-export interface PayerBucket extends BucketCharge {
-  /** The name of its row. */
-  readonly name: string;
-  readonly scope: ScopeName;
-  /** What its row counts of the owner's requests. */
-  readonly selection: Selection;
-  /** Its name in the RateLimit headers: a Person's own bucket appears as the Account's. */
-  readonly headerName: string;
-  /** The Account, Organization, principal or address whose bucket it is. */
-  readonly owner: string;
-  /** Where its limit is set. */
-  readonly source: LimitSource;
-  /** The plan that sets its limit; undefined for another source. */
-  readonly plan: string | undefined;
-  /** Unix time until which that limit is valid; infinite if it does not expire. */
-  readonly untilMs: number;
-}
-
 /** Owners kept in memory; beyond that, the least recently used is dropped. */
 const PAYERS_KEPT = 50_000;
 /** Addresses are kept apart, so that a flood from many addresses drops none of the callers. */
@@ -54,12 +33,8 @@ interface Known {
   readonly bySet: Map<RowSet, PayerBuckets>;
 }
 
-/** The limits in force of one bucket of one owner, live limits included. */
-interface InForce extends LimitInForce {
-  /** When a limit of each source expires. */
-  readonly ends: Readonly<Record<LimitSource, number>>;
-  readonly plan: string | undefined;
-}
+/** An operation and its cost. */
+type Costed = Pick<Operation, 'id' | 'cost'>;
 
 /** Whose buckets are asked for. */
 export interface BucketOwner extends OwnerPlan {
@@ -77,6 +52,8 @@ export class Buckets {
   readonly #live = new LiveLimits();
   #limits: Limits;
   #rowSets: RowSets;
+  /** The most expensive operation that is charged to each row. */
+  #costliest: ReadonlyMap<string, Costed> = new Map();
   #version = 0;
 
   /** @param nowMs Unix time by the clock that all replicas share, for the expiry of overrides and live limits */
@@ -102,6 +79,16 @@ export class Buckets {
     this.#limits = limits;
     this.#rowSets = new RowSets(limits.rows);
     this.#version += 1;
+  }
+
+  /** Replaces the most expensive operation of each row, by the row's name. No live limit is below its cost. */
+  replaceCosts(costliest: ReadonlyMap<string, Costed>): void {
+    this.#costliest = costliest;
+    this.#version += 1;
+  }
+
+  costliest(row: string): Costed | undefined {
+    return this.#costliest.get(row);
   }
 
   /** Applies a live limit or its removal. Returns false if it changes nothing. Counts are kept. */
@@ -136,7 +123,9 @@ export class Buckets {
     const planned = planOfOwner(this.#limits, scope, id, owner, nowMs);
     return this.#limits.rows
       .filter((row) => row.scope === scope || (scope === 'person' && row.scope === 'principal'))
-      .flatMap((row) => this.#bucketsOf(row, id, owner.hashTag, this.#inForce(row, id, planned, nowMs)));
+      .flatMap((row) =>
+        payerBucketsOf(row, this.#keyParts(owner.hashTag, id), this.#inForce(row, id, planned, nowMs)),
+      );
   }
 
   /** The name of an owner's plan; undefined without one. */
@@ -157,11 +146,16 @@ export class Buckets {
       const { name, headerName, windowSeconds, isContract } = row;
       const { limit } = inForce;
       if (limit !== undefined) policyItems.push({ name, headerName, limit, windowSeconds, isContract });
-      if (set.charged.has(row)) buckets.push(...this.#bucketsOf(row, owner, payer.hashTag, inForce));
+      if (set.charged.has(row))
+        buckets.push(...payerBucketsOf(row, this.#keyParts(payer.hashTag, owner), inForce));
     }
     const { account, unknown } = plans;
     const policy = policyText(policyItems);
     return { buckets, policyItems, policy, plan: account?.name, unknownPlan: unknown, validUntilMs };
+  }
+
+  #keyParts(hashTag: string, owner: string) {
+    return { keyPrefix: this.#keyPrefix, hashTag, owner };
   }
 
   /** A live limit takes the place of the one in the files; a shadow limit in the files stays beside it. */
@@ -179,26 +173,8 @@ export class Buckets {
     const plan = planned?.name;
     if (live === undefined) return { ...filed, ends, plan };
     const untilMs = Math.min(filed.untilMs, live.untilMs);
-    return { ...filed, limit: live.limit, limitSource: 'live', untilMs, ends, plan };
-  }
-
-  /** The bucket of the limit in force, and that of the shadow limit beside it. */
-  #bucketsOf(row: LimitRow, owner: string, hashTag: string, inForce: InForce): readonly PayerBucket[] {
-    const { name, headerName, windowSeconds, scope, selection, counts } = row;
-    const { limit, limitSource, shadowLimit, shadowSource, ends, plan } = inForce;
-    const common = { name, headerName, owner, windowSeconds, scope, selection, counts };
-    const from = (source: LimitSource) => {
-      return { ...common, source, plan: source === 'plan' ? plan : undefined, untilMs: ends[source] };
-    };
-    const keyOf = (bucket: string) => bucketKey(this.#keyPrefix, hashTag, bucket, owner);
-    const buckets: PayerBucket[] = [];
-    if (limit !== undefined) buckets.push({ ...from(limitSource), key: keyOf(name), limit });
-    // A shadow bucket counts only what fits its own limit, so it needs its own key.
-    if (shadowLimit !== undefined) {
-      const key = keyOf(`${name}-shadow`);
-      buckets.push({ ...from(shadowSource), key, limit: shadowLimit, shadow: true });
-    }
-    return buckets;
+    const limit = Math.max(live.limit, this.#costliest.get(row.name)?.cost ?? 0);
+    return { ...filed, limit, limitSource: 'live', untilMs, ends, plan };
   }
 }
 

@@ -3,8 +3,9 @@ import type { Payer } from '../domain/caller.ts';
 import { US_PER_SECOND } from '../domain/clock.ts';
 import { Refusal } from '../domain/problems.ts';
 import type { BucketState, Decision, Store } from '../store/store.ts';
-import type { Buckets, PayerBucket, PayerBuckets } from './buckets.ts';
+import type { Buckets, PayerBuckets } from './buckets.ts';
 import { limitText } from './limit-text.ts';
+import type { PayerBucket } from './payer-bucket.ts';
 import { rateLimitFields } from './rate-limit-fields.ts';
 import type { Admitted, Charged, NearLimit, Operation } from './request-context.ts';
 

@@ -1,6 +1,6 @@
 import type { ScopeName } from '../domain/limits/scopes.ts';
 import { costIn } from '../store/store.ts';
-import type { PayerBucket } from './buckets.ts';
+import type { PayerBucket } from './payer-bucket.ts';
 
 /** A caller may know the Account, itself and the address, but has not named the Organization. */
 const OWNERS: Readonly<Record<ScopeName, (owner: string) => string>> = {

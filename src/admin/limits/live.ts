@@ -8,11 +8,16 @@ import { type LiveLimit, liveKey } from '../../shared/live-limits.ts';
 import type { Buckets } from '../../stages/buckets.ts';
 import { ActionRefused } from '../action.ts';
 import { audited, type FactPublisher } from '../shared-change.ts';
+import { type RaisedLimit, raisedLimit } from './raised.ts';
 import { type LimitOwner, type LimitRequest, problemText, readLimitRequest } from './request.ts';
 import { type ShownRow, shownRows } from './rows.ts';
 
 /** A live limit as an operator sees it. `notes`: what the operator should know of a change that has just been made. */
-export type ShownLimit = ReturnType<typeof shown> & { readonly notes?: readonly string[] };
+export type ShownLimit = ReturnType<typeof shown> & {
+  /** What is in force in its place, where it is below the cost of an operation. */
+  readonly inForce?: number;
+  readonly notes?: readonly string[];
+};
 
 interface LiveLimitSources {
   readonly buckets: Buckets;
@@ -35,7 +40,10 @@ export class LiveLimitActions {
 
   list(): readonly ShownLimit[] {
     const { live, nowMs } = this.#sources.buckets;
-    return live.inForce(nowMs).map((limit) => shown(limit, this.#limits));
+    return live.inForce(nowMs).map((limit) => ({
+      ...shown(limit, this.#limits),
+      ...raisedText(raisedLimit(limit, this.#sources.buckets)),
+    }));
   }
 
   /** The limits of the files, for owners without a limit of their own. */
@@ -150,6 +158,13 @@ function sectionOf({ bucket }: LiveLimit, limits: Limits): OverrideSection | und
   return row === undefined ? 'accounts' : scopeNamed(row.scope).overrides;
 }
 
+/** What is in force in place of a live limit that is below a cost, and why. */
+function raisedText(raised: RaisedLimit | undefined) {
+  if (raised === undefined) return {};
+  const { inForce, operation } = raised;
+  return { inForce, notes: [`${inForce} is in force, because ${operation} costs as much.`] };
+}
+
 function shown({ untilMs, why, by, ...target }: LiveLimit, limits: Limits) {
   return { ...asked(target, limits), until: new Date(untilMs).toISOString(), why, by };
 }
@@ -172,6 +187,8 @@ export function applyLive(buckets: Buckets, live: LiveLimit, log: Pick<Changes, 
   const counts = { added: 0, removed: 0, changed: 0, [change]: 1 };
   const difference = [{ change, scope: row?.scope ?? null, id, bucket, from, to }];
   log.info({ source: 'live', why, by, ...counts, difference }, 'limits.changed');
+  const raised = isRemoved ? undefined : raisedLimit(live, buckets);
+  if (raised !== undefined) log.error(raised, 'live-limit.raised');
 }
 
 function ofLive({ limit, untilMs }: Pick<LiveLimit, 'limit' | 'untilMs'>): object {

@@ -1,10 +1,15 @@
+import { raisedLimit } from '../../admin/limits/raised.ts';
+import { costliestByRow } from '../../config/files/costs.ts';
 import type { Problem } from '../../config/problem.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import { findWarnings } from '../../config/warnings.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
-import { type Configuration, readConfiguration } from '../../process/configuration.ts';
+import { type Configuration, chargedOperations, readConfiguration } from '../../process/configuration.ts';
 import { CommandError } from '../../process/failure.ts';
+import { readFacts } from '../../process/run-facts.ts';
+import { LIVE_LIMITS, LiveLimits } from '../../shared/live-limits.ts';
+import { openShared } from '../../store/open.ts';
 import { reviewCosts } from '../costs/review.ts';
 import { print, printError, shownPlace } from '../print.ts';
 import { warningLine } from '../terminal/messages.ts';
@@ -34,7 +39,25 @@ export async function check({ config, connect }: { config: string; connect?: boo
       `${callersOf(configuration)}${warnings.length === 0 ? '' : `; warnings: ${warnings.length}`}.`,
   ]);
   const longestSeconds = Math.max(...limits.rows.map(({ windowSeconds }) => windowSeconds));
-  if (connect) await tryConnections(settings, longestSeconds);
+  if (!connect) return;
+  await warnOfLiveLimits(configuration);
+  await tryConnections(settings, longestSeconds);
+}
+
+/** Warns of live limits at the gateways that are below a cost of these files. A store that does not answer is reported later. */
+async function warnOfLiveLimits({ settings, operations, limits }: Configuration): Promise<void> {
+  const live = await readFacts(openShared(settings.store), LIVE_LIMITS).catch(() => undefined);
+  const known = new LiveLimits();
+  const nowMs = live?.clock.nowMs() ?? 0;
+  for (const fact of live?.facts ?? []) known.add(fact, nowMs);
+  const costliest = costliestByRow(chargedOperations(operations, settings), limits.rows);
+  for (const one of known.inForce(nowMs)) {
+    const raised = raisedLimit(one, { costliest: (row) => costliest.get(row) });
+    if (raised === undefined) continue;
+    const { bucket, id, limit, inForce, operation } = raised;
+    const message = `the live limit ${limit} of ${id} is below the cost ${inForce} of operation ${operation}: ${inForce} will be in force`;
+    printError(warningLine({ source: 'weir limit list', path: bucket, message }));
+  }
 }
 
 /** How many further limits and plans there are, where there are any. */

@@ -93,7 +93,8 @@ export function textOf(shown: ShownLimit | ShownBlock): string {
   const { scope, id, bucket, limit, until, why, by } = shown;
   if (bucket === BLOCKED) return `${scope} ${id} is blocked until ${until}, by ${by}: ${why}`;
   const counts = 'counts' in shown ? shown.counts : 'points';
-  return `${bucket} of ${id}: ${limit} ${counts} until ${until}, by ${by}: ${why}`;
+  const raised = 'inForce' in shown ? ` (${shown.notes?.join(' ')})` : '';
+  return `${bucket} of ${id}: ${limit} ${counts} until ${until}, by ${by}: ${why}${raised}`;
 }
 
 export function userName(): string {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { PayerBucket } from '../../../src/stages/buckets.ts';
 import { limitText } from '../../../src/stages/limit-text.ts';
+import type { PayerBucket } from '../../../src/stages/payer-bucket.ts';
 
 const bucket: PayerBucket = {
   name: 'account-read',

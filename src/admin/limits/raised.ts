@@ -1,0 +1,25 @@
+import type { LiveLimit } from '../../shared/live-limits.ts';
+import type { Buckets } from '../../stages/buckets.ts';
+
+/** A live limit below the cost of an operation, and what is in force in its place. */
+export interface RaisedLimit extends Pick<LiveLimit, 'bucket' | 'id' | 'limit'> {
+  /** The cost. */
+  readonly inForce: number;
+  /** The operation that has this cost. */
+  readonly operation: string;
+}
+
+/** Undefined for a live limit that every operation fits. */
+export function raisedLimit(
+  { bucket, id, limit }: Pick<LiveLimit, 'bucket' | 'id' | 'limit'>,
+  buckets: Pick<Buckets, 'costliest'>,
+): RaisedLimit | undefined {
+  const costliest = buckets.costliest(bucket);
+  if (costliest === undefined || costliest.cost <= limit) return undefined;
+  return { bucket, id, limit, inForce: costliest.cost, operation: costliest.id };
+}
+
+/** All of them that are in force. */
+export function raisedLimits(buckets: Buckets): readonly RaisedLimit[] {
+  return buckets.live.inForce(buckets.nowMs).flatMap((live) => raisedLimit(live, buckets) ?? []);
+}

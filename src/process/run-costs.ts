@@ -1,0 +1,49 @@
+import type { Logger } from 'pino';
+import { raisedLimits } from '../admin/limits/raised.ts';
+import { costliestByRow } from '../config/files/costs.ts';
+import type { Settings } from '../config/settings/settings.ts';
+import type { ListedOperation } from '../openapi/listed-operation.ts';
+import type { Buckets } from '../stages/buckets.ts';
+import { chargedOperations } from './configuration.ts';
+
+/** Live limits that are named one by one in the log after a change. */
+const MOST_LOGGED = 20;
+
+/**
+ * Reports the costs of the operations in force to the buckets, at the start and after each change of limits or costs. A live limit
+ * below such a cost would refuse the operation for ever, although every file is valid: the cost is in force in its place, and
+ * the log has an error for it (docs/decisions/0026).
+ */
+export class RunningCosts {
+  readonly #buckets: Buckets;
+  readonly #settings: Settings;
+  readonly #log: Logger;
+  #operations: readonly ListedOperation[];
+
+  constructor(
+    buckets: Buckets,
+    { settings, operations }: { settings: Settings; operations: readonly ListedOperation[] },
+    log: Logger,
+  ) {
+    this.#buckets = buckets;
+    this.#settings = settings;
+    this.#operations = operations;
+    this.#log = log;
+    this.update();
+  }
+
+  replaceOperations(operations: readonly ListedOperation[]): void {
+    this.#operations = operations;
+    this.update();
+  }
+
+  /** Judges the live limits by the limits and costs in force. */
+  update(): void {
+    const charged = chargedOperations(this.#operations, this.#settings);
+    this.#buckets.replaceCosts(costliestByRow(charged, this.#buckets.limits.rows));
+    const raised = raisedLimits(this.#buckets);
+    for (const one of raised.slice(0, MOST_LOGGED)) this.#log.error(one, 'live-limit.raised');
+    if (raised.length > MOST_LOGGED)
+      this.#log.error({ omitted: raised.length - MOST_LOGGED }, 'live-limit.raised');
+  }
+}
