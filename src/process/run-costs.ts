@@ -1,7 +1,7 @@
-import type { Logger } from 'pino';
-import { raisedLimits } from '../admin/limits/raised.ts';
+import { aboutRaised, raisedLimits } from '../admin/limits/raised.ts';
 import { costliestByRow } from '../config/files/costs.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import type { Changes } from '../observe/log/changes.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import type { Buckets } from '../stages/buckets.ts';
 import { chargedOperations } from './configuration.ts';
@@ -17,13 +17,13 @@ const MOST_LOGGED = 20;
 export class RunningCosts {
   readonly #buckets: Buckets;
   readonly #settings: Settings;
-  readonly #log: Logger;
+  readonly #log: Pick<Changes, 'error'>;
   #operations: readonly ListedOperation[];
 
   constructor(
     buckets: Buckets,
     { settings, operations }: { settings: Settings; operations: readonly ListedOperation[] },
-    log: Logger,
+    log: Pick<Changes, 'error'>,
   ) {
     this.#buckets = buckets;
     this.#settings = settings;
@@ -42,8 +42,9 @@ export class RunningCosts {
     const charged = chargedOperations(this.#operations, this.#settings);
     this.#buckets.replaceCosts(costliestByRow(charged, this.#buckets.limits.rows));
     const raised = raisedLimits(this.#buckets);
-    for (const one of raised.slice(0, MOST_LOGGED)) this.#log.error(one, 'live-limit.raised');
+    for (const one of raised.slice(0, MOST_LOGGED))
+      this.#log.error({ ...one, about: aboutRaised(one) }, 'live-limit.raised');
     if (raised.length > MOST_LOGGED)
-      this.#log.error({ omitted: raised.length - MOST_LOGGED }, 'live-limit.raised');
+      this.#log.error({ about: `${raised.length - MOST_LOGGED} further live limits` }, 'live-limit.raised');
   }
 }

@@ -77,7 +77,7 @@ export async function runGateway(
     isDraining: () => !isReady,
   };
   const ports = await createPorts(settings, dependencies, tls.decisions);
-  const costs = new RunningCosts(buckets, configuration, log);
+  const costs = new RunningCosts(buckets, configuration, reporting.changes);
   const reloaded = reloadableOf({ buckets, costs, operationTable, identity, admin });
   const following = followConfiguration(configuration, reloaded, metrics, reporting);
   const close = async (): Promise<void> => {

@@ -8,7 +8,7 @@ import { type LiveLimit, liveKey } from '../../shared/live-limits.ts';
 import type { Buckets } from '../../stages/buckets.ts';
 import { ActionRefused } from '../action.ts';
 import { audited, type FactPublisher } from '../shared-change.ts';
-import { type RaisedLimit, raisedLimit } from './raised.ts';
+import { aboutRaised, type RaisedLimit, raisedLimit } from './raised.ts';
 import { type LimitOwner, type LimitRequest, problemText, readLimitRequest } from './request.ts';
 import { type ShownRow, shownRows } from './rows.ts';
 
@@ -21,7 +21,7 @@ export type ShownLimit = ReturnType<typeof shown> & {
 
 interface LiveLimitSources {
   readonly buckets: Buckets;
-  readonly log: Pick<Changes, 'info'>;
+  readonly log: Pick<Changes, 'info' | 'error'>;
   /** Undefined where this process is the only replica. */
   readonly publisher: FactPublisher<LiveLimit> | undefined;
   /** The ids of a section that the files of identities have; undefined where others may exist. */
@@ -173,7 +173,7 @@ function shown({ untilMs, why, by, ...target }: LiveLimit, limits: Limits) {
  * Puts a live limit, or its removal, in force in this process and logs `limits.changed`. Does nothing if that is known already,
  * so each replica logs each change once, the one that made it as well.
  */
-export function applyLive(buckets: Buckets, live: LiveLimit, log: Pick<Changes, 'info'>): void {
+export function applyLive(buckets: Buckets, live: LiveLimit, log: Pick<Changes, 'info' | 'error'>): void {
   const { bucket, id, limit, untilMs, isRemoved, why, by } = live;
   const { nowMs } = buckets;
   const before = buckets.live.of(bucket, id, nowMs);
@@ -188,7 +188,7 @@ export function applyLive(buckets: Buckets, live: LiveLimit, log: Pick<Changes, 
   const difference = [{ change, scope: row?.scope ?? null, id, bucket, from, to }];
   log.info({ source: 'live', why, by, ...counts, difference }, 'limits.changed');
   const raised = isRemoved ? undefined : raisedLimit(live, buckets);
-  if (raised !== undefined) log.error(raised, 'live-limit.raised');
+  if (raised !== undefined) log.error({ ...raised, about: aboutRaised(raised) }, 'live-limit.raised');
 }
 
 function ofLive({ limit, untilMs }: Pick<LiveLimit, 'limit' | 'untilMs'>): object {

@@ -19,6 +19,11 @@ export function raisedLimit(
   return { bucket, id, limit, inForce: costliest.cost, operation: costliest.id };
 }
 
+/** Such as `the live limit 8 for account-read of acct_7 is below the cost 10 of report`. */
+export function aboutRaised({ bucket, id, limit, inForce, operation }: RaisedLimit): string {
+  return `the live limit ${limit} for ${bucket} of ${id} is below the cost ${inForce} of ${operation}`;
+}
+
 /** All of them that are in force. */
 export function raisedLimits(buckets: Buckets): readonly RaisedLimit[] {
   return buckets.live.inForce(buckets.nowMs).flatMap((live) => raisedLimit(live, buckets) ?? []);

@@ -9,6 +9,7 @@ const NAMES = [
   'operations.changed',
   'identities.changed',
   'live-limit.ended',
+  'live-limit.raised',
   'revocation.made',
   'revocation.undone',
   'revocation.ended',
@@ -75,6 +76,16 @@ export class Changes {
   /** Writes a line as a logger does. */
   info(members: object, name: string): void {
     this.#log.info(members, name);
+    this.#notice(members, name);
+  }
+
+  /** The same, for what an operator has to know. */
+  error(members: object, name: string): void {
+    this.#log.error(members, name);
+    this.#notice(members, name);
+  }
+
+  #notice(members: object, name: string): void {
     if (!NAMES.some((one) => one === name)) return;
     const change = { atMs: this.#nowMs(), name, text: textOf(members), count: countOf(members) };
     this.#latest = [change, ...this.#latest].slice(0, MOST_CHANGES);
