@@ -6,7 +6,7 @@ import { blockLines } from './block-actions.ts';
 import { bucketCard } from './bucket.ts';
 import { marksOf } from './overview.ts';
 import { accountTable, type Counts, operationTable, recentTable } from './owner-tables.ts';
-import { refusalTable } from './refusals.ts';
+import { collapsed, refusalTable } from './refusals.ts';
 import { Chart } from './widgets/chart.ts';
 import { byId, element, ownerLink, remark, setText } from './widgets/dom.ts';
 import { Figures } from './widgets/figures.ts';
@@ -100,7 +100,7 @@ function pageOf(scope: Scope, id: string) {
       showProblem(usage.storeProblem === null ? '' : `The store cannot be read (${usage.storeProblem}).`);
     },
     showChanges: (fleet: FleetSnapshot) => chart.mark(marksOf(fleet)),
-    showRefusals: (values: readonly RefusedRequest[]) => refusals.show(values),
+    showRefusals: (values: readonly RefusedRequest[]) => refusals.show(collapsed(values)),
     showProblem,
   };
 }

@@ -3,11 +3,17 @@ import { element, ownerLink, shortId } from './widgets/dom.ts';
 import { clock, count } from './widgets/format.ts';
 import { Table } from './widgets/table.ts';
 
+/** Equal refusals: the newest, and how many there are. */
+export interface RefusedRequests extends RefusedRequest {
+  readonly times: number;
+}
+
 /** A table of refused requests, with their reasons. */
-export function refusalTable(panel: HTMLElement, title: string, empty: string): Table<RefusedRequest> {
-  return new Table<RefusedRequest>(panel, title, {
+export function refusalTable(panel: HTMLElement, title: string, empty: string): Table<RefusedRequests> {
+  return new Table<RefusedRequests>(panel, title, {
     columns: [
-      { title: 'At', style: 'nowrap', text: ({ atMs }) => clock(atMs) },
+      { title: 'Last at', style: 'nowrap', text: ({ atMs }) => clock(atMs) },
+      { title: 'Times', style: 'number', text: ({ times }) => count(times) },
       {
         title: 'Account or address',
         style: 'account',
@@ -28,23 +34,27 @@ export function refusalTable(panel: HTMLElement, title: string, empty: string): 
       },
     ],
     empty,
-    keyOf: ({ requestId, atMs }) => `${requestId} ${atMs}`,
+    keyOf: ({ requestId, atMs, times }) => `${requestId} ${atMs} ${times}`,
   });
 }
 
 const FEW = 8;
-const FEW_OF_ONE = 2;
 
-/** The first of each Account and bucket: one that is refused all the time hides no other. */
-export function fewOfEach(refusals: readonly RefusedRequest[]): readonly RefusedRequest[] {
-  const counts = new Map<string, number>();
-  const kept = refusals.filter(({ account, address, bucket, reason }) => {
-    const key = `${account ?? address} ${bucket ?? reason}`;
-    const before = counts.get(key) ?? 0;
-    counts.set(key, before + 1);
-    return before < FEW_OF_ONE;
-  });
-  return kept.slice(0, FEW);
+/** Equal refusals as one, the newest, with their number: one that is refused all the time hides no other. */
+export function collapsed(refusals: readonly RefusedRequest[]): readonly RefusedRequests[] {
+  const groups = new Map<string, RefusedRequests>();
+  for (const refusal of refusals) {
+    const { account, address, operation, status, bucket, reason } = refusal;
+    const key = JSON.stringify([account, address, operation, status, bucket ?? reason]);
+    const known = groups.get(key) ?? { ...refusal, times: 0 };
+    groups.set(key, { ...known, times: known.times + 1 });
+  }
+  return [...groups.values()];
+}
+
+/** The first few, for the overview. */
+export function fewOfEach(refusals: readonly RefusedRequest[]): readonly RefusedRequests[] {
+  return collapsed(refusals).slice(0, FEW);
 }
 
 function reasonOf({ status, bucket, reason, detail, retryAfterSeconds }: RefusedRequest): HTMLElement {

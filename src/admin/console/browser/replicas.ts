@@ -36,6 +36,11 @@ const table = new Table<ReplicaState>(byId('replicas'), 'Replicas', {
       title: 'Limits',
       cell: marked(({ limits }) => [limits === common ? undefined : 'warning', shortVersion(limits)]),
     },
+    {
+      title: 'Operations',
+      style: 'wide',
+      cell: marked(({ operations }) => [undefined, shortVersion(operations)]),
+    },
     { title: 'Live limits', style: 'number wide', text: ({ liveLimits }) => count(liveLimits) },
     { title: 'Store', style: 'wide', cell: marked(storeOf) },
     { title: 'Requests/s', style: 'number', text: ({ rates }) => short(rates.requestsPerSecond) },
