@@ -13,8 +13,8 @@ interface Picture {
 }
 
 const PICTURES: readonly Picture[] = [
-  { name: 'light', width: 1200, height: 940, colorScheme: 'light' },
-  { name: 'dark', width: 1200, height: 940, colorScheme: 'dark' },
+  { name: 'light', width: 1280, height: 960, colorScheme: 'light' },
+  { name: 'dark', width: 1280, height: 960, colorScheme: 'dark' },
   { name: 'account', width: 1200, height: 760, colorScheme: 'light', path: '/#/account/acct_northwind' },
   { name: 'narrow', width: 360, height: 760, colorScheme: 'light' },
 ];
