@@ -10,7 +10,7 @@ import { setTimeout } from 'node:timers/promises';
 import { checkCosts, placesIn } from '../src/config/files/costs.ts';
 import type { Caller } from '../src/domain/caller.ts';
 import type { Limits } from '../src/domain/limits/limits.ts';
-import { Buckets } from '../src/stages/buckets.ts';
+import { Buckets } from '../src/stages/buckets/buckets.ts';
 
 // As built: from source there is no thread to parse in.
 const BUILT = new URL('../dist/config/files/limits/files.js', import.meta.url).href;

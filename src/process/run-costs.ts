@@ -3,7 +3,7 @@ import { costliestByRow } from '../config/files/costs.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { Changes } from '../observe/log/changes.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
-import type { Buckets } from '../stages/buckets.ts';
+import type { Buckets } from '../stages/buckets/buckets.ts';
 import { chargedOperations } from './configuration.ts';
 
 /** Live limits that are named one by one in the log after a change. */

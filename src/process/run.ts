@@ -13,7 +13,7 @@ import { createGateway } from '../ports/clients.ts';
 import { createDecisionServer } from '../ports/decisions/server.ts';
 import type { Address, Gateway, GatewayDependencies } from '../ports/dependencies.ts';
 import { SharedClock } from '../shared/clock.ts';
-import { Buckets } from '../stages/buckets.ts';
+import { Buckets } from '../stages/buckets/buckets.ts';
 import type { OperationTable } from '../stages/match.ts';
 import type { StoreObserver } from '../store/observer.ts';
 import { openShared, openStore } from '../store/open.ts';

@@ -2,7 +2,7 @@ import type { Caller, PublicClient } from '../domain/caller.ts';
 import { isCharged, type LimitRow } from '../domain/limits/rows.ts';
 import { scopeNamed } from '../domain/limits/scopes.ts';
 import type { Access } from '../domain/operation.ts';
-import type { PayerBuckets } from '../stages/buckets.ts';
+import type { PayerBuckets } from '../stages/buckets/buckets.ts';
 import type { Operation } from '../stages/request-context.ts';
 import type { Entry } from './input/entry.ts';
 import { BucketStats } from './measure/bucket-stats.ts';

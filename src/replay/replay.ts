@@ -5,7 +5,7 @@
 import { US_PER_SECOND } from '../domain/clock.ts';
 import type { Limits } from '../domain/limits/limits.ts';
 import type { LimitRow } from '../domain/limits/rows.ts';
-import { Buckets } from '../stages/buckets.ts';
+import { Buckets } from '../stages/buckets/buckets.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import { type BucketState, costIn } from '../store/store.ts';
 import type { Entry } from './input/entry.ts';

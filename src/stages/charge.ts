@@ -3,10 +3,10 @@ import type { Payer } from '../domain/caller.ts';
 import { US_PER_SECOND } from '../domain/clock.ts';
 import { Refusal } from '../domain/problems.ts';
 import type { BucketState, Decision, Store } from '../store/store.ts';
-import type { Buckets, PayerBuckets } from './buckets.ts';
-import { limitText } from './limit-text.ts';
-import type { PayerBucket } from './payer-bucket.ts';
-import { rateLimitFields } from './rate-limit-fields.ts';
+import type { Buckets, PayerBuckets } from './buckets/buckets.ts';
+import { limitText } from './buckets/limit-text.ts';
+import type { PayerBucket } from './buckets/payer-bucket.ts';
+import { rateLimitFields } from './buckets/rate-limit-fields.ts';
 import type { Admitted, Charged, NearLimit, Operation } from './request-context.ts';
 
 /**

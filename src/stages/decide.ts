@@ -4,7 +4,7 @@ import type { Blocks } from '../shared/blocks.ts';
 import type { Store } from '../store/store.ts';
 import { authorise } from './authorise.ts';
 import { blockedAddress, blockedCaller } from './block.ts';
-import type { Buckets } from './buckets.ts';
+import type { Buckets } from './buckets/buckets.ts';
 import { type ChargeAsker, charge } from './charge.ts';
 import { type Identified, identify, type Presented, type Verifiers } from './identify.ts';
 import type { OperationTable } from './match.ts';

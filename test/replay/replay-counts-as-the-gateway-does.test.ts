@@ -4,7 +4,7 @@ import { parseLimits } from '../../src/config/files/limits/parse.ts';
 import type { Caller, Payer } from '../../src/domain/caller.ts';
 import { weirLog } from '../../src/replay/input/weir-log.ts';
 import { Replay } from '../../src/replay/replay.ts';
-import { Buckets } from '../../src/stages/buckets.ts';
+import { Buckets } from '../../src/stages/buckets/buckets.ts';
 import { charge } from '../../src/stages/charge.ts';
 import type { Charged, Operation } from '../../src/stages/request-context.ts';
 import { MemoryStore } from '../../src/store/memory-store.ts';

@@ -5,7 +5,7 @@ import { type LimitInForce, type Limits, limitInForce, rowNamed } from '../../do
 import { type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import { type LiveLimit, liveKey } from '../../shared/live-limits.ts';
-import type { Buckets } from '../../stages/buckets.ts';
+import type { Buckets } from '../../stages/buckets/buckets.ts';
 import { ActionRefused } from '../action.ts';
 import { audited, type FactPublisher } from '../shared-change.ts';
 import { aboutRaised, type RaisedLimit, raisedLimit } from './raised.ts';

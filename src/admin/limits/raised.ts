@@ -1,5 +1,5 @@
 import type { LiveLimit } from '../../shared/live-limits.ts';
-import type { Buckets } from '../../stages/buckets.ts';
+import type { Buckets } from '../../stages/buckets/buckets.ts';
 
 /** A live limit below the cost of an operation, and what is in force in its place. */
 export interface RaisedLimit extends Pick<LiveLimit, 'bucket' | 'id' | 'limit'> {

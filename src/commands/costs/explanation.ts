@@ -13,10 +13,10 @@ import { type Configuration, chargedOperations, operationTableOf } from '../../p
 import type { ReadFacts } from '../../process/run-facts.ts';
 import { type Block, Blocks } from '../../shared/blocks.ts';
 import type { LiveLimit } from '../../shared/live-limits.ts';
-import { Buckets } from '../../stages/buckets.ts';
+import { Buckets } from '../../stages/buckets/buckets.ts';
+import type { PayerBucket } from '../../stages/buckets/payer-bucket.ts';
 import { type DecidedRequest, decide } from '../../stages/decide.ts';
 import { normalise } from '../../stages/normalise.ts';
-import type { PayerBucket } from '../../stages/payer-bucket.ts';
 import type { Operation, Target } from '../../stages/request-context.ts';
 import { MemoryStore } from '../../store/memory-store.ts';
 import { checkPath } from '../../validation/path.ts';

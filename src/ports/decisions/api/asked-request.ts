@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Principal } from '../../../domain/caller.ts';
 import { Refusal } from '../../../domain/problems.ts';
 import { clientNetwork } from '../../../fields/forwarded.ts';
-import type { PayerBuckets } from '../../../stages/buckets.ts';
+import type { PayerBuckets } from '../../../stages/buckets/buckets.ts';
 import type { DecidedRequest } from '../../../stages/decide.ts';
 import type { Exchange } from '../../../stages/exchange.ts';
 import type { Identified } from '../../../stages/identify.ts';

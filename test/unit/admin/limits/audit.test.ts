@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { LiveLimitActions } from '../../../../src/admin/limits/live.ts';
 import { parseLimits } from '../../../../src/config/files/limits/parse.ts';
-import { Buckets } from '../../../../src/stages/buckets.ts';
+import { Buckets } from '../../../../src/stages/buckets/buckets.ts';
 import { UnknownOutcome } from '../../../../src/store/shared-store.ts';
 
 const OWNER = { section: 'accounts', id: 'acct_1' } as const;

@@ -1,5 +1,5 @@
-import type { ScopeName } from '../domain/limits/scopes.ts';
-import { costIn } from '../store/store.ts';
+import type { ScopeName } from '../../domain/limits/scopes.ts';
+import { costIn } from '../../store/store.ts';
 import type { PayerBucket } from './payer-bucket.ts';
 
 /** A caller may know the Account, itself and the address, but has not named the Organization. */

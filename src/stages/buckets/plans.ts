@@ -1,6 +1,6 @@
-import type { Payer } from '../domain/caller.ts';
-import { type AssignedPlan, assignedPlan, type Limits } from '../domain/limits/limits.ts';
-import type { ScopeName } from '../domain/limits/scopes.ts';
+import type { Payer } from '../../domain/caller.ts';
+import { type AssignedPlan, assignedPlan, type Limits } from '../../domain/limits/limits.ts';
+import type { ScopeName } from '../../domain/limits/scopes.ts';
 
 /** A plan that the limits have, by an assignment of the file or by the token or the directory. */
 export type Planned = AssignedPlan;

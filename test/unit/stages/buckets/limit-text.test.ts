@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { limitText } from '../../../src/stages/limit-text.ts';
-import type { PayerBucket } from '../../../src/stages/payer-bucket.ts';
+import { limitText } from '../../../../src/stages/buckets/limit-text.ts';
+import type { PayerBucket } from '../../../../src/stages/buckets/payer-bucket.ts';
 
 const bucket: PayerBucket = {
   name: 'account-read',

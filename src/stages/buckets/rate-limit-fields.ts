@@ -1,5 +1,5 @@
-import { US_PER_SECOND } from '../domain/clock.ts';
-import type { BucketState } from '../store/store.ts';
+import { US_PER_SECOND } from '../../domain/clock.ts';
+import type { BucketState } from '../../store/store.ts';
 import type { PayerBucket } from './payer-bucket.ts';
 
 /** More items would help no client, and fields of unlimited length are refused by some. `weir check` warns of more. */

@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache';
-import type { Payer } from '../domain/caller.ts';
-import { type Limits, limitInForce } from '../domain/limits/limits.ts';
-import type { LimitRow } from '../domain/limits/rows.ts';
-import { type ScopeName, scopeNamed } from '../domain/limits/scopes.ts';
-import { type LiveLimit, LiveLimits } from '../shared/live-limits.ts';
+import type { Payer } from '../../domain/caller.ts';
+import { type Limits, limitInForce } from '../../domain/limits/limits.ts';
+import type { LimitRow } from '../../domain/limits/rows.ts';
+import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
+import { type LiveLimit, LiveLimits } from '../../shared/live-limits.ts';
+import type { Operation } from '../request-context.ts';
 import { type InForce, type PayerBucket, payerBucketsOf } from './payer-bucket.ts';
 import { type OwnerPlan, type Planned, planOfOwner, plansOf } from './plans.ts';
 import { type PolicyItem, policyText, type Reportable } from './rate-limit-fields.ts';
-import type { Operation } from './request-context.ts';
 import { type RowSet, RowSets } from './row-sets.ts';
 
 /** The buckets that one payer's requests for some operations are charged to. */

@@ -1,6 +1,6 @@
-import { isCharged, isInPolicy, type LimitRow } from '../domain/limits/rows.ts';
-import type { Access } from '../domain/operation.ts';
-import type { Operation } from './request-context.ts';
+import { isCharged, isInPolicy, type LimitRow } from '../../domain/limits/rows.ts';
+import type { Access } from '../../domain/operation.ts';
+import type { Operation } from '../request-context.ts';
 
 /** The limits that requests for some operations are charged to. */
 export interface RowSet {

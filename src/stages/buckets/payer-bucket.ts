@@ -1,9 +1,9 @@
-import type { LimitInForce, LimitSource } from '../domain/limits/limits.ts';
-import type { LimitRow } from '../domain/limits/rows.ts';
-import type { ScopeName } from '../domain/limits/scopes.ts';
-import type { Selection } from '../domain/limits/selection.ts';
-import { bucketKey } from '../store/keys.ts';
-import type { BucketCharge } from '../store/store.ts';
+import type { LimitInForce, LimitSource } from '../../domain/limits/limits.ts';
+import type { LimitRow } from '../../domain/limits/rows.ts';
+import type { ScopeName } from '../../domain/limits/scopes.ts';
+import type { Selection } from '../../domain/limits/selection.ts';
+import { bucketKey } from '../../store/keys.ts';
+import type { BucketCharge } from '../../store/store.ts';
 
 /** A bucket to charge, with its name in the response. */
 export interface PayerBucket extends BucketCharge {
