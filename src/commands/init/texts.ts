@@ -95,7 +95,7 @@ ${defaults.join('\n')}
 
 # Further limits, each with a window of its own. A request is admitted if all of its limits have room.
 # limits:
-#   account-hour: { per: account, points: 100000, window: 1h }
+#   account-minute: { per: account, points: 10000, window: 1m }
 
 # Limits of single Accounts. This one is so low that a few requests reach it.
 accounts:
