@@ -84,17 +84,35 @@ function bucketRow(bucket: BucketUsage): readonly string[] {
   const { limit, counts, windowSeconds, used, remaining, nextPointsAfterSeconds, resetAfterSeconds } = bucket;
   return [
     bucket.bucket,
-    `${limit}${counts === 'requests' ? ' requests' : ''} in ${windowSeconds} s`,
+    `${limit}${counts === 'requests' ? ' requests' : ''} in ${windowText(windowSeconds)}`,
     shown(used),
     shown(remaining),
-    shown(nextPointsAfterSeconds, ' s'),
-    shown(resetAfterSeconds, ' s'),
+    waitText(nextPointsAfterSeconds),
+    waitText(resetAfterSeconds),
     sourceOf(bucket),
   ];
 }
 
-function shown(value: number | null, unit = ''): string {
-  return value === null ? '?' : `${value}${unit}`;
+function shown(value: number | null): string {
+  return value === null ? '?' : `${value}`;
+}
+
+const UNITS = [
+  { seconds: 86_400, name: 'd' },
+  { seconds: 3_600, name: 'h' },
+] as const;
+
+/** Whole days and hours as such. */
+function windowText(seconds: number): string {
+  const unit = UNITS.find((one) => seconds % one.seconds === 0);
+  return unit === undefined ? `${seconds} s` : `${seconds / unit.seconds} ${unit.name}`;
+}
+
+/** Rounded up to hours or days once there are two of them. */
+function waitText(seconds: number | null): string {
+  const unit = UNITS.find((one) => (seconds ?? 0) >= 2 * one.seconds);
+  if (seconds === null || unit === undefined) return seconds === null ? '?' : `${seconds} s`;
+  return `${Math.ceil(seconds / unit.seconds)} ${unit.name}`;
 }
 
 function sourceOf({ source, plan, writtenAt, shadow, until, why, by }: BucketUsage): string {

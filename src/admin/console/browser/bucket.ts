@@ -111,7 +111,8 @@ function returnsText({ counts, used, nextPointsAfterSeconds, resetAfterSeconds }
 }
 
 function seconds(value: number | null): string {
-  return value === null ? '–' : `${value < 10 ? value.toFixed(1) : count(value)} s`;
+  if (value === null) return '–';
+  return value < 10 ? `${value.toFixed(1)} s` : duration(value * 1_000);
 }
 
 const SOURCES = { default: 'Default', plan: 'Plan', override: 'Override', live: 'Live limit' };
