@@ -6,7 +6,7 @@ import type { BucketState, Decision, Store } from '../store/store.ts';
 import type { Buckets, PayerBuckets } from './buckets/buckets.ts';
 import { limitText } from './buckets/limit-text.ts';
 import type { PayerBucket } from './buckets/payer-bucket.ts';
-import { rateLimitFields } from './buckets/rate-limit-fields.ts';
+import { policyText, rateLimitFields } from './buckets/rate-limit-fields.ts';
 import type { Admitted, Charged, NearLimit, Operation } from './request-context.ts';
 
 /**
@@ -21,7 +21,7 @@ export function charge(
   operation: Operation,
   asker: ChargeAsker = {},
 ): Awaitable<Charged> {
-  const due = buckets.bucketsFor(payer, operation);
+  const due = onlyNamed(buckets.bucketsFor(payer, operation), asker.askedLimits);
   const { cost } = operation;
   const asked = { buckets: due.buckets, cost };
   return andThen(asker.isPeek === true ? store.peek(asked) : store.charge(asked), (decision) => {
@@ -34,8 +34,17 @@ export function charge(
 export interface ChargeAsker {
   /** Finds out what a charge would do, and spends nothing. */
   readonly isPeek?: boolean;
+  /** The names of the limits to charge, in place of all; each is one of this request. */
+  readonly askedLimits?: readonly string[] | undefined;
   /** Gets what was decided on each of the buckets. */
   takeDecision?(due: PayerBuckets, decision: Decision): void;
+}
+
+function onlyNamed(due: PayerBuckets, names: readonly string[] | undefined): PayerBuckets {
+  if (names === undefined) return due;
+  const isNamed = ({ name }: { readonly name: string }) => names.includes(name);
+  const policyItems = due.policyItems.filter(isNamed);
+  return { ...due, buckets: due.buckets.filter(isNamed), policyItems, policy: policyText(policyItems) };
 }
 
 function chargedOf(due: PayerBuckets, cost: number, decision: Decision): Charged {

@@ -22,6 +22,7 @@ interface Answer {
   readonly headers: Readonly<Record<string, string>>;
   readonly buckets: readonly { readonly remaining: number }[];
   readonly errors?: readonly { readonly field: string }[];
+  readonly problem?: { readonly errors?: readonly object[] };
   readonly decisions?: readonly Answer[];
 }
 
@@ -62,6 +63,27 @@ async function ask(question: unknown, headers: Readonly<Record<string, string>> 
 const authorized = { Authorization: `Bearer ${TOKEN}` };
 
 describe('a program', () => {
+  it('charges only the limits that it chooses', async () => {
+    const owned = await startGateway({
+      settings: { decisions: { ...DECISIONS, token: TOKEN }, operations: { list: [] } },
+      limits: { limits: { jobs: { per: 'account', points: 2, window: '1h' } } },
+    });
+    const asked = async (more: object) => {
+      const body = JSON.stringify({ account: 'acct_3', ...READ, ...more });
+      const init = { method: 'POST', headers: authorized, body };
+      return (await (await fetch(`${owned.decisionsUrl}/decide`, init)).json()) as Answer;
+    };
+    const chosen = await asked({ limits: ['jobs'], cost: 2 });
+    expect(chosen).toMatchObject({ allowed: true, buckets: [{ bucket: 'jobs', remaining: 0 }] });
+    expect(chosen.headers?.['RateLimit-Policy']).toBe('"jobs";q=2;w=3600');
+    expect((await asked({ limits: ['jobs'] })).status).toBe(429);
+    expect(await asked({ limits: ['account-read'] })).toMatchObject({
+      allowed: true,
+      buckets: [{ bucket: 'account-read', remaining: 19 }],
+    });
+    await owned.close();
+  });
+
   it('asks for the bearer of a token, and gets what the gateway would do', async () => {
     const { answer } = await ask({ token: 'lonely', ...READ });
     expect(answer).toMatchObject({ allowed: true, status: 200, account: 'acct_3', cost: 1, degraded: false });
@@ -119,6 +141,7 @@ describe('what a program may not do', () => {
   it.each([
     { account: 'acct_1', ...READ },
     { token: 'service', ...READ, cost: 2 },
+    { token: 'service', ...READ, limits: ['account-read'] },
   ])('name an Account or a cost without the token of the port: %j', async (question) => {
     const { status, answer } = await ask(question);
     expect([status, answer.code]).toEqual([403, 'Forbidden']);
@@ -153,6 +176,18 @@ describe('what a program may not do', () => {
   ])('ask what cannot be read: %j', async (question, status, field) => {
     const { answer, ...rest } = await ask(question);
     expect([rest.status, answer.errors?.[0]?.field]).toEqual([status, field]);
+  });
+
+  it('choose limits that the request does not have: nothing is charged', async () => {
+    const { answer } = await ask(
+      { account: 'acct_3', ...READ, limits: ['account-write', 'hour'] },
+      authorized,
+    );
+    expect(answer).toMatchObject({ allowed: false, status: 422, buckets: [] });
+    expect(answer.problem?.errors).toEqual([
+      { field: 'limits[0]', message: 'is no limit of this request' },
+      { field: 'limits[1]', message: 'is no limit of this request' },
+    ]);
   });
 
   it('send more than a megabyte, or anything but POST', async () => {

@@ -44,7 +44,7 @@ export const decisionsSchema = section(
       '::1',
     ]),
     ...portToken(
-      'Bearer token of programs that may ask at `/decide` from any address, and name an Account or a cost.',
+      'Bearer token of programs that may ask at `/decide` from any address, and name an Account, a cost or limits.',
     ),
     deniedStatus: whole(
       'Status that reports a 429 to the proxy, for proxies that cannot pass one on. `X-Weir-Status` then has the 429.',

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Principal } from '../../../domain/caller.ts';
 import { Refusal } from '../../../domain/problems.ts';
 import { clientNetwork } from '../../../fields/forwarded.ts';
-import type { PayerBuckets } from '../../../stages/buckets/buckets.ts';
+import type { Buckets, PayerBuckets } from '../../../stages/buckets/buckets.ts';
 import type { DecidedRequest } from '../../../stages/decide.ts';
 import type { Exchange } from '../../../stages/exchange.ts';
 import type { Identified } from '../../../stages/identify.ts';
@@ -21,6 +21,7 @@ export class AskedRequest implements DecidedRequest, RequestContext {
   readonly clientAddress: string;
   readonly isPeek: boolean;
   readonly askedCost: number | undefined;
+  readonly askedLimits: readonly string[] | undefined;
   method = '';
   target: Target | undefined;
   operation: RequestContext['operation'];
@@ -35,16 +36,19 @@ export class AskedRequest implements DecidedRequest, RequestContext {
   decision: Decision | undefined;
   readonly #question: Question;
   readonly #exchange: Exchange;
+  readonly #buckets: Buckets;
 
   /** @param isAlone whether it is the only one of its exchange, whose id it then has */
-  constructor(question: Question, exchange: Exchange, isAlone: boolean) {
+  constructor(question: Question, exchange: Exchange, isAlone: boolean, buckets: Buckets) {
     this.#question = question;
     this.#exchange = exchange;
+    this.#buckets = buckets;
     this.requestId = isAlone ? exchange.requestId : randomUUID();
     this.traceparent = exchange.traceparent;
     this.clientAddress = question.address ?? exchange.clientAddress;
     this.isPeek = question.peek === true;
     this.askedCost = question.cost;
+    this.askedLimits = question.limits;
   }
 
   /** Finds out what is asked about, or why that is not clear. */
@@ -88,7 +92,23 @@ export class AskedRequest implements DecidedRequest, RequestContext {
   }
 
   cancelled(): Refusal | undefined {
-    return this.#exchange.isAbandoned ? ABANDONED : undefined;
+    return this.#exchange.isAbandoned ? ABANDONED : this.#wrongLimits();
+  }
+
+  /** Why the limits that the question names cannot be charged. */
+  #wrongLimits(): Refusal | undefined {
+    const { askedLimits, operation, caller, publicClient } = this;
+    const payer = caller ?? publicClient;
+    if (askedLimits === undefined || operation === undefined || payer === undefined) return undefined;
+    const { buckets } = this.#buckets.bucketsFor(payer, operation);
+    const names = new Set(buckets.map(({ name }) => name));
+    const errors = askedLimits.flatMap((name, index) =>
+      names.has(name) ? [] : [{ field: `limits[${index}]`, message: 'is no limit of this request' }],
+    );
+    if (errors.length === 0) return undefined;
+    return new Refusal('ValidationError', 'The limits that the question names cannot be charged.', {
+      errors,
+    });
   }
 
   takeDecision(due: PayerBuckets, decision: Decision): void {

@@ -22,13 +22,13 @@ const TOO_LONG = new Refusal('PayloadTooLarge', `The body may have ${MAX_BODY_BY
 });
 const NEEDS_TOKEN = new Refusal(
   'Forbidden',
-  'Only the token of decisions.tokenFile entitles a program to name an Account or a cost.',
+  'Only the token of decisions.tokenFile entitles a program to name an Account or a cost, or to choose limits.',
 );
 
 /**
  * Answers the questions of a program.
  *
- * @param mayName whether it may name Accounts and costs
+ * @param mayName whether it may name Accounts, costs and limits
  * @returns why there is no answer; undefined once it has been given
  */
 export async function decideAsked(
@@ -41,14 +41,17 @@ export async function decideAsked(
   if (body instanceof Refusal) return body;
   const questions = readQuestions(body);
   if (questions instanceof Refusal) return questions;
-  if (!mayName && questions.list.some(({ account, cost }) => account !== undefined || cost !== undefined)) {
-    return NEEDS_TOKEN;
-  }
+  if (!mayName && questions.list.some(namesMore)) return NEEDS_TOKEN;
   const { list, isBatch } = questions;
   const asked = await Promise.all(list.map((one) => decideOne(one, exchange, !isBatch, shared)));
   if (exchange.isAbandoned) exchange.abort();
   else send(exchange, asked, questions, shared.baseUrl);
   return undefined;
+}
+
+/** Whether a question decides for itself who pays, or how much. */
+function namesMore({ account, cost, limits }: Question): boolean {
+  return account !== undefined || cost !== undefined || limits !== undefined;
 }
 
 function decideOne(
@@ -57,7 +60,7 @@ function decideOne(
   isAlone: boolean,
   shared: PortDependencies,
 ): Awaitable<AskedRequest> {
-  const asked = new AskedRequest(question, exchange, isAlone);
+  const asked = new AskedRequest(question, exchange, isAlone, shared.buckets);
   const { principal } = asked;
   const known =
     principal === undefined ? undefined : { identities: { principalOf: () => principal }, credentials: [] };

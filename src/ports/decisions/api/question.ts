@@ -9,6 +9,9 @@ import { readJson } from '../../../validation/json-text.ts';
 /** Questions in one request. */
 const MAX_QUESTIONS = 100;
 
+/** More than any request has. */
+const MAX_LIMITS = 32;
+
 const MAX_COST = 1_000_000;
 
 const id = Type.String({ pattern: ID_PATTERN });
@@ -24,6 +27,7 @@ const questionSchema = Type.Object(
     method: Type.Optional(text(32)),
     path: Type.Optional(text(16_384)),
     cost: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_COST })),
+    limits: Type.Optional(Type.Array(text(64), { minItems: 1, maxItems: MAX_LIMITS })),
     peek: Type.Optional(Type.Boolean()),
   },
   { additionalProperties: false },
