@@ -34,8 +34,15 @@ export function rowsOf({ windowSeconds, limits }: File, findings: Finding[]): re
     if (problem !== undefined) findings.push({ path, ...problem });
     return rowOf(name, entry, path, findings);
   });
+  if (further.length > MOST_ROWS) {
+    const message = `has ${further.length} limits, and at most ${MOST_ROWS} are allowed`;
+    findings.push({ path: ['limits'], message });
+  }
   return [...contractRows(windowSeconds), ...further];
 }
+
+/** Each operation is compared with each of them at every reload. */
+const MOST_ROWS = 500;
 
 function rowOf(name: string, entry: FurtherLimit, path: readonly string[], findings: Finding[]): LimitRow {
   const { per, kind, operations, tags } = entry;

@@ -121,6 +121,15 @@ accounts: { a: { plan: prp } }
     ]);
   });
 
+  test('are five hundred at most', () => {
+    const rows = (count: number) =>
+      Array.from({ length: count }, (_, n) => `r${n}: { per: account, points: 9, window: 1m }`).join(', ');
+    expect(problemsOf(() => limitsOf(`limits: { ${rows(500)} }`))).toEqual([]);
+    expect(problemsOf(() => limitsOf(`limits: { ${rows(501)} }`))).toEqual([
+      'limits.yaml:1: limits: has 501 limits, and at most 500 are allowed',
+    ]);
+  });
+
   test('an overrides file refers to the rows and plans of the limits file', () => {
     const { rows, plans } = limitsOf(EXAMPLE);
     const named = { rows, plans: [...plans.keys()] };
