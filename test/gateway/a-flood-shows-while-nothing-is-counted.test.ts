@@ -41,7 +41,7 @@ it.each([
       top({ url: gateway.adminUrl, window: '10m', by: 'requests', once: true }),
     );
     expect(shown.stdout).toMatch(
-      new RegExp(`by requests\n\nAccount.*\nacct_3 +0 +30 +${refused}\nacct_1 +0 +3 +0`),
+      new RegExp(`by requests\n\nAccount.*\nacct_3 +0 +30 +${refused}\nacct_1 +org_1 +0 +3 +0`),
     );
 
     const account = await read<Usage>('/usage/accounts/acct_3');
