@@ -1,8 +1,10 @@
+import { X509Certificate } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { ServerCertificates } from '../config/files/certificates.ts';
 import { formatProblem } from '../config/problem.ts';
-import { type ReloadObserver, type Watch, watchFiles } from '../config/watch.ts';
+import { type Watch, watchFiles } from '../config/watch.ts';
 import { PortTls } from '../listener/tls.ts';
+import type { ReloadMetrics } from '../observe/metrics/reload.ts';
 import type { Configuration } from './configuration.ts';
 
 interface RunningTls {
@@ -16,7 +18,7 @@ interface RunningTls {
 /** The TLS of the ports. Changed certificates are used for new connections within a second; invalid ones are logged and not used. */
 export function runTls(
   { files }: Pick<Configuration, 'files'>,
-  observer: Pick<ReloadObserver, 'reloaded' | 'reloadRefused'>,
+  observer: Pick<ReloadMetrics, 'reloaded' | 'reloadRefused' | 'certificateInUse'>,
   log: Logger,
 ): RunningTls {
   const watches: Watch[] = [];
@@ -25,12 +27,16 @@ export function runTls(
     if (source === undefined) return undefined;
     const current = source.read();
     const tls = new PortTls(current);
+    const show = ({ cert }: ServerCertificates) =>
+      observer.certificateInUse(name, Date.parse(new X509Certificate(cert).validTo));
+    show(current);
     const watch = watchFiles<ServerCertificates>({
       current,
       files: () => source.files(),
       load: () => source.read(),
       onLoad(changed) {
         tls.replace(changed);
+        show(changed);
         observer.reloaded('certificates');
         log.info({ port: name }, 'changed certificates are in use');
       },

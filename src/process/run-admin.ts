@@ -128,7 +128,7 @@ interface Receivers {
 /** Returns how many live limits are in force. */
 function showLiveLimits({ metrics, buckets, clock }: Reported): () => number {
   const count = () => buckets.live.count(clock.nowMs());
-  metrics.showLiveLimits(count);
+  metrics.showLiveLimits(count, () => buckets.live.inForce(clock.nowMs())[0]?.untilMs);
   return count;
 }
 

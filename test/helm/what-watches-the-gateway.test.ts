@@ -87,7 +87,11 @@ async function everyMetric(): Promise<string> {
   const metrics = createMetrics({ version: '1.2.3', identity });
   metrics.keysFetched(0);
   metrics.revocationsSubscribed(true);
-  metrics.showLiveLimits(() => 1);
+  metrics.showLiveLimits(
+    () => 1,
+    () => 1_800_000_000_000,
+  );
+  metrics.certificateInUse('listen', 1_800_000_000_000);
   metrics.limitsInForce('0123456789ab');
   metrics.providerCalled('jwks', 'answered', 1);
   metrics.breakerChanged('primary', 'open');

@@ -18,8 +18,12 @@ export interface Metrics
     ReloadMetrics,
     SharedObserver,
     KubernetesObserver {
-  /** Shows a gauge of the live limits, which `count` reads at each scrape. */
-  showLiveLimits(count: () => number): void;
+  /**
+   * Shows gauges of the live limits, which are read at each scrape.
+   *
+   * @param firstEndMs Unix time at which the first of them ends; undefined if there is none
+   */
+  showLiveLimits(count: () => number, firstEndMs: () => number | undefined): void;
   /** All metrics in the Prometheus text format. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -56,7 +60,18 @@ export function createMetrics({ version, identity }: Described): Metrics {
     ...reloadMetrics(registry),
     ...sharedMetrics(registry),
     ...kubernetesMetrics(registry),
-    showLiveLimits(count) {
+    showLiveLimits(count, firstEndMs) {
+      new Gauge({
+        name: 'weir_live_limits_first_end_timestamp_seconds',
+        help: 'Unix time at which the first of the live limits in force ends. Missing while there is none.',
+        registers: [registry],
+        collect() {
+          const endMs = firstEndMs();
+          this.reset();
+          if (endMs === undefined) this.remove();
+          else this.set(endMs / 1_000);
+        },
+      });
       new Gauge({
         name: 'weir_live_limits',
         help: 'Live limits in force: those that were set while the gateway ran.',

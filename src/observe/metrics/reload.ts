@@ -10,6 +10,8 @@ export interface ReloadMetrics extends ReloadObserver {
   operationsInForce(sha: string): void;
   /** Empty before they are known. */
   operationsVersion(): string;
+  /** Called with the end of the certificate that a port presents, in Unix milliseconds. */
+  certificateInUse(port: string, endsAtMs: number): void;
 }
 
 /** Metrics of configuration reloads. */
@@ -52,6 +54,7 @@ export function reloadMetrics(registry: Registry): ReloadMetrics {
     registers,
   });
   return {
+    certificateInUse: certificateGauge(registry),
     operationsVersion: () => operations,
     operationsInForce(sha) {
       operations = sha;
@@ -73,4 +76,14 @@ export function reloadMetrics(registry: Registry): ReloadMetrics {
       successful[file].set(0);
     },
   };
+}
+
+function certificateGauge(registry: Registry): ReloadMetrics['certificateInUse'] {
+  const ends = new Gauge({
+    name: 'weir_certificate_expiry_timestamp_seconds',
+    help: 'Unix time at which the certificate of a port expires.',
+    labelNames: ['port'],
+    registers: [registry],
+  });
+  return (port, endsAtMs) => ends.set({ port }, endsAtMs / 1_000);
 }
