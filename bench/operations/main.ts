@@ -10,7 +10,7 @@ import { parse } from '../../src/config/reader/parse.ts';
 import { settingsSchema } from '../../src/config/settings/settings.ts';
 import type { FieldValues } from '../../src/domain/field-name.ts';
 import { Refusal } from '../../src/domain/problems.ts';
-import { FieldSection } from '../../src/http1/field-section.ts';
+import { FieldSection } from '../../src/http1/head/field-section.ts';
 import { OperationFiles } from '../../src/openapi/operation-files.ts';
 import { OperationTable } from '../../src/stages/match.ts';
 import type { Operation } from '../../src/stages/request-context.ts';

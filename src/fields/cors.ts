@@ -1,8 +1,8 @@
 /** Lets pages of chosen origins read the gateway's responses (https://fetch.spec.whatwg.org/#http-cors-protocol). */
 import type { Fields } from '../domain/field-name.ts';
-import { FieldLines } from '../http1/field-lines.ts';
-import type { FieldSection } from '../http1/field-section.ts';
-import { hasBody, type RequestHead } from '../http1/request-head.ts';
+import { FieldLines } from '../http1/head/field-lines.ts';
+import type { FieldSection } from '../http1/head/field-section.ts';
+import { hasBody, type RequestHead } from '../http1/head/request-head.ts';
 
 /** What a response says about pages of other origins. */
 export interface CorsAnswer {

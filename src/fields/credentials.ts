@@ -1,6 +1,6 @@
 import { foldName } from '../domain/field-name.ts';
-import type { FieldName } from '../http1/field-names.ts';
-import type { FieldSection } from '../http1/field-section.ts';
+import type { FieldName } from '../http1/head/field-names.ts';
+import type { FieldSection } from '../http1/head/field-section.ts';
 import type { Directory, IdentitySource } from '../identity/identity.ts';
 
 /** A credential that is accepted besides a bearer token. */

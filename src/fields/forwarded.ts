@@ -1,8 +1,8 @@
 import { BlockList, isIP } from 'node:net';
 import type { Fields } from '../domain/field-name.ts';
 import { addressIn, networkOf } from '../domain/network.ts';
-import type { FieldLines } from '../http1/field-lines.ts';
-import { NameMemo } from '../http1/name-memo.ts';
+import type { FieldLines } from '../http1/head/field-lines.ts';
+import { NameMemo } from '../http1/head/name-memo.ts';
 import { isHost } from './host.ts';
 import type { Peer } from './peer.ts';
 

@@ -1,10 +1,10 @@
 /** Which header fields the gateway forwards, in both directions. */
 import type { Caller } from '../domain/caller.ts';
 import { type Fields, foldName } from '../domain/field-name.ts';
-import { FieldLines } from '../http1/field-lines.ts';
-import { type FieldName, NOT_NOMINATED } from '../http1/field-names.ts';
-import type { FieldSection } from '../http1/field-section.ts';
-import type { RequestHead } from '../http1/request-head.ts';
+import { FieldLines } from '../http1/head/field-lines.ts';
+import { type FieldName, NOT_NOMINATED } from '../http1/head/field-names.ts';
+import type { FieldSection } from '../http1/head/field-section.ts';
+import type { RequestHead } from '../http1/head/request-head.ts';
 
 /**
  * The end-to-end fields of a request, unchanged and in order.

@@ -3,7 +3,7 @@
  * rest.
  */
 import { Refusal } from '../domain/problems.ts';
-import { isContinueExpected, type RequestHead } from '../http1/request-head.ts';
+import { isContinueExpected, type RequestHead } from '../http1/head/request-head.ts';
 import { isHost } from './host.ts';
 
 /** No Account id is longer. */

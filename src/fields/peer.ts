@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
 import { canonicalAddress } from '../domain/network.ts';
-import { NameMemo } from '../http1/name-memo.ts';
+import { NameMemo } from '../http1/head/name-memo.ts';
 import { LastDigest } from '../identity/token-digest.ts';
 
 const addresses = new NameMemo((address) => canonicalAddress(address) ?? address);

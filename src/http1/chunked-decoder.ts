@@ -1,6 +1,6 @@
-import type { FieldSection } from './field-section.ts';
 import { GrammarError } from './grammar.ts';
-import { readFields, textHead } from './read-fields.ts';
+import type { FieldSection } from './head/field-section.ts';
+import { readFields, textHead } from './head/read-fields.ts';
 
 /** Longest chunk-size line, extensions included: more serves nobody. */
 const MAX_LINE_LENGTH = 4_096;

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { UNSENDABLE, UpstreamError } from './errors.ts';
-import type { FieldLines } from './field-lines.ts';
 import { isFieldValue, isRequestTarget, isToken } from './grammar.ts';
-import type { ResponseHead } from './response-head.ts';
+import type { FieldLines } from './head/field-lines.ts';
+import type { ResponseHead } from './head/response-head.ts';
 import type { ResponseReceiver } from './response-reader.ts';
 
 /** One request for an upstream, and who takes its response. */

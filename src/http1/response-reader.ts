@@ -1,8 +1,8 @@
 import { ChunkedDecoder } from './chunked-decoder.ts';
-import type { FieldSection } from './field-section.ts';
 import { GrammarError } from './grammar.ts';
-import { textHead } from './read-fields.ts';
-import { type ResponseHead, readResponseHead } from './response-head.ts';
+import type { FieldSection } from './head/field-section.ts';
+import { textHead } from './head/read-fields.ts';
+import { type ResponseHead, readResponseHead } from './head/response-head.ts';
 
 /** Longest response head, interim ones each. */
 const MAX_HEAD_LENGTH = 16_384;

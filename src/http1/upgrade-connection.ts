@@ -3,8 +3,8 @@ import type { ConnectionOwner } from './connection.ts';
 import type { Connector } from './connector.ts';
 import { ABORTED, CLOSED, MALFORMED, UpstreamError } from './errors.ts';
 import { GrammarError } from './grammar.ts';
+import type { ResponseHead } from './head/response-head.ts';
 import type { Transfer, UpstreamRequest } from './request.ts';
-import type { ResponseHead } from './response-head.ts';
 import { ResponseReader } from './response-reader.ts';
 import { timeoutOf } from './time-limits.ts';
 

@@ -6,8 +6,8 @@ import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { problemBody, Refusal } from '../domain/problems.ts';
 import { countBuffer } from '../http1/buffer-garbage.ts';
-import { FieldLines } from '../http1/field-lines.ts';
-import { statusLine } from '../http1/response-head.ts';
+import { FieldLines } from '../http1/head/field-lines.ts';
+import { statusLine } from '../http1/head/response-head.ts';
 import type { ClientConnection, Turn } from './client-connection.ts';
 
 /** An error of Node's `clientError` event. */

@@ -9,7 +9,7 @@ import { Refusal } from '../domain/problems.ts';
 import { addPreflight, isAnsweredPreflight, linesForAnyone } from '../fields/cors.ts';
 import { TrustedProxies } from '../fields/forwarded.ts';
 import { inspect } from '../fields/inspect.ts';
-import { FieldLines } from '../http1/field-lines.ts';
+import { FieldLines } from '../http1/head/field-lines.ts';
 import { serveUpgrades } from '../listener/node/upgrades.ts';
 import { closeWithin, createServer } from '../listener/server.ts';
 import { servedUrl } from '../listener/tls.ts';

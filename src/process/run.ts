@@ -20,12 +20,12 @@ import { openShared, openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { type Configuration, operationTableOf } from './configuration.ts';
 import { openPort } from './open-port.ts';
+import { type RunningAdmin, runAdmin } from './parts/run-admin.ts';
+import { RunningCosts } from './parts/run-costs.ts';
+import { type RunningIdentity, runIdentity } from './parts/run-identity.ts';
+import { runShare } from './parts/run-share.ts';
 import { runTls } from './port-tls.ts';
 import { followConfiguration, type Reloadable } from './reload.ts';
-import { type RunningAdmin, runAdmin } from './run-admin.ts';
-import { RunningCosts } from './run-costs.ts';
-import { type RunningIdentity, runIdentity } from './run-identity.ts';
-import { runShare } from './run-share.ts';
 import { observeStore } from './store-log.ts';
 
 export interface RunningGateway {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { TUNNEL_IDLE } from '../http1/errors.ts';
+import type { ResponseHead } from '../http1/head/response-head.ts';
 import type { UpstreamRequest } from '../http1/request.ts';
-import type { ResponseHead } from '../http1/response-head.ts';
 import type { Exchange } from '../stages/exchange.ts';
 import { join } from './join.ts';
 import { Relay, trafficOf } from './relay.ts';

@@ -7,7 +7,7 @@ import {
   IDENTITY_FIELDS,
   isMisleading,
   NOT_NOMINATED,
-} from '../../src/http1/field-names.ts';
+} from '../../src/http1/head/field-names.ts';
 import { istioProvider } from '../fixtures/istio.ts';
 
 const { includeRequestHeadersInCheck: patterns } = istioProvider();

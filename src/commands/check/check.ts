@@ -7,7 +7,7 @@ import type { Limits } from '../../domain/limits/limits.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
 import { type Configuration, chargedOperations, readConfiguration } from '../../process/configuration.ts';
 import { CommandError } from '../../process/failure.ts';
-import { readFacts } from '../../process/run-facts.ts';
+import { readFacts } from '../../process/parts/run-facts.ts';
 import { LIVE_LIMITS, LiveLimits } from '../../shared/live-limits.ts';
 import { openShared } from '../../store/open.ts';
 import { reviewCosts } from '../costs/review.ts';

@@ -1,7 +1,7 @@
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
 import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
 import { type Configuration, readConfiguration } from '../../process/configuration.ts';
-import { readFacts } from '../../process/run-facts.ts';
+import { readFacts } from '../../process/parts/run-facts.ts';
 import { BLOCKS } from '../../shared/blocks.ts';
 import { SharedClock } from '../../shared/clock.ts';
 import { LIVE_LIMITS } from '../../shared/live-limits.ts';

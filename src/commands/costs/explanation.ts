@@ -10,7 +10,7 @@ import type { Directory, IdentitySource } from '../../identity/identity.ts';
 import { silentIdentityObserver } from '../../identity/observer.ts';
 import { openIdentity } from '../../identity/open.ts';
 import { type Configuration, chargedOperations, operationTableOf } from '../../process/configuration.ts';
-import type { ReadFacts } from '../../process/run-facts.ts';
+import type { ReadFacts } from '../../process/parts/run-facts.ts';
 import { type Block, Blocks } from '../../shared/blocks.ts';
 import type { LiveLimit } from '../../shared/live-limits.ts';
 import { Buckets } from '../../stages/buckets/buckets.ts';

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { Refusal } from '../../domain/problems.ts';
-import type { FieldLines } from '../../http1/field-lines.ts';
-import { httpDate, statusLine } from '../../http1/response-head.ts';
+import type { FieldLines } from '../../http1/head/field-lines.ts';
+import { httpDate, statusLine } from '../../http1/head/response-head.ts';
 import { Exchange, type WholeBody } from '../../stages/exchange.ts';
 import type { ClientConnection, Turn } from '../client-connection.ts';
 import { endThisTurn } from '../this-turn.ts';

@@ -1,8 +1,8 @@
 import type { FieldValues } from '../../domain/field-name.ts';
-import type { FieldSection } from '../../http1/field-section.ts';
 import { GrammarError } from '../../http1/grammar.ts';
-import { type Head, readFields } from '../../http1/read-fields.ts';
-import type { RequestHead } from '../../http1/request-head.ts';
+import type { FieldSection } from '../../http1/head/field-section.ts';
+import { type Head, readFields } from '../../http1/head/read-fields.ts';
+import type { RequestHead } from '../../http1/head/request-head.ts';
 
 /** The head of a plain request. No field occurs twice. */
 export class PlainHead implements RequestHead {

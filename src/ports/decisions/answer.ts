@@ -1,8 +1,8 @@
 import type { Caller } from '../../domain/caller.ts';
 import { problemBody, Refusal } from '../../domain/problems.ts';
 import { addIdentity } from '../../fields/headers.ts';
-import { FieldLines } from '../../http1/field-lines.ts';
-import { IDENTITY_FIELDS } from '../../http1/field-names.ts';
+import { FieldLines } from '../../http1/head/field-lines.ts';
+import { IDENTITY_FIELDS } from '../../http1/head/field-names.ts';
 import type { Exchange } from '../../stages/exchange.ts';
 import { addGatewayFields, respond } from '../../stages/respond.ts';
 

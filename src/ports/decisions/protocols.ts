@@ -4,8 +4,8 @@
  */
 import { Refusal } from '../../domain/problems.ts';
 import { isHost } from '../../fields/host.ts';
-import { isMisleading } from '../../http1/field-names.ts';
-import type { RequestHead } from '../../http1/request-head.ts';
+import { isMisleading } from '../../http1/head/field-names.ts';
+import type { RequestHead } from '../../http1/head/request-head.ts';
 import { METHODS, refuseMethod } from '../../stages/match.ts';
 import type { DecisionProtocol } from '../../stages/request-context.ts';
 

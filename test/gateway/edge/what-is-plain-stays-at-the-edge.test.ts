@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import { afterAll, describe, expect, it } from 'vitest';
-import { FieldLines } from '../../../src/http1/field-lines.ts';
-import { FieldSection } from '../../../src/http1/field-section.ts';
+import { FieldLines } from '../../../src/http1/head/field-lines.ts';
+import { FieldSection } from '../../../src/http1/head/field-section.ts';
 import { ClientConnection } from '../../../src/listener/client-connection.ts';
 import { EdgeExchange } from '../../../src/listener/edge/exchange.ts';
 import { PlainHead } from '../../../src/listener/edge/plain-head.ts';

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { PassThrough, Readable } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
-import { FieldLines } from '../../../src/http1/field-lines.ts';
+import { FieldLines } from '../../../src/http1/head/field-lines.ts';
 import { Pool } from '../../../src/http1/pool.ts';
 import { type UpstreamRequest, writeRequestHead } from '../../../src/http1/request.ts';
 import { type RawServer, startRawServer } from '../../fixtures/raw-server.ts';

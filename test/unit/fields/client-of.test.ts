@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { addForwarded, clientNetwork, TrustedProxies } from '../../../src/fields/forwarded.ts';
 import { Peer } from '../../../src/fields/peer.ts';
-import { FieldLines } from '../../../src/http1/field-lines.ts';
+import { FieldLines } from '../../../src/http1/head/field-lines.ts';
 
 const request = (remoteAddress: string, forwardedFor?: string) => {
   const socket = Object.defineProperty(new Socket(), 'remoteAddress', { value: remoteAddress });

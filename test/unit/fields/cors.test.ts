@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { addCors, corsAnswer } from '../../../src/fields/cors.ts';
 import { responseLines } from '../../../src/fields/headers.ts';
-import { FieldSection } from '../../../src/http1/field-section.ts';
+import { FieldSection } from '../../../src/http1/head/field-section.ts';
 
 const APP = 'https://app.example.com';
 

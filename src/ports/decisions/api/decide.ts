@@ -1,7 +1,7 @@
 /** `POST /decide`: programs ask in JSON whether requests may pass. */
 import { type Awaitable, andThen } from '../../../domain/awaitable.ts';
 import { Refusal } from '../../../domain/problems.ts';
-import { FieldLines } from '../../../http1/field-lines.ts';
+import { FieldLines } from '../../../http1/head/field-lines.ts';
 import { readWhole } from '../../../stages/body.ts';
 import { decide } from '../../../stages/decide.ts';
 import type { Exchange } from '../../../stages/exchange.ts';

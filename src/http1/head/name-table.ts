@@ -1,5 +1,5 @@
+import { GrammarError, TOKEN_OCTETS } from '../grammar.ts';
 import { type FieldName, fieldName } from './field-names.ts';
-import { GrammarError, TOKEN_OCTETS } from './grammar.ts';
 
 /** A power of two, well above the number of names that the clients and services of one API use. */
 const SLOT_COUNT = 1024;

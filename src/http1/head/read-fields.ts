@@ -1,6 +1,6 @@
+import { GrammarError, VALUE_OCTETS } from '../grammar.ts';
 import type { FieldName } from './field-names.ts';
 import { FieldSection } from './field-section.ts';
-import { GrammarError, VALUE_OCTETS } from './grammar.ts';
 import { readName } from './name-table.ts';
 
 const TAB = 0x09;

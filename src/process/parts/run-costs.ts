@@ -1,10 +1,10 @@
-import { aboutRaised, raisedLimits } from '../admin/limits/raised.ts';
-import { costliestByRow } from '../config/files/costs.ts';
-import type { Settings } from '../config/settings/settings.ts';
-import type { Changes } from '../observe/log/changes.ts';
-import type { ListedOperation } from '../openapi/listed-operation.ts';
-import type { Buckets } from '../stages/buckets/buckets.ts';
-import { chargedOperations } from './configuration.ts';
+import { aboutRaised, raisedLimits } from '../../admin/limits/raised.ts';
+import { costliestByRow } from '../../config/files/costs.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import type { Changes } from '../../observe/log/changes.ts';
+import type { ListedOperation } from '../../openapi/listed-operation.ts';
+import type { Buckets } from '../../stages/buckets/buckets.ts';
+import { chargedOperations } from '../configuration.ts';
 
 /** Live limits that are named one by one in the log after a change. */
 const MOST_LOGGED = 20;

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { Fleet } from '../admin/fleet/fleet.ts';
-import { OwnerReports } from '../admin/fleet/owner-reports.ts';
-import { type PulseSources, Recorder } from '../admin/fleet/recorder.ts';
-import { StoreHealth } from '../admin/fleet/store-health.ts';
-import type { Settings } from '../config/settings/settings.ts';
-import type { Metrics } from '../observe/metrics/metrics.ts';
-import type { Talkers } from '../observe/top/talkers.ts';
-import type { Activity } from '../observe/usage/activity.ts';
-import type { Blocks } from '../shared/blocks.ts';
-import { Ignored, type SharedObserver } from '../shared/ignored.ts';
-import type { SharedStore } from '../store/shared-store.ts';
-import type { Store } from '../store/store.ts';
+import { Fleet } from '../../admin/fleet/fleet.ts';
+import { OwnerReports } from '../../admin/fleet/owner-reports.ts';
+import { type PulseSources, Recorder } from '../../admin/fleet/recorder.ts';
+import { StoreHealth } from '../../admin/fleet/store-health.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import type { Metrics } from '../../observe/metrics/metrics.ts';
+import type { Talkers } from '../../observe/top/talkers.ts';
+import type { Activity } from '../../observe/usage/activity.ts';
+import type { Blocks } from '../../shared/blocks.ts';
+import { Ignored, type SharedObserver } from '../../shared/ignored.ts';
+import type { SharedStore } from '../../store/shared-store.ts';
+import type { Store } from '../../store/store.ts';
 
 interface RunningFleet {
   readonly fleet: Fleet;

@@ -1,7 +1,7 @@
-import { type Identities, ownersIn } from '../config/files/identities.ts';
-import { knownTogether } from '../identity/revocation-target.ts';
-import type { BlockScope } from '../shared/blocks.ts';
-import type { Configuration } from './configuration.ts';
+import { type Identities, ownersIn } from '../../config/files/identities.ts';
+import { knownTogether } from '../../identity/revocation-target.ts';
+import type { BlockScope } from '../../shared/blocks.ts';
+import type { Configuration } from '../configuration.ts';
 
 /** The sections of the files that have the ids of each scope. */
 const SECTIONS = {

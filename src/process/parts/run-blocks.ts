@@ -1,8 +1,8 @@
-import { applyBlock } from '../admin/blocks/actions.ts';
-import { BLOCKS, type Block, Blocks } from '../shared/blocks.ts';
-import { SharedClock } from '../shared/clock.ts';
-import { Ends } from '../shared/ends.ts';
-import type { SharedStore } from '../store/shared-store.ts';
+import { applyBlock } from '../../admin/blocks/actions.ts';
+import { BLOCKS, type Block, Blocks } from '../../shared/blocks.ts';
+import { SharedClock } from '../../shared/clock.ts';
+import { Ends } from '../../shared/ends.ts';
+import type { SharedStore } from '../../store/shared-store.ts';
 import { type Reported, type RunningFacts, runFacts } from './run-facts.ts';
 
 export interface RunningBlocks extends RunningFacts<Block> {

@@ -1,5 +1,5 @@
+import { isFieldValue, isToken } from '../grammar.ts';
 import { type FieldName, fieldName } from './field-names.ts';
-import { isFieldValue, isToken } from './grammar.ts';
 
 const SPACE = 0x20;
 

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
-import type { FactPublisher } from '../admin/shared-change.ts';
-import type { Changes } from '../observe/log/changes.ts';
-import { SharedClock } from '../shared/clock.ts';
-import type { Fact, FactKind } from '../shared/facts.ts';
-import { type Follower, follow } from '../shared/follow.ts';
-import type { SharedObserver } from '../shared/ignored.ts';
-import type { SharedStore } from '../store/shared-store.ts';
+import type { FactPublisher } from '../../admin/shared-change.ts';
+import type { Changes } from '../../observe/log/changes.ts';
+import { SharedClock } from '../../shared/clock.ts';
+import type { Fact, FactKind } from '../../shared/facts.ts';
+import { type Follower, follow } from '../../shared/follow.ts';
+import type { SharedObserver } from '../../shared/ignored.ts';
+import type { SharedStore } from '../../store/shared-store.ts';
 
 export interface RunningFacts<T extends Fact> {
   /** Undefined where no other replica shares the store. */

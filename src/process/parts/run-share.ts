@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { Settings } from '../config/settings/settings.ts';
-import type { SharedObserver } from '../shared/ignored.ts';
-import { Replicas } from '../shared/replicas.ts';
-import { ShareStore } from '../store/share-store.ts';
-import type { SharedStore } from '../store/shared-store.ts';
-import type { Store } from '../store/store.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import type { SharedObserver } from '../../shared/ignored.ts';
+import { Replicas } from '../../shared/replicas.ts';
+import { ShareStore } from '../../store/share-store.ts';
+import type { SharedStore } from '../../store/shared-store.ts';
+import type { Store } from '../../store/store.ts';
 
 interface RunningShare {
   /** What requests are charged to. It closes with the store below it. */

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FieldSection } from '../../../src/http1/field-section.ts';
-import { GrammarError } from '../../../src/http1/grammar.ts';
-import { readFields, textHead } from '../../../src/http1/read-fields.ts';
+import { GrammarError } from '../../../../src/http1/grammar.ts';
+import { FieldSection } from '../../../../src/http1/head/field-section.ts';
+import { readFields, textHead } from '../../../../src/http1/head/read-fields.ts';
 
 const read = (lines: string) => readFields(textHead(lines), 0, lines.length);
 

@@ -2,8 +2,8 @@
  * How each header field is handled, by its name: in requests and in responses, whoever reads them. CGI and WSGI servers make the same
  * variable from `X-Account-Id`, `X_Account_Id` and `X.Account.Id`, so names are folded before they are compared.
  */
-import { foldName } from '../domain/field-name.ts';
-import { isToken } from './grammar.ts';
+import { foldName } from '../../domain/field-name.ts';
+import { isToken } from '../grammar.ts';
 import { NameMemo } from './name-memo.ts';
 
 /** Fields of one connection, never forwarded (RFC 9110 section 7.6.1, and those that Node owns). */

@@ -1,8 +1,8 @@
-import { applyLive } from '../admin/limits/live.ts';
-import { Ends } from '../shared/ends.ts';
-import { LIVE_LIMITS, type LiveLimit } from '../shared/live-limits.ts';
-import type { Buckets } from '../stages/buckets/buckets.ts';
-import type { SharedStore } from '../store/shared-store.ts';
+import { applyLive } from '../../admin/limits/live.ts';
+import { Ends } from '../../shared/ends.ts';
+import { LIVE_LIMITS, type LiveLimit } from '../../shared/live-limits.ts';
+import type { Buckets } from '../../stages/buckets/buckets.ts';
+import type { SharedStore } from '../../store/shared-store.ts';
 import { type Reported, type RunningFacts, runFacts } from './run-facts.ts';
 
 /** Follows the live limits of all replicas, and with them the clock of Redis. */

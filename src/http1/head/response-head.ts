@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
+import { GrammarError, hasConnectionOption, VALUE_OCTETS } from '../grammar.ts';
 import type { FieldSection } from './field-section.ts';
-import { GrammarError, hasConnectionOption, VALUE_OCTETS } from './grammar.ts';
 import { type Head, readFields } from './read-fields.ts';
 
 /** The status line and the fields of a response, and what they say about its body and its connection. */

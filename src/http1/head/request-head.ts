@@ -1,4 +1,4 @@
-import type { Fields, FieldValues } from '../domain/field-name.ts';
+import type { Fields, FieldValues } from '../../domain/field-name.ts';
 import type { FieldSection } from './field-section.ts';
 
 /** The head of a request as it was read. */

@@ -1,18 +1,18 @@
 import type { Logger } from 'pino';
-import type { SharedRevocations } from '../admin/revocations/actions.ts';
-import type { Identities } from '../config/files/identities.ts';
-import type { Credential } from '../fields/credentials.ts';
-import type { IdentityObserver } from '../identity/observer.ts';
-import { type OpenedIdentity, openIdentity } from '../identity/open.ts';
-import { REVOCATIONS } from '../identity/revocation-message.ts';
-import { type Revocation, Revocations } from '../identity/revocations.ts';
-import type { Changes } from '../observe/log/changes.ts';
-import { SharedClock } from '../shared/clock.ts';
-import { Ends } from '../shared/ends.ts';
-import { follow } from '../shared/follow.ts';
-import type { SharedObserver } from '../shared/ignored.ts';
-import type { SharedStore } from '../store/shared-store.ts';
-import type { Configuration } from './configuration.ts';
+import type { SharedRevocations } from '../../admin/revocations/actions.ts';
+import type { Identities } from '../../config/files/identities.ts';
+import type { Credential } from '../../fields/credentials.ts';
+import type { IdentityObserver } from '../../identity/observer.ts';
+import { type OpenedIdentity, openIdentity } from '../../identity/open.ts';
+import { REVOCATIONS } from '../../identity/revocation-message.ts';
+import { type Revocation, Revocations } from '../../identity/revocations.ts';
+import type { Changes } from '../../observe/log/changes.ts';
+import { SharedClock } from '../../shared/clock.ts';
+import { Ends } from '../../shared/ends.ts';
+import { follow } from '../../shared/follow.ts';
+import type { SharedObserver } from '../../shared/ignored.ts';
+import type { SharedStore } from '../../store/shared-store.ts';
+import type { Configuration } from '../configuration.ts';
 
 export interface RunningIdentity extends Omit<OpenedIdentity, 'revocations'> {
   /** The credentials that are accepted besides bearer tokens. */
