@@ -43,7 +43,9 @@ export class PayerBook {
   constructor(rows: readonly LimitRow[], hasSeries: boolean) {
     this.#rows = rows;
     this.#hasSeries = hasSeries;
-    this.#isPerPrincipal = rows.some(({ scope }) => scope === 'principal');
+    this.#isPerPrincipal = rows.some(
+      ({ scope, isContract }) => !isContract && scopeNamed(scope).isPerPrincipal,
+    );
   }
 
   payerOf(entry: Entry): MeasuredPayer {

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { SCOPES, type ScopeName } from '../../domain/limits/scopes.ts';
+import { SCOPE_NAMES } from '../../domain/limits/scopes.ts';
 import { extract } from '../../observe/top/extract.ts';
 import type { Recent } from '../../observe/usage/activity.ts';
 import { SERIES_SLICES } from '../../observe/usage/windows.ts';
@@ -16,7 +16,7 @@ const MOST_OPERATIONS = 50;
 const counts = Type.Object({ points: amount, requests: amount, refused: amount });
 
 const owner = Type.Object({
-  scope: Type.Union((Object.keys(SCOPES) as ScopeName[]).map((scope) => Type.Literal(scope))),
+  scope: Type.Union(SCOPE_NAMES.map((scope) => Type.Literal(scope))),
   id: plainText(256),
 });
 

@@ -149,7 +149,8 @@ export function isOf(
   { account, organization, principal, address }: RefusedRequest,
   { scope, id }: RefusedOwner,
 ): boolean {
-  return { account, organization, person: principal, principal, address }[scope] === id;
+  const owners: Readonly<Record<string, string | null>> = { account, organization, address };
+  return (Object.hasOwn(owners, scope) ? owners[scope] : principal) === id;
 }
 
 export function newestFirst(refusals: readonly RefusedRequest[]): readonly RefusedRequest[] {

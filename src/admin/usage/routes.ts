@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { SCOPES, type ScopeName } from '../../domain/limits/scopes.ts';
+import { SCOPE_NAMES, type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import { networkOf } from '../../domain/network.ts';
 import { readUsage, type UsageSources } from './usage.ts';
 
@@ -12,9 +12,9 @@ interface Query {
 
 /** Adds `/usage/accounts/{id}`, and the same for organizations, persons and addresses. */
 export function addUsageRoutes(app: FastifyInstance, sources: UsageSources): void {
-  for (const scope of Object.keys(SCOPES) as ScopeName[]) {
+  for (const scope of SCOPE_NAMES) {
     app.get<{ Params: { id: string }; Querystring: Query }>(
-      `/usage/${SCOPES[scope].plural}/:id`,
+      `/usage/${scopeNamed(scope).plural}/:id`,
       async (request, reply) => {
         const { organization, account, wait } = request.query;
         const { id: named } = request.params;
@@ -39,7 +39,8 @@ function single(value: string | string[] | undefined): string | undefined {
 }
 
 function unknownText(scope: ScopeName): string {
-  return scope === 'person' || scope === 'principal'
-    ? `This replica does not know the ${scope === 'person' ? 'Person' : 'principal'}: name its Account with ?account=.`
+  const { noun, isPerPrincipal } = scopeNamed(scope);
+  return isPerPrincipal
+    ? `This replica does not know the ${noun}: name its Account with ?account=.`
     : 'This replica does not know the Account: name its Organization with ?organization=.';
 }

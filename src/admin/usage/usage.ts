@@ -1,9 +1,10 @@
 import type { Account, Principal } from '../../domain/caller.ts';
 import { US_PER_SECOND } from '../../domain/clock.ts';
-import type { ScopeName } from '../../domain/limits/scopes.ts';
+import { isContractScope } from '../../domain/limits/rows.ts';
+import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Directory } from '../../identity/identity.ts';
 import type { Activity } from '../../observe/usage/activity.ts';
-import type { Blocks } from '../../shared/blocks.ts';
+import type { BlockScope, Blocks } from '../../shared/blocks.ts';
 import type { Buckets } from '../../stages/buckets/buckets.ts';
 import type { PayerBucket } from '../../stages/buckets/payer-bucket.ts';
 import { type BucketReading, readBuckets } from '../../store/read-buckets.ts';
@@ -63,8 +64,7 @@ export async function readUsage(query: OwnerQuery & { readonly waits?: boolean }
     buckets: await Promise.all(buckets),
     /** How many replicas are summed in what follows, and of how many. */
     ...sum,
-    // Requests are summed by Account and Person, not by principal.
-    ...(scope === 'principal' && { recent: {} as typeof sum.recent, operations: [] }),
+    ...(!isContractScope(scope) && { recent: {} as typeof sum.recent, operations: [] }),
     ...(scope === 'organization' ? { accounts } : {}),
   };
 }
@@ -78,7 +78,7 @@ function bucketsOf(owner: Owner, buckets: Buckets) {
 }
 
 function blocksOf({ scope, id, organization }: Owner, blocks: Pick<Blocks, 'of'>) {
-  const own = blocks.of(scope === 'person' ? 'principal' : scope, id);
+  const own = blocks.of(scopeNamed(scope).isPerPrincipal ? 'principal' : (scope as BlockScope), id);
   return [own, blocks.of('organization', organization)].flatMap((block) =>
     block ? [shownBlock(block)] : [],
   );

@@ -28,7 +28,7 @@ export interface ContractRow extends Omit<LimitRow, 'windowSeconds'> {
   readonly mayBeNone: boolean;
 }
 
-type ContractScope = Exclude<ScopeName, 'principal'>;
+type ContractScope = 'account' | 'person' | 'address' | 'organization';
 
 /** Contract section 8.1. Nobody answers for an address, so it has a fifth of an Account's. */
 const FALLBACKS: Readonly<Record<ContractScope, Readonly<Record<OperationKind, number>>>> = {
@@ -37,6 +37,11 @@ const FALLBACKS: Readonly<Record<ContractScope, Readonly<Record<OperationKind, n
   address: { read: 100, write: 50 },
   organization: { read: 2000, write: 1000 },
 };
+
+/** Whether the contract has buckets of this scope. Requests are summed for the owners of these alone. */
+export function isContractScope(scope: ScopeName): boolean {
+  return Object.hasOwn(FALLBACKS, scope);
+}
 
 /** The buckets of the contract: scope by scope, reads before writes. */
 export const CONTRACT_ROWS: readonly ContractRow[] = (Object.keys(FALLBACKS) as ContractScope[]).flatMap(

@@ -8,14 +8,26 @@ export type OverrideSection = (typeof OVERRIDE_SECTIONS)[number];
 
 /** Whose requests a limit counts together. */
 export interface Scope {
+  /** One owner, in texts: `Account acct_1`. */
+  readonly noun: string;
   /** One owner, for the reference of the limits file. */
   readonly covers: string;
   /** The owners in a path of the admin port. */
   readonly plural: string;
+  /** Whether further limits can be counted per owner of this scope. */
+  readonly isPer: boolean;
   /** Undefined where every owner has the default. */
   readonly overrides: OverrideSection | undefined;
+  /** Whose plan sets its limits; undefined for nobody's. */
+  readonly plan: 'account' | 'organization' | 'principal' | undefined;
   /** The operations that are charged to it. */
   readonly access: readonly Access[];
+  /** Whether callers of one Account have different owners. */
+  readonly isPerPrincipal: boolean;
+  /** Owners of which a log has too many to suggest a limit for each: what they are called. */
+  readonly many: string | undefined;
+  /** Whether a 429 names the owner: a caller has not named its Organization. */
+  readonly isNamed: boolean;
   /** The id of the owner that this payer's requests are charged to; undefined if the scope does not apply. */
   ownerOf(payer: Payer): string | undefined;
 }
@@ -23,43 +35,75 @@ export interface Scope {
 /** Every scope, in the order of the RateLimit headers. A new scope is a row here. */
 export const SCOPES = {
   account: {
+    noun: 'Account',
     covers: 'one Account',
     plural: 'accounts',
+    isPer: true,
     overrides: 'accounts',
+    plan: 'account',
     access: ['caller'],
+    isPerPrincipal: false,
+    many: undefined,
+    isNamed: true,
     ownerOf: ({ account }) => account,
   },
   person: {
+    noun: 'Person',
     covers: 'one Person on Person-only operations',
     plural: 'persons',
+    isPer: false,
     overrides: undefined,
+    plan: undefined,
     access: ['person'],
+    isPerPrincipal: true,
+    many: 'Person',
+    isNamed: true,
     ownerOf: ({ principal }) => principal?.id,
   },
   address: {
+    noun: 'Address',
     covers: 'one client address (IPv6: one /64 network) on public operations',
     plural: 'addresses',
+    isPer: true,
     overrides: 'addresses',
+    plan: undefined,
     access: ['public'],
+    isPerPrincipal: false,
+    many: 'client',
+    isNamed: true,
     ownerOf: ({ address }) => address,
   },
   organization: {
+    noun: 'Organization',
     covers: 'all Accounts of one Organization together',
     plural: 'organizations',
+    isPer: true,
     overrides: 'organizations',
+    plan: 'organization',
     access: ['caller'],
+    isPerPrincipal: false,
+    many: undefined,
+    isNamed: false,
     ownerOf: ({ organization, hasOrganizationLimit }) => (hasOrganizationLimit ? organization : undefined),
   },
   principal: {
+    noun: 'Principal',
     covers: 'one principal, apart in each Organization that it acts for',
     plural: 'principals',
+    isPer: true,
     overrides: 'principals',
+    plan: 'principal',
     access: ['caller', 'person'],
+    isPerPrincipal: true,
+    many: 'principal',
+    isNamed: true,
     ownerOf: ({ principal }) => principal?.id,
   },
 } as const satisfies Readonly<Record<string, Scope>>;
 
 export type ScopeName = keyof typeof SCOPES;
+
+export const SCOPE_NAMES = Object.keys(SCOPES) as ScopeName[];
 
 export function scopeNamed(name: ScopeName): Scope {
   return SCOPES[name];

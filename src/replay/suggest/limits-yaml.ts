@@ -1,11 +1,6 @@
 import type { AssignedPlan, GivenLimit, Limits, Overrides } from '../../domain/limits/limits.ts';
 import type { LimitRow } from '../../domain/limits/rows.ts';
-import {
-  OVERRIDE_SECTIONS,
-  type OverrideSection,
-  type ScopeName,
-  scopeNamed,
-} from '../../domain/limits/scopes.ts';
+import { OVERRIDE_SECTIONS, type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
 import { counted, shownCount, shownShare } from '../shown.ts';
 import type { SuggestedLimit, Suggestion } from './search.ts';
 
@@ -43,16 +38,9 @@ export function limitsYaml(text: LimitsText): string {
   ].join('\n');
 }
 
-/** Scopes without suggested overrides: Persons cannot have any, and one for each address or principal of a log would be of no use. */
-const NAMED_BY_DEFAULT: Readonly<Partial<Record<ScopeName, string>>> = {
-  person: 'Person',
-  address: 'client',
-  principal: 'principal',
-};
-
 function defaultComment({ name, scope }: LimitRow, { baseName, suggestion }: LimitsText): string {
   const kept = `kept from ${baseName}`;
-  const noun = NAMED_BY_DEFAULT[scope];
+  const { many: noun } = scopeNamed(scope);
   if (noun === undefined) return kept;
   const needed = suggestion.limits.filter(({ stats }) => stats.name === name).map(({ limit }) => limit);
   if (needed.length === 0) return `${kept}; no request in this log`;
@@ -69,7 +57,7 @@ function sectionLines(
   for (const one of suggestion.limits) {
     const { stats } = one;
     const { scope } = stats.row;
-    if (scopeNamed(scope).overrides !== section || scope in NAMED_BY_DEFAULT) continue;
+    if (scopeNamed(scope).overrides !== section || scopeNamed(scope).many !== undefined) continue;
     const buckets = byId.get(stats.id) ?? new Map<string, SuggestedLimit>();
     byId.set(stats.id, buckets.set(stats.name, one));
   }

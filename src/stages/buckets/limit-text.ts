@@ -1,15 +1,6 @@
-import type { ScopeName } from '../../domain/limits/scopes.ts';
+import { scopeNamed } from '../../domain/limits/scopes.ts';
 import { costIn } from '../../store/store.ts';
 import type { PayerBucket } from './payer-bucket.ts';
-
-/** A caller may know the Account, itself and the address, but has not named the Organization. */
-const OWNERS: Readonly<Record<ScopeName, (owner: string) => string>> = {
-  account: (owner) => `Account ${owner}`,
-  person: (owner) => `Person ${owner}`,
-  address: (owner) => `Address ${owner}`,
-  organization: () => 'The Organization',
-  principal: (owner) => `Principal ${owner}`,
-};
 
 const UNITS = [
   { seconds: 86_400, name: 'day' },
@@ -30,7 +21,8 @@ export function limitText(
   waitSeconds: number,
   isPart = false,
 ): string {
-  const owner = OWNERS[bucket.scope](bucket.owner);
+  const { noun, isNamed } = scopeNamed(bucket.scope);
+  const owner = isNamed ? `${noun} ${bucket.owner}` : `The ${noun}`;
   const limit = `${isPart ? "this replica's part of its" : 'its'} ${amountText(bucket)} ${windowText(bucket.windowSeconds)}${selectionText(bucket)}`;
   const wait = waitText(waitSeconds);
   if (remaining === 0) return `${owner} has used ${limit}; the next fit in ${wait}.`;

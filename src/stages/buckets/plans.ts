@@ -1,6 +1,6 @@
 import type { Payer } from '../../domain/caller.ts';
 import { type AssignedPlan, assignedPlan, type Limits } from '../../domain/limits/limits.ts';
-import type { ScopeName } from '../../domain/limits/scopes.ts';
+import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 
 /** A plan that the limits have, by an assignment of the file or by the token or the directory. */
 export type Planned = AssignedPlan;
@@ -34,9 +34,9 @@ export function plansOf(limits: Limits, payer: Payer, nowMs: number): Plans {
     unknown: account === undefined && limits.plans.size > 0 ? plan : undefined,
     untilMs: Math.min(...assigned.map((one) => one?.untilMs ?? NEVER)),
     ofScope(scope) {
-      if (scope === 'account') return account;
-      if (scope === 'organization') return ofOrganization ?? account;
-      return scope === 'principal' ? own : undefined;
+      const { plan: whose } = scopeNamed(scope);
+      const plans = { account, organization: ofOrganization ?? account, principal: own };
+      return whose && plans[whose];
     },
   };
 }
@@ -59,8 +59,9 @@ export function planOfOwner(
   { organization, account, plan }: OwnerPlan,
   nowMs: number,
 ): Planned | undefined {
-  if (scope === 'address') return undefined;
-  if (scope === 'organization') return assignedPlan(limits, 'organizations', id, nowMs);
+  const { plan: whose } = scopeNamed(scope);
+  if (whose === undefined) return undefined;
+  if (whose === 'organization') return assignedPlan(limits, 'organizations', id, nowMs);
   return (
     assignedPlan(limits, 'accounts', scope === 'account' ? id : account, nowMs) ??
     assignedPlan(limits, 'organizations', organization, nowMs) ??

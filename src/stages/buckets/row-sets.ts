@@ -1,4 +1,5 @@
 import { isCharged, isInPolicy, type LimitRow } from '../../domain/limits/rows.ts';
+import { scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Access } from '../../domain/operation.ts';
 import type { Operation } from '../request-context.ts';
 
@@ -38,7 +39,9 @@ export class RowSets {
     const key = [access, ...policy.map(({ name }) => name), '', ...charged.map(({ name }) => name)].join(' ');
     const known = this.#byRows.get(key);
     if (known !== undefined) return known;
-    const isPerPrincipal = charged.some(({ scope }) => scope === 'principal');
+    const isPerPrincipal = charged.some(
+      ({ scope, isContract }) => !isContract && scopeNamed(scope).isPerPrincipal,
+    );
     const set = { access, policy, charged: new Set(charged), isPerPrincipal };
     this.#byRows.set(key, set);
     return set;

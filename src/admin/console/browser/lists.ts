@@ -4,6 +4,7 @@ import type { ShownRevocation } from '../../revocations/actions.ts';
 import { ask } from './api.ts';
 import { unblock } from './block-actions.ts';
 import { isLimitScope, revoke, undoRevocation, unsetLimit } from './limit-actions.ts';
+import { hasPage } from './owner.ts';
 import { byId, element, ownerLink, remark } from './widgets/dom.ts';
 import { Figures } from './widgets/figures.ts';
 import { count, duration, moment } from './widgets/format.ts';
@@ -21,7 +22,11 @@ function reason(why: string | null, by: string | null): HTMLElement {
 
 /** A principal has no page of its own: it may be no Person. */
 function nameOf({ scope, id }: Pick<ShownBlock | ShownLimit, 'scope' | 'id'>): HTMLElement {
-  return scope === 'principal' ? element('span', { class: 'id' }, id) : ownerLink(scope, id);
+  return hasPage(scope) ? ownerLink(scope, id) : element('span', { class: 'id' }, id);
+}
+
+function isBlock(shown: ShownLimit | ShownBlock): shown is ShownBlock {
+  return shown.bucket === 'blocked';
 }
 
 const limits = new Table<ShownLimit | ShownBlock>(byId('live-limits'), 'Live limits and blocks', {
@@ -42,7 +47,7 @@ const limits = new Table<ShownLimit | ShownBlock>(byId('live-limits'), 'Live lim
       title: '',
       style: 'number',
       cell: (limit) =>
-        limit.bucket === 'blocked'
+        isBlock(limit)
           ? quietButton('Unblock', () => unblock(limit))
           : quietButton('Remove', () => {
               const { scope, id, bucket, limit: points } = limit;

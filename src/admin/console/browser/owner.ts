@@ -13,8 +13,6 @@ import { Figures } from './widgets/figures.ts';
 import { short } from './widgets/format.ts';
 import type { Line } from './widgets/plot.ts';
 
-export type Scope = Usage['scope'];
-
 export interface OwnerView {
   showRefusals(refusals: readonly RefusedRequest[]): void;
   /** Marks the changes of the fleet in the chart. */
@@ -27,13 +25,19 @@ export interface OwnerView {
 /** Often enough to see a bucket fill and drain; each reading costs the store two peeks. */
 const INTERVAL_MS = 500;
 
-const NAMES: Readonly<Record<Scope, { readonly title: string; readonly plural: string }>> = {
+/** The owners that have a page. */
+const NAMES = {
   account: { title: 'Account', plural: 'accounts' },
   organization: { title: 'Organization', plural: 'organizations' },
   person: { title: 'Person', plural: 'persons' },
   address: { title: 'Address', plural: 'addresses' },
-  principal: { title: 'Principal', plural: 'principals' },
 };
+
+export type Scope = keyof typeof NAMES;
+
+export function hasPage(scope: string): scope is Scope {
+  return scope in NAMES;
+}
 
 /** Shows one Account, Organization or Person until it is closed. */
 export function openOwner(scope: Scope, id: string): OwnerView {

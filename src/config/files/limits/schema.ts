@@ -1,6 +1,11 @@
 import { Type } from 'typebox';
 import { CONTRACT_ROWS, type ContractRow } from '../../../domain/limits/rows.ts';
-import { type OverrideSection, type ScopeName, scopeNamed } from '../../../domain/limits/scopes.ts';
+import {
+  type OverrideSection,
+  SCOPE_NAMES,
+  type ScopeName,
+  scopeNamed,
+} from '../../../domain/limits/scopes.ts';
 import { closed, flag, list, literals, whole } from '../../settings/section.ts';
 
 const MAX_POINTS = 1_000_000_000;
@@ -55,7 +60,7 @@ export const ROW_NAME = '^[a-z][a-z0-9]*(-[a-z0-9]+)*$';
 /** A name of a plan. */
 const PLAN_NAME = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$';
 
-const PER = ['account', 'organization', 'principal', 'address'] as const satisfies readonly ScopeName[];
+const PER = SCOPE_NAMES.filter((name) => scopeNamed(name).isPer);
 
 const amount = (what: string) =>
   Type.Optional(
