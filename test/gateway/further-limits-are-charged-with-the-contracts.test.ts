@@ -106,6 +106,23 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
     expect(await statusesOf(3, send('service', '/v3/things'))).toEqual([200, 200, 429]);
   });
 
+  it('a limit per service account counts no Person', async () => {
+    const gateway = await start({
+      store: store(),
+      limits: {
+        limits: { machines: { per: 'service', requests: 2, window: '1h' } },
+        principals: { svc_3: { machines: 3 } },
+      },
+    });
+    const send = (token: string) => () => gateway.send('GET', '/v3/things', { token });
+    expect(await statusesOf(3, send('person'))).toEqual([200, 200, 200]);
+    expect(await statusesOf(3, send('service'))).toEqual([200, 200, 429]);
+    expect(await statusesOf(4, send('lonely'))).toEqual([200, 200, 200, 429]);
+    expect(await (await send('lonely')()).json()).toMatchObject({
+      detail: expect.stringContaining('Service account svc_3 has used its 3 requests per hour'),
+    });
+  });
+
   it('a shadow limit refuses nothing, and none has no bucket', async () => {
     const gateway = await start({
       store: store(),

@@ -99,6 +99,19 @@ export const SCOPES = {
     isNamed: true,
     ownerOf: ({ principal }) => principal?.id,
   },
+  service: {
+    noun: 'Service account',
+    covers: 'one ServiceAccount, apart in each Organization that it acts for',
+    plural: 'services',
+    isPer: true,
+    overrides: 'principals',
+    plan: 'principal',
+    access: ['caller'],
+    isPerPrincipal: true,
+    many: 'service account',
+    isNamed: true,
+    ownerOf: ({ principal }) => (principal?.type === 'ServiceAccount' ? principal.id : undefined),
+  },
 } as const satisfies Readonly<Record<string, Scope>>;
 
 export type ScopeName = keyof typeof SCOPES;

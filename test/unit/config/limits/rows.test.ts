@@ -73,7 +73,7 @@ describe('further limits', () => {
 `),
     );
     expect(problems).toEqual([
-      'limits.yaml:3: limits.a.per: must be account, address, organization or principal, is "acount"',
+      'limits.yaml:3: limits.a.per: must be account, address, organization, principal or service, is "acount"',
       'limits.yaml:7: limits.e.window: must be a time from 1s to 31d, such as 30s, 1m, 24h or 30d, is 90',
       'limits.yaml:10: limits.g.tag: unknown key "tag": did you mean "tags"?',
       'limits.yaml:10: limits.g.points: must be a whole number from 1 to 1000000000, or none, is 0',
