@@ -1,5 +1,5 @@
 import type { Limits, Overrides } from '../domain/limits/limits.ts';
-import { isInPolicy } from '../domain/limits/rows.ts';
+import { isInPolicy, MOST_HEADER_ITEMS } from '../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection } from '../domain/limits/scopes.ts';
 import type { CostedOperation } from './files/costs.ts';
 import { type Identities, ownersIn } from './files/identities.ts';
@@ -53,16 +53,13 @@ export function findWarnings(
   return warnings;
 }
 
-/** As many items as one RateLimit header has (src/stages/rate-limit-fields.ts). */
-const MOST_ITEMS = 8;
-
 /** Operations with more limits than the headers name. */
 function crowdedHeaders({ limits, operations, files }: ValidConfiguration): readonly Problem[] {
   const crowded = operations.find(
-    (operation) => limits.rows.filter((row) => isInPolicy(row, operation)).length > MOST_ITEMS,
+    (operation) => limits.rows.filter((row) => isInPolicy(row, operation)).length > MOST_HEADER_ITEMS,
   );
   if (crowded === undefined) return [];
-  const message = `the headers of ${crowded.id} name the ${MOST_ITEMS} limits that are nearest to their limit, because more apply`;
+  const message = `the headers of ${crowded.id} name the ${MOST_HEADER_ITEMS} limits that are nearest to their limit, because more apply`;
   return [{ ...files.limits.locate(['limits']), path: 'limits', message }];
 }
 

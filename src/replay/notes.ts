@@ -1,4 +1,5 @@
 import { US_PER_SECOND } from '../domain/clock.ts';
+import { furtherRows } from '../domain/limits/rows.ts';
 import type { CostOf } from './input/entry.ts';
 import type { LineCounts } from './input/line-counts.ts';
 import { MOST_TRIES, type Replay, type Retries } from './replay.ts';
@@ -117,8 +118,8 @@ function windowNote({ fromUs, toUs, rows }: Replay): string | undefined {
 
 function selectionNote({ replay, costOf }: Circumstances): string | undefined {
   if (costOf !== undefined) return undefined;
-  const unclear = replay.rows.filter(({ isContract, selection }) => {
-    return !isContract && (selection.operations !== undefined || selection.tags !== undefined);
+  const unclear = furtherRows(replay.rows).filter(({ selection }) => {
+    return selection.operations !== undefined || selection.tags !== undefined;
   });
   if (unclear.length === 0) return undefined;
   const names = unclear.map(({ name }) => name).join(', ');

@@ -1,16 +1,9 @@
 import type { Caller } from '../domain/caller.ts';
 import { US_PER_SECOND } from '../domain/clock.ts';
+import { ownerText } from '../domain/limits/scopes.ts';
 import { Refusal } from '../domain/problems.ts';
-import { BLOCKED, type Block, type BlockScope, type Blocks } from '../shared/blocks.ts';
+import { BLOCKED, type Block, type Blocks } from '../shared/blocks.ts';
 import type { Denied } from './request-context.ts';
-
-/** A caller may know all but the Organization, which it has not named. */
-const OWNERS: Readonly<Record<BlockScope, (id: string) => string>> = {
-  account: (id) => `Account ${id}`,
-  principal: (id) => `Principal ${id}`,
-  organization: () => 'The Organization',
-  address: (id) => `Address ${id}`,
-};
 
 /** Why nothing that comes from this address is served; undefined unless it is blocked. */
 export function blockedAddress(blocks: Blocks, network: string, cost: number): Denied | undefined {
@@ -53,7 +46,7 @@ function denied(blocks: Blocks, { scope, id, untilMs }: Block, costPoints: numbe
     windowSeconds: 0,
     remaining: 0,
     retryAfterUs,
-    refusal: new Refusal('RateLimitExceeded', `${OWNERS[scope](id)} is blocked until ${end}.`, {
+    refusal: new Refusal('RateLimitExceeded', `${ownerText(scope, id)} is blocked until ${end}.`, {
       extensions: { bucket: BLOCKED, limit: 0, windowSeconds: 0, costPoints },
       headers: { 'Retry-After': `${seconds}` },
     }),

@@ -4,6 +4,7 @@ import type { Problem } from '../../config/problem.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import { findWarnings } from '../../config/warnings.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
+import { furtherRows } from '../../domain/limits/rows.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
 import { type Configuration, chargedOperations, readConfiguration } from '../../process/configuration.ts';
 import { CommandError } from '../../process/failure.ts';
@@ -62,7 +63,7 @@ async function warnOfLiveLimits({ settings, operations, limits }: Configuration)
 
 /** How many further limits and plans there are, where there are any. */
 function furtherText({ rows, plans }: Limits): string {
-  const further = rows.filter(({ isContract }) => !isContract).length;
+  const further = furtherRows(rows).length;
   return further + plans.size === 0 ? '' : `${further} further limits and ${plans.size} plans, `;
 }
 

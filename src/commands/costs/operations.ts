@@ -1,4 +1,4 @@
-import { isCharged, type LimitRow } from '../../domain/limits/rows.ts';
+import { furtherRows, isCharged, type LimitRow } from '../../domain/limits/rows.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
 import { readConfiguration } from '../../process/configuration.ts';
 import { CommandError } from '../../process/failure.ts';
@@ -19,7 +19,7 @@ export async function operations({ config, format }: { config: string; format: s
   const review = reviewCosts(configuration.operations, upstream.pathProfile);
   const remarksOf = (operation: ListedOperation) => review.get(operation) ?? [];
   const { operations: listed, limits } = configuration;
-  const further = limits.rows.filter(({ isContract }) => !isContract);
+  const further = furtherRows(limits.rows);
   if (format === 'json') {
     const entries = listed.map((one) => {
       return {

@@ -1,5 +1,5 @@
 import type { Limits, RowLimits } from '../../domain/limits/limits.ts';
-import { isCharged, type LimitRow } from '../../domain/limits/rows.ts';
+import { furtherRows, isCharged, type LimitRow } from '../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS } from '../../domain/limits/scopes.ts';
 import type { Selectable } from '../../domain/limits/selection.ts';
 import type { Access } from '../../domain/operation.ts';
@@ -39,7 +39,7 @@ export function checkCosts(
   places: LimitPlaces,
 ): readonly Problem[] {
   const costliest = costliestByRow(operations, limits.rows);
-  const further = new Set(limits.rows.filter(({ isContract }) => !isContract).map(({ name }) => name));
+  const further = new Set(furtherRows(limits.rows).map(({ name }) => name));
   const problems: Problem[] = [];
   const compare = (given: RowLimits, pathOf: (name: string) => readonly string[]) => {
     // There can be 100,000 overrides, and requests wait meanwhile: do not allocate for valid ones.

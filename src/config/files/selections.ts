@@ -1,5 +1,5 @@
 import type { Limits } from '../../domain/limits/limits.ts';
-import { isCharged, type LimitRow } from '../../domain/limits/rows.ts';
+import { furtherRows, isCharged, type LimitRow } from '../../domain/limits/rows.ts';
 import { scopeNamed } from '../../domain/limits/scopes.ts';
 import { isNamed } from '../../domain/limits/selection.ts';
 import { formatPath, type Problem } from '../problem.ts';
@@ -17,7 +17,7 @@ export function checkSelections(
   { rows }: Limits,
   places: LimitPlaces,
 ): readonly Problem[] {
-  const further = rows.filter(({ isContract }) => !isContract);
+  const further = furtherRows(rows);
   const found = [
     ...further.flatMap((row) => rowProblems(row, operations)),
     ...crowdProblems(further, operations),

@@ -14,7 +14,7 @@ export interface GivenLimit {
 /** Limits by the name of their row. */
 export type RowLimits = Readonly<Record<string, GivenLimit>>;
 
-/** A plan that a file assigns. */
+/** A plan that a file assigns, or that a token or the directory names. */
 export interface AssignedPlan {
   readonly name: string;
   /** Unix time at which the assignment expires; undefined for never. */

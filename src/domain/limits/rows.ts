@@ -76,6 +76,14 @@ const scopesWith = (access: Access): readonly ScopeName[] =>
 
 const CHARGED = { caller: scopesWith('caller'), person: scopesWith('person'), public: scopesWith('public') };
 
+/** Limits that one RateLimit header names. More would help no client, and fields of unlimited length are refused by some. */
+export const MOST_HEADER_ITEMS = 8;
+
+/** The limits that the file adds to those of the contract. */
+export function furtherRows(rows: readonly LimitRow[]): readonly LimitRow[] {
+  return rows.filter(({ isContract }) => !isContract);
+}
+
 /** Whether requests for this operation are charged to the row, for a payer that has an owner of its scope. */
 export function isCharged(row: LimitRow, operation: Selectable & { readonly access: Access }): boolean {
   return scopeNamed(row.scope).access.includes(operation.access) && selects(row.selection, operation);

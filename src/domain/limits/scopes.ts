@@ -122,6 +122,12 @@ export function scopeNamed(name: ScopeName): Scope {
   return SCOPES[name];
 }
 
+/** The owner, in texts for its callers: `Account acct_1`, or `The Organization`. */
+export function ownerText(scope: ScopeName, id: string): string {
+  const { noun, isNamed } = scopeNamed(scope);
+  return isNamed ? `${noun} ${id}` : `The ${noun}`;
+}
+
 export function isScopeName(name: string): name is ScopeName {
   return Object.hasOwn(SCOPES, name);
 }

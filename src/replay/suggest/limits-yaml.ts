@@ -1,5 +1,5 @@
 import type { AssignedPlan, GivenLimit, Limits, Overrides } from '../../domain/limits/limits.ts';
-import type { LimitRow } from '../../domain/limits/rows.ts';
+import { furtherRows, type LimitRow } from '../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
 import { counted, shownCount, shownShare } from '../shown.ts';
 import type { SuggestedLimit, Suggestion } from './search.ts';
@@ -20,7 +20,7 @@ export interface LimitsText {
 export function limitsYaml(text: LimitsText): string {
   const { base, suggestion, mostRefused, requests } = text;
   const contract = base.rows.filter(({ isContract }) => isContract);
-  const further = base.rows.filter(({ isContract }) => !isContract);
+  const further = furtherRows(base.rows);
   return [
     ...text.remarks.map((remark) => `# ${remark}`),
     `# Each limit is the smallest found with which its bucket alone would have refused at most ${shownShare(mostRefused)} of its requests;`,

@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import type { Payer } from '../../domain/caller.ts';
-import { type Limits, limitInForce } from '../../domain/limits/limits.ts';
+import { type AssignedPlan, type Limits, limitInForce } from '../../domain/limits/limits.ts';
 import type { LimitRow } from '../../domain/limits/rows.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import { type LiveLimit, LiveLimits } from '../../shared/live-limits.ts';
 import type { Operation } from '../request-context.ts';
 import { type InForce, type PayerBucket, payerBucketsOf } from './payer-bucket.ts';
-import { type OwnerPlan, type Planned, planOfOwner, plansOf } from './plans.ts';
+import { type OwnerPlan, planOfOwner, plansOf } from './plans.ts';
 import { type PolicyItem, policyText, type Reportable } from './rate-limit-fields.ts';
 import { type RowSet, RowSets } from './row-sets.ts';
 
@@ -159,7 +159,7 @@ export class Buckets {
   }
 
   /** A live limit takes the place of the one in the files; a shadow limit in the files stays beside it. */
-  #inForce(row: LimitRow, owner: string, planned: Planned | undefined, nowMs: number): InForce {
+  #inForce(row: LimitRow, owner: string, planned: AssignedPlan | undefined, nowMs: number): InForce {
     const filed = limitInForce(this.#limits, row, owner, planned, nowMs);
     const isSettable = scopeNamed(row.scope).overrides !== undefined;
     const live = isSettable ? this.#live.of(row.name, owner, nowMs) : undefined;

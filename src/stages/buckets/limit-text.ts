@@ -1,4 +1,4 @@
-import { scopeNamed } from '../../domain/limits/scopes.ts';
+import { ownerText } from '../../domain/limits/scopes.ts';
 import { costIn } from '../../store/store.ts';
 import type { PayerBucket } from './payer-bucket.ts';
 
@@ -21,8 +21,7 @@ export function limitText(
   waitSeconds: number,
   isPart = false,
 ): string {
-  const { noun, isNamed } = scopeNamed(bucket.scope);
-  const owner = isNamed ? `${noun} ${bucket.owner}` : `The ${noun}`;
+  const owner = ownerText(bucket.scope, bucket.owner);
   const limit = `${isPart ? "this replica's part of its" : 'its'} ${amountText(bucket)} ${windowText(bucket.windowSeconds)}${selectionText(bucket)}`;
   const wait = waitText(waitSeconds);
   if (remaining === 0) return `${owner} has used ${limit}; the next fit in ${wait}.`;

@@ -2,17 +2,14 @@ import type { Payer } from '../../domain/caller.ts';
 import { type AssignedPlan, assignedPlan, type Limits } from '../../domain/limits/limits.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 
-/** A plan that the limits have, by an assignment of the file or by the token or the directory. */
-export type Planned = AssignedPlan;
-
 /** The plans that decide the limits of one payer. */
 export interface Plans {
-  readonly account: Planned | undefined;
+  readonly account: AssignedPlan | undefined;
   /** The plan that the token or the directory names, and the limits do not have. */
   readonly unknown: string | undefined;
   /** Unix time until which these are the plans. */
   readonly untilMs: number;
-  ofScope(scope: ScopeName): Planned | undefined;
+  ofScope(scope: ScopeName): AssignedPlan | undefined;
 }
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -58,7 +55,7 @@ export function planOfOwner(
   id: string,
   { organization, account, plan }: OwnerPlan,
   nowMs: number,
-): Planned | undefined {
+): AssignedPlan | undefined {
   const { plan: whose } = scopeNamed(scope);
   if (whose === undefined) return undefined;
   if (whose === 'organization') return assignedPlan(limits, 'organizations', id, nowMs);
@@ -69,7 +66,7 @@ export function planOfOwner(
   );
 }
 
-function named({ plans }: Limits, name: string | undefined): Planned | undefined {
+function named({ plans }: Limits, name: string | undefined): AssignedPlan | undefined {
   return name !== undefined && plans.has(name) ? { name } : undefined;
 }
 
@@ -79,6 +76,6 @@ function isOwn({ principal, account }: Payer): boolean {
 }
 
 /** The plan of a principal that acts for a foreign Account. */
-function ownPlan(limits: Limits, principal: Payer['principal'], nowMs: number): Planned | undefined {
+function ownPlan(limits: Limits, principal: Payer['principal'], nowMs: number): AssignedPlan | undefined {
   return assignedPlan(limits, 'accounts', principal?.account, nowMs) ?? named(limits, principal?.plan);
 }

@@ -1,9 +1,7 @@
 import { US_PER_SECOND } from '../../domain/clock.ts';
+import { MOST_HEADER_ITEMS } from '../../domain/limits/rows.ts';
 import type { BucketState } from '../../store/store.ts';
 import type { PayerBucket } from './payer-bucket.ts';
-
-/** More items would help no client, and fields of unlimited length are refused by some. `weir check` warns of more. */
-const MOST_ITEMS = 8;
 
 /** A limit in the RateLimit-Policy header. */
 export interface PolicyItem extends Pick<PayerBucket, 'name' | 'headerName' | 'limit' | 'windowSeconds'> {
@@ -21,14 +19,9 @@ export interface Reportable {
 
 export function policyText(items: readonly PolicyItem[]): string {
   return items
-    .slice(0, MOST_ITEMS)
+    .slice(0, MOST_HEADER_ITEMS)
     .map(({ headerName, limit, windowSeconds }) => `"${headerName}";q=${limit};w=${windowSeconds}`)
     .join(', ');
-}
-
-/** Whether there are more limits than one header names. */
-export function isCrowded({ policyItems }: Pick<Reportable, 'policyItems'>): boolean {
-  return policyItems.length > MOST_ITEMS;
 }
 
 /**
@@ -40,7 +33,7 @@ export function rateLimitFields(
   states: readonly (BucketState | undefined)[],
 ): { readonly policy: string; readonly rateLimit: string } {
   if (states.length < due.buckets.length) throw new TypeError('the store gave too few bucket states');
-  if (isCrowded(due)) return crowdedFields(due, states);
+  if (due.policyItems.length > MOST_HEADER_ITEMS) return crowdedFields(due, states);
   let rateLimit = '';
   for (let index = 0; index < due.buckets.length; index++) {
     const bucket = due.buckets[index];
@@ -62,10 +55,8 @@ function crowdedFields(due: Reportable, states: readonly (BucketState | undefine
       return state === undefined || bucket.shadow ? [] : [{ bucket, state }];
     })
     .sort((a, b) => a.state.remaining / a.bucket.limit - b.state.remaining / b.bucket.limit)
-    .slice(0, MOST_ITEMS);
-  const nearest = new Set(used.map(({ bucket }) => bucket.name));
-  const inOrder = due.buckets.filter(({ name, shadow }) => !shadow && nearest.has(name));
-  const rateLimit = inOrder
+    .slice(0, MOST_HEADER_ITEMS);
+  const rateLimit = due.buckets
     .flatMap((bucket) => used.filter((one) => one.bucket === bucket))
     .map(({ bucket, state }) => itemText(bucket, state))
     .join(', ');
@@ -74,12 +65,12 @@ function crowdedFields(due: Reportable, states: readonly (BucketState | undefine
   const further = due.policyItems
     .filter(({ isContract }) => !isContract)
     .sort((a, b) => rankOf(used, a.name) - rankOf(used, b.name))
-    .slice(0, MOST_ITEMS - contract.length);
+    .slice(0, MOST_HEADER_ITEMS - contract.length);
   const named = new Set([...contract, ...further]);
   return { policy: policyText(due.policyItems.filter((item) => named.has(item))), rateLimit };
 }
 
 function rankOf(used: readonly { readonly bucket: PayerBucket }[], name: string): number {
   const rank = used.findIndex(({ bucket }) => bucket.name === name);
-  return rank === -1 ? MOST_ITEMS : rank;
+  return rank === -1 ? MOST_HEADER_ITEMS : rank;
 }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { type LimitSource, type Limits, type Overrides, rowNamed } from '../../../domain/limits/limits.ts';
+import { furtherRows } from '../../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection, scopeNamed } from '../../../domain/limits/scopes.ts';
 import { ConfigError, formatPath, type Problem } from '../../problem.ts';
 import { FileSource } from '../../reader/file-source.ts';
@@ -146,8 +147,7 @@ interface WrittenLimit {
 
 function namedIn(limits: Limits | undefined): Named {
   if (limits === undefined) return NOTHING;
-  const rows = limits.rows.filter(({ isContract }) => !isContract);
-  return { rows, plans: [...limits.plans.keys()] };
+  return { rows: furtherRows(limits.rows), plans: [...limits.plans.keys()] };
 }
 
 /** The overrides of one file. The limits file comes first. */

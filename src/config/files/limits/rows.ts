@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import { CONTRACT_ROWS, contractRows, type LimitRow } from '../../../domain/limits/rows.ts';
+import { CONTRACT_ROWS, contractRows, furtherRows, type LimitRow } from '../../../domain/limits/rows.ts';
 import { isScopeName } from '../../../domain/limits/scopes.ts';
 import type { Finding } from '../../reader/check.ts';
 import { isMapping } from '../../reader/schema-node.ts';
@@ -21,9 +21,7 @@ export function namedRows(value: unknown): readonly NamedRow[] {
 
 /** What an overrides file may refer to. */
 export function namedRowsOf(rows: readonly LimitRow[]): readonly NamedRow[] {
-  return rows
-    .filter(({ isContract }) => !isContract)
-    .map(({ name, scope }) => ({ name, scope, mayBeNone: true }));
+  return furtherRows(rows).map(({ name, scope }) => ({ name, scope, mayBeNone: true }));
 }
 
 /** All rows of a limits file: the contract's first. */
