@@ -108,7 +108,7 @@ function costNote({ costOf, hasLoggedCosts }: Circumstances): string | undefined
 }
 
 /** A log that is shorter than a window shows only how the window begins to fill. */
-function windowNote({ fromUs, toUs, rows }: Replay): string | undefined {
+function windowNote({ fromUs, toUs, limits: { rows } }: Replay): string | undefined {
   if (fromUs === undefined || toUs === undefined) return undefined;
   const seconds = (toUs - fromUs) / US_PER_SECOND;
   const longer = rows.filter(({ windowSeconds }) => windowSeconds > seconds).map(({ name }) => name);
@@ -118,7 +118,7 @@ function windowNote({ fromUs, toUs, rows }: Replay): string | undefined {
 
 function selectionNote({ replay, costOf }: Circumstances): string | undefined {
   if (costOf !== undefined) return undefined;
-  const unclear = furtherRows(replay.rows).filter(({ selection }) => {
+  const unclear = furtherRows(replay.limits.rows).filter(({ selection }) => {
     return selection.operations !== undefined || selection.tags !== undefined;
   });
   if (unclear.length === 0) return undefined;

@@ -4,7 +4,6 @@
  */
 import { US_PER_SECOND } from '../domain/clock.ts';
 import type { Limits } from '../domain/limits/limits.ts';
-import type { LimitRow } from '../domain/limits/rows.ts';
 import { Buckets } from '../stages/buckets/buckets.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import { type BucketState, costIn } from '../store/store.ts';
@@ -58,9 +57,8 @@ export class Replay {
   fromUs: number | undefined;
   toUs: number | undefined;
   readonly series: TotalSeries = new Series(TOTAL_COLUMNS, US_PER_SECOND, TOTAL_BINS);
-  readonly windowSeconds: number;
   /** The limits that are counted. */
-  readonly rows: readonly LimitRow[];
+  readonly limits: Limits;
   readonly #retries: Retries;
   readonly #book: PayerBook;
   readonly #buckets: Buckets;
@@ -69,8 +67,7 @@ export class Replay {
   #nowUs = Number.NEGATIVE_INFINITY;
 
   constructor({ limits, retries, hasSeries }: ReplayOptions) {
-    this.windowSeconds = limits.windowSeconds;
-    this.rows = limits.rows;
+    this.limits = limits;
     this.#retries = retries;
     this.#book = new PayerBook(limits.rows, hasSeries);
     this.#buckets = new Buckets('replay', limits, () => this.#nowUs / 1000);

@@ -77,7 +77,7 @@ export function resultOf({ replay, lineCounts, retries, complete, notes }: Outco
     shareRefused: { before: share(refused.before, requests + dropped), after: share(refused.after, asked) },
     /** Requests with a different outcome than in the log. */
     changed: { ...replay.changed },
-    windowSeconds: replay.windowSeconds,
+    windowSeconds: replay.limits.windowSeconds,
     /** The assumption about refused clients, with the requests that it left out or added. */
     retries: { assumption: retries, dropped, added: replay.retries, gaveUp: replay.gaveUp },
     /** False if the reading was interrupted. */

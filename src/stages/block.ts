@@ -3,6 +3,7 @@ import { US_PER_SECOND } from '../domain/clock.ts';
 import { ownerText } from '../domain/limits/scopes.ts';
 import { Refusal } from '../domain/problems.ts';
 import { BLOCKED, type Block, type Blocks } from '../shared/blocks.ts';
+import type { NamedLimit } from './buckets/payer-bucket.ts';
 import type { Denied } from './request-context.ts';
 
 /** Why nothing that comes from this address is served; undefined unless it is blocked. */
@@ -31,6 +32,9 @@ export function blockedCaller(
   );
 }
 
+/** Nothing is counted for whoever is blocked. */
+const NO_LIMIT: NamedLimit = { bucket: BLOCKED, limit: 0, windowSeconds: 0 };
+
 /** It names neither the reason nor the author, which are for operators. */
 function denied(blocks: Blocks, { scope, id, untilMs }: Block, costPoints: number): Denied {
   const retryAfterUs = (untilMs - blocks.clock.nowMs()) * 1_000;
@@ -40,14 +44,12 @@ function denied(blocks: Blocks, { scope, id, untilMs }: Block, costPoints: numbe
     outcome: 'denied',
     policy: '',
     rateLimit: '',
-    bucket: BLOCKED,
+    ...NO_LIMIT,
     owner: id,
-    limit: 0,
-    windowSeconds: 0,
     remaining: 0,
     retryAfterUs,
     refusal: new Refusal('RateLimitExceeded', `${ownerText(scope, id)} is blocked until ${end}.`, {
-      extensions: { bucket: BLOCKED, limit: 0, windowSeconds: 0, costPoints },
+      extensions: { ...NO_LIMIT, costPoints },
       headers: { 'Retry-After': `${seconds}` },
     }),
   };

@@ -5,7 +5,7 @@ import { Refusal } from '../domain/problems.ts';
 import type { BucketState, Decision, Store } from '../store/store.ts';
 import type { Buckets, PayerBuckets } from './buckets/buckets.ts';
 import { limitText } from './buckets/limit-text.ts';
-import type { PayerBucket } from './buckets/payer-bucket.ts';
+import { namedLimit, type PayerBucket } from './buckets/payer-bucket.ts';
 import { policyText, rateLimitFields } from './buckets/rate-limit-fields.ts';
 import type { Admitted, Charged, NearLimit, Operation } from './request-context.ts';
 
@@ -66,10 +66,8 @@ function chargedOf(due: PayerBuckets, cost: number, decision: Decision): Charged
     rateLimit,
     plan,
     unknownPlan,
-    bucket: bucket.name,
+    ...namedLimit(bucket),
     owner: bucket.owner,
-    limit: bucket.limit,
-    windowSeconds: bucket.windowSeconds,
     remaining: state.remaining,
     retryAfterUs: state.retryAfterUs,
     refusal: refusalOf(due, bucket, state, cost, degraded !== undefined),
@@ -100,11 +98,11 @@ function remarks(
 ): Pick<Admitted, 'nearLimit' | 'shadowDenied'> {
   let nearLimit: NearLimit[] | undefined;
   let shadowDenied: string[] | undefined;
-  forEachState(due, states, ({ name, owner, limit, windowSeconds, shadow }, { remaining, retryAfterUs }) => {
-    if (shadow && retryAfterUs > 0) shadowDenied = [...(shadowDenied ?? []), name];
-    else if (!shadow && remaining < limit * NEAR_LIMIT_SHARE) {
+  forEachState(due, states, (bucket, { remaining, retryAfterUs }) => {
+    if (bucket.shadow && retryAfterUs > 0) shadowDenied = [...(shadowDenied ?? []), bucket.name];
+    else if (!bucket.shadow && remaining < bucket.limit * NEAR_LIMIT_SHARE) {
       nearLimit ??= [];
-      nearLimit.push({ bucket: name, owner, limit, windowSeconds, remaining });
+      nearLimit.push({ ...namedLimit(bucket), owner: bucket.owner, remaining });
     }
   });
   return { nearLimit, shadowDenied };
@@ -149,10 +147,9 @@ function refusalOf(
   const last = lastRefusals.get(due);
   const isSame = last?.costPoints === costPoints && last.seconds === seconds && last.remaining === remaining;
   if (isSame && last.bucket === bucket && last.isPart === isPart) return last.refusal;
-  const { name, limit, windowSeconds } = bucket;
   const text = limitText(bucket, remaining, costPoints, seconds, isPart);
   const refusal = new Refusal('RateLimitExceeded', text, {
-    extensions: { bucket: name, limit, windowSeconds, costPoints },
+    extensions: { ...namedLimit(bucket), costPoints },
     headers: { 'Retry-After': `${seconds}` },
   });
   lastRefusals.set(due, { bucket, isPart, costPoints, remaining, seconds, refusal });

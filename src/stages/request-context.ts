@@ -7,6 +7,7 @@ import type { CorsAnswer } from '../fields/cors.ts';
 import type { RequestSpans } from '../observe/log/spans.ts';
 import type { UncountedReason } from '../store/store.ts';
 import type { RequestRules } from '../validation/rules.ts';
+import type { NamedLimit } from './buckets/payer-bucket.ts';
 
 /** The canonical form of a request target, which is both priced and forwarded. */
 export interface Target {
@@ -28,12 +29,9 @@ export interface Operation extends Selectable {
 }
 
 /** A bucket that is nearly empty after a charge. */
-export interface NearLimit {
-  readonly bucket: string;
+export interface NearLimit extends NamedLimit {
   /** The Account, Organization, principal or address whose bucket it is. */
   readonly owner: string;
-  readonly limit: number;
-  readonly windowSeconds: number;
   readonly remaining: number;
 }
 
@@ -57,17 +55,13 @@ export interface Admitted extends Reported {
   readonly shadowDenied: readonly string[] | undefined;
 }
 
-/** A charge that was not made. */
-export interface Denied extends Reported {
+/** A charge that was not made. It names the limit that needs the longest wait. */
+export interface Denied extends Reported, NamedLimit {
   readonly outcome: 'denied';
   /** Empty for whoever is blocked, as is the policy: nothing was counted. */
   readonly rateLimit: string;
-  /** The bucket that needs the longest wait; `blocked` for a block. */
-  readonly bucket: string;
   /** Whose bucket it is, or who is blocked. */
   readonly owner: string;
-  readonly limit: number;
-  readonly windowSeconds: number;
   /** Points left in that bucket. */
   readonly remaining: number;
   /** Time until the cost fits. */

@@ -19,6 +19,7 @@ import {
   costIn,
   type Decision,
   type Store,
+  windowUsOf,
 } from './store.ts';
 
 /** Two clocks may differ in speed: by at most 500 ppm while NTP corrects one of them. */
@@ -30,7 +31,7 @@ const MAX_AGE_WINDOWS = 0.1;
  * call a second for each bucket and cost is still next to nothing. A long window may be full for days.
  */
 const MAX_AGE_US = US_PER_SECOND;
-const LONG_WINDOW_SECONDS = 3600;
+const LONG_WINDOW_US = 3_600 * US_PER_SECOND;
 const MAX_AGE_OF_LONG_US = 10 * US_PER_SECOND;
 /** Per generation, of which there are two. Beyond that, older denials are dropped. */
 const MAX_REMEMBERED = 5000;
@@ -102,7 +103,7 @@ export class DenialCache implements Store {
       const known = this.#recall(bucket, cost, nowUs);
       if (known !== undefined && nowUs <= known.freshUntilUs) waitUs = Math.max(waitUs, waitOf(known, nowUs));
       else if (bucket.shadow !== true) {
-        longestUnknownUs = Math.max(longestUnknownUs, bucket.windowSeconds * US_PER_SECOND);
+        longestUnknownUs = Math.max(longestUnknownUs, windowUsOf(bucket));
       }
       states.push(known === undefined ? undefined : stateAt(known, nowUs));
     }
@@ -112,9 +113,9 @@ export class DenialCache implements Store {
   #recall(bucket: BucketCharge, cost: number, nowUs: number): Remembered | undefined {
     const known = this.#denials.get(nameOf(bucket, cost));
     if (known === undefined || nowUs > known.sentUs + MAX_AGE_OF_LONG_US) return undefined;
-    const { limit, windowSeconds, shadow } = known.bucket;
+    const { limit, shadow } = known.bucket;
     const isSame =
-      limit === bucket.limit && windowSeconds === bucket.windowSeconds && shadow === bucket.shadow;
+      limit === bucket.limit && windowUsOf(known.bucket) === windowUsOf(bucket) && shadow === bucket.shadow;
     return isSame ? known : undefined;
   }
 
@@ -130,9 +131,10 @@ export class DenialCache implements Store {
 }
 
 /** Redis decided at some time after the call was sent, so the denial is not older than that. */
-function freshUntil({ windowSeconds }: BucketCharge, sentUs: number, receivedUs: number): number {
-  const maxAgeUs = windowSeconds > LONG_WINDOW_SECONDS ? MAX_AGE_OF_LONG_US : MAX_AGE_US;
-  return Math.min(receivedUs + MAX_AGE_WINDOWS * windowSeconds * US_PER_SECOND, sentUs + maxAgeUs);
+function freshUntil(bucket: BucketCharge, sentUs: number, receivedUs: number): number {
+  const windowUs = windowUsOf(bucket);
+  const maxAgeUs = windowUs > LONG_WINDOW_US ? MAX_AGE_OF_LONG_US : MAX_AGE_US;
+  return Math.min(receivedUs + MAX_AGE_WINDOWS * windowUs, sentUs + maxAgeUs);
 }
 
 function nameOf(bucket: BucketCharge, cost: number): string {

@@ -1,4 +1,4 @@
-import { monotonicUs, US_PER_SECOND } from '../domain/clock.ts';
+import { monotonicUs } from '../domain/clock.ts';
 import { CoalescedLog } from './coalesced-log.ts';
 import { isValidCharge } from './dispatch/valid-charge.ts';
 import {
@@ -8,6 +8,7 @@ import {
   costIn,
   type Decision,
   type Store,
+  windowUsOf,
 } from './store.ts';
 import { SweptLogs } from './swept-logs.ts';
 
@@ -86,7 +87,7 @@ export class MemoryStore implements Store {
 
   #touch(bucket: BucketCharge, cost: number, isSpending: boolean, nowUs: number): Touched {
     const { key, limit, shadow = false } = bucket;
-    const windowUs = bucket.windowSeconds * US_PER_SECOND;
+    const windowUs = windowUsOf(bucket);
     const log = isSpending ? this.#logs.renew(key, newLog) : this.#copy(key);
     log.advance(nowUs, windowUs);
     return { log, cost, limit, windowUs, isShadow: shadow, hasRoom: log.hasRoom(cost, limit) };

@@ -28,16 +28,12 @@ export type Readings =
  */
 export async function readBuckets(
   store: Pick<Store, 'peek'>,
-  buckets: readonly Pick<BucketCharge, 'key' | 'windowSeconds'>[],
+  buckets: readonly Omit<BucketCharge, 'limit'>[],
 ): Promise<Readings> {
   if (buckets.length === 0) return { outcome: 'read', buckets: [] };
   const peek = (limitOf: (index: number) => number) =>
     store.peek({
-      buckets: buckets.map(({ key, windowSeconds }, index) => ({
-        key,
-        windowSeconds,
-        limit: limitOf(index),
-      })),
+      buckets: buckets.map((bucket, index) => ({ ...bucket, limit: limitOf(index), shadow: false })),
       cost: 1,
     });
   const whole = await peek(() => MAX_LIMIT);

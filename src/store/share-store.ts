@@ -1,9 +1,9 @@
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
-import { monotonicUs, US_PER_SECOND } from '../domain/clock.ts';
+import { monotonicUs } from '../domain/clock.ts';
 import type { CoalescedLog } from './coalesced-log.ts';
 import { Generations } from './generations.ts';
 import { MemoryStore } from './memory-store.ts';
-import { type BucketCharge, type Charge, costIn, type Decision, type Store } from './store.ts';
+import { type BucketCharge, type Charge, costIn, type Decision, type Store, windowUsOf } from './store.ts';
 
 /**
  * Buckets per generation, of which there are two. Beyond that, those that were charged longest ago are dropped; they are the ones that
@@ -72,8 +72,8 @@ export class ShareStore implements Store {
 
   #keepFor({ buckets }: Charge): void {
     const nowUs = this.#nowUs();
-    for (const { windowSeconds } of buckets)
-      this.#expiredFromUs = Math.max(this.#expiredFromUs, nowUs + windowSeconds * US_PER_SECOND);
+    for (const bucket of buckets)
+      this.#expiredFromUs = Math.max(this.#expiredFromUs, nowUs + windowUsOf(bucket));
   }
 
   #dropExpired(): void {

@@ -1,4 +1,5 @@
 import type { Awaitable } from '../domain/awaitable.ts';
+import { US_PER_SECOND } from '../domain/clock.ts';
 
 /**
  * Counts points. A store deals with keys, limits and costs, and is independent of HTTP, Accounts and prices.
@@ -38,6 +39,11 @@ export interface BucketCharge {
   readonly shadow?: boolean;
 }
 
+/** A bucket that no request is charged to, which shows whether the store counts. */
+export function trialBucket(key: string): BucketCharge {
+  return { key, limit: 1_000_000, windowSeconds: 1 };
+}
+
 /** A bucket right after the decision. Times are in microseconds, measured from the store's own clock. */
 export interface BucketState {
   /** Points left in the current window, never negative. */
@@ -46,6 +52,11 @@ export interface BucketState {
   readonly resetAfterUs: number;
   /** Until this cost fits this bucket; 0 if it did. */
   readonly retryAfterUs: number;
+}
+
+/** The length of the bucket's window, as stores measure it. */
+export function windowUsOf({ windowSeconds }: Pick<BucketCharge, 'windowSeconds'>): number {
+  return windowSeconds * US_PER_SECOND;
 }
 
 /** What a charge costs this bucket. */

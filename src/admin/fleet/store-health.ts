@@ -1,12 +1,11 @@
-import type { Store, UncountedReason } from '../../store/store.ts';
+import { type Store, trialBucket, type UncountedReason } from '../../store/store.ts';
 import { unknownSince } from '../console/browser/widgets/freshness.ts';
 
 type Peeked = Pick<Store, 'peek'>;
 
 /** Asks the store about a bucket that nothing is charged to. Returns why there was no answer. */
 export async function askStore(store: Peeked, keyPrefix: string): Promise<UncountedReason | undefined> {
-  const buckets = [{ key: `${keyPrefix}:1:start`, limit: 1, windowSeconds: 1 }];
-  const decision = await store.peek({ buckets, cost: 1 });
+  const decision = await store.peek({ buckets: [trialBucket(`${keyPrefix}:1:start`)], cost: 1 });
   return decision.outcome === 'uncounted' ? decision.reason : undefined;
 }
 

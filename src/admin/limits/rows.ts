@@ -1,22 +1,19 @@
 import type { Limits } from '../../domain/limits/limits.ts';
+import { countedBy } from '../../domain/limits/rows.ts';
 
 /** A limit of the files, as an operator sees it. */
 export type ShownRow = ReturnType<typeof shownRows>[number];
 
 /** The limits that the files have for owners without a limit of their own. */
 export function shownRows({ rows, defaults }: Limits) {
-  return rows.map(({ name, scope, counts, windowSeconds, selection }) => ({
-    bucket: name,
-    /** Whose requests are counted together. */
-    scope,
+  return rows.map((row) => ({
+    bucket: row.name,
+    /** What is counted, and in which window. */
+    ...countedBy(row),
     /** Null for none. */
-    limit: limitOf(defaults[name]?.limit),
-    counts,
-    windowSeconds,
+    limit: limitOf(defaults[row.name]?.limit),
     /** A shadow limit refuses nothing. */
-    shadow: defaults[name]?.shadow ?? false,
-    /** What is counted, where that is not everything. */
-    ...selection,
+    shadow: defaults[row.name]?.shadow ?? false,
   }));
 }
 

@@ -6,7 +6,7 @@ import type { Directory } from '../../identity/identity.ts';
 import type { Activity } from '../../observe/usage/activity.ts';
 import type { BlockScope, Blocks } from '../../shared/blocks.ts';
 import type { Buckets } from '../../stages/buckets/buckets.ts';
-import type { PayerBucket } from '../../stages/buckets/payer-bucket.ts';
+import { namedLimit, type PayerBucket } from '../../stages/buckets/payer-bucket.ts';
 import { type BucketReading, readBuckets } from '../../store/read-buckets.ts';
 import type { Store } from '../../store/store.ts';
 import { shownBlock } from '../blocks/actions.ts';
@@ -85,26 +85,13 @@ function blocksOf({ scope, id, organization }: Owner, blocks: Pick<Blocks, 'of'>
 }
 
 function limitOf(bucket: PayerBucket) {
-  const {
-    name,
-    scope,
-    owner,
-    limit,
-    counts = 'points',
-    windowSeconds,
-    shadow,
-    source,
-    plan,
-    untilMs,
-  } = bucket;
+  const { scope, owner, counts, shadow, source, plan, untilMs } = bucket;
   return {
-    bucket: name,
+    ...namedLimit(bucket),
     scope,
     owner,
-    limit,
     /** What the limit is of. */
     counts,
-    windowSeconds,
     source,
     /** The plan that sets the limit. */
     plan: plan ?? null,

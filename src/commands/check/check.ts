@@ -72,11 +72,11 @@ const COLOURS = { ok: 'green', warning: 'yellow', failed: 'red' } as const;
 /** Prints a line for each connection. */
 async function tryConnections(
   { listen, store, upstream, identity, credentials }: Settings,
-  windowSeconds: number,
+  longestSeconds: number,
 ): Promise<void> {
   const providers = [identity, ...credentials.flatMap((one) => one.identity ?? [])];
   const trials = [
-    tryStore(store, windowSeconds),
+    tryStore(store, longestSeconds),
     ...(listen.port === 'off' ? [] : tryUpstreams(upstream)),
     ...providers.flatMap((one) => tryProviders({ identity: one, upstream })),
   ];

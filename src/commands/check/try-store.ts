@@ -4,7 +4,7 @@ import { addressOf } from '../../config/settings/store.ts';
 import { bucketKey } from '../../store/keys.ts';
 import { type StoreObserver, silentObserver } from '../../store/observer.ts';
 import { openShared, openStore } from '../../store/open.ts';
-import type { Store, UncountedReason } from '../../store/store.ts';
+import { type Store, trialBucket, type UncountedReason } from '../../store/store.ts';
 import type { Finding } from './finding.ts';
 
 type StoreSettings = Settings['store'];
@@ -23,10 +23,10 @@ const CALLS = 3;
 const LONG_WINDOW_SECONDS = 3_600;
 
 /**
- * Charges unused buckets, which also detects a Redis that can be read but not written. `windowSeconds` is the longest window that it
+ * Charges unused buckets, which also detects a Redis that can be read but not written. `longestSeconds` is the longest window that it
  * is to count.
  */
-export async function tryStore(settings: StoreSettings, windowSeconds: number): Promise<Finding> {
+export async function tryStore(settings: StoreSettings, longestSeconds: number): Promise<Finding> {
   const name = `store ${addressOf(settings)}`;
   const seen = new Seen();
   const store = openStore(settings, seen.observer);
@@ -38,8 +38,8 @@ export async function tryStore(settings: StoreSettings, windowSeconds: number): 
     const problem = await chargeAll(store, keys, seen);
     if (problem !== undefined)
       return { name, outcome: 'failed', text: seen.describe(problem, settings.deadlineMs) };
-    if (windowSeconds > LONG_WINDOW_SECONDS && (await isForgetful(settings)))
-      seen.noteForgetful(windowSeconds);
+    if (longestSeconds > LONG_WINDOW_SECONDS && (await isForgetful(settings)))
+      seen.noteForgetful(longestSeconds);
     return seen.risks === ''
       ? { name, outcome: 'ok', text: seen.latency }
       : { name, outcome: 'warning', text: seen.risks };
@@ -73,7 +73,7 @@ async function chargeAll(
 
 async function chargeOnce(store: Store, keys: readonly string[]): Promise<UncountedReason | undefined> {
   const decisions = await Promise.all(
-    keys.map((key) => store.charge({ buckets: [{ key, limit: 1_000_000, windowSeconds: 1 }], cost: 1 })),
+    keys.map((key) => store.charge({ buckets: [trialBucket(key)], cost: 1 })),
   );
   for (const decision of decisions) if (decision.outcome === 'uncounted') return decision.reason;
   return undefined;
@@ -103,10 +103,10 @@ class Seen {
     },
   };
 
-  noteForgetful(windowSeconds: number): void {
+  noteForgetful(longestSeconds: number): void {
     this.#risks.set(
       'persistence',
-      `Redis keeps nothing on disk (appendonly no, save ""): a restart forgets up to ${windowSeconds} s of counts, and limits are exceeded. Set appendonly yes`,
+      `Redis keeps nothing on disk (appendonly no, save ""): a restart forgets up to ${longestSeconds} s of counts, and limits are exceeded. Set appendonly yes`,
     );
   }
 

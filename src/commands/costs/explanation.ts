@@ -14,7 +14,7 @@ import type { ReadFacts } from '../../process/parts/run-facts.ts';
 import { type Block, Blocks } from '../../shared/blocks.ts';
 import type { LiveLimit } from '../../shared/live-limits.ts';
 import { Buckets } from '../../stages/buckets/buckets.ts';
-import type { PayerBucket } from '../../stages/buckets/payer-bucket.ts';
+import { namedLimit, type PayerBucket } from '../../stages/buckets/payer-bucket.ts';
 import { type DecidedRequest, decide } from '../../stages/decide.ts';
 import { normalise } from '../../stages/normalise.ts';
 import type { Operation, Target } from '../../stages/request-context.ts';
@@ -158,17 +158,13 @@ function knowsTokensOnly({ settings: { identity } }: Configuration): boolean {
   return 'directory' in identity && identity.directory.kind === 'claims';
 }
 
-function explainBucket(
-  { name, owner, limit, counts = 'points', windowSeconds, source, shadow = false }: PayerBucket,
-  buckets: Buckets,
-) {
+function explainBucket(bucket: PayerBucket, buckets: Buckets) {
+  const { name, owner, counts, source, shadow = false } = bucket;
   const live = source === 'live' ? buckets.live.of(name, owner, buckets.nowMs) : undefined;
   return {
-    bucket: name,
+    ...namedLimit(bucket),
     /** Undefined for anyone without an override. */
     of: owner || undefined,
-    limit,
-    windowSeconds,
     /** What the limit is of, where that is not points. */
     ...(counts === 'requests' && { counts }),
     /** A shadow limit refuses nothing. */

@@ -84,6 +84,11 @@ export function furtherRows(rows: readonly LimitRow[]): readonly LimitRow[] {
   return rows.filter(({ isContract }) => !isContract);
 }
 
+/** What a row counts, and in which window, as operators see it. */
+export function countedBy({ scope, counts, windowSeconds, selection }: LimitRow) {
+  return { scope, counts, windowSeconds, ...selection };
+}
+
 /** Whether requests for this operation are charged to the row, for a payer that has an owner of its scope. */
 export function isCharged(row: LimitRow, operation: Selectable & { readonly access: Access }): boolean {
   return scopeNamed(row.scope).access.includes(operation.access) && selects(row.selection, operation);

@@ -1,6 +1,5 @@
-import { US_PER_SECOND } from '../../domain/clock.ts';
 import type { LimitRow } from '../../domain/limits/rows.ts';
-import { costIn } from '../../store/store.ts';
+import { costIn, windowUsOf } from '../../store/store.ts';
 import { DemandWindow } from './demand-window.ts';
 import { Histogram } from './histogram.ts';
 import { Series } from './series.ts';
@@ -57,7 +56,7 @@ export class BucketStats {
   constructor(row: LimitRow, id: string, hasSeries: boolean) {
     this.row = row;
     this.id = id;
-    this.#windowUs = row.windowSeconds * US_PER_SECOND;
+    this.#windowUs = windowUsOf(row);
     this.series = hasSeries ? new Series(COLUMNS, this.#windowUs, BINS) : undefined;
   }
 

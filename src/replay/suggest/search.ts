@@ -1,4 +1,5 @@
 import { MemoryStore } from '../../store/memory-store.ts';
+import type { BucketCharge } from '../../store/store.ts';
 import type { BucketStats } from '../measure/bucket-stats.ts';
 import type { Demand } from './demand.ts';
 
@@ -66,17 +67,23 @@ function startSearch(stats: BucketStats, least: number, mostRefused: number): Se
 function tryLimits(demand: Demand, searches: readonly Search[]): void {
   let nowUs = 0;
   const store = new MemoryStore(() => nowUs);
+  const trials = searches.map(({ stats, trial }, number) => {
+    return trial === undefined ? undefined : [bucketOf(stats, number, trial)];
+  });
   const charge = (number: number, cost: number) => {
     const search = searches[number];
-    if (search?.trial === undefined) return;
-    const { windowSeconds, counts } = search.stats.row;
-    const buckets = [{ key: String(number), limit: search.trial, windowSeconds, counts }];
+    const buckets = trials[number];
+    if (search === undefined || buckets === undefined) return;
     if (store.charge({ buckets, cost }).outcome === 'denied') search.refusedInTrial += 1;
   };
   demand.spool.forEach(({ atUs, cost, buckets }) => {
     nowUs = atUs;
     for (const bucket of buckets) charge(bucket, cost);
   });
+}
+
+function bucketOf({ row }: BucketStats, number: number, limit: number): BucketCharge {
+  return { ...row, key: String(number), limit };
 }
 
 /** Evaluates a trial and sets the next limit to try. */
@@ -107,9 +114,7 @@ function refusedTogether(
   let nowUs = 0;
   let refused = 0;
   const store = new MemoryStore(() => nowUs);
-  const charges = limits.map(({ stats: { row }, limit }, number) => {
-    return { key: String(number), limit, windowSeconds: row.windowSeconds, counts: row.counts };
-  });
+  const charges = limits.map(({ stats, limit }, number) => bucketOf(stats, number, limit));
   demand.spool.forEach(({ atUs, cost, buckets: numbers }) => {
     nowUs = atUs;
     const buckets = numbers.flatMap((number) => charges[number] ?? []);

@@ -143,9 +143,8 @@ export class Buckets {
       if (owner === undefined) continue;
       const inForce = this.#inForce(row, owner, plans.ofScope(row.scope), nowMs);
       validUntilMs = Math.min(validUntilMs, inForce.untilMs);
-      const { name, headerName, windowSeconds, isContract } = row;
       const { limit } = inForce;
-      if (limit !== undefined) policyItems.push({ name, headerName, limit, windowSeconds, isContract });
+      if (limit !== undefined) policyItems.push({ ...row, limit });
       if (set.charged.has(row))
         buckets.push(...payerBucketsOf(row, this.#keyParts(payer.hashTag, owner), inForce));
     }

@@ -29,7 +29,7 @@ export function limitText(
   return `${owner} has ${left} left of ${limit}, and this request costs ${costIn(bucket, cost)}; it fits in ${wait}.`;
 }
 
-function amountText({ limit, counts = 'points' }: PayerBucket): string {
+function amountText({ limit, counts }: PayerBucket): string {
   return limit === 1 ? `1 ${counts.slice(0, -1)}` : `${limit.toLocaleString('en')} ${counts}`;
 }
 

@@ -1,19 +1,10 @@
 import type { LimitInForce, LimitSource } from '../../domain/limits/limits.ts';
 import type { LimitRow } from '../../domain/limits/rows.ts';
-import type { ScopeName } from '../../domain/limits/scopes.ts';
-import type { Selection } from '../../domain/limits/selection.ts';
 import { bucketKey } from '../../store/keys.ts';
 import type { BucketCharge } from '../../store/store.ts';
 
-/** A bucket to charge, with its name in the response. */
-export interface PayerBucket extends BucketCharge {
-  /** The name of its row. */
-  readonly name: string;
-  readonly scope: ScopeName;
-  /** What its row counts of the owner's requests. */
-  readonly selection: Selection;
-  /** Its name in the RateLimit headers: a Person's own bucket appears as the Account's. */
-  readonly headerName: string;
+/** A bucket to charge, which is its row for one owner. */
+export interface PayerBucket extends LimitRow, Omit<BucketCharge, keyof LimitRow> {
   /** The Account, Organization, principal or address whose bucket it is. */
   readonly owner: string;
   /** Where its limit is set. */
@@ -22,6 +13,18 @@ export interface PayerBucket extends BucketCharge {
   readonly plan: string | undefined;
   /** Unix time until which that limit is valid; infinite if it does not expire. */
   readonly untilMs: number;
+}
+
+/** A limit as clients and operators see it, such as in the `extensions` of a 429 (contract section 7). */
+export interface NamedLimit {
+  /** The name of its row; `blocked` for a block. */
+  readonly bucket: string;
+  readonly limit: number;
+  readonly windowSeconds: number;
+}
+
+export function namedLimit({ name, limit, windowSeconds }: PayerBucket): NamedLimit {
+  return { bucket: name, limit, windowSeconds };
 }
 
 /** The limits in force of one bucket of one owner, live limits included. */
@@ -44,18 +47,16 @@ export function payerBucketsOf(
   { keyPrefix, hashTag, owner }: KeyParts,
   inForce: InForce,
 ): readonly PayerBucket[] {
-  const { name, headerName, windowSeconds, scope, selection, counts } = row;
   const { limit, limitSource, shadowLimit, shadowSource, ends, plan } = inForce;
-  const common = { name, headerName, owner, windowSeconds, scope, selection, counts };
   const from = (source: LimitSource) => {
-    return { ...common, source, plan: source === 'plan' ? plan : undefined, untilMs: ends[source] };
+    return { ...row, owner, source, plan: source === 'plan' ? plan : undefined, untilMs: ends[source] };
   };
   const keyOf = (bucket: string) => bucketKey(keyPrefix, hashTag, bucket, owner);
   const buckets: PayerBucket[] = [];
-  if (limit !== undefined) buckets.push({ ...from(limitSource), key: keyOf(name), limit });
+  if (limit !== undefined) buckets.push({ ...from(limitSource), key: keyOf(row.name), limit });
   // A shadow bucket counts only what fits its own limit, so it needs its own key.
   if (shadowLimit !== undefined) {
-    const key = keyOf(`${name}-shadow`);
+    const key = keyOf(`${row.name}-shadow`);
     buckets.push({ ...from(shadowSource), key, limit: shadowLimit, shadow: true });
   }
   return buckets;

@@ -1,11 +1,11 @@
 import { US_PER_SECOND } from '../../domain/clock.ts';
-import { MOST_HEADER_ITEMS } from '../../domain/limits/rows.ts';
+import { type LimitRow, MOST_HEADER_ITEMS } from '../../domain/limits/rows.ts';
 import type { BucketState } from '../../store/store.ts';
 import type { PayerBucket } from './payer-bucket.ts';
 
 /** A limit in the RateLimit-Policy header. */
-export interface PolicyItem extends Pick<PayerBucket, 'name' | 'headerName' | 'limit' | 'windowSeconds'> {
-  readonly isContract: boolean;
+export interface PolicyItem extends LimitRow {
+  readonly limit: number;
 }
 
 /** The buckets of a payer, as the headers report them. */

@@ -5,7 +5,7 @@ import { Deadline } from '../dispatch/deadline.ts';
 import { TurnBatcher } from '../dispatch/turn-batcher.ts';
 import { isValidCharge } from '../dispatch/valid-charge.ts';
 import type { StoreObserver } from '../observer.ts';
-import type { Charge, Decision, Store, UncountedReason } from '../store.ts';
+import { type Charge, type Decision, type Store, trialBucket, type UncountedReason } from '../store.ts';
 import type { ConnectionEvents, RedisConnection } from './connection/connection.ts';
 import { reasonOf } from './connection/failures.ts';
 import { NewWindows } from './new-windows.ts';
@@ -14,9 +14,6 @@ import { sendCharges } from './scripts.ts';
 /** ioredis's error for a command whose connection ended after it was sent: it may have run. */
 const ENDED_BEFORE_ANSWER =
   /^Connection is closed|^Reached the max retries|^Command aborted due to connection close/;
-
-/** A limit that probes never reach. */
-const PROBE_LIMIT = 1_000_000;
 
 /** One server: its breaker, and a key that only its probes write. */
 interface Route {
@@ -187,8 +184,7 @@ export class RedisStore implements Store {
     const problem = this.#isClosed ? 'closed' : this.#link.problemOf(group);
     if (problem !== undefined) return problem;
     const batch = new Batch('probe');
-    const bucket = { key: route.probeKey, limit: PROBE_LIMIT, windowSeconds: 1 };
-    const answer = batch.add({ buckets: [bucket], cost: 1 });
+    const answer = batch.add({ buckets: [trialBucket(route.probeKey)], cost: 1 });
     this.#call(batch, route, group);
     const decision = await answer;
     return decision.outcome === 'uncounted' ? decision.reason : undefined;

@@ -8,6 +8,7 @@ import {
   type RowLimits,
   rowNamed,
 } from '../../../domain/limits/limits.ts';
+import { countedBy, type LimitRow } from '../../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS } from '../../../domain/limits/scopes.ts';
 
 /** Changes that are listed one by one. */
@@ -133,8 +134,9 @@ function changeOf(from: object | undefined, to: object | undefined): Change['cha
   return from === undefined ? 'added' : to === undefined ? 'removed' : 'changed';
 }
 
-function counted({ scope, counts, windowSeconds, selection }: Limits['rows'][number]) {
-  return { per: scope, counts, windowSeconds, ...selection };
+function counted(row: LimitRow) {
+  const { scope: per, ...others } = countedBy(row);
+  return { per, ...others };
 }
 
 function shown({ limit, shadow, untilMs }: GivenLimit) {

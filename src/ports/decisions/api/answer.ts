@@ -1,5 +1,6 @@
 import { US_PER_SECOND } from '../../../domain/clock.ts';
 import { problemBody } from '../../../domain/problems.ts';
+import { namedLimit } from '../../../stages/buckets/payer-bucket.ts';
 import { addGatewayFields, isDegraded } from '../../../stages/respond.ts';
 import type { AskedRequest } from './asked-request.ts';
 
@@ -32,12 +33,10 @@ function bucketsOf({ due, decision }: AskedRequest) {
   if (due === undefined || decision === undefined || decision.outcome === 'uncounted') return [];
   // A part of a limit is not the bucket's state.
   if (decision.outcome === 'denied' && decision.degraded !== undefined) return [];
-  return due.buckets.flatMap(({ name, limit, windowSeconds, shadow }, index) => {
+  return due.buckets.flatMap((bucket, index) => {
     const state = decision.buckets[index];
-    if (state === undefined || shadow === true) return [];
+    if (state === undefined || bucket.shadow === true) return [];
     const { remaining, resetAfterUs } = state;
-    return [
-      { bucket: name, limit, windowSeconds, remaining, resetAfterSeconds: resetAfterUs / US_PER_SECOND },
-    ];
+    return [{ ...namedLimit(bucket), remaining, resetAfterSeconds: resetAfterUs / US_PER_SECOND }];
   });
 }

@@ -10,6 +10,8 @@ const bucket: PayerBucket = {
   limit: 10_000,
   windowSeconds: 60,
   scope: 'account',
+  counts: 'points',
+  isContract: true,
   selection: { kind: 'read' },
   source: 'default',
   plan: undefined,
