@@ -16,7 +16,7 @@ import { silentIdentityObserver } from '../../src/identity/observer.ts';
 import { Revocations } from '../../src/identity/revocations.ts';
 import { StaticIdentities } from '../../src/identity/static.ts';
 import { authorise } from '../../src/stages/authorise.ts';
-import { type Identified, identify } from '../../src/stages/identify.ts';
+import { type Identified, identify, type RefusedToken } from '../../src/stages/identify.ts';
 import { median } from '../measure/lineup.ts';
 
 const ROUNDS = 7;
@@ -47,9 +47,9 @@ function whole(
 ): Contestant['request'] {
   const operation = { access: 'caller' as const };
   const verifiers = { identities: source, directory, credentials: [] };
-  const admitted = (identified: Identified | Refusal) => {
-    if (identified instanceof Refusal)
-      throw new Error(`a token of this benchmark was refused: ${identified.detail}`);
+  const admitted = (identified: Identified | RefusedToken | Refusal) => {
+    if (identified instanceof Refusal || 'refusal' in identified)
+      throw new Error('a token of this benchmark was refused');
     return authorise(directory, identified.principal, operation, 'acct_1');
   };
   return (index) => {

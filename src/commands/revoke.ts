@@ -1,3 +1,5 @@
+import { shownTry } from '../admin/revocations/actions.ts';
+import { readTries, TRIES, triedKey } from '../admin/revocations/tries.ts';
 import { lateNote } from '../admin/shared-change.ts';
 import { configurationFiles, loadSettings } from '../config/load.ts';
 import { ConfigError } from '../config/problem.ts';
@@ -116,9 +118,10 @@ async function withRecord<T>(
   { shared }: Sharing,
   failure: string,
   use: (record: MessageRecord) => Promise<T>,
+  topic: string = REVOCATIONS.topic,
 ): Promise<T> {
   try {
-    return await shared.withRecord(REVOCATIONS.topic, use);
+    return await shared.withRecord(topic, use);
   } catch (error) {
     if (error instanceof CommandError || !(error instanceof Error)) throw error;
     if (error instanceof UnknownOutcome) {
@@ -180,18 +183,24 @@ async function undo(record: MessageRecord, revoked: Revoked): Promise<void> {
 }
 
 async function list(sharing: Sharing, asJson = false): Promise<void> {
-  const all = await withRecord(sharing, 'The revocations cannot be read', recordedRevocations);
+  const failure = 'The revocations cannot be read';
+  const all = await withRecord(sharing, failure, recordedRevocations);
+  const tries = await withRecord(sharing, failure, readTries, TRIES);
   const entries = all
     .filter(({ isUndone }) => !isUndone)
     .sort((a, b) => a.atMs - b.atMs)
-    .map(({ revoked, atMs, untilMs }) => ({
-      kind: revoked.kind,
-      target: formatTarget(revoked),
-      at: new Date(atMs).toISOString(),
-      until: new Date(untilMs).toISOString(),
+    .map((revocation) => ({
+      kind: revocation.revoked.kind,
+      target: formatTarget(revocation.revoked),
+      at: new Date(revocation.atMs).toISOString(),
+      until: new Date(revocation.untilMs).toISOString(),
+      lastTried: shownTry(tries.get(triedKey(revocation))),
     }));
   if (asJson) printJson(entries);
   else if (entries.length === 0) print('Nothing is revoked.');
-  for (const { kind, target, at, until } of asJson ? [] : entries)
-    print(`${kind.padEnd(9)}  ${target}  revoked ${at}, remembered until ${until}`);
+  for (const { kind, target, at, until, lastTried } of asJson ? [] : entries) {
+    const tried =
+      lastTried === null ? 'not tried since' : `last tried ${lastTried.at} from ${lastTried.from}`;
+    print(`${kind.padEnd(9)}  ${target}  revoked ${at}, remembered until ${until}, ${tried}`);
+  }
 }

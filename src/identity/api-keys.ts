@@ -2,8 +2,9 @@ import type { Identities } from '../config/files/identities.ts';
 import type { Principal } from '../domain/caller.ts';
 import { planIn } from './claims.ts';
 import type { Answer, Client, IdentitySource, Lookup } from './identity.ts';
+import { outcomeOf } from './observer.ts';
 import { Provider, type Reporting } from './provider/provider.ts';
-import type { Revocations } from './revocations.ts';
+import type { Revocations, RevokedToken } from './revocations.ts';
 import type { StaticIdentities } from './static.ts';
 import { presentedDigest } from './token-digest.ts';
 
@@ -33,8 +34,8 @@ export class ApiKeys implements IdentitySource {
   readonly #options: ApiKeysOptions;
   readonly #file: StaticIdentities;
   readonly #provider: Provider;
-  readonly #current = new Map<string, Promise<Answer<Principal>>>();
-  readonly #next = new Map<string, Promise<Answer<Principal>>>();
+  readonly #current = new Map<string, Promise<Answer<Identified>>>();
+  readonly #next = new Map<string, Promise<Answer<Identified>>>();
   #principals: Identities['principals'];
 
   constructor(options: ApiKeysOptions, file: StaticIdentities, { principals }: Identities) {
@@ -49,7 +50,7 @@ export class ApiKeys implements IdentitySource {
     this.#principals = principals;
   }
 
-  principalOf(token: string, client?: Client): Lookup<Principal> {
+  principalOf(token: string, client?: Client): Lookup<Identified> {
     if (!token.startsWith(this.#options.prefix) || !KEY.test(token))
       return this.#file.principalOf(token, client);
     const digest = presentedDigest(token, client?.lastDigest);
@@ -65,13 +66,13 @@ export class ApiKeys implements IdentitySource {
     return next;
   }
 
-  #call(digest: string, client: Client | undefined): Promise<Answer<Principal>> {
+  #call(digest: string, client: Client | undefined): Promise<Answer<Identified>> {
     const answer = this.#lookUp(digest, client).finally(() => this.#current.delete(digest));
     this.#current.set(digest, answer);
     return answer;
   }
 
-  async #lookUp(digest: string, client: Client | undefined): Promise<Answer<Principal>> {
+  async #lookUp(digest: string, client: Client | undefined): Promise<Answer<Identified>> {
     const { url, observer } = this.#options;
     const hex = Buffer.from(digest, 'latin1').toString('hex');
     const request = {
@@ -86,14 +87,17 @@ export class ApiKeys implements IdentitySource {
       observer.identified('api-keys', 'unavailable', false);
       return 'unavailable';
     }
-    const principal = answer.status === 200 ? this.#ownerOf(digest, answer.body as Owner) : undefined;
-    observer.identified('api-keys', principal === undefined ? 'invalid' : 'known', false);
-    return principal;
+    const { revocations } = this.#options;
+    const found =
+      answer.status === 200 ? this.#ownerOf(digest, answer.body as Owner) : revocations.refuse([digest]);
+    observer.identified('api-keys', outcomeOf(found), false);
+    return found;
   }
 
-  #ownerOf(digest: string, { principal: id, issuedAt, account, plan }: Owner): Principal | undefined {
+  #ownerOf(digest: string, { principal: id, issuedAt, account, plan }: Owner): Identified | undefined {
     const issuedAtMs = issuedAt === undefined ? undefined : Date.parse(issuedAt);
-    if (this.#options.revocations.covers(digest, id, issuedAtMs)) return undefined;
+    const revoked = this.#options.revocations.refuse([digest], id, issuedAtMs);
+    if (revoked !== undefined) return revoked;
     const principal = this.#principals.get(id);
     if (principal === undefined) {
       this.#options.log.warn('an API key belongs to a principal that is not in the identities file');
@@ -114,6 +118,8 @@ export function keyOwnersUrl(url: string, upstreamUrl: string): string {
   // `new URL` would escape the braces of the placeholder.
   return url.startsWith('/') ? `${upstreamUrl.replace(/\/+$/, '')}${url}` : url;
 }
+
+type Identified = Principal | RevokedToken;
 
 interface Owner {
   readonly principal: string;

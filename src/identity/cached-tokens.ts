@@ -1,8 +1,8 @@
 import type { Principal } from '../domain/caller.ts';
 import type { Answer, Client, IdentitySource, Lookup } from './identity.ts';
 import { type Loaded, LookupCache } from './lookup-cache.ts';
-import type { IdentityObserver, SourceName } from './observer.ts';
-import type { Revocations } from './revocations.ts';
+import { type IdentityObserver, outcomeOf, type SourceName } from './observer.ts';
+import type { Revocations, RevokedToken } from './revocations.ts';
 import { digestOf, presentedDigest } from './token-digest.ts';
 
 /** The result of verifying a token. */
@@ -53,8 +53,10 @@ interface Presented {
 interface Token {
   readonly principal: Principal;
   readonly confirmedAtMs: number;
-  /** The digests of all its forms. */
-  readonly digests: readonly string[];
+  /** The digests of all its forms, first that of the form that was presented. */
+  readonly digests: readonly [string, ...string[]];
+  /** Whether its principal was revoked already when it was verified: to verify it again at once would give the same. */
+  readonly wasRevoked: boolean;
 }
 
 /** b64token of RFC 6750 section 2.1, with a length limit: Node accepts at most 16 KiB of headers in all. */
@@ -79,32 +81,31 @@ export class CachedTokens implements IdentitySource {
     });
   }
 
-  principalOf(token: string, client?: Client): Lookup<Principal> {
+  principalOf(token: string, client?: Client): Lookup<Principal | RevokedToken> {
+    const { revocations } = this.#options;
     const digest = presentedDigest(token, client?.lastDigest);
     // Revocations are looked up for each request, so that many of them cost nothing but a look-up.
-    if (!this.#options.revocations.isEmpty) this.#cache.forget(digest, (known) => this.#isOutdated(known));
+    if (!revocations.isEmpty) this.#cache.forget(digest, (known) => this.#isOutdated(known));
     const answer = this.#cache.get(digest, { token, client });
-    if (answer instanceof Promise) return answer.then((one) => this.#counted(one, false));
-    return this.#counted(answer, true);
+    if (answer instanceof Promise) return answer.then((one) => this.#counted(digest, one, false));
+    return this.#counted(digest, answer, true);
   }
 
-  #counted(found: Answer<Token>, isCached: boolean): Answer<Principal> {
-    const { observer, source } = this.#options;
-    const answer = typeof found === 'object' ? this.#unlessRevoked(found) : found;
+  #counted(digest: string, found: Answer<Token>, isCached: boolean): Answer<Principal | RevokedToken> {
+    const { observer, source, revocations } = this.#options;
+    const answer =
+      typeof found === 'object' ? this.#unlessRevoked(found) : (found ?? revocations.refuse([digest]));
     observer.identified(source, outcomeOf(answer), isCached);
     return answer;
   }
 
-  #unlessRevoked(token: Token): Principal | undefined {
-    const { revocations } = this.#options;
-    if (revocations.isEmpty) return token.principal;
-    const isRevoked = token.digests.some((digest) => revocations.hasToken(digest));
-    return isRevoked || this.#isOutdated(token) ? undefined : token.principal;
+  #unlessRevoked({ digests, principal, confirmedAtMs }: Token): Principal | RevokedToken {
+    return this.#options.revocations.refuse(digests, principal.id, confirmedAtMs) ?? principal;
   }
 
-  /** Whether the principal was revoked after the token had been signed or confirmed. */
-  #isOutdated({ principal, confirmedAtMs }: Token): boolean {
-    return this.#options.revocations.coversPrincipal(principal.id, confirmedAtMs);
+  /** Whether the principal was revoked after the token had been signed or confirmed, and verified. */
+  #isOutdated({ principal, confirmedAtMs, wasRevoked }: Token): boolean {
+    return !wasRevoked && this.#options.revocations.ofPrincipal(principal.id, confirmedAtMs) !== undefined;
   }
 
   async #load({ token, client }: Presented, digest: string): Promise<Loaded<Token>> {
@@ -117,21 +118,16 @@ export class CachedTokens implements IdentitySource {
       return { value: undefined, freshUntilMs: verified.isFinal ? nowMs + refusedMs : 0 };
     }
     const { principal, confirmedAtMs, expiresAtMs = Number.POSITIVE_INFINITY } = verified;
-    if (expiresAtMs <= nowMs || revocations.coversPrincipal(principal.id, confirmedAtMs)) {
-      return { value: undefined, freshUntilMs: nowMs + refusedMs };
-    }
+    if (expiresAtMs <= nowMs) return { value: undefined, freshUntilMs: nowMs + refusedMs };
     const twin = verifier.twinOf?.(token);
-    const value = {
+    const wasRevoked = revocations.ofPrincipal(principal.id, confirmedAtMs) !== undefined;
+    const value: Token = {
       principal,
       confirmedAtMs,
       digests: twin === undefined ? [digest] : [digest, digestOf(twin)],
+      wasRevoked,
     };
-    const freshUntilMs = Math.min(expiresAtMs, nowMs + freshMs);
+    const freshUntilMs = Math.min(expiresAtMs, nowMs + (wasRevoked ? refusedMs : freshMs));
     return { value, freshUntilMs, usableUntilMs: Math.min(expiresAtMs, freshUntilMs + outageMs) };
   }
-}
-
-function outcomeOf(answer: Answer<Principal>): 'known' | 'invalid' | 'unavailable' {
-  if (answer === undefined) return 'invalid';
-  return answer === 'unavailable' ? answer : 'known';
 }

@@ -2,6 +2,7 @@
 
 import type { Awaitable } from '../domain/awaitable.ts';
 import type { Account, Principal } from '../domain/caller.ts';
+import type { RevokedToken } from './revocations.ts';
 import type { LastDigest } from './token-digest.ts';
 
 /** The value, undefined if it does not exist, or 'unavailable' if the provider cannot be reached. */
@@ -20,8 +21,8 @@ export interface Client {
 
 /** Authenticates tokens. */
 export interface IdentitySource {
-  /** The principal of a bearer token; undefined if the token is not valid. */
-  principalOf(token: string, client?: Client): Lookup<Principal>;
+  /** The principal of a bearer token; undefined if the token is not valid for another reason than that it is revoked. */
+  principalOf(token: string, client?: Client): Lookup<Principal | RevokedToken>;
 }
 
 /** Looks up Accounts and their Organizations. */

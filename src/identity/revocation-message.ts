@@ -56,6 +56,20 @@ export function formatTarget(revoked: Revoked): string {
   return revoked.kind === 'token' ? `sha256:${revoked.digestHex}` : revoked.id;
 }
 
+/** How many digits of a token's digest are shown, and are enough to name it. */
+export const SHOWN_DIGITS = 16;
+
+/** The start of a digest, as lists and logs show it. */
+export function shownDigest(digestHex: string): string {
+  return `sha256:${digestHex.slice(0, SHOWN_DIGITS)}`;
+}
+
+/** How lists and logs name what is revoked. */
+export function shownTarget(revoked: Revoked): Pick<Revoked, 'kind'> & { readonly target: string } {
+  const target = revoked.kind === 'token' ? shownDigest(revoked.digestHex) : revoked.id;
+  return { kind: revoked.kind, target };
+}
+
 /**
  * An undone revocation has no `kind`, so that replicas of an older version do not apply it as a revocation. Of a revocation and an
  * undoing of the same millisecond, the revocation sorts first, so it wins.

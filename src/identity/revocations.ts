@@ -20,6 +20,23 @@ export interface Revocation extends Fact {
   readonly reason?: RevocationReason;
 }
 
+/** What a revoked token gets in place of its principal. */
+export class RevokedToken {
+  /** SHA-256 of the token, as a latin1 string. */
+  readonly digest: string;
+  /** What refuses it. */
+  readonly by: Revocation;
+
+  constructor(digest: string, by: Revocation) {
+    this.digest = digest;
+    this.by = by;
+  }
+
+  get digestHex(): string {
+    return Buffer.from(this.digest, 'latin1').toString('hex');
+  }
+}
+
 /** The revocations in force in this process. */
 export class Revocations {
   readonly facts = new Facts(REVOCATIONS);
@@ -53,31 +70,39 @@ export class Revocations {
   }
 
   /**
-   * Whether a token is revoked, directly or through its principal. A principal's revocation does not apply to tokens that were
-   * signed, or confirmed by the provider, after it.
+   * The token as a revoked one, if it is: by itself, or through its principal. A principal's revocation does not apply to tokens that
+   * were signed, or confirmed by the provider, after it.
    *
-   * @param digest SHA-256 of the token, as a latin1 string
+   * @param digests SHA-256 of each form of the token, as latin1 strings; the first is that of the form that was presented
+   * @param principal undefined for a token that nobody knows, or no longer
    * @param confirmedAtMs when the token was signed or confirmed; undefined if unknown
    */
-  covers(
-    digest: string,
+  refuse(
+    digests: readonly [string, ...string[]],
+    principal?: string,
+    confirmedAtMs?: number,
+    nowMs = this.#nowMs(),
+  ): RevokedToken | undefined {
+    if (this.isEmpty) return undefined;
+    for (const digest of digests) {
+      const ofToken = this.#inForce(tokenKey(digest), nowMs);
+      if (ofToken !== undefined) return new RevokedToken(digests[0], ofToken);
+    }
+    const ofPrincipal =
+      principal === undefined ? undefined : this.ofPrincipal(principal, confirmedAtMs, nowMs);
+    return ofPrincipal && new RevokedToken(digests[0], ofPrincipal);
+  }
+
+  /** What revokes the tokens of a principal that were signed or confirmed at this time. */
+  ofPrincipal(
     principal: string,
     confirmedAtMs: number | undefined,
     nowMs = this.#nowMs(),
-  ): boolean {
-    return this.hasToken(digest, nowMs) || this.coversPrincipal(principal, confirmedAtMs, nowMs);
-  }
-
-  /** Whether the token with this digest is revoked. */
-  hasToken(digest: string, nowMs = this.#nowMs()): boolean {
-    return this.#inForce(tokenKey(digest), nowMs) !== undefined;
-  }
-
-  /** Whether the tokens of a principal that were signed or confirmed at this time are revoked. */
-  coversPrincipal(principal: string, confirmedAtMs: number | undefined, nowMs = this.#nowMs()): boolean {
-    const ofPrincipal = this.#inForce(principalKey(principal), nowMs);
-    if (ofPrincipal === undefined) return false;
-    return confirmedAtMs === undefined || confirmedAtMs <= ofPrincipal.atMs;
+  ): Revocation | undefined {
+    const revocation = this.#inForce(principalKey(principal), nowMs);
+    const isLater =
+      revocation !== undefined && confirmedAtMs !== undefined && confirmedAtMs > revocation.atMs;
+    return isLater ? undefined : revocation;
   }
 
   #inForce(key: string, nowMs: number): Revocation | undefined {

@@ -1,8 +1,8 @@
 import type { Identities } from '../config/files/identities.ts';
 import type { Account, Principal } from '../domain/caller.ts';
 import type { Client, Directory, IdentitySource } from './identity.ts';
-import { type IdentityObserver, silentIdentityObserver } from './observer.ts';
-import { Revocations } from './revocations.ts';
+import { type IdentityObserver, outcomeOf, silentIdentityObserver } from './observer.ts';
+import { Revocations, type RevokedToken } from './revocations.ts';
 import { digestOf, digestOfHex, isSameDigest, presentedDigest } from './token-digest.ts';
 
 /** Prefix of a token that the file specifies by its hex digest. */
@@ -45,25 +45,22 @@ export class StaticIdentities implements IdentitySource, Directory {
     this.#accounts = accounts;
   }
 
-  principalOf(token: string, client?: Client): Principal | undefined {
-    const principal = this.#lookUp(presentedDigest(token, client?.lastDigest));
-    this.#observer.identified('static', principal === undefined ? 'invalid' : 'known', true);
-    return principal;
+  principalOf(token: string, client?: Client): Principal | RevokedToken | undefined {
+    const found = this.#lookUp(presentedDigest(token, client?.lastDigest));
+    this.#observer.identified('static', outcomeOf(found), true);
+    return found;
   }
 
   find(account: string): Account | undefined {
     return this.#accounts.get(account);
   }
 
-  #lookUp(digest: string): Principal | undefined {
-    for (const candidate of this.#entries.get(slotOf(digest)) ?? []) {
-      if (isSameDigest(candidate.digest, digest)) return this.#unlessRevoked(candidate);
+  /** A token that was revoked and then taken out of the file is a revoked one still. */
+  #lookUp(digest: string): Principal | RevokedToken | undefined {
+    for (const { digest: known, principal } of this.#entries.get(slotOf(digest)) ?? []) {
+      if (isSameDigest(known, digest)) return this.#revocations.refuse([digest], principal.id) ?? principal;
     }
-    return undefined;
-  }
-
-  #unlessRevoked({ digest, principal }: Entry): Principal | undefined {
-    return this.#revocations.covers(digest, principal.id, undefined) ? undefined : principal;
+    return this.#revocations.refuse([digest]);
   }
 }
 

@@ -94,6 +94,10 @@ function identifyCaller(request: DecidedRequest, dependencies: DecisionDependenc
   if (isFree(request) || isPublic(request)) return undefined;
   return andThen(identify(dependencies, request), (identified) => {
     if (identified instanceof Refusal) return identified;
+    if ('refusal' in identified) {
+      request.revokedToken = identified.token;
+      return identified.refusal;
+    }
     request.identified = identified;
     return undefined;
   });

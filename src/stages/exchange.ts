@@ -8,6 +8,7 @@ import { clientNetwork } from '../fields/forwarded.ts';
 import type { Peer } from '../fields/peer.ts';
 import type { FieldLines } from '../http1/head/field-lines.ts';
 import { hasBody, type RequestHead } from '../http1/head/request-head.ts';
+import type { RevokedToken } from '../identity/revocations.ts';
 import type { LastDigest } from '../identity/token-digest.ts';
 import type { RequestSpans } from '../observe/log/spans.ts';
 import type { DecidedRequest } from './decide.ts';
@@ -58,6 +59,7 @@ export abstract class Exchange implements RequestContext, DecidedRequest {
   target: Target | undefined = undefined;
   operation: Operation | undefined = undefined;
   identified: Identified | undefined = undefined;
+  revokedToken: RevokedToken | undefined = undefined;
   caller: Caller | undefined = undefined;
   publicClient: PublicClient | undefined = undefined;
   charged: Charged | undefined = undefined;

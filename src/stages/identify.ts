@@ -3,6 +3,7 @@ import type { Principal } from '../domain/caller.ts';
 import { Refusal } from '../domain/problems.ts';
 import { basicUser, bearerToken, type Credential } from '../fields/credentials.ts';
 import type { Answer, Client, Directory, IdentitySource } from '../identity/identity.ts';
+import { RevokedToken } from '../identity/revocations.ts';
 
 /** RFC 6750 section 3: a request without credentials gets the bare challenge, a bad token gets its error. */
 const CHALLENGE = { 'WWW-Authenticate': 'Bearer realm="weir"' };
@@ -60,6 +61,12 @@ export interface Identified {
   readonly directory: Directory;
 }
 
+/** A request whose token is revoked, as far as its refusal shows anybody. */
+export interface RefusedToken {
+  readonly token: RevokedToken;
+  readonly refusal: Refusal;
+}
+
 /** A credential of a request, and what verifies it. */
 interface Found {
   readonly value: string;
@@ -72,7 +79,10 @@ interface Found {
  * The principal that the request's only credential authenticates. A refusal with 401 if the credential is missing or invalid, with 400
  * if there are several, with 503 if it cannot be checked. Synchronous if the credential is cached.
  */
-export function identify(verifiers: Verifiers, presented: Presented): Awaitable<Identified | Refusal> {
+export function identify(
+  verifiers: Verifiers,
+  presented: Presented,
+): Awaitable<Identified | RefusedToken | Refusal> {
   const found =
     verifiers.credentials.length === 0 ? bearerOf(verifiers, presented) : findOne(verifiers, presented);
   if (found instanceof Refusal) return found;
@@ -81,11 +91,12 @@ export function identify(verifiers: Verifiers, presented: Presented): Awaitable<
 }
 
 function identifiedBy(
-  principal: Answer<Principal>,
+  principal: Answer<Principal | RevokedToken>,
   directory: Directory,
   invalid: Refusal,
-): Identified | Refusal {
+): Identified | RefusedToken | Refusal {
   if (principal === undefined) return invalid;
+  if (principal instanceof RevokedToken) return { token: principal, refusal: invalid };
   return principal === 'unavailable' ? UNAVAILABLE : { principal, directory };
 }
 

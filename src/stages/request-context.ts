@@ -4,6 +4,7 @@ import type { Selectable } from '../domain/limits/selection.ts';
 import type { Access } from '../domain/operation.ts';
 import type { Refusal } from '../domain/problems.ts';
 import type { CorsAnswer } from '../fields/cors.ts';
+import type { RevokedToken } from '../identity/revocations.ts';
 import type { RequestSpans } from '../observe/log/spans.ts';
 import type { UncountedReason } from '../store/store.ts';
 import type { RequestRules } from '../validation/rules.ts';
@@ -81,6 +82,8 @@ export type Charged =
 export interface Findings {
   /** Missing for OPTIONS, which is neither authenticated nor charged. */
   operation?: Operation | undefined;
+  /** The token, if it was refused because it is revoked. */
+  revokedToken?: RevokedToken | undefined;
   /** Undefined for a public operation. */
   caller?: Caller | undefined;
   /** Of a public operation that is charged, or of an address that is blocked. */

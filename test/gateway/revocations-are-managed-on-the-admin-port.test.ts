@@ -75,7 +75,8 @@ it.each([
   expect(await statusOf(acting, 'organization')).not.toBe(401);
   const { at, until } = made;
   for (const gateway of gateways) {
-    expect(await list(gateway)).toEqual([{ kind, target, at, until, ...REASON }]);
+    const lastTried = { at: expect.any(String), from: '127.0.0.1' };
+    await expect.poll(() => list(gateway), SOON).toEqual([{ kind, target, at, until, ...REASON, lastTried }]);
   }
 
   const undone = await send('DELETE', `/${kind}s/${target}?why=found&by=bob`, undefined, other);

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Identities } from '../../config/files/identities.ts';
 import type { Settings } from '../../config/settings/settings.ts';
+import { SHOWN_DIGITS, shownTarget } from '../../identity/revocation-message.ts';
 import { isSameTarget, publishRevocation, publishUndoing } from '../../identity/revocation-record.ts';
 import { noteOnTarget } from '../../identity/revocation-target.ts';
 import type { Revocation, RevocationReason, Revoked } from '../../identity/revocations.ts';
@@ -8,12 +9,16 @@ import type { MessageRecord, Published } from '../../store/shared-store.ts';
 import { ActionRefused } from '../action.ts';
 import { audited } from '../shared-change.ts';
 import { type RevocationRequest, TARGET_NAMES, targetOrRefusal } from './request.ts';
+import { type RevocationTries, type Tries, type Try, triedKey } from './tries.ts';
 
 /** A revocation as an operator sees it. */
-export type ShownRevocation = ReturnType<typeof shown>;
+export type ShownRevocation = ReturnType<typeof shown> & {
+  /** When and from which address it was last tried; null if it never was. */
+  readonly lastTried: ReturnType<typeof shownTry>;
+};
 
 /** A revocation, or an undoing, that has just been made; `notes`: what the operator should know. */
-type MadeRevocation = ShownRevocation & { readonly notes: readonly string[] };
+type MadeRevocation = ReturnType<typeof shown> & { readonly notes: readonly string[] };
 
 /** The revocations of all replicas. */
 export interface SharedRevocations {
@@ -30,11 +35,9 @@ interface RevocationSources {
   readonly identity: Settings['identity'];
   /** Undefined with the memory store, which has no channel to other processes. */
   readonly shared: SharedRevocations | undefined;
+  readonly tries: Pick<RevocationTries, 'latest'>;
   identities(): Pick<Identities, 'tokens' | 'principals'>;
 }
-
-/** How many digits of a token's digest are shown, and are enough to name it. */
-const SHOWN_DIGITS = 16;
 
 const DIGEST_START = new RegExp(`^(?:sha256:)?([0-9a-f]{${SHOWN_DIGITS},64})$`, 'i');
 
@@ -53,10 +56,10 @@ export class RevocationActions {
   }
 
   /** Those in force at this replica, the latest first. */
-  list(): readonly ShownRevocation[] {
-    return this.#inForce()
-      .sort((a, b) => b.atMs - a.atMs)
-      .map(shown);
+  async list(): Promise<readonly ShownRevocation[]> {
+    const inForce = this.#inForce().sort((a, b) => b.atMs - a.atMs);
+    const tries: Tries = inForce.length === 0 ? new Map() : await this.#sources.tries.latest();
+    return inForce.map((one) => ({ ...shown(one), lastTried: shownTry(tries.get(triedKey(one))) }));
   }
 
   /**
@@ -176,8 +179,6 @@ function shown({ revoked, atMs, untilMs, reason }: Revocation) {
   };
 }
 
-/** The target is the id of a principal, or `sha256:` and the first 16 digits of a token's digest. */
-function shownTarget(revoked: Revoked) {
-  const target = revoked.kind === 'token' ? `sha256:${revoked.digestHex.slice(0, SHOWN_DIGITS)}` : revoked.id;
-  return { kind: revoked.kind, target };
+export function shownTry(last: Try | undefined) {
+  return last === undefined ? null : { at: new Date(last.atMs).toISOString(), from: last.address };
 }

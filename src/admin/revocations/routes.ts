@@ -10,7 +10,7 @@ interface Reason {
 
 /** Adds `GET` and `POST /revocations`, and `DELETE` of `/revocations/tokens/{digest}` and `/revocations/principals/{id}`. */
 export function addRevocationRoutes(app: FastifyInstance, actions: RevocationActions): void {
-  app.get('/revocations', (_request, reply) => orRefusal(reply, async () => actions.list()));
+  app.get('/revocations', (_request, reply) => orRefusal(reply, () => actions.list()));
   app.post('/revocations', ({ body }, reply) =>
     orRefusal(reply, async () => {
       const made = await actions.revoke(readRevocationRequest(body));

@@ -2,6 +2,8 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Caller } from '../../domain/caller.ts';
 import { printableJson } from '../../domain/printable.ts';
+import { shownDigest } from '../../identity/revocation-message.ts';
+import type { RevokedToken } from '../../identity/revocations.ts';
 import type { Charged, RequestContext } from '../../stages/request-context.ts';
 import { msText, unixUsText } from './number-text.ts';
 import { traceIdOf } from './traceparent.ts';
@@ -67,10 +69,12 @@ export class AccessLog {
 
 const ACCESS_MEMBERS = { caller: '', person: ',"personOnly":true', public: ',"public":true' } as const;
 
-function requestMembers({ target, operation, caller, publicClient }: RequestContext): string {
+function requestMembers(context: RequestContext): string {
+  const { target, operation, caller, publicClient, revokedToken } = context;
   let members = '';
   if (target !== undefined) members += `,"path":${quoted(target.path)}`;
   if (operation !== undefined) members += `,"operation":${quoted(operation.id)}`;
+  if (revokedToken !== undefined) members += revokedMembers(revokedToken);
   if (caller !== undefined) members += callerMembers(caller);
   if (publicClient !== undefined) members += `,"address":${quoted(publicClient.address)}`;
   if (operation === undefined) return members;
@@ -85,6 +89,12 @@ function callerMembers({ account, organization, hasOrganizationLimit, principal 
     if (!hasOrganizationLimit) members += ',"organizationLimit":false';
   }
   return `${members},"principal":${quoted(principal.id)}`;
+}
+
+/** By the digest, the requests of one token are found without the token. */
+function revokedMembers({ digestHex, by: { revoked } }: RevokedToken): string {
+  const principal = revoked.kind === 'principal' ? `,"principal":${quoted(revoked.id)}` : '';
+  return `${principal},"token":"${shownDigest(digestHex)}","revoked":"${revoked.kind}"`;
 }
 
 function chargedAtMember({ chargeAskedMs }: RequestContext, nowMs: number, wallMs: number): string {

@@ -3,6 +3,7 @@ import { BlockActions } from '../../admin/blocks/actions.ts';
 import { Refusals } from '../../admin/fleet/refusals.ts';
 import { LiveLimitActions } from '../../admin/limits/live.ts';
 import { RevocationActions } from '../../admin/revocations/actions.ts';
+import { RevocationTries } from '../../admin/revocations/tries.ts';
 import type { UsageSources } from '../../admin/usage/usage.ts';
 import type { Identities } from '../../config/files/identities.ts';
 import { judgingIdentity } from '../../identity/revocation-target.ts';
@@ -63,6 +64,7 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
   const activity = new Activity(batch);
   const talkers = new Talkers(batch);
   const refusals = new Refusals();
+  const tries = new RevocationTries(shared, () => clock.nowMs());
   const known = new KnownIdentities(configuration);
   let { operations } = configuration;
   const reporting = { observer: metrics, log, changes };
@@ -88,9 +90,7 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
       known: (scope) => known.ids(scope),
     }),
     revocations: new RevocationActions({
-      log,
-      identity: judgingIdentity(settings),
-      shared: identity.revocations,
+      ...{ log, tries, identity: judgingIdentity(settings), shared: identity.revocations },
       identities: () => known.together(),
     }),
     usage: {
@@ -103,7 +103,7 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
     listen: server.listen,
     ready: Promise.all([live.ready, blocking.ready]),
     blocks,
-    observer: observerOf(metrics, { batch, refusals, clock, events: new LimitEvents(log) }),
+    observer: observerOf(metrics, { batch, refusals, tries, clock, events: new LimitEvents(log) }),
     replaceIdentities: (changed) => known.replace(changed),
     replaceCredential: (index, changed) => known.replaceCredential(index, changed),
     replaceOperations(changed) {
@@ -111,6 +111,7 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
     },
     async close() {
       await server.close();
+      tries.close();
       await running.close();
       live.close();
       blocking.close();
@@ -121,6 +122,7 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
 interface Receivers {
   readonly batch: UsageBatch;
   readonly refusals: Refusals;
+  readonly tries: RevocationTries;
   readonly clock: SharedClock;
   readonly events: LimitEvents;
 }
@@ -132,7 +134,7 @@ function showLiveLimits({ metrics, buckets, clock }: Reported): () => number {
   return count;
 }
 
-function observerOf(metrics: Metrics, { batch, refusals, clock, events }: Receivers): GatewayObserver {
+function observerOf(metrics: Metrics, { batch, refusals, tries, clock, events }: Receivers): GatewayObserver {
   return {
     unlistedOperation: (method) => metrics.unlistedOperation(method),
     tunnelOpened: (traffic) => metrics.tunnelOpened(traffic),
@@ -142,6 +144,7 @@ function observerOf(metrics: Metrics, { batch, refusals, clock, events }: Receiv
       const nowMs = context.startedMs + totalMs;
       batch.requestFinished(context, nowMs);
       refusals.requestFinished(context, clock.nowMs());
+      tries.requestFinished(context);
       events.requestFinished(context, nowMs);
     },
   };

@@ -4,7 +4,7 @@ import type { Identities } from '../../config/files/identities.ts';
 import type { Credential } from '../../fields/credentials.ts';
 import type { IdentityObserver } from '../../identity/observer.ts';
 import { type OpenedIdentity, openIdentity } from '../../identity/open.ts';
-import { REVOCATIONS } from '../../identity/revocation-message.ts';
+import { REVOCATIONS, shownTarget } from '../../identity/revocation-message.ts';
 import { type Revocation, Revocations } from '../../identity/revocations.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import { SharedClock } from '../../shared/clock.ts';
@@ -107,8 +107,7 @@ function followRevocations(
   };
 }
 
-/** A token is named by the start of its digest. */
 function membersOf({ revoked, reason }: Revocation) {
-  const target = revoked.kind === 'token' ? `sha256:${revoked.digestHex.slice(0, 16)}` : revoked.id;
-  return { about: `${revoked.kind} ${target}`, kind: revoked.kind, target, ...reason };
+  const { kind, target } = shownTarget(revoked);
+  return { about: `${kind} ${target}`, kind, target, ...reason };
 }

@@ -22,7 +22,8 @@ function identified(authorization: string | undefined, source = strict) {
     field: (name) => (name === 'authorization' ? authorization : undefined),
     valuesOf: () => [],
   });
-  const principal = (one: Awaited<typeof answer>) => (one instanceof Refusal ? one : one.principal);
+  const principal = (one: Awaited<typeof answer>) =>
+    one instanceof Refusal || 'refusal' in one ? one : one.principal;
   return answer instanceof Promise ? answer.then(principal) : principal(answer);
 }
 

@@ -5,10 +5,10 @@ import { ask } from './api.ts';
 import { unblock } from './block-actions.ts';
 import { isLimitScope, revoke, undoRevocation, unsetLimit } from './limit-actions.ts';
 import { hasPage } from './owner.ts';
-import { byId, element, ownerLink, remark } from './widgets/dom.ts';
+import { byId, element, ownerLink, remark, setText } from './widgets/dom.ts';
 import { Figures } from './widgets/figures.ts';
 import { count, duration, moment } from './widgets/format.ts';
-import { Table } from './widgets/table.ts';
+import { type LiveCell, Table } from './widgets/table.ts';
 
 function quietButton(text: string, act: () => void): HTMLElement {
   const button = element('button', { type: 'button', class: 'quiet' }, text);
@@ -59,6 +59,23 @@ const limits = new Table<ShownLimit | ShownBlock>(byId('live-limits'), 'Live lim
   keyOf: ({ scope, id, bucket, until }) => JSON.stringify([scope, id, bucket, until]),
 });
 
+/** Whoever tries a revoked token has it. */
+function triedCell(): LiveCell<ShownRevocation> {
+  const node = element('span');
+  return {
+    node,
+    update({ lastTried }) {
+      const { at = '', from } = lastTried ?? {};
+      setText(
+        node,
+        lastTried === null ? 'never' : `${duration(Date.now() - Date.parse(at))} ago from ${from}`,
+      );
+      node.title = at;
+      node.className = lastTried === null ? 'muted' : 'refused';
+    },
+  };
+}
+
 const revocations = new Table<ShownRevocation>(
   byId('revocations'),
   'Revocations',
@@ -74,6 +91,7 @@ const revocations = new Table<ShownRevocation>(
         cell: ({ at, until }) =>
           element('span', { class: 'nowrap', title: `remembered until ${moment(until)}` }, moment(at)),
       },
+      { title: 'Last tried', cell: triedCell },
       { title: 'Why', style: 'wide', cell: ({ why, by }) => reason(why, by) },
       {
         title: '',

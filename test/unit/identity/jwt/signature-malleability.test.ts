@@ -6,7 +6,7 @@ import { CachedTokens } from '../../../../src/identity/cached-tokens.ts';
 import { isCanonical, twinOf } from '../../../../src/identity/jwt/signature-malleability.ts';
 import { JwtVerifier } from '../../../../src/identity/jwt/verifier.ts';
 import { silentIdentityObserver } from '../../../../src/identity/observer.ts';
-import { Revocations } from '../../../../src/identity/revocations.ts';
+import { Revocations, RevokedToken } from '../../../../src/identity/revocations.ts';
 import { AUDIENCE, ISSUER, signWith } from '../../../fixtures/issuer.ts';
 
 const CLAIMS = {
@@ -65,8 +65,8 @@ describe.each(['RS256', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA'])('%s', (alg
       const fresh = cachedTokens(verifier, revocations);
       const cached = cachedTokens(verifier, revocations);
       const bothOf = async (identities: CachedTokens) => [
-        (await identities.principalOf(revoked)) !== undefined,
-        (await identities.principalOf(other)) !== undefined,
+        !((await identities.principalOf(revoked)) instanceof RevokedToken),
+        !((await identities.principalOf(other)) instanceof RevokedToken),
       ];
       expect(await bothOf(cached)).toEqual([true, true]);
       revocations.add(revocationOf(revoked));
