@@ -8,7 +8,7 @@ import { AccessLog } from '../observe/log/access-log.ts';
 import { Changes } from '../observe/log/changes.ts';
 import { type Log, openLog } from '../observe/log/log.ts';
 import { createMetrics } from '../observe/metrics/metrics.ts';
-import { startTracing } from '../observe/tracing/start.ts';
+import { startTelemetry } from '../observe/otel/start.ts';
 import { createGateway } from '../ports/clients.ts';
 import { createDecisionServer } from '../ports/decisions/server.ts';
 import type { Address, Gateway, GatewayDependencies } from '../ports/dependencies.ts';
@@ -62,7 +62,7 @@ export async function runGateway(
   const tls = runTls(configuration, metrics, log);
   const parts = { store, shared, buckets, clock, identity, metrics, ...reporting };
   const admin = runAdmin(configuration, { ...parts, tls: tls.admin, isReady: () => isReady });
-  const tracing = await startTracing(process.env, log);
+  const telemetry = await startTelemetry(process.env, log, metrics);
   const dependencies = {
     ...gatewaySettings(settings),
     operations: operationTable,
@@ -73,7 +73,7 @@ export async function runGateway(
     ...{ blocks: admin.blocks, observer: admin.observer },
     tls: tls.listen,
     accessLog: settings.log.access ? new AccessLog(log, lines) : undefined,
-    tracing,
+    tracing: telemetry.tracing,
     isDraining: () => !isReady,
   };
   const ports = await createPorts(settings, dependencies, tls.decisions);
@@ -82,7 +82,7 @@ export async function runGateway(
   const following = followConfiguration(configuration, reloaded, metrics, reporting);
   const close = async (): Promise<void> => {
     isReady = false;
-    await closeInOrder([following, tls, ports, admin, tracing, identity, share, store]);
+    await closeInOrder([following, tls, ports, admin, telemetry, identity, share, store]);
   };
   const drain = async (): Promise<void> => {
     isReady = false;

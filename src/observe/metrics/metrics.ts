@@ -26,7 +26,24 @@ export interface Metrics
   showLiveLimits(count: () => number, firstEndMs: () => number | undefined): void;
   /** All metrics in the Prometheus text format. */
   text(): Promise<string>;
+  /** What the text has, as values. */
+  read(): Promise<readonly MetricReading[]>;
   readonly contentType: string;
+}
+
+/** A metric, with a value for each combination of labels that it has. */
+export interface MetricReading {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge' | 'histogram' | 'summary';
+  readonly values: readonly MetricValue[];
+}
+
+export interface MetricValue {
+  readonly value: number;
+  readonly labels: Readonly<Record<string, string | number>>;
+  /** Of a histogram: the metric's name with `_bucket`, `_sum` or `_count`. */
+  readonly metricName?: string;
 }
 
 /** What the metrics describe. */
@@ -83,5 +100,7 @@ export function createMetrics({ version, identity }: Described): Metrics {
     },
     contentType: registry.contentType,
     text: () => registry.metrics(),
+    // prom-client's types use an enum, but its code uses strings.
+    read: async () => (await registry.getMetricsAsJSON()) as unknown as MetricReading[],
   };
 }

@@ -5,40 +5,57 @@ import {
   detectResources,
   envDetector,
   resourceFromAttributes,
+  serviceInstanceIdDetector,
 } from '@opentelemetry/resources';
-import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base';
 import type { Logger } from 'pino';
 import { version } from '../../config/package.ts';
 import { quietly } from '../log/process-output.ts';
-import { Spans } from './spans.ts';
-import type { OtlpProtocol, RunningTracing } from './start.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import { endpointOf, METRICS, type OtlpProtocol, TRACES } from './signal.ts';
+import type { Telemetry } from './start.ts';
 
 /** How long a gateway that stops waits for its collector. */
 const CLOSE_MS = 3_000;
 
+/** The protocol of each signal; undefined for one that is off. */
+interface Signals {
+  readonly traces: OtlpProtocol | undefined;
+  readonly metrics: OtlpProtocol | undefined;
+}
+
 /** Opens the SDK of OpenTelemetry. It reads its own `OTEL_*` variables: endpoint, headers, sampler, batches, resource. */
-export async function openTracing(
-  protocol: OtlpProtocol,
+export async function openTelemetry(
+  { traces, metrics }: Signals,
   env: NodeJS.ProcessEnv,
   log: Logger,
-): Promise<RunningTracing> {
+  source: Pick<Metrics, 'read'>,
+): Promise<Telemetry> {
   const warn = warnings(log);
   const own = resourceFromAttributes({ 'service.name': 'weir', 'service.version': version });
-  const provider = new BasicTracerProvider({
-    resource: defaultResource()
-      .merge(own)
-      .merge(detectResources({ detectors: [envDetector] })),
-    spanProcessors: [new BatchSpanProcessor(await exporterOf(protocol))],
-  });
-  const spans = new Spans(provider.getTracer('weir', version));
-  const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || env.OTEL_EXPORTER_OTLP_ENDPOINT;
-  log.info({ endpoint, protocol }, 'requests are traced');
+  const resource = defaultResource()
+    .merge(own)
+    .merge(detectResources({ detectors: [serviceInstanceIdDetector, envDetector] }));
+  const open: { shutdown(): Promise<void> }[] = [];
+  let tracing: Telemetry['tracing'];
+  if (traces !== undefined) {
+    const { openTracing } = await import('./open-tracing.ts');
+    const traced = await openTracing(traces, resource);
+    tracing = traced.tracing;
+    open.push(traced.provider);
+    log.info({ endpoint: endpointOf(TRACES, env), protocol: traces }, 'requests are traced');
+  }
+  if (metrics !== undefined) {
+    const { openMetrics } = await import('./open-metrics.ts');
+    open.push(await openMetrics(metrics, resource, env, log, source));
+    log.info({ endpoint: endpointOf(METRICS, env), protocol: metrics }, 'metrics are exported');
+  }
   return {
-    begin: (request, method, startedMs) => spans.begin(request, method, startedMs),
+    tracing,
     async close() {
       const waited = new AbortController();
       const late = setTimeout(CLOSE_MS, undefined, { signal: waited.signal }).catch(() => undefined);
-      await Promise.race([provider.shutdown().catch((error) => warn(String(error))), late]);
+      const ended = open.map((provider) => provider.shutdown().catch((error) => warn(String(error))));
+      await Promise.race([Promise.all(ended), late]);
       waited.abort();
     },
   };
@@ -56,12 +73,4 @@ function warnings(log: Logger): (problem: string) => void {
     { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
   );
   return warn;
-}
-
-async function exporterOf(protocol: OtlpProtocol): Promise<SpanExporter> {
-  const { OTLPTraceExporter } =
-    protocol === 'http/json'
-      ? await import('@opentelemetry/exporter-trace-otlp-http')
-      : await import('@opentelemetry/exporter-trace-otlp-proto');
-  return new OTLPTraceExporter();
 }

@@ -1,0 +1,28 @@
+import type { Logger } from 'pino';
+import type { Tracing } from '../log/spans.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import { METRICS, otlpProtocol, TRACES } from './signal.ts';
+
+/** What is sent to a collector. */
+export interface Telemetry {
+  /** Undefined if requests are not traced. */
+  readonly tracing: Tracing | undefined;
+  /** Exports what is left, for a few seconds at most. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts what the standard variables of OpenTelemetry turn on: traces, metrics or both. If nothing is on, none of its modules is
+ * loaded.
+ */
+export async function startTelemetry(
+  env: NodeJS.ProcessEnv,
+  log: Logger,
+  source: Pick<Metrics, 'read'>,
+): Promise<Telemetry> {
+  const traces = otlpProtocol(TRACES, env, log);
+  const metrics = otlpProtocol(METRICS, env, log);
+  if (traces === undefined && metrics === undefined) return { tracing: undefined, async close() {} };
+  const { openTelemetry } = await import('./open.ts');
+  return openTelemetry({ traces, metrics }, env, log, source);
+}
