@@ -102,6 +102,17 @@ it.each([
   await vi.waitFor(async () => expect(await statusOf('known')).toBe(401), { timeout: 60_000, interval: 50 });
 });
 
+it('a connection that ends instead of an answer costs a second call, not the request', async () => {
+  issuer.tokens.set('good', PERSON);
+  await start();
+  issuer.cuts = 1;
+  expect(await statusOf('good')).toBe(200);
+  expect(asked('good')).toBe(2);
+  issuer.cuts = 2;
+  expect(await statusOf('other')).toBe(503);
+  expect(asked('other')).toBe(2);
+});
+
 it('not every request waits for a provider that hangs', async () => {
   issuer.tokens.set('known', PERSON);
   await start({ cacheSeconds: 0, timeoutMs: 200 });

@@ -95,10 +95,10 @@ export class Provider {
 
   async #fetch({ url, init }: ProviderRequest): Promise<ProviderAnswer> {
     const { timeoutMs, statuses = [200] } = this.#options;
-    const response = await fetch(url, {
-      ...init,
-      redirect: 'error',
-      signal: AbortSignal.timeout(timeoutMs),
+    const call = { ...init, redirect: 'error', signal: AbortSignal.timeout(timeoutMs) } as const;
+    const response = await fetch(url, call).catch((error: unknown) => {
+      if (isConnectionLost(error)) return fetch(url, call);
+      throw error;
     });
     const text = await readText(response);
     const { status } = response;
@@ -123,6 +123,15 @@ export class Provider {
     }
     this.#backoff.failed(performance.now());
   }
+}
+
+/** Codes of a connection that ended before an answer came. */
+const LOST = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'];
+
+/** A provider may close an idle connection just when the next call is sent. No call changes anything, so each can be made twice. */
+function isConnectionLost(error: unknown): boolean {
+  const cause: unknown = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && 'code' in cause && LOST.includes(String(cause.code));
 }
 
 async function readText({ body }: Response): Promise<string> {
