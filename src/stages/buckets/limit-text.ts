@@ -24,9 +24,9 @@ export function limitText(
   const owner = ownerText(bucket.scope, bucket.owner);
   const limit = `${isPart ? "this replica's part of its" : 'its'} ${amountText(bucket)} ${windowText(bucket.windowSeconds)}${selectionText(bucket)}`;
   const wait = waitText(waitSeconds);
-  if (remaining === 0) return `${owner} has used ${limit}; the next fit in ${wait}.`;
+  if (remaining === 0) return `${owner} has used ${limit}; try again in ${wait}.`;
   const left = remaining.toLocaleString('en');
-  return `${owner} has ${left} left of ${limit}, and this request costs ${costIn(bucket, cost)}; it fits in ${wait}.`;
+  return `${owner} has ${left} left of ${limit}, and this request costs ${costIn(bucket, cost)}; try again in ${wait}.`;
 }
 
 function amountText({ limit, counts }: PayerBucket): string {

@@ -65,7 +65,7 @@ it('one process shows what it has counted, with the last refusals and their reas
       bucket: 'account-read',
       cost: 10,
       detail: expect.stringMatching(
-        /^Account acct_1 has used its 20 points per minute for reads; the next fit in \d+ s\.$/,
+        /^Account acct_1 has used its 20 points per minute for reads; try again in \d+ s\.$/,
       ),
     },
   ]);

@@ -19,36 +19,36 @@ const bucket: PayerBucket = {
 };
 
 test.each<[Partial<PayerBucket>, number, number, string]>([
-  [{}, 0, 12, 'Account acct_1 has used its 10,000 points per minute for reads; the next fit in 12 s.'],
+  [{}, 0, 12, 'Account acct_1 has used its 10,000 points per minute for reads; try again in 12 s.'],
   [
     { name: 'account-write', selection: { kind: 'write' }, limit: 20, windowSeconds: 300 },
     6,
     121,
-    'Account acct_1 has 6 left of its 20 points in 5 minutes for writes, and this request costs 7; it fits in 3 minutes.',
+    'Account acct_1 has 6 left of its 20 points in 5 minutes for writes, and this request costs 7; try again in 3 minutes.',
   ],
   [
     { name: 'organization-read', scope: 'organization', owner: 'org_1', windowSeconds: 86_400 },
     0,
     7_201,
-    'The Organization has used its 10,000 points per day for reads; the next fit in 3 hours.',
+    'The Organization has used its 10,000 points per day for reads; try again in 3 hours.',
   ],
   [
     { name: 'person-read', scope: 'person', owner: 'person_1', windowSeconds: 90 },
     0,
     90,
-    'Person person_1 has used its 10,000 points in 90 seconds for reads; the next fit in 90 s.',
+    'Person person_1 has used its 10,000 points in 90 seconds for reads; try again in 90 s.',
   ],
   [
     { name: 'address-read', scope: 'address', owner: '203.0.113.7', windowSeconds: 2_592_000 },
     0,
     2_591_999,
-    'Address 203.0.113.7 has used its 10,000 points in 30 days for reads; the next fit in 30 days.',
+    'Address 203.0.113.7 has used its 10,000 points in 30 days for reads; try again in 30 days.',
   ],
   [
     { name: 'account-minute', selection: {} },
     0,
     12,
-    'Account acct_1 has used its 10,000 points per minute; the next fit in 12 s.',
+    'Account acct_1 has used its 10,000 points per minute; try again in 12 s.',
   ],
   [
     {
@@ -61,13 +61,13 @@ test.each<[Partial<PayerBucket>, number, number, string]>([
     },
     0,
     600,
-    'Principal svc_1 has used its 10,000 requests per hour; the next fit in 10 minutes.',
+    'Principal svc_1 has used its 10,000 requests per hour; try again in 10 minutes.',
   ],
   [
     { name: 'search', limit: 25, windowSeconds: 1, selection: { tags: ['search'] } },
     0,
     1,
-    'Account acct_1 has used its 25 points per second for search; the next fit in 1 s.',
+    'Account acct_1 has used its 25 points per second for search; try again in 1 s.',
   ],
 ])(
   'the detail of a 429 says what is full and when the cost fits: %j',
