@@ -30,14 +30,15 @@ describe.each(cases)('what $version wrote, on $database.name', ({ version, datab
 
   // Every answer is checked against the document.
   test.each(Object.keys(PEOPLE))(
-    'is in the lists of %s, and each resource is read by its id',
+    'is in the lists of %s, and the first of each kind are read by their ids',
     async (account) => {
       const client = clientOf(account);
       await Promise.all(ofAnybody.map(({ path }) => client.get(path)));
       for (const { path } of kinds) {
         const items = await client.walk(`${path}?page[size]=100`);
-        const read = await Promise.all(items.map(({ id }) => client.get(`${path}/${id}`)));
-        expect(read.map(({ body }) => body)).toEqual(items);
+        const some = items.slice(0, 5);
+        const read = await Promise.all(some.map(({ id }) => client.get(`${path}/${id}`)));
+        expect(read.map(({ body }) => body)).toEqual(some);
       }
     },
   );

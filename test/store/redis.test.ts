@@ -8,5 +8,5 @@ const opened = openClockedRedis({ kind: 'redis', url: sharedRedisUrl(), deadline
 afterAll(async () => (await opened).close());
 
 const open = async () => ({ store: (await opened).store, prefix: uniquePrefix() });
-testsOfConformance(open);
+testsOfConformance(open, 25);
 testsOfUsefulness(open, 30);

@@ -3,7 +3,7 @@ import { newCertificate } from '../../fixtures/certificate.ts';
 import { mutated, type Next, openFuzz, pick } from '../../fixtures/fuzz.ts';
 import { type Reading, type Step, TwoReaders } from '../../fixtures/read-connection.ts';
 
-const { cases: CASES, seed: SEED, isLong, next } = openFuzz(5_000, 116_160);
+const { cases: CASES, seed: SEED, isLong, next } = openFuzz(1_500, 116_160);
 
 const plain = new TwoReaders();
 const secure = new TwoReaders(newCertificate());

@@ -22,6 +22,10 @@ const FIELDS = [
 
 const methods = [...new Set([...METHODS, ...OTHER_METHODS])];
 
+/** TLS takes as long as many plain connections, and reads the same: some methods of each kind are enough. */
+const methodsAt = (url: string) =>
+  url.startsWith('https') ? methods.filter((_, index) => index % 4 === 0) : methods;
+
 const AT_ONCE = 200;
 
 let gateways: readonly TestGateway[];
@@ -50,7 +54,7 @@ it.each(VERSIONS)(
   async (version) => {
     const urls = gateways.flatMap(({ url, decisionsUrl }) => [url, decisionsUrl]);
     const cases = urls.flatMap((url) =>
-      FIELDS.flatMap((fields) => methods.map((method) => ({ url, method, fields }))),
+      FIELDS.flatMap((fields) => methodsAt(url).map((method) => ({ url, method, fields }))),
     );
     for (let from = 0; from < cases.length; from += AT_ONCE) {
       await Promise.all(

@@ -103,7 +103,7 @@ it('over the wire, no target is charged less than the operation that the upstrea
       expect(charged).toBeGreaterThanOrEqual(COSTS[ran ?? ''] ?? 0);
       if (statuses[0] === 400) expect(charged).toBe(0);
     }),
-    { numRuns: 600 },
+    { numRuns: 250 },
   );
-  expect(served).toBeGreaterThan(60);
+  expect(served).toBeGreaterThan(25);
 });

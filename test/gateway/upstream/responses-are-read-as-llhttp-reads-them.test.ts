@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { mutated, type Next, openFuzz, pick } from '../../fixtures/fuzz.ts';
 import { type OwnReading, readWithNode, readWithOurs } from '../../fixtures/read-response.ts';
 
-const { cases: CASES, seed: SEED, isLong, next } = openFuzz(10_000, 102_590);
+const { cases: CASES, seed: SEED, isLong, next } = openFuzz(3_000, 102_590);
 
 const VALUES = [
   'a',
