@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
 import { checkCosts, placesIn } from '../src/config/files/costs.ts';
+import { differenceOf } from '../src/config/files/limits/difference.ts';
 import type { Caller } from '../src/domain/caller.ts';
 import type { Limits } from '../src/domain/limits/limits.ts';
 import { Buckets } from '../src/stages/buckets/buckets.ts';
@@ -31,16 +32,34 @@ const READ = { id: 'read', kind: 'read', cost: 1, access: 'caller', listed: true
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-overrides-'));
 const main = join(folder, 'limits.yaml');
-writeFileSync(main, 'windowSeconds: 1\n');
+writeFileSync(main, 'plans: { free: { account-read: 50 }, pro: { account-read: 2000 } }\n');
 const fileOf = (index: number) => join(folder, `overrides-${index}.yaml`);
 const accountOf = (index: number) => `acct_${index}`;
 
-function writeFile(file: number, limit: number): void {
+/** Limits of its own for each Account. */
+const ownLimits = (account: number) => `{ account-read: ${5_000 + account}, account-write: 900 }`;
+const planned = (plan: string) => () => `{ plan: ${plan}, account-write: 900 }`;
+
+function writeFile(file: number, entryOf: (account: number) => string): void {
   const lines = ['accounts:'];
   for (let account = file; account < OVERRIDES; account += FILES) {
-    lines.push(`  ${accountOf(account)}: { account-read: ${limit}, account-write: 900 }`);
+    lines.push(`  ${accountOf(account)}: ${entryOf(account)}`);
   }
   writeFileSync(fileOf(file), lines.join('\n'));
+}
+
+const writeFiles = (entryOf: (account: number) => string) => {
+  for (let file = 0; file < FILES; file++) writeFile(file, entryOf);
+};
+
+/** Milliseconds until changed files are loaded and compared, and the processor time of that in all threads. */
+async function reload(files: InstanceType<typeof LimitsFiles>, before: Limits) {
+  const startMs = performance.now();
+  const startCpu = process.cpuUsage();
+  const after = await files.load();
+  await differenceOf(before, after);
+  const { user, system } = process.cpuUsage(startCpu);
+  return { after, ms: performance.now() - startMs, cpuMs: (user + system) / 1_000 };
 }
 
 function heapMb(): number {
@@ -72,31 +91,37 @@ function nsPerPlan(limits: Limits, accounts: number): number {
   return (timed(run) * 1e6) / LOOK_UPS;
 }
 
-for (let file = 0; file < FILES; file++) writeFile(file, 5000);
+writeFiles(ownLimits);
 const paths = Array.from({ length: FILES }, (_, file) => fileOf(file));
 const none = await new LimitsFiles(main, []).load();
 const beforeMb = heapMb();
 const files = new LimitsFiles(main, paths);
-const loadStartMs = performance.now();
-const limits = await files.load();
-const loadMs = performance.now() - loadStartMs;
+const first = await reload(files, none);
+const limits = first.after;
 const heldMb = heapMb() - beforeMb;
+const fileKib = statSync(fileOf(0)).size / 1024;
 
-writeFile(3, 6000);
 const delay = monitorEventLoopDelay({ resolution: 1 });
 delay.enable();
-const reloadStartMs = performance.now();
-await files.load();
-const reloadMs = performance.now() - reloadStartMs;
+writeFile(3, (account) => ownLimits(account + 1));
+const one = await reload(files, limits);
+writeFiles(planned('free'));
+const toPlans = await reload(files, one.after);
+writeFiles(planned('pro'));
+const plans = await reload(files, toPlans.after);
 await setTimeout(20);
 delay.disable();
 
 const rows: readonly (readonly [what: string, figure: number])[] = [
-  ['size of one of the six files, KiB', statSync(fileOf(0)).size / 1024],
-  ['first load, ms', loadMs],
+  ['size of one of the six files, KiB', fileKib],
+  ['first load, each Account with limits of its own, ms', first.ms],
+  ['the same, processor ms', first.cpuMs],
   ['heap that they hold, MB', heldMb],
-  ['reload when one file has changed, ms', reloadMs],
-  ['longest pause of the event loop by that, ms', delay.max / 1e6],
+  ['reload when one of these files has changed, ms', one.ms],
+  ['the same, processor ms', one.cpuMs],
+  ['reload when 100,000 Accounts change plans, ms', plans.ms],
+  ['the same, processor ms', plans.cpuMs],
+  ['longest pause of the event loop by these, ms', delay.max / 1e6],
   ['check of all limits against the prices, ms', timed(() => checkCosts(PRICES, limits, placesIn(main)))],
   ['what a request is charged to, 1,000 busy Accounts, without overrides, ns', nsPerPlan(none, 1_000)],
   ['the same with 100,000 overrides, ns', nsPerPlan(limits, 1_000)],

@@ -11,9 +11,11 @@ import type {
 import type { LimitRow } from '../../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection } from '../../../domain/limits/scopes.ts';
 import { networkOf } from '../../../domain/network.ts';
+import { ConfigError } from '../../problem.ts';
 import type { Finding } from '../../reader/check.ts';
 import { didYouMean } from '../../reader/messages.ts';
 import { parseAs } from '../../reader/parse.ts';
+import { withoutRepeats } from './equal-entries.ts';
 import { namedRows, namedRowsOf, rowsOf } from './rows.ts';
 import { limitsSchemaOf, overridesSchemaOf } from './schema.ts';
 
@@ -31,13 +33,48 @@ export const NOTHING: Named = { rows: [], plans: [] };
 
 /** Parses limits.yaml. Throws a ConfigError with every problem. */
 export function parseLimits(text: string, file: string): Limits {
-  return parseAs((value: unknown) => limitsSchemaOf(namedRows(value)), text, file, toLimits);
+  return parseShortened(text, (shortened) =>
+    parseAs((value: unknown) => limitsSchemaOf(namedRows(value)), shortened, file, toLimits),
+  );
 }
 
 /** Parses an overrides file. Throws a ConfigError with every problem. */
 export function parseOverrides(text: string, file: string, named = NOTHING): OverrideMaps {
   const schema = overridesSchemaOf(namedRowsOf(named.rows));
-  return parseAs(schema, text, file, (overrides, findings) => toOverrides(overrides, named.plans, findings));
+  return parseShortened(text, (shortened) =>
+    parseAs(schema, shortened, file, (overrides, findings) => toOverrides(overrides, named.plans, findings)),
+  );
+}
+
+/** Parses each of several equal entries once. */
+function parseShortened<T extends OverrideMaps>(text: string, parseText: (text: string) => T): T {
+  const shortened = withoutRepeats(text);
+  if (shortened === undefined) return parseText(text);
+  try {
+    const parsed = parseText(shortened.text);
+    const maps = [...shortened.sections].map(([section, sameAs]) => [
+      section,
+      mapOf(parsed[section], sameAs),
+    ]);
+    return { ...parsed, ...Object.fromEntries(maps) };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    // The whole text has all problems, with their lines.
+    return parseText(text);
+  }
+}
+
+function mapOf(
+  read: ReadonlyMap<string, Overrides>,
+  sameAs: ReadonlyMap<string, string>,
+): ReadonlyMap<string, Overrides> {
+  const map = new Map<string, Overrides>();
+  for (const [id, same] of sameAs) {
+    const overrides = read.get(same);
+    if (overrides === undefined) throw new TypeError(`the entry of ${same} was not read`);
+    map.set(id, overrides);
+  }
+  return map;
 }
 
 /** A map for each section of overrides. */
