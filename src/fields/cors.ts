@@ -80,9 +80,12 @@ function membersOf(list: string): readonly string[] {
 
 /** Whether the gateway answers this request itself: the question that a browser asks before a request of another origin. */
 export function isAnsweredPreflight({ origins, preflight }: CorsSettings, head: RequestHead): boolean {
+  return origins.length > 0 && preflight === 'answer' && isPreflight(head);
+}
+
+/** Whether a browser asks before a request of another origin. */
+export function isPreflight(head: RequestHead): boolean {
   return (
-    origins.length > 0 &&
-    preflight === 'answer' &&
     head.method === 'OPTIONS' &&
     head.field('origin') !== undefined &&
     head.field('access-control-request-method') !== undefined &&

@@ -26,15 +26,15 @@ import { Upstreams } from '../upstream/upstreams.ts';
 import { beginRequest } from './begin-request.ts';
 import type { Gateway, GatewayDependencies } from './dependencies.ts';
 import { normaliseTarget, type Outcome, Port, type PortDependencies, portDependencies } from './port.ts';
+import { OwnUsage } from './usage/own-usage.ts';
 
 /** What all requests share. */
 interface Shared extends PortDependencies {
   readonly upstreams: Upstreams;
 }
 
-/** The stages before the upstream, in their order. */
+/** The stages of a request with its target before the upstream, in their order. */
 const PIPELINE: readonly Stage<Exchange, Shared>[] = [
-  normaliseExchange,
   awaitFirstChunk,
   requireFreeUpstream,
   ...DECISION_STAGES,
@@ -50,6 +50,8 @@ export async function createGateway(dependencies: GatewayDependencies): Promise<
   const server = createServer(listen, METHODS, { baseUrl, lines: linesForAnyone(cors) }, tls);
   const shared: Shared = { ...portDependencies(dependencies, trusted), upstreams };
   const forwarding = { ...shared, maxBodyBytes: listen.maxBodyBytes };
+  const { path } = dependencies.usage;
+  const usage = path === undefined ? undefined : new OwnUsage(path, shared);
   const whyNotCharge = (exchange: Exchange) =>
     exchange.brokenBy ?? (exchange.isAbandoned ? ABANDONED : undefined) ?? withoutShare(exchange, shared);
   const port = new Port(
@@ -60,7 +62,11 @@ export async function createGateway(dependencies: GatewayDependencies): Promise<
         beginRequest(exchange, shared);
       },
       inspect: (exchange) => inspect(exchange.head, listen) ?? answerPreflight(exchange, cors),
-      runStages: (exchange) => runStages(PIPELINE, exchange, shared),
+      runStages(exchange) {
+        const refusal = normaliseExchange(exchange, shared);
+        if (refusal !== undefined) return refusal;
+        return usage?.isAsked(exchange) ? usage.answer(exchange) : runStages(PIPELINE, exchange, shared);
+      },
       serve: (exchange) => forward(upstreams.find(targetOf(exchange).path), exchange, forwarding),
       refuse: (exchange, refusal) => respond(exchange, refusal, baseUrl),
     },

@@ -1,4 +1,6 @@
 import type { Logger } from 'pino';
+import type { OwnerReports } from '../admin/fleet/owner-reports.ts';
+import type { Settings } from '../config/settings/settings.ts';
 import type { CorsSettings } from '../fields/cors.ts';
 import type { ListenSettings } from '../listener/server.ts';
 import type { PortTls } from '../listener/tls.ts';
@@ -17,6 +19,9 @@ export interface GatewayDependencies extends DecisionDependencies {
   readonly tls: PortTls | undefined;
   readonly cors: CorsSettings;
   readonly upstream: UpstreamSettings & { readonly pathProfile: PathProfile };
+  readonly usage: Settings['usage'];
+  /** What Accounts did lately, which callers may see. */
+  readonly reports: Pick<OwnerReports, 'sumIfRoom'>;
   readonly observer: GatewayObserver;
   readonly log: Logger;
   /** Writes a line for each request; undefined to write none. */

@@ -9,7 +9,7 @@ import {
   loadSettings,
   readSettings,
 } from '../config/load.ts';
-import { ConfigError, type Problem } from '../config/problem.ts';
+import { ConfigError, type Problem, problemIn } from '../config/problem.ts';
 import { FileSource } from '../config/reader/file-source.ts';
 import { type PortTokenSettings, readTokenFile } from '../config/settings/port-token.ts';
 import { checkProxySettings } from '../config/settings/proxy-check.ts';
@@ -135,7 +135,7 @@ export function chargedOperations(
   return [...operations, ...others];
 }
 
-/** The operations that could never be admitted; what is charged besides the listed ones has to fit its buckets as well. */
+/** The operations that could never be served; what is charged besides the listed ones has to fit its buckets as well. */
 export function findCosts(
   operations: readonly ListedOperation[],
   limits: Limits,
@@ -143,5 +143,26 @@ export function findCosts(
   places: LimitPlaces = placesIn(settings.limits?.file ?? ''),
 ): readonly Problem[] {
   const all = chargedOperations(operations, settings);
-  return [...checkCosts(all, limits, places), ...checkSelections(all, limits, places)];
+  return [
+    ...checkCosts(all, limits, places),
+    ...checkSelections(all, limits, places),
+    ...checkUsagePath(operations, settings),
+  ];
+}
+
+/** Operations that requests never reach, because the gateway answers at their path. A router may take any letter case for the same. */
+function checkUsagePath(
+  operations: readonly ListedOperation[],
+  { usage }: Partial<Settings>,
+): readonly Problem[] {
+  const isTaken = ({ path }: ListedOperation) => path.toLowerCase() === usage?.path?.toLowerCase();
+  return operations
+    .filter(isTaken)
+    .map(({ method, path, writtenAt }) =>
+      problemIn(
+        writtenAt,
+        `${method} ${path} has the path of the setting usage.path`,
+        'choose another path for one of them',
+      ),
+    );
 }

@@ -70,7 +70,7 @@ export async function runGateway(
     directory: identity.directory,
     credentials: identity.credentials,
     ...{ buckets, store: share.store, log },
-    ...{ blocks: admin.blocks, observer: admin.observer },
+    ...{ blocks: admin.blocks, observer: admin.observer, reports: admin.reports },
     tls: tls.listen,
     accessLog: settings.log.access ? new AccessLog(log, lines) : undefined,
     tracing: telemetry.tracing,
@@ -132,8 +132,8 @@ interface ReloadedParts {
   readonly admin: RunningAdmin;
 }
 
-function gatewaySettings({ baseUrl, listen, cors, upstream, store }: Settings) {
-  return { baseUrl, listen, cors, upstream, onStoreFailure: store.onStoreFailure };
+function gatewaySettings({ baseUrl, listen, cors, upstream, usage, store }: Settings) {
+  return { baseUrl, listen, cors, upstream, usage, onStoreFailure: store.onStoreFailure };
 }
 
 /** The port for clients and the place for the decisions of other proxies, as far as they are set. */

@@ -16,7 +16,7 @@ import type { Admitted, Charged, NearLimit, Operation } from './request-context.
  */
 export function charge(
   store: Store,
-  buckets: Buckets,
+  buckets: Pick<Buckets, 'bucketsFor'>,
   payer: Payer,
   operation: Operation,
   asker: ChargeAsker = {},

@@ -33,12 +33,15 @@ export interface DecidedRequest extends Findings, Presented, ChargeAsker {
   cancelled(): Refusal | undefined;
 }
 
+type DecisionStage = Stage<DecidedRequest, DecisionDependencies>;
+
+/** The stages that find out who calls, and for which Account. The request has its operation. */
+export const CALLER_STAGES: readonly DecisionStage[] = [identifyCaller, authoriseCaller, refuseBlocked];
+
 /** The stages that need no HTTP, in their order. */
-export const DECISION_STAGES: readonly Stage<DecidedRequest, DecisionDependencies>[] = [
+export const DECISION_STAGES: readonly DecisionStage[] = [
   matchOperation,
-  identifyCaller,
-  authoriseCaller,
-  refuseBlocked,
+  ...CALLER_STAGES.map(unlessFree),
   chargePoints,
 ];
 
@@ -71,7 +74,7 @@ function matchOperation(request: DecidedRequest, { operations, blocks }: Decisio
 }
 
 /** What is free is refused as well, and a token is not even looked at. */
-function refuseAddress(request: DecidedRequest, blocks: Blocks, cost: number): Refusal | undefined {
+export function refuseAddress(request: DecidedRequest, blocks: Blocks, cost: number): Refusal | undefined {
   if (blocks.isEmpty) return undefined;
   const address = request.clientNetwork;
   request.charged = blockedAddress(blocks, address, cost);
@@ -85,13 +88,17 @@ function isFree({ operation }: DecidedRequest): boolean {
   return operation === undefined || operation.cost === 0;
 }
 
+function unlessFree(stage: DecisionStage): DecisionStage {
+  return (request, shared) => (isFree(request) ? undefined : stage(request, shared));
+}
+
 /** A public operation ignores credentials, so an invalid one cannot make it fail. */
 function isPublic({ operation }: DecidedRequest): boolean {
   return operation?.access === 'public';
 }
 
 function identifyCaller(request: DecidedRequest, dependencies: DecisionDependencies) {
-  if (isFree(request) || isPublic(request)) return undefined;
+  if (isPublic(request)) return undefined;
   return andThen(identify(dependencies, request), (identified) => {
     if (identified instanceof Refusal) return identified;
     if ('refusal' in identified) {
@@ -104,7 +111,6 @@ function identifyCaller(request: DecidedRequest, dependencies: DecisionDependenc
 }
 
 function authoriseCaller(request: DecidedRequest) {
-  if (isFree(request)) return undefined;
   if (isPublic(request)) {
     const address = request.clientNetwork;
     request.publicClient = { address, hashTag: address };

@@ -117,6 +117,15 @@ it('an empty weir.yaml and a missing upstream are warnings', async () => {
   expect(await warnings('upstream: { connections: 10 }')).toEqual([]);
 });
 
+it('a path for the own limits is a warning where no port serves it', async () => {
+  const settings = { listen: { port: 'off' }, usage: { path: '/limits' }, decisions: { port: 0 } };
+  expect(await warningsOf({ settings })).toEqual([
+    expect.stringMatching(
+      /^weir\.yaml:\d+: warning: usage\.path: has no effect: there is no port for clients$/,
+    ),
+  ]);
+});
+
 it('an admin port that others reach without a token is a warning', async () => {
   const warning =
     'weir.yaml:# warning: admin.host: is 0.0.0.0, and there is no admin.tokenFile: everything but metrics, health and the page of the console gets a 403';

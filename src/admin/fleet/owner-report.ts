@@ -4,7 +4,7 @@ import { extract } from '../../observe/top/extract.ts';
 import type { Recent } from '../../observe/usage/activity.ts';
 import { SERIES_SLICES } from '../../observe/usage/windows.ts';
 import { amount, matching, plainText, timeMs } from '../../shared/bounds.ts';
-import { type RefusedRequest, refusedRequest } from './refusals.ts';
+import { type RefusedOwner, type RefusedRequest, refusedRequest } from './refusals.ts';
 
 /** Owners that one replica asks about at a time, and refusals of each: a report has about 10 kB. */
 export const MOST_ASKED = 16;
@@ -44,5 +44,11 @@ export type OwnerReport = Recent & { readonly refusals: readonly RefusedRequest[
 
 export const asPublication = matching(publication);
 
-/** Whom a replica was asked about. */
-export const asOwners = matching(Type.Array(owner, { maxItems: MOST_ASKED }));
+const asked = Type.Object({ ...owner.properties, yields: Type.Optional(Type.Boolean()) });
+
+/** Whom a replica was asked about. It yields to others if a caller asks about itself. */
+export interface AskedOwner extends RefusedOwner {
+  readonly yields?: boolean;
+}
+
+export const asOwners = matching(Type.Array(asked, { maxItems: MOST_ASKED }));

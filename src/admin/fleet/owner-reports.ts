@@ -8,6 +8,7 @@ import type { Board, BoardReading } from '../../store/shared-store.ts';
 import { PERIOD_MS, unknownSince } from '../console/browser/widgets/freshness.ts';
 import { answered } from './answered.ts';
 import {
+  type AskedOwner,
   asOwners,
   asPublication,
   MOST_ASKED,
@@ -62,7 +63,7 @@ export class OwnerReports {
   readonly #boards: ReportBoards | undefined;
   readonly #ended = new AbortController();
   /** Until when this replica asks about an owner, on the monotonic clock. */
-  readonly #asked = new Map<string, { readonly owner: RefusedOwner; readonly untilMs: number }>();
+  readonly #asked = new Map<string, { readonly owner: AskedOwner; readonly untilMs: number }>();
   #reading: { readonly atMs: number; readonly others: Promise<Others> } | undefined;
 
   /** @param boards undefined where this process is the only replica */
@@ -74,7 +75,7 @@ export class OwnerReports {
   }
 
   /** The sum over the replicas. The first time, it waits up to two seconds for their reports if `waits`. */
-  async sumOf(owner: RefusedOwner, waits: boolean): Promise<OwnerSum> {
+  async sumOf(owner: AskedOwner, waits: boolean): Promise<OwnerSum> {
     if (this.#ask(owner)) await answered(this.#boards?.asked.post(this.#askedText));
     const untilMs = performance.now() + LONGEST_WAIT_MS;
     for (;;) {
@@ -85,6 +86,16 @@ export class OwnerReports {
       await setTimeout(LOOK_MS);
       this.#reading = undefined;
     }
+  }
+
+  /**
+   * As `sumOf`, at once, for whoever must not keep an operator from an answer: where many are asked about, the sum is of this replica and
+   * of those that report on this owner anyway.
+   */
+  async sumIfRoom(owner: RefusedOwner): Promise<OwnerSum> {
+    const yielding = { ...owner, yields: true };
+    if (this.#hasRoomFor(owner)) return this.sumOf(yielding, false);
+    return this.#sum(owner, await this.#readOthers());
   }
 
   async close(): Promise<void> {
@@ -108,17 +119,26 @@ export class OwnerReports {
   }
 
   /** Returns whether the other replicas do not report on this owner yet. */
-  #ask(owner: RefusedOwner): boolean {
+  #ask(owner: AskedOwner): boolean {
     const nowMs = performance.now();
     for (const [key, { untilMs }] of this.#asked) if (untilMs <= nowMs) this.#asked.delete(key);
     const key = keyOf(owner);
-    const isFirst = !this.#asked.has(key);
+    const known = this.#asked.get(key)?.owner;
     this.#asked.delete(key);
-    this.#asked.set(key, { owner, untilMs: nowMs + ASKED_MS });
-    const [oldest] = this.#asked.keys();
-    if (this.#asked.size > MOST_ASKED && oldest !== undefined) this.#asked.delete(oldest);
-    if (isFirst) this.#reading = undefined;
-    return isFirst;
+    const isWanted = known !== undefined && !known.yields;
+    this.#asked.set(key, { owner: isWanted ? known : owner, untilMs: nowMs + ASKED_MS });
+    if (this.#asked.size > MOST_ASKED) this.#asked.delete(this.#leastWanted);
+    if (known === undefined) this.#reading = undefined;
+    return known === undefined;
+  }
+
+  #hasRoomFor(owner: RefusedOwner): boolean {
+    return this.#asked.has(keyOf(owner)) || this.#owners.length < MOST_ASKED;
+  }
+
+  get #leastWanted(): string {
+    const keys = [...this.#asked.keys()];
+    return keys.find((key) => this.#asked.get(key)?.owner.yields) ?? keys[0] ?? '';
   }
 
   #readOthers(): Promise<Others> {
@@ -153,7 +173,9 @@ export class OwnerReports {
     while (!signal.aborted) {
       // The store's own metrics and log report a Redis that does not answer.
       const reading = await answered(asked.read());
-      const owners = new Map([...this.#askedBy(reading)].map((owner) => [keyOf(owner), owner]));
+      // Of an owner that several ask about, the last one counts.
+      const inOrder = [...this.#askedBy(reading)].sort((a, b) => rankOf(a) - rankOf(b));
+      const owners = new Map(inOrder.map((owner) => [keyOf(owner), owner]));
       await answered(reports.post(this.#textOf([...owners.values()])));
       if (this.#owners.length > 0) await answered(asked.post(this.#askedText));
       await setTimeout(PERIOD_MS, undefined, { ref: false, signal }).catch(() => undefined);
@@ -161,7 +183,7 @@ export class OwnerReports {
   }
 
   /** Whom any replica asks about. */
-  *#askedBy(reading: BoardReading | undefined): Generator<RefusedOwner> {
+  *#askedBy(reading: BoardReading | undefined): Generator<AskedOwner> {
     yield* this.#owners;
     for (const text of reading?.texts.values() ?? []) {
       const owners = asOwners(parsed(text));
@@ -171,12 +193,14 @@ export class OwnerReports {
   }
 
   #textOf(owners: readonly RefusedOwner[]): string {
-    const reports = owners.slice(0, MOST_REPORTS).map((owner) => ({ owner, ...this.#reportOn(owner) }));
+    const reports = owners.slice(0, MOST_REPORTS).map(({ scope, id }) => {
+      return { owner: { scope, id }, ...this.#reportOn({ scope, id }) };
+    });
     return JSON.stringify({ takenAtMs: this.#sources.nowMs(), reports });
   }
 
   /** Whom this replica asks about. */
-  get #owners(): readonly RefusedOwner[] {
+  get #owners(): readonly AskedOwner[] {
     const nowMs = performance.now();
     return [...this.#asked.values()].filter(({ untilMs }) => nowMs < untilMs).map(({ owner }) => owner);
   }
@@ -188,6 +212,11 @@ export class OwnerReports {
 
 /** Undefined while Redis cannot be read. */
 type Others = ReadonlyMap<string, Publication> | undefined;
+
+/** Operators come first. */
+function rankOf({ yields }: AskedOwner): number {
+  return yields ? 1 : 0;
+}
 
 function keyOf({ scope, id }: RefusedOwner): string {
   return `${scope} ${id}`;

@@ -107,7 +107,8 @@ function liveOf({ name, owner, source }: PayerBucket, buckets: Buckets) {
   return { why: live?.why ?? null, by: live?.by ?? null };
 }
 
-function countOf(bucket: PayerBucket, reading: BucketReading | undefined) {
+/** What a bucket has left; null where the store did not answer. */
+export function countOf(bucket: PayerBucket, reading: BucketReading | undefined) {
   return {
     /** Points of the current window. */
     used: reading?.used ?? null,

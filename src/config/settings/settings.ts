@@ -10,6 +10,7 @@ import { operationsSchema } from './operations.ts';
 import { closed, filePath, flag, httpUrl, list, literals, section, whole } from './section.ts';
 import { storeSchema } from './store.ts';
 import { upstreamSchema } from './upstream.ts';
+import { usageSchema } from './usage.ts';
 
 const shutdownSeconds = (description: string, fallback: number) => whole(description, fallback, [0, 3600]);
 
@@ -39,6 +40,7 @@ export const settingsSchema = closed({
       Type.String({ minLength: 1, file: true, expects: 'a path' }),
     ),
   }),
+  usage: usageSchema,
   kubernetes: kubernetesSchema,
   log: section('Logging to standard output, one JSON object per line.', {
     level: literals(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {

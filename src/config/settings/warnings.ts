@@ -7,11 +7,14 @@ import { readYaml } from '../reader/yaml-text.ts';
 import { isLoopback } from './admin.ts';
 import type { Settings } from './settings.ts';
 
+/** Places a message at a setting of the file. */
+type Locate = (path: readonly string[], message: string) => Problem;
+
 /** The settings that are valid, but most likely not what was meant. */
 export function settingsWarnings(settings: Settings, file: string, env: Environment): readonly Problem[] {
   const yaml = readYaml(readText(file, ''), file);
   const [value, lineOf] = 'lineOf' in yaml ? [yaml.value, yaml.lineOf] : [undefined, () => undefined];
-  const at = (path: readonly string[], message: string): Problem => {
+  const at: Locate = (path, message) => {
     const line = lineOf(path);
     return { source: file, ...(line !== undefined && { line }), path: formatPath(path), message };
   };
@@ -28,9 +31,16 @@ export function settingsWarnings(settings: Settings, file: string, env: Environm
     const message = `is ${host}, and there is no admin.tokenFile: everything but metrics, health and the page of the console gets a 403`;
     warnings.push(at(['admin', 'host'], message));
   }
+  warnings.push(...unusedUsage(settings, at));
   warnings.push(...rangeWarnings(settings.listen.trustedProxies, ['listen', 'trustedProxies'], at));
   warnings.push(...rangeWarnings(settings.decisions.trusted, ['decisions', 'trusted'], at));
   return warnings;
+}
+
+/** The path where callers see their own limits, without a port to serve it. */
+function unusedUsage({ usage, listen }: Settings, at: Locate): readonly Problem[] {
+  if (usage.path === undefined || listen.port !== 'off') return [];
+  return [at(['usage', 'path'], 'has no effect: there is no port for clients')];
 }
 
 /** Whether API keys are looked up at the upstream. */
@@ -40,11 +50,7 @@ function findsKeysThere({ identity, credentials }: Settings): boolean {
 }
 
 /** Ranges that are written as an address within them. */
-function rangeWarnings(
-  ranges: readonly string[],
-  path: readonly string[],
-  at: (path: readonly string[], message: string) => Problem,
-): readonly Problem[] {
+function rangeWarnings(ranges: readonly string[], path: readonly string[], at: Locate): readonly Problem[] {
   return ranges.flatMap((range, index) => {
     const [address = '', bits] = range.split('/');
     if (bits === undefined) return [];

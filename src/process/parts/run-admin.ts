@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { BlockActions } from '../../admin/blocks/actions.ts';
+import type { OwnerReports } from '../../admin/fleet/owner-reports.ts';
 import { Refusals } from '../../admin/fleet/refusals.ts';
 import { LiveLimitActions } from '../../admin/limits/live.ts';
 import { RevocationActions } from '../../admin/revocations/actions.ts';
@@ -47,6 +48,7 @@ export interface RunningAdmin {
   /** Receives what the gateway does, for metrics and usage. */
   readonly observer: GatewayObserver;
   readonly blocks: Blocks;
+  readonly reports: OwnerReports;
   /** Resolves once the live limits and blocks that were set before are in force, or after a second without Redis. */
   readonly ready: Promise<unknown>;
   replaceIdentities(identities: Identities): void;
@@ -102,7 +104,7 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
   return {
     listen: server.listen,
     ready: Promise.all([live.ready, blocking.ready]),
-    blocks,
+    ...{ blocks, reports },
     observer: observerOf(metrics, { batch, refusals, tries, clock, events: new LimitEvents(log) }),
     replaceIdentities: (changed) => known.replace(changed),
     replaceCredential: (index, changed) => known.replaceCredential(index, changed),

@@ -3,6 +3,7 @@ import type { Payer } from '../../domain/caller.ts';
 import { type AssignedPlan, type Limits, limitInForce } from '../../domain/limits/limits.ts';
 import type { LimitRow } from '../../domain/limits/rows.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
+import type { Access } from '../../domain/operation.ts';
 import { type LiveLimit, LiveLimits } from '../../shared/live-limits.ts';
 import type { Operation } from '../request-context.ts';
 import { type InForce, type PayerBucket, payerBucketsOf } from './payer-bucket.ts';
@@ -115,6 +116,11 @@ export class Buckets {
       known.bySet.set(set, buckets);
     }
     return buckets;
+  }
+
+  /** All buckets that requests of this payer can be charged to. */
+  bucketsOf(payer: Payer, access: Access): PayerBuckets {
+    return this.#make(payer, this.#rowSets.whole(access), this.#nowMs());
   }
 
   /** All buckets of one owner, shadow limits included; none where the limits file switches them off. */

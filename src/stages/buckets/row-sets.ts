@@ -32,6 +32,12 @@ export class RowSets {
     return set;
   }
 
+  /** Every row that requests of this access can be charged to, whatever their operation. */
+  whole(access: Access): RowSet {
+    const rows = this.#rows.filter(({ scope }) => scopeNamed(scope).access.includes(access));
+    return { access, policy: rows, charged: new Set(rows), isPerPrincipal: true };
+  }
+
   #make(operation: Operation): RowSet {
     const { access } = operation;
     const policy = this.#rows.filter((row) => isInPolicy(row, operation));

@@ -103,6 +103,7 @@ describe('the settings of weir.yaml', () => {
         maxBodyBytes: 262_144,
       },
       limits: { file: 'limits.yaml', overrides: [] },
+      usage: { requestsPerMinute: 60 },
       kubernetes: { watch: [], credentialsFolder: '/var/run/secrets/kubernetes.io/serviceaccount' },
       log: { level: 'info', access: true },
     });
