@@ -15,7 +15,7 @@ export interface Limit extends Omit<BucketCharge, 'key'> {
 }
 
 export interface Spending {
-  /** All of them must have room, or nothing is spent. At most 16. */
+  /** All of them must have room, or nothing is spent. At most 32. */
   readonly limits: readonly Limit[];
   /** Points, a whole number of at least 1. Default: 1. */
   readonly cost?: number;
