@@ -22,7 +22,7 @@ program
   .description('write weir.yaml, limits.yaml and identities.yaml for an API')
   .argument(
     '[document]',
-    'OpenAPI document in YAML or JSON: a file or a URL. Default: the API is asked for one',
+    'OpenAPI document in YAML or JSON: a file or a URL. Default: openapi.yaml or openapi.json of this folder, else the one that the API serves',
   )
   .requiredOption('--upstream <url>', 'where the API runs, such as http://127.0.0.1:8000', readUrl)
   .option('--force', 'overwrite files that exist')
@@ -31,8 +31,11 @@ withSettings(withOverrides(program.command('start'), 'service behind the gateway
   .description('run the gateway')
   .action(async (flags) => (await import('./commands/start.ts')).start(flags));
 withSettings(program.command('check'))
-  .description('read every configuration file and print all problems; exit 1 when there are any')
-  .option('--connect', 'then try the store, the upstreams, the identity provider and the directory')
+  .description('read every configuration file and print all problems; exit 1 if there are any')
+  .option(
+    '--connect',
+    'also test the connections to the store, the upstreams, the identity provider and the directory',
+  )
   .action(async (flags) => (await import('./commands/check/check.ts')).check(flags));
 withSettings(program.command('explain'))
   .description('show what a request costs, where the cost is set, who is charged and what is validated')
@@ -52,13 +55,13 @@ withSettings(program.command('operations'))
   .option('--format <format>', FORMATS.join(', '), 'table')
   .action(async (flags) => (await import('./commands/costs/operations.ts')).operations(flags));
 withOverrides(program.command('demo'), 'address for the platform to listen on')
-  .description('run the gateway in front of the platform, with everything embedded')
+  .description('run the gateway in front of a demo platform, without any other service')
   .option('--no-traffic', 'do not send the few requests a second that the demo sends by default')
   .action(async (flags) => (await import('./commands/demo/demo.ts')).demo(flags));
 withSettings(program.command('revoke'), 'process settings, which name the Redis of the gateways')
   .description('revoke a token, or all tokens issued to a principal until now, at every replica')
   // A token that was pasted here must not be shown, and commander repeats what it does not know.
-  .argument('[nothing...]')
+  .allowExcessArguments()
   .allowUnknownOption()
   .usage('[--config <file>] (--token <token> | --principal <id>) [--undo], or [--config <file>] --list')
   .option('--token <token>', 'a token, or sha256:<hex> of one; - reads it from standard input')
@@ -71,15 +74,15 @@ withSettings(program.command('revoke'), 'process settings, which name the Redis 
   .option('--undo', 'let the token or the principal authenticate again')
   .option('--list', 'list the revocations')
   .option('--json', 'print JSON')
-  .action(async (others: string[], flags: RevokeOptions) =>
-    (await import('./commands/revoke.ts')).revoke(others, flags),
+  .action(async (flags: RevokeOptions, { args }: Command) =>
+    (await import('./commands/revoke.ts')).revoke(args, flags),
   );
 withGateway(program.command('usage'))
   .description('print the limits of an Account, what it has used, and its recent operations')
   .argument('<id>', 'such as acct_1')
   .option('--scope <scope>', 'account, organization, person or address', 'account')
-  .option('--organization <id>', 'Organization of the Account, where the gateway cannot look it up')
-  .option('--account <id>', 'Account of the Person, where the gateway cannot look it up')
+  .option('--organization <id>', 'Organization of the Account, if the gateway cannot look it up')
+  .option('--account <id>', 'Account of the Person, if the gateway cannot look it up')
   .option('--json', 'print JSON')
   .action(async (id, flags) => (await import('./commands/usage.ts')).usage(id, flags));
 withGateway(program.command('top'))
@@ -87,10 +90,10 @@ withGateway(program.command('top'))
     'show the Accounts and Organizations with the most points, requests or refusals, at all replicas',
   )
   .option('--window <window>', '10s, 1m or 10m', '10s')
-  .option('--by <order>', 'points, requests or refused; default: whoever is refused first, then by points')
+  .option('--by <order>', 'points, requests or refused; default: those with refusals first, then by points')
   .addOption(new Option('--sort <order>').hideHelp())
-  .option('--once', 'print one table and end')
-  .option('--json', 'print JSON and end')
+  .option('--once', 'print one table and exit')
+  .option('--json', 'print JSON and exit')
   .action(async (flags) => (await import('./commands/top.ts')).top(flags));
 program.addCommand(limitCommand());
 program.addCommand(replayCommand());

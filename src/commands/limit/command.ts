@@ -4,23 +4,23 @@ import { withGateway } from '../options.ts';
 
 /** `weir limit set`, `list`, `unset`, `block` and `unblock`. */
 export function limitCommand(): Command {
-  const command = new Command('limit').description('set, list and remove limits while the gateways run');
+  const command = new Command('limit').description('change limits and block callers while the gateways run');
   const subcommand = (usage: string, description: string) =>
     withGateway(command.command(usage)).description(description);
   subcommand(
     'set <id> <bucket=points...>',
-    'set limits of an Account, Organization or address at every replica',
+    'set limits of an Account, Organization, principal or address at every replica',
   )
     .requiredOption('--why <text>', 'the reason, for the audit log')
     .option('--for <time>', 'how long: 30m, 2h, up to 7d', '1h')
-    .option('--by <name>', 'who sets it; default: the user who runs the command')
+    .option('--by <name>', 'your name, for the audit log; default: the user who runs the command')
     .action(async (id, buckets, flags) => (await import('./limit.ts')).setLimit(id, buckets, flags));
   subcommand('list', 'print the live limits and the blocks')
     .option('--json', 'print JSON')
     .action(async (flags) => (await import('./limit.ts')).listLimits(flags));
   subcommand('unset <id> [bucket]', 'remove live limits: the files apply again')
     .requiredOption('--why <text>', 'the reason, for the audit log')
-    .option('--by <name>', 'who removes it; default: the user who runs the command')
+    .option('--by <name>', 'your name, for the audit log; default: the user who runs the command')
     .action(async (id, bucket, flags) => (await import('./limit.ts')).unsetLimit(id, bucket, flags));
   const blocking = (usage: string, description: string) =>
     subcommand(usage, description)
@@ -29,11 +29,11 @@ export function limitCommand(): Command {
         `${BLOCK_SCOPES.join(', ')}; default: address for an IP address, else account`,
       )
       .requiredOption('--why <text>', 'the reason, for the audit log')
-      .option('--by <name>', 'who does it; default: the user who runs the command');
+      .option('--by <name>', 'your name, for the audit log; default: the user who runs the command');
   blocking('block <id>', 'refuse all requests of an Account, principal, Organization or address')
     .option('--for <time>', 'how long: 30m, 2h, up to 7d', '1h')
     .action(async (id, flags) => (await import('./block.ts')).block(id, flags));
-  blocking('unblock <id>', 'admit them again').action(async (id, flags) =>
+  blocking('unblock <id>', 'admit its requests again').action(async (id, flags) =>
     (await import('./block.ts')).unblock(id, flags),
   );
   return command;

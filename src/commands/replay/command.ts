@@ -8,13 +8,12 @@ export function replayCommand(): Command {
     .description('show what other limits or costs would have done to the requests of an access log')
     .argument('[files...]', 'files of one log, plain or gzip, merged by time; default: standard input')
     .option('--limits <file>', 'limits to count with; default: those of --config')
-    .option('-c, --config <file>', 'process settings, for their operations and limits')
+    .option('-c, --config <file>', 'process settings, which name the operations and the limits')
     .option('--operations <file>', 'OpenAPI document with the costs')
     .option(
       '--plan <account=plan>',
       'count an Account with a plan of the limits, such as acct_1=pro; may be repeated',
-      (text: string, given: readonly string[]) => [...given, text],
-      [],
+      (text: string, given: readonly string[] = []) => [...given, text],
     )
     .option(
       '--suggest <share>',
@@ -23,8 +22,8 @@ export function replayCommand(): Command {
     .addOption(
       new Option(
         '--retries <assumption>',
-        'what refused clients do: none counts each line, drop leaves out what the log refused, ' +
-          'after also sends again what the replay refuses',
+        'how to count the retries of refused clients: none counts every line, drop leaves out those that the log ' +
+          'refused, after also repeats the requests that the replay refuses',
       )
         .choices(RETRIES)
         .default('none'),
@@ -33,11 +32,11 @@ export function replayCommand(): Command {
     .option('--map <fields>', 'fields of the log, such as account=.jwt.sub,path=.uri')
     .option(
       '--account-pattern <regex>',
-      "finds the Account in a line: its group 'account', or its first group",
+      "regular expression that finds the Account in a line: its group 'account', or its first group",
     )
-    .option('--rows <number>', 'buckets to list', '20')
+    .option('--rows <number>', 'number of buckets to list', '20')
     .option('--max-refused <share>', 'exit with 2 if a larger share of the requests is refused, such as 0.1%')
-    .option('--report <file>', 'write a report as one HTML page')
+    .option('--report <file>', 'write a report to this file, as one HTML page')
     .option('--json', 'print JSON')
     .action(async (files, flags) => (await import('./replay.ts')).replay(files, flags));
 }

@@ -16,7 +16,7 @@ const shared = {
     ['serve', 'reject', 'share'],
   ),
   expectedReplicas: whole(
-    'With `share`: the number of replicas that limits are divided by until this one has seen the others. Set it to what usually runs, for ' +
+    'With `share`: the number of replicas to divide limits by until this one has seen the others. Set it to the usual number, for ' +
       'replicas that start while the store is away.',
     1,
     [1, 1_000],

@@ -74,15 +74,15 @@ export const upstreamSchema = section('The service behind the gateway.', {
     512,
   ),
   unauthenticatedPercent: percent(
-    'Share of those connections, at least one, that requests which are not charged (OPTIONS, free operations) may use. Others get a 503.',
+    'Percentage of those connections, at least one, for requests that are not charged (OPTIONS, free operations). If all of these are in use, such a request gets a 503.',
     5,
   ),
   publicPercent: percent(
-    'Share of those connections, at least one, that public operations may use. Others get a 503, before the charge where possible.',
+    'Percentage of those connections, at least one, for public operations. If all of these are in use, such a request gets a 503, before the charge where possible.',
     50,
   ),
   tunnelPercent: percent(
-    'Share of those connections, rounded down, that WebSocket connections may hold. The same share of the connections for public operations, and of those for what is not charged, is open to theirs. Others get a 503, before the charge where possible.',
+    'Percentage of those connections, rounded down, for WebSocket connections. It also limits the WebSocket connections in the shares of public operations and of requests that are not charged. If all of these are in use, a WebSocket request gets a 503, before the charge where possible.',
     50,
   ),
   maxWaiting: count(
