@@ -113,6 +113,6 @@ function nextSteps(
     '',
     `  for i in $(seq ${requests}); do curl -si ${option}-H ${header} ${url} | head -1; done`,
     '',
-    'limits.yaml has the limits, identities.yaml the token.',
+    'The limits are in limits.yaml, and the token is in identities.yaml.',
   ];
 }

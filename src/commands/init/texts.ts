@@ -53,10 +53,10 @@ admin: { host: 127.0.0.1, port: 9090 }
 # The API behind the gateway.
 upstream: { url: ${JSON.stringify(upstream)} }
 
-# Several gateways share their counts in Redis: { kind: redis, url: "redis://127.0.0.1:6379" }
+# To share counts between several gateways, use Redis: { kind: redis, url: "redis://127.0.0.1:6379" }
 store: { kind: memory }
 
-# Who calls: tokens from a file. docs/identity.md describes JWT, introspection and API keys.
+# How callers are authenticated: by the tokens in a file. docs/identity.md describes JWT, introspection and API keys.
 identity: { kind: static, file: identities.yaml }
 
 ${document === undefined ? LIST : operationsText(document)}
@@ -68,7 +68,7 @@ limits: { file: limits.yaml }
 
 const LIST = `# Every request costs 1 point, unless the list has another cost for it:
 #   list: [{ method: POST, path: /reports, cost: 5 }]
-# An OpenAPI document can have the costs as well, and requests are then validated: { openapi: openapi.yaml }
+# An OpenAPI document can have the costs instead. Requests are then validated as well: { openapi: openapi.yaml }
 operations: { list: [], unlisted: charge }`;
 
 function operationsText(document: string): string {
@@ -104,7 +104,7 @@ accounts:
 }
 
 export function identitiesText(token: string): string {
-  return `# Who calls. Reloaded when this file changes.
+  return `# Who may call. Reloaded when this file changes.
 
 # The principal of each bearer token. \`sha256:<hex digest>\` in place of a token keeps it secret.
 tokens:
