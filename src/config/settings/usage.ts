@@ -6,7 +6,7 @@ export const usageSchema = section('Shows callers their own limits. See docs/cus
   path: Type.Optional(
     Type.String({
       description:
-        'Path on the port for clients that answers what is left of the own limits, such as /.well-known/rate-limits. Without it, there is no such path.',
+        'Path on the port for clients where callers see what is left of their own limits, such as /.well-known/rate-limits. Without it, there is no such path.',
       // Such a path has one spelling, and no dot segment.
       pattern: '^(/\\.?[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$',
       maxLength: 256,
