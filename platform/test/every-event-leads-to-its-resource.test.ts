@@ -3,7 +3,7 @@ import { catalog, namesOf } from '../src/catalog/catalog.ts';
 import { eventTypes } from '../src/events/event-types.ts';
 import { timestampName } from '../src/events/transitions.ts';
 import { ACCT_1, ACCT_2, ACCT_3, type Client, trigger } from './fixtures/client.ts';
-import { databases } from './fixtures/databases.ts';
+import { quickest } from './fixtures/databases.ts';
 import { usePlatform } from './fixtures/platform.ts';
 import type { Receiver } from './fixtures/receiver.ts';
 
@@ -11,7 +11,7 @@ const published = eventTypes.filter(({ availableForSubscription }) => availableF
 const kinds = Object.entries(catalog).map(([kind, entry]) => ({ kind, entry, ...namesOf(kind, entry) }));
 const STRANGER = { 'x-account-id': 'acct_9', 'x-principal-id': 'person_9', 'x-principal-type': 'Person' };
 
-describe.each(databases)('on $name', (database) => {
+describe.each(quickest)('on $name', (database) => {
   // No payment settles meanwhile: it would change its payable and its invoice from one list to the next.
   const platform = usePlatform(database, { settlementSeconds: 3600 });
 

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { MAX_SUBSCRIPTIONS } from '../src/handlers/subscriptions.ts';
 import { ACCT_1, ACCT_2, ACCT_3, type Client, trigger } from './fixtures/client.ts';
-import { databases } from './fixtures/databases.ts';
+import { quickest } from './fixtures/databases.ts';
 import { usePlatform } from './fixtures/platform.ts';
 import type { Receiver } from './fixtures/receiver.ts';
 
@@ -12,7 +12,7 @@ const CONCURRENCY = 64;
 /** More than one endpoint may have at once. */
 const EVENTS = 16;
 
-describe.each(databases)('on $name', (database) => {
+describe.each(quickest)('on $name', (database) => {
   // An attempt lasts longer than the whole test: a slot that a silent endpoint holds is not free again.
   const platform = usePlatform(database, { deliveries: { timeoutMs: 300_000, concurrency: CONCURRENCY } });
 
@@ -80,7 +80,7 @@ describe.each(databases)('on $name', (database) => {
   });
 });
 
-describe.each(databases)('a fiftieth subscription, on $name', (database) => {
+describe.each(quickest)('a fiftieth subscription, on $name', (database) => {
   const platform = usePlatform(database);
 
   test('is the last one of its Account; another Account, and the Person, have their own', async () => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { ACCT_1, ACCT_2, ACCT_3, trigger } from './fixtures/client.ts';
-import { databases } from './fixtures/databases.ts';
+import { quickest } from './fixtures/databases.ts';
 import { usePlatform } from './fixtures/platform.ts';
 
 const SUBSCRIPTIONS = '/v3/platform/webhook-subscriptions';
@@ -29,7 +29,7 @@ function matches(operation: string, method: string, path: string): boolean {
 
 const REDELIVERY = { from: '2026-01-01T00:00:00Z', to: '2027-01-01T00:00:00Z' };
 
-describe.each(databases)('on $name', (database) => {
+describe.each(quickest)('on $name', (database) => {
   const platform = usePlatform(database);
 
   test('a payee reads a payable and cannot open it; a stranger does not see it', async () => {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { eventTypes } from '../src/events/event-types.ts';
 import { ACCT_1, ACCT_2, ACCT_3, trigger } from './fixtures/client.ts';
-import { databases } from './fixtures/databases.ts';
+import { quickest } from './fixtures/databases.ts';
 import { usePlatform } from './fixtures/platform.ts';
 
 const PATH = '/v3/platform/webhook-subscriptions';
 
-describe.each(databases)('on $name', (database) => {
+describe.each(quickest)('on $name', (database) => {
   const platform = usePlatform(database);
 
   test.each([
