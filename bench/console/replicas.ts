@@ -43,7 +43,7 @@ function startReplica(url: string, index: number, requests: readonly RequestCont
       },
     },
     storeKind: 'redis',
-    refusals: new Refusals(),
+    refusals: new Refusals(() => Date.now()),
     changes: { latest: [] },
     isReady: () => true,
     liveLimits: () => 0,

@@ -81,9 +81,10 @@ export class Revocations {
     digests: readonly [string, ...string[]],
     principal?: string,
     confirmedAtMs?: number,
-    nowMs = this.#nowMs(),
+    atMs?: number,
   ): RevokedToken | undefined {
     if (this.isEmpty) return undefined;
+    const nowMs = atMs ?? this.#nowMs();
     for (const digest of digests) {
       const ofToken = this.#inForce(tokenKey(digest), nowMs);
       if (ofToken !== undefined) return new RevokedToken(digests[0], ofToken);

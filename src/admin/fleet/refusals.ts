@@ -57,9 +57,15 @@ const ADDRESS_SHARE = 0.25;
 export class Refusals {
   readonly #byAccount = new RefusalsByPayer(MAX_ACCOUNTS);
   readonly #byAddress = new RefusalsByPayer(MAX_ADDRESSES);
+  readonly #nowMs: () => number;
+
+  /** @param nowMs Unix time by the clock of Redis */
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
 
   /** Remembers a finished request if it was refused. */
-  requestFinished(context: RequestContext, atMs: number): void {
+  requestFinished(context: RequestContext): void {
     const { refusal, operation, charged, requestId } = context;
     const payer = context.caller ?? context.publicClient;
     if (refusal === undefined || payer === undefined || operation === undefined) return;
@@ -67,6 +73,7 @@ export class Refusals {
     const id = account ?? address;
     if (id === null) return;
     const payers = account === null ? this.#byAddress : this.#byAccount;
+    const atMs = this.#nowMs();
     if (isRepeated(payers.lastOf(id), refusal.detail, operation.id, atMs)) return;
     payers.add(id, {
       atMs,

@@ -45,8 +45,8 @@ export class EdgeReader implements Reader {
   readonly #role: EdgeRole;
   #exchange: EdgeExchange | undefined;
   #unfinished: Unfinished | undefined;
-  /** When it was opened, or when its last response was sent. */
-  #waitsSinceMs = performance.now();
+  /** When it was opened, or first seen to be idle after its last response; undefined between that response and the next check. */
+  #waitsSinceMs: number | undefined = performance.now();
   #isNew = true;
   #hasReadAhead = false;
   #hasClientEnded = false;
@@ -65,6 +65,7 @@ export class EdgeReader implements Reader {
 
   /** Closes a connection that was idle for too long. Node's server times a new one on which nothing arrives. */
   check(nowMs: number): void {
+    this.#waitsSinceMs ??= nowMs;
     const waitedMs = nowMs - this.#waitsSinceMs;
     if (this.isIdle) {
       if (waitedMs >= this.#role.limits.keepAliveTimeoutMs) this.#socket.destroy();
@@ -139,7 +140,7 @@ export class EdgeReader implements Reader {
 
   /** The system has taken the whole response. */
   onAnswered(isLast: boolean): void {
-    this.#waitsSinceMs = performance.now();
+    this.#waitsSinceMs = undefined;
     this.#closeExchange();
     if (this.#connection.isClosing) this.#connection.linger();
     else if (isLast || this.#hasClientEnded) this.#socket.destroySoon();

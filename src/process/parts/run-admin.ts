@@ -65,7 +65,7 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
   const batch = new UsageBatch();
   const activity = new Activity(batch);
   const talkers = new Talkers(batch);
-  const refusals = new Refusals();
+  const refusals = new Refusals(() => clock.nowMs());
   const tries = new RevocationTries(shared, () => clock.nowMs());
   const known = new KnownIdentities(configuration);
   let { operations } = configuration;
@@ -145,7 +145,7 @@ function observerOf(metrics: Metrics, { batch, refusals, tries, clock, events }:
       metrics.requestFinished(context, status, totalMs);
       const nowMs = context.startedMs + totalMs;
       batch.requestFinished(context, nowMs);
-      refusals.requestFinished(context, clock.nowMs());
+      refusals.requestFinished(context);
       tries.requestFinished(context);
       events.requestFinished(context, nowMs);
     },

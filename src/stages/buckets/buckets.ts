@@ -28,6 +28,9 @@ const PAYERS_KEPT = 50_000;
 /** Addresses are kept apart, so that a flood from many addresses drops none of the callers. */
 const ADDRESSES_KEPT = 5_000;
 
+/** The end of a limit that has none. */
+const NEVER = Number.POSITIVE_INFINITY;
+
 /** What is known of one payer. Buckets of an earlier version are made again. */
 interface Known {
   readonly version: number;
@@ -101,7 +104,6 @@ export class Buckets {
 
   /** The buckets that this payer's requests for an operation are charged to. */
   bucketsFor(payer: Payer, operation: Operation): PayerBuckets {
-    const nowMs = this.#nowMs();
     const set = this.#rowSets.of(operation);
     const cache = payer.address === undefined ? this.#payers : this.#addresses;
     const cacheKey = cacheKeyOf(payer, set);
@@ -111,8 +113,8 @@ export class Buckets {
       cache.set(cacheKey, known);
     }
     let buckets = known.bySet.get(set);
-    if (buckets === undefined || buckets.validUntilMs <= nowMs) {
-      buckets = this.#make(payer, set, nowMs);
+    if (buckets === undefined || !this.#isValid(buckets)) {
+      buckets = this.#make(payer, set, this.#nowMs());
       known.bySet.set(set, buckets);
     }
     return buckets;
@@ -121,6 +123,11 @@ export class Buckets {
   /** All buckets that requests of this payer can be charged to. */
   bucketsOf(payer: Payer, access: Access): PayerBuckets {
     return this.#make(payer, this.#rowSets.whole(access), this.#nowMs());
+  }
+
+  /** Most limits have no end, and are worth no look at the clock. */
+  #isValid({ validUntilMs }: PayerBuckets): boolean {
+    return validUntilMs === NEVER || validUntilMs > this.#nowMs();
   }
 
   /** All buckets of one owner, shadow limits included; none where the limits file switches them off. */
@@ -168,12 +175,11 @@ export class Buckets {
     const filed = limitInForce(this.#limits, row, owner, planned, nowMs);
     const isSettable = scopeNamed(row.scope).overrides !== undefined;
     const live = isSettable ? this.#live.of(row.name, owner, nowMs) : undefined;
-    const never = Number.POSITIVE_INFINITY;
     const ends = {
-      default: never,
-      plan: planned?.untilMs ?? never,
+      default: NEVER,
+      plan: planned?.untilMs ?? NEVER,
       override: filed.untilMs,
-      live: live?.untilMs ?? never,
+      live: live?.untilMs ?? NEVER,
     };
     const plan = planned?.name;
     if (live === undefined) return { ...filed, ends, plan };

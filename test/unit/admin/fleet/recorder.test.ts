@@ -21,7 +21,7 @@ function recorder(startMs: number) {
       },
       storeKind: 'memory',
       storeHealth: { async measure() {}, last: { measuredAtMs: 0, problem: null } },
-      refusals: new Refusals(),
+      refusals: new Refusals(() => 0),
       changes: { latest: [] },
       isReady: () => true,
       liveLimits: () => 2,

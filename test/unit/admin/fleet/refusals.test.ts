@@ -30,9 +30,16 @@ function refused(account: string, requestId: string): RequestContext {
   return Object.assign(context, { body: Buffer.alloc(1_000) });
 }
 
+let nowMs = 0;
+
+function finish(refusals: Refusals, context: RequestContext, atMs: number): void {
+  nowMs = atMs;
+  refusals.requestFinished(context);
+}
+
 it('has the reason of a refusal, and nothing of a body', () => {
-  const refusals = new Refusals();
-  refusals.requestFinished(refused('acct_1', 'r1'), 5);
+  const refusals = new Refusals(() => nowMs);
+  finish(refusals, refused('acct_1', 'r1'), 5);
   expect(refusals.latest()).toEqual([
     {
       atMs: 5,
@@ -58,11 +65,10 @@ it('has the reason of a refusal, and nothing of a body', () => {
 });
 
 it('is bounded, and one Account that is refused all the time hides no other', () => {
-  const refusals = new Refusals();
+  const refusals = new Refusals(() => nowMs);
+  for (let index = 0; index < 1_000; index++) finish(refusals, refused(`acct_${index}`, `q${index}`), index);
   for (let index = 0; index < 1_000; index++)
-    refusals.requestFinished(refused(`acct_${index}`, `q${index}`), index);
-  for (let index = 0; index < 1_000; index++)
-    refusals.requestFinished(refused('busy', `b${index}`), 1_000 + 100 * index);
+    finish(refusals, refused('busy', `b${index}`), 1_000 + 100 * index);
   const latest = refusals.latest();
   expect(latest).toHaveLength(40);
   expect(latest.filter(({ account }) => account === 'busy').map(({ requestId }) => requestId)).toEqual([
@@ -79,10 +85,10 @@ it('is bounded, and one Account that is refused all the time hides no other', ()
 });
 
 it('a flood of one reason is remembered ten times a second, and another reason at once', () => {
-  const refusals = new Refusals();
-  for (let atMs = 0; atMs < 500; atMs++) refusals.requestFinished(refused('busy', `b${atMs}`), atMs);
+  const refusals = new Refusals(() => nowMs);
+  for (let atMs = 0; atMs < 500; atMs++) finish(refusals, refused('busy', `b${atMs}`), atMs);
   const other = { ...refused('busy', 'other'), refusal: new Refusal('ValidationError', 'Not valid.') };
-  refusals.requestFinished(other, 500);
+  finish(refusals, other, 500);
   const seen = refusals.of({ scope: 'account', id: 'busy' }).map(({ requestId }) => requestId);
   expect(seen).toEqual(['other', 'b400', 'b300', 'b200', 'b100', 'b0']);
 });
@@ -93,22 +99,18 @@ function refusedAddress(address: string, requestId: string): RequestContext {
 }
 
 it('has those of public operations, by address', () => {
-  const refusals = new Refusals();
-  refusals.requestFinished(refusedAddress('192.0.2.7', 'r1'), 5);
+  const refusals = new Refusals(() => nowMs);
+  finish(refusals, refusedAddress('192.0.2.7', 'r1'), 5);
   expect(refusals.of({ scope: 'address', id: '192.0.2.7' })).toMatchObject([
     { account: null, organization: null, principal: null, address: '192.0.2.7', requestId: 'r1' },
   ]);
 });
 
 it('refusals of any number of addresses hide those of no Account', () => {
-  const refusals = new Refusals();
-  for (let index = 0; index < 40; index++)
-    refusals.requestFinished(refused(`acct_${index}`, `q${index}`), index);
+  const refusals = new Refusals(() => nowMs);
+  for (let index = 0; index < 40; index++) finish(refusals, refused(`acct_${index}`, `q${index}`), index);
   for (let index = 0; index < 1_000; index++)
-    refusals.requestFinished(
-      refusedAddress(`2001:db8:0:${index.toString(16)}::/64`, `p${index}`),
-      1_000 + index,
-    );
+    finish(refusals, refusedAddress(`2001:db8:0:${index.toString(16)}::/64`, `p${index}`), 1_000 + index);
   expect(refusals.of({ scope: 'account', id: 'acct_0' })).toHaveLength(1);
   const latest = refusals.latest();
   expect(latest).toHaveLength(40);
