@@ -35,6 +35,8 @@ export interface BucketCharge {
   readonly windowSeconds: number;
   /** What the limit is of: the points that charges cost, by default, or the charges themselves. */
   readonly counts?: 'points' | 'requests';
+  /** Points that the charge costs this bucket, an integer of at least 1. Default: the cost of the charge. */
+  readonly cost?: number;
   /** A shadow bucket counts what fits and reports what it would have denied, but denies nothing. */
   readonly shadow?: boolean;
 }
@@ -60,8 +62,8 @@ export function windowUsOf({ windowSeconds }: Pick<BucketCharge, 'windowSeconds'
 }
 
 /** What a charge costs this bucket. */
-export function costIn({ counts }: Pick<BucketCharge, 'counts'>, cost: number): number {
-  return counts === 'requests' ? 1 : cost;
+export function costIn({ counts, cost: own }: Pick<BucketCharge, 'counts' | 'cost'>, cost: number): number {
+  return counts === 'requests' ? 1 : (own ?? cost);
 }
 
 /**

@@ -48,6 +48,23 @@ export function testsOfConformance(
   open: () => Promise<{ store: ClockedStore; prefix: string }>,
   runs = 60,
 ): void {
+  test('a bucket may cost more than the others of its charge', async () => {
+    const { store, prefix } = await open();
+    const buckets = [
+      { key: bucketKey(prefix, 'org', 'large', 'a'), limit: 10, windowSeconds: 60, cost: 7 },
+      { key: bucketKey(prefix, 'org', 'usual', 'a'), limit: 10, windowSeconds: 60 },
+    ];
+    const left = ({ buckets: states }: Exclude<Decision, { outcome: 'uncounted' }>) =>
+      states.map((one) => one?.remaining);
+    const admitted = await store.charge({ buckets, cost: 1 }, START_US);
+    const denied = await store.charge({ buckets, cost: 1 }, START_US);
+    if (admitted.outcome !== 'admitted' || denied.outcome !== 'denied') throw new Error(denied.outcome);
+    expect([left(admitted), left(denied)]).toEqual([
+      [3, 9],
+      [3, 9],
+    ]);
+  });
+
   test('no window ever holds more than the limit, nothing fitting is denied, and a denial spends nothing', async () => {
     const { store, prefix } = await open();
     let run = 0;

@@ -1,4 +1,4 @@
-import type { BucketCharge, Charge } from '../store.ts';
+import { type BucketCharge, type Charge, costIn } from '../store.ts';
 
 /** Points are kept in 32 bits. */
 export const MAX_LIMIT = 2_000_000_000;
@@ -11,17 +11,25 @@ const MAX_BUCKETS = 32;
  * so that it does not fail the script call that it would share with others.
  */
 export function isValidCharge({ buckets, cost }: Charge): boolean {
-  return isWithin(cost, MAX_LIMIT) && isWithin(buckets.length, MAX_BUCKETS) && areInRange(buckets);
+  return isWithin(cost, MAX_LIMIT) && isWithin(buckets.length, MAX_BUCKETS) && areInRange(buckets, cost);
 }
 
-function areInRange(buckets: readonly BucketCharge[]): boolean {
+function areInRange(buckets: readonly BucketCharge[], cost: number): boolean {
   for (let index = 0; index < buckets.length; index++) {
     const bucket = buckets[index];
-    if (bucket === undefined || !isWithin(bucket.limit, MAX_LIMIT)) return false;
-    if (!isWithin(bucket.windowSeconds, MAX_WINDOW_SECONDS)) return false;
+    if (bucket === undefined || !isInRange(bucket, cost)) return false;
     for (let earlier = 0; earlier < index; earlier++) if (buckets[earlier]?.key === bucket.key) return false;
   }
   return true;
+}
+
+function isInRange(bucket: BucketCharge, cost: number): boolean {
+  const { limit, windowSeconds } = bucket;
+  return (
+    isWithin(limit, MAX_LIMIT) &&
+    isWithin(windowSeconds, MAX_WINDOW_SECONDS) &&
+    isWithin(costIn(bucket, cost), MAX_LIMIT)
+  );
 }
 
 function isWithin(value: number, max: number): boolean {
