@@ -136,6 +136,13 @@ const decisions = closed({
   deniedStatus: settingsSchema.properties.decisions.properties.deniedStatus,
   extAuthzPrefix: settingsSchema.properties.decisions.properties.extAuthzPrefix,
   annotations: Type.Record(Type.String(), Type.String()),
+  envoy: closed({
+    enabled: Type.Boolean(),
+    port: Type.Integer({ minimum: 1, maximum: 65535 }),
+    headers: settingsSchema.properties.decisions.properties.envoy.properties.headers,
+    rules: Type.Record(Type.String(), Type.Union([Type.String(), Type.Object({})])),
+    existingConfigMap: Type.String(),
+  }),
 });
 
 /** The schema of the chart's values. Settings of the gateway use the gateway's own schemas. */

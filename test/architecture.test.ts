@@ -45,6 +45,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const USERS: Readonly<Record<string, RegExp>> = {
   ioredis: /^src\/store\/redis\//,
   'prom-client': /^src\/observe\/metrics\//,
+  '@grpc': /^src\/ports\/decisions\/envoy\//,
+  protobufjs: /^src\/ports\/decisions\/envoy\//,
   '@opentelemetry': /^src\/observe\/otel\/(open(-\w+)?|spans|prometheus-producer)\.ts$/,
   'src/store/redis': /^src\/store\/(open\.ts|redis\/)/,
   '@fastify/http-proxy': /^src\/(ports\/clients|upstream\/forward)\.ts$/,

@@ -1,5 +1,6 @@
 import type { JSONWebKeySet } from 'jose';
 import { CertificateFiles } from './files/certificates.ts';
+import { DescriptorFiles } from './files/descriptors/files.ts';
 import { type Identities, parseIdentities } from './files/identities.ts';
 import { parseKeyFile } from './files/key-file.ts';
 import { LimitsFiles } from './files/limits/files.ts';
@@ -87,6 +88,8 @@ export function configurationFiles(
     credentials: credentials.map(
       ({ identity: own }, index) => own && identityFiles(own, `credentials.${index}.identity`, source),
     ),
+    /** The rules of Envoy's rate limit service; undefined without one. */
+    descriptors: decisions?.envoy && new DescriptorFiles(decisions.envoy.files, source),
     /** Of each port; undefined if it serves HTTP. */
     certificates: {
       listen: listen?.tls && new CertificateFiles(listen.tls, 'listen.tls'),

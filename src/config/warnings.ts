@@ -22,6 +22,7 @@ export interface ValidConfiguration {
     /** Undefined if callers and Accounts do not come from a file. */
     readonly identities: { readonly file: string } | undefined;
     readonly operations: { readonly warnings: readonly Problem[] };
+    readonly descriptors?: { readonly warnings: readonly Problem[] } | undefined;
     readonly settings: { readonly file: string };
   };
 }
@@ -41,6 +42,7 @@ export function findWarnings(
     ...settingsWarnings(settings, files.settings.file, env),
     ...emptyIdentities(configuration),
     ...files.operations.warnings,
+    ...capped(files.descriptors?.warnings ?? [], (warning) => warning),
     ...crowdedHeaders(configuration),
   ];
   if (operations.length === 0 && settings.operations.unlisted === 'reject') {

@@ -20,7 +20,7 @@ export interface Watched<T> {
 }
 
 /** Files that are reloaded while the gateway runs. */
-export type ReloadedFile = 'limits' | 'operations' | 'identities' | 'certificates';
+export type ReloadedFile = 'limits' | 'operations' | 'identities' | 'certificates' | 'descriptors';
 
 /** Called when files are reloaded. The metrics implement it. */
 export interface ReloadObserver {

@@ -1,7 +1,11 @@
 /** HTTPS servers whose certificates can be replaced while they run. */
 import { constants } from 'node:crypto';
 import { createServer as createHttpsServer, type Server, type ServerOptions } from 'node:https';
-import type { SecureContextOptions, Server as TlsServer } from 'node:tls';
+import {
+  createServer as createTlsServer,
+  type SecureContextOptions,
+  type Server as TlsServer,
+} from 'node:tls';
 import type { ServerCertificates } from '../config/files/certificates.ts';
 
 /**
@@ -34,15 +38,26 @@ export class PortTls {
 
   /** A server like the one of `http.createServer`. A client that does not finish its handshake in time is disconnected. */
   createServer(options: ServerOptions, handshakeTimeoutMs: number): Server {
+    const tls = this.#optionsOf(['http/1.1'], handshakeTimeoutMs);
+    return this.#followed(createHttpsServer({ ...options, ...tls }));
+  }
+
+  /** A server of connections for this protocol, which says `secureConnection` of each after its handshake. */
+  createRawServer(protocol: string, handshakeTimeoutMs: number): TlsServer {
+    return this.#followed(createTlsServer(this.#optionsOf([protocol], handshakeTimeoutMs)));
+  }
+
+  #optionsOf(protocols: string[], handshakeTimeout: number) {
     const asksClients = this.#certificates.clientCa !== undefined;
-    const server = createHttpsServer({
-      ...options,
+    return {
       ...contextOf(this.#certificates),
-      ALPNProtocols: ['http/1.1'],
-      handshakeTimeout: handshakeTimeoutMs,
-      requestCert: asksClients,
-      rejectUnauthorized: asksClients,
-    });
+      ...{ ALPNProtocols: protocols, handshakeTimeout },
+      ...{ requestCert: asksClients, rejectUnauthorized: asksClients },
+    };
+  }
+
+  /** A server that gets changed certificates. */
+  #followed<AnyServer extends TlsServer>(server: AnyServer): AnyServer {
     this.#servers.add(server);
     server.once('close', () => this.#servers.delete(server));
     return server;

@@ -14,6 +14,7 @@ import { FileSource } from '../config/reader/file-source.ts';
 import { type PortTokenSettings, readTokenFile } from '../config/settings/port-token.ts';
 import { checkProxySettings } from '../config/settings/proxy-check.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import type { DescriptorRules } from '../domain/limits/descriptors.ts';
 import type { Limits } from '../domain/limits/limits.ts';
 import type { ListedOperation } from '../openapi/listed-operation.ts';
 import { OperationFiles } from '../openapi/operation-files.ts';
@@ -36,6 +37,8 @@ export interface Configuration {
   /** The same of each of the `credentials` with an `identity` of its own; undefined for the others. */
   readonly credentials: readonly (IdentityContent | undefined)[];
   readonly operations: readonly ListedOperation[];
+  /** The rules of Envoy's rate limit service; empty without one. */
+  readonly descriptors: DescriptorRules;
   /** The files. */
   readonly files: ConfigurationFiles & {
     readonly operations: OperationFiles;
@@ -107,6 +110,7 @@ export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): P
     credentials.push(read);
   }
   const operations = await collect(() => priced?.load());
+  const descriptors = await collect(() => named.descriptors?.load() ?? new Map());
   if (limits !== undefined && operations !== undefined)
     problems.push(...findCosts(operations, limits, valid, named.limits));
 
@@ -119,10 +123,12 @@ export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): P
       settings: { file, read: () => loadSettings(file, env) },
     };
   const isRead = files !== undefined && limits !== undefined && operations !== undefined;
-  if (!isRead || identities === undefined || problems.length > 0 || !isComplete(reading)) {
+  const isNamed = identities !== undefined && descriptors !== undefined;
+  if (!isRead || !isNamed || problems.length > 0 || !isComplete(reading)) {
     throw new ConfigError(problems);
   }
-  return { settings: reading.valid, limits, identities, keys, credentials, operations, files };
+  const { valid: settings } = reading;
+  return { settings, limits, identities, keys, credentials, operations, descriptors, files };
 }
 
 /** The operations that are charged, those of unlisted requests included. */

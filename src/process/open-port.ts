@@ -9,7 +9,7 @@ import { CommandError } from './failure.ts';
  * @throws CommandError that names the setting and its variable, if the address or the port cannot be used
  */
 export async function openPort(
-  section: keyof typeof VARIABLES,
+  section: Section,
   { host, port }: Address,
   listen: (address: Address) => Promise<string>,
 ): Promise<string> {
@@ -22,14 +22,22 @@ export async function openPort(
   }
 }
 
-const VARIABLES = { listen: 'WEIR', admin: 'WEIR_ADMIN', decisions: 'WEIR_DECISIONS' };
+const VARIABLES = {
+  listen: 'WEIR',
+  admin: 'WEIR_ADMIN',
+  decisions: 'WEIR_DECISIONS',
+  'decisions.envoy': 'WEIR_DECISIONS_ENVOY',
+};
+
+/** A section of weir.yaml that opens a port. */
+export type Section = keyof typeof VARIABLES;
 
 /** Of `weir start` and `weir demo`. */
-const OPTIONS = { listen: ', --port', admin: ', --admin-port', decisions: '' };
+const OPTIONS = { listen: ', --port', admin: ', --admin-port', decisions: '', 'decisions.envoy': '' };
 
 function listenProblem(
   code: string | undefined,
-  section: keyof typeof VARIABLES,
+  section: Section,
   { host, port }: Address,
 ): string | undefined {
   const otherPort = `set ${section}.port${OPTIONS[section]} or ${VARIABLES[section]}_PORT`;

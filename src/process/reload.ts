@@ -7,6 +7,7 @@ import type { IdentityFiles } from '../config/load.ts';
 import { formatProblem } from '../config/problem.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { type ReloadedFile, type ReloadObserver, type Watch, watchFiles } from '../config/watch.ts';
+import type { DescriptorRules } from '../domain/limits/descriptors.ts';
 import type { Limits } from '../domain/limits/limits.ts';
 import type { Changes } from '../observe/log/changes.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';
@@ -22,6 +23,8 @@ export interface Reloadable {
   identities(identities: Identities): void;
   /** The identities of the entry of `credentials` with this index. */
   credential(index: number, identities: Identities): void;
+  /** The rules of Envoy's rate limit service. */
+  descriptors(rules: DescriptorRules): void;
 }
 
 /** Follows the files of a configuration, and the ConfigMaps that they are mounted from, until it is closed. */
@@ -73,17 +76,19 @@ function followFiles(
     },
   });
   const identities = watchIdentities(files, configuration, reloadable, reporterOf('identities'));
+  const descriptors = watchDescriptors(configuration, reloadable, reporterOf('descriptors'));
+  const watches = [...pricing, ...identities, ...descriptors];
   const settingsWatch = watchSettings(settings, files.settings, log);
   return {
     changed() {
       // A change takes effect when the second check finds it.
-      for (const watch of [...pricing, ...identities]) {
+      for (const watch of watches) {
         void watch.poll();
         void watch.poll();
       }
     },
     close() {
-      for (const watch of [...pricing, ...identities, settingsWatch]) watch.close();
+      for (const watch of [...watches, settingsWatch]) watch.close();
     },
   };
 }
@@ -113,6 +118,20 @@ function watchIdentities(
     ),
   );
   return [...watch(files.identities, identities, (changed) => reloadable.identities(changed)), ...own];
+}
+
+/** Follows the files of `decisions.envoy`. */
+function watchDescriptors(
+  { files: { descriptors: files }, descriptors: current }: Pick<Configuration, 'files' | 'descriptors'>,
+  reloadable: Reloadable,
+  report: FileReport,
+): readonly Watch[] {
+  if (files === undefined) return [];
+  const onLoad = (changed: DescriptorRules) => {
+    reloadable.descriptors(changed);
+    report.taken();
+  };
+  return [watchFiles({ ...report, current, files: () => files.files(), load: () => files.load(), onLoad })];
 }
 
 /** Logs `limits.changed` once the difference has been computed, which takes a while with many overrides. */

@@ -19,9 +19,10 @@ import type { StoreObserver } from '../store/observer.ts';
 import { openShared, openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { type Configuration, operationTableOf } from './configuration.ts';
-import { openPort } from './open-port.ts';
+import { openPort, type Section } from './open-port.ts';
 import { type RunningAdmin, runAdmin } from './parts/run-admin.ts';
 import { RunningCosts } from './parts/run-costs.ts';
+import { type RunningEnvoy, runEnvoy } from './parts/run-envoy.ts';
 import { type RunningIdentity, runIdentity } from './parts/run-identity.ts';
 import { runShare } from './parts/run-share.ts';
 import { runTls } from './port-tls.ts';
@@ -34,6 +35,8 @@ export interface RunningGateway {
   readonly adminUrl: string;
   /** Where proxies ask for decisions, such as `http://127.0.0.1:9000` or `unix:/run/weir.sock`; undefined where they cannot. */
   readonly decisionsUrl: string | undefined;
+  /** Where Envoy asks by its own protocol, such as `http://127.0.0.1:8081`; undefined where it cannot. */
+  readonly envoyUrl: string | undefined;
   /** Turns readiness off, finishes what is under way, then closes everything. */
   close(): Promise<void>;
   /**
@@ -76,9 +79,10 @@ export async function runGateway(
     tracing: telemetry.tracing,
     isDraining: () => !isReady,
   };
-  const ports = await createPorts(settings, dependencies, tls.decisions);
+  const envoy = await runEnvoy(configuration, { ...dependencies, tls: tls.decisions, observer: metrics });
+  const ports = await createPorts(settings, dependencies, tls.decisions, envoy?.server);
   const costs = new RunningCosts(buckets, configuration, reporting.changes);
-  const reloaded = reloadableOf({ buckets, costs, operationTable, identity, admin });
+  const reloaded = reloadableOf({ buckets, costs, operationTable, identity, admin, envoy });
   const following = followConfiguration(configuration, reloaded, metrics, reporting);
   const close = async (): Promise<void> => {
     isReady = false;
@@ -92,9 +96,9 @@ export async function runGateway(
   };
   try {
     await Promise.all([untilAnswering(store, settings.store, storeObserver), identity.ready, admin.ready]);
-    const { url, decisionsUrl } = await ports.open();
+    const { url, decisionsUrl, envoyUrl } = await ports.open();
     const adminUrl = await openPort('admin', settings.admin, (address) => admin.listen(address));
-    return noted({ url, adminUrl, decisionsUrl, close, drain }, settings, log);
+    return noted({ url, adminUrl, decisionsUrl, envoyUrl, close, drain }, settings, log);
   } catch (error) {
     await close();
     throw error;
@@ -106,7 +110,8 @@ async function closeInOrder(parts: readonly ({ close(): unknown } | undefined)[]
 }
 
 /** Everything that uses a reloaded file. */
-function reloadableOf({ buckets, costs, operationTable, identity, admin }: ReloadedParts): Reloadable {
+function reloadableOf(parts: ReloadedParts): Reloadable {
+  const { buckets, costs, operationTable, identity, admin, envoy } = parts;
   return {
     limits(changed) {
       buckets.replaceLimits(changed);
@@ -121,6 +126,7 @@ function reloadableOf({ buckets, costs, operationTable, identity, admin }: Reloa
     credential(index, changed) {
       for (const holder of [identity, admin]) holder.replaceCredential(index, changed);
     },
+    descriptors: (changed) => envoy?.replaceRules(changed),
   };
 }
 
@@ -130,6 +136,7 @@ interface ReloadedParts {
   readonly operationTable: OperationTable;
   readonly identity: RunningIdentity;
   readonly admin: RunningAdmin;
+  readonly envoy: RunningEnvoy | undefined;
 }
 
 function gatewaySettings({ baseUrl, listen, cors, upstream, usage, store }: Settings) {
@@ -141,19 +148,24 @@ async function createPorts(
   { listen, decisions, shutdown }: Settings,
   dependencies: GatewayDependencies,
   decisionTls: PortTls | undefined,
+  envoy: Gateway | undefined,
 ) {
   const decides = (decisions.port ?? decisions.socketPath) !== undefined;
   const gateway = listen.port === 'off' ? undefined : await createGateway(dependencies);
   const decider = decides ? await createDecisionServer(dependencies, decisions, decisionTls) : undefined;
-  const open = (name: 'listen' | 'decisions', port: Gateway | undefined, address: Address) =>
+  const open = (name: Section, port: Gateway | undefined, address: Address) =>
     port && openPort(name, address, () => port.listen(address));
   return {
     async open() {
       const url = await open('listen', gateway, { ...listen, port: Number(listen.port) });
-      return { url, decisionsUrl: await open('decisions', decider, { port: 0, ...decisions }) };
+      return {
+        url,
+        decisionsUrl: await open('decisions', decider, { port: 0, ...decisions }),
+        envoyUrl: await open('decisions.envoy', envoy, { host: decisions.host, port: 0, ...decisions.envoy }),
+      };
     },
     async close() {
-      await Promise.all([gateway, decider].map((port) => port?.close(shutdown.graceSeconds * 1000)));
+      await Promise.all([gateway, decider, envoy].map((port) => port?.close(shutdown.graceSeconds * 1000)));
     },
   };
 }
@@ -165,12 +177,13 @@ function noted(running: RunningGateway, settings: Settings, log: Log['log']): Ru
 
 function listeningLine(
   { listen, admin, decisions, upstream, store }: Settings,
-  { url, adminUrl, decisionsUrl }: RunningGateway,
+  { url, adminUrl, decisionsUrl, envoyUrl }: RunningGateway,
 ) {
   return {
     url: url && withHost(url, listen.host),
     adminUrl: withHost(adminUrl, admin.host),
     decisionsUrl: decisionsUrl && withHost(decisionsUrl, decisions.host),
+    envoyUrl,
     upstream: url && new URL(upstream.url).origin,
     store: store.kind,
   };

@@ -91,4 +91,18 @@ describeChart('the port for decisions', () => {
   it('needs the addresses of the proxies', () => {
     expect(refusal({ set: ['decisions.enabled=true'] })).toContain('decisions.trusted: list the addresses');
   });
+
+  it("also serves Envoy's rate limit service, with rules that the pods follow", async () => {
+    const set = ['decisions.enabled=true', 'decisions.trusted={10.0.0.0/8}', 'decisions.envoy.enabled=true'];
+    expect(refusal({ set })).toContain('decisions.envoy.enabled needs decisions.envoy.rules');
+    const manifests = render({ set: [...set, 'decisions.envoy.rules.edge\\.yaml.domain=edge'] });
+    expect(only(manifests, 'Service', /-decisions$/)).toMatchObject({
+      spec: { ports: [{ name: 'http' }, { name: 'grpc', port: 8081, appProtocol: 'kubernetes.io/h2c' }] },
+    });
+    const { template } = only(manifests, 'Deployment', /^weir$/).spec as { template: { spec: PodSpec } };
+    const { settings, descriptors } = await configurationIn(template.spec, manifests);
+    expect(settings.decisions.envoy).toMatchObject({ port: 8081, headers: 'draft' });
+    expect([...descriptors.keys()]).toEqual(['edge']);
+    expect(JSON.stringify(settings.kubernetes.watch)).toContain('weir-descriptors');
+  });
 });

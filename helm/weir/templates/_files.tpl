@@ -10,6 +10,13 @@
 {{- if not (kindIs "string" $openapi) -}}{{- $openapi = toYaml $openapi -}}{{- end -}}
 {{- $maps = append $maps (dict "name" (include "weir.operationsConfigMap" .) "data" (dict .Values.operations.key $openapi)) -}}
 {{- end -}}
+{{- if and (eq (include "weir.servesEnvoy" .) "yes") (not .Values.decisions.envoy.existingConfigMap) -}}
+{{- $files := dict -}}
+{{- range $name, $rules := .Values.decisions.envoy.rules -}}
+{{- $_ := set $files $name (ternary $rules (toYaml $rules) (kindIs "string" $rules)) -}}
+{{- end -}}
+{{- $maps = append $maps (dict "name" (include "weir.descriptorsConfigMap" .) "data" $files) -}}
+{{- end -}}
 {{- toYaml $maps -}}
 {{- end -}}
 

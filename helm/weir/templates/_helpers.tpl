@@ -114,6 +114,11 @@ app.kubernetes.io/component: gateway
 {{- $decisions := default dict .Values.decisions -}}
 {{- if and $decisions.enabled $decisions.only -}}yes{{- end -}}
 {{- end -}}
+{{/* "yes" where the pods have a port of Envoy's rate limit service. */}}
+{{- define "weir.servesEnvoy" -}}
+{{- $decisions := default dict .Values.decisions -}}
+{{- if and $decisions.enabled (dig "envoy" "enabled" false $decisions) -}}yes{{- end -}}
+{{- end -}}
 {{/* The names of the Services in the cluster. */}}
 {{- define "weir.serviceNames" -}}
 {{- $services := list "" -}}
@@ -185,6 +190,8 @@ The Deployment's replicas; empty to omit the field. An upgrade keeps the number 
 {{- if and $tls.enabled (not $tls.existingSecret) (not (dig "certManager" "enabled" false $tls)) -}}{{- fail "tls.enabled needs tls.existingSecret or tls.certManager.enabled" -}}{{- end -}}
 {{- if and $tls.enabled $tls.existingSecret (dig "certManager" "enabled" false $tls) -}}{{- fail "tls.existingSecret and tls.certManager.enabled exclude each other" -}}{{- end -}}
 {{- if and $tls.enabled (dig "certManager" "enabled" false $tls) (not (dig "certManager" "issuerRef" "name" "" $tls)) -}}{{- fail "tls.certManager needs tls.certManager.issuerRef.name" -}}{{- end -}}
+{{- if and (dig "envoy" "enabled" false (default dict .Values.decisions)) (ne (include "weir.servesEnvoy" .) "yes") -}}{{- fail "decisions.envoy.enabled needs decisions.enabled" -}}{{- end -}}
+{{- if and (eq (include "weir.servesEnvoy" .) "yes") (not .Values.decisions.envoy.rules) (not .Values.decisions.envoy.existingConfigMap) -}}{{- fail "decisions.envoy.enabled needs decisions.envoy.rules or decisions.envoy.existingConfigMap" -}}{{- end -}}
 {{- if and (default dict .Values.decisions).only (ne (include "weir.onlyDecides" .) "yes") -}}{{- fail "decisions.only needs decisions.enabled" -}}{{- end -}}
 {{- if and (eq (include "weir.onlyDecides" .) "yes") (or .Values.ingress.enabled .Values.gatewayAPI.httpRoute.enabled) -}}{{- fail "decisions.only leaves no port for clients: ingress.enabled and gatewayAPI.httpRoute.enabled must be false" -}}{{- end -}}
 {{- if and .Values.ingress.enabled (not .Values.ingress.hosts) -}}{{- fail "ingress.enabled needs ingress.hosts" -}}{{- end -}}
@@ -282,6 +289,9 @@ The Deployment's replicas; empty to omit the field. An upgrade keeps the number 
 {{- range .Values.limits.overrideConfigMaps -}}
 {{- $objects = append $objects (dict "kind" "ConfigMap" "name" . "folder" (printf "/etc/weir/overrides/%s" .)) -}}
 {{- end -}}
+{{- if eq (include "weir.servesEnvoy" .) "yes" -}}
+{{- $objects = append $objects (dict "kind" "ConfigMap" "name" (include "weir.descriptorsConfigMap" .) "folder" "/etc/weir/descriptors") -}}
+{{- end -}}
 {{- if and $watch.identities (eq (include "weir.hasIdentities" .) "yes") -}}
 {{- $objects = append $objects (dict "kind" "Secret" "name" (include "weir.identitiesSecret" .) "folder" "/etc/weir/identities") -}}
 {{- end -}}
@@ -327,6 +337,9 @@ The Deployment's replicas; empty to omit the field. An upgrade keeps the number 
 {{- if not $decisions.trusted }}{{ fail "decisions.trusted: list the addresses of the proxies that ask, such as the range of the pods" }}{{ end -}}
 {{- $_ := set $settings "decisions" (dict "host" "0.0.0.0" "port" $decisions.port "trusted" $decisions.trusted "deniedStatus" $decisions.deniedStatus "extAuthzPrefix" $decisions.extAuthzPrefix) -}}
 {{- if eq (include "weir.decisionsScheme" .) "https" -}}{{- $_ := set $settings.decisions "tls" $settings.listen.tls -}}{{- end -}}
+{{- if eq (include "weir.servesEnvoy" .) "yes" -}}
+{{- $_ := set $settings.decisions "envoy" (dict "port" $decisions.envoy.port "headers" $decisions.envoy.headers "files" (list "/etc/weir/descriptors")) -}}
+{{- end -}}
 {{- end -}}
 {{- if eq (include "weir.onlyDecides" .) "yes" -}}{{- $_ := set (unset $settings.listen "tls") "port" "off" -}}{{- end -}}
 {{- with include "weir.watched" . | fromYamlArray -}}
@@ -343,6 +356,9 @@ The Deployment's replicas; empty to omit the field. An upgrade keeps the number 
 
 {{- define "weir.limitsConfigMap" -}}
 {{- default (printf "%s-limits" (include "weir.fullname" .)) .Values.limits.existingConfigMap -}}
+{{- end -}}
+{{- define "weir.descriptorsConfigMap" -}}
+{{- default (printf "%s-descriptors" (include "weir.fullname" .)) .Values.decisions.envoy.existingConfigMap -}}
 {{- end -}}
 {{- define "weir.operationsConfigMap" -}}
 {{- default (printf "%s-operations" (include "weir.fullname" .)) .Values.operations.existingConfigMap -}}

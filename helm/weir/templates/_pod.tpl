@@ -36,6 +36,9 @@
 - { name: settings, mountPath: /etc/weir/settings, readOnly: true }
 - { name: limits, mountPath: /etc/weir/limits, readOnly: true }
 - { name: operations, mountPath: /etc/weir/operations, readOnly: true }
+{{- if eq (include "weir.servesEnvoy" .) "yes" }}
+- { name: descriptors, mountPath: /etc/weir/descriptors, readOnly: true }
+{{- end }}
 {{- if eq (include "weir.hasIdentities" .) "yes" }}
 - { name: identities, mountPath: /etc/weir/identities, readOnly: true }
 {{- end }}
@@ -66,6 +69,10 @@
   configMap: { name: {{ include "weir.limitsConfigMap" . }} }
 - name: operations
   configMap: { name: {{ include "weir.operationsConfigMap" . }} }
+{{- if eq (include "weir.servesEnvoy" .) "yes" }}
+- name: descriptors
+  configMap: { name: {{ include "weir.descriptorsConfigMap" . }} }
+{{- end }}
 {{- if eq (include "weir.hasIdentities" .) "yes" }}
 - name: identities
   secret: { secretName: {{ include "weir.identitiesSecret" . }}, defaultMode: 288 } # 0440

@@ -3,6 +3,7 @@ import { portToken } from './port-token.ts';
 import {
   address,
   addressRanges,
+  choice,
   clientCa,
   closed,
   filePath,
@@ -16,6 +17,28 @@ const { host } = address('127.0.0.1', 0, 'WEIR_DECISIONS');
 
 const optionalPort = (description: string) =>
   Type.Optional(Type.Integer({ description, minimum: 0, maximum: 65535, env: 'WEIR_DECISIONS_PORT' }));
+
+/** The port of Envoy's rate limit service. */
+const envoy = closed(
+  {
+    host: Type.Optional(text('Address to listen on. Without it, that of `decisions.host`.')),
+    port: Type.Integer({
+      description: 'Port to listen on. 0 selects a free port.',
+      minimum: 0,
+      maximum: 65535,
+    }),
+    files: Type.Array(filePath('A file, or a folder of them.'), {
+      description: 'Files with the rules, one domain in each, and folders of such files.',
+      minItems: 1,
+      expects: 'a list of one or more files',
+    }),
+    headers: choice(
+      'What clients see of the limits: `draft` for RateLimit-Policy and RateLimit, `legacy` for the RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset of envoyproxy/ratelimit, or `none`.',
+      ['draft', 'legacy', 'none'],
+    ),
+  },
+  { description: "Envoy's rate limit service over gRPC, with the same `tls` and `trusted`." },
+);
 
 /** The port where proxies ask for decisions. */
 export const decisionsSchema = section(
@@ -39,6 +62,7 @@ export const decisionsSchema = section(
         { description: 'Another place for `host` and `port`.' },
       ),
     ),
+    envoy: Type.Optional(envoy),
     trusted: addressRanges('Proxies that may ask: addresses or CIDR ranges. Others get a 403.', [
       '127.0.0.0/8',
       '::1',

@@ -9,7 +9,7 @@ export function proxyFindings({ listen, admin, decisions, upstream }: Partial<Se
   return [
     ...rangeFindings(listen?.trustedProxies, ['listen', 'trustedProxies']),
     ...rangeFindings(decisions?.trusted, ['decisions', 'trusted']),
-    ...portFindings({ listen, admin, decisions }),
+    ...portFindings({ listen, admin, decisions, 'decisions.envoy': envoyPort(decisions) }),
     ...decisionFindings(listen, decisions),
     ...routeFindings(upstream?.routes ?? []),
   ];
@@ -47,11 +47,19 @@ function portFindings(sections: Readonly<Record<string, Port | undefined>>): rea
     if (!port?.port || port.port === 'off') continue;
     const [other] = seen.find(([, one]) => collide(one, port)) ?? [];
     if (other !== undefined) {
-      findings.push({ path: [name, 'port'], message: `is ${port.port}, which is also ${other}.port` });
+      findings.push({
+        path: [...name.split('.'), 'port'],
+        message: `is ${port.port}, which is also ${other}.port`,
+      });
     }
     seen.push([name, port]);
   }
   return findings;
+}
+
+function envoyPort(decisions: Settings['decisions'] | undefined): Port | undefined {
+  const envoy = decisions?.envoy;
+  return envoy && { host: envoy.host ?? decisions.host, port: envoy.port };
 }
 
 /** The longest path of a socket in bytes: `sockaddr_un` of Linux has 108, with a zero at the end. */
@@ -63,10 +71,10 @@ function decisionFindings(
   decisions: Settings['decisions'] | undefined,
 ): readonly Finding[] {
   if (decisions === undefined) return [];
-  const { port, socketPath, tls } = decisions;
+  const { port, socketPath, envoy, tls } = decisions;
   const findings: Finding[] = [];
-  if (listen?.port === 'off' && port === undefined && socketPath === undefined) {
-    const hint = 'set decisions.port or decisions.socketPath';
+  if (listen?.port === 'off' && port === undefined && socketPath === undefined && envoy === undefined) {
+    const hint = 'set decisions.port, decisions.socketPath or decisions.envoy';
     findings.push({ path: ['listen', 'port'], message: 'is off, and Weir does not decide either', hint });
   }
   if (socketPath === undefined) return findings;

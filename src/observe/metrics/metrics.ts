@@ -3,6 +3,7 @@ import type { KubernetesObserver } from '../../config/kubernetes/follow.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { IdentityObserver } from '../../identity/observer.ts';
 import type { SharedObserver } from '../../shared/ignored.ts';
+import { type DescriptorObserver, descriptorMetrics } from './descriptors.ts';
 import { identityMetrics } from './identity.ts';
 import { kubernetesMetrics } from './kubernetes.ts';
 import { type ReloadMetrics, reloadMetrics } from './reload.ts';
@@ -17,7 +18,8 @@ export interface Metrics
     IdentityObserver,
     ReloadMetrics,
     SharedObserver,
-    KubernetesObserver {
+    KubernetesObserver,
+    DescriptorObserver {
   /**
    * Shows gauges of the live limits, which are read at each scrape.
    *
@@ -77,6 +79,7 @@ export function createMetrics({ version, identity }: Described): Metrics {
     ...reloadMetrics(registry),
     ...sharedMetrics(registry),
     ...kubernetesMetrics(registry),
+    ...descriptorMetrics(registry),
     showLiveLimits(count, firstEndMs) {
       new Gauge({
         name: 'weir_live_limits_first_end_timestamp_seconds',

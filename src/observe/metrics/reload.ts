@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { ReloadedFile, ReloadObserver } from '../../config/watch.ts';
 
-const FILES: readonly ReloadedFile[] = ['limits', 'operations', 'identities', 'certificates'];
+const FILES: readonly ReloadedFile[] = ['limits', 'operations', 'identities', 'certificates', 'descriptors'];
 
 export interface ReloadMetrics extends ReloadObserver {
   /** The version of the limits in force; empty before they are known. */
@@ -40,6 +40,7 @@ export function reloadMetrics(registry: Registry): ReloadMetrics {
     operations: gauge('operations'),
     identities: gauge('identities'),
     certificates: gauge('certificates'),
+    descriptors: gauge('descriptors'),
   };
   const limitsInfo = new Gauge({
     name: 'weir_limits_info',

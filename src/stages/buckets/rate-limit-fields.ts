@@ -8,16 +8,24 @@ export interface PolicyItem extends LimitRow {
   readonly limit: number;
 }
 
-/** The buckets of a payer, as the headers report them. */
+/** A limit as the headers report it. */
+export type ReportedLimit = Pick<
+  PolicyItem,
+  'name' | 'headerName' | 'limit' | 'windowSeconds' | 'isContract'
+>;
+
+type ReportedBucket = Pick<PayerBucket, 'name' | 'headerName' | 'limit' | 'shadow'>;
+
+/** The buckets of a request, as the headers report them. */
 export interface Reportable {
-  readonly buckets: readonly PayerBucket[];
+  readonly buckets: readonly ReportedBucket[];
   /** Every limit that can refuse: of the contract's reads and writes, then of the further limits of this operation. */
-  readonly policyItems: readonly PolicyItem[];
+  readonly policyItems: readonly ReportedLimit[];
   /** The RateLimit-Policy header; of the first limits, if there are too many for one header. */
   readonly policy: string;
 }
 
-export function policyText(items: readonly PolicyItem[]): string {
+export function policyText(items: readonly ReportedLimit[]): string {
   return items
     .slice(0, MOST_HEADER_ITEMS)
     .map(({ headerName, limit, windowSeconds }) => `"${headerName}";q=${limit};w=${windowSeconds}`)
@@ -44,7 +52,7 @@ export function rateLimitFields(
   return { policy: due.policy, rateLimit };
 }
 
-function itemText({ headerName }: PayerBucket, { remaining, resetAfterUs }: BucketState): string {
+function itemText({ headerName }: ReportedBucket, { remaining, resetAfterUs }: BucketState): string {
   return `"${headerName}";r=${remaining};t=${Math.ceil(resetAfterUs / US_PER_SECOND)}`;
 }
 
@@ -70,7 +78,7 @@ function crowdedFields(due: Reportable, states: readonly (BucketState | undefine
   return { policy: policyText(due.policyItems.filter((item) => named.has(item))), rateLimit };
 }
 
-function rankOf(used: readonly { readonly bucket: PayerBucket }[], name: string): number {
+function rankOf(used: readonly { readonly bucket: ReportedBucket }[], name: string): number {
   const rank = used.findIndex(({ bucket }) => bucket.name === name);
   return rank === -1 ? MOST_HEADER_ITEMS : rank;
 }

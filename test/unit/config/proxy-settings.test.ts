@@ -32,7 +32,7 @@ it.each([
   ['', { listen: 'off', admin: AT_9000, decisions: { port: 9001 } }],
   ['', { listen: { port: 'off' }, decisions: { socketPath: 'weir.sock' } }],
   [
-    'listen.port: is off, and Weir does not decide either: set decisions.port or decisions.socketPath',
+    'listen.port: is off, and Weir does not decide either: set decisions.port, decisions.socketPath or decisions.envoy',
     { listen: false },
   ],
   ['listen: must be a mapping, or off, is "on"', { listen: 'on' }],

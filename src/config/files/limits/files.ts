@@ -189,7 +189,7 @@ async function merge(
   }
 }
 
-function filesIn(path: string, source: FileSource): readonly string[] {
+export function filesIn(path: string, source: FileSource): readonly string[] {
   const names = source.list(path)?.filter((name) => /^[^.].*\.(ya?ml|json)$/.test(name));
   if (names === undefined) return [path];
   return names.sort().map((name) => join(path, name));

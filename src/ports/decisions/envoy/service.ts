@@ -1,0 +1,89 @@
+import { status } from '@grpc/grpc-js';
+import { type Awaitable, andThen } from '../../../domain/awaitable.ts';
+import type { DescriptorLimit, DescriptorRules } from '../../../domain/limits/descriptors.ts';
+import { UNCOUNTED } from '../../../domain/problems.ts';
+import type { DescriptorObserver, LimitOutcome } from '../../../observe/metrics/descriptors.ts';
+import type { DecisionDependencies } from '../../../stages/decide.ts';
+import type { BucketState } from '../../../store/store.ts';
+import { answerOf, type HeaderForm } from './answer.ts';
+import { type Decided, decidePlan, hasNoRoom } from './decide.ts';
+import type { RateLimitRequest, RateLimitResponse } from './messages.ts';
+import { InvalidRequest, type Plan, planOf } from './plan.ts';
+
+/** What the service depends on. */
+export interface ServiceDependencies extends Pick<DecisionDependencies, 'store' | 'onStoreFailure'> {
+  readonly observer: DescriptorObserver;
+  /** The rules in force. */
+  rules(): DescriptorRules;
+}
+
+export interface ServiceSettings {
+  readonly headers: HeaderForm;
+  readonly keyPrefix: string;
+}
+
+/** An answer that is not a decision. */
+export interface CallError {
+  readonly code: status;
+  readonly details: string;
+}
+
+/** A limit with less than this share left is near its end. */
+const NEAR_SHARE = 0.1;
+
+/** ShouldRateLimit. Synchronous if the store is. */
+export class RateLimitService {
+  readonly #dependencies: ServiceDependencies;
+  readonly #settings: ServiceSettings;
+
+  constructor(dependencies: ServiceDependencies, settings: ServiceSettings) {
+    this.#dependencies = dependencies;
+    this.#settings = settings;
+  }
+
+  decide(request: RateLimitRequest): Awaitable<RateLimitResponse | CallError> {
+    const startMs = performance.now();
+    const { store, observer, rules } = this.#dependencies;
+    const { keyPrefix, headers } = this.#settings;
+    let plan: Plan;
+    try {
+      plan = planOf(request, rules().get(request.domain), keyPrefix);
+    } catch (error) {
+      if (!(error instanceof InvalidRequest)) throw error;
+      observer.descriptorsDecided('invalid', performance.now() - startMs);
+      return { code: status.INVALID_ARGUMENT, details: error.message };
+    }
+    return andThen(decidePlan(store, plan), (decided) => {
+      observer.descriptorsDecided(outcomeOf(decided), performance.now() - startMs);
+      this.#count(plan, decided);
+      const isRefused = decided.degraded !== undefined && !decided.isOverLimit;
+      if (isRefused && this.#dependencies.onStoreFailure === 'reject')
+        return { code: status.UNAVAILABLE, details: UNCOUNTED.detail };
+      return answerOf(plan, decided, headers);
+    });
+  }
+
+  #count({ domain, descriptors, buckets }: Plan, { states }: Decided): void {
+    const { observer } = this.#dependencies;
+    for (const one of descriptors)
+      if (one.kind === 'banned') observer.descriptorLimited(domain, one.limit.label, overOutcome(one.limit));
+    for (const [index, { rule }] of buckets.entries()) {
+      const state = states[index];
+      if (state !== undefined) observer.descriptorLimited(domain, rule.label, limitOutcome(rule, state));
+    }
+  }
+}
+
+function limitOutcome(rule: DescriptorLimit, state: BucketState): LimitOutcome {
+  if (hasNoRoom(state)) return overOutcome(rule);
+  return state.remaining < rule.requestsPerUnit * NEAR_SHARE ? 'near' : 'within';
+}
+
+function overOutcome({ mode }: DescriptorLimit): LimitOutcome {
+  return mode === 'shadow' ? 'shadow_over' : 'over';
+}
+
+function outcomeOf({ isOverLimit, degraded }: Decided) {
+  if (isOverLimit) return 'denied';
+  return degraded === undefined ? 'admitted' : 'uncounted';
+}

@@ -1,0 +1,30 @@
+import type { DescriptorRules } from '../../domain/limits/descriptors.ts';
+import type { EnvoyDependencies } from '../../ports/decisions/envoy/server.ts';
+import type { Gateway } from '../../ports/dependencies.ts';
+import type { Configuration } from '../configuration.ts';
+
+export interface RunningEnvoy {
+  readonly server: Gateway;
+  replaceRules(rules: DescriptorRules): void;
+}
+
+/** Envoy's rate limit service; undefined where it is not set. gRPC is not even loaded then. */
+export async function runEnvoy(
+  { settings, descriptors }: Pick<Configuration, 'settings' | 'descriptors'>,
+  dependencies: Omit<EnvoyDependencies, 'rules'>,
+): Promise<RunningEnvoy | undefined> {
+  const { decisions, store } = settings;
+  if (decisions.envoy === undefined) return undefined;
+  const { createEnvoyServer } = await import('../../ports/decisions/envoy/server.ts');
+  let rules = descriptors;
+  const { trusted, envoy } = decisions;
+  return {
+    server: createEnvoyServer(
+      { ...dependencies, rules: () => rules },
+      { trusted, headers: envoy.headers, keyPrefix: store.keyPrefix },
+    ),
+    replaceRules(changed) {
+      rules = changed;
+    },
+  };
+}
