@@ -43,6 +43,7 @@ it('one process ranks its own Accounts and Organizations, by points and by refus
     requests,
     refused,
     error: 0,
+    trend: expect.any(Array),
   });
   const first = { ...talker('acct_1', 20, 3, 1), organization: 'org_1' };
   await expect

@@ -3,13 +3,19 @@ import { setTimeout } from 'node:timers/promises';
 import type { Window } from '../../observe/usage/windows.ts';
 import type { Fleet, FleetReading } from '../fleet/fleet.ts';
 import type { OwnerReports } from '../fleet/owner-reports.ts';
+import type { Range } from '../fleet/ranges.ts';
 import { isOf, newestFirst, type RefusedOwner, type RefusedRequest } from '../fleet/refusals.ts';
 import { type FleetSnapshot, fleetSnapshot } from '../fleet/snapshot.ts';
 import { PERIOD_MS } from './browser/widgets/freshness.ts';
 
-/** What a stream shows. */
-export interface FeedQuery {
+/** The times of the rankings and of the charts. */
+interface Shown {
   readonly window: Window;
+  readonly range: Range;
+}
+
+/** What a stream shows. */
+export interface FeedQuery extends Shown {
   /** Whose refusals are sent as well. */
   readonly owner: RefusedOwner | undefined;
 }
@@ -38,8 +44,8 @@ export class FleetFeed {
     this.#reports = reports;
   }
 
-  async snapshot(window: Window): Promise<FleetSnapshot> {
-    return (await this.#read()).snapshot(window);
+  async snapshot(shown: Shown): Promise<FleetSnapshot> {
+    return (await this.#read()).snapshot(shown);
   }
 
   /** The last refusals of one owner: those that replicas report, and what those that do not report yet published. */
@@ -88,8 +94,8 @@ export class FleetFeed {
     for (const stream of this.#open) stream.abort();
   }
 
-  async #events({ window, owner }: FeedQuery): Promise<string> {
-    const fleet = (await this.#read()).text(window);
+  async #events({ owner, ...shown }: FeedQuery): Promise<string> {
+    const fleet = (await this.#read()).text(shown);
     if (owner === undefined) return fleet;
     return fleet + eventText('refusals', await this.refusalsOf(owner));
   }
@@ -107,7 +113,7 @@ export class FleetFeed {
 /** One reading of the fleet, and the events made of it. */
 class Reading {
   readonly #reading: FleetReading;
-  readonly #texts = new Map<Window, string>();
+  readonly #texts = new Map<string, string>();
 
   constructor(reading: FleetReading) {
     this.#reading = reading;
@@ -117,13 +123,15 @@ class Reading {
     return [...this.#reading.pulses.values()];
   }
 
-  snapshot(window: Window): FleetSnapshot {
-    return fleetSnapshot(this.#reading, this.#reading.top(window));
+  snapshot({ window, range }: Shown): FleetSnapshot {
+    const [top, recent] = [this.#reading.top(window), this.#reading.top('10s')];
+    return fleetSnapshot(this.#reading, { top, recent, range });
   }
 
-  text(window: Window): string {
-    const text = this.#texts.get(window) ?? eventText('fleet', this.snapshot(window));
-    this.#texts.set(window, text);
+  text(shown: Shown): string {
+    const key = `${shown.window} ${shown.range}`;
+    const text = this.#texts.get(key) ?? eventText('fleet', this.snapshot(shown));
+    this.#texts.set(key, text);
     return text;
   }
 }

@@ -22,6 +22,15 @@ const second = Type.Object({
   durations: Type.Array(amount, { maxItems: MOST_DURATIONS }),
 });
 
+/** What each so many seconds came to. */
+const slices = Type.Object({
+  stepSeconds: Type.Union([Type.Literal(10), Type.Literal(60)]),
+  /** Unix time at which the last of them began, in so many seconds, by the clock of Redis. */
+  slot: timeMs,
+  /** Oldest first. */
+  slices: Type.Array(second, { maxItems: PULSE_SECONDS }),
+});
+
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
 const pulse = Type.Object({
@@ -29,6 +38,8 @@ const pulse = Type.Object({
   format: Type.Literal(1),
   /** Host name of the replica. */
   name: plainText(255),
+  /** The URL of its admin port. A replica of an earlier version publishes neither this nor `history`. */
+  adminUrl: Type.Optional(nullable(plainText(300))),
   /** Unix time in milliseconds, by the clock of Redis. */
   startedAtMs: timeMs,
   isReady: Type.Boolean(),
@@ -67,16 +78,22 @@ const pulse = Type.Object({
   second: timeMs,
   /** The last complete seconds, oldest first. */
   seconds: Type.Array(second, { maxItems: PULSE_SECONDS }),
+  /** The ten minutes and the hour before. */
+  history: Type.Optional(Type.Array(slices, { maxItems: 2 })),
   /** The most recent refusals, newest first. */
   refusals: Type.Array(refusedRequest, { maxItems: PUBLISHED_REFUSALS }),
 });
 
 export type Second = Immutable<Static<typeof second>>;
 
+export type Slices = Immutable<Static<typeof slices>>;
+
 type Published = Immutable<Static<typeof pulse>>;
 
 /** What a replica publishes about itself every second. The offset of its clock is null where it is not known. */
 export type Pulse = Published & {
+  readonly adminUrl: string | null;
+  readonly history: readonly Slices[];
   readonly clockOffsetMs: number | null;
   readonly takenAtMs: number;
   readonly operations: string;
@@ -93,14 +110,12 @@ const asPulse = matching(pulse);
 export function readPulse(published: unknown, nowMs: number): Pulse | undefined {
   const read = asPulse((published as { readonly pulse?: unknown } | null)?.pulse);
   if (read === undefined) return undefined;
-  const { clockOffsetMs = null, operations = '', changes = [], store } = read;
+  const { clockOffsetMs = null, adminUrl = null, history = [], operations = '', changes = [], store } = read;
   const takenAtMs = clockOffsetMs === null ? nowMs : Math.min(read.takenAtMs ?? nowMs, nowMs);
   const { measuredAtMs = takenAtMs, problem = null } = store;
   return {
     ...read,
-    clockOffsetMs,
-    operations,
-    changes,
+    ...{ clockOffsetMs, adminUrl, history, operations, changes },
     takenAtMs,
     store: { ...store, measuredAtMs, problem },
   };

@@ -4,6 +4,7 @@ import type { RequestTotals } from '../../observe/metrics/requests.ts';
 import type { StoreTotals } from '../../observe/metrics/store.ts';
 import type { SharedClock } from '../../shared/clock.ts';
 import { PULSE_SECONDS, type Pulse, quantileMs, SERIES, type Second } from './pulse.ts';
+import { LONG_STEPS, LongRange } from './ranges.ts';
 import type { Refusals } from './refusals.ts';
 import type { StoreHealth } from './store-health.ts';
 
@@ -35,11 +36,14 @@ export interface PulseSources {
  * the counters exist anyway.
  */
 export class Recorder {
+  /** The URL of the admin port; null before it is open. */
+  adminUrl: string | null = null;
   readonly #sources: PulseSources;
   readonly #startedAtMs: number;
   #totals: RequestTotals;
   #second: number;
   #seconds: Second[] = [];
+  readonly #history: readonly LongRange[];
   #calls: (readonly number[])[];
   #timer: NodeJS.Timeout | undefined;
 
@@ -49,6 +53,7 @@ export class Recorder {
     this.#totals = sources.metrics.requestTotals();
     this.#second = Math.floor(nowMs / SECOND_MS) - 1;
     this.#calls = [sources.metrics.storeTotals().calls];
+    this.#history = LONG_STEPS.map((step) => new LongRange(step, this.#second + 1));
   }
 
   /** Samples just after the end of every second until `stop`. */
@@ -72,7 +77,9 @@ export class Recorder {
     const totals = this.#sources.metrics.requestTotals();
     const empty: Second = { counts: SERIES.map(() => 0), durations: [] };
     const passed = Array.from({ length: Math.min(missed, PULSE_SECONDS) }, () => empty);
-    this.#seconds = [...this.#seconds, ...passed, difference(totals, this.#totals)].slice(-PULSE_SECONDS);
+    const counted = difference(totals, this.#totals);
+    this.#seconds = [...this.#seconds, ...passed, counted].slice(-PULSE_SECONDS);
+    for (const range of this.#history) range.add(ended, counted);
     this.#calls = [...this.#calls, this.#sources.metrics.storeTotals().calls].slice(-STORE_SECONDS - 1);
     this.#totals = totals;
     this.#second = ended;
@@ -80,7 +87,7 @@ export class Recorder {
 
   /** As of the last sample, except for the totals. */
   pulse(): Pulse {
-    const { metrics, storeKind, storeHealth, refusals, changes, isReady, liveLimits, clock } = this.#sources;
+    const { metrics, storeKind, storeHealth, refusals, changes, liveLimits, clock } = this.#sources;
     const { offsetMs } = clock;
     const shared = (ownMs: number) => Math.max(0, Math.round(ownMs - (offsetMs ?? 0)));
     const { durations, ...totals } = metrics.requestTotals();
@@ -89,7 +96,8 @@ export class Recorder {
       format: 1,
       name: hostname(),
       startedAtMs: shared(this.#startedAtMs),
-      isReady: isReady(),
+      adminUrl: this.adminUrl,
+      isReady: this.#sources.isReady(),
       limits: metrics.limitsVersion(),
       operations: metrics.operationsVersion(),
       changes: [...changes.latest],
@@ -100,6 +108,7 @@ export class Recorder {
       totals,
       second: Math.round(shared(this.#second * SECOND_MS) / SECOND_MS),
       seconds: this.#seconds,
+      history: this.#history.map((range) => range.slices(offsetMs ?? 0)),
       refusals: refusals.latest(),
     };
   }

@@ -1,7 +1,9 @@
 import { unknownSince } from '../console/browser/widgets/freshness.ts';
+import { causeOf } from './cause.ts';
 import type { FleetReading, FleetTop } from './fleet.ts';
 import { mergedChanges } from './merged-changes.ts';
-import { PULSE_SECONDS, type Pulse, quantileMs, SERIES, type Second } from './pulse.ts';
+import { type Pulse, quantileMs, SERIES, type Second } from './pulse.ts';
+import { RANGE_VALUES, RANGES, type Range, sumOfSeconds } from './ranges.ts';
 import { mostRecent } from './refusals.ts';
 
 /** Shares and percentiles cover this many seconds, rates this many: a rate of one second is too restless to read. */
@@ -24,25 +26,19 @@ const MAX_REFUSALS = 50;
 
 /** Adds up what the replicas published. */
 export function fleetSnapshot(
-  { pulses, nowMs, othersUnknownSinceMs }: Pick<FleetReading, 'pulses' | 'nowMs' | 'othersUnknownSinceMs'>,
-  top: FleetTop,
+  { pulses, nowMs, othersUnknownSinceMs }: Published,
+  { top, recent = top, range = '1m' }: Shown,
 ) {
   const all = [...pulses.values()];
   const fresh = all.filter((pulse) => unknownSince(pulse.takenAtMs, nowMs) === null);
-  const second = Math.floor(nowMs / 1_000) - PUBLICATION_SECONDS;
-  const fleet = Array.from({ length: PULSE_SECONDS }, (_, index) =>
-    sum(
-      all.map((pulse) =>
-        secondOf(pulse, second - PULSE_SECONDS + 1 + index, fresh.includes(pulse) ? second : undefined),
-      ),
-    ),
+  const rates = ratesOf(fresh);
+  const refusals = mostRecent(
+    all.flatMap((pulse) => pulse.refusals),
+    MAX_REFUSALS,
   );
-  const series = (index: number) => fleet.map(({ counts }) => counts[index] ?? 0);
-  const bySeries = <T>(pick: (index: number) => T) =>
-    Object.fromEntries(SERIES.map((one, index) => [one, pick(index)])) as Record<(typeof SERIES)[number], T>;
   return {
-    /** Unix second of the last entry of each series. */
-    second,
+    /** Unix second of the last entry of a series of seconds. */
+    second: lastSecond(nowMs),
     /** Unix time in milliseconds, by the clock of Redis. */
     asOfMs: nowMs,
     /** Since when Redis cannot be read, and so what other replicas there are is unknown; null while it can. */
@@ -51,28 +47,89 @@ export function fleetSnapshot(
     totals: bySeries((index) =>
       fresh.reduce((total, { totals }) => total + totals[SERIES[index] ?? 'requests'], 0),
     ),
-    rates: ratesOf(fresh),
-    /** The fleet's last minute, one number for each second, oldest first. */
-    series: {
-      ...bySeries(series),
-      p50Ms: fleet.map(({ durations }) => quantileMs(durations, 0.5)),
-      p99Ms: fleet.map(({ durations }) => quantileMs(durations, 0.99)),
-    },
+    rates,
+    /** Who was refused most in the last ten seconds; null if nobody was. */
+    cause: causeOf(recent, rates.refused, refusals) ?? null,
+    series: seriesOf(all, fresh, { nowMs, othersUnknownSinceMs, range }),
     /** By name. */
     replicas: [...pulses].map(([id, pulse]) => stateOf(id, pulse, nowMs)).sort(byName),
     top,
     /** Newest first, each with the number of replicas that saw it. */
     changes: mergedChanges(all),
     /** Of all Accounts, newest first. */
-    refusals: mostRecent(
-      all.flatMap(({ refusals }) => refusals),
-      MAX_REFUSALS,
-    ),
+    refusals,
   };
 }
 
+type Published = Pick<FleetReading, 'pulses' | 'nowMs' | 'othersUnknownSinceMs'>;
+
+/** What is shown of the fleet. */
+interface Shown {
+  readonly top: FleetTop;
+  /** The ranking of the last ten seconds, unless `top` is that. */
+  readonly recent?: FleetTop;
+  readonly range?: Range;
+}
+
+/** The last second that every replica has published. */
+function lastSecond(nowMs: number): number {
+  return Math.floor(nowMs / 1_000) - PUBLICATION_SECONDS;
+}
+
+function bySeries<T>(pick: (index: number) => T) {
+  return Object.fromEntries(SERIES.map((one, index) => [one, pick(index)])) as Record<
+    (typeof SERIES)[number],
+    T
+  >;
+}
+
+/** What the fleet did in each step of a range. */
+function seriesOf(
+  all: readonly Pulse[],
+  fresh: readonly Pulse[],
+  { nowMs, othersUnknownSinceMs, range }: Omit<Published, 'pulses'> & { readonly range: Range },
+) {
+  const step = RANGES[range];
+  const second = lastSecond(nowMs);
+  const last = Math.floor((second + 1) / step) - 1;
+  const parts = Array.from({ length: RANGE_VALUES }, (_, index) => {
+    const wanted = last - RANGE_VALUES + 1 + index;
+    return all.flatMap((pulse) => {
+      const found =
+        step === 1
+          ? secondOf(pulse, wanted, fresh.includes(pulse) ? second : undefined)
+          : sliceOf(pulse, step, wanted);
+      return found ?? [];
+    });
+  });
+  const sums = parts.map((part) => (part.length === 0 ? undefined : sumOfSeconds(part)));
+  const endSecond = (last + 1) * step;
+  const missingMs = [
+    ...all.filter((pulse) => !fresh.includes(pulse)).map(({ takenAtMs }) => takenAtMs),
+    ...(othersUnknownSinceMs === null ? [] : [othersUnknownSinceMs]),
+  ];
+  const partial = (endSecond * 1_000 - Math.min(...missingMs)) / 1_000 / step;
+  return {
+    stepSeconds: step,
+    /** Unix time at which the last step ended. */
+    endSecond,
+    /** So many of the newest steps lack replicas whose counts are unknown. */
+    partialSteps: missingMs.length === 0 ? 0 : Math.max(0, Math.min(RANGE_VALUES, Math.ceil(partial))),
+    /** Per second, oldest first; null before any of the replicas ran. */
+    ...bySeries((index) => sums.map((one) => (one === undefined ? null : (one.counts[index] ?? 0) / step))),
+    p50Ms: sums.map((one) => quantileMs(one?.durations ?? [], 0.5)),
+    p99Ms: sums.map((one) => quantileMs(one?.durations ?? [], 0.99)),
+  };
+}
+
+function sliceOf({ history }: Pulse, step: number, wanted: number): Second | undefined {
+  const found = history.find(({ stepSeconds }) => stepSeconds === step);
+  const back = found === undefined ? -1 : found.slot - wanted;
+  return back < 0 ? undefined : found?.slices.at(-1 - back);
+}
+
 function stateOf(id: string, pulse: Pulse, nowMs: number) {
-  const { format: _, totals, second, seconds, refusals, changes, store, ...state } = pulse;
+  const { format: _, totals, second, seconds, history, refusals, changes, store, ...state } = pulse;
   const unknownSinceMs = unknownSince(pulse.takenAtMs, nowMs);
   return {
     id,
@@ -101,30 +158,21 @@ function secondOf(pulse: Pulse, wanted: number, newest: number | undefined): Sec
   return back < 0 ? undefined : pulse.seconds.at(-1 - back);
 }
 
-function sum(seconds: readonly (Second | undefined)[]): Second {
-  const counts = SERIES.map(() => 0);
-  const durations: number[] = [];
-  for (const second of seconds) {
-    for (const [index, count] of second?.counts.entries() ?? []) counts[index] = (counts[index] ?? 0) + count;
-    for (const [index, count] of second?.durations.entries() ?? [])
-      durations[index] = (durations[index] ?? 0) + count;
-  }
-  return { counts, durations: Array.from(durations, (count) => count ?? 0) };
-}
-
 /** What requests came to lately, over each replica's own last seconds, regardless of their clocks. Shares are from 0 to 1. */
 function ratesOf(pulses: readonly Pulse[]) {
   const last = (count: number) => pulses.flatMap(({ seconds }) => seconds.slice(-count));
-  const [requests = 0, , refused = 0, degraded = 0, failed = 0] = sum(last(SHARE_SECONDS)).counts;
-  const { durations } = sum(last(SHARE_SECONDS));
+  const [requests = 0, , refused = 0, degraded = 0, failed = 0] = sumOfSeconds(last(SHARE_SECONDS)).counts;
+  const { durations } = sumOfSeconds(last(SHARE_SECONDS));
   const perSecond = (index: number) =>
     pulses.reduce((rate, { seconds }) => {
       const recent = seconds.slice(-RATE_SECONDS);
-      return rate + (sum(recent).counts[index] ?? 0) / Math.max(1, recent.length);
+      return rate + (sumOfSeconds(recent).counts[index] ?? 0) / Math.max(1, recent.length);
     }, 0);
   return {
     requestsPerSecond: perSecond(0),
     pointsPerSecond: perSecond(1),
+    /** In the last ten seconds. */
+    refused,
     refusedShare: refused / Math.max(1, requests),
     degradedShare: degraded / Math.max(1, requests),
     failedShare: failed / Math.max(1, requests),

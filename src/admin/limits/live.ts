@@ -10,7 +10,14 @@ import { ActionRefused } from '../action.ts';
 import { audited, type FactPublisher } from '../shared-change.ts';
 import { aboutRaised, type RaisedLimit, raisedLimit } from './raised.ts';
 import { type LimitOwner, type LimitRequest, problemText, readLimitRequest } from './request.ts';
-import { type ShownRow, shownRows } from './rows.ts';
+import {
+  type PricedOperation,
+  type ShownPlan,
+  type ShownRow,
+  shownOperations,
+  shownPlans,
+  shownRows,
+} from './rows.ts';
 
 /** A live limit as an operator sees it. `notes`: what the operator should know of a change that has just been made. */
 export type ShownLimit = ReturnType<typeof shown> & {
@@ -26,6 +33,8 @@ interface LiveLimitSources {
   readonly publisher: FactPublisher<LiveLimit> | undefined;
   /** The ids of a section that the files of identities have; undefined where others may exist. */
   knownOwners(section: OverrideSection): ReadonlySet<string> | undefined;
+  /** The operations in force. */
+  operations(): readonly PricedOperation[];
   /** The operations that could never be admitted under these limits. */
   findCosts(limits: Limits): readonly Problem[];
 }
@@ -49,6 +58,16 @@ export class LiveLimitActions {
   /** The limits of the files, for owners without a limit of their own. */
   rows(): readonly ShownRow[] {
     return shownRows(this.#limits);
+  }
+
+  /** The limits of each plan. */
+  plans(): readonly ShownPlan[] {
+    return shownPlans(this.#limits);
+  }
+
+  /** What each operation costs, the most expensive first. */
+  operations(): readonly PricedOperation[] {
+    return shownOperations(this.#sources.operations());
   }
 
   /** The limits of the files, which requests for live limits are checked against. */

@@ -5,13 +5,15 @@ import type { BlockActions } from '../blocks/actions.ts';
 import type { LiveLimitActions } from './live.ts';
 import { limitOwner, readRemoval } from './request.ts';
 
-/** Adds `GET /limits`, `GET /limits/live`, which has the blocks as well, and PUT and DELETE of `/limits/live/accounts/{id}`, and the same for other owners. */
+/** Adds `GET /limits`, `GET /plans`, `GET /operations`, `GET /limits/live`, which has the blocks as well, and PUT and DELETE of `/limits/live/accounts/{id}`, and the same for other owners. */
 export function addLiveLimitRoutes(
   app: FastifyInstance,
   actions: LiveLimitActions,
   blocks: BlockActions,
 ): void {
   app.get('/limits', async () => actions.rows());
+  app.get('/plans', async () => actions.plans());
+  app.get('/operations', async () => actions.operations());
   app.get('/limits/live', async () => [...blocks.list(), ...actions.list()]);
   for (const section of OVERRIDE_SECTIONS) {
     const path = `/limits/live/${section}/:id`;

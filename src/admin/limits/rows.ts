@@ -1,5 +1,6 @@
 import type { Limits } from '../../domain/limits/limits.ts';
 import { countedBy } from '../../domain/limits/rows.ts';
+import type { Access, OperationKind } from '../../domain/operation.ts';
 
 /** A limit of the files, as an operator sees it. */
 export type ShownRow = ReturnType<typeof shownRows>[number];
@@ -19,4 +20,37 @@ export function shownRows({ rows, defaults }: Limits) {
 
 function limitOf(limit: number | 'none' | undefined): number | null {
   return typeof limit === 'number' ? limit : null;
+}
+
+/** A plan as an operator sees it. */
+export type ShownPlan = ReturnType<typeof shownPlans>[number];
+
+/** The plans of the files, and what each sets. */
+export function shownPlans({ plans }: Limits) {
+  return [...plans].map(([plan, limits]) => ({
+    plan,
+    /** Null for none. */
+    limits: Object.entries(limits).map(([bucket, { limit, shadow }]) => ({
+      bucket,
+      limit: limitOf(limit),
+      shadow,
+    })),
+  }));
+}
+
+/** An operation and its price. */
+export interface PricedOperation {
+  readonly id: string;
+  readonly method: string;
+  readonly path: string;
+  readonly cost: number;
+  readonly kind: OperationKind;
+  readonly access: Access;
+}
+
+/** The most expensive first. */
+export function shownOperations(operations: readonly PricedOperation[]): readonly PricedOperation[] {
+  return operations
+    .map(({ id, method, path, cost, kind, access }) => ({ id, method, path, cost, kind, access }))
+    .sort((a, b) => b.cost - a.cost || a.path.localeCompare(b.path) || a.method.localeCompare(b.method));
 }

@@ -30,6 +30,11 @@ export interface Talker {
   readonly error: number;
   /** Of an Account that belongs to one. */
   readonly organization?: string;
+  /**
+   * What it is ranked by in each ten seconds of the last ten minutes, oldest first, without the ten that are being counted and the
+   * idle time before; missing beyond the first owners of a replica.
+   */
+  readonly trend?: readonly number[];
 }
 
 export interface Rankings {

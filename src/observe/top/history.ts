@@ -23,6 +23,18 @@ export class History {
     this.#windows.current(nowMs).sketch.add(owner, counts);
   }
 
+  /** What an owner did in each ten seconds of the last ten minutes, oldest first, without the ten that are being counted. */
+  trendsOf(owners: Iterable<string>, count: keyof Counts, nowMs: number): Readonly<Record<string, number[]>> {
+    const slices = this.#windows.series(nowMs).slice(0, -1);
+    return Object.fromEntries(
+      [...owners].map((owner) => {
+        const values = slices.map(({ sketch }) => sketch.owners.get(owner)?.[count] ?? 0);
+        const first = values.findIndex((value) => value > 0);
+        return [owner, first === -1 ? [] : values.slice(first)];
+      }),
+    );
+  }
+
   /** What was counted in a window up to now. */
   sum(window: Window, nowMs: number): Sketch {
     return this.#windows.sum(window, nowMs).sketch;

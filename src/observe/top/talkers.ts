@@ -1,9 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { Type } from 'typebox';
-import { matching, plainText } from '../../shared/bounds.ts';
+import { amount, matching, plainText } from '../../shared/bounds.ts';
 import { Generations } from '../../store/generations.ts';
 import type { Spending, UsageBatch } from '../usage/batch.ts';
-import type { Window } from '../usage/windows.ts';
+import type { Counts } from '../usage/counts.ts';
+import { SERIES_SLICES, WINDOWS, type Window } from '../usage/windows.ts';
 import { type Extract, extract, extractOf, type Rankings, rankingsOf, type Talker } from './extract.ts';
 import { History } from './history.ts';
 
@@ -16,7 +17,15 @@ export type Ranked = (typeof RANKED)[number];
 export type Summary = Readonly<Record<Window, Readonly<Record<Ranked, Extract>>>> & {
   /** The Organizations of the Accounts. A replica of an earlier version does not publish it. */
   readonly organizationOf?: Readonly<Record<string, string>>;
+  /** The last ten minutes of the first owners of each ranking. A replica of an earlier version does not publish them. */
+  readonly trends?: Readonly<Record<Ranked, Trends>>;
 };
+
+/** Per ten seconds, oldest first, by what is ranked and by owner; without the idle time before. */
+type Trends = Readonly<Record<keyof Counts, Readonly<Record<string, readonly number[]>>>>;
+
+/** Owners of each ranking and window whose trend is published: those that a console shows at first. */
+const TRENDS = 10;
 
 /** Accounts in a generation whose Organization is remembered. */
 const ACCOUNTS_PER_GENERATION = 2_000;
@@ -65,7 +74,25 @@ export class Talkers {
       const organization = this.#organizations.get(account);
       return organization === undefined ? [] : [[account, organization] as const];
     });
-    return { ...windows, organizationOf: Object.fromEntries(known) };
+    const trends = {
+      accounts: await this.#trendsOf('accounts', windows, nowMs),
+      organizations: await this.#trendsOf('organizations', windows, nowMs),
+    };
+    return { ...windows, organizationOf: Object.fromEntries(known), trends };
+  }
+
+  async #trendsOf(ranked: Ranked, windows: Pick<Summary, Window>, nowMs: number): Promise<Trends> {
+    await setImmediate();
+    const rankings = WINDOWS.map((window) => rankingsOf([windows[window][ranked]]));
+    const trendsOf = (by: keyof Rankings, count: keyof Counts) => {
+      const first = rankings.flatMap((ranking) => ranking[by].slice(0, TRENDS));
+      return this.#histories[ranked].trendsOf(new Set(first.map(({ id }) => id)), count, nowMs);
+    };
+    return {
+      points: trendsOf('byPoints', 'points'),
+      requests: trendsOf('byRequests', 'requests'),
+      refused: trendsOf('byRefused', 'refused'),
+    };
   }
 
   /** Person-only and public requests are charged to no Account, and so not counted. */
@@ -83,27 +110,59 @@ export class Talkers {
 
 /** The rankings over all replicas. */
 export function rank(summaries: readonly Summary[], window: Window): Top {
-  const { byPoints, byRequests, byRefused } = rankingsOf(
-    summaries.map((summary) => summary[window].accounts),
-  );
-  const withOrganization = (talker: Talker): Talker => {
-    const known = summaries.find(({ organizationOf = {} }) => Object.hasOwn(organizationOf, talker.id));
-    const organization = known?.organizationOf?.[talker.id];
-    return organization === undefined ? talker : { ...talker, organization };
+  const rankings = (ranked: Ranked): Rankings => {
+    const { byPoints, byRequests, byRefused } = rankingsOf(
+      summaries.map((summary) => summary[window][ranked]),
+    );
+    const shown = (talkers: readonly Talker[], count: keyof Counts) =>
+      talkers.map((talker) => ({
+        ...talker,
+        ...(ranked === 'accounts' && organizationOf(talker.id, summaries)),
+        ...trendOf(talker.id, ranked, count, summaries),
+      }));
+    return {
+      byPoints: shown(byPoints, 'points'),
+      byRequests: shown(byRequests, 'requests'),
+      byRefused: shown(byRefused, 'refused'),
+    };
   };
-  const accounts = {
-    byPoints: byPoints.map(withOrganization),
-    byRequests: byRequests.map(withOrganization),
-    byRefused: byRefused.map(withOrganization),
-  };
-  const organizations = rankingsOf(summaries.map((summary) => summary[window].organizations));
+  const [accounts, organizations] = [rankings('accounts'), rankings('organizations')];
   return { window, replicas: summaries.length, accounts, organizations };
+}
+
+function organizationOf(id: string, summaries: readonly Summary[]): Pick<Talker, 'organization'> {
+  const known = summaries.find(({ organizationOf: of = {} }) => Object.hasOwn(of, id));
+  const organization = known?.organizationOf?.[id];
+  return organization === undefined ? {} : { organization };
+}
+
+/** The sum of the trends that the replicas publish; those of two replicas begin up to ten seconds apart. */
+function trendOf(
+  id: string,
+  ranked: Ranked,
+  count: keyof Counts,
+  summaries: readonly Summary[],
+): Pick<Talker, 'trend'> {
+  const trends = summaries.flatMap(({ trends: of }) => {
+    const known = of?.[ranked][count];
+    return known !== undefined && Object.hasOwn(known, id) ? [known[id] ?? []] : [];
+  });
+  if (trends.length === 0) return {};
+  const length = Math.max(...trends.map((trend) => trend.length));
+  const at = (index: number) => trends.reduce((sum, trend) => sum + (trend.at(index - length) ?? 0), 0);
+  return { trend: Array.from({ length }, (_, index) => at(index)) };
 }
 
 /** More than the windows have Accounts. */
 const MOST_ACCOUNTS = 1_000;
 
 const ofWindow = Type.Object({ accounts: extract, organizations: extract });
+
+const ofOwners = Type.Record(plainText(256), Type.Array(amount, { maxItems: SERIES_SLICES }), {
+  maxProperties: WINDOWS.length * TRENDS,
+});
+
+const trends = Type.Object({ points: ofOwners, requests: ofOwners, refused: ofOwners });
 
 /** What another replica published, as a summary; undefined where it is none, of another version of Weir, say. */
 export const readSummary: (published: unknown) => Summary | undefined = matching(
@@ -114,5 +173,6 @@ export const readSummary: (published: unknown) => Summary | undefined = matching
     organizationOf: Type.Optional(
       Type.Record(plainText(256), plainText(256), { maxProperties: MOST_ACCOUNTS }),
     ),
+    trends: Type.Optional(Type.Object({ accounts: trends, organizations: trends })),
   }),
 );

@@ -72,19 +72,15 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
   const reporting = { observer: metrics, log, changes };
   const live = runLiveLimits(shared, buckets, { clock, ...reporting });
   const { blocks, ...blocking } = runBlocks(shared, reporting);
-  const liveLimits = showLiveLimits(reported);
-  const sources = { metrics, refusals, activity, changes, isReady, liveLimits, clock, blocks, store };
-  const { fleet, reports, ...running } = runFleet(
-    shared,
-    talkers,
-    { ...sources, settings: settings.store },
-    log,
-  );
+  const about = { metrics, refusals, activity, changes, isReady, clock, blocks, store };
+  const sources = { ...about, liveLimits: showLiveLimits(reported), settings: settings.store };
+  const { fleet, reports, ...running } = runFleet(shared, talkers, sources, log);
   const server = createAdminServer({
     ...{ settings, tls, metrics, health: { isReady }, fleet, reports },
     limits: new LiveLimitActions({
       ...{ buckets, log: changes, publisher: live.publisher },
       knownOwners: (section) => known.owners(section),
+      operations: () => operations,
       findCosts: (changed) => findCosts(operations, changed, settings),
     }),
     blocks: new BlockActions({
@@ -102,7 +98,7 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
     },
   });
   return {
-    listen: server.listen,
+    listen: running.announced(server.listen),
     ready: Promise.all([live.ready, blocking.ready]),
     ...{ blocks, reports },
     observer: observerOf(metrics, { batch, refusals, tries, clock, events: new LimitEvents(log) }),

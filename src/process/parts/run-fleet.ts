@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { networkInterfaces } from 'node:os';
 import type { Logger } from 'pino';
 import { Fleet } from '../../admin/fleet/fleet.ts';
 import { OwnerReports } from '../../admin/fleet/owner-reports.ts';
@@ -13,9 +14,14 @@ import { Ignored, type SharedObserver } from '../../shared/ignored.ts';
 import type { SharedStore } from '../../store/shared-store.ts';
 import type { Store } from '../../store/store.ts';
 
+/** Opens a port, and returns its URL. */
+type Listen = (address: { readonly host: string; readonly port: number }) => Promise<string>;
+
 interface RunningFleet {
   readonly fleet: Fleet;
   readonly reports: OwnerReports;
+  /** Opens the admin port, and publishes its URL. */
+  announced(listen: Listen): Listen;
   close(): Promise<void>;
 }
 
@@ -60,9 +66,26 @@ export function runFleet(
   return {
     fleet,
     reports,
+    announced: (listen) => async (address) => {
+      const url = await listen(address);
+      recorder.adminUrl = reachableUrl(url, address.host);
+      return url;
+    },
     async close() {
       recorder.stop();
       await Promise.all([fleet.close(), reports.close()]);
     },
   };
+}
+
+const EVERY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
+
+/** The URL by which other machines reach the port: of a port on every address, the first that is not this machine's alone. */
+function reachableUrl(url: string, host: string): string {
+  if (!EVERY_ADDRESS.has(host)) return new URL(url).origin;
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  const { address, family } =
+    all.find(({ internal, family }) => !internal && family === 'IPv4') ?? all[0] ?? {};
+  const { protocol, port } = new URL(url);
+  return address === undefined ? url : `${protocol}//${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }

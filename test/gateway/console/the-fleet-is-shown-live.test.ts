@@ -46,7 +46,8 @@ it('one process shows what it has counted, with the last refusals and their reas
   await spend(gateway);
   await expect.poll(async () => (await read(gateway)).totals, SOON).toEqual(TOTALS);
   // A second is shown once every replica has had the time to publish it.
-  const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);
+  const sum = (numbers: readonly (number | null)[]) =>
+    numbers.reduce<number>((total, one) => total + Number(one), 0);
   await expect.poll(async () => sum((await read(gateway)).series.requests), SOON).toBe(4);
   const { replicas, refusals, top, series } = await read(gateway);
   expect(sum(series.points)).toBe(20);
@@ -139,7 +140,7 @@ it('the number of streams is bounded, and a gateway that stops ends them', async
   for (const stream of streams.slice(1)) await stream.text();
 });
 
-it.each(['window=1h', 'window='])('%s is refused', async (query) => {
+it.each(['window=1h', 'window=', 'range=1d', 'range=toString'])('%s is refused', async (query) => {
   const gateway = await start();
   for (const path of ['/fleet', '/fleet/events'])
     expect((await fetch(`${gateway.adminUrl}${path}?${query}`)).status).toBe(400);

@@ -1,4 +1,5 @@
 import type { ShownBlock } from '../../blocks/actions.ts';
+import type { FleetChange } from '../../fleet/merged-changes.ts';
 import type { ShownLimit } from '../../limits/live.ts';
 import type { ShownRevocation } from '../../revocations/actions.ts';
 import { ask } from './api.ts';
@@ -7,7 +8,7 @@ import { isLimitScope, revoke, undoRevocation, unsetLimit } from './limit-action
 import { hasPage } from './owner.ts';
 import { byId, element, ownerLink, remark, setText } from './widgets/dom.ts';
 import { Figures } from './widgets/figures.ts';
-import { count, duration, moment } from './widgets/format.ts';
+import { clock, count, duration, moment } from './widgets/format.ts';
 import { type LiveCell, Table } from './widgets/table.ts';
 
 function quietButton(text: string, act: () => void): HTMLElement {
@@ -44,7 +45,7 @@ const limits = new Table<ShownLimit | ShownBlock>(byId('live-limits'), 'Live lim
     },
     { title: 'Why', style: 'wide', cell: ({ why, by }) => reason(why, by) },
     {
-      title: '',
+      title: 'Action',
       style: 'number',
       cell: (limit) =>
         isBlock(limit)
@@ -94,7 +95,7 @@ const revocations = new Table<ShownRevocation>(
       { title: 'Last tried', cell: triedCell },
       { title: 'Why', style: 'wide', cell: ({ why, by }) => reason(why, by) },
       {
-        title: '',
+        title: 'Action',
         style: 'number',
         cell: (revocation) => quietButton('Undo', () => undoRevocation(revocation)),
       },
@@ -104,6 +105,24 @@ const revocations = new Table<ShownRevocation>(
   },
   [quietButton('Revoke…', revoke)],
 );
+
+const changes = new Table<FleetChange>(byId('changes'), 'Changes', {
+  columns: [
+    { title: 'At', style: 'nowrap', text: ({ atMs }) => clock(atMs) },
+    { title: 'What', style: 'nowrap', text: ({ name }) => name },
+    { title: 'Difference', cell: ({ text }) => element('span', { class: 'text', title: text }, text) },
+    { title: 'Replicas', style: 'number', text: ({ replicas }) => count(replicas) },
+  ],
+  empty: 'Nothing has changed since the replicas started.',
+  keyOf: ({ atMs, name, text }) => `${atMs} ${name} ${text}`,
+});
+
+const FEW = 12;
+
+/** Shows what was deployed, set, revoked and blocked lately. */
+export function showChanges(latest: readonly FleetChange[]): void {
+  changes.show(latest.slice(0, FEW));
+}
 
 /** Other operators act as well: the lists are read again after this time. */
 export const LISTS_MS = 3_000;

@@ -2,13 +2,14 @@ import type { RefusedRequest } from '../../fleet/refusals.ts';
 import type { FleetSnapshot } from '../../fleet/snapshot.ts';
 import { askForToken, onAction, showNotice } from './actions.ts';
 import { ApiError, readEvents } from './api.ts';
-import { showChanges } from './changes.ts';
-import { LISTS_MS, showLists } from './lists.ts';
-import { showLost, showOverview } from './overview.ts';
+import { showLost } from './headline.ts';
+import { LISTS_MS, showChanges, showLists } from './lists.ts';
+import { followOperations } from './operations.ts';
+import { showOverview } from './overview.ts';
 import { type OwnerView, openOwner, type Scope } from './owner.ts';
 import { fewOfEach, refusalTable } from './refusals.ts';
 import { showReplicas } from './replicas.ts';
-import { rankedIds, showTalkers, startTalkers, type WindowName } from './talkers.ts';
+import { choices, rankedIds, showTalkers, startTalkers, type WindowName } from './talkers.ts';
 import { byId, element, setText, switchTheme } from './widgets/dom.ts';
 import { Figures, sinceText } from './widgets/figures.ts';
 
@@ -20,15 +21,29 @@ const RETRY_MS = 1_000;
 /** A stream that has sent nothing for so long is replaced: its replica may have disappeared without a word. */
 const SILENCE_MS = 5_000;
 
+/** The times that the charts cover. */
+const RANGES = { '1m': '1 min', '10m': '10 min', '1h': '1 h' } as const;
+
+type PageName = 'overview' | 'operations' | 'owner';
+
 interface View {
   window: WindowName;
+  range: keyof typeof RANGES;
+  name: PageName;
   owner: { readonly scope: Scope; readonly id: string } | undefined;
   page: OwnerView | undefined;
   /** Ends the stream, so that another is opened. */
   stream: AbortController;
 }
 
-const view: View = { window: '10s', owner: undefined, page: undefined, stream: new AbortController() };
+const view: View = {
+  window: '10s',
+  range: '1m',
+  name: 'overview',
+  owner: undefined,
+  page: undefined,
+  stream: new AbortController(),
+};
 const refusals = refusalTable(byId('refusals'), 'Latest refusals', 'No request was refused lately.');
 
 /** What comes with the stream: all of the overview but its lists. */
@@ -37,7 +52,7 @@ const figures = new Figures(
   (sinceMs) => {
     if (sinceMs === null) return;
     showConnection('lost', sinceText(sinceMs));
-    showLost(sinceMs);
+    showLost(sinceMs, newest?.replicas ?? []);
   },
 );
 
@@ -51,7 +66,7 @@ function draw(): void {
   requestAnimationFrame(() => {
     isDrawing = false;
     if (newest === undefined) return;
-    if (view.owner === undefined) {
+    if (view.name === 'overview') {
       byId('overview').hidden = false;
       showOverview(newest);
       showTalkers(newest);
@@ -92,7 +107,7 @@ async function follow(): Promise<void> {
     view.stream = new AbortController();
     const { stream } = view;
     let silence = setTimeout(() => stream.abort(), SILENCE_MS);
-    const query = new URLSearchParams({ window: view.window, ...view.owner });
+    const query = new URLSearchParams({ window: view.window, range: view.range, ...view.owner });
     try {
       await readEvents(`fleet/events?${query}`, stream.signal, (name, data) => {
         clearTimeout(silence);
@@ -116,23 +131,42 @@ async function retryLater(error: unknown): Promise<void> {
 }
 
 async function followLists(): Promise<void> {
-  if (newest !== undefined && view.owner === undefined && !document.hidden)
+  if (newest !== undefined && view.name === 'overview' && !document.hidden)
     await showLists().catch(() => undefined);
   setTimeout(followLists, newest === undefined ? LISTS_MS / 10 : LISTS_MS);
 }
 
-function route(): void {
+/** What the address asks for. */
+function asked(): Pick<View, 'name' | 'owner'> {
   const [, scope = '', id = ''] = /^#\/(\w+)\/(.+)$/.exec(location.hash) ?? [];
   const known = SCOPES.find((one) => one === scope);
+  if (known !== undefined) return { name: 'owner', owner: { scope: known, id: decoded(id) } };
+  return { name: location.hash === '#/operations' ? 'operations' : 'overview', owner: undefined };
+}
+
+function route(): void {
+  const { name, owner } = asked();
+  const isOtherStream = owner !== undefined || view.owner !== undefined;
   view.page?.close();
-  view.owner = known === undefined ? undefined : { scope: known, id: decoded(id) };
-  view.page = view.owner && openOwner(view.owner.scope, view.owner.id);
-  byId('owner').hidden = view.owner === undefined;
-  byId('overview').hidden = view.owner !== undefined || newest === undefined;
-  document.title = view.owner === undefined ? 'Weir' : `${view.owner.id} · Weir`;
-  scrollTo(0, 0);
-  view.stream.abort();
+  Object.assign(view, { name, owner });
+  view.page = owner && openOwner(owner.scope, owner.id);
+  showPage(name);
+  document.title = owner === undefined ? 'Weir' : `${owner.id} · Weir`;
+  if (isOtherStream) view.stream.abort();
   draw();
+}
+
+function showPage(name: PageName): void {
+  for (const one of ['owner', 'operations'] as const) byId(one).hidden = one !== name;
+  byId('overview').hidden = name !== 'overview' || newest === undefined;
+  for (const link of document.querySelectorAll<HTMLAnchorElement>('nav a')) {
+    const isHere = link.hash === { overview: '#/', operations: '#/operations', owner: '' }[name];
+    link.setAttribute('aria-current', isHere ? 'page' : 'false');
+  }
+  // The headline links to a panel of the overview.
+  const panel = document.querySelector(/^#\w[\w-]*$/.exec(location.hash)?.[0] ?? 'none');
+  if (panel === null) scrollTo(0, 0);
+  else panel.scrollIntoView({ block: 'center' });
 }
 
 /** The id in the address; one that somebody typed may not be encoded. */
@@ -159,7 +193,7 @@ function startSearch(): void {
       event.preventDefault();
       input.focus();
     }
-    if (event.key === 'Escape' && !isTyping && view.owner !== undefined) location.hash = '#/';
+    if (event.key === 'Escape' && !isTyping && view.name !== 'overview') location.hash = '#/';
   });
 }
 
@@ -175,6 +209,10 @@ startTalkers((window) => {
   view.window = window;
   view.stream.abort();
 });
+choices('range', RANGES, view.range, (range) => {
+  view.range = range;
+  view.stream.abort();
+});
 onAction(() => {
   view.page?.refresh();
   void showLists().catch(() => undefined);
@@ -183,3 +221,4 @@ addEventListener('hashchange', route);
 route();
 void follow();
 void followLists();
+void followOperations();

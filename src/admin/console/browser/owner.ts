@@ -7,7 +7,7 @@ import { bucketCard } from './bucket.ts';
 import { marksOf } from './overview.ts';
 import { accountTable, type Counts, operationTable, recentTable } from './owner-tables.ts';
 import { collapsed, refusalTable } from './refusals.ts';
-import { Chart } from './widgets/chart.ts';
+import { Chart, type ChartMark } from './widgets/chart.ts';
 import { byId, element, ownerLink, remark, setText } from './widgets/dom.ts';
 import { Figures } from './widgets/figures.ts';
 import { short } from './widgets/format.ts';
@@ -80,7 +80,8 @@ function pageOf(scope: Scope, id: string) {
   const operations = operationTable(operationPanel);
   const refusals = refusalTable(refusalPanel, 'Last refusals', 'None that a replica remembers.');
   const buckets = bucketCards();
-  const chart = new Chart({ title: 'The last ten minutes', unit: 'per second', format: short, step: STEP });
+  const chart = new Chart({ title: 'The last ten minutes', unit: 'per second', format: short });
+  let marks: readonly ChartMark[] = [];
   const showProblem = (text: string): void => {
     problem.hidden = text === '';
     setText(problem, text);
@@ -96,14 +97,25 @@ function pageOf(scope: Scope, id: string) {
       showOrganization(belongs, usage);
       blocks.show(usage.blocks);
       buckets.show(usage.buckets);
-      chart.show(linesOf(usage));
-      setText(reported, reportedText(usage));
+      const reporting = reportedText(usage);
+      const isWhole = usage.replicas === usage.ofReplicas;
+      const lines = linesOf(usage);
+      chart.mark(marks, {
+        stepSeconds: STEP,
+        endAgoSeconds: 0,
+        partialSteps: isWhole ? 0 : Number(lines[0]?.values.length),
+        partialText: reporting,
+      });
+      chart.show(lines);
+      setText(reported, reporting);
       recent.show(Object.entries(usage.recent).map(([window, counts]) => ({ window, ...counts })));
       operations.show(usage.operations.slice(0, 10));
       accounts.show(usage.accounts ?? []);
       showProblem(usage.storeProblem === null ? '' : `The store cannot be read (${usage.storeProblem}).`);
     },
-    showChanges: (fleet: FleetSnapshot) => chart.mark(marksOf(fleet)),
+    showChanges({ changes, second }: FleetSnapshot) {
+      marks = marksOf(changes, second);
+    },
     showRefusals: (values: readonly RefusedRequest[]) => refusals.show(collapsed(values)),
     showProblem,
   };

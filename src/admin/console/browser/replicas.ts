@@ -1,6 +1,7 @@
 import type { ReplicaState } from '../../fleet/snapshot.ts';
-import { commonLimits, type Level, shortVersion } from './overview.ts';
-import { byId, element, icon } from './widgets/dom.ts';
+import type { Level } from './headline.ts';
+import { commonLimits, shortVersion } from './overview.ts';
+import { byId, element, icon, remark } from './widgets/dom.ts';
 import { sinceText } from './widgets/figures.ts';
 import { count, duration, milliseconds, percent, short } from './widgets/format.ts';
 import { type LiveCell, Table } from './widgets/table.ts';
@@ -33,6 +34,11 @@ const table = new Table<ReplicaState>(byId('replicas'), 'Replicas', {
   columns: [
     { title: 'Replica', cell: marked(nameOf) },
     {
+      title: 'Address',
+      style: 'wide',
+      cell: ({ adminUrl }) => (adminUrl === null ? remark('–') : consoleLink(adminUrl)),
+    },
+    {
       title: 'Limits',
       cell: marked(({ limits }) => [limits === common ? undefined : 'warning', shortVersion(limits)]),
     },
@@ -62,6 +68,11 @@ const table = new Table<ReplicaState>(byId('replicas'), 'Replicas', {
 export function showReplicas(replicas: readonly ReplicaState[]): void {
   common = commonLimits(replicas);
   table.show(replicas);
+}
+
+/** Each replica has a console of its own. */
+function consoleLink(adminUrl: string): HTMLElement {
+  return element('a', { href: adminUrl, title: adminUrl }, adminUrl.replace(/^https?:\/\//, ''));
 }
 
 function nameOf({ name, isReady, clockOffsetMs, unknownSinceMs }: ReplicaState): readonly [Level, string] {

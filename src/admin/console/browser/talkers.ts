@@ -7,8 +7,8 @@ import { type LiveCell, Table } from './widgets/table.ts';
 
 type Ranked = 'accounts' | 'organizations';
 
-/** Values of a sparkline: one minute. */
-const HISTORY = 60;
+/** Values of a sparkline: ten minutes but the ten seconds that are being counted. */
+const TREND = 59;
 
 /** Rows shown before somebody asks for all 50. */
 const FEW = 10;
@@ -34,9 +34,6 @@ const organizationColumn = {
 
 let last: FleetSnapshot | undefined;
 
-/** What was shown of each owner in the last minute. */
-const histories: Record<Ranked, Map<string, number[]>> = { accounts: new Map(), organizations: new Map() };
-
 const tables = {
   accounts: tableOf('accounts', 'account', 'Accounts'),
   organizations: tableOf('organizations', 'organization', 'Organizations'),
@@ -50,23 +47,20 @@ export function startTalkers(changed: (window: WindowName) => void): void {
     view.order,
     (order) => {
       view.order = order;
-      forgetHistories();
+      if (last !== undefined) showTalkers(last);
     },
   );
   choices('window', WINDOW_NAMES, view.window, (window) => {
     view.window = window;
-    forgetHistories();
     changed(window);
   });
 }
 
 /** Shows who spends most, or is refused most. */
 export function showTalkers(fleet: FleetSnapshot): void {
-  const isNew = fleet.second !== last?.second || fleet.top.window !== last.top.window;
   last = fleet;
   for (const ranked of ['accounts', 'organizations'] as const) {
     const talkers = fleet.top[ranked][view.order];
-    if (isNew) remember(histories[ranked], talkers);
     tables[ranked].table.show(view.all.has(ranked) ? talkers : talkers.slice(0, FEW));
     const { more } = tables[ranked];
     more.hidden = talkers.length <= FEW;
@@ -76,26 +70,9 @@ export function showTalkers(fleet: FleetSnapshot): void {
 
 /** The Accounts and Organizations that are ranked now. */
 export function rankedIds(): readonly string[] {
-  return [...histories.accounts.keys(), ...histories.organizations.keys()];
-}
-
-function remember(histories: Map<string, number[]>, talkers: readonly Talker[]): void {
-  const values = new Map(talkers.map((talker) => [talker.id, weightOf(talker)]));
-  for (const id of values.keys()) if (!histories.has(id)) histories.set(id, []);
-  for (const [id, history] of histories) {
-    history.push(values.get(id) ?? 0);
-    if (history.length > HISTORY) history.shift();
-    if (!values.has(id) && history.every((one) => one === 0)) histories.delete(id);
-  }
-}
-
-function weightOf({ points, requests, refused }: Talker): number {
-  return { byPoints: points, byRequests: requests, byRefused: refused }[view.order];
-}
-
-function forgetHistories(): void {
-  for (const one of Object.values(histories)) one.clear();
-  if (last !== undefined) showTalkers(last);
+  if (last === undefined) return [];
+  const { accounts, organizations } = last.top;
+  return [accounts, organizations].flatMap((rankings) => rankings[view.order].map(({ id }) => id));
 }
 
 function tableOf(ranked: Ranked, scope: string, title: string) {
@@ -103,7 +80,7 @@ function tableOf(ranked: Ranked, scope: string, title: string) {
     columns: [
       { title: scope === 'account' ? 'Account' : 'Organization', cell: () => nameCell(scope) },
       ...(scope === 'account' ? [organizationColumn] : []),
-      { title: 'Last minute', style: 'trend', cell: () => trendOf(ranked) },
+      { title: 'Last 10 min', style: 'trend', cell: trendCell },
       {
         title: 'Points/s',
         style: 'number',
@@ -142,9 +119,9 @@ function perSecond(value: number): string {
   return short(value / WINDOWS[view.window]);
 }
 
-function trendOf(ranked: Ranked): LiveCell<Talker> {
-  const sparkline = new Sparkline(HISTORY);
-  return { node: sparkline.node, update: ({ id }) => sparkline.draw(histories[ranked].get(id) ?? []) };
+function trendCell(): LiveCell<Talker> {
+  const sparkline = new Sparkline(TREND);
+  return { node: sparkline.node, update: ({ trend = [] }) => sparkline.draw(trend) };
 }
 
 function refusedCell(): LiveCell<Talker> {
@@ -159,7 +136,7 @@ function refusedCell(): LiveCell<Talker> {
   };
 }
 
-function choices<T extends string>(
+export function choices<T extends string>(
   id: string,
   names: Readonly<Record<T, string>>,
   chosen: T,

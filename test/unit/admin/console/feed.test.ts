@@ -11,6 +11,8 @@ import { Blocks } from '../../../../src/shared/blocks.ts';
 const PULSE: Pulse = {
   format: 1,
   name: 'here',
+  adminUrl: null,
+  history: [],
   startedAtMs: 0,
   isReady: true,
   limits: 'abc',
@@ -60,7 +62,7 @@ it('a reader that takes nothing gets one event, not a growing queue, and delays 
   );
   const feed = new FleetFeed(fleet, { sumOf: async () => sumOf([], 1) });
   const [stuck, attentive, second] = [output(false), output(true), output(true)];
-  const query = { window: '10s', owner: undefined } as const;
+  const query = { window: '10s', range: '1m', owner: undefined } as const;
   const ends = [stuck, attentive, second].map(({ stream }) => feed.stream(stream, query));
   await expect
     .poll(() => attentive.events.length, { timeout: 30_000, interval: 50 })

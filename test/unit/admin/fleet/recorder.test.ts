@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { type Pulse, readPulse, SERIES } from '../../../../src/admin/fleet/pulse.ts';
+import type { Range } from '../../../../src/admin/fleet/ranges.ts';
 import { Recorder } from '../../../../src/admin/fleet/recorder.ts';
 import { Refusals } from '../../../../src/admin/fleet/refusals.ts';
 import { fleetSnapshot } from '../../../../src/admin/fleet/snapshot.ts';
@@ -66,10 +67,10 @@ it('keeps one minute', () => {
   expect(requestsOf(published(one))).toEqual(Array.from({ length: 60 }, () => 0).fill(0));
 });
 
-const snapshotOf = (pulses: Record<string, Pulse>, nowMs: number) =>
+const snapshotOf = (pulses: Record<string, Pulse>, nowMs: number, range: Range = '1m') =>
   fleetSnapshot(
     { pulses: new Map(Object.entries(pulses)), nowMs, othersUnknownSinceMs: null },
-    { ...rank([], '10s'), asOf: '', othersUnknownSince: null },
+    { top: { ...rank([], '10s'), asOf: '', othersUnknownSince: null }, range },
   );
 
 it('replicas add up second by second, and one whose clock is wrong is aligned by its last second', () => {
@@ -96,7 +97,44 @@ it('replicas add up second by second, and one whose clock is wrong is aligned by
     ['late', 8],
     ['right', 8],
   ]);
-  expect(Object.keys(series)).toEqual([...SERIES, 'p50Ms', 'p99Ms']);
+  expect(Object.keys(series)).toEqual([
+    ...['stepSeconds', 'endSecond', 'partialSteps'],
+    ...SERIES,
+    ...['p50Ms', 'p99Ms'],
+  ]);
+});
+
+it('ten minutes and an hour are kept as sums, and a replica that is silent leaves its part of them open', () => {
+  const [one, other] = [recorder(0), recorder(0)];
+  for (let second = 1; second <= 3_700; second++) {
+    for (const { counted, one: recording } of [one, other]) {
+      counted.requests += 2;
+      recording.sample(second * 1_000);
+    }
+  }
+  const nowMs = 3_702_000;
+  const taken = (of: Recorder, takenAtMs: number) => ({ ...published(of), takenAtMs });
+  const pulses = { one: taken(one.one, nowMs), other: taken(other.one, nowMs) };
+  const tenMinutes = snapshotOf(pulses, nowMs, '10m').series;
+  expect(tenMinutes).toMatchObject({ stepSeconds: 10, endSecond: 3_700, partialSteps: 0 });
+  expect(tenMinutes.requests).toEqual(Array.from({ length: 60 }, () => 4));
+  const hour = snapshotOf(pulses, nowMs, '1h').series;
+  expect(hour).toMatchObject({ stepSeconds: 60, endSecond: 3_660, partialSteps: 0 });
+  expect(hour.requests).toEqual(Array.from({ length: 60 }, () => 4));
+
+  // It was last heard 25 seconds ago.
+  const silent = { ...pulses, other: taken(other.one, nowMs - 25_000) };
+  expect(snapshotOf(silent, nowMs, '10m').series.partialSteps).toBe(3);
+  expect(snapshotOf(silent, nowMs).series.partialSteps).toBe(24);
+});
+
+it('a time before any replica ran is no time without requests', () => {
+  const { counted, one } = recorder(100_000);
+  counted.requests = 5;
+  one.sample(101_000);
+  one.sample(105_000);
+  const { requests } = snapshotOf({ one: published(one) }, 106_000).series;
+  expect(requests.slice(-6)).toEqual([null, 5, 0, 0, 0, 0].slice(0, 6));
 });
 
 it.each([

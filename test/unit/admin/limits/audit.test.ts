@@ -25,6 +25,7 @@ it('each action writes one line with who, what and why, and what became of it', 
     publisher,
     knownOwners: () => undefined,
     findCosts: () => [],
+    operations: () => [],
   });
   const limits = [{ bucket: 'account-read', limit: 900 }] as const;
 

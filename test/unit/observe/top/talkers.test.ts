@@ -24,14 +24,32 @@ it('replicas add up, and the first 50 are ranked', async () => {
   const top = rank([await published(many), await published({ acct_3: 1_000 })], '10s');
   expect(top).toMatchObject({ window: '10s', replicas: 2 });
   expect(top.accounts.byPoints).toHaveLength(50);
-  expect(top.accounts.byPoints.slice(0, 2)).toEqual([
+  expect(top.accounts.byPoints.slice(0, 2)).toMatchObject([
     { id: 'acct_3', organization: 'org_1', points: 1_004, requests: 2, refused: 0, error: 0 },
     { id: 'acct_79', organization: 'org_1', points: 80, requests: 1, refused: 0, error: 0 },
   ]);
-  expect(top.organizations.byPoints).toEqual([
+  expect(top.organizations.byPoints).toMatchObject([
     { id: 'org_1', points: 4_240, requests: 81, refused: 0, error: 0 },
   ]);
   expect(top.accounts.byRefused).toEqual([]);
+});
+
+it('the last ten minutes of the first are sums over the replicas, in tens of seconds', async () => {
+  const ofReplica = async (times: Readonly<Record<number, number>>) => {
+    const batch = new UsageBatch();
+    const talkers = new Talkers(batch);
+    for (const [second, points] of Object.entries(times)) {
+      batch.requestFinished(request('acct_1', points), Number(second) * 1_000);
+      await talkers.summary(Number(second) * 1_000);
+    }
+    const text = JSON.stringify(await talkers.summary(45_000));
+    return readSummary(JSON.parse(text)) ?? expect.fail('not readable');
+  };
+  const top = rank([await ofReplica({ 5: 2, 15: 3, 16: 1, 44: 9 }), await ofReplica({ 35: 10 })], '10m');
+  // The points of the 44th second are of tens that have not ended.
+  expect(top.accounts.byPoints[0]?.trend).toEqual([2, 4, 0, 10]);
+  expect(top.accounts.byRequests[0]?.trend).toEqual([1, 2, 0, 1]);
+  expect(top.organizations.byPoints[0]?.trend).toEqual([2, 4, 0, 10]);
 });
 
 it('what a replica leaves out is stated as an error', async () => {

@@ -5,9 +5,23 @@ interface ChartOptions {
   readonly title: string;
   readonly unit: string;
   format(value: number): string;
-  /** Seconds between two values; 1 if it is not given. */
-  readonly step?: number;
 }
+
+/** What the values of a chart are, besides their size. */
+export interface ChartScale {
+  /** Seconds between two values. */
+  readonly stepSeconds: number;
+  /** How long ago the newest ended. */
+  readonly endAgoSeconds: number;
+  /** So many of the newest are not those of all replicas, and whose they are. */
+  readonly partialSteps: number;
+  readonly partialText: string;
+}
+
+const SECONDS: ChartScale = { stepSeconds: 1, endAgoSeconds: 0, partialSteps: 0, partialText: '' };
+
+/** A newest value that ended longer ago is not called that of now. */
+const NOW_SECONDS = 15;
 
 /** Something that happened, marked in a chart. */
 export interface ChartMark {
@@ -40,6 +54,7 @@ export class Chart {
   readonly #when = element('span', { class: 'muted' });
   #lines: readonly Line[] = [];
   #marks: readonly ChartMark[] = [];
+  #steps: ChartScale = SECONDS;
   /** Seconds back from the newest value. */
   #chosen: number | undefined;
   #width = 0;
@@ -62,9 +77,10 @@ export class Chart {
     this.#draw();
   }
 
-  /** Marks what happened, from the next drawing on. */
-  mark(marks: readonly ChartMark[]): void {
+  /** Marks what happened, and says what the values are, from the next drawing on. */
+  mark(marks: readonly ChartMark[], steps: ChartScale = SECONDS): void {
     this.#marks = marks;
+    this.#steps = steps;
   }
 
   get #length(): number {
@@ -79,28 +95,45 @@ export class Chart {
     const marks = [60, 45, 30, 15, 0]
       .filter((back) => back < this.#length)
       .map((back) =>
-        back === 0 ? plot.mark(1, 'now', 'end') : plot.mark(this.#shareOf(back), `−${this.#ageOf(back)}`),
+        back === 0
+          ? plot.mark(1, this.#endText, 'end')
+          : plot.mark(this.#shareOf(back), `−${this.#ageOf(back)}`),
       );
     const grid = plot.grid(this.#options.format);
     grid.append(...marks);
     const paths = this.#lines
       .filter(hasValues)
       .flatMap((line) => plot.paths(line, (index) => [this.#shareOf(line.values.length - 1 - index)]));
-    this.#drawing.replaceChildren(grid, ...paths, ...this.#marksIn(plot), this.#cursor);
+    const partial = this.#partialIn(plot);
+    this.#drawing.replaceChildren(grid, ...partial, ...paths, ...this.#marksIn(plot), this.#cursor);
     this.#showValues();
   }
 
   /** A line at each change, with its text on hover. */
   #marksIn(plot: Plot): readonly SVGElement[] {
-    const { step = 1 } = this.#options;
+    const { stepSeconds } = this.#steps;
     return this.#marks
-      .map(({ agoSeconds, text }) => ({ share: this.#shareOf(agoSeconds / step), text }))
+      .map(({ agoSeconds, text }) => ({ share: this.#shareOf(agoSeconds / stepSeconds), text }))
       .filter(({ share }) => share >= 0 && share <= 1)
       .map(({ share, text }) => {
         const x = plot.x(share).toFixed(1);
         const place = { x1: x, x2: x, y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom };
         return svgElement('line', { class: 'change', ...place }, svgElement('title', {}, text));
       });
+  }
+
+  /** The values that are not those of all replicas. */
+  #partialIn(plot: Plot): readonly SVGElement[] {
+    const { partialSteps, partialText } = this.#steps;
+    if (partialSteps === 0) return [];
+    const x = plot.x(this.#shareOf(Math.min(partialSteps, this.#length - 1)));
+    const place = { x, y: MARGIN.top, width: plot.x(1) - x, height: HEIGHT - MARGIN.bottom - MARGIN.top };
+    return [svgElement('rect', { class: 'partial', ...place }, svgElement('title', {}, partialText))];
+  }
+
+  get #endText(): string {
+    const { endAgoSeconds, stepSeconds } = this.#steps;
+    return endAgoSeconds < NOW_SECONDS ? 'now' : `−${this.#ageOf(Math.round(endAgoSeconds) / stepSeconds)}`;
   }
 
   #plot(highest = LEAST): Plot {
@@ -110,7 +143,7 @@ export class Chart {
 
   /** Such as `15 s`, or `7.5 min` of values that are ten seconds apart. */
   #ageOf(back: number): string {
-    const seconds = back * (this.#options.step ?? 1);
+    const seconds = Math.round(back * this.#steps.stepSeconds);
     return seconds < 90 ? `${seconds} s` : `${seconds / 60} min`.replace(/(\.\d)\d+/, '$1');
   }
 
@@ -132,7 +165,10 @@ export class Chart {
       return element('li', {}, sample, `${name} `, element('b', {}, value === null ? '–' : format(value)));
     });
     this.#legend.replaceChildren(...entries);
-    setText(this.#when, this.#chosen === undefined ? unit : `${unit}, ${this.#ageOf(back)} ago`);
+    const { partialSteps, partialText } = this.#steps;
+    const isPartial = partialSteps > back;
+    const parts = [unit, ...(this.#chosen === undefined ? [] : [`${this.#ageOf(back)} ago`])];
+    setText(this.#when, [...parts, ...(isPartial ? [partialText] : [])].join(', '));
     this.#drawing.setAttribute('aria-label', `${title}: ${entries.map((one) => one.textContent).join(', ')}`);
     const x = String(this.#plot().x(this.#shareOf(back)));
     for (const end of ['x1', 'x2']) this.#cursor.setAttribute(end, x);

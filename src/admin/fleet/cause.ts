@@ -1,0 +1,51 @@
+import type { FleetTop } from './fleet.ts';
+import type { RefusedRequest } from './refusals.ts';
+
+/** Who was refused most. */
+export interface Cause {
+  readonly scope: 'account' | 'organization';
+  readonly id: string;
+  /** Of all refusals, from 0 to 1. */
+  readonly share: number;
+}
+
+/** From this share on, somebody alone is the cause. */
+const MOST = 0.5;
+
+/**
+ * Who causes most of the refusals: an Account, or the Organization whose limit refuses its Accounts or of which they are.
+ *
+ * @param top of the last ten seconds
+ * @param refused requests of everybody in that time
+ * @param refusals the latest
+ */
+export function causeOf(
+  { accounts, organizations }: Pick<FleetTop, 'accounts' | 'organizations'>,
+  refused: number,
+  refusals: readonly RefusedRequest[],
+): Cause | undefined {
+  const total = sumOf(accounts);
+  // The rest is of addresses, which are not ranked.
+  if (refused > 2 * total) return undefined;
+  const [account] = accounts.byRefused;
+  const [organization] = organizations.byRefused;
+  const shareOf = (one: typeof account) => Math.min(1, (one?.refused ?? 0) / Math.max(1, total));
+  const share = shareOf(organization);
+  if (organization !== undefined && share >= MOST) {
+    const isItsLimit = isRefusedByOrganization(organization.id, refusals);
+    if (isItsLimit || shareOf(account) < MOST) return { scope: 'organization', id: organization.id, share };
+  }
+  if (account === undefined || account.refused === 0) return undefined;
+  return { scope: 'account', id: account.id, share: shareOf(account) };
+}
+
+function sumOf({ byRefused }: FleetTop['accounts']): number {
+  return byRefused.reduce((sum, { refused }) => sum + refused, 0);
+}
+
+/** Whether most of its latest refusals are by limits of the Organization, or by its block. */
+function isRefusedByOrganization(id: string, refusals: readonly RefusedRequest[]): boolean {
+  const own = refusals.filter(({ organization }) => organization === id);
+  const byItsLimit = own.filter(({ detail }) => detail.startsWith('The Organization '));
+  return byItsLimit.length * 2 > own.length;
+}

@@ -1,0 +1,70 @@
+/** The times that the charts of the fleet cover, and how a replica keeps them. */
+import { SERIES, type Second, type Slices } from './pulse.ts';
+
+/** The seconds of one value of each range. */
+export const RANGES = { '1m': 1, '10m': 10, '1h': 60 } as const;
+
+export type Range = keyof typeof RANGES;
+
+/** Values of a range. */
+export const RANGE_VALUES = 60;
+
+/** The ranges whose values are sums of several seconds. */
+export const LONG_STEPS = [RANGES['10m'], RANGES['1h']] as const;
+
+export function isRange(name: string): name is Range {
+  return Object.hasOwn(RANGES, name);
+}
+
+/** Adds up what several seconds, or several replicas, came to. */
+export function sumOfSeconds(seconds: readonly (Second | undefined)[]): Second {
+  const counts = SERIES.map(() => 0);
+  const durations: number[] = [];
+  for (const second of seconds) {
+    for (const [index, count] of second?.counts.entries() ?? []) counts[index] = (counts[index] ?? 0) + count;
+    for (const [index, count] of second?.durations.entries() ?? [])
+      durations[index] = (durations[index] ?? 0) + count;
+  }
+  return { counts, durations: Array.from(durations, (count) => count ?? 0) };
+}
+
+/** The sums of each so many seconds, as long as a range is. */
+export class LongRange {
+  readonly #stepSeconds: Slices['stepSeconds'];
+  #closed: Second[] = [];
+  #open = sumOfSeconds([]);
+  #slot: number;
+
+  /** @param second the first one that will be added; Unix time */
+  constructor(stepSeconds: Slices['stepSeconds'], second: number) {
+    this.#stepSeconds = stepSeconds;
+    this.#slot = this.#slotOf(second);
+  }
+
+  /** Adds what came of a second. Those that are left out were idle. */
+  add(second: number, counted: Second): void {
+    this.#turn(this.#slotOf(second));
+    this.#open = sumOfSeconds([this.#open, counted]);
+    this.#turn(this.#slotOf(second + 1));
+  }
+
+  /** @param aheadMs how far the clock of the seconds is ahead of that of Redis */
+  slices(aheadMs: number): Slices {
+    const endMs = this.#slot * this.#stepSeconds * 1_000 - aheadMs;
+    const slot = Math.max(0, Math.round(endMs / 1_000 / this.#stepSeconds) - 1);
+    return { stepSeconds: this.#stepSeconds, slot, slices: this.#closed };
+  }
+
+  #slotOf(second: number): number {
+    return Math.floor(second / this.#stepSeconds);
+  }
+
+  #turn(slot: number): void {
+    const passed = slot - this.#slot;
+    if (passed <= 0) return;
+    const idle = Array.from({ length: Math.min(passed - 1, RANGE_VALUES) }, () => sumOfSeconds([]));
+    this.#closed = [...this.#closed, this.#open, ...idle].slice(-RANGE_VALUES);
+    this.#open = sumOfSeconds([]);
+    this.#slot = slot;
+  }
+}
