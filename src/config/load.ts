@@ -13,6 +13,7 @@ import { readText } from './reader/read-text.ts';
 import { isMapping } from './reader/schema-node.ts';
 import { credentialFindings } from './settings/credentials.ts';
 import { identityFindings, proxyFindings } from './settings/findings.ts';
+import { notificationFindings } from './settings/notifications.ts';
 import { type Settings, settingsSchema } from './settings/settings.ts';
 
 /** The valid sections of weir.yaml, with environment variables applied. */
@@ -32,6 +33,7 @@ export function readSettings(path: string, env: Environment): SettingsReading {
   const valid = withDecisionsPort(resolveFiles(settingsSchema, Object.fromEntries(sections), path));
   const ofIdentity = valid.identity === undefined ? [] : identityFindings(valid.identity);
   const ofCredentials = findingsOf(valid.credentials ?? []);
+  const ofOthers = [...proxyFindings(valid), ...notificationFindings(valid)];
   const { identity, credentials, ...others } = valid;
   return {
     place,
@@ -40,7 +42,7 @@ export function readSettings(path: string, env: Environment): SettingsReading {
       ...(identity && ofIdentity.length === 0 && { identity }),
       ...(credentials && ofCredentials.length === 0 && { credentials }),
     },
-    problems: [...problems, ...[...ofIdentity, ...ofCredentials, ...proxyFindings(valid)].map(place)],
+    problems: [...problems, ...[...ofIdentity, ...ofCredentials, ...ofOthers].map(place)],
   };
 }
 

@@ -11,6 +11,7 @@ import {
 } from '../config/load.ts';
 import { ConfigError, type Problem, problemIn } from '../config/problem.ts';
 import { FileSource } from '../config/reader/file-source.ts';
+import { readSecretFile } from '../config/settings/notifications.ts';
 import { type PortTokenSettings, readTokenFile } from '../config/settings/port-token.ts';
 import { checkProxySettings } from '../config/settings/proxy-check.ts';
 import type { Settings } from '../config/settings/settings.ts';
@@ -98,6 +99,8 @@ export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): P
   const priced = valid.operations && new OperationFiles(valid.operations, file, source);
   await collect(() => checkProxySettings(valid, reading.place));
   for (const section of PORTS_WITH_TOKEN) await collect(() => readPortToken(section, valid[section]));
+  const secretFile = valid.notifications?.secretFile;
+  await collect(() => secretFile && readSecretFile(secretFile));
   for (const certificates of Object.values(named.certificates)) await collect(() => certificates?.read());
   const limits = await collect(() => named.limits?.load());
   const identities = await collect(() => named.identities?.read() ?? NO_IDENTITIES);

@@ -24,6 +24,7 @@ import { type RunningAdmin, runAdmin } from './parts/run-admin.ts';
 import { RunningCosts } from './parts/run-costs.ts';
 import { type RunningEnvoy, runEnvoy } from './parts/run-envoy.ts';
 import { type RunningIdentity, runIdentity } from './parts/run-identity.ts';
+import { runNotifications } from './parts/run-notifications.ts';
 import { runShare } from './parts/run-share.ts';
 import { runTls } from './port-tls.ts';
 import { followConfiguration, type Reloadable } from './reload.ts';
@@ -66,6 +67,7 @@ export async function runGateway(
   const parts = { store, shared, buckets, clock, identity, metrics, ...reporting };
   const admin = runAdmin(configuration, { ...parts, tls: tls.admin, isReady: () => isReady });
   const telemetry = await startTelemetry(process.env, log, metrics);
+  const notifications = runNotifications(settings, { shared, metrics, clock, log });
   const dependencies = {
     ...gatewaySettings(settings),
     operations: operationTable,
@@ -73,7 +75,7 @@ export async function runGateway(
     directory: identity.directory,
     credentials: identity.credentials,
     ...{ buckets, store: share.store, log },
-    ...{ blocks: admin.blocks, observer: admin.observer, reports: admin.reports },
+    ...{ blocks: admin.blocks, observer: notifications.observing(admin.observer), reports: admin.reports },
     tls: tls.listen,
     accessLog: settings.log.access ? new AccessLog(log, lines) : undefined,
     tracing: telemetry.tracing,
@@ -86,7 +88,7 @@ export async function runGateway(
   const following = followConfiguration(configuration, reloaded, metrics, reporting);
   const close = async (): Promise<void> => {
     isReady = false;
-    await closeInOrder([following, tls, ports, admin, telemetry, identity, share, store]);
+    await closeInOrder([following, tls, ports, admin, notifications, telemetry, identity, share, store]);
   };
   const drain = async (): Promise<void> => {
     isReady = false;

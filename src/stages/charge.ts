@@ -4,6 +4,7 @@ import { US_PER_SECOND } from '../domain/clock.ts';
 import { Refusal } from '../domain/problems.ts';
 import type { BucketState, Decision, Store } from '../store/store.ts';
 import type { Buckets, PayerBuckets } from './buckets/buckets.ts';
+import { fillingOf } from './buckets/filling.ts';
 import { limitText } from './buckets/limit-text.ts';
 import { namedLimit, type PayerBucket } from './buckets/payer-bucket.ts';
 import { policyText, rateLimitFields } from './buckets/rate-limit-fields.ts';
@@ -56,7 +57,8 @@ function chargedOf(due: PayerBuckets, cost: number, decision: Decision): Charged
   const { policy, rateLimit } = rateLimitFields(due, decision.buckets);
   if (decision.outcome === 'admitted') {
     const { nearLimit, shadowDenied } = remarks(due, decision.buckets);
-    return { outcome: 'admitted', policy, rateLimit, plan, unknownPlan, nearLimit, shadowDenied };
+    const filling = fillingOf(due.buckets, decision.buckets);
+    return { outcome: 'admitted', policy, rateLimit, plan, unknownPlan, nearLimit, shadowDenied, filling };
   }
   const { degraded } = decision;
   const { bucket, state } = longestWait(due, decision.buckets);
@@ -72,6 +74,8 @@ function chargedOf(due: PayerBuckets, cost: number, decision: Decision): Charged
     retryAfterUs: state.retryAfterUs,
     refusal: refusalOf(due, bucket, state, cost, degraded !== undefined),
     degraded,
+    // A part of a limit is not the limit.
+    filling: degraded === undefined ? fillingOf(due.buckets, decision.buckets) : undefined,
   };
 }
 

@@ -8,6 +8,7 @@ import type { RevokedToken } from '../identity/revocations.ts';
 import type { RequestSpans } from '../observe/log/spans.ts';
 import type { UncountedReason } from '../store/store.ts';
 import type { RequestRules } from '../validation/rules.ts';
+import type { Filling } from './buckets/filling.ts';
 import type { NamedLimit } from './buckets/payer-bucket.ts';
 
 /** The canonical form of a request target, which is both priced and forwarded. */
@@ -46,8 +47,14 @@ interface Reported {
   readonly unknownPlan?: string | undefined;
 }
 
+/** What the store has decided, and not this replica by itself. */
+interface Counted extends Reported {
+  /** Buckets with a window of a minute or longer that are nearly or wholly used. */
+  readonly filling?: readonly Filling[] | undefined;
+}
+
 /** A charge that was spent. */
-export interface Admitted extends Reported {
+export interface Admitted extends Counted {
   readonly outcome: 'admitted';
   readonly rateLimit: string;
   /** Buckets that are nearly empty. */
@@ -57,7 +64,7 @@ export interface Admitted extends Reported {
 }
 
 /** A charge that was not made. It names the limit that needs the longest wait. */
-export interface Denied extends Reported, NamedLimit {
+export interface Denied extends Counted, NamedLimit {
   readonly outcome: 'denied';
   /** Empty for whoever is blocked, as is the policy: nothing was counted. */
   readonly rateLimit: string;

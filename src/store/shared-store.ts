@@ -11,6 +11,22 @@ export interface SharedStore {
   openBoard(topic: string, replica: string): Board;
   /** Opens the list of the replicas that are alive. It connects by itself, and never queues a command. */
   openPresence(replica: string): Presence;
+  /** Opens the claims. It connects by itself, and never queues a command. */
+  openClaims(): Claims;
+}
+
+/** What one of the replicas does for all. */
+export interface Claims {
+  /**
+   * Returns whether this replica is the first to claim it within `lifeMs`. Rejects if the store cannot be asked.
+   *
+   * @param claim `name` has a point, which names of buckets lack
+   */
+  claim(
+    claim: { readonly tag: string; readonly name: string; readonly owner: string },
+    lifeMs: number,
+  ): Promise<boolean>;
+  close(): void;
 }
 
 /** Time between reads of the record: the longest delay of a message if the subscription broke unnoticed. */

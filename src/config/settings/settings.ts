@@ -6,6 +6,7 @@ import { decisionsSchema } from './decisions.ts';
 import { identitySchema } from './identity/identity.ts';
 import { kubernetesSchema } from './kubernetes.ts';
 import { listenSchema } from './listen.ts';
+import { notificationsSchema } from './notifications.ts';
 import { operationsSchema } from './operations.ts';
 import { closed, filePath, flag, httpUrl, list, literals, section, whole } from './section.ts';
 import { storeSchema } from './store.ts';
@@ -41,6 +42,7 @@ export const settingsSchema = closed({
     ),
   }),
   usage: usageSchema,
+  notifications: notificationsSchema,
   kubernetes: kubernetesSchema,
   log: section('Logging to standard output, one JSON object per line.', {
     level: literals(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {

@@ -3,9 +3,11 @@ import type { KubernetesObserver } from '../../config/kubernetes/follow.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { IdentityObserver } from '../../identity/observer.ts';
 import type { SharedObserver } from '../../shared/ignored.ts';
+import type { NotificationObserver } from '../notify/deliveries.ts';
 import { type DescriptorObserver, descriptorMetrics } from './descriptors.ts';
 import { identityMetrics } from './identity.ts';
 import { kubernetesMetrics } from './kubernetes.ts';
+import { notificationMetrics } from './notifications.ts';
 import { type ReloadMetrics, reloadMetrics } from './reload.ts';
 import { type RequestMetrics, requestMetrics } from './requests.ts';
 import { sharedMetrics } from './shared.ts';
@@ -19,7 +21,8 @@ export interface Metrics
     ReloadMetrics,
     SharedObserver,
     KubernetesObserver,
-    DescriptorObserver {
+    DescriptorObserver,
+    NotificationObserver {
   /**
    * Shows gauges of the live limits, which are read at each scrape.
    *
@@ -80,6 +83,7 @@ export function createMetrics({ version, identity }: Described): Metrics {
     ...sharedMetrics(registry),
     ...kubernetesMetrics(registry),
     ...descriptorMetrics(registry),
+    ...notificationMetrics(registry),
     showLiveLimits(count, firstEndMs) {
       new Gauge({
         name: 'weir_live_limits_first_end_timestamp_seconds',

@@ -2,6 +2,7 @@ import type { SharedStore } from '../../shared-store.ts';
 import type { RemoteStoreSettings } from '../connection/link.ts';
 import { openBoard } from './board.ts';
 import { subscribe } from './channel.ts';
+import { openClaims } from './claims.ts';
 import { openRecord } from './open-record.ts';
 import { openPresence } from './presence.ts';
 
@@ -13,5 +14,6 @@ export function sharedByRedis(settings: RemoteStoreSettings & { readonly keyPref
     withRecord: (topic, use, connectMs) => openRecord(settings, channelOf(topic), use, connectMs),
     openBoard: (topic, replica) => openBoard(settings, topic, replica),
     openPresence: (replica) => openPresence(settings, replica),
+    openClaims: () => openClaims(settings),
   };
 }

@@ -1,0 +1,123 @@
+import type { Logger } from 'pino';
+import { quietly } from '../log/process-output.ts';
+import { type Endpoint, type Message, post } from './webhook.ts';
+
+/** Waits between the attempts of a message: after the last of them it is given up. */
+const RETRY_MS: readonly number[] = [1_000, 5_000, 30_000, 120_000, 300_000];
+
+/** Messages that wait for an attempt, now or later; beyond that, new ones are dropped. */
+export const MOST_WAITING = 1_000;
+const MOST_AT_ONCE = 4;
+
+/** How long a gateway that stops waits for what has not been tried yet. */
+const CLOSE_MS = 3_000;
+
+export type NotificationOutcome = 'delivered' | 'retried' | 'failed' | 'dropped' | 'unclaimed';
+
+export interface NotificationObserver {
+  notified(outcome: NotificationOutcome, count?: number): void;
+  /** Shows how many notifications wait for an attempt. */
+  showWaiting(count: () => number): void;
+}
+
+interface Delivery {
+  readonly message: Message;
+  failures: number;
+}
+
+/** Sends messages to a webhook, a few at a time, and tries again what failed. What it holds is bounded. */
+export class Deliveries {
+  readonly #endpoint: Endpoint;
+  readonly #observer: NotificationObserver;
+  readonly #log: Logger;
+  readonly #retryMs: readonly number[];
+  readonly #ended = new AbortController();
+  readonly #isNewProblem = quietly(() => performance.now());
+  /** Due now. */
+  readonly #queue: Delivery[] = [];
+  /** Due when their timer ends. */
+  readonly #later = new Map<Delivery, NodeJS.Timeout>();
+  #underWay = 0;
+  #isClosing = false;
+  #onIdle: () => void = () => undefined;
+
+  /** @param retryMs for tests */
+  constructor(endpoint: Endpoint, observer: NotificationObserver, log: Logger, retryMs = RETRY_MS) {
+    this.#endpoint = endpoint;
+    this.#observer = observer;
+    this.#log = log;
+    this.#retryMs = retryMs;
+    observer.showWaiting(() => this.waiting);
+  }
+
+  get waiting(): number {
+    return this.#queue.length + this.#later.size + this.#underWay;
+  }
+
+  add(message: Message): void {
+    if (this.waiting >= MOST_WAITING || this.#isClosing) this.#observer.notified('dropped');
+    else this.#enqueue({ message, failures: 0 });
+  }
+
+  /** Finishes what is due, for a few seconds at most; what waits for another attempt is dropped. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    for (const timer of this.#later.values()) clearTimeout(timer);
+    const isDone = new Promise<void>((resolve) => {
+      this.#onIdle = resolve;
+      setTimeout(resolve, CLOSE_MS).unref();
+    });
+    if (this.#underWay > 0) await isDone;
+    this.#ended.abort();
+    const dropped = this.waiting;
+    this.#queue.length = 0;
+    this.#later.clear();
+    if (dropped === 0) return;
+    this.#observer.notified('dropped', dropped);
+    this.#log.warn({ dropped }, 'notifications were not delivered before the gateway stopped');
+  }
+
+  #enqueue(delivery: Delivery): void {
+    this.#queue.push(delivery);
+    void this.#work();
+  }
+
+  async #work(): Promise<void> {
+    if (this.#underWay >= MOST_AT_ONCE) return;
+    this.#underWay += 1;
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift())
+      await this.#try(next);
+    this.#underWay -= 1;
+    if (this.#underWay === 0) this.#onIdle();
+  }
+
+  async #try(delivery: Delivery): Promise<void> {
+    const { signal } = this.#ended;
+    try {
+      await post(this.#endpoint, delivery.message, signal);
+      this.#observer.notified('delivered');
+    } catch (error) {
+      if (!signal.aborted) this.#failed(delivery, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  #failed(delivery: Delivery, problem: string): void {
+    if (this.#isNewProblem(problem)) this.#log.warn({ problem }, 'a notification was not delivered');
+    const waitMs = this.#retryMs[delivery.failures];
+    delivery.failures += 1;
+    if (waitMs === undefined || this.#isClosing) {
+      this.#observer.notified('failed');
+      return;
+    }
+    this.#observer.notified('retried');
+    // Replicas that lost the same receiver do not all come back at the same moment.
+    const timer = setTimeout(
+      () => {
+        this.#later.delete(delivery);
+        this.#enqueue(delivery);
+      },
+      waitMs * (0.75 + Math.random() / 2),
+    ).unref();
+    this.#later.set(delivery, timer);
+  }
+}

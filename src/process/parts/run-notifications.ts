@@ -1,0 +1,57 @@
+import type { Logger } from 'pino';
+import { readSecretFile } from '../../config/settings/notifications.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import type { GatewayObserver } from '../../observe/gateway-observer.ts';
+import { Deliveries, type NotificationObserver } from '../../observe/notify/deliveries.ts';
+import { Notifications } from '../../observe/notify/notifications.ts';
+import type { SharedClock } from '../../shared/clock.ts';
+import type { SharedStore } from '../../store/shared-store.ts';
+
+interface RunningNotifications {
+  /** The observer with what notifications look at; the same one where they are off. */
+  observing(observer: GatewayObserver): GatewayObserver;
+  close(): Promise<void>;
+}
+
+interface NotificationSources {
+  /** Undefined where no other replica shares the store. */
+  readonly shared: SharedStore | undefined;
+  readonly metrics: NotificationObserver;
+  readonly clock: SharedClock;
+  readonly log: Logger;
+}
+
+/** Reports limits that are nearly or wholly used, as far as the settings ask for it. */
+export function runNotifications(
+  { notifications: settings }: Pick<Settings, 'notifications'>,
+  { shared, metrics, clock, log }: NotificationSources,
+): RunningNotifications {
+  const deliveries = openDeliveries(settings, metrics, log);
+  if (deliveries === undefined && !settings.log)
+    return { observing: (observer) => observer, async close() {} };
+  const notifications = new Notifications({
+    claims: shared?.openClaims(),
+    ...{ deliveries, observer: metrics, log, isLogged: settings.log },
+    nowMs: () => clock.nowMs(),
+  });
+  return {
+    observing: (observer) => ({
+      ...observer,
+      requestFinished(context, status, totalMs) {
+        observer.requestFinished(context, status, totalMs);
+        notifications.requestFinished(context);
+      },
+    }),
+    close: () => notifications.close(),
+  };
+}
+
+function openDeliveries(
+  { url, allowPrivate, secret, secretFile }: Settings['notifications'],
+  metrics: NotificationObserver,
+  log: Logger,
+): Deliveries | undefined {
+  if (url === undefined) return undefined;
+  const secrets = () => (secretFile === undefined ? [secret ?? ''] : readSecretFile(secretFile));
+  return new Deliveries({ url, allowPrivate, secrets }, metrics, log);
+}
