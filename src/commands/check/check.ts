@@ -35,7 +35,7 @@ export async function check({ config, connect }: { config: string; connect?: boo
     `${config} is `,
     { style: 'green', text: 'valid' },
     `: ${summaryOf(operations)}, ` +
-      `limits for ${limits.accounts.size} accounts and ${limits.organizations.size} organizations of their own, ` +
+      `overrides for ${limits.accounts.size} accounts and ${limits.organizations.size} organizations, ` +
       furtherText(limits) +
       `${callersOf(configuration)}${warnings.length === 0 ? '' : `; warnings: ${warnings.length}`}.`,
   ]);
@@ -64,7 +64,7 @@ async function warnOfLiveLimits({ settings, operations, limits }: Configuration)
 /** How many further limits and plans there are, where there are any. */
 function furtherText({ rows, plans }: Limits): string {
   const further = furtherRows(rows).length;
-  return further + plans.size === 0 ? '' : `${further} further limits and ${plans.size} plans, `;
+  return further + plans.size === 0 ? '' : `further limits: ${further}, plans: ${plans.size}, `;
 }
 
 const COLOURS = { ok: 'green', warning: 'yellow', failed: 'red' } as const;

@@ -157,12 +157,15 @@ const CALLERS = {
 function validationText({ rules }: ListedOperation): string {
   if (rules === undefined) return 'nothing';
   const { query, path, headers, body } = rules;
-  const others = query.isOpen ? 'any other' : 'no other';
-  const parts = [`query ${listed([...query.byName.keys(), others])}`];
+  const names = [...query.byName.keys()];
+  const parts: string[] = [];
+  if (names.length > 0)
+    parts.push(`query ${listed(names)} and ${query.isOpen ? 'any' : 'no'} other parameters`);
+  else if (!query.isOpen) parts.push('query without parameters');
   if (path.length > 0) parts.push(`path ${listed(path.map(({ name }) => name))}`);
   if (headers.length > 0) parts.push(`headers ${listed(headers.map(({ name }) => name))}`);
   if (body !== undefined) parts.push(`body ${listed([...body.byMediaType.keys()])}`);
-  return parts.join('; ');
+  return parts.length === 0 ? 'nothing' : parts.join('; ');
 }
 
 function listed(words: readonly string[]): string {
