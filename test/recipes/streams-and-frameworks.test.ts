@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import WebSocket from 'ws';
 import { ALICE, answer, pointsLeft, serve, startNodeRecipe } from '../fixtures/recipe-service.ts';
-import { recipe, startRecipe, writeFolder } from '../fixtures/recipes.ts';
+import { commandsOf, recipe, startRecipe, writeFolder } from '../fixtures/recipes.ts';
+import { runWeirHere } from '../fixtures/run-here.ts';
 
 const options = { timeout: 90_000 };
 
@@ -71,3 +73,37 @@ it.skipIf(!hasGo)(hasGo ? 'Go: the list of operations sets the costs' : MISSING,
   expect(await answer(weir.url, 'GET', '/items')).toEqual([200, 19, { account: 'acct_a', items: [] }]);
   expect(await answer(weir.url, 'POST', '/items', '{"name":"one"}')).toEqual([201, 5, { name: 'one' }]);
 });
+
+const NESTJS = process.env.WEIR_TEST_NESTJS ?? '';
+const hasNestJs = existsSync(join(NESTJS, '@nestjs/swagger'));
+const NO_NESTJS =
+  'NESTJS IS NOT TESTED HERE, because WEIR_TEST_NESTJS names no folder with it: see .ci/chart-tools';
+if (!hasNestJs) console.warn(NO_NESTJS);
+
+it.skipIf(!hasNestJs)(
+  hasNestJs ? 'NestJS: weir init finds the document, which sets the costs' : NO_NESTJS,
+  options,
+  async () => {
+    const sections = ['In front of an API', 'NestJS'];
+    const folder = await writeFolder({ ...recipe(...sections), 'package.json': '{"type":"module"}' });
+    symlinkSync(NESTJS, join(folder, 'node_modules'));
+    const [, , ...compile] =
+      commandsOf('NestJS')
+        .find((line) => line.startsWith('npx tsc'))
+        ?.split(' ') ?? [];
+    // The types of Node are no package of the recipe.
+    const tsc = [resolve('node_modules/typescript/bin/tsc'), ...compile, '--ignoreConfig', '--noCheck'];
+    expect(spawnSync(process.execPath, tsc, { cwd: folder, encoding: 'utf8' })).toMatchObject({ status: 0 });
+    const service = await serve(folder, process.execPath, () => ['main.js']);
+
+    const written = await writeFolder({});
+    expect(await runWeirHere(['init', '--upstream', service], {}, written)).toMatchObject({ code: 0 });
+    const files = Object.fromEntries(
+      ['weir.yaml', 'openapi.json'].map((name) => [name, readFileSync(join(written, name), 'utf8')]),
+    );
+    const weir = await startRecipe(sections, { files });
+    onTestFinished(() => weir.close());
+    expect(await answer(weir.url, 'GET', '/items')).toEqual([200, 19, { account: 'acct_a', items: [] }]);
+    expect(await answer(weir.url, 'POST', '/items', '{"name":"one"}')).toEqual([201, 5, { name: 'one' }]);
+  },
+);
