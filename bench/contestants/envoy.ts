@@ -61,20 +61,28 @@ function findService(): string | undefined {
   return findProgram('ratelimit', 'RATELIMIT') ?? findProgram('service_cmd');
 }
 
-async function startService({ cores, folder, limit, redisPort }: Scene, port: number): Promise<Program> {
+function startService(scene: Scene, port: number): Promise<Program> {
+  const perSecond = (points: number) => ({ unit: 'second', requests_per_unit: points });
+  const { limit } = scene;
+  return startRateLimit(scene, port, {
+    domain: 'weir',
+    descriptors: [
+      { key: 'account', rate_limit: perSecond(limit) },
+      { key: 'organization', rate_limit: perSecond(limit * 10) },
+    ],
+  });
+}
+
+/** Starts envoyproxy/ratelimit with these rules, and variables of its own. */
+export async function startRateLimit(
+  { cores, folder, redisPort }: Scene,
+  port: number,
+  rules: object,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Program> {
   const config = join(folder, 'ratelimit', 'config');
   mkdirSync(config, { recursive: true });
-  const perSecond = (points: number) => ({ unit: 'second', requests_per_unit: points });
-  writeFileSync(
-    join(config, 'weir.yaml'),
-    JSON.stringify({
-      domain: 'weir',
-      descriptors: [
-        { key: 'account', rate_limit: perSecond(limit) },
-        { key: 'organization', rate_limit: perSecond(limit * 10) },
-      ],
-    }),
-  );
+  writeFileSync(join(config, 'weir.yaml'), JSON.stringify(rules));
   return startProgram({
     command: findService() ?? 'ratelimit',
     args: [],
@@ -91,6 +99,7 @@ async function startService({ cores, folder, limit, redisPort }: Scene, port: nu
       GRPC_PORT: `${port}`,
       PORT: `${await freePort()}`,
       DEBUG_PORT: `${await freePort()}`,
+      ...env,
     },
   });
 }

@@ -37,6 +37,8 @@ export interface DescriptorLimit {
   readonly replaces: readonly string[];
   /** A shadow limit refuses nothing. Limits in quota mode refuse together: when none of a request's has room. */
   readonly mode: 'enforced' | 'shadow' | 'quota';
+  /** Whether hits that do not fit spend what is left: they are of work that is done already. */
+  readonly spendsRest: boolean;
 }
 
 /** A label in the characters that a string of RFC 9651 can have without escapes. */

@@ -40,6 +40,9 @@ descriptors:
     rate_limit: { unit: month, requests_per_unit: 5, replaces: [{ name: reads }] }
   - key: tokens
     rate_limit: { unit: week, requests_per_unit: 10 }
+  - key: answered
+    spend_rest: true
+    rate_limit: { unit: week, requests_per_unit: 10 }
   - key: model
     value: large
     quota_mode: true
@@ -201,6 +204,19 @@ describe('hits', () => {
   it('of two equal descriptors are added', async () => {
     const { statuses } = await ask(entries({ user: 'twice' }), entries({ user: 'twice' }));
     expect(statuses.map(({ limitRemaining }) => limitRemaining)).toEqual([1, 1]);
+  });
+
+  it('that do not fit spend nothing, or what is left where the rule says so', async () => {
+    const left = async (one: AskedDescriptor) => (await ask({ ...one, hits: 0 })).statuses[0]?.limitRemaining;
+    for (const [key, expected] of [
+      ['tokens', 4],
+      ['answered', 0],
+    ] as const) {
+      const one = entries({ [key]: 'long' });
+      await ask({ ...one, hits: 6 });
+      expect(codesOf(await ask({ ...one, hits: 25 }))).toEqual(['OVER_LIMIT', 'OVER_LIMIT']);
+      expect([key, await left(one)]).toEqual([key, expected]);
+    }
   });
 
   it('beyond every number are refused', async () => {

@@ -134,6 +134,15 @@ describe('without the store', () => {
   });
 });
 
+describe('when it starts', () => {
+  it('invalid rules keep it from starting, with file, line and path', async () => {
+    const starting = startRateLimitService(['domain: test\ndescriptors:\n  - { kee: user }\n']);
+    await expect(starting).rejects.toThrow(
+      /0\.yaml:3: descriptors\.0\.kee: unknown key "kee": did you mean "key"\?/,
+    );
+  });
+});
+
 describe('while it runs', () => {
   it('changed rules take effect, and invalid ones do not', async () => {
     const { ask, folder, metrics } = await start([RULES]);

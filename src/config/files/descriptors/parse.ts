@@ -98,6 +98,7 @@ class RuleReader {
       requestsPerUnit: requestsPerUnit ?? 0,
       replaces: replaces.map((one) => one.name),
       mode: modeOf(rule),
+      spendsRest: rule.spend_rest ?? false,
     };
   }
 

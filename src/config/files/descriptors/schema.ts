@@ -11,6 +11,7 @@ export interface WrittenRule {
   readonly shadow_mode?: boolean;
   readonly quota_mode?: boolean;
   readonly share_threshold?: boolean;
+  readonly spend_rest?: boolean;
   readonly detailed_metric?: boolean;
   readonly value_to_metric?: boolean;
   readonly metadata?: Readonly<Record<string, unknown>>;
@@ -66,6 +67,7 @@ const RULE = {
   shadow_mode: isOn('Counts what fits, and refuses nothing.'),
   quota_mode: isOn('Refuses only where all limits of the request that are in quota mode have no room.'),
   share_threshold: isOn('All values that match the wildcard share one count.'),
+  spend_rest: isOn('Hits that do not fit spend what is left, as those of a response that was sent already.'),
   detailed_metric: isOn('Ignored.'),
   value_to_metric: isOn('Ignored.'),
   metadata: Type.Optional(Type.Unsafe<object>({ type: 'object', expects: 'a mapping' })),

@@ -21,16 +21,40 @@ export function decidePlan(store: Store, plan: Plan): Awaitable<Decided> {
   const unknown = buckets.map(() => undefined);
   if (isBanned || buckets.length === 0)
     return { isOverLimit: isBanned || isQuotaUsed(plan, unknown), states: unknown };
-  if (!buckets.some(({ isPeek, rule }) => isPeek || rule.mode === 'quota'))
-    return andThen(store.charge({ buckets, cost: 1 }), (decision) => decidedBy(plan, decision));
-  return store.peek({ buckets, cost: 1 }).then((decision) => {
-    const seen = decidedBy(plan, decision);
-    const spent = buckets.filter(({ isPeek }) => !isPeek);
-    if (seen.isOverLimit || seen.degraded !== undefined || spent.length === 0) return seen;
-    return andThen(store.charge({ buckets: spent, cost: 1 }), (spending) =>
-      decidedBy(plan, spread(spending, plan, spent, seen)),
-    );
+  return andThen(isLookedAt(plan) ? peekFirst(store, plan) : spend(store, plan), (decided) =>
+    spendRest(store, plan, decided),
+  );
+}
+
+/** Whether a plan cannot be charged without a look at its buckets first. */
+function isLookedAt({ buckets }: Plan): boolean {
+  return buckets.some(({ isPeek, rule }) => isPeek || rule.mode === 'quota');
+}
+
+function spend(store: Store, plan: Plan): Awaitable<Decided> {
+  return andThen(store.charge({ buckets: plan.buckets, cost: 1 }), (decision) => decidedBy(plan, decision));
+}
+
+async function peekFirst(store: Store, plan: Plan): Promise<Decided> {
+  const { buckets } = plan;
+  const seen = decidedBy(plan, await store.peek({ buckets, cost: 1 }));
+  const spent = buckets.filter(({ isPeek }) => !isPeek);
+  if (seen.isOverLimit || seen.degraded !== undefined || spent.length === 0) return seen;
+  const decision = await store.charge({ buckets: spent, cost: 1 });
+  return decidedBy(plan, spread(decision, plan, spent, seen));
+}
+
+/** Spends what is left where the rule says so and the hits did not fit. Another request may be first, and then nothing is spent. */
+function spendRest(store: Store, { buckets }: Plan, decided: Decided): Awaitable<Decided> {
+  const { states, degraded } = decided;
+  if (degraded !== undefined || !buckets.some(({ rule }) => rule.spendsRest)) return decided;
+  const rests = buckets.flatMap((bucket, index) => {
+    const left = states[index]?.remaining ?? 0;
+    const isMeant = bucket.rule.spendsRest && !bucket.isPeek && hasNoRoom(states[index]);
+    return isMeant && left > 0 ? [{ ...bucket, cost: left }] : [];
   });
+  if (rests.length === 0) return decided;
+  return andThen(store.charge({ buckets: rests, cost: 1 }), () => decided);
 }
 
 /** The decision on some of the buckets as one on all of them. */
@@ -57,9 +81,13 @@ function decidedBy(plan: Plan, decision: Decision): Decided {
 
 /** Whether none of the limits in quota mode has room, of which there is at least one. */
 function isQuotaUsed({ descriptors, buckets }: Plan, states: Decided['states']): boolean {
-  const banned = descriptors.some((one) => one.kind === 'banned' && one.limit.mode === 'quota');
-  const inQuota = [...buckets.keys()].filter((index) => buckets[index]?.rule.mode === 'quota');
-  return (banned || inQuota.length > 0) && inQuota.every((index) => hasNoRoom(states[index]));
+  let isInQuota = descriptors.some((one) => one.kind === 'banned' && one.limit.mode === 'quota');
+  for (let index = 0; index < buckets.length; index++) {
+    if (buckets[index]?.rule.mode !== 'quota') continue;
+    if (!hasNoRoom(states[index])) return false;
+    isInQuota = true;
+  }
+  return isInQuota;
 }
 
 export function hasNoRoom(state: BucketState | undefined): boolean {

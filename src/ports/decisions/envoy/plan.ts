@@ -198,6 +198,7 @@ function overridden({ requestsPerUnit, unit: number, unitMultiplier }: RateLimit
       windowSeconds,
       replaces: [],
       mode: 'enforced',
+      spendsRest: false,
     },
     requestsPerUnit: Math.min(requestsPerUnit, MOST_REQUESTS),
   };
