@@ -124,6 +124,15 @@ describe('a descriptor', () => {
   });
 });
 
+describe('a long value', () => {
+  it('is counted by itself', async () => {
+    const long = (end: string) => entries({ tenant: `${'ü'.repeat(20_000)}${end}` });
+    await service.ask({ descriptors: [long('a')], hits: 2 });
+    expect(codesOf(await ask(long('b')))[0]).toBe('OK');
+    expect(codesOf(await ask(long('a')))[0]).toBe('OVER_LIMIT');
+  });
+});
+
 describe('a request', () => {
   it('spends nothing anywhere when one of its descriptors has no room', async () => {
     const both = [entries({ user: 'eager' }), entries({ tenant: 'small' })] as const;

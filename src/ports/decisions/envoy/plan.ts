@@ -1,4 +1,5 @@
 /** What a request of Envoy's is charged: one bucket for each limit that applies to its descriptors. */
+import { hash } from 'node:crypto';
 import {
   type DescriptorDomain,
   type DescriptorLimit,
@@ -122,8 +123,8 @@ class Buckets {
     // The domain is the hash tag: all buckets of a request are in one slot of a Redis Cluster.
     const key =
       windowSeconds === unitSeconds
-        ? bucketKey(this.#keyPrefix, this.#domain, `envoy-${unit}`, id)
-        : bucketKey(this.#keyPrefix, this.#domain, 'envoy-multiple', `${windowSeconds}~${id}`);
+        ? bucketKey(this.#keyPrefix, this.#domain, `envoy-${unit}`, shortened(id))
+        : bucketKey(this.#keyPrefix, this.#domain, 'envoy-multiple', `${windowSeconds}~${shortened(id)}`);
     const index = this.list.findIndex((one) => one.key === key);
     const earlier = this.list[index];
     const sum = (earlier === undefined || earlier.isPeek ? 0 : earlier.cost) + hits;
@@ -145,6 +146,14 @@ class Buckets {
     this.list[index] = bucket;
     return index;
   }
+}
+
+/** Values are often headers of clients: a key would escape a long one character by character. */
+const LONGEST_ID = 256;
+
+/** No other id begins with a `#`. */
+function shortened(id: string): string {
+  return id.length <= LONGEST_ID ? id : `#${hash('sha256', id)}`;
 }
 
 function limitOf(
