@@ -45,3 +45,15 @@ export async function orRefusal(reply: FastifyReply, act: () => Promise<unknown>
     throw error;
   }
 }
+
+/** How old each list of what the replicas share is, in seconds: the time since it was read from Redis. */
+export interface Ages {
+  limits(): number;
+  blocks(): number;
+  revocations(): number;
+}
+
+/** Says how old an answer is (RFC 9111 section 5.1). */
+export function withAge(reply: FastifyReply, ageSeconds: number): FastifyReply {
+  return reply.header('Age', Math.floor(ageSeconds));
+}

@@ -10,6 +10,7 @@ import { readTokenFile } from '../config/settings/port-token.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { CommandError } from '../process/failure.ts';
 import { SETTINGS_FILE } from './options.ts';
+import { printError } from './print.ts';
 
 /** Where a gateway's admin port is, from the command line. */
 export interface AdminOptions {
@@ -31,7 +32,12 @@ interface Answer {
   readonly status: number;
   /** Undefined if the body is not JSON. */
   readonly body: unknown;
+  /** How old what it lists is. */
+  readonly ageSeconds: number;
 }
+
+/** Twice the time between two readings of what the replicas share: an older list is unknown since then. */
+const OLD_SECONDS = 10;
 
 const NO_GATEWAY = `Name a gateway with --url or with --config: there is no ${SETTINGS_FILE} in this folder.`;
 
@@ -54,6 +60,11 @@ export async function askAdmin(
       `${port.url} does not answer: ${reasonOf(error)}. Is it the admin port of a running gateway?`,
     );
   }
+  if (answer.ageSeconds > OLD_SECONDS) {
+    printError(
+      `Changes are unknown since ${answer.ageSeconds} seconds ago: ${port.url} has not read Redis since.`,
+    );
+  }
   if (answer.status === 200 && answer.body !== undefined) return answer.body;
   const { error } = (answer.body ?? {}) as { readonly error?: unknown };
   throw new CommandError(
@@ -70,10 +81,11 @@ function send({ url, token, tls }: AdminPort, path: string, method: string, body
   return new Promise((resolve, reject) => {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const outgoing = request(url + path, { ...tls, method, headers, agent: false, signal }, (response) => {
-      const { statusCode: status = 0 } = response;
+      const { statusCode: status = 0, headers: received } = response;
+      const ageSeconds = Number(received.age ?? 0);
       json(response).then(
-        (read) => resolve({ status, body: read }),
-        () => resolve({ status, body: undefined }),
+        (read) => resolve({ status, ageSeconds, body: read }),
+        () => resolve({ status, ageSeconds, body: undefined }),
       );
     });
     outgoing.on('error', reject).end(body);

@@ -167,7 +167,7 @@ function topTable(top: FleetTop, order: Order | undefined, rows: number): readon
   const { othersUnknownSince } = top;
   const others = othersUnknownSince === null ? '' : `, the others are unknown since ${othersUnknownSince}`;
   return [
-    `last ${top.window}, ${replicas}${others}, by ${order ?? 'refused, then points'}`,
+    `last ${top.window} as of ${top.asOf}, ${replicas}${others}, by ${order ?? 'refused, then points'}`,
     '',
     ...tableOf('accounts', top, order, rows),
     '',

@@ -1,4 +1,5 @@
 import { adminGuard } from '../admin/access.ts';
+import type { Ages } from '../admin/action.ts';
 import type { BlockActions } from '../admin/blocks/actions.ts';
 import { addBlockRoutes } from '../admin/blocks/routes.ts';
 import { FleetFeed } from '../admin/console/feed.ts';
@@ -45,6 +46,7 @@ export interface AdminSources {
   readonly limits: LiveLimitActions;
   readonly blocks: BlockActions;
   readonly revocations: RevocationActions;
+  readonly ages: Ages;
 }
 
 /** The gateway's own requests have ended when this port closes: what is left is short, or has no end. */
@@ -71,6 +73,7 @@ export function createAdminServer({
   limits,
   blocks,
   revocations,
+  ages,
 }: AdminSources): AdminServer {
   const unread = { baseUrl, lines: '' };
   const server = serveFastify(
@@ -93,9 +96,9 @@ export function createAdminServer({
   app.register(async (guarded) => {
     guarded.addHook('onRequest', adminGuard(admin));
     addFleetRoutes(guarded, new FleetFeed(fleet, reports));
-    addLiveLimitRoutes(guarded, limits, blocks);
-    addBlockRoutes(guarded, blocks);
-    addRevocationRoutes(guarded, revocations);
+    addLiveLimitRoutes(guarded, limits, blocks, ages);
+    addBlockRoutes(guarded, blocks, ages);
+    addRevocationRoutes(guarded, revocations, ages);
     addTopRoute(guarded, fleet);
     addUsageRoutes(guarded, usage);
   });

@@ -64,7 +64,7 @@ export async function runGateway(
   const buckets = new Buckets(settings.store.keyPrefix, limits, () => clock.nowMs());
   let isReady = true;
   const tls = runTls(configuration, metrics, log);
-  const parts = { store, shared, buckets, clock, identity, metrics, ...reporting };
+  const parts = { store, shared, share, buckets, clock, identity, metrics, ...reporting };
   const admin = runAdmin(configuration, { ...parts, tls: tls.admin, isReady: () => isReady });
   const telemetry = await startTelemetry(process.env, log, metrics);
   const notifications = runNotifications(settings, { shared, metrics, clock, log });

@@ -26,10 +26,17 @@ export class SharedClock {
   readonly #ownMs: () => number;
   readonly #monotonicMs: () => number;
   #estimate: Estimate | undefined;
+  #readMs: number;
 
   constructor(ownMs: () => number = Date.now, monotonicMs: () => number = () => performance.now()) {
     this.#ownMs = ownMs;
     this.#monotonicMs = monotonicMs;
+    this.#readMs = monotonicMs();
+  }
+
+  /** How long ago Redis was read, or this clock made if it never was. */
+  get ageSeconds(): number {
+    return Math.max(0, this.#monotonicMs() - this.#readMs) / 1_000;
   }
 
   /** Unix time. */
@@ -52,6 +59,7 @@ export class SharedClock {
   /** Takes a reading, unless an earlier one is more exact and agrees with it. */
   read({ nowMs, sentMs, answeredMs }: ClockReading): void {
     if (!Number.isSafeInteger(nowMs)) return;
+    this.#readMs = answeredMs;
     const errorMs = (answeredMs - sentMs) / 2 + READING_ERROR_MS;
     const taken = { originMs: nowMs - (sentMs + answeredMs) / 2, errorMs, takenMs: answeredMs };
     const known = this.#estimate;

@@ -172,7 +172,7 @@ it('weir top prints the rankings, or the same document as the admin port', async
 
   const { stdout } = await run({ once: true });
   expect(stdout).toMatch(
-    /^last 10m, 1 replica, by refused, then points\n\nAccount +Organization +points +requests +refused\nacct_1 +org_1 +20 +3 +1\nacct_3 +3 +3 +0\n/,
+    /^last 10m as of \S+Z, 1 replica, by refused, then points\n\nAccount +Organization +points +requests +refused\nacct_1 +org_1 +20 +3 +1\nacct_3 +3 +3 +0\n/,
   );
   expect((await run({ once: true, by: 'refused' })).stdout).toMatch(
     /refused\nacct_1 +org_1 +20 +3 +1\n\nOrganization/,

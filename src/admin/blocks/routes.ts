@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import type { BlockScope } from '../../shared/blocks.ts';
-import { orRefusal } from '../action.ts';
+import { type Ages, orRefusal, withAge } from '../action.ts';
 import { type BlockActions, blockTarget } from './actions.ts';
 
 const PATHS: Readonly<Record<BlockScope, string>> = {
@@ -12,8 +12,15 @@ const PATHS: Readonly<Record<BlockScope, string>> = {
 };
 
 /** Adds `GET /blocks`, and PUT and DELETE of `/blocks/accounts/{id}`, and the same for principals, organizations and addresses. */
-export function addBlockRoutes(app: FastifyInstance, actions: BlockActions): void {
-  app.get('/blocks', async () => actions.list());
+export function addBlockRoutes(
+  app: FastifyInstance,
+  actions: BlockActions,
+  ages: Pick<Ages, 'blocks'>,
+): void {
+  app.get('/blocks', async (_request, reply) => {
+    withAge(reply, ages.blocks());
+    return actions.list();
+  });
   for (const [scope, path] of Object.entries(PATHS) as [BlockScope, string][]) {
     app.put<{ Params: { id: string } }>(`/blocks/${path}/:id`, ({ params: { id }, body }, reply) =>
       orRefusal(reply, async () => actions.block(blockTarget(scope, id), body)),

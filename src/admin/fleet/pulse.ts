@@ -65,6 +65,8 @@ const pulse = Type.Object({
     measuredAtMs: Type.Optional(timeMs),
     /** Why it does not answer; null if it does. */
     problem: Type.Optional(nullable(plainText(100))),
+    /** While it does not answer, limits are divided by so many replicas, which were counted so long ago. Null where they are not. */
+    share: Type.Optional(nullable(Type.Object({ replicas: amount, ageSeconds: nullable(amount) }))),
   }),
   /** Since the replica started. */
   totals: Type.Object({
@@ -112,12 +114,12 @@ export function readPulse(published: unknown, nowMs: number): Pulse | undefined 
   if (read === undefined) return undefined;
   const { clockOffsetMs = null, adminUrl = null, history = [], operations = '', changes = [], store } = read;
   const takenAtMs = clockOffsetMs === null ? nowMs : Math.min(read.takenAtMs ?? nowMs, nowMs);
-  const { measuredAtMs = takenAtMs, problem = null } = store;
+  const { measuredAtMs = takenAtMs, problem = null, share = null } = store;
   return {
     ...read,
     ...{ clockOffsetMs, adminUrl, history, operations, changes },
     takenAtMs,
-    store: { ...store, measuredAtMs, problem },
+    store: { ...store, measuredAtMs, problem, share },
   };
 }
 

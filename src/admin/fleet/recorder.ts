@@ -3,6 +3,7 @@ import type { Changes } from '../../observe/log/changes.ts';
 import type { RequestTotals } from '../../observe/metrics/requests.ts';
 import type { StoreTotals } from '../../observe/metrics/store.ts';
 import type { SharedClock } from '../../shared/clock.ts';
+import type { Replicas } from '../../shared/replicas.ts';
 import { PULSE_SECONDS, type Pulse, quantileMs, SERIES, type Second } from './pulse.ts';
 import { LONG_STEPS, LongRange } from './ranges.ts';
 import type { Refusals } from './refusals.ts';
@@ -22,6 +23,8 @@ export interface PulseSources {
     operationsVersion(): string;
   };
   readonly storeKind: string;
+  /** The replicas that limits are divided by while the store is away; undefined where they are not. */
+  readonly share?: Pick<Replicas, 'count' | 'ageSeconds'> | undefined;
   readonly storeHealth: Pick<StoreHealth, 'measure' | 'last'>;
   readonly refusals: Refusals;
   readonly changes: Pick<Changes, 'latest'>;
@@ -87,7 +90,7 @@ export class Recorder {
 
   /** As of the last sample, except for the totals. */
   pulse(): Pulse {
-    const { metrics, storeKind, storeHealth, refusals, changes, liveLimits, clock } = this.#sources;
+    const { metrics, storeKind, storeHealth, share, refusals, changes, liveLimits, clock } = this.#sources;
     const { offsetMs } = clock;
     const shared = (ownMs: number) => Math.max(0, Math.round(ownMs - (offsetMs ?? 0)));
     const { durations, ...totals } = metrics.requestTotals();
@@ -104,7 +107,10 @@ export class Recorder {
       liveLimits: liveLimits(),
       clockOffsetMs: offsetMs === undefined ? null : Math.round(offsetMs),
       takenAtMs: clock.nowMs(),
-      store: { kind: storeKind, breaker, unsafeSettings, p99Ms: this.#storeP99Ms(), ...storeHealth.last },
+      store: {
+        ...{ kind: storeKind, breaker, unsafeSettings, p99Ms: this.#storeP99Ms(), ...storeHealth.last },
+        share: share === undefined ? null : { replicas: share.count, ageSeconds: share.ageSeconds ?? null },
+      },
       totals,
       second: Math.round(shared(this.#second * SECOND_MS) / SECOND_MS),
       seconds: this.#seconds,

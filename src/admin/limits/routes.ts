@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { OVERRIDE_SECTIONS } from '../../domain/limits/scopes.ts';
-import { orRefusal } from '../action.ts';
+import { type Ages, orRefusal, withAge } from '../action.ts';
 import type { BlockActions } from '../blocks/actions.ts';
 import type { LiveLimitActions } from './live.ts';
 import { limitOwner, readRemoval } from './request.ts';
@@ -10,11 +10,15 @@ export function addLiveLimitRoutes(
   app: FastifyInstance,
   actions: LiveLimitActions,
   blocks: BlockActions,
+  ages: Pick<Ages, 'limits' | 'blocks'>,
 ): void {
   app.get('/limits', async () => actions.rows());
   app.get('/plans', async () => actions.plans());
   app.get('/operations', async () => actions.operations());
-  app.get('/limits/live', async () => [...blocks.list(), ...actions.list()]);
+  app.get('/limits/live', async (_request, reply) => {
+    withAge(reply, Math.max(ages.limits(), ages.blocks()));
+    return [...blocks.list(), ...actions.list()];
+  });
   for (const section of OVERRIDE_SECTIONS) {
     const path = `/limits/live/${section}/:id`;
     app.put<{ Params: { id: string } }>(path, ({ params: { id }, body }, reply) =>

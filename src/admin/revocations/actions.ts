@@ -24,6 +24,8 @@ type MadeRevocation = ReturnType<typeof shown> & { readonly notes: readonly stri
 export interface SharedRevocations {
   /** Those that this replica knows, the undone included. */
   remembered(): readonly Revocation[];
+  /** How long ago those of all replicas were read. */
+  ageSeconds(): number;
   /** Puts one in force at this replica. */
   apply(revocation: Revocation): void;
   /** Rejects if Redis cannot be reached, or refuses. */

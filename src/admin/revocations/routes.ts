@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { orRefusal, readReason } from '../action.ts';
+import { type Ages, orRefusal, readReason, withAge } from '../action.ts';
 import type { RevocationActions } from './actions.ts';
 import { readRevocationRequest } from './request.ts';
 
@@ -9,8 +9,14 @@ interface Reason {
 }
 
 /** Adds `GET` and `POST /revocations`, and `DELETE` of `/revocations/tokens/{digest}` and `/revocations/principals/{id}`. */
-export function addRevocationRoutes(app: FastifyInstance, actions: RevocationActions): void {
-  app.get('/revocations', (_request, reply) => orRefusal(reply, () => actions.list()));
+export function addRevocationRoutes(
+  app: FastifyInstance,
+  actions: RevocationActions,
+  ages: Pick<Ages, 'revocations'>,
+): void {
+  app.get('/revocations', (_request, reply) =>
+    orRefusal(withAge(reply, ages.revocations()), () => actions.list()),
+  );
   app.post('/revocations', ({ body }, reply) =>
     orRefusal(reply, async () => {
       const made = await actions.revoke(readRevocationRequest(body));

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Ages } from '../../admin/action.ts';
 import { BlockActions } from '../../admin/blocks/actions.ts';
 import type { OwnerReports } from '../../admin/fleet/owner-reports.ts';
 import { Refusals } from '../../admin/fleet/refusals.ts';
@@ -24,9 +25,11 @@ import type { SharedStore } from '../../store/shared-store.ts';
 import { type Configuration, findCosts } from '../configuration.ts';
 import { KnownIdentities } from './known-identities.ts';
 import { runBlocks } from './run-blocks.ts';
+import type { RunningFacts } from './run-facts.ts';
 import { runFleet } from './run-fleet.ts';
 import type { RunningIdentity } from './run-identity.ts';
 import { runLiveLimits } from './run-live-limits.ts';
+import type { RunningShare } from './run-share.ts';
 
 /** What the admin port reports on. */
 type Reported = Pick<UsageSources, 'store' | 'buckets'> &
@@ -40,6 +43,7 @@ type Reported = Pick<UsageSources, 'store' | 'buckets'> &
     /** The clock of Redis. */
     readonly clock: SharedClock;
     readonly identity: Pick<RunningIdentity, 'directory' | 'revocations'>;
+    readonly share: Pick<RunningShare, 'replicas'>;
   };
 
 export interface RunningAdmin {
@@ -60,11 +64,10 @@ export interface RunningAdmin {
 
 /** The admin port of a configured gateway, ready to listen. */
 export function runAdmin(configuration: Configuration, reported: Reported): RunningAdmin {
-  const { settings, files } = configuration;
-  const { metrics, isReady, log, changes, tls, shared, clock, identity, buckets, store } = reported;
+  const { settings } = configuration;
+  const { metrics, isReady, log, changes, tls, shared, clock, identity, buckets } = reported;
   const batch = new UsageBatch();
-  const activity = new Activity(batch);
-  const talkers = new Talkers(batch);
+  const [activity, talkers] = [new Activity(batch), new Talkers(batch)];
   const refusals = new Refusals(() => clock.nowMs());
   const tries = new RevocationTries(shared, () => clock.nowMs());
   const known = new KnownIdentities(configuration);
@@ -72,11 +75,18 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
   const reporting = { observer: metrics, log, changes };
   const live = runLiveLimits(shared, buckets, { clock, ...reporting });
   const { blocks, ...blocking } = runBlocks(shared, reporting);
-  const about = { metrics, refusals, activity, changes, isReady, clock, blocks, store };
-  const sources = { ...about, liveLimits: showLiveLimits(reported), settings: settings.store };
-  const { fleet, reports, ...running } = runFleet(shared, talkers, sources, log);
+  const sources = { refusals, activity, blocks, settings: settings.store };
+  const { fleet, reports, ...running } = runFleet(shared, talkers, { ...sources, ...shownOf(reported) }, log);
   const server = createAdminServer({
-    ...{ settings, tls, metrics, health: { isReady }, fleet, reports },
+    ...{
+      settings,
+      tls,
+      metrics,
+      health: { isReady },
+      fleet,
+      reports,
+      ages: agesOf(live, blocking, identity),
+    },
     limits: new LiveLimitActions({
       ...{ buckets, log: changes, publisher: live.publisher },
       knownOwners: (section) => known.owners(section),
@@ -91,17 +101,12 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
       ...{ log, tries, identity: judgingIdentity(settings), shared: identity.revocations },
       identities: () => known.together(),
     }),
-    usage: {
-      ...{ store, buckets, blocks, activity, reports, directory: identity.directory },
-      homeOf: (person) => known.homeOf(person),
-      writtenAt: (bucket) => files.limits.writtenAt(bucket),
-    },
+    usage: usageOf(configuration, { ...reported, blocks, activity, reports, known }),
   });
   return {
     listen: running.announced(server.listen),
-    ready: Promise.all([live.ready, blocking.ready]),
-    ...{ blocks, reports },
-    observer: observerOf(metrics, { batch, refusals, tries, clock, events: new LimitEvents(log) }),
+    ...{ blocks, reports, ready: Promise.all([live.ready, blocking.ready]) },
+    observer: observerOf(metrics, { batch, refusals, tries, events: new LimitEvents(log) }),
     replaceIdentities: (changed) => known.replace(changed),
     replaceCredential: (index, changed) => known.replaceCredential(index, changed),
     replaceOperations(changed) {
@@ -117,12 +122,46 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
   };
 }
 
+function usageOf(
+  { files }: Configuration,
+  {
+    known,
+    identity,
+    ...sources
+  }: Omit<UsageSources, 'directory' | 'homeOf' | 'writtenAt'> &
+    Pick<Reported, 'identity'> & { readonly known: KnownIdentities },
+): UsageSources {
+  return {
+    ...sources,
+    directory: identity.directory,
+    homeOf: (person) => known.homeOf(person),
+    writtenAt: (bucket) => files.limits.writtenAt(bucket),
+  };
+}
+
+type Aged = Pick<RunningFacts<never>, 'ageSeconds'>;
+
+/** Without Redis, nobody else makes any. */
+function agesOf(live: Aged, blocks: Aged, { revocations }: Reported['identity']): Ages {
+  return {
+    limits: live.ageSeconds,
+    blocks: blocks.ageSeconds,
+    revocations: () => revocations?.ageSeconds() ?? 0,
+  };
+}
+
 interface Receivers {
   readonly batch: UsageBatch;
   readonly refusals: Refusals;
   readonly tries: RevocationTries;
-  readonly clock: SharedClock;
   readonly events: LimitEvents;
+}
+
+/** What a replica publishes about itself, besides its requests. */
+function shownOf(reported: Reported) {
+  const { metrics, changes, isReady, clock, store, share } = reported;
+  const liveLimits = showLiveLimits(reported);
+  return { metrics, changes, isReady, clock, store, share: share.replicas, liveLimits };
 }
 
 /** Returns how many live limits are in force. */
@@ -132,7 +171,7 @@ function showLiveLimits({ metrics, buckets, clock }: Reported): () => number {
   return count;
 }
 
-function observerOf(metrics: Metrics, { batch, refusals, tries, clock, events }: Receivers): GatewayObserver {
+function observerOf(metrics: Metrics, { batch, refusals, tries, events }: Receivers): GatewayObserver {
   return {
     unlistedOperation: (method) => metrics.unlistedOperation(method),
     tunnelOpened: (traffic) => metrics.tunnelOpened(traffic),

@@ -10,6 +10,8 @@ import type { SharedStore } from '../../store/shared-store.ts';
 export interface RunningFacts<T extends Fact> {
   /** Undefined where no other replica shares the store. */
   readonly publisher: FactPublisher<T> | undefined;
+  /** How long ago the facts of all replicas were read. */
+  ageSeconds(): number;
   /** Resolves once the facts of before are in force, or after a second without Redis. */
   readonly ready: Promise<void>;
   close(): void;
@@ -29,10 +31,12 @@ export function runFacts<T extends Fact>(
   shared: SharedStore | undefined,
   follower: Follower<T>,
 ): RunningFacts<T> {
-  if (shared === undefined) return { publisher: undefined, ready: Promise.resolve(), close() {} };
+  if (shared === undefined)
+    return { publisher: undefined, ageSeconds: () => 0, ready: Promise.resolve(), close() {} };
   const { topic, write } = follower.kind;
   return {
     ...follow(shared, follower),
+    ageSeconds: () => follower.clock.ageSeconds,
     publisher: {
       nowMs: () => shared.withRecord(topic, (record) => record.nowMs()),
       publish: (facts, replaced) =>

@@ -102,6 +102,7 @@ function followRevocations(
     revocations: {
       apply,
       remembered: () => revocations.remembered(),
+      ageSeconds: () => clock.ageSeconds,
       withRecord: (use) => shared.withRecord(REVOCATIONS.topic, use),
     },
   };

@@ -6,9 +6,11 @@ import { ShareStore } from '../../store/share-store.ts';
 import type { SharedStore } from '../../store/shared-store.ts';
 import type { Store } from '../../store/store.ts';
 
-interface RunningShare {
+export interface RunningShare {
   /** What requests are charged to. It closes with the store below it. */
   readonly store: Store;
+  /** The replicas that the limits are divided by; undefined where they are not. */
+  readonly replicas: Pick<Replicas, 'count' | 'ageSeconds'> | undefined;
   close(): Promise<void>;
 }
 
@@ -24,9 +26,9 @@ export function runShare(
   { onStoreFailure, expectedReplicas }: Pick<Settings['store'], 'onStoreFailure' | 'expectedReplicas'>,
   { store, shared, metrics }: ShareSources,
 ): RunningShare {
-  if (onStoreFailure !== 'share') return { store, async close() {} };
+  if (onStoreFailure !== 'share') return { store, replicas: undefined, async close() {} };
   const replicas = new Replicas(shared?.openPresence(randomUUID()), expectedReplicas);
   metrics.showReplicas(replicas);
   replicas.start();
-  return { store: new ShareStore(store, () => replicas.count), close: () => replicas.close() };
+  return { store: new ShareStore(store, () => replicas.count), replicas, close: () => replicas.close() };
 }

@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import { expect, it, onTestFinished } from 'vitest';
 import type { FleetTop } from '../../../src/admin/fleet/fleet.ts';
 import type { FleetSnapshot } from '../../../src/admin/fleet/snapshot.ts';
+import { listLimits } from '../../../src/commands/limit/limit.ts';
 import { top } from '../../../src/commands/top.ts';
 import type { TestGateway } from '../../fixtures/gateway.ts';
 import { startRedisServer } from '../../fixtures/redis-server.ts';
@@ -61,7 +62,7 @@ it('without Redis, nothing says that the store is up or the fleet healthy', asyn
   expect(await gateway.metrics()).toContain('weir_store_breaker_state{route="primary"} 2');
   const { stdout } = await runHere(() => top({ url: gateway.adminUrl, once: true }));
   expect(stdout).toMatch(
-    /^last 10s, 1 replica, the others are unknown since \d{4}-.*Z, by refused, then points\n/,
+    /^last 10s as of \S+Z, 1 replica, the others are unknown since \d{4}-.*Z, by refused, then points\n/,
   );
 
   await redis.start();
@@ -149,4 +150,40 @@ it('a page whose replica is killed says so, finds another at its address, and sa
   replicas[1]?.process.kill('SIGCONT');
   await expect.poll(() => headline(page), SOON).toBe('The replica is healthy');
   await expect.poll(() => page.locator('[data-unknown]').count(), SOON).toBe(0);
+});
+
+it('lists that were not read from Redis for two periods are grey, and their age is in the answer', async () => {
+  const { redis, gateways } = await startReplicas();
+  const [{ adminUrl }] = gateways;
+  const agesOf = () =>
+    Promise.all(
+      ['limits/live', 'blocks', 'revocations'].map(async (path) =>
+        Number((await fetch(`${adminUrl}/${path}`)).headers.get('age')),
+      ),
+    );
+  expect(Math.max(...(await agesOf()))).toBeLessThanOrEqual(10);
+  const { page } = await open(gateways[0]);
+  await page.locator('#revocations h2').waitFor();
+  await redis.kill();
+  await expect.poll(async () => Math.min(...(await agesOf())), SOON).toBeGreaterThan(10);
+  for (const panel of ['#live-limits', '#revocations'])
+    await expect
+      .poll(() => page.locator(panel).getAttribute('data-unknown'), SOON)
+      .toMatch(/^unknown since [\d:]{8}$/);
+  const { stderr } = await runHere(() => listLimits({ url: adminUrl }));
+  expect(stderr).toMatch(/^Changes are unknown since \d+ seconds ago: http:.* has not read Redis since\.\n$/);
+});
+
+it('while Redis is away, the console says by how many replicas limits are divided, and how old that number is', async () => {
+  const redis = await startRedisServer();
+  onTestFinished(() => redis.stop());
+  const store = { kind: 'redis', url: redis.url, keyPrefix: uniquePrefix(), onStoreFailure: 'share' };
+  const gateways = [await start({ store }), await start({ store })] as const;
+  const shareOf = async () => (await fleetOf(gateways[0])).replicas.map((one) => one.store.share?.replicas);
+  await expect.poll(shareOf, SOON).toEqual([2, 2]);
+  const { page } = await open(gateways[0]);
+  await redis.kill();
+  await expect
+    .poll(() => page.locator('#replicas tbody').textContent(), SOON)
+    .toMatch(/redis down \(disconnected\): 1\/2 of each limit, for 2 replicas counted \d+ s ago/);
 });

@@ -20,13 +20,22 @@ export function keepToken(token: string): void {
 
 /** Sends JSON to the admin port and returns what it answers. Throws an ApiError. */
 export async function ask(path: string, method = 'GET', body?: object): Promise<unknown> {
-  const response = await send(path, {
+  return (await asked(path, method, body)).json();
+}
+
+/** Reads a list, and how old it was when it was sent. */
+export async function askAged<T>(path: string): Promise<{ readonly value: T; readonly ageMs: number }> {
+  const response = await asked(path);
+  return { value: (await response.json()) as T, ageMs: Number(response.headers.get('Age')) * 1_000 };
+}
+
+function asked(path: string, method = 'GET', body?: object): Promise<Response> {
+  return send(path, {
     method,
     // What a change came to is not known until it is answered.
     ...(method === 'GET' ? { signal: AbortSignal.timeout(LONGEST_MS) } : {}),
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-  return response.json();
 }
 
 async function send(path: string, init: RequestInit): Promise<Response> {

@@ -1,34 +1,31 @@
 import type { ShownBlock } from '../../blocks/actions.ts';
 import { choiceInput, confirmAction } from './actions.ts';
 import { ask } from './api.ts';
+import { SECTIONS } from './limit-actions.ts';
 import type { Scope } from './owner.ts';
 import { element, icon } from './widgets/dom.ts';
 import { moment } from './widgets/format.ts';
 
 const DURATIONS = { '15m': '15 minutes', '1h': '1 hour', '8h': '8 hours', '1d': '1 day', '7d': '7 days' };
 
-/** The scope of a block of such an owner, and its path. */
-const SCOPES = {
-  account: ['account', 'accounts'],
-  person: ['principal', 'principals'],
-  principal: ['principal', 'principals'],
-  organization: ['organization', 'organizations'],
-  address: ['address', 'addresses'],
-} as const;
-
 interface Owner {
   readonly scope: Scope | ShownBlock['scope'];
   readonly id: string;
 }
 
-function pathOf({ scope, id }: Owner): string {
-  return `blocks/${SCOPES[scope][1]}/${encodeURIComponent(id)}`;
+/** A Person is blocked as a principal. */
+function blockScopeOf({ scope }: Owner): ShownBlock['scope'] {
+  return scope === 'person' ? 'principal' : scope;
+}
+
+function pathOf(owner: Owner): string {
+  return `blocks/${SECTIONS[blockScopeOf(owner)]}/${encodeURIComponent(owner.id)}`;
 }
 
 /** Asks for how long, and blocks somebody at all replicas. */
 export function block(owner: Owner): void {
   const duration = choiceInput(DURATIONS, '1h');
-  const [scope] = SCOPES[owner.scope];
+  const scope = blockScopeOf(owner);
   confirmAction({
     title: 'Block',
     fields: [{ name: 'for', label: 'For', control: duration }],

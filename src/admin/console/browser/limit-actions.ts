@@ -14,11 +14,12 @@ const DURATIONS = {
 };
 
 /** The sections of the limits file, and of the paths of live limits. */
-const SECTIONS = {
+export const SECTIONS = {
   account: 'accounts',
   organization: 'organizations',
   address: 'addresses',
   principal: 'principals',
+  service: 'principals',
 };
 
 /** Whose limits can be set. All Persons have the defaults. */

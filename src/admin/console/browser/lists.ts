@@ -2,13 +2,14 @@ import type { ShownBlock } from '../../blocks/actions.ts';
 import type { FleetChange } from '../../fleet/merged-changes.ts';
 import type { ShownLimit } from '../../limits/live.ts';
 import type { ShownRevocation } from '../../revocations/actions.ts';
-import { ask } from './api.ts';
+import { askAged } from './api.ts';
 import { unblock } from './block-actions.ts';
 import { isLimitScope, revoke, undoRevocation, unsetLimit } from './limit-actions.ts';
 import { hasPage } from './owner.ts';
 import { byId, element, ownerLink, remark, setText } from './widgets/dom.ts';
 import { Figures } from './widgets/figures.ts';
 import { clock, count, duration, moment } from './widgets/format.ts';
+import { SHARED_PERIOD_MS } from './widgets/freshness.ts';
 import { type LiveCell, Table } from './widgets/table.ts';
 
 function quietButton(text: string, act: () => void): HTMLElement {
@@ -127,11 +128,17 @@ export function showChanges(latest: readonly FleetChange[]): void {
 /** Other operators act as well: the lists are read again after this time. */
 export const LISTS_MS = 3_000;
 
-const figures = new Figures(() => [byId('live-limits'), byId('revocations')], undefined, LISTS_MS);
+const figures = {
+  limits: new Figures(() => [byId('live-limits')], undefined, SHARED_PERIOD_MS),
+  revocations: new Figures(() => [byId('revocations')], undefined, SHARED_PERIOD_MS),
+};
 
 /** Reads and shows the live limits and the revocations. */
 export async function showLists(): Promise<void> {
-  limits.show((await ask('limits/live')) as (ShownLimit | ShownBlock)[]);
-  revocations.show((await ask('revocations')) as ShownRevocation[]);
-  figures.measured();
+  const live = await askAged<readonly (ShownLimit | ShownBlock)[]>('limits/live');
+  limits.show(live.value);
+  figures.limits.measured(live.ageMs);
+  const revoked = await askAged<readonly ShownRevocation[]>('revocations');
+  revocations.show(revoked.value);
+  figures.revocations.measured(revoked.ageMs);
 }

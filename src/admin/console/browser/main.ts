@@ -15,8 +15,9 @@ import { Figures, sinceText } from './widgets/figures.ts';
 
 const SCOPES: readonly Scope[] = ['account', 'organization', 'person', 'address'];
 
-/** How long a stream that ended or failed is left alone. */
-const RETRY_MS = 1_000;
+/** How long a stream that failed is left alone: the first time, and at most. */
+const RETRY_MS = 500;
+const LONGEST_RETRY_MS = 5_000;
 
 /** A stream that has sent nothing for so long is replaced: its replica may have disappeared without a word. */
 const SILENCE_MS = 5_000;
@@ -103,6 +104,7 @@ function showConnection(state: 'live' | 'lost' | 'waiting', text: string): void 
 
 /** Follows the fleet for as long as the page is open. */
 async function follow(): Promise<void> {
+  let waitMs = RETRY_MS;
   for (;;) {
     view.stream = new AbortController();
     const { stream } = view;
@@ -112,22 +114,26 @@ async function follow(): Promise<void> {
       await readEvents(`fleet/events?${query}`, stream.signal, (name, data) => {
         clearTimeout(silence);
         silence = setTimeout(() => stream.abort(), SILENCE_MS);
+        waitMs = RETRY_MS;
         receive(name, data);
       });
     } catch (error) {
       if (stream.signal.aborted) continue;
       if (error instanceof ApiError && error.status === 401) await askForToken(error.message);
-      else await retryLater(error);
+      else {
+        await retryLater(error, waitMs);
+        waitMs = Math.min(LONGEST_RETRY_MS, 2 * waitMs);
+      }
     } finally {
       clearTimeout(silence);
     }
   }
 }
 
-async function retryLater(error: unknown): Promise<void> {
+async function retryLater(error: unknown, waitMs: number): Promise<void> {
   showConnection('lost', error instanceof ApiError ? 'refused' : 'reconnecting');
   if (error instanceof ApiError) showNotice(error.message);
-  await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  await new Promise((resolve) => setTimeout(resolve, waitMs));
 }
 
 async function followLists(): Promise<void> {

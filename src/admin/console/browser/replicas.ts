@@ -3,7 +3,7 @@ import type { Level } from './headline.ts';
 import { commonLimits, shortVersion } from './overview.ts';
 import { byId, element, icon, remark } from './widgets/dom.ts';
 import { sinceText } from './widgets/figures.ts';
-import { count, duration, milliseconds, percent, short } from './widgets/format.ts';
+import { count, duration, milliseconds, percent, plural, short } from './widgets/format.ts';
 import { type LiveCell, Table } from './widgets/table.ts';
 
 let common = '';
@@ -84,10 +84,18 @@ function nameOf({ name, isReady, clockOffsetMs, unknownSinceMs }: ReplicaState):
   return notes.length === 0 ? ['good', name] : ['warning', `${name} (${notes.join(', ')})`];
 }
 
+/** While the store is away, a replica enforces its part of every limit. */
+function shareText({ share }: ReplicaState['store']): string {
+  if (share === null) return '';
+  const age =
+    share.ageSeconds === null ? 'never counted' : `counted ${duration(share.ageSeconds * 1_000)} ago`;
+  return `: 1/${share.replicas} of each limit, for ${plural(share.replicas, 'replica')} ${age}`;
+}
+
 function storeOf({ store }: ReplicaState): readonly [Level, string] {
   const { breaker, kind, p99Ms, unsafeSettings, problem, unknownSinceMs } = store;
   if (unknownSinceMs !== null) return ['warning', `${kind} ${sinceText(unknownSinceMs)}`];
-  if (problem !== null) return ['bad', `${kind} down (${problem})`];
+  if (problem !== null) return ['bad', `${kind} down (${problem})${shareText(store)}`];
   const state = `${kind} ${STORE_STATES[breaker]}`;
   const level = unsafeSettings === 0 ? 'good' : 'warning';
   const text = p99Ms === null ? state : `${state}, ${milliseconds(p99Ms)}`;

@@ -28,6 +28,7 @@ const PULSE: Pulse = {
     p99Ms: null,
     measuredAtMs: 0,
     problem: null,
+    share: null,
   },
   totals: { requests: 0, points: 0, refused: 0, degraded: 0, failed: 0 },
   second: 0,

@@ -27,9 +27,9 @@ export class Figures {
     this.#timer = window.setInterval(() => this.#look(), LOOK_MS);
   }
 
-  /** The figures were measured now. */
-  measured(): void {
-    this.#measuredAtMs = Date.now();
+  /** The figures were measured now, or so long ago. */
+  measured(agoMs = 0): void {
+    this.#measuredAtMs = Date.now() - agoMs;
     this.#look();
   }
 
