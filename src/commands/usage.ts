@@ -81,10 +81,10 @@ function cellsOf(counts: { readonly points: number; readonly requests: number; r
 }
 
 function bucketRow(bucket: BucketUsage): readonly string[] {
-  const { limit, counts, windowSeconds, used, remaining, nextPointsAfterSeconds, resetAfterSeconds } = bucket;
+  const { limit, counts, used, remaining, nextPointsAfterSeconds, resetAfterSeconds } = bucket;
   return [
     bucket.bucket,
-    `${limit}${counts === 'requests' ? ' requests' : ''} in ${windowText(windowSeconds)}`,
+    `${limit}${counts === 'requests' ? ' requests' : ''} in ${windowText(bucket)}`,
     shown(used),
     shown(remaining),
     waitText(nextPointsAfterSeconds),
@@ -103,9 +103,9 @@ const UNITS = [
 ] as const;
 
 /** Whole days and hours as such. */
-function windowText(seconds: number): string {
-  const unit = UNITS.find((one) => seconds % one.seconds === 0);
-  return unit === undefined ? `${seconds} s` : `${seconds / unit.seconds} ${unit.name}`;
+export function windowText({ windowSeconds }: { readonly windowSeconds: number }): string {
+  const unit = UNITS.find((one) => windowSeconds % one.seconds === 0);
+  return unit === undefined ? `${windowSeconds} s` : `${windowSeconds / unit.seconds} ${unit.name}`;
 }
 
 /** Rounded up to hours or days once there are two of them. */

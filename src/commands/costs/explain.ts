@@ -8,6 +8,7 @@ import { LIVE_LIMITS } from '../../shared/live-limits.ts';
 import { openShared } from '../../store/open.ts';
 import { print, printError, printJson, shownPlace } from '../print.ts';
 import type { Line } from '../terminal/line.ts';
+import { windowText } from '../usage.ts';
 import { type Explanation, explainRequest, type LiveState } from './explanation.ts';
 import { operationJson } from './operations.ts';
 
@@ -101,14 +102,7 @@ function asLines(explanation: Explanation): readonly Line[] {
   if (operation === 'free') lines.push(['operation', 'none: OPTIONS is neither authenticated nor counted']);
   else if (operation !== undefined) lines.push(...operationLines(operation));
   if (plan !== undefined) lines.push(['plan', plan]);
-  for (const { bucket, of, limit, counts = 'points', windowSeconds, shadow, live } of buckets) {
-    const owner = of === undefined ? 'anyone without an override' : of;
-    const tried = shadow ? ', tried out: it refuses nothing' : '';
-    lines.push([
-      'charged to',
-      `${bucket} of ${owner}: ${limit} ${counts} in ${windowSeconds} s${tried}${liveText(live)}`,
-    ]);
-  }
+  for (const bucket of buckets) lines.push(['charged to', bucketText(bucket)]);
   if (policy !== undefined) lines.push(['policy', policy]);
   for (const { field, message } of errors) lines.push(['422 for', `${field}: ${message}`]);
   if (refusal !== undefined) lines.push(['refused', `${refusal.status} ${refusal.code}: ${refusal.detail}`]);
@@ -119,6 +113,19 @@ function asLines(explanation: Explanation): readonly Line[] {
 }
 
 const STYLES: Readonly<Record<string, 'red'>> = { '422 for': 'red', refused: 'red' };
+
+function bucketText(explained: Explanation['buckets'][number]): string {
+  const {
+    bucket,
+    of: owner = 'anyone without an override',
+    limit,
+    counts = 'points',
+    shadow,
+    live,
+  } = explained;
+  const tried = shadow ? ', tried out: it refuses nothing' : '';
+  return `${bucket} of ${owner}: ${limit} ${counts} in ${windowText(explained)}${tried}${liveText(live)}`;
+}
 
 function liveText(live: Explanation['buckets'][number]['live']): string {
   return live === undefined ? '' : `, live until ${live.until}, set by ${live.by}: ${live.why}`;
