@@ -152,6 +152,7 @@ describe('the structure of the source', () => {
     ['src/main.ts', 'src/config/settings/'],
     ['src/commands/start.ts', 'src/replay/'],
     ['src/commands/start.ts', '@opentelemetry/'],
+    ['src/commands/start.ts', 'standardwebhooks'],
     ['src/commands/demo/demo.ts', 'pino-pretty'],
   ])('%s loads nothing of %s', (entry, foreign) => {
     const loaded = new Set([entry]);

@@ -67,7 +67,7 @@ export async function runGateway(
   const parts = { store, shared, share, buckets, clock, identity, metrics, ...reporting };
   const admin = runAdmin(configuration, { ...parts, tls: tls.admin, isReady: () => isReady });
   const telemetry = await startTelemetry(process.env, log, metrics);
-  const notifications = runNotifications(settings, { shared, metrics, clock, log });
+  const notifications = await runNotifications(settings, { shared, metrics, clock, log });
   const dependencies = {
     ...gatewaySettings(settings),
     operations: operationTable,

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 import { quietly } from '../log/process-output.ts';
+import { MOST_WAITING } from './notifications.ts';
 import { type Endpoint, type Message, post } from './webhook.ts';
 
 /** Waits between the attempts of a message: after the last of them it is given up. */
 const RETRY_MS: readonly number[] = [1_000, 5_000, 30_000, 120_000, 300_000];
 
-/** Messages that wait for an attempt, now or later; beyond that, new ones are dropped. */
-export const MOST_WAITING = 1_000;
+/** Calls at a time. */
 const MOST_AT_ONCE = 4;
 
 /** How long a gateway that stops waits for what has not been tried yet. */

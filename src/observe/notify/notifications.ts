@@ -1,11 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Filling } from '../../stages/buckets/filling.ts';
 import type { RequestContext } from '../../stages/request-context.ts';
 import type { Claims } from '../../store/shared-store.ts';
 import { quietly } from '../log/process-output.ts';
-import { type Deliveries, MOST_WAITING, type NotificationObserver } from './deliveries.ts';
-import { newMessage } from './webhook.ts';
+import type { Deliveries, NotificationObserver } from './deliveries.ts';
+import type { Message } from './webhook.ts';
+
+/** Messages that wait for an attempt, now or later, and questions to the store; beyond that, new ones are dropped. */
+export const MOST_WAITING = 1_000;
 
 /** Buckets that are known to be reported. Of the others, the store is asked again. */
 const MOST_KNOWN = 20_000;
@@ -104,6 +108,12 @@ export class Notifications {
       return undefined;
     }
   }
+}
+
+/** A message with an id of its own. */
+export function newMessage(event: object): Message {
+  const id = `msg_${randomUUID()}`;
+  return { id, payload: JSON.stringify({ id, ...event }) };
 }
 
 /** A principal has a bucket in each Organization that it acts for. */

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { lookup } from 'node:dns';
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
@@ -12,11 +11,6 @@ const ANSWER_MS = 10_000;
 export interface Message {
   readonly id: string;
   readonly payload: string;
-}
-
-export function newMessage(event: object): Message {
-  const id = `msg_${randomUUID()}`;
-  return { id, payload: JSON.stringify({ id, ...event }) };
 }
 
 export interface Endpoint {

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { readSecretFile } from '../../config/settings/notifications.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { GatewayObserver } from '../../observe/gateway-observer.ts';
-import { Deliveries, type NotificationObserver } from '../../observe/notify/deliveries.ts';
+import type { Deliveries, NotificationObserver } from '../../observe/notify/deliveries.ts';
 import { Notifications } from '../../observe/notify/notifications.ts';
 import type { SharedClock } from '../../shared/clock.ts';
 import type { SharedStore } from '../../store/shared-store.ts';
@@ -22,11 +22,11 @@ interface NotificationSources {
 }
 
 /** Reports limits that are nearly or wholly used, as far as the settings ask for it. */
-export function runNotifications(
+export async function runNotifications(
   { notifications: settings }: Pick<Settings, 'notifications'>,
   { shared, metrics, clock, log }: NotificationSources,
-): RunningNotifications {
-  const deliveries = openDeliveries(settings, metrics, log);
+): Promise<RunningNotifications> {
+  const deliveries = await openDeliveries(settings, metrics, log);
   if (deliveries === undefined && !settings.log)
     return { observing: (observer) => observer, async close() {} };
   const notifications = new Notifications({
@@ -46,12 +46,14 @@ export function runNotifications(
   };
 }
 
-function openDeliveries(
+/** A webhook takes modules that nothing else needs. */
+async function openDeliveries(
   { url, allowPrivate, secret, secretFile }: Settings['notifications'],
   metrics: NotificationObserver,
   log: Logger,
-): Deliveries | undefined {
+): Promise<Deliveries | undefined> {
   if (url === undefined) return undefined;
+  const { Deliveries } = await import('../../observe/notify/deliveries.ts');
   const secrets = () => (secretFile === undefined ? [secret ?? ''] : readSecretFile(secretFile));
   return new Deliveries({ url, allowPrivate, secrets }, metrics, log);
 }

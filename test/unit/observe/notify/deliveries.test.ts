@@ -1,11 +1,7 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import {
-  Deliveries,
-  MOST_WAITING,
-  type NotificationOutcome,
-} from '../../../../src/observe/notify/deliveries.ts';
-import { newMessage } from '../../../../src/observe/notify/webhook.ts';
+import { Deliveries, type NotificationOutcome } from '../../../../src/observe/notify/deliveries.ts';
+import { MOST_WAITING, newMessage } from '../../../../src/observe/notify/notifications.ts';
 import { startWebhookReceiver } from '../../../fixtures/webhook-receiver.ts';
 
 const SECRET = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
