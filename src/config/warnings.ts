@@ -41,6 +41,7 @@ export function findWarnings(
     ...unknownVariables(asNode(settingsSchema), env),
     ...settingsWarnings(settings, files.settings.file, env),
     ...emptyIdentities(configuration),
+    ...unknownPlans(configuration),
     ...files.operations.warnings,
     ...capped(files.descriptors?.warnings ?? [], (warning) => warning),
     ...crowdedHeaders(configuration),
@@ -74,6 +75,21 @@ function emptyIdentities({ settings, identities, files }: ValidConfiguration): r
   }
   if (identities.accounts.size > 0) return [];
   return [{ source, path: 'accounts', message: 'is empty: every request that needs a token gets a 403' }];
+}
+
+/** Plans of Accounts in the identities file that the limits file does not have. */
+function unknownPlans({ limits, identities, files }: ValidConfiguration): readonly Problem[] {
+  const source = files.identities?.file;
+  if (source === undefined) return [];
+  const unknown = [...identities.accounts].filter(
+    ([, { plan }]) => plan !== undefined && !limits.plans.has(plan),
+  );
+  return capped(unknown, ([id, { plan = '' }]) => ({
+    source,
+    path: formatPath(['accounts', id, 'plan']),
+    message: `the limits have no plan ${plan}: the defaults apply`,
+    hint: didYouMean(plan, [...limits.plans.keys()]),
+  }));
 }
 
 /** Overrides of Accounts and Organizations that the identities file does not have. */

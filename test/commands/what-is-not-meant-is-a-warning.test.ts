@@ -70,6 +70,18 @@ it('identities without tokens are a warning, unless API keys authenticate caller
   ]);
 });
 
+it('a plan of an Account that the limits do not have is a warning', async () => {
+  const accounts = { acct_1: { plan: 'busines' }, acct_2: { plan: 'business' }, acct_3: {} };
+  const identities = {
+    tokens: { t: 'svc_1' },
+    principals: { svc_1: { type: 'ServiceAccount', account: 'acct_1' } },
+    accounts,
+  };
+  expect(await warningsOf({ identities, limits: { plans: { business: { 'account-read': 50 } } } })).toEqual([
+    'identities.yaml: warning: accounts.acct_1.plan: the limits have no plan busines: the defaults apply: did you mean "business"?',
+  ]);
+});
+
 it('a variable that sets nothing is a warning, unless Kubernetes sets it for a Service', async () => {
   const names = ['WEIR_PROT', 'WEIR_STORE_DEADLINE', 'WEIR_FRUIT', 'WEIR_TOKEN'];
   for (const name of names) vi.stubEnv(name, '80');
