@@ -97,6 +97,13 @@ export function textOf(shown: ShownLimit | ShownBlock): string {
   return `${bucket} of ${id}: ${limit} ${counts} until ${until}, by ${by}: ${why}${raised}`;
 }
 
+/** Who runs the command. A container's user, such as that of Weir's image, may have no name. */
 export function userName(): string {
-  return process.env.SUDO_USER || userInfo().username;
+  const { SUDO_USER } = process.env;
+  if (SUDO_USER) return SUDO_USER;
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.()}`;
+  }
 }
