@@ -55,6 +55,29 @@ test.each([
   expect(bucketKey('weir', 't', 'b', id)).toBe(`weir:1:{t}:b:${escaped}`);
 });
 
+test('every character but letters, digits, and four marks is written as its bytes', () => {
+  const id = String.fromCharCode(...Array(256).keys());
+  const bytes = (character: string) =>
+    Buffer.from(character).toString('hex').toUpperCase().replace(/../g, '%$&');
+  for (const one of id) {
+    const written = /[A-Za-z0-9._~-]/.test(one) ? one : bytes(one);
+    expect(bucketKey('weir', 't', 'b', one)).toBe(`weir:1:{t}:b:${written}`);
+  }
+});
+
+test('a long id of characters that are escaped takes about as long as one of letters', () => {
+  const timeOf = (character: string) => {
+    const id = character.repeat(60_000);
+    const times = Array.from({ length: 9 }, () => {
+      const startMs = performance.now();
+      bucketKey('weir', 't', 'b', id);
+      return performance.now() - startMs;
+    });
+    return Math.min(...times);
+  };
+  expect(timeOf('/') / timeOf('a')).toBeLessThan(30);
+});
+
 test('a key stays short for an id of 10 kB, and different long ids keep different keys', () => {
   const long = 'x'.repeat(10_000);
   expect(bucketKey('weir', long, 'account-read', long).length).toBeLessThan(200);
