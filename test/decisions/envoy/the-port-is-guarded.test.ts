@@ -169,6 +169,26 @@ describe('while it runs', () => {
     await expect(ask(USER)).rejects.toMatchObject({ code: status.UNAVAILABLE });
   });
 
+  it('stops after its grace period, whatever its peers leave open', async () => {
+    const { url, drain } = await start([RULES], {
+      settings: { listen: { port: 'off' }, shutdown: { drainDelaySeconds: 0, graceSeconds: 1 } },
+    });
+    const [session, partial] = [connectHttp2(url), await connectRaw(url)];
+    session.on('error', () => undefined);
+    partial.on('error', () => undefined).write('PRI * HT');
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit',
+      'content-type': 'application/grpc',
+    });
+    stream.on('error', () => undefined);
+    await once(session, 'remoteSettings');
+    partial.resume();
+    const closed = [session, partial].map((one) => new Promise((resolve) => one.once('close', resolve)));
+    await drain();
+    await Promise.all(closed);
+  });
+
   it('replicas share one count in a Redis', async () => {
     const store = {
       kind: 'redis',

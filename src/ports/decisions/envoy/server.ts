@@ -1,6 +1,7 @@
 /** The port of Envoy's rate limit service: gRPC over HTTP/2, for trusted peers alone. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { type handleUnaryCall, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import type { Logger } from 'pino';
 import { TrustedProxies } from '../../../fields/forwarded.ts';
@@ -73,8 +74,10 @@ export function createEnvoyServer(dependencies: EnvoyDependencies, settings: Env
   const trusted = new TrustedProxies(settings.trusted);
   const server = tls === undefined ? createServer() : tls.createRawServer('h2', listen.headersTimeoutMs);
   server.maxConnections = listen.maxConnections;
+  const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
-    socket.on('error', () => undefined);
+    sockets.add(socket);
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
     if (!trusted.has(new Peer(socket))) socket.destroy();
     else if (tls === undefined) injector.injectConnection(socket);
   });
@@ -89,7 +92,13 @@ export function createEnvoyServer(dependencies: EnvoyDependencies, settings: Env
       if (server.listening) server.close();
       const finished = new Promise<void>((resolve) => grpc.tryShutdown(() => resolve()));
       injector.drain(graceMs);
-      await finished;
+      // The library waits for calls that their peer never ends, and for sessions that never began.
+      const waited = new AbortController();
+      const late = setTimeout(graceMs, undefined, { signal: waited.signal }).catch(() => undefined);
+      await Promise.race([finished, late]);
+      waited.abort();
+      for (const socket of sockets) socket.destroy();
+      grpc.forceShutdown();
     },
   };
 }
