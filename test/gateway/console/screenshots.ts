@@ -16,6 +16,7 @@ const PICTURES: readonly Picture[] = [
   { name: 'light', width: 1280, height: 960, colorScheme: 'light' },
   { name: 'dark', width: 1280, height: 960, colorScheme: 'dark' },
   { name: 'account', width: 1200, height: 760, colorScheme: 'light', path: '/#/account/acct_northwind' },
+  { name: 'operations', width: 1280, height: 720, colorScheme: 'light', path: '/#/operations' },
   { name: 'narrow', width: 360, height: 760, colorScheme: 'light' },
 ];
 
