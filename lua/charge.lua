@@ -4,17 +4,23 @@
 -- KEYS     the buckets of every decision, in order; all in one Cluster slot
 -- ARGV[1]  now in µs since 1970, for tests; 0 for Redis TIME
 -- ARGV[2]  1 to charge; 0 to peek, which decides the same and writes nothing; 2 to charge, and to check how long the keys
---          live: a key that a shorter window wrote is written again, even by a denial
+--          live: a key that a shorter window wrote is written again, even by a denial; 3 more than that where decisions
+--          have slots, which is what limits on concurrent requests count
 -- ARGV[3]  life of a written key in ms, for tests whose clock is not that of Redis; 0 for one and a half windows
 -- ARGV     then per decision: number of buckets, and per bucket the life of its key in ms, which is one and a half windows,
 --          what the charge costs it in points, and its limit in points, negative for a shadow bucket (it counts what fits,
 --          and refuses nothing)
+-- With slots, the replica (16 bytes) and the life of its leases in ms stand before the decisions, and each decision ends with
+--          the number of its slots, whose keys follow those of its buckets, and per slot its limit, negative for a shadow,
+--          or 0 to take none and to renew the lease; the generation of the replica's statement; how many it has given back
+--          since its last statement of this generation; and how many it holds, in case the store has no such lease
 -- Reply    one string of big-endian integers; per decision 1 byte, 1 admitted | 0 denied, and per bucket
---          4 bytes remaining points, 6 bytes µs until it is full again, 6 bytes µs until this cost fits (0 when it fits);
+--          4 bytes remaining points, 6 bytes µs until it is full again, 6 bytes µs until this cost fits (0 when it fits),
+--          and per slot 4 bytes that remain, 1 byte whether it had room;
 --          or, instead of all that, one byte 2, a length of 2 bytes and the error that kept the buckets from being read
 -- Errors   Redis's own; then nothing was written
 --
--- README.md describes the format of a bucket, and why no window ever holds more than the limit.
+-- README.md describes the format of a bucket and of a lease, and why no window ever holds more than the limit.
 
 local HEADER, HEADER_BYTES = '>I4I7I4', 15
 local ENTRY, ENTRY_BYTES = '>I7I4', 11
@@ -106,7 +112,9 @@ local function compare_life(bucket, nowUs)
   return leftMs > 1.5 * windowMs + math.max(0, -sinceMs) + 1 and 1 or 0
 end
 
-local nowUs, isSpending, isCheckingLives, givenLifeMs = ARGV[1] + 0, ARGV[2] ~= '0', ARGV[2] == '2', ARGV[3]
+local nowUs, mode, givenLifeMs = ARGV[1] + 0, ARGV[2], ARGV[3]
+local isSpending, isCheckingLives = mode ~= '0' and mode ~= '3', mode == '2' or mode == '5'
+local hasSlots = mode == '3' or mode == '4' or mode == '5'
 if nowUs == 0 then
   local time = call('TIME')
   nowUs = time[1] * US_PER_SECOND + time[2]
@@ -114,6 +122,58 @@ end
 
 local buckets, written, writes, reply, replied = {}, {}, 0, {}, 0
 local nextKey, nextArg, argCount = 1, 4, #ARGV
+
+local slots, replica, leaseMs, read_slot, settle, write_slot
+if hasSlots then
+  slots, replica, leaseMs, nextArg = {}, ARGV[4], ARGV[5], 6
+  local SLOT_LEASE, SLOT_LEASE_BYTES, SLOT_LEASE_US = '>c16I6I4I7', 33, leaseMs * 1000
+
+  -- A key of slots in this call: what others hold, and the lease of this replica. Returns nil and why it cannot be read.
+  function read_slot(key)
+    if slots[key] then return slots[key] end
+    local value = pcall('GET', key) or ''
+    if value.err then return nil, value.err end
+    if #value % SLOT_LEASE_BYTES ~= 0 then return nil, 'WRONGVALUE the key holds no leases of this version' end
+    local slot = { key = key, others = '', taken = 0, held = 0, generation = -1, isWritten = false }
+    for entry = 1, #value, SLOT_LEASE_BYTES do
+      local id, generation, held, untilUs = unpack(SLOT_LEASE, value, entry)
+      -- The clock went back: no lease is valid for longer than a whole one.
+      if untilUs > nowUs + SLOT_LEASE_US then
+        untilUs, slot.isWritten = nowUs + SLOT_LEASE_US, true
+      end
+      if untilUs > nowUs then
+        if id == replica then
+          slot.held, slot.generation = held, generation
+        else
+          slot.others, slot.taken = slot.others .. pack(SLOT_LEASE, id, generation, held, untilUs), slot.taken + held
+        end
+      end
+    end
+    slots[key] = slot
+    return slot
+  end
+
+  -- Makes the lease what the replica states. Returns whether it is newer than what the store has.
+  function settle(slot, generation, ended, base)
+    if slot.generation == generation then
+      if ended > 0 then slot.held, slot.isWritten = math.max(0, slot.held - ended), true end
+    elseif slot.generation < generation then
+      if slot.held ~= base then slot.isWritten = true end
+      slot.held, slot.generation = base, generation
+    else
+      return false
+    end
+    return true
+  end
+
+  function write_slot(slot)
+    local value = slot.others
+    if slot.held > 0 then
+      value = value .. pack(SLOT_LEASE, replica, slot.generation, slot.held, nowUs + SLOT_LEASE_US)
+    end
+    call('PSETEX', slot.key, leaseMs, value)
+  end
+end
 
 while nextArg <= argCount do
   local lastKey, arg = nextKey + ARGV[nextArg] - 1, nextArg + 1
@@ -192,6 +252,23 @@ while nextArg <= argCount do
     arg = arg + ARGUMENTS_PER_BUCKET
   end
 
+  local lastSlot, slotArg = lastKey, nextArg + 1 + ARGUMENTS_PER_BUCKET * (lastKey - nextKey + 1)
+  if hasSlots then
+    lastSlot, arg = lastKey + ARGV[slotArg], slotArg + 1
+    for i = lastKey + 1, problem and 0 or lastSlot do
+      local limit, slot = ARGV[arg] + 0, nil
+      slot, problem = read_slot(KEYS[i])
+      if problem then break end
+      if not settle(slot, ARGV[arg + 1] + 0, ARGV[arg + 2] + 0, ARGV[arg + 3] + 0) and limit ~= 0 and isSpending then
+        problem = 'STALE the replica has stated its slots anew'
+        break
+      end
+      if limit == 0 then slot.isWritten = true end
+      if limit > 0 and slot.taken + slot.held >= limit then admitted = 0 end
+      arg = arg + 4
+    end
+  end
+
   -- Spend and reply.
   replied = replied + 1
   if problem then
@@ -243,7 +320,20 @@ while nextArg <= argCount do
     reply[replied] =
       pack(STATE, total < limit and limit - total or 0, total > 0 and bucket.newestUs - startUs or 0, retryAfterUs)
   end
-  nextArg, nextKey = nextArg + 1 + ARGUMENTS_PER_BUCKET * (lastKey - nextKey + 1), lastKey + 1
+  nextArg, nextKey = slotArg, lastSlot + 1
+  if hasSlots then
+    for i = lastKey + 1, problem and 0 or lastSlot do
+      local slot, limit = slots[KEYS[i]], math.abs(ARGV[slotArg + 1])
+      local free = limit - slot.taken - slot.held
+      local hasRoom = free > 0
+      if hasRoom and admitted == 1 and isSpending then
+        slot.held, slot.isWritten, free = slot.held + 1, true, free - 1
+      end
+      replied, slotArg = replied + 1, slotArg + 4
+      reply[replied] = pack('>I4B', free > 0 and free or 0, hasRoom and 1 or 0)
+    end
+    nextArg = nextArg + 1 + 4 * (lastSlot - lastKey)
+  end
 end
 
 -- Write: only after every bucket of every decision has been read.
@@ -268,6 +358,11 @@ for i = 1, isSpending and writes or 0 do
     call('PSETEX', bucket.key, lifeMs, pack(HEADER, bucket.total, newestUs, bucket.newestPoints) .. older)
   else
     call('SETRANGE', bucket.key, '0', pack(HEADER, bucket.total + bucket.expired, bucket.newestUs, bucket.newestPoints))
+  end
+end
+if hasSlots and isSpending then
+  for _, slot in pairs(slots) do
+    if slot.isWritten then write_slot(slot) end
   end
 end
 return table.concat(reply)

@@ -1,4 +1,5 @@
 import type { BucketUsage, Usage } from '../admin/usage/usage.ts';
+import { unitOf } from '../domain/limits/rows.ts';
 import { isScopeName, SCOPES } from '../domain/limits/scopes.ts';
 import { CommandError } from '../process/failure.ts';
 import { type AdminOptions, askAdmin } from './admin-client.ts';
@@ -84,7 +85,7 @@ function bucketRow(bucket: BucketUsage): readonly string[] {
   const { limit, counts, used, remaining, nextPointsAfterSeconds, resetAfterSeconds } = bucket;
   return [
     bucket.bucket,
-    `${limit}${counts === 'requests' ? ' requests' : ''} in ${windowText(bucket)}`,
+    `${limit}${counts === 'points' ? '' : ` ${unitOf(counts)}`}${windowText(bucket)}`,
     shown(used),
     shown(remaining),
     waitText(nextPointsAfterSeconds),
@@ -102,10 +103,11 @@ const UNITS = [
   { seconds: 3_600, name: 'h' },
 ] as const;
 
-/** Whole days and hours as such. */
+/** ` in 30 d`, in whole days and hours as such; nothing for concurrent requests. */
 export function windowText({ windowSeconds }: { readonly windowSeconds: number }): string {
+  if (windowSeconds === 0) return '';
   const unit = UNITS.find((one) => windowSeconds % one.seconds === 0);
-  return unit === undefined ? `${windowSeconds} s` : `${windowSeconds / unit.seconds} ${unit.name}`;
+  return unit === undefined ? ` in ${windowSeconds} s` : ` in ${windowSeconds / unit.seconds} ${unit.name}`;
 }
 
 /** Rounded up to hours or days once there are two of them. */

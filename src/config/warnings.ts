@@ -1,5 +1,5 @@
 import type { Limits, Overrides } from '../domain/limits/limits.ts';
-import { isInPolicy, MOST_HEADER_ITEMS } from '../domain/limits/rows.ts';
+import { concurrentRows, isInPolicy, MOST_HEADER_ITEMS } from '../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection } from '../domain/limits/scopes.ts';
 import type { CostedOperation } from './files/costs.ts';
 import { type Identities, ownersIn } from './files/identities.ts';
@@ -45,6 +45,7 @@ export function findWarnings(
     ...files.operations.warnings,
     ...capped(files.descriptors?.warnings ?? [], (warning) => warning),
     ...crowdedHeaders(configuration),
+    ...unseenEnds(configuration),
   ];
   if (operations.length === 0 && settings.operations.unlisted === 'reject') {
     const message = 'lists no operation, and unlisted is reject: every request gets a 404';
@@ -64,6 +65,16 @@ function crowdedHeaders({ limits, operations, files }: ValidConfiguration): read
   if (crowded === undefined) return [];
   const message = `the headers of ${crowded.id} name the ${MOST_HEADER_ITEMS} limits that are nearest to their limit, because more apply`;
   return [{ ...files.limits.locate(['limits']), path: 'limits', message }];
+}
+
+/** Limits that do not apply where other proxies ask for decisions. */
+function unseenEnds({ settings: { decisions }, limits, files }: ValidConfiguration): readonly Problem[] {
+  if ((decisions.port ?? decisions.socketPath) === undefined) return [];
+  return capped(concurrentRows(limits.rows), ({ name }) => ({
+    ...files.limits.locate(['limits', name]),
+    path: formatPath(['limits', name]),
+    message: 'does not apply to decisions for other proxies, which do not report the end of a request',
+  }));
 }
 
 function emptyIdentities({ settings, identities, files }: ValidConfiguration): readonly Problem[] {

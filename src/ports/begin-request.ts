@@ -39,6 +39,7 @@ export function beginRequest(
 /** Counts and logs an exchange that has ended. */
 export function finishExchange(exchange: Exchange, parts: ExchangeDependencies): void {
   const { protocol, refusal, status, caller, operation, target } = exchange;
+  exchange.hold?.end();
   // Only for authenticated callers, so that a stranger cannot fill the log.
   if (caller !== undefined && operation?.listed === false) {
     parts.observer.unlistedOperation(exchange.method);

@@ -30,6 +30,7 @@ export function notesOn(circumstances: Circumstances): readonly string[] {
     resolutionNote(circumstances),
     costNote(circumstances),
     windowNote(circumstances.replay),
+    concurrentNote(circumstances.replay),
     selectionNote(circumstances),
     neverFitsNote(circumstances.replay),
   ].filter((note) => note !== undefined);
@@ -114,6 +115,12 @@ function windowNote({ fromUs, toUs, limits: { rows } }: Replay): string | undefi
   const longer = rows.filter(({ windowSeconds }) => windowSeconds > seconds).map(({ name }) => name);
   if (longer.length === 0 || seconds < 1) return undefined;
   return `The log is shorter than the window of ${longer.join(', ')}: a longer log can fill it further, so the replay may refuse too little.`;
+}
+
+function concurrentNote({ leftOut }: Replay): string | undefined {
+  if (leftOut.length === 0) return undefined;
+  const names = leftOut.map(({ name }) => name).join(', ');
+  return `Left out: ${names}. A log does not show what ran at the same time.`;
 }
 
 function selectionNote({ replay, costOf }: Circumstances): string | undefined {

@@ -4,6 +4,7 @@
  */
 import { US_PER_SECOND } from '../domain/clock.ts';
 import type { Limits } from '../domain/limits/limits.ts';
+import { concurrentRows, type LimitRow, windowedRows } from '../domain/limits/rows.ts';
 import { Buckets } from '../stages/buckets/buckets.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import { type BucketState, costIn } from '../store/store.ts';
@@ -57,8 +58,9 @@ export class Replay {
   fromUs: number | undefined;
   toUs: number | undefined;
   readonly series: TotalSeries = new Series(TOTAL_COLUMNS, US_PER_SECOND, TOTAL_BINS);
-  /** The limits that are counted. */
+  /** The limits that are counted, and those that are left out: a log does not show what runs at the same time. */
   readonly limits: Limits;
+  readonly leftOut: readonly LimitRow[];
   readonly #retries: Retries;
   readonly #book: PayerBook;
   readonly #buckets: Buckets;
@@ -67,10 +69,11 @@ export class Replay {
   #nowUs = Number.NEGATIVE_INFINITY;
 
   constructor({ limits, retries, hasSeries }: ReplayOptions) {
-    this.limits = limits;
+    this.limits = { ...limits, rows: windowedRows(limits.rows) };
+    this.leftOut = concurrentRows(limits.rows);
     this.#retries = retries;
-    this.#book = new PayerBook(limits.rows, hasSeries);
-    this.#buckets = new Buckets('replay', limits, () => this.#nowUs / 1000);
+    this.#book = new PayerBook(this.limits.rows, hasSeries);
+    this.#buckets = new Buckets('replay', this.limits, () => this.#nowUs / 1000);
     this.#store = new MemoryStore(() => this.#nowUs);
   }
 

@@ -2,12 +2,13 @@ import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import type { Payer } from '../domain/caller.ts';
 import { US_PER_SECOND } from '../domain/clock.ts';
 import { Refusal } from '../domain/problems.ts';
+import { Hold } from '../store/in-flight/hold.ts';
 import type { BucketState, Decision, Store } from '../store/store.ts';
 import type { Buckets, PayerBuckets } from './buckets/buckets.ts';
 import { fillingOf } from './buckets/filling.ts';
 import { limitText } from './buckets/limit-text.ts';
 import { namedLimit, type PayerBucket } from './buckets/payer-bucket.ts';
-import { policyText, rateLimitFields } from './buckets/rate-limit-fields.ts';
+import { onlyThose, rateLimitFields } from './buckets/rate-limit-fields.ts';
 import type { Admitted, Charged, NearLimit, Operation } from './request-context.ts';
 
 /**
@@ -22,13 +23,21 @@ export function charge(
   operation: Operation,
   asker: ChargeAsker = {},
 ): Awaitable<Charged> {
-  const due = onlyNamed(buckets.bucketsFor(payer, operation), asker.askedLimits);
+  const all = buckets.bucketsFor(payer, operation);
+  const due = onlyNamed(asker.seesEnd === true ? all : (all.endless ?? all), asker.askedLimits);
   const { cost } = operation;
-  const asked = { buckets: due.buckets, cost };
+  const asked = { buckets: due.buckets, cost, hold: holdFor(due, asker) };
   return andThen(asker.isPeek === true ? store.peek(asked) : store.charge(asked), (decision) => {
     asker.takeDecision?.(due, decision);
+    // It is most likely served, so it counts here until it ends; those that a part of the limits has admitted count already.
+    if (decision.outcome === 'uncounted') store.slots.take(asked);
     return chargedOf(due, cost, decision);
   });
+}
+
+function holdFor({ endless }: PayerBuckets, asker: ChargeAsker): Hold | undefined {
+  if (endless !== undefined) asker.hold = new Hold();
+  return asker.hold;
 }
 
 /** Who asks for a charge, and wants more of it, or less, than a client's request. */
@@ -37,15 +46,17 @@ export interface ChargeAsker {
   readonly isPeek?: boolean;
   /** The names of the limits to charge, in place of all; each is one of this request. */
   readonly askedLimits?: readonly string[] | undefined;
+  /** Whether whoever asks ends the hold when the request has ended. Without that, limits on concurrent requests do not apply. */
+  readonly seesEnd?: boolean;
+  /** What the request holds until it ends; set if limits on concurrent requests apply to it. */
+  hold?: Hold | undefined;
   /** Gets what was decided on each of the buckets. */
   takeDecision?(due: PayerBuckets, decision: Decision): void;
 }
 
 function onlyNamed(due: PayerBuckets, names: readonly string[] | undefined): PayerBuckets {
   if (names === undefined) return due;
-  const isNamed = ({ name }: { readonly name: string }) => names.includes(name);
-  const policyItems = due.policyItems.filter(isNamed);
-  return { ...due, buckets: due.buckets.filter(isNamed), policyItems, policy: policyText(policyItems) };
+  return onlyThose(due, ({ name }) => names.includes(name));
 }
 
 function chargedOf(due: PayerBuckets, cost: number, decision: Decision): Charged {

@@ -11,6 +11,7 @@ import { hasBody, type RequestHead } from '../http1/head/request-head.ts';
 import type { RevokedToken } from '../identity/revocations.ts';
 import type { LastDigest } from '../identity/token-digest.ts';
 import type { RequestSpans } from '../observe/log/spans.ts';
+import type { Hold } from '../store/in-flight/hold.ts';
 import type { DecidedRequest } from './decide.ts';
 import type { Identified } from './identify.ts';
 import type {
@@ -65,6 +66,7 @@ export abstract class Exchange implements RequestContext, DecidedRequest {
   charged: Charged | undefined = undefined;
   chargeAskedMs: number | undefined = undefined;
   chargeMs: number | undefined = undefined;
+  hold: Hold | undefined = undefined;
   refusal: Refusal | undefined = undefined;
   upstreamStatus: number | undefined = undefined;
   upstreamMs: number | undefined = undefined;
@@ -104,6 +106,11 @@ export abstract class Exchange implements RequestContext, DecidedRequest {
 
   get lastDigest(): LastDigest {
     return this.peer.lastDigest;
+  }
+
+  /** A proxy that asks for a decision does not report the end of its request. */
+  get seesEnd(): boolean {
+    return this.protocol === undefined;
   }
 
   cancelled(): Refusal | undefined {

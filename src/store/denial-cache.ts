@@ -5,12 +5,14 @@
  * bucket may need a longer wait. A cached denial never refuses what Redis would admit, as long as Redis keeps its counts and its
  * clock runs. If they are lost without a lost connection (FLUSHALL, DEL, an eviction, a failover behind a proxy), a replica still
  * refuses by what it believes, for a second at most after the answer that it believes, or for ten where the window is longer than
- * an hour. A denial is cached for one limit, window and cost, so a changed limit takes effect at once.
+ * an hour. A denial is cached for one limit, window and cost, so a changed limit takes effect at once. Denials by concurrent
+ * requests are not cached, because any of them may end at any time.
  */
 
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import { monotonicUs, US_PER_SECOND } from '../domain/clock.ts';
 import { Generations } from './generations.ts';
+import { type HeldSlots, isConcurrent } from './in-flight/held-slots.ts';
 import type { StoreObserver } from './observer.ts';
 import {
   type BucketCharge,
@@ -82,6 +84,10 @@ export class DenialCache implements Store {
     return this.#store.peek(charge);
   }
 
+  get slots(): HeldSlots {
+    return this.#store.slots;
+  }
+
   close(): Promise<void> {
     return this.#store.close();
   }
@@ -123,7 +129,7 @@ export class DenialCache implements Store {
     const receivedUs = this.#nowUs();
     for (const [index, bucket] of buckets.entries()) {
       const state = states[index];
-      if (state === undefined) continue;
+      if (state === undefined || isConcurrent(bucket)) continue;
       const freshUntilUs = freshUntil(bucket, sentUs, receivedUs);
       this.#denials.set(nameOf(bucket, cost), { bucket, state, sentUs, receivedUs, freshUntilUs });
     }

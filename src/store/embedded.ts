@@ -1,5 +1,6 @@
 /** The counter inside a program of one's own: what `import { createStore } from '<package>'` gives. */
 import { isValidCharge } from './dispatch/valid-charge.ts';
+import { isConcurrent } from './in-flight/held-slots.ts';
 import { bucketKey } from './keys.ts';
 import { openStore } from './open.ts';
 import type { BucketCharge, Charge, Decision } from './store.ts';
@@ -7,7 +8,9 @@ import type { BucketCharge, Charge, Decision } from './store.ts';
 export type { BucketState, Decision, UncountedReason } from './store.ts';
 
 /** A limit of one owner, such as 100 points an hour for the tenant `acme`. */
-export interface Limit extends Omit<BucketCharge, 'key'> {
+export interface Limit extends Omit<BucketCharge, 'key' | 'counts'> {
+  /** What the limit is of: the points that charges cost, by default, or the charges themselves. */
+  readonly counts?: 'points' | 'requests';
   /** What the limit is called. Two limits with the same name and owner are the same bucket. */
   readonly name: string;
   /** Whose limit it is: a tenant, a user, an address. */
@@ -87,6 +90,6 @@ function chargeOf({ limits, cost = 1, group = limits[0]?.owner ?? '' }: Spending
     key: bucketKey(prefix, group, encodeURIComponent(name), owner),
   }));
   const charge = { buckets, cost };
-  if (isValidCharge(charge)) return charge;
+  if (isValidCharge(charge) && !buckets.some(isConcurrent)) return charge;
   throw new RangeError('the cost, a limit or a window is out of range, or a limit occurs twice');
 }

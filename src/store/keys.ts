@@ -11,6 +11,9 @@ export function bucketKey(prefix: string, tag: string, bucket: string, id: strin
   return `${prefix}:1:{${escapeId(tag)}}:${bucket}:${escapeId(id)}`;
 }
 
+/** Ends the name of a bucket that counts concurrent requests: if a limit comes to count something else, its values differ. */
+export const SLOTS_ENDING = '.slots';
+
 /** The bucket's name in a key of `bucketKey`; empty in any other key. */
 export function bucketOf(key: string): string {
   const start = key.indexOf('}:') + 2;

@@ -1,6 +1,7 @@
 import { monotonicUs } from '../domain/clock.ts';
 import { CoalescedLog } from './coalesced-log.ts';
 import { isValidCharge } from './dispatch/valid-charge.ts';
+import { HeldSlots, isConcurrent, slotState } from './in-flight/held-slots.ts';
 import {
   type BucketCharge,
   type BucketState,
@@ -24,7 +25,8 @@ export interface BucketLogs {
 
 /** A bucket of the current charge. */
 interface Touched {
-  readonly log: CoalescedLog;
+  /** Undefined for one that counts concurrent requests. */
+  readonly log: CoalescedLog | undefined;
   readonly cost: number;
   readonly limit: number;
   readonly windowUs: number;
@@ -44,12 +46,21 @@ const newLog = () => new CoalescedLog();
 export class MemoryStore implements Store {
   readonly #nowUs: () => number;
   readonly #logs: BucketLogs;
+  readonly slots: HeldSlots;
   #isClosed = false;
 
-  /** @param nowUs a clock for tests; by default the monotonic clock of the process */
-  constructor(nowUs: () => number = monotonicUs, logs: BucketLogs = new SweptLogs()) {
+  /**
+   * @param nowUs a clock for tests; by default the monotonic clock of the process
+   * @param slots those of another store for the same requests
+   */
+  constructor(
+    nowUs: () => number = monotonicUs,
+    logs: BucketLogs = new SweptLogs(),
+    slots: HeldSlots = new HeldSlots(),
+  ) {
     this.#nowUs = nowUs;
     this.#logs = logs;
+    this.slots = slots;
   }
 
   charge(charge: Charge): Decision {
@@ -73,15 +84,15 @@ export class MemoryStore implements Store {
     if (isSpending) this.#logs.sweep?.(nowUs, SWEPT_PER_BUCKET * charge.buckets.length);
 
     const touched = charge.buckets.map((bucket) =>
-      this.#touch(bucket, costIn(bucket, charge.cost), isSpending, nowUs),
+      isConcurrent(bucket)
+        ? this.#touchSlots(bucket)
+        : this.#touch(bucket, costIn(bucket, charge.cost), isSpending, nowUs),
     );
     const isAdmitted = touched.every(({ hasRoom, isShadow }) => hasRoom || isShadow);
     const isSpent = isSpending && isAdmitted;
     const buckets: BucketState[] = [];
-    for (const { log, cost, limit, windowUs, hasRoom } of touched) {
-      if (isSpent && hasRoom) log.spend(cost, limit, nowUs, windowUs);
-      buckets.push(log.state(cost, limit, hasRoom, nowUs, windowUs));
-    }
+    for (const one of touched) buckets.push(stateOf(one, isSpent && one.hasRoom, nowUs));
+    if (isSpent && charge.hold !== undefined) this.slots.take(charge, buckets);
     return { outcome: isAdmitted ? 'admitted' : 'denied', buckets };
   }
 
@@ -93,8 +104,25 @@ export class MemoryStore implements Store {
     return { log, cost, limit, windowUs, isShadow: shadow, hasRoom: log.hasRoom(cost, limit) };
   }
 
+  /** Its limit becomes what is free of it. */
+  #touchSlots({ key, limit, shadow = false }: BucketCharge): Touched {
+    const free = limit - this.slots.of(key);
+    return { log: undefined, cost: 1, limit: free, windowUs: 0, isShadow: shadow, hasRoom: free > 0 };
+  }
+
   /** A peek changes nothing, not even the bucket's time. */
   #copy(key: string): CoalescedLog {
     return this.#logs.get(key)?.copy() ?? newLog();
   }
+}
+
+/** Spends the charge in this bucket if `isSpent`. Slots are taken all together. */
+function stateOf(
+  { log, cost, limit, windowUs, hasRoom }: Touched,
+  isSpent: boolean,
+  nowUs: number,
+): BucketState {
+  if (log === undefined) return slotState(Math.max(0, isSpent ? limit - 1 : limit), hasRoom);
+  if (isSpent) log.spend(cost, limit, nowUs, windowUs);
+  return log.state(cost, limit, hasRoom, nowUs, windowUs);
 }

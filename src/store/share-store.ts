@@ -2,6 +2,7 @@ import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import { monotonicUs } from '../domain/clock.ts';
 import type { CoalescedLog } from './coalesced-log.ts';
 import { Generations } from './generations.ts';
+import type { HeldSlots } from './in-flight/held-slots.ts';
 import { MemoryStore } from './memory-store.ts';
 import { type BucketCharge, type Charge, costIn, type Decision, type Store, windowUsOf } from './store.ts';
 
@@ -15,6 +16,8 @@ const MOST_BUCKETS = 10_000;
  * Counts in this process what the store does not: each replica admits its part of every limit, which is the limit divided by the number
  * of replicas, and at least the cost of one request. What fits the part is `uncounted`, as the store decided. What does not fit is
  * denied, and says that the store did not decide it.
+ *
+ * Its part of a limit on concurrent requests is compared with all that run here, also those that the store admitted.
  *
  * The counts outlive the outage until their windows have passed. A store that fails again and again therefore admits at most twice a
  * limit in any window: once by its own counts, and once by the parts.
@@ -36,7 +39,11 @@ export class ShareStore implements Store {
     this.#store = store;
     this.#replicas = replicas;
     this.#nowUs = nowUs;
-    this.#parts = new MemoryStore(nowUs, this.#logs);
+    this.#parts = new MemoryStore(nowUs, this.#logs, store.slots);
+  }
+
+  get slots(): HeldSlots {
+    return this.#store.slots;
   }
 
   charge(charge: Charge): Awaitable<Decision> {
@@ -61,13 +68,13 @@ export class ShareStore implements Store {
     await this.#parts.close();
   }
 
-  #partOf({ buckets, cost }: Charge): Charge {
+  #partOf({ buckets, cost, hold }: Charge): Charge {
     const replicas = this.#replicas();
     const partOf = (bucket: BucketCharge) => {
       const limit = Math.max(costIn(bucket, cost), Math.floor(bucket.limit / replicas));
       return { ...bucket, limit };
     };
-    return { buckets: buckets.map(partOf), cost };
+    return { buckets: buckets.map(partOf), cost, hold };
   }
 
   #keepFor({ buckets }: Charge): void {

@@ -1,5 +1,7 @@
 import type { Awaitable } from '../domain/awaitable.ts';
 import { US_PER_SECOND } from '../domain/clock.ts';
+import type { HeldSlots } from './in-flight/held-slots.ts';
+import type { Hold } from './in-flight/hold.ts';
 
 /**
  * Counts points. A store deals with keys, limits and costs, and is independent of HTTP, Accounts and prices.
@@ -15,6 +17,9 @@ export interface Store {
   /** The result that `charge` would have, without spending anything. */
   peek(charge: Charge): Promise<Decision>;
 
+  /** The slots of this process. `take` counts those of a charge that is `uncounted` if its request is served. */
+  readonly slots: HeldSlots;
+
   /** Releases connections and timers; charges in progress end as `uncounted`. */
   close(): Promise<void>;
 }
@@ -24,6 +29,8 @@ export interface Charge {
   readonly buckets: readonly BucketCharge[];
   /** Points, an integer of at least 1. */
   readonly cost: number;
+  /** Holds the slots in buckets that count concurrent requests, from the admission on. To be given if there are such buckets. */
+  readonly hold?: Hold | undefined;
 }
 
 export interface BucketCharge {
@@ -31,10 +38,10 @@ export interface BucketCharge {
   readonly key: string;
   /** Points per window. It is sent with each charge, so a changed limit takes effect at once. */
   readonly limit: number;
-  /** Length of the bucket's sliding window, in whole seconds: at most 31 days. */
+  /** Length of the bucket's sliding window, in whole seconds: at most 31 days. 0 for one that counts concurrent requests. */
   readonly windowSeconds: number;
-  /** What the limit is of: the points that charges cost, by default, or the charges themselves. */
-  readonly counts?: 'points' | 'requests';
+  /** What the limit is of: the points that charges cost, by default, the charges themselves, or those whose hold has not ended. */
+  readonly counts?: 'points' | 'requests' | 'concurrent';
   /** Points that the charge costs this bucket, an integer of at least 1. Default: the cost of the charge. */
   readonly cost?: number;
   /** A shadow bucket counts what fits and reports what it would have denied, but denies nothing. */
@@ -52,7 +59,7 @@ export interface BucketState {
   readonly remaining: number;
   /** Until the bucket is full again; 0 for an untouched bucket. */
   readonly resetAfterUs: number;
-  /** Until this cost fits this bucket; 0 if it did. */
+  /** Until this cost fits this bucket; 0 if it did. A second where it is unknown, because requests have to end. */
   readonly retryAfterUs: number;
 }
 
@@ -63,7 +70,7 @@ export function windowUsOf({ windowSeconds }: Pick<BucketCharge, 'windowSeconds'
 
 /** What a charge costs this bucket. */
 export function costIn({ counts, cost: own }: Pick<BucketCharge, 'counts' | 'cost'>, cost: number): number {
-  return counts === 'requests' ? 1 : (own ?? cost);
+  return counts === 'requests' || counts === 'concurrent' ? 1 : (own ?? cost);
 }
 
 /**

@@ -48,6 +48,7 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
   /** Sends the request; the response, or a 503 in its place, goes to the client. */
   start(): void {
     this.#upstream.shares.enter(trafficOf(this.exchange), this.#isTunnel);
+    this.exchange.hold?.share();
     this.#upstream.pool.dispatch(this.#request);
   }
 
@@ -55,6 +56,7 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
   protected leave(): void {
     this.detach();
     this.#upstream.shares.leave(trafficOf(this.exchange), this.#isTunnel);
+    this.exchange.hold?.end();
   }
 
   /** From here on, a client that leaves does not abort the request. */

@@ -53,6 +53,16 @@ it('overrides of unknown Accounts and Organizations, and overrides that have exp
   ]);
 });
 
+it('a limit on concurrent requests does not apply to decisions for other proxies', async () => {
+  const limits = { limits: { 'in-flight': { per: 'account', concurrent: 5 } } };
+  expect(await warningsOf({ limits })).toEqual([]);
+  expect(await warningsOf({ limits, settings: { decisions: { port: 0 } } })).toEqual([
+    expect.stringMatching(
+      /^limits\.yaml:\d+: warning: limits\.in-flight: does not apply to decisions for other proxies, which do not report the end of a request$/,
+    ),
+  ]);
+});
+
 it('many warnings of a kind are shortened', async () => {
   const ids = Array.from({ length: 5_000 }, (_, index) => [`unknown_${index}`, { 'account-read': 50 }]);
   const warnings = await warningsOf({ limits: { accounts: Object.fromEntries(ids) } });

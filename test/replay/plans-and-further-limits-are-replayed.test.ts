@@ -7,6 +7,7 @@ const LIMITS = `
 limits:
   minute: { per: account, points: 10, window: 1m }
   lists: { per: principal, requests: 15, window: 1h, operations: [listThings] }
+  in-flight: { per: account, concurrent: 1 }
 plans: { pro: { minute: 1000 } }
 `;
 
@@ -39,6 +40,10 @@ it('each further limit refuses in its own window', async () => {
     windowSeconds: 3_600,
   });
   expect(result.notes.join()).toMatch(/shorter than the window of minute, lists/);
+  expect(result.notes.join()).toContain(
+    'Left out: in-flight. A log does not show what ran at the same time.',
+  );
+  expect(result.buckets.some(({ bucket }) => bucket === 'in-flight')).toBe(false);
 });
 
 it('--plan shows what a plan would have done for an Account', async () => {

@@ -168,7 +168,7 @@ function timeAfter(earlier: readonly LiveLimit[], nowMs: number): number {
 function asked({ bucket, id, limit }: Target, limits: Limits) {
   // Without such a row the live limit has no effect. It is listed as an Account's, as which it can be removed.
   const { scope = 'account', counts = 'points' } = rowNamed(limits, bucket) ?? {};
-  return { scope, id, bucket, limit, ...(counts === 'requests' && { counts }) };
+  return { scope, id, bucket, limit, ...(counts !== 'points' && { counts }) };
 }
 
 /** Where a file would have a live limit; that of Accounts while the limits have no such row, so that it can be removed. */

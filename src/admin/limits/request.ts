@@ -3,6 +3,7 @@ import { ConfigError } from '../../config/problem.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import type { Immutable } from '../../config/settings/settings.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
+import { unitOf } from '../../domain/limits/rows.ts';
 import type { OverrideSection } from '../../domain/limits/scopes.ts';
 import { networkOf } from '../../domain/network.ts';
 import { LONGEST_LIVE_MS } from '../../shared/live-limits.ts';
@@ -52,7 +53,8 @@ export function readLimitRequest(body: unknown, { section, id }: LimitOwner, { r
   const limits = Object.entries(buckets).map(([bucket, limit]) => {
     // JSON may have a number beyond every limit, 1e999, which is infinite here and would be null in the text that is checked below.
     const { counts = 'points' } = rows.find(({ name }) => name === bucket) ?? {};
-    if (!Number.isInteger(limit)) throw new ActionRefused(`${bucket}: must be a whole number of ${counts}.`);
+    if (!Number.isInteger(limit))
+      throw new ActionRefused(`${bucket}: must be a whole number of ${unitOf(counts)}.`);
     return { bucket, limit: Number(limit) };
   });
   if (limits.length === 0) throw new ActionRefused('Name at least one bucket, such as "account-read": 5000.');

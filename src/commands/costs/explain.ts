@@ -1,3 +1,4 @@
+import { unitOf } from '../../domain/limits/rows.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
 import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
 import { type Configuration, readConfiguration } from '../../process/configuration.ts';
@@ -124,7 +125,7 @@ function bucketText(explained: Explanation['buckets'][number]): string {
     live,
   } = explained;
   const tried = shadow ? ', tried out: it refuses nothing' : '';
-  return `${bucket} of ${owner}: ${limit} ${counts} in ${windowText(explained)}${tried}${liveText(live)}`;
+  return `${bucket} of ${owner}: ${limit} ${unitOf(counts)}${windowText(explained)}${tried}${liveText(live)}`;
 }
 
 function liveText(live: Explanation['buckets'][number]['live']): string {

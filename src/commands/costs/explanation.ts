@@ -109,6 +109,7 @@ function requestOf({ method, token, account, address }: Question, target: Target
     field: (name) => fields[name],
     valuesOf: () => [],
     cancelled: () => undefined,
+    seesEnd: true,
   };
 }
 
@@ -166,7 +167,7 @@ function explainBucket(bucket: PayerBucket, buckets: Buckets) {
     /** Undefined for anyone without an override. */
     of: owner || undefined,
     /** What the limit is of, where that is not points. */
-    ...(counts === 'requests' && { counts }),
+    ...(counts !== 'points' && { counts }),
     /** A shadow limit refuses nothing. */
     shadow,
     /** When a live limit expires, and who set it and why. */

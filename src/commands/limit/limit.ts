@@ -2,6 +2,7 @@ import { userInfo } from 'node:os';
 import type { ShownBlock } from '../../admin/blocks/actions.ts';
 import type { ShownLimit } from '../../admin/limits/live.ts';
 import type { ShownRow } from '../../admin/limits/rows.ts';
+import { unitOf } from '../../domain/limits/rows.ts';
 import { type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
 import { networkOf } from '../../domain/network.ts';
 import { CommandError } from '../../process/failure.ts';
@@ -94,7 +95,7 @@ export function textOf(shown: ShownLimit | ShownBlock): string {
   if (bucket === BLOCKED) return `${scope} ${id} is blocked until ${until}, by ${by}: ${why}`;
   const counts = 'counts' in shown ? shown.counts : 'points';
   const raised = 'inForce' in shown ? ` (${shown.notes?.join(' ')})` : '';
-  return `${bucket} of ${id}: ${limit} ${counts} until ${until}, by ${by}: ${why}${raised}`;
+  return `${bucket} of ${id}: ${limit} ${unitOf(counts)} until ${until}, by ${by}: ${why}${raised}`;
 }
 
 /** Who runs the command. A container's user, such as that of Weir's image, may have no name. */

@@ -1,4 +1,5 @@
 import { costliestByRow } from '../../config/files/costs.ts';
+import { windowedRows } from '../../domain/limits/rows.ts';
 import { CommandError } from '../../process/failure.ts';
 import type { ReadOptions } from '../../replay/input/read-log.ts';
 import { readLog } from '../../replay/input/read-log.ts';
@@ -20,7 +21,7 @@ export interface SuggestOptions extends Omit<ReadOptions, 'deliver'> {
 export async function suggestedLimits(options: SuggestOptions): Promise<string> {
   const { candidate, mostRefused, retries, sources, signal } = options;
   const { limits: base, limitsName: baseName } = candidate;
-  const demand = new Demand(base.rows, retries);
+  const demand = new Demand(windowedRows(base.rows), retries);
   const tally = await readLog({ ...options, deliver: (entry) => demand.take(entry) });
   demand.end();
   if (!signal.aborted) {

@@ -11,8 +11,9 @@ export interface LimitRow {
   /** Its name in the RateLimit headers: contract section 8.1 rule 2 hides the Person's own. */
   readonly headerName: string;
   readonly scope: ScopeName;
-  /** Whether it counts what requests cost, or the requests themselves. */
-  readonly counts: 'points' | 'requests';
+  /** Whether it counts what requests cost, the requests themselves, or those that have not ended. */
+  readonly counts: 'points' | 'requests' | 'concurrent';
+  /** 0 where it counts concurrent requests. */
   readonly windowSeconds: number;
   readonly selection: Selection;
   /** Whether the contract has it (section 8.1), so that its policy is in the header of reads and writes alike. */
@@ -87,6 +88,21 @@ export function furtherRows(rows: readonly LimitRow[]): readonly LimitRow[] {
 /** What a row counts, and in which window, as operators see it. */
 export function countedBy({ scope, counts, windowSeconds, selection }: LimitRow) {
   return { scope, counts, windowSeconds, ...selection };
+}
+
+/** What a limit is of, in texts: `20 concurrent requests`. */
+export function unitOf(counts: LimitRow['counts']): string {
+  return counts === 'concurrent' ? 'concurrent requests' : counts;
+}
+
+/** The limits on what is spent, without those on concurrent requests. */
+export function windowedRows(rows: readonly LimitRow[]): readonly LimitRow[] {
+  return rows.filter(({ counts }) => counts !== 'concurrent');
+}
+
+/** The limits on requests that have not ended, which only whoever forwards them sees. */
+export function concurrentRows(rows: readonly LimitRow[]): readonly LimitRow[] {
+  return rows.filter(({ counts }) => counts === 'concurrent');
 }
 
 /** Whether requests for this operation are charged to the row, for a payer that has an owner of its scope. */

@@ -106,7 +106,8 @@ function line(setting: string, comment: string): string {
 /** A further limit, as the limits file has it. */
 function rowText({ name, scope, counts, windowSeconds, selection }: LimitRow, { defaults }: Limits): string {
   const { limit = 'none', shadow = false } = defaults[name] ?? {};
-  const parts = [`per: ${scope}`, `${counts}: ${limit}`, `window: ${windowSeconds}s`];
+  const parts = [`per: ${scope}`, `${counts}: ${limit}`];
+  if (windowSeconds > 0) parts.push(`window: ${windowSeconds}s`);
   for (const [key, value] of Object.entries(selection)) parts.push(`${key}: ${JSON.stringify(value)}`);
   return `{ ${parts.join(', ')}${shadow ? ', shadow: true' : ''} }`;
 }

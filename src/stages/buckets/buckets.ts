@@ -5,10 +5,11 @@ import type { LimitRow } from '../../domain/limits/rows.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Access } from '../../domain/operation.ts';
 import { type LiveLimit, LiveLimits } from '../../shared/live-limits.ts';
+import { isConcurrent } from '../../store/in-flight/held-slots.ts';
 import type { Operation } from '../request-context.ts';
 import { type InForce, type PayerBucket, payerBucketsOf } from './payer-bucket.ts';
 import { type OwnerPlan, planOfOwner, plansOf } from './plans.ts';
-import { type PolicyItem, policyText, type Reportable } from './rate-limit-fields.ts';
+import { onlyThose, type PolicyItem, policyText, type Reportable } from './rate-limit-fields.ts';
 import { type RowSet, RowSets } from './row-sets.ts';
 
 /** The buckets that one payer's requests for some operations are charged to. */
@@ -21,6 +22,8 @@ export interface PayerBuckets extends Reportable {
   readonly unknownPlan: string | undefined;
   /** Unix time until which these limits hold, unless the limits file changes. */
   readonly validUntilMs: number;
+  /** The same without limits on concurrent requests, for whoever does not see a request end; undefined where there are none. */
+  readonly endless?: PayerBuckets | undefined;
 }
 
 /** Owners kept in memory; beyond that, the least recently used is dropped. */
@@ -163,7 +166,12 @@ export class Buckets {
     }
     const { account, unknown } = plans;
     const policy = policyText(policyItems);
-    return { buckets, policyItems, policy, plan: account?.name, unknownPlan: unknown, validUntilMs };
+    const all = { buckets, policyItems, policy, plan: account?.name, unknownPlan: unknown, validUntilMs };
+    const isEndless = (one: Parameters<typeof isConcurrent>[0]) => !isConcurrent(one);
+    const endless = buckets.every(isEndless)
+      ? undefined
+      : { ...onlyThose(all, isEndless), endless: undefined };
+    return { ...all, endless };
   }
 
   #keyParts(hashTag: string, owner: string) {

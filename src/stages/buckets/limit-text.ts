@@ -1,4 +1,5 @@
 import { ownerText } from '../../domain/limits/scopes.ts';
+import { isConcurrent } from '../../store/in-flight/held-slots.ts';
 import { costIn } from '../../store/store.ts';
 import type { PayerBucket } from './payer-bucket.ts';
 
@@ -22,11 +23,20 @@ export function limitText(
   isPart = false,
 ): string {
   const owner = ownerText(bucket.scope, bucket.owner);
+  if (isConcurrent(bucket)) return concurrentText(bucket, owner, isPart);
   const limit = `${isPart ? "this replica's part of its" : 'its'} ${amountText(bucket)} ${windowText(bucket.windowSeconds)}${selectionText(bucket)}`;
   const wait = waitText(waitSeconds);
   if (remaining === 0) return `${owner} has used ${limit}; try again in ${wait}.`;
   const left = remaining.toLocaleString('en');
   return `${owner} has ${left} left of ${limit}, and this request costs ${costIn(bucket, cost)}; try again in ${wait}.`;
+}
+
+/** Slots become free when responses end, which nobody can foresee. */
+function concurrentText(bucket: PayerBucket, owner: string, isPart: boolean): string {
+  const { limit } = bucket;
+  const requests = limit === 1 ? '1 request' : `${limit.toLocaleString('en')} requests`;
+  const part = isPart ? " by this replica's part of its limit" : '';
+  return `${owner} may have ${requests} in progress at the same time${selectionText(bucket)}${part}; try again when one has ended.`;
 }
 
 function amountText({ limit, counts }: PayerBucket): string {

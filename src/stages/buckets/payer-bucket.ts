@@ -1,6 +1,6 @@
 import type { LimitInForce, LimitSource } from '../../domain/limits/limits.ts';
 import type { LimitRow } from '../../domain/limits/rows.ts';
-import { bucketKey } from '../../store/keys.ts';
+import { bucketKey, SLOTS_ENDING } from '../../store/keys.ts';
 import type { BucketCharge } from '../../store/store.ts';
 
 /** A bucket to charge, which is its row for one owner. */
@@ -51,7 +51,8 @@ export function payerBucketsOf(
   const from = (source: LimitSource) => {
     return { ...row, owner, source, plan: source === 'plan' ? plan : undefined, untilMs: ends[source] };
   };
-  const keyOf = (bucket: string) => bucketKey(keyPrefix, hashTag, bucket, owner);
+  const ending = row.counts === 'concurrent' ? SLOTS_ENDING : '';
+  const keyOf = (bucket: string) => bucketKey(keyPrefix, hashTag, bucket + ending, owner);
   const buckets: PayerBucket[] = [];
   if (limit !== undefined) buckets.push({ ...from(limitSource), key: keyOf(row.name), limit });
   // A shadow bucket counts only what fits its own limit, so it needs its own key.

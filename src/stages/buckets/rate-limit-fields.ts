@@ -1,5 +1,6 @@
 import { US_PER_SECOND } from '../../domain/clock.ts';
 import { type LimitRow, MOST_HEADER_ITEMS } from '../../domain/limits/rows.ts';
+import { isConcurrent } from '../../store/in-flight/held-slots.ts';
 import type { BucketState } from '../../store/store.ts';
 import type { PayerBucket } from './payer-bucket.ts';
 
@@ -8,13 +9,17 @@ export interface PolicyItem extends LimitRow {
   readonly limit: number;
 }
 
+/** Those of other rules than rows count points or requests. */
+type Counted = Partial<Pick<LimitRow, 'counts'>>;
+
 /** A limit as the headers report it. */
 export type ReportedLimit = Pick<
   PolicyItem,
   'name' | 'headerName' | 'limit' | 'windowSeconds' | 'isContract'
->;
+> &
+  Counted;
 
-type ReportedBucket = Pick<PayerBucket, 'name' | 'headerName' | 'limit' | 'shadow'>;
+type ReportedBucket = Pick<PayerBucket, 'name' | 'headerName' | 'limit' | 'shadow'> & Counted;
 
 /** The buckets of a request, as the headers report them. */
 export interface Reportable {
@@ -28,8 +33,22 @@ export interface Reportable {
 export function policyText(items: readonly ReportedLimit[]): string {
   return items
     .slice(0, MOST_HEADER_ITEMS)
-    .map(({ headerName, limit, windowSeconds }) => `"${headerName}";q=${limit};w=${windowSeconds}`)
+    .map((item) => `"${item.headerName}";q=${item.limit};${unitOf(item)}`)
     .join(', ');
+}
+
+/** Points per window are the unit of those that name none. */
+function unitOf(item: ReportedLimit): string {
+  return isConcurrent(item) ? 'qu="concurrent-requests"' : `w=${item.windowSeconds}`;
+}
+
+/** The same with some of its limits. */
+export function onlyThose<T extends Reportable>(
+  due: T,
+  isMeant: (limit: Pick<PayerBucket, 'name'> & Counted) => boolean,
+): T {
+  const policyItems = due.policyItems.filter(isMeant);
+  return { ...due, buckets: due.buckets.filter(isMeant), policyItems, policy: policyText(policyItems) };
 }
 
 /**
@@ -52,8 +71,10 @@ export function rateLimitFields(
   return { policy: due.policy, rateLimit };
 }
 
-function itemText({ headerName }: ReportedBucket, { remaining, resetAfterUs }: BucketState): string {
-  return `"${headerName}";r=${remaining};t=${Math.ceil(resetAfterUs / US_PER_SECOND)}`;
+/** When requests in flight will end is unknown. */
+function itemText(bucket: ReportedBucket, { remaining, resetAfterUs }: BucketState): string {
+  const left = `"${bucket.headerName}";r=${remaining}`;
+  return isConcurrent(bucket) ? left : `${left};t=${Math.ceil(resetAfterUs / US_PER_SECOND)}`;
 }
 
 function crowdedFields(due: Reportable, states: readonly (BucketState | undefined)[]) {

@@ -1,9 +1,12 @@
+import type { LeaseCall } from '../in-flight/leases.ts';
 import type { Charge, Decision, UncountedReason } from '../store.ts';
 
 /** Charges that share one script call, and the promises of their decisions. Settled once. */
 export class Batch {
   readonly kind: 'charge' | 'peek' | 'probe';
   readonly charges: Charge[] = [];
+  /** What the call states of this replica's slots, once it has been sent. */
+  leases: LeaseCall | undefined = undefined;
   /** The number of buckets of all charges. */
   buckets = 0;
   readonly #resolves: ((decision: Decision) => void)[] = [];

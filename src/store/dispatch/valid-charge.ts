@@ -1,3 +1,4 @@
+import { isConcurrent } from '../in-flight/held-slots.ts';
 import { type BucketCharge, type Charge, costIn } from '../store.ts';
 
 /** Points are kept in 32 bits. */
@@ -27,7 +28,7 @@ function isInRange(bucket: BucketCharge, cost: number): boolean {
   const { limit, windowSeconds } = bucket;
   return (
     isWithin(limit, MAX_LIMIT) &&
-    isWithin(windowSeconds, MAX_WINDOW_SECONDS) &&
+    (isWithin(windowSeconds, MAX_WINDOW_SECONDS) || (windowSeconds === 0 && isConcurrent(bucket))) &&
     isWithin(costIn(bucket, cost), MAX_LIMIT)
   );
 }

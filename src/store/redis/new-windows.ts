@@ -1,3 +1,4 @@
+import { isConcurrent } from '../in-flight/held-slots.ts';
 import { bucketOf } from '../keys.ts';
 import type { Charge } from '../store.ts';
 
@@ -32,7 +33,9 @@ export class NewWindows {
   areIn(charges: readonly Charge[], nowMs: number): boolean {
     let areNew = false;
     for (const { buckets } of charges) {
-      for (const { key, windowSeconds } of buckets) {
+      for (const bucket of buckets) {
+        if (isConcurrent(bucket)) continue;
+        const { key, windowSeconds } = bucket;
         const use = this.#use(bucketOf(key), windowSeconds, nowMs);
         use.lastMs = nowMs;
         areNew ||= nowMs < use.checkedUntilMs;

@@ -4,8 +4,17 @@ import { Breaker } from '../dispatch/breaker.ts';
 import { Deadline } from '../dispatch/deadline.ts';
 import { TurnBatcher } from '../dispatch/turn-batcher.ts';
 import { isValidCharge } from '../dispatch/valid-charge.ts';
+import { isConcurrent, slotState } from '../in-flight/held-slots.ts';
+import { type LeaseCall, Leases } from '../in-flight/leases.ts';
 import type { StoreObserver } from '../observer.ts';
-import { type Charge, type Decision, type Store, trialBucket, type UncountedReason } from '../store.ts';
+import {
+  type BucketCharge,
+  type Charge,
+  type Decision,
+  type Store,
+  trialBucket,
+  type UncountedReason,
+} from '../store.ts';
 import type { ConnectionEvents, RedisConnection } from './connection/connection.ts';
 import { reasonOf } from './connection/failures.ts';
 import { NewWindows } from './new-windows.ts';
@@ -38,6 +47,7 @@ export class RedisStore implements Store {
   readonly #batcher: TurnBatcher;
   readonly #routes = new Map<string, Route>();
   readonly #newWindows = new NewWindows();
+  readonly slots: Leases;
   #isClosed = false;
 
   /** @param connectionLost called whenever a connection to Redis ends */
@@ -55,15 +65,17 @@ export class RedisStore implements Store {
     );
     const ready = () => {
       for (const { breaker } of this.#routes.values()) breaker.probeSoon();
+      this.slots.renew();
     };
     this.#link = openConnection({ ready, lost: connectionLost });
     const { groupOf, inOneWrite } = this.#link;
     this.#batcher = new TurnBatcher(groupOf, (batch, group) => this.#send(batch, group), inOneWrite);
+    this.slots = new Leases(groupOf, (groups) => inOneWrite(() => this.#state(groups)));
   }
 
   charge(charge: Charge): Awaitable<Decision> {
     if (!this.#isDecidable(charge)) return this.#uncounted(charge, 'invalid');
-    return this.#batcher.add(charge);
+    return (charge.hold && this.#denyOwn(charge)) ?? this.#batcher.add(charge);
   }
 
   async peek(charge: Charge): Promise<Decision> {
@@ -75,6 +87,8 @@ export class RedisStore implements Store {
   }
 
   async close(): Promise<void> {
+    this.slots.flush();
+    this.slots.close();
     this.#isClosed = true;
     this.#batcher.flush();
     for (const { batch } of this.#deadline.pending()) this.#giveUp(batch, 'closed');
@@ -90,27 +104,65 @@ export class RedisStore implements Store {
     return buckets.length === 1 || buckets.every(({ key }) => groupOf(key) === groupOf(firstKey(charge)));
   }
 
+  /** The denial of a charge for which this replica alone holds all slots, while the store answers. */
+  #denyOwn(charge: Charge): Decision | undefined {
+    const { buckets } = charge;
+    const isFull = (bucket: BucketCharge) =>
+      isConcurrent(bucket) && bucket.shadow !== true && this.slots.of(bucket.key) >= bucket.limit;
+    if (!buckets.some(isFull) || this.#problemOf(this.#link.groupOf(firstKey(charge))) !== undefined) {
+      return undefined;
+    }
+    this.#observer.deniedFromMemory();
+    return {
+      outcome: 'denied',
+      buckets: buckets.map((bucket) => (isFull(bucket) ? slotState(0, false) : undefined)),
+    };
+  }
+
+  /** Why calls of a group cannot be made. */
+  #problemOf(group: number): UncountedReason | undefined {
+    if (this.#isClosed) return 'closed';
+    return this.#link.problemOf(group) ?? this.#routes.get(this.#link.routeOf(group))?.breaker.reason;
+  }
+
+  /** States the slots of these groups, with the charges that wait for the end of this turn. */
+  #state(groups: ReadonlySet<number>): void {
+    this.#batcher.flush();
+    for (const group of groups) {
+      if (this.#problemOf(group) !== undefined) continue;
+      for (;;) {
+        const leases = this.slots.open([], group);
+        if (leases === undefined) break;
+        const batch = new Batch();
+        this.#call(batch, this.#route(group, leases.stated[0]?.key ?? ''), group, leases);
+      }
+    }
+  }
+
   #uncounted(charge: Charge, reason: UncountedReason): Decision {
     this.#observer.uncounted(reason, charge.cost);
     return { outcome: 'uncounted', reason };
   }
 
   #send(batch: Batch, group: number): void {
-    const route = this.#route(group, batch);
-    const reason = this.#isClosed ? 'closed' : (this.#link.problemOf(group) ?? route.breaker.reason);
-    if (reason === undefined) this.#call(batch, route, group);
-    else this.#giveUp(batch, reason);
+    const { charges } = batch;
+    const route = this.#route(group, charges[0] === undefined ? '' : firstKey(charges[0]));
+    const reason = this.#problemOf(group);
+    if (reason !== undefined) this.#giveUp(batch, reason);
+    else
+      this.#call(batch, route, group, batch.kind === 'charge' ? this.slots.open(charges, group) : undefined);
   }
 
   /** Sends a batch, and settles it in every case. */
-  #call(batch: Batch, route: Route, slot: number): void {
+  #call(batch: Batch, route: Route, slot: number, leases?: LeaseCall): void {
     const startMs = performance.now();
     const isCheckingLives = batch.kind === 'charge' && this.#newWindows.areIn(batch.charges, startMs);
     this.#deadline.watch({ batch, route });
+    batch.leases = leases;
     sendCharges(
       this.#link.client,
       batch.charges,
-      { slot, isSpending: batch.kind !== 'peek', isCheckingLives },
+      { slot, isSpending: batch.kind !== 'peek', isCheckingLives, leases },
       (error, decisions) => {
         if (error !== undefined) {
           this.#unanswered(batch, route, error.message);
@@ -118,6 +170,7 @@ export class RedisStore implements Store {
           this.#answeredLate(batch, decisions);
         } else {
           route.breaker.succeeded();
+          if (leases !== undefined) this.slots.answered(batch.charges, leases, decisions);
           this.#observer.called(decisions.length, (performance.now() - startMs) * 1000);
           this.#settle(batch, decisions);
         }
@@ -159,21 +212,24 @@ export class RedisStore implements Store {
   }
 
   #giveUp(batch: Batch, reason: UncountedReason): void {
+    if (batch.leases !== undefined) this.slots.lost(batch.leases);
     if (batch.kind === 'charge') for (const { cost } of batch.charges) this.#observer.uncounted(reason, cost);
     batch.giveUp(reason);
   }
 
-  #route(group: number, batch: Batch): Route {
+  /** @param key one of the group */
+  #route(group: number, key: string): Route {
     const name = this.#link.routeOf(group);
     const known = this.#routes.get(name);
     if (known !== undefined) return known;
-    const [charge] = batch.charges;
-    const probeKey = `${charge === undefined ? '' : firstKey(charge)}:probe`;
     const breaker = new Breaker({
       probe: () => this.#probe(route, group),
-      changed: (state) => this.#observer.breakerChanged(name, state),
+      changed: (state) => {
+        this.#observer.breakerChanged(name, state);
+        if (state === 'closed') this.slots.renew();
+      },
     });
-    const route: Route = { breaker, probeKey };
+    const route: Route = { breaker, probeKey: `${key}:probe` };
     this.#routes.set(name, route);
     this.#observer.breakerChanged(name, 'closed');
     return route;

@@ -23,6 +23,10 @@ class Switched implements Store {
     return this.isAway ? { outcome: 'uncounted', reason: 'deadline' } : this.#store.peek(charge);
   }
 
+  get slots() {
+    return this.#store.slots;
+  }
+
   close(): Promise<void> {
     return this.#store.close();
   }

@@ -85,8 +85,8 @@ export function bySection<T>(mapOf: (section: OverrideSection) => T): Readonly<R
 
 function toLimits(file: LimitsFile, findings: Finding[]): Limits {
   const { windowSeconds, defaults, limits, plans } = file;
-  const further = Object.entries(limits).map(([name, { points, requests, shadow = false }]) => {
-    const limit = points ?? requests ?? 'none';
+  const further = Object.entries(limits).map(([name, { points, requests, concurrent, shadow = false }]) => {
+    const limit = points ?? requests ?? concurrent ?? 'none';
     return [name, { limit, shadow: shadow && limit !== 'none' }] as const;
   });
   return {

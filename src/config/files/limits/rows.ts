@@ -44,20 +44,18 @@ const MOST_ROWS = 500;
 
 function rowOf(name: string, entry: FurtherLimit, path: readonly string[], findings: Finding[]): LimitRow {
   const { per, kind, operations, tags } = entry;
-  if ((entry.points === undefined) === (entry.requests === undefined)) {
-    const message = entry.points === undefined ? 'has no limit' : 'has two limits';
-    findings.push({ path, message, hint: 'name either points or requests' });
+  const given = COUNTED.filter((name) => entry[name] !== undefined);
+  const [counts = 'points'] = given;
+  if (given.length !== 1) {
+    const message = given.length === 0 ? 'has no limit' : `has ${given.length} limits`;
+    findings.push({ path, message, hint: 'name one of points, requests and concurrent' });
   }
-  const windowSeconds = secondsOf(entry.window);
-  if (windowSeconds > LONGEST_SECONDS) {
-    const message = `must be at most 31d, is "${entry.window}"`;
-    findings.push({ path: [...path, 'window'], message });
-  }
+  const windowSeconds = windowOf(entry.window, counts, path, findings);
   return {
     name,
     headerName: name,
     scope: per,
-    counts: entry.requests === undefined ? 'points' : 'requests',
+    counts,
     windowSeconds,
     selection: {
       ...(kind === undefined ? {} : { kind }),
@@ -66,6 +64,28 @@ function rowOf(name: string, entry: FurtherLimit, path: readonly string[], findi
     },
     isContract: false,
   };
+}
+
+const COUNTED = ['points', 'requests', 'concurrent'] as const;
+
+/** 0 for concurrent requests. */
+function windowOf(
+  window: string | undefined,
+  counts: LimitRow['counts'],
+  row: readonly string[],
+  findings: Finding[],
+): number {
+  const path = [...row, 'window'];
+  const windowSeconds = window === undefined ? 0 : secondsOf(window);
+  if (windowSeconds > LONGEST_SECONDS)
+    findings.push({ path, message: `must be at most 31d, is "${window}"` });
+  if (counts === 'concurrent' && window !== undefined) {
+    const hint = 'a limit on concurrent requests has no window: leave it out';
+    findings.push({ path, message: 'is not allowed here', hint });
+  }
+  if (counts !== 'concurrent' && window === undefined)
+    findings.push({ path: row, message: 'has no window', hint: 'such as window: 1m' });
+  return windowSeconds;
 }
 
 const LONGEST_SECONDS = 31 * 86_400;

@@ -65,7 +65,7 @@ const PER = SCOPE_NAMES.filter((name) => scopeNamed(name).isPer);
 const amount = (what: string) =>
   Type.Optional(
     Type.Union([points, none], {
-      description: `${what} per window, or \`none\`: only plans and overrides then have such a limit.`,
+      description: `${what}, or \`none\`: only plans and overrides then have such a limit.`,
       expects: `${numberOfPoints}, or none`,
     }),
   );
@@ -79,13 +79,16 @@ const furtherLimit = closed({
   per: literals(PER, {
     description: 'Whose requests are counted together. Addresses: only those of public operations.',
   }),
-  points: amount('Points'),
-  requests: amount('Instead of points: requests'),
-  window: Type.String({
-    description: 'Length of the sliding window, from `1s` to `31d`.',
-    pattern: '^[1-9]\\d{0,6}[smhd]$',
-    expects: 'a time from 1s to 31d, such as 30s, 1m, 24h or 30d',
-  }),
+  points: amount('Points per window'),
+  requests: amount('Instead of points: requests per window'),
+  concurrent: amount('Instead of points, and without a window: requests that are in flight at the same time'),
+  window: Type.Optional(
+    Type.String({
+      description: 'Length of the sliding window, from `1s` to `31d`.',
+      pattern: '^[1-9]\\d{0,6}[smhd]$',
+      expects: 'a time from 1s to 31d, such as 30s, 1m, 24h or 30d',
+    }),
+  ),
   kind: Type.Optional(literals(['read', 'write'], { description: 'Counts only reads, or only writes.' })),
   operations: some(
     'Counts only these: ids, or a method and a path with `*` for a segment and `**` for a rest, such as `POST /v3/search/**`.',

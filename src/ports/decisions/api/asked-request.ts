@@ -3,6 +3,7 @@ import type { Principal } from '../../../domain/caller.ts';
 import { Refusal } from '../../../domain/problems.ts';
 import { clientNetwork } from '../../../fields/forwarded.ts';
 import type { Buckets, PayerBuckets } from '../../../stages/buckets/buckets.ts';
+import type { PayerBucket } from '../../../stages/buckets/payer-bucket.ts';
 import type { DecidedRequest } from '../../../stages/decide.ts';
 import type { Exchange } from '../../../stages/exchange.ts';
 import type { Identified } from '../../../stages/identify.ts';
@@ -100,11 +101,16 @@ export class AskedRequest implements DecidedRequest, RequestContext {
     const { askedLimits, operation, caller, publicClient } = this;
     const payer = caller ?? publicClient;
     if (askedLimits === undefined || operation === undefined || payer === undefined) return undefined;
-    const { buckets } = this.#buckets.bucketsFor(payer, operation);
-    const names = new Set(buckets.map(({ name }) => name));
-    const errors = askedLimits.flatMap((name, index) =>
-      names.has(name) ? [] : [{ field: `limits[${index}]`, message: 'is no limit of this request' }],
-    );
+    const due = this.#buckets.bucketsFor(payer, operation);
+    const charged = (due.endless ?? due).buckets;
+    const errors = askedLimits.flatMap((name, index) => {
+      const isNamed = (bucket: PayerBucket) => bucket.name === name;
+      if (charged.some(isNamed)) return [];
+      const message = due.buckets.some(isNamed)
+        ? 'counts concurrent requests, of which only the gateway sees the end'
+        : 'is no limit of this request';
+      return [{ field: `limits[${index}]`, message }];
+    });
     if (errors.length === 0) return undefined;
     return new Refusal('ValidationError', 'The limits that the question names cannot be charged.', {
       errors,

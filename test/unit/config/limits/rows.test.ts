@@ -93,12 +93,55 @@ describe('further limits', () => {
       ),
     ).toEqual([
       'limits.yaml:2: limits.account-read: this name is taken: give the limit another name',
-      'limits.yaml:3: limits.b: has no limit: name either points or requests',
-      'limits.yaml:4: limits.c: has two limits: name either points or requests',
+      'limits.yaml:3: limits.b: has no limit: name one of points, requests and concurrent',
+      'limits.yaml:4: limits.c: has 2 limits: name one of points, requests and concurrent',
       'limits.yaml:5: limits.d.window: must be at most 31d, is "32d"',
       'limits.yaml:6: limits.f-shadow: a name must not end in -shadow',
       'limits.yaml:7: limits.Big: a name has at most 40 lower-case letters, digits and single hyphens, and begins with a letter: such as account-minute',
       'limits.yaml:8: limits.until: this name is taken: give the limit another name',
+    ]);
+  });
+
+  test('on concurrent requests have no window, and all others have one', () => {
+    const { rows, defaults } = limitsOf(`limits:
+  in-flight: { per: account, concurrent: 20, kind: write }
+  by-plan: { per: organization, concurrent: none, shadow: true }
+`);
+    expect(rows.slice(-2)).toEqual([
+      {
+        ...{ name: 'in-flight', headerName: 'in-flight', scope: 'account', counts: 'concurrent' },
+        ...{ windowSeconds: 0, selection: { kind: 'write' }, isContract: false },
+      },
+      {
+        ...{ name: 'by-plan', headerName: 'by-plan', scope: 'organization', counts: 'concurrent' },
+        ...{ windowSeconds: 0, selection: {}, isContract: false },
+      },
+    ]);
+    expect(defaults['in-flight']).toEqual({ limit: 20, shadow: false });
+    expect(
+      problemsOf(() =>
+        limitsOf(`limits:
+  a: { per: account, concurrent: 5, window: 1m }
+  b: { per: account, points: 5 }
+  c: { per: account, concurrent: 0 }
+  d: { per: account, concurrent: 5, requests: 5, window: 1m }
+`),
+      ),
+    ).toEqual([
+      'limits.yaml:4: limits.c.concurrent: must be a whole number from 1 to 1000000000, or none, is 0',
+    ]);
+    expect(
+      problemsOf(() =>
+        limitsOf(`limits:
+  a: { per: account, concurrent: 5, window: 1m }
+  b: { per: account, points: 5 }
+  d: { per: account, concurrent: 5, requests: 5, window: 1m }
+`),
+      ),
+    ).toEqual([
+      'limits.yaml:2: limits.a.window: is not allowed here: a limit on concurrent requests has no window: leave it out',
+      'limits.yaml:3: limits.b: has no window: such as window: 1m',
+      'limits.yaml:4: limits.d: has 2 limits: name one of points, requests and concurrent',
     ]);
   });
 

@@ -1,0 +1,229 @@
+import { randomBytes } from 'node:crypto';
+import type { BucketState, Charge, Decision } from '../store.ts';
+import { HeldSlots, isConcurrent } from './held-slots.ts';
+
+/** How long the store believes what a replica stated last. A renewal may be late by almost two periods. */
+export const LEASE_MS = 2_900;
+const RENEWAL_MS = 1_000;
+
+/** The store has forgotten what it could not be told: these are as long as a lease. */
+const MOST_IDLE_RENEWALS = 4;
+
+/** Buckets that one call states besides those that it charges. */
+const MOST_STATED = 128;
+
+/** What this replica knows of its slots in one bucket. */
+interface Lease {
+  readonly key: string;
+  readonly group: number;
+  /** Statements of a generation replace those of earlier ones. */
+  generation: number;
+  /** Charges that have been sent and not answered. */
+  pending: number;
+  /** Of these, those that the base of this generation contains: the store may have admitted them before it. */
+  doubtful: number;
+  /** Slots given back since the last statement. */
+  ended: number;
+  /** Whether the store has not been sent this generation. */
+  isNew: boolean;
+  /** Renewals that have found nothing to hold, and could not be sent. */
+  idleRenewals: number;
+}
+
+/** What a call says of one bucket: see lua/charge.lua. */
+export interface Statement {
+  readonly key: string;
+  readonly generation: number;
+  readonly ended: number;
+  readonly base: number;
+}
+
+/** What one call of a store states. */
+export interface LeaseCall {
+  readonly replica: string;
+  /** Of each slot of the charges, in their order. */
+  readonly asked: readonly Statement[];
+  /** Of further buckets, which no charge asks for. */
+  readonly stated: readonly Statement[];
+}
+
+/**
+ * This replica's slots, as it has them counted by a store that is shared. The store keeps a count per replica and bucket, which each
+ * charge raises and each end lowers. The count is valid for `LEASE_MS`; a renewal replaces it every second by what this replica
+ * really holds, so that nothing that a failure left lives longer.
+ *
+ * A renewal begins a generation. Calls are carried out in the order of sending, so all charges that are on their way when it is sent
+ * have been decided before it: it counts them as admitted (`doubtful`), and those that were not are given back when their
+ * answers arrive.
+ */
+export class Leases extends HeldSlots {
+  readonly #replica = randomBytes(12).toString('base64url');
+  readonly #groupOf: (key: string) => number;
+  readonly #send: (groups: ReadonlySet<number>) => void;
+  readonly #leases = new Map<string, Lease>();
+  readonly #changed = new Map<number, Set<Lease>>();
+  #generation = 1;
+  #isFlushing = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  /**
+   * @param groupOf names the keys that may share a call
+   * @param send called with the groups that have something to state; it calls `open` for each of them
+   */
+  constructor(groupOf: (key: string) => number, send: (groups: ReadonlySet<number>) => void) {
+    super();
+    this.#groupOf = groupOf;
+    this.#send = send;
+  }
+
+  /** Counts the slots of a request that is served although the store has not decided. */
+  override take(charge: Charge, states?: readonly BucketState[]): void {
+    if (charge.hold === undefined || charge.hold.isTaken) return;
+    super.take(charge, states);
+    for (const { key } of charge.buckets.filter(isConcurrent)) this.#begin(this.#lease(key));
+  }
+
+  protected override release(key: string): void {
+    super.release(key);
+    const lease = this.#lease(key);
+    lease.ended += 1;
+    this.#note(lease);
+  }
+
+  /** What the next call of a group states; undefined if that is nothing. The call has to be sent, or be `lost`. */
+  open(charges: readonly Charge[], group: number): LeaseCall | undefined {
+    const asked = charges.flatMap(({ buckets, hold }) =>
+      hold === undefined ? [] : buckets.filter(isConcurrent).map(({ key }) => this.#ask(key)),
+    );
+    const stated = this.#takeChanged(group);
+    return asked.length + stated.length === 0 ? undefined : { replica: this.#replica, asked, stated };
+  }
+
+  /** The store has answered a call in time, with these decisions. */
+  answered(charges: readonly Charge[], { asked }: LeaseCall, decisions: readonly Decision[]): void {
+    const statements = asked.values();
+    for (const [index, charge] of charges.entries()) {
+      if (charge.hold === undefined) continue;
+      const decision = decisions[index];
+      for (const [place, bucket] of charge.buckets.entries()) {
+        if (isConcurrent(bucket)) this.#settle(statements.next().value, decision, place);
+      }
+      if (decision?.outcome === 'admitted') super.take(charge, decision.buckets);
+    }
+  }
+
+  /** It is unknown whether the store has carried out a call. */
+  lost({ asked, stated }: LeaseCall): void {
+    for (const { key, generation } of asked) {
+      const lease = this.#lease(key);
+      lease.pending -= 1;
+      if (generation < lease.generation) lease.doubtful -= 1;
+    }
+    for (const { key } of [...asked, ...stated]) this.#begin(this.#lease(key));
+  }
+
+  /** States everything anew. */
+  renew(): void {
+    for (const lease of this.#leases.values()) {
+      lease.idleRenewals = lease.pending > 0 || this.of(lease.key) > 0 ? 0 : lease.idleRenewals + 1;
+      if (lease.idleRenewals < MOST_IDLE_RENEWALS) this.#begin(lease);
+      else this.#drop(lease);
+    }
+  }
+
+  /** Sends what has changed, without waiting for the end of this turn of the event loop. */
+  flush(): void {
+    this.#isFlushing = false;
+    if (this.#changed.size > 0) this.#send(new Set(this.#changed.keys()));
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #ask(key: string): Statement {
+    const lease = this.#lease(key);
+    const statement = this.#state(lease);
+    lease.pending += 1;
+    return statement;
+  }
+
+  #settle(asked: Statement | undefined, decision: Decision | undefined, place: number): void {
+    if (asked === undefined) throw new TypeError('a slot was charged that was not asked for');
+    const { key, generation } = asked;
+    const lease = this.#lease(key);
+    const state = decision?.outcome === 'admitted' ? decision.buckets[place] : undefined;
+    const isCounted = state?.retryAfterUs === 0;
+    lease.pending -= 1;
+    if (generation < lease.generation) {
+      lease.doubtful -= 1;
+      if (!isCounted) lease.ended += 1;
+      this.#note(lease);
+    }
+    if (decision === undefined || decision.outcome === 'uncounted') this.#begin(lease);
+    else if (!isCounted) this.#forgetIdle(lease);
+  }
+
+  #takeChanged(group: number): readonly Statement[] {
+    const changed = this.#changed.get(group);
+    if (changed === undefined) return [];
+    const stated: Statement[] = [];
+    for (const lease of changed) {
+      if (stated.length === MOST_STATED) break;
+      changed.delete(lease);
+      if (lease.isNew || lease.ended > 0) stated.push(this.#state(lease));
+      this.#forgetIdle(lease);
+    }
+    if (changed.size === 0) this.#changed.delete(group);
+    return stated;
+  }
+
+  #state(lease: Lease): Statement {
+    const { key, generation, ended } = lease;
+    lease.ended = 0;
+    lease.isNew = false;
+    return { key, generation, ended, base: this.of(key) + lease.doubtful };
+  }
+
+  #begin(lease: Lease): void {
+    this.#generation += 1;
+    lease.generation = this.#generation;
+    lease.doubtful = lease.pending;
+    lease.ended = 0;
+    lease.isNew = true;
+    this.#note(lease);
+  }
+
+  #note(lease: Lease): void {
+    const changed = this.#changed.get(lease.group);
+    if (changed === undefined) this.#changed.set(lease.group, new Set([lease]));
+    else changed.add(lease);
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
+    setImmediate(() => this.flush());
+  }
+
+  #lease(key: string): Lease {
+    const known = this.#leases.get(key);
+    if (known !== undefined) return known;
+    const generation = this.#generation;
+    const counts = { pending: 0, doubtful: 0, ended: 0, idleRenewals: 0 };
+    const lease = { key, group: this.#groupOf(key), generation, ...counts, isNew: false };
+    this.#leases.set(key, lease);
+    this.#timer ??= setInterval(() => this.renew(), RENEWAL_MS).unref();
+    return lease;
+  }
+
+  #forgetIdle(lease: Lease): void {
+    const { key, pending, ended, isNew } = lease;
+    if (pending === 0 && ended === 0 && !isNew && this.of(key) === 0) this.#drop(lease);
+  }
+
+  #drop(lease: Lease): void {
+    this.#changed.get(lease.group)?.delete(lease);
+    this.#leases.delete(lease.key);
+    if (this.#leases.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}

@@ -1,0 +1,111 @@
+import { isConcurrent } from '../in-flight/held-slots.ts';
+import { LEASE_MS, type LeaseCall, type Statement } from '../in-flight/leases.ts';
+import { type BucketCharge, type Charge, costIn } from '../store.ts';
+import { bulkNumber, bulkString } from './script-call.ts';
+
+/** A key outlives its window by half: more than the slot that its newest entry may still grow for. */
+const LIFE_MS_PER_WINDOW_SECOND = 1500;
+/** The script reads Redis TIME when it is given no other time, and keys live as long as their buckets say. */
+const STORE_CLOCK = 0;
+const USUAL_LIFE = 0;
+
+/** What lua/charge.lua does. */
+const PEEK = 0;
+const CHARGE = 1;
+const CHARGE_AND_CHECK_LIVES = 2;
+const WITH_SLOTS = 3;
+
+/** The limit of a slot that is stated, and not asked for. */
+const NO_SLOT = 0;
+
+export interface BodyOptions {
+  /** False to decide the same without spending. */
+  readonly isSpending: boolean;
+  /** True where another window may have given a key a shorter life than its bucket's. */
+  readonly isCheckingLives?: boolean | undefined;
+  /** What this replica states of its slots; undefined without slots, and for a peek. */
+  readonly leases?: LeaseCall | undefined;
+  /** A clock for tests. */
+  readonly nowUs?: number;
+  /** Life of a written key, for tests whose clock is slower than that of Redis; by default one and a half windows. */
+  readonly lifeMs?: number | undefined;
+}
+
+/** A peek states nothing. */
+const NOBODY: LeaseCall = { replica: '-'.repeat(16), asked: [], stated: [] };
+const NOTHING: Omit<Statement, 'key'> = { generation: 0, ended: 0, base: 0 };
+
+/** The arguments of one call of lua/charge.lua in RESP. */
+export class ChargeBody {
+  /** Bulk strings in `text`. */
+  readonly argumentCount: number;
+  readonly text: string;
+  #keyCount = 0;
+  #keys = '';
+  #count = 0;
+  #arguments = '';
+
+  constructor(charges: readonly Charge[], options: BodyOptions) {
+    const hasSlots =
+      options.leases !== undefined || charges.some(({ buckets }) => buckets.some(isConcurrent));
+    this.#add(options.nowUs ?? STORE_CLOCK);
+    this.#add(modeOf(options) + (hasSlots ? WITH_SLOTS : 0));
+    this.#add(options.lifeMs ?? USUAL_LIFE);
+    if (hasSlots) this.#addWithSlots(charges, options.leases ?? NOBODY);
+    else for (const { buckets, cost } of charges) this.#addBuckets(buckets, cost);
+    this.text = bulkNumber(this.#keyCount) + this.#keys + this.#arguments;
+    this.argumentCount = 1 + this.#keyCount + this.#count;
+  }
+
+  #addBuckets(buckets: readonly BucketCharge[], cost: number): void {
+    this.#add(buckets.length);
+    for (const bucket of buckets) {
+      this.#addKey(bucket.key);
+      this.#add(LIFE_MS_PER_WINDOW_SECOND * bucket.windowSeconds);
+      this.#add(costIn(bucket, cost));
+      this.#add(limitOf(bucket));
+    }
+  }
+
+  #addWithSlots(charges: readonly Charge[], { replica, asked, stated }: LeaseCall): void {
+    this.#arguments += bulkString(replica);
+    this.#count += 1;
+    this.#add(LEASE_MS);
+    let next = 0;
+    for (const { buckets, cost } of charges) {
+      const slots = buckets.filter(isConcurrent);
+      this.#addBuckets(slots.length === 0 ? buckets : buckets.filter((one) => !isConcurrent(one)), cost);
+      this.#add(slots.length);
+      for (const slot of slots) this.#addSlot(slot.key, limitOf(slot), asked[next++] ?? NOTHING);
+    }
+    if (stated.length === 0) return;
+    this.#addBuckets([], 0);
+    this.#add(stated.length);
+    for (const statement of stated) this.#addSlot(statement.key, NO_SLOT, statement);
+  }
+
+  #addSlot(key: string, limit: number, { generation, ended, base }: Omit<Statement, 'key'>): void {
+    this.#addKey(key);
+    for (const value of [limit, generation, ended, base]) this.#add(value);
+  }
+
+  #addKey(key: string): void {
+    this.#keys += bulkString(key);
+    this.#keyCount += 1;
+  }
+
+  #add(value: number): void {
+    this.#arguments += bulkNumber(value);
+    this.#count += 1;
+  }
+}
+
+function modeOf({ isSpending, isCheckingLives }: BodyOptions): number {
+  if (!isSpending) return PEEK;
+  return isCheckingLives === true ? CHARGE_AND_CHECK_LIVES : CHARGE;
+}
+
+/** Negative for a shadow. */
+function limitOf({ limit, shadow }: BucketCharge): number {
+  return shadow === true ? -limit : limit;
+}
