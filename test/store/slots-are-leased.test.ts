@@ -1,0 +1,165 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { afterAll, expect, it, onTestFinished, vi } from 'vitest';
+import { Hold } from '../../src/store/in-flight/hold.ts';
+import { bucketKey, SLOTS_ENDING } from '../../src/store/keys.ts';
+import { silentObserver } from '../../src/store/observer.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { BucketCharge, Store } from '../../src/store/store.ts';
+import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
+import { startTcpProxy } from '../fixtures/tcp-proxy.ts';
+
+const client = new Redis(sharedRedisUrl());
+afterAll(() => client.disconnect());
+
+const LEASE_MS = 3_000;
+const SOON = { timeout: 20_000, interval: 20 };
+
+function slotsOf(limit: number, more: Partial<BucketCharge> = {}): BucketCharge {
+  const key = bucketKey(uniquePrefix(), 'a', `in-flight${SLOTS_ENDING}`, 'a');
+  return { key, limit, windowSeconds: 0, counts: 'concurrent', ...more };
+}
+
+/** A replica of its own, and what its calls came to. */
+function open(port?: number, deadlineMs = 5_000) {
+  const url = port === undefined ? sharedRedisUrl() : `redis://127.0.0.1:${port}`;
+  const seen = { calls: 0, fromMemory: 0 };
+  const store = openStore(
+    { kind: 'redis', url, deadlineMs },
+    { ...silentObserver, called: () => (seen.calls += 1), deniedFromMemory: () => (seen.fromMemory += 1) },
+  );
+  onTestFinished(() => store.close());
+  return { store, seen };
+}
+
+async function counting(store: Store): Promise<void> {
+  const buckets = [{ key: uniquePrefix(), limit: 1, windowSeconds: 1 }];
+  await vi.waitFor(async () => {
+    expect((await store.peek({ buckets, cost: 1 })).outcome).toBe('admitted');
+  }, SOON);
+}
+
+/** Takes slots until one is refused. */
+async function fill(store: Store, ...buckets: BucketCharge[]): Promise<Hold[]> {
+  const holds: Hold[] = [];
+  for (;;) {
+    const hold = new Hold();
+    const { outcome } = await store.charge({ buckets, cost: 1, hold });
+    if (outcome !== 'admitted') return holds;
+    holds.push(hold);
+  }
+}
+
+async function free(store: Store, bucket: BucketCharge): Promise<number | undefined> {
+  const decision = await store.peek({ buckets: [bucket], cost: 1 });
+  return decision.outcome === 'uncounted' ? undefined : decision.buckets[0]?.remaining;
+}
+
+it('replicas share the slots, a slot that is given back is free at once, and a refusal spends and holds nothing', async () => {
+  const [one, other] = [open(), open()];
+  for (const { store } of [one, other]) await counting(store);
+  const slots = slotsOf(5);
+  const points = { key: bucketKey(uniquePrefix(), 'a', 'points', 'a'), limit: 100, windowSeconds: 60 };
+  const [first] = await fill(one.store, points, { ...slots, limit: 1 });
+  expect(await fill(other.store, points, slots)).toHaveLength(4);
+  const denied = await other.store.charge({ buckets: [points, slots], cost: 1, hold: new Hold() });
+  expect(denied).toMatchObject({
+    outcome: 'denied',
+    buckets: [{ remaining: 95 }, { remaining: 0, resetAfterUs: 0, retryAfterUs: 1_000_000 }],
+  });
+  expect(await free(one.store, slots)).toBe(0);
+  first?.end();
+  await vi.waitFor(async () => expect(await free(other.store, slots)).toBe(1), SOON);
+  const refused = [{ ...points, limit: 1 }, slots];
+  expect(await fill(one.store, ...refused)).toHaveLength(0);
+  expect(await free(other.store, slots)).toBe(1);
+  // A lower limit admits nothing until enough has ended.
+  expect(await fill(one.store, { ...slots, limit: 3 })).toHaveLength(0);
+});
+
+it('a replica that holds all slots refuses without a call', async () => {
+  const { store, seen } = open();
+  await counting(store);
+  const slots = slotsOf(3);
+  const holds = await fill(store, slots);
+  expect(holds).toHaveLength(3);
+  const before = seen.fromMemory;
+  const refused = await Promise.all(
+    Array.from({ length: 50 }, () => store.charge({ buckets: [slots], cost: 1, hold: new Hold() })),
+  );
+  expect(refused.every(({ outcome }) => outcome === 'denied')).toBe(true);
+  expect(seen.fromMemory - before).toBe(50);
+  for (const hold of holds) hold.end();
+  expect(await fill(store, slots)).toHaveLength(3);
+});
+
+it('a request that ends before its answer arrives gives its slot back, once', async () => {
+  const { store } = open();
+  await counting(store);
+  const slots = slotsOf(2);
+  const holds = Array.from({ length: 2 }, () => new Hold());
+  const decisions = holds.map((hold) => store.charge({ buckets: [slots], cost: 1, hold }));
+  for (const hold of holds) hold.end();
+  expect((await Promise.all(decisions)).map(({ outcome }) => outcome)).toEqual(['admitted', 'admitted']);
+  await vi.waitFor(async () => expect(await free(store, slots)).toBe(2), SOON);
+  expect(await fill(store, slots)).toHaveLength(2);
+});
+
+it('what a replica that is cut off holds is free after three seconds, and is counted again when it returns', async () => {
+  const line = await startTcpProxy(Number(new URL(sharedRedisUrl()).port));
+  onTestFinished(() => line.stop());
+  const [lost, other] = [open(line.port), open()];
+  for (const { store } of [lost, other]) await counting(store);
+  const slots = slotsOf(4);
+  const holds = await fill(lost.store, { ...slots, limit: 3 });
+  expect(holds).toHaveLength(3);
+  await pause(1_500);
+  line.set({ kind: 'black hole' });
+  const cutMs = performance.now();
+  expect(await free(other.store, slots)).toBe(1);
+  await vi.waitFor(async () => expect(await free(other.store, slots)).toBe(4), SOON);
+  expect(performance.now() - cutMs).toBeGreaterThan(LEASE_MS / 4);
+  line.set({ kind: 'open' });
+  await vi.waitFor(async () => expect(await free(other.store, slots)).toBe(1), SOON);
+  for (const hold of holds) hold.end();
+  await vi.waitFor(async () => expect(await free(other.store, slots)).toBe(4), SOON);
+});
+
+it('slots that Redis has lost are counted again within a renewal', async () => {
+  const [one, other] = [open(), open()];
+  for (const { store } of [one, other]) await counting(store);
+  const slots = slotsOf(4);
+  await fill(one.store, { ...slots, limit: 3 });
+  await client.del(slots.key);
+  await vi.waitFor(async () => expect(await free(other.store, slots)).toBe(1), SOON);
+  // A key that holds something else keeps no request waiting, and is right again when it has gone.
+  await client.set(slots.key, 'something else');
+  expect((await other.store.charge({ buckets: [slots], cost: 1, hold: new Hold() })).outcome).toBe(
+    'uncounted',
+  );
+  await client.del(slots.key);
+  await vi.waitFor(async () => expect(await free(other.store, slots)).toBe(1), SOON);
+});
+
+it('requests that are served while no answer comes hold slots as soon as Redis answers, and none when they have ended', async () => {
+  const line = await startTcpProxy(Number(new URL(sharedRedisUrl()).port));
+  onTestFinished(() => line.stop());
+  const [late, other] = [open(line.port, 300), open()];
+  for (const { store } of [late, other]) await counting(store);
+  const slots = slotsOf(6);
+  line.set({ kind: 'answers held' });
+  const holds = Array.from({ length: 4 }, () => new Hold());
+  for (const hold of holds) {
+    const charge = { buckets: [slots], cost: 1, hold };
+    expect((await late.store.charge(charge)).outcome).toBe('uncounted');
+    late.store.slots.take(charge);
+  }
+  expect(late.store.slots.of(slots.key)).toBe(4);
+  holds[0]?.end();
+  line.set({ kind: 'open' });
+  await vi.waitFor(async () => expect(await free(other.store, slots)).toBe(3), SOON);
+  await pause(1_500);
+  expect(await free(other.store, slots)).toBe(3);
+  for (const hold of holds.slice(1)) hold.end();
+  await vi.waitFor(async () => expect(await free(other.store, slots)).toBe(6), SOON);
+});
