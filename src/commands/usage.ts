@@ -88,8 +88,7 @@ function bucketRow(bucket: BucketUsage): readonly string[] {
     `${limit}${counts === 'points' ? '' : ` ${unitOf(counts)}`}${windowText(bucket)}`,
     shown(used),
     shown(remaining),
-    waitText(nextPointsAfterSeconds),
-    waitText(resetAfterSeconds),
+    ...(counts === 'concurrent' ? ['–', '–'] : [nextPointsAfterSeconds, resetAfterSeconds].map(waitText)),
     sourceOf(bucket),
   ];
 }

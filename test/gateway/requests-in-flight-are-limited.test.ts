@@ -110,6 +110,14 @@ describe.each(STORES)('with the $kind store', ({ store: settingsOf }) => {
       /^"account-read";r=18;t=\d+, "organization-read";r=28;t=\d+$/,
     );
     expect(other.headers.get('RateLimit-Policy')).not.toContain('in-flight');
+    const admin = async (path: string) => (await fetch(gateway.adminUrl + path)).text();
+    expect(JSON.parse(await admin('/usage/accounts/acct_1')).buckets).toContainEqual(
+      expect.objectContaining({
+        ...{ bucket: 'in-flight', counts: 'concurrent', used: 2, remaining: 0 },
+        ...{ nextPointsAfterSeconds: null, resetAfterSeconds: null },
+      }),
+    );
+    expect(await admin('/metrics')).toContain('\nweir_requests_in_flight{bucket="in-flight"} 2\n');
     for (const response of waiting) response.end();
     const answered = await Promise.all(asked);
     expect(answered.map(({ status }) => status)).toEqual([200, 200]);

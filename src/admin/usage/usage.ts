@@ -109,14 +109,16 @@ function liveOf({ name, owner, source }: PayerBucket, buckets: Buckets) {
 
 /** What a bucket has left; null where the store did not answer. */
 export function countOf(bucket: PayerBucket, reading: BucketReading | undefined) {
+  // Nobody knows when requests in flight will end.
+  const ends = bucket.counts === 'concurrent' ? undefined : reading;
   return {
-    /** Points of the current window. */
+    /** Points of the current window, or requests in flight. */
     used: reading?.used ?? null,
     remaining: reading === undefined ? null : Math.max(0, bucket.limit - reading.used),
     /** Until the first of the used points return. */
-    nextPointsAfterSeconds: seconds(reading?.nextPointsAfterUs),
+    nextPointsAfterSeconds: seconds(ends?.nextPointsAfterUs),
     /** Until the bucket is full again. */
-    resetAfterSeconds: seconds(reading?.resetAfterUs),
+    resetAfterSeconds: seconds(ends?.resetAfterUs),
   };
 }
 

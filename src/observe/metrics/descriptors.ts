@@ -4,8 +4,10 @@ import { Tally } from './tally.ts';
 
 const OUTCOMES = ['admitted', 'denied', 'uncounted', 'invalid'] as const;
 
+const LIMIT_OUTCOMES = ['within', 'near', 'over', 'shadow_over'] as const;
+
 /** How a limit took a request. */
-export type LimitOutcome = 'within' | 'near' | 'over' | 'shadow_over';
+export type LimitOutcome = (typeof LIMIT_OUTCOMES)[number];
 
 /** Counts what Envoy's rate limit service decides. */
 export interface DescriptorObserver {
@@ -16,6 +18,9 @@ export interface DescriptorObserver {
 
 /** Rules with labels of their own; further ones are counted together. */
 const MOST_LABELS = 1_000;
+
+/** The domain and the descriptor of those. */
+const OTHER = ['other', 'other'] as const;
 
 /** Metrics of Envoy's rate limit service. Their labels are those of the files, never of requests. */
 export function descriptorMetrics(registry: Registry): DescriptorObserver {
@@ -29,6 +34,7 @@ export function descriptorMetrics(registry: Registry): DescriptorObserver {
     name: 'weir_descriptor_limits_total',
     help: 'Limits that requests to the rate limit service were held against, by domain, rule and outcome.',
     labelNames: ['domain', 'descriptor', 'outcome'],
+    known: LIMIT_OUTCOMES.map((outcome) => [...OTHER, outcome]),
   });
   const duration = new PlainHistogram(registry, {
     name: 'weir_descriptor_decision_duration_seconds',
@@ -52,7 +58,7 @@ export function descriptorMetrics(registry: Registry): DescriptorObserver {
     },
     descriptorLimited(domain, label, outcome) {
       if (isLabelled(domain, label)) limits.add(1, domain, label, outcome);
-      else limits.add(1, 'other', 'other', outcome);
+      else limits.add(1, ...OTHER, outcome);
     },
   };
 }

@@ -3,6 +3,7 @@ import type { KubernetesObserver } from '../../config/kubernetes/follow.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { IdentityObserver } from '../../identity/observer.ts';
 import type { SharedObserver } from '../../shared/ignored.ts';
+import type { HeldSlots } from '../../store/in-flight/held-slots.ts';
 import type { NotificationObserver } from '../notify/deliveries.ts';
 import { type DescriptorObserver, descriptorMetrics } from './descriptors.ts';
 import { identityMetrics } from './identity.ts';
@@ -29,6 +30,8 @@ export interface Metrics
    * @param firstEndMs Unix time at which the first of them ends; undefined if there is none
    */
   showLiveLimits(count: () => number, firstEndMs: () => number | undefined): void;
+  /** Shows how many slots the requests of this process hold, which is read at each scrape. */
+  showInFlight(slots: Pick<HeldSlots, 'byBucket'>): void;
   /** All metrics in the Prometheus text format. */
   text(): Promise<string>;
   /** What the text has, as values. */
@@ -102,6 +105,18 @@ export function createMetrics({ version, identity }: Described): Metrics {
         registers: [registry],
         collect() {
           this.set(count());
+        },
+      });
+    },
+    showInFlight(slots) {
+      new Gauge({
+        name: 'weir_requests_in_flight',
+        help: 'Requests of this replica that hold a slot, by their limit on concurrent requests.',
+        labelNames: ['bucket'],
+        registers: [registry],
+        collect() {
+          this.reset();
+          for (const [bucket, count] of slots.byBucket()) this.set({ bucket }, count);
         },
       });
     },

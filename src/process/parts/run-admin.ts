@@ -160,6 +160,7 @@ interface Receivers {
 /** What a replica publishes about itself, besides its requests. */
 function shownOf(reported: Reported) {
   const { metrics, changes, isReady, clock, store, share } = reported;
+  metrics.showInFlight(store.slots);
   const liveLimits = showLiveLimits(reported);
   return { metrics, changes, isReady, clock, store, share: share.replicas, liveLimits };
 }

@@ -55,10 +55,7 @@ export function bucketCard({ bucket: name, owner, shadow }: BucketUsage): Card {
         parts.meter.setAttribute('aria-valuenow', String(bucket.used));
         setText(parts.left, count(bucket.remaining ?? 0));
       }
-      setText(
-        parts.limit,
-        `of ${count(bucket.limit)} ${bucket.counts} left, per\u00a0${duration(bucket.windowSeconds * 1_000)}`,
-      );
+      setText(parts.limit, limitText(bucket));
       setText(parts.state, level === 'unknown' ? unknownText(readAtMs) : LEVELS[level]);
       setText(parts.returns, returnsText(bucket));
       setText(parts.source, sourceText(bucket));
@@ -104,8 +101,14 @@ function unknownText(readAtMs: number | undefined): string {
   return readAtMs === undefined ? 'unknown' : sinceText(readAtMs);
 }
 
+function limitText({ limit, counts, windowSeconds }: BucketUsage): string {
+  if (counts === 'concurrent') return `of ${count(limit)} requests at a time left`;
+  return `of ${count(limit)} ${counts} left, per\u00a0${duration(windowSeconds * 1_000)}`;
+}
+
 function returnsText({ counts, used, nextPointsAfterSeconds, resetAfterSeconds }: BucketUsage): string {
   if (used === null) return 'The store could not be read';
+  if (counts === 'concurrent') return `${count(used)} in flight at all replicas`;
   if (used === 0) return `All ${counts} are available`;
   return `Next ${counts} in ${seconds(nextPointsAfterSeconds)}, full again in ${seconds(resetAfterSeconds)}`;
 }

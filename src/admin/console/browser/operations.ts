@@ -32,7 +32,11 @@ const limits = new Table<ShownRow>(
         style: 'number',
         text: ({ limit, counts }) => (limit === null ? 'none' : `${count(limit)} ${counts}`),
       },
-      { title: 'In', style: 'number', text: ({ windowSeconds }) => duration(windowSeconds * 1_000) },
+      {
+        title: 'In',
+        style: 'number',
+        text: ({ windowSeconds }) => (windowSeconds === 0 ? '–' : duration(windowSeconds * 1_000)),
+      },
       { title: 'Of', style: 'wide', cell: (row) => remark(selectionText(row)) },
     ],
     empty: '',
