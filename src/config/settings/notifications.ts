@@ -9,7 +9,7 @@ import type { Settings } from './settings.ts';
 const SECRET_PATTERN = '^(whsec_)?[A-Za-z0-9+/]{32,}={0,2}$';
 const SECRET_FORMAT = 'whsec_ and 24 bytes or more in base64';
 
-/** Who hears that a limit is nearly or wholly used. */
+/** Who is notified that a limit is nearly or wholly used. */
 export const notificationsSchema = section(
   'Reports limits of a minute or longer of which 80 % or all is used. See docs/customers.md.',
   {

@@ -18,8 +18,8 @@ export interface AnswerSources {
 export type OwnUsage = Awaited<ReturnType<typeof ownUsage>>;
 
 /**
- * The limits of a caller and its Account, and what is left of them. Nobody's ids are in it but those that the caller sent: it is told
- * how much of its Organization's limits is left, as in the RateLimit header, and not which Organization it is.
+ * The limits of a caller and its Account, and what is left of them. It has no ids but those that the caller sent: it shows
+ * how much of the Organization's limits is left, as the RateLimit header does, and not which Organization it is.
  *
  * @param home the same caller, charged for a Person-only operation; undefined for a service
  */

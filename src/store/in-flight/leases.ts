@@ -6,7 +6,7 @@ import { HeldSlots, isConcurrent } from './held-slots.ts';
 export const LEASE_MS = 2_900;
 const RENEWAL_MS = 1_000;
 
-/** The store has forgotten what it could not be told: these are as long as a lease. */
+/** By then, the lease has expired in the store. */
 const MOST_IDLE_RENEWALS = 4;
 
 /** Buckets that one call states besides those that it charges. */

@@ -122,7 +122,7 @@ it('ten minutes and an hour are kept as sums, and a replica that is silent leave
   expect(hour).toMatchObject({ stepSeconds: 60, endSecond: 3_660, partialSteps: 0 });
   expect(hour.requests).toEqual(Array.from({ length: 60 }, () => 4));
 
-  // It was last heard 25 seconds ago.
+  // It last reported 25 seconds ago.
   const silent = { ...pulses, other: taken(other.one, nowMs - 25_000) };
   expect(snapshotOf(silent, nowMs, '10m').series.partialSteps).toBe(3);
   expect(snapshotOf(silent, nowMs).series.partialSteps).toBe(24);
