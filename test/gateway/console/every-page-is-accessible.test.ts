@@ -47,7 +47,7 @@ it('axe-core finds nothing on any page', async () => {
   expect.soft(await findings(page), 'a dialog').toEqual([]);
   await page.keyboard.press('Escape');
 
-  for (const path of ['account/acct_2', 'organization/org_1', 'address/203.0.113.7']) {
+  for (const path of ['account/acct_2', 'organization/org_1', 'person/person_1', 'address/203.0.113.7']) {
     await page.evaluate(`location.hash = '#/${path}'`);
     await page.locator('#owner .bucket').first().waitFor();
     expect.soft(await findings(page), path).toEqual([]);
