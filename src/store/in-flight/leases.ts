@@ -112,14 +112,16 @@ export class Leases extends HeldSlots {
     }
   }
 
-  /** It is unknown whether the store has carried out a call. */
-  lost({ asked, stated }: LeaseCall): void {
+  /**
+   * It is unknown whether the store has carried out a call. The next renewal puts that right. To state it at once would never end
+   * where a call fails at once.
+   */
+  lost({ asked }: LeaseCall): void {
     for (const { key, generation } of asked) {
       const lease = this.#lease(key);
       lease.pending -= 1;
       if (generation < lease.generation) lease.doubtful -= 1;
     }
-    for (const { key } of [...asked, ...stated]) this.#begin(this.#lease(key));
   }
 
   /** States everything anew. */
