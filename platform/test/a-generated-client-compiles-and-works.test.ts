@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { TestGateway } from '../../test/fixtures/gateway.ts';
-import { inMemory } from './fixtures/databases.ts';
+import { quickest } from './fixtures/databases.ts';
 import { startGatewayInFront } from './fixtures/gateway-in-front.ts';
 import { PYTHON, testWith, withTools } from './fixtures/generators.ts';
 import { usePlatform } from './fixtures/platform.ts';
@@ -23,7 +23,7 @@ const DONE = {
   code: 'ValidationError',
 };
 
-const platform = usePlatform(inMemory);
+const platform = usePlatform(quickest);
 let gateway: TestGateway;
 let directory: string;
 beforeAll(async () => {

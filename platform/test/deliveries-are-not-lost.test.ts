@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { ACCT_1, ACCT_2, ACCT_3, type Body, trigger } from './fixtures/client.ts';
-import { databases, inMemory } from './fixtures/databases.ts';
+import { databases, quickest } from './fixtures/databases.ts';
 import { usePlatform } from './fixtures/platform.ts';
 
 describe.each(databases)('on $name', (database) => {
@@ -149,7 +149,7 @@ describe.each(databases)('with no tolerance for failing endpoints, on $name', (d
 });
 
 describe('where private addresses are refused', () => {
-  const platform = usePlatform(inMemory, { deliveries: { allowPrivate: false } });
+  const platform = usePlatform(quickest, { deliveries: { allowPrivate: false } });
 
   test.each([
     'http://example.com/',

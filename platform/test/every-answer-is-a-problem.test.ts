@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { sendRaw } from '../../test/fixtures/raw.ts';
 import { ACCT_1, createClient } from './fixtures/client.ts';
-import { databases, inMemory } from './fixtures/databases.ts';
+import { databases, quickest } from './fixtures/databases.ts';
 import { operations } from './fixtures/document.ts';
 import { usePlatform } from './fixtures/platform.ts';
 
@@ -83,7 +83,7 @@ function methodsOf(path: string): string[] {
 }
 
 describe('every answer of the port', () => {
-  const platform = usePlatform(inMemory);
+  const platform = usePlatform(quickest);
 
   test.each(REFUSED)('%s', async (_what, request, status, code) => {
     const { text } = await sendRaw(platform.url, request);

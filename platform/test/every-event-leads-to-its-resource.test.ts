@@ -11,7 +11,7 @@ const published = eventTypes.filter(({ availableForSubscription }) => availableF
 const kinds = Object.entries(catalog).map(([kind, entry]) => ({ kind, entry, ...namesOf(kind, entry) }));
 const STRANGER = { 'x-account-id': 'acct_9', 'x-principal-id': 'person_9', 'x-principal-type': 'Person' };
 
-describe.each(quickest)('on $name', (database) => {
+describe.each([quickest])('on $name', (database) => {
   // No payment settles meanwhile: it would change its payable and its invoice from one list to the next.
   const platform = usePlatform(database, { settlementSeconds: 3600 });
 

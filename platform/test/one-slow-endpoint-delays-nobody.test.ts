@@ -12,7 +12,7 @@ const CONCURRENCY = 64;
 /** More than one endpoint may have at once. */
 const EVENTS = 16;
 
-describe.each(quickest)('on $name', (database) => {
+describe.each([quickest])('on $name', (database) => {
   // An attempt lasts longer than the whole test: a slot that a silent endpoint holds is not free again.
   const platform = usePlatform(database, { deliveries: { timeoutMs: 300_000, concurrency: CONCURRENCY } });
 
@@ -80,7 +80,7 @@ describe.each(quickest)('on $name', (database) => {
   });
 });
 
-describe.each(quickest)('a fiftieth subscription, on $name', (database) => {
+describe.each([quickest])('a fiftieth subscription, on $name', (database) => {
   const platform = usePlatform(database);
 
   test('is the last one of its Account; another Account, and the Person, have their own', async () => {

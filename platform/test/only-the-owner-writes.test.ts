@@ -29,7 +29,7 @@ function matches(operation: string, method: string, path: string): boolean {
 
 const REDELIVERY = { from: '2026-01-01T00:00:00Z', to: '2027-01-01T00:00:00Z' };
 
-describe.each(quickest)('on $name', (database) => {
+describe.each([quickest])('on $name', (database) => {
   const platform = usePlatform(database);
 
   test('a payee reads a payable and cannot open it; a stranger does not see it', async () => {

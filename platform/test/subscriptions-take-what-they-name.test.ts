@@ -6,7 +6,7 @@ import { usePlatform } from './fixtures/platform.ts';
 
 const PATH = '/v3/platform/webhook-subscriptions';
 
-describe.each(quickest)('on $name', (database) => {
+describe.each([quickest])('on $name', (database) => {
   const platform = usePlatform(database);
 
   test.each([

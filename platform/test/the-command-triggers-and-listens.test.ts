@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { TestGateway } from '../../test/fixtures/gateway.ts';
 import { runProgramHere } from '../../test/fixtures/run-here.ts';
 import { ACCT_2 } from './fixtures/client.ts';
-import { inMemory } from './fixtures/databases.ts';
+import { quickest } from './fixtures/databases.ts';
 import { startGatewayInFront } from './fixtures/gateway-in-front.ts';
 import { usePlatform } from './fixtures/platform.ts';
 
@@ -28,7 +28,7 @@ const UNSAFE = /[^\n\P{Cc}]|[\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]
 const caller = (url: string) => ['--url', url, '--token', 'person'];
 
 describe('weir-platform', () => {
-  const platform = usePlatform(inMemory);
+  const platform = usePlatform(quickest);
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startGatewayInFront(platform.url);

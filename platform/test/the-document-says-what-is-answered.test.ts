@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect } from 'vitest';
 import type { TestGateway } from '../../test/fixtures/gateway.ts';
-import { inMemory } from './fixtures/databases.ts';
+import { quickest } from './fixtures/databases.ts';
 import { startGatewayInFront } from './fixtures/gateway-in-front.ts';
 import { testWith, withTools } from './fixtures/generators.ts';
 import { usePlatform } from './fixtures/platform.ts';
@@ -15,7 +15,7 @@ const CHECKS = [
   ...['response_headers_conformance', 'response_schema_conformance'],
 ];
 
-const platform = usePlatform(inMemory);
+const platform = usePlatform(quickest);
 let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startGatewayInFront(platform.url);

@@ -2,11 +2,11 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startChromium } from '../../test/fixtures/chromium.ts';
 import type { TestGateway } from '../../test/fixtures/gateway.ts';
-import { inMemory } from './fixtures/databases.ts';
+import { quickest } from './fixtures/databases.ts';
 import { startGatewayInFront } from './fixtures/gateway-in-front.ts';
 import { usePlatform } from './fixtures/platform.ts';
 
-const platform = usePlatform(inMemory);
+const platform = usePlatform(quickest);
 let gateway: TestGateway;
 let browser: Browser;
 beforeAll(async () => {

@@ -4,7 +4,7 @@ import { invalid } from '../http/problems.ts';
 import type { Handler, Handlers } from '../http/routes.ts';
 import { openPageToken, readPage } from '../lists/page.ts';
 import { resourceList } from '../lists/resource-list.ts';
-import { createSnapshot, findSnapshot, type Snapshot, snapshotList } from '../search/snapshots.ts';
+import { createSnapshot, findSnapshot, type Snapshot, snapshotList } from '../lists/search-snapshots.ts';
 import { ok, type Services } from './services.ts';
 
 /** `/v3/search/…`: live results without a count, or a snapshot with one (contract section 4.2). */

@@ -24,9 +24,13 @@ export interface ContractOperation {
 
 const DOCUMENT = fileURLToPath(new URL('../../openapi.yaml', import.meta.url));
 
+/** openapi.yaml, once it is parsed: it does not change while the process runs. */
+let contract: Json | undefined;
+
 /** Reads openapi.yaml, which ships with this code; the gateway prices and validates with the same file. */
 export function loadContract(): ContractOperation[] {
-  const document = load(readFileSync(DOCUMENT, 'utf8'), { schema: CORE_SCHEMA }) as Json;
+  contract ??= load(readFileSync(DOCUMENT, 'utf8'), { schema: CORE_SCHEMA }) as Json;
+  const document = contract;
   return Object.entries(document.paths as Json).flatMap(([path, item]) =>
     METHODS.flatMap((method) => {
       const operation = (item as Json)[method] as Json | undefined;

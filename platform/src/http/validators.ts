@@ -2,15 +2,18 @@ import { Ajv, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { FastifyInstance } from 'fastify';
 
+// Unknown members are refused by name, never removed silently, and all errors are reported together.
+const ajv = new Ajv({ coerceTypes: true, useDefaults: true, allErrors: true, strict: false });
+addFormats.default(ajv);
+
+/** By the text of their schema. */
+const shared = new Map<string, () => ValidateFunction>();
+
 /**
- * Validates requests. Schemas are compiled on first use and shared by all operations with the same schema, because
+ * Validates requests. Schemas are compiled on first use and shared by all operations of the process with the same schema, because
  * compiling all of them at start-up takes a second.
  */
 export function useSharedValidators(app: FastifyInstance): void {
-  // Unknown members are refused by name, never removed silently, and all errors are reported together.
-  const ajv = new Ajv({ coerceTypes: true, useDefaults: true, allErrors: true, strict: false });
-  addFormats.default(ajv);
-  const shared = new Map<string, () => ValidateFunction>();
   app.setValidatorCompiler(({ schema }) => {
     const key = JSON.stringify(schema);
     const compile = shared.get(key) ?? once(() => ajv.compile(schema));

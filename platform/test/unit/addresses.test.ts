@@ -97,9 +97,9 @@ describe('a name', () => {
   test('whose server keeps silent delays no other lookup of the process', async () => {
     const lookup = await startNameServer(undefined);
     let failed = 0;
-    const silent = Array.from({ length: 64 }, () => ask(lookup).then(() => failed++));
+    // They fail when their time is over, for which this test does not wait.
+    for (let count = 0; count < 64; count++) void ask(lookup).then(() => failed++);
     await resolveName('localhost');
     expect(failed).toBe(0);
-    await Promise.all(silent);
-  }, 30_000);
+  });
 });

@@ -4,10 +4,10 @@ import type { Database } from '../database/schema.ts';
 import type { Resource } from '../events/transitions.ts';
 import type { Call } from '../http/call.ts';
 import { invalid, notFound } from '../http/problems.ts';
-import { readFilters } from '../lists/filters.ts';
-import type { ListSource } from '../lists/page.ts';
-import { selectResources } from '../lists/resource-list.ts';
 import { resourceBody } from '../resources/resources.ts';
+import { readFilters } from './filters.ts';
+import type { ListSource } from './page.ts';
+import { selectResources } from './resource-list.ts';
 
 /** A result set of one instant, paged by its id until it expires (contract section 4.2). */
 export interface Snapshot {
