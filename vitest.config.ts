@@ -1,54 +1,49 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files that take longest, mostly waiting: started last, they would leave the other workers without work. */
+/** Files that take longest, the longest first: started last, they would leave the other workers without work. */
 const SLOWEST = [
-  'test/gateway/what-redis-holds-',
-  'test/gateway/edge/connections-',
-  'test/gateway/listener/each-phase-',
-  'test/gateway/proxy/raw-requests-',
-  'test/faults/a-failing-store-',
-  'test/commands/the-demo-',
-  'test/commands/a-closed-output-',
-  'test/gateway/log/no-log-line-',
-  'test/gateway/proxy/sigterm-',
-  'test/gateway/upstream/transfers-arrive-',
-  'test/store/memory',
   'platform/test/the-document-',
-  'platform/test/deliveries-',
-  'platform/test/a-crash-',
-  'platform/test/an-upgrade-',
-  'platform/test/every-event-',
-  'platform/test/subscriptions-',
   'platform/test/a-generated-client-',
-  'test/store/topologies',
-  'test/faults/a-split-brain-',
+  'test/gateway/console/a-status-',
+  'test/faults/a-failing-store-',
+  'test/gateway/listener/each-phase-',
+  'platform/test/deliveries-',
+  'test/gateway/what-redis-holds-',
+  'platform/test/an-upgrade-',
+  'test/gateway/proxy/sigterm-',
+  'test/faults/replicas-share-',
+  'test/commands/the-demo-',
+  'test/gateway/proxy/a-tunnel-',
+  'platform/test/a-crash-',
+  'test/gateway/edge/connections-',
+  'test/gateway/proxy/raw-requests-',
+  'test/gateway/strangers-',
   'test/gateway/a-store-that-refuses-',
+  'test/gateway/a-live-limit-',
+  'test/helm/the-chart-configures-',
+  'test/gateway/console/the-console-acts',
+  'test/gateway/console/an-operator-',
+  'test/gateway/whoever-',
 ];
 
-/** The files of one project after another, because a worker starts again when it changes to another one. */
 class SlowestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isSlow = ({ moduleId }: TestSpecification) => SLOWEST.some((start) => moduleId.includes(start));
+    const placeOf = ({ moduleId }: TestSpecification) => {
+      const place = SLOWEST.findIndex((start) => moduleId.includes(start));
+      return place === -1 ? SLOWEST.length : place;
+    };
     const sorted = await super.sort(files);
-    return ['gateway', 'platform', 'unit'].flatMap((name) => {
-      const own = sorted.filter(({ project }) => project.name === name);
-      return [...own.filter(isSlow), ...own.filter((file) => !isSlow(file))];
-    });
+    return sorted.sort((one, other) => placeOf(one) - placeOf(other));
   }
 }
-
-const PLATFORM = 'platform/test/*.test.ts';
-const UNITS = [
-  '{,platform/}test/unit/**/*.test.ts',
-  'test/openapi/**/*.test.ts',
-  'test/architecture.test.ts',
-];
 
 export default defineConfig({
   test: {
     // Tests spend much of their time waiting for sockets and processes, so twice as many workers as CI has cores.
     maxWorkers: 4,
+    // Tests that run side by side in one file do nothing but wait for time-outs.
+    maxConcurrency: 20,
     // Loading the modules takes longer than most tests, and PGlite takes seconds: the files of one worker share them. They share no
     // gateway, no platform and no data.
     isolate: false,
@@ -59,32 +54,7 @@ export default defineConfig({
     expect: { poll: { timeout: 60_000 } },
     sequence: { sequencer: SlowestFirst },
     coverage: { provider: 'v8', include: ['src/**', 'platform/src/**'] },
-    projects: [
-      {
-        extends: true,
-        test: {
-          name: 'platform',
-          include: [PLATFORM],
-          globalSetup: ['test/setup/temporary.ts', 'platform/test/setup/postgres.ts'],
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'gateway',
-          include: ['test/**/*.test.ts'],
-          exclude: UNITS,
-          globalSetup: ['test/setup/temporary.ts', 'test/setup/redis.ts'],
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'unit',
-          include: UNITS,
-          globalSetup: ['test/setup/temporary.ts', 'test/setup/redis.ts'],
-        },
-      },
-    ],
+    include: ['test/**/*.test.ts', 'platform/test/**/*.test.ts'],
+    globalSetup: ['test/setup/temporary.ts', 'test/setup/redis.ts', 'platform/test/setup/postgres.ts'],
   },
 });

@@ -1,7 +1,8 @@
 -- charge: spends points in every bucket of a decision, or in none. Several decisions may share one call; each is
 -- decided by itself, in order, and one whose bucket cannot be read does not affect the others.
 --
--- KEYS     the buckets of every decision, in order; all in one Cluster slot
+-- KEYS     the buckets of every decision, in order, then the slots of every decision, then those of the statements; all in one
+--          Cluster slot
 -- ARGV[1]  now in µs since 1970, for tests; 0 for Redis TIME
 -- ARGV[2]  1 to charge; 0 to peek, which decides the same and writes nothing; 2 to charge, and to check how long the keys
 --          live: a key that a shorter window wrote is written again, even by a denial; 3 more than that where decisions
@@ -10,13 +11,15 @@
 -- ARGV     then per decision: number of buckets, and per bucket the life of its key in ms, which is one and a half windows,
 --          what the charge costs it in points, and its limit in points, negative for a shadow bucket (it counts what fits,
 --          and refuses nothing)
--- With slots, the replica (16 bytes) and the life of its leases in ms stand before the decisions, and each decision ends with
---          the number of its slots, whose keys follow those of its buckets, and per slot its limit, negative for a shadow,
---          or 0 to take none and to renew the lease; the generation of the replica's statement; how many it has given back
---          since its last statement of this generation; and how many it holds, in case the store has no such lease
+-- With slots, the replica (16 bytes), the life of its leases in ms, the number of slots of all decisions, that of statements, and
+--          the statements stand before the decisions, and each decision ends with the number of its slots, and per slot its limit,
+--          negative for a shadow, and a statement. A statement says of one owner, in two numbers, which generation of statements it
+--          is of; and 2^20 times how many slots the replica holds, in case the store has no lease of this generation, plus how many
+--          it has given back since its last statement of this generation. Those before the decisions take no slot.
 -- Reply    one string of big-endian integers; per decision 1 byte, 1 admitted | 0 denied, and per bucket
 --          4 bytes remaining points, 6 bytes µs until it is full again, 6 bytes µs until this cost fits (0 when it fits),
---          and per slot 4 bytes that remain, 1 byte whether it had room;
+--          and per slot 4 bytes that remain, 1 byte whether it had room, and for a peek 2 bytes with the number of leases
+--          that are valid, and these;
 --          or, instead of all that, one byte 2, a length of 2 bytes and the error that kept the buckets from being read
 -- Errors   Redis's own; then nothing was written
 --
@@ -25,6 +28,9 @@
 local HEADER, HEADER_BYTES = '>I4I7I4', 15
 local ENTRY, ENTRY_BYTES = '>I7I4', 11
 local STATE, PROBLEM = '>I4I6I6', '>BI2c0'
+local LEASE, LEASE_BYTES = '>c16I6I4I7', 33
+-- Where a lease has its generation, how many it holds and its end, which are written in place.
+local LEASE_CHANGE, LEASE_CHANGE_START = '>I6I4I7', 15
 -- A charge joins the newest entry if both are in the same 1/100 of the window and hold at most 1/250 of the limit.
 local SLOTS_PER_WINDOW, ENTRIES_PER_LIMIT = 100, 250
 -- That leaves at most 601 entries, unless a limit is raised: then older ones are joined as the new limit allows.
@@ -37,6 +43,7 @@ local FIRST_READ_BYTES, FIRST_READ_END = HEADER_BYTES + 16 * ENTRY_BYTES, '190'
 -- was raised.
 local FIRST_COMPACTED, RENEWALS_PER_WINDOW = 1 + HEADER_BYTES + 8 * ENTRY_BYTES, 4
 local US_PER_SECOND, US_PER_MINUTE, ARGUMENTS_PER_BUCKET = 1000000, 60000000, 3
+local ARGUMENTS_PER_SLOT, MOST_ENDED = 3, 1048576
 
 -- A bucket in this call is a table:
 --   key                     its key
@@ -55,6 +62,7 @@ local US_PER_SECOND, US_PER_MINUTE, ARGUMENTS_PER_BUCKET = 1000000, 60000000, 3
 -- has 8 µs. Arithmetic reads a number from a text in less than half the time that `tonumber` takes.
 
 local KEYS, ARGV, call, pcall = KEYS, ARGV, redis.call, redis.pcall
+local all_of = unpack
 local pack, unpack, sub = struct.pack, struct.unpack, string.sub
 
 local function whole_log(bucket)
@@ -123,55 +131,75 @@ end
 local buckets, written, writes, reply, replied = {}, {}, 0, {}, 0
 local nextKey, nextArg, argCount = 1, 4, #ARGV
 
-local slots, replica, leaseMs, read_slot, settle, write_slot
+local slots, value_of, read_leases, settle, leases_of_others, write_leases
+local nextSlot, stated = nil, 0
 if hasSlots then
-  slots, replica, leaseMs, nextArg = {}, ARGV[4], ARGV[5], 6
-  local SLOT_LEASE, SLOT_LEASE_BYTES, SLOT_LEASE_US = '>c16I6I4I7', 33, leaseMs * 1000
+  local replica, leaseMs, leaseUs = ARGV[4], ARGV[5], ARGV[5] * 1000
+  local endUs = nowUs + leaseUs
+  local endSecond = endUs - endUs % US_PER_SECOND
+  slots, stated, nextArg = {}, ARGV[7] + 0, 8 + 2 * ARGV[7]
+  nextSlot = #KEYS - ARGV[6] - stated + 1
+  local firstSlot = nextSlot
+  -- One call for all. It is no error for a key of another type, or where its user may not run it: then each is read by itself.
+  local values = pcall('MGET', all_of(KEYS, firstSlot))
 
-  -- A key of slots in this call: what others hold, and the lease of this replica. Returns nil and why it cannot be read.
-  function read_slot(key)
-    if slots[key] then return slots[key] end
-    local value = pcall('GET', key) or ''
+  -- The leases of a key. Returns nil and why they cannot be read.
+  function value_of(index)
+    local value = values[index - firstSlot + 1] or pcall('GET', KEYS[index]) or ''
     if value.err then return nil, value.err end
-    if #value % SLOT_LEASE_BYTES ~= 0 then return nil, 'WRONGVALUE the key holds no leases of this version' end
-    local slot = { key = key, others = '', taken = 0, held = 0, generation = -1, isWritten = false }
-    for entry = 1, #value, SLOT_LEASE_BYTES do
-      local id, generation, held, untilUs = unpack(SLOT_LEASE, value, entry)
-      -- The clock went back: no lease is valid for longer than a whole one.
-      if untilUs > nowUs + SLOT_LEASE_US then
-        untilUs, slot.isWritten = nowUs + SLOT_LEASE_US, true
-      end
+    if #value % LEASE_BYTES ~= 0 then return nil, 'WRONGVALUE the key holds no leases of this version' end
+    return value
+  end
+
+  -- Returns how many slots other replicas hold, and this one; the generation of its lease, or -1; the place of that if it may be
+  -- changed in place; and whether the clock went back.
+  function read_leases(value)
+    local taken, held, known, place, isAhead = 0, 0, -1, nil, false
+    for entry = 1, #value, LEASE_BYTES do
+      local id, generation, count, untilUs = unpack(LEASE, value, entry)
       if untilUs > nowUs then
         if id == replica then
-          slot.held, slot.generation = held, generation
+          held, known = count, generation
+          -- A key lives a second longer than the lease that it was written with.
+          if untilUs - untilUs % US_PER_SECOND == endSecond then place = entry end
         else
-          slot.others, slot.taken = slot.others .. pack(SLOT_LEASE, id, generation, held, untilUs), slot.taken + held
+          taken = taken + count
         end
+        -- No lease is valid for longer than a whole one.
+        if untilUs > endUs then isAhead = true end
       end
     end
-    slots[key] = slot
-    return slot
+    if isAhead then place = nil end
+    return taken, held, known, place, isAhead
   end
 
-  -- Makes the lease what the replica states. Returns whether it is newer than what the store has.
-  function settle(slot, generation, ended, base)
-    if slot.generation == generation then
-      if ended > 0 then slot.held, slot.isWritten = math.max(0, slot.held - ended), true end
-    elseif slot.generation < generation then
-      if slot.held ~= base then slot.isWritten = true end
-      slot.held, slot.generation = base, generation
+  -- How many slots the replica holds by its statement; nil if that is older than what the store knows.
+  function settle(held, known, generation, counts)
+    if known > generation then return nil end
+    local ended = counts % MOST_ENDED
+    if known < generation then return (counts - ended) / MOST_ENDED end
+    return held > ended and held - ended or 0
+  end
+
+  -- The leases of others that are valid.
+  function leases_of_others(value)
+    local others = {}
+    for entry = 1, #value, LEASE_BYTES do
+      local id, generation, held, untilUs = unpack(LEASE, value, entry)
+      if untilUs > nowUs and id ~= replica and held > 0 then
+        others[#others + 1] = pack(LEASE, id, generation, held, untilUs < endUs and untilUs or endUs)
+      end
+    end
+    return table.concat(others)
+  end
+
+  function write_leases(key, value, place, taken, generation, held)
+    if place then
+      call('SETRANGE', key, place == 1 and '16' or place + LEASE_CHANGE_START, pack(LEASE_CHANGE, generation, held, endUs))
     else
-      return false
+      local own = pack(LEASE, replica, generation, held, endUs)
+      call('PSETEX', key, leaseMs + 1000, taken > 0 and leases_of_others(value) .. own or own)
     end
-    return true
-  end
-
-  function write_slot(slot)
-    local value = slot.others
-    if slot.held > 0 then
-      value = value .. pack(SLOT_LEASE, replica, slot.generation, slot.held, nowUs + SLOT_LEASE_US)
-    end
-    call('PSETEX', slot.key, leaseMs, value)
   end
 end
 
@@ -252,20 +280,30 @@ while nextArg <= argCount do
     arg = arg + ARGUMENTS_PER_BUCKET
   end
 
-  local lastSlot, slotArg = lastKey, nextArg + 1 + ARGUMENTS_PER_BUCKET * (lastKey - nextKey + 1)
+  local slotArg, lastSlot = nextArg + 1 + ARGUMENTS_PER_BUCKET * (lastKey - nextKey + 1), nil
   if hasSlots then
-    lastSlot, arg = lastKey + ARGV[slotArg], slotArg + 1
-    for i = lastKey + 1, problem and 0 or lastSlot do
-      local limit, slot = ARGV[arg] + 0, nil
-      slot, problem = read_slot(KEYS[i])
-      if problem then break end
-      if not settle(slot, ARGV[arg + 1] + 0, ARGV[arg + 2] + 0, ARGV[arg + 3] + 0) and limit ~= 0 and isSpending then
+    lastSlot, arg = nextSlot + ARGV[slotArg] - 1, slotArg + 1
+    for i = nextSlot, problem and 0 or lastSlot do
+      local key, limit, generation = KEYS[i], ARGV[arg] + 0, ARGV[arg + 1] + 0
+      local slot = slots[key]
+      if not slot then
+        local value
+        value, problem = value_of(i)
+        if problem then break end
+        local taken, held, known, place, isAhead = read_leases(value)
+        slot = { value = value, taken = taken, held = held, generation = known, place = place, isWritten = isAhead }
+        slots[key] = slot
+      end
+      local held = settle(slot.held, slot.generation, generation, ARGV[arg + 2] + 0)
+      if held then
+        if slot.held ~= held then slot.held, slot.isWritten = held, true end
+        slot.generation = generation
+      elseif isSpending then
         problem = 'STALE the replica has stated its slots anew'
         break
       end
-      if limit == 0 then slot.isWritten = true end
       if limit > 0 and slot.taken + slot.held >= limit then admitted = 0 end
-      arg = arg + 4
+      arg = arg + ARGUMENTS_PER_SLOT
     end
   end
 
@@ -320,19 +358,26 @@ while nextArg <= argCount do
     reply[replied] =
       pack(STATE, total < limit and limit - total or 0, total > 0 and bucket.newestUs - startUs or 0, retryAfterUs)
   end
-  nextArg, nextKey = slotArg, lastSlot + 1
+  nextArg, nextKey = slotArg, lastKey + 1
   if hasSlots then
-    for i = lastKey + 1, problem and 0 or lastSlot do
-      local slot, limit = slots[KEYS[i]], math.abs(ARGV[slotArg + 1])
+    arg = slotArg + 1
+    for i = nextSlot, problem and 0 or lastSlot do
+      local slot, limit = slots[KEYS[i]], ARGV[arg] + 0
+      if limit < 0 then limit = -limit end
       local free = limit - slot.taken - slot.held
       local hasRoom = free > 0
       if hasRoom and admitted == 1 and isSpending then
         slot.held, slot.isWritten, free = slot.held + 1, true, free - 1
       end
-      replied, slotArg = replied + 1, slotArg + 4
+      replied = replied + 1
       reply[replied] = pack('>I4B', free > 0 and free or 0, hasRoom and 1 or 0)
+      if not isSpending then
+        local others = leases_of_others(slot.value)
+        reply[replied] = reply[replied] .. pack('>I2', #others / LEASE_BYTES) .. others
+      end
+      arg = arg + ARGUMENTS_PER_SLOT
     end
-    nextArg = nextArg + 1 + 4 * (lastSlot - lastKey)
+    nextArg, nextSlot = slotArg + 1 + ARGUMENTS_PER_SLOT * (lastSlot - nextSlot + 1), lastSlot + 1
   end
 end
 
@@ -360,9 +405,21 @@ for i = 1, isSpending and writes or 0 do
     call('SETRANGE', bucket.key, '0', pack(HEADER, bucket.total + bucket.expired, bucket.newestUs, bucket.newestPoints))
   end
 end
-if hasSlots and isSpending then
-  for _, slot in pairs(slots) do
-    if slot.isWritten then write_slot(slot) end
+for i = 1, stated do
+  local key, generation, counts = KEYS[nextSlot], ARGV[6 + 2 * i] + 0, ARGV[7 + 2 * i] + 0
+  local slot = slots[key]
+  if slot then
+    local held = settle(slot.held, slot.generation, generation, counts)
+    if held then slot.held, slot.generation, slot.isWritten = held, generation, true end
+  else
+    local value = value_of(nextSlot)
+    local taken, held, known, place = read_leases(value or '')
+    held = value and settle(held, known, generation, counts)
+    if held then write_leases(key, value, place, taken, generation, held) end
   end
+  nextSlot = nextSlot + 1
+end
+for key, slot in pairs(isSpending and slots or {}) do
+  if slot.isWritten then write_leases(key, slot.value, slot.place, slot.taken, slot.generation, slot.held) end
 end
 return table.concat(reply)

@@ -41,13 +41,48 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'platform/src': [],
 };
 
-/** Which files may import a package that shapes the whole: one place knows each of them. */
+/**
+ * Which folders within a folder of `src` may import their neighbours there. Each may import its own subfolders, and the files of the
+ * folders that it is in.
+ */
+const MAY_IMPORT_BESIDE: Readonly<Record<string, readonly string[]>> = {
+  'src/admin/console': ['src/admin/fleet'],
+  'src/admin/console/browser': [
+    ...['src/admin/blocks', 'src/admin/limits', 'src/admin/revocations', 'src/admin/usage'],
+    ...['src/admin/console/browser/widgets', 'src/admin/console/presentation'],
+  ],
+  'src/admin/console/presentation': ['src/admin/usage'],
+  'src/admin/fleet': ['src/admin/console/presentation'],
+  'src/admin/limits': ['src/admin/blocks'],
+  'src/admin/usage': ['src/admin/blocks', 'src/admin/fleet'],
+  'src/commands/check': ['src/commands/costs', 'src/commands/terminal'],
+  'src/commands/costs': ['src/commands/terminal'],
+  'src/commands/replay': ['src/commands/terminal'],
+  'src/config/checks': ['src/config/files', 'src/config/reader', 'src/config/settings'],
+  'src/config/files': ['src/config/reader', 'src/config/settings'],
+  'src/config/files/descriptors': ['src/config/files/limits'],
+  'src/config/kubernetes': ['src/config/reader', 'src/config/settings'],
+  'src/config/settings': ['src/config/reader'],
+  'src/identity/directory': ['src/identity/provider'],
+  'src/identity/jwt': ['src/identity/provider'],
+  'src/observe/metrics': ['src/observe/notify'],
+  'src/observe/notify': ['src/observe/log'],
+  'src/observe/otel': ['src/observe/log', 'src/observe/metrics'],
+  'src/replay/report': ['src/replay/measure'],
+  'src/replay/suggest': ['src/replay/input', 'src/replay/measure'],
+  'src/store/dispatch': ['src/store/in-flight'],
+  'src/store/redis': ['src/store/dispatch', 'src/store/in-flight'],
+  'src/store/redis/shared': ['src/store/redis/connection'],
+};
+
+/** Which files may import a package or a folder that shapes the whole: one place knows each of them. */
 const USERS: Readonly<Record<string, RegExp>> = {
   ioredis: /^src\/store\/redis\//,
   'prom-client': /^src\/observe\/metrics\//,
   '@grpc': /^src\/ports\/decisions\/envoy\//,
   protobufjs: /^src\/ports\/decisions\/envoy\//,
   '@opentelemetry': /^src\/observe\/otel\/(open(-\w+)?|spans|prometheus-producer)\.ts$/,
+  'src/admin/console/browser': /^src\/admin\/console\/browser\//,
   'src/store/redis': /^src\/store\/(open\.ts|redis\/)/,
   '@fastify/http-proxy': /^src\/(ports\/clients|upstream\/forward)\.ts$/,
 };
@@ -69,6 +104,8 @@ const files = Object.keys(PACKAGES).flatMap((folder) =>
     .filter((file) => file.endsWith('.ts'))
     .map((file) => join(folder, file)),
 );
+
+const isWithin = (path: string, folder: string) => `${path}/`.startsWith(`${folder}/`);
 
 /** The folder below `src` that a file is in. */
 const roomOf = (file: string) => file.split('/').slice(0, 2).join('/');
@@ -106,6 +143,37 @@ describe('the structure of the source', () => {
       return /^(src|platform)\//.test(to) && !allowed.some((folder) => to.startsWith(`${folder}/`));
     });
     expect(wrong.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
+  });
+
+  test('lets a folder import the folders beside it only as listed, and each listed one is imported', () => {
+    const beside = imports.filter(({ from, to }) => {
+      const [home, other] = [dirname(from), dirname(to)];
+      const isInRoom = from.startsWith('src/') && roomOf(from) === roomOf(to);
+      return isInRoom && !isWithin(home, other) && !isWithin(other, home);
+    });
+    const listed = Object.entries(MAY_IMPORT_BESIDE).flatMap(([home, others]) =>
+      others.map((other) => ({ home, other })),
+    );
+    const wrong = beside.filter(
+      ({ from, to }) => !listed.some(({ home, other }) => isWithin(from, home) && isWithin(to, other)),
+    );
+    expect(wrong.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
+    const unused = listed.filter(
+      ({ home, other }) => !beside.some(({ from, to }) => isWithin(from, home) && isWithin(to, other)),
+    );
+    expect(unused).toEqual([]);
+  });
+
+  test('has 2 to 15 files in a folder', () => {
+    const entries = Object.keys(PACKAGES).flatMap((folder) =>
+      readdirSync(folder, { recursive: true, withFileTypes: true }),
+    );
+    const folders = [...new Set(entries.map(({ parentPath }) => parentPath))];
+    const wrong = folders.filter((folder) => {
+      const within = entries.filter(({ parentPath }) => parentPath === folder);
+      return within.length < 2 || within.filter((entry) => entry.isFile()).length > 15;
+    });
+    expect(wrong).toEqual([]);
   });
 
   test('loads no folder in a circle: types may come from a folder above, values may not', () => {

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import { PLAIN_TEXT } from '../domain/plain-text.ts';
+import { PLAIN_TEXT } from '../domain/printable.ts';
 
 /** A request that cannot be carried out as it is. The message is for the person who sent it. */
 export class ActionRefused extends Error {

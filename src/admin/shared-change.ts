@@ -1,4 +1,5 @@
 import type { Changes } from '../observe/log/changes.ts';
+import { type Fact, type Facts, timeAfter } from '../shared/facts.ts';
 import { LOOK_MS, type Published, UnknownOutcome } from '../store/shared-store.ts';
 import { ActionRefused } from './action.ts';
 
@@ -64,6 +65,38 @@ export async function audited(
   } finally {
     log.info({ audit: true, action, by, why, outcome, problem, ...details() }, action);
   }
+}
+
+interface ChangedFacts<T extends Fact> {
+  readonly facts: Pick<Facts<T>, 'find'>;
+  readonly log: Pick<Changes, 'info'>;
+  /** Undefined where this process is the only replica. */
+  readonly publisher: FactPublisher<T> | undefined;
+  /** Unix time, as far as this process knows it. */
+  nowMs(): number;
+}
+
+interface FactsChange<T> extends Omit<AuditedChange, 'details'> {
+  /** What the facts are about. */
+  readonly keys: readonly string[];
+  /** For the audit line. @param made undefined if nothing was */
+  details(made: readonly T[] | undefined): object;
+  make(atMs: number): readonly T[];
+}
+
+/** As `audited`, for facts that take the place of those of the same keys. Returns what was made, which the caller puts in force here. */
+export async function changeFacts<T extends Fact>(
+  { facts, log, publisher, nowMs }: ChangedFacts<T>,
+  { keys, make, details, ...audit }: FactsChange<T>,
+): Promise<{ readonly made: readonly T[]; readonly notes: readonly string[] }> {
+  let made: readonly T[] | undefined;
+  const notes = await audited(log, { ...audit, details: () => details(made) }, async () => {
+    const ownMs = nowMs();
+    const replaced = keys.flatMap((key) => facts.find(key, ownMs) ?? []);
+    made = make(timeAfter(replaced, (await publisher?.nowMs()) ?? ownMs));
+    return publisher?.publish(made, replaced);
+  });
+  return { made: made ?? [], notes };
 }
 
 /** @param reader what reads the record, in the operator's words */

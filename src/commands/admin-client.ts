@@ -8,6 +8,7 @@ import { loadSettings } from '../config/load.ts';
 import { readText } from '../config/reader/read-text.ts';
 import { readTokenFile } from '../config/settings/port-token.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import { hostInUrl } from '../domain/network.ts';
 import { CommandError } from '../process/failure.ts';
 import { SETTINGS_FILE } from './options.ts';
 import { printError } from './print.ts';
@@ -128,7 +129,7 @@ function onlyCertificate(certFile: string): ConnectionOptions {
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';
-  return host.includes(':') ? `[${host}]` : host;
+  return hostInUrl(host);
 }
 
 function reasonOf(error: unknown): string {

@@ -187,7 +187,7 @@ async function list(sharing: Sharing, asJson = false): Promise<void> {
   const all = await withRecord(sharing, failure, recordedRevocations);
   const tries = await withRecord(sharing, failure, readTries, TRIES);
   const entries = all
-    .filter(({ isUndone }) => !isUndone)
+    .filter(({ isRemoved }) => !isRemoved)
     .sort((a, b) => a.atMs - b.atMs)
     .map((revocation) => ({
       kind: revocation.revoked.kind,

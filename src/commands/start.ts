@@ -1,5 +1,5 @@
+import { findWarnings } from '../config/checks/warnings.ts';
 import { formatProblem } from '../config/problem.ts';
-import { findWarnings } from '../config/warnings.ts';
 import { openLog } from '../observe/log/log.ts';
 import { logProcessOutput } from '../observe/log/process-output.ts';
 import { closeOnSignal } from '../process/close-on-signal.ts';

@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
-import { shortened } from '../admin/console/browser/widgets/format.ts';
-import { unknownSince } from '../admin/console/browser/widgets/freshness.ts';
+import { shortened } from '../admin/console/presentation/format.ts';
+import { unknownSince } from '../admin/console/presentation/freshness.ts';
 import type { FleetTalker, FleetTop } from '../admin/fleet/fleet.ts';
 import { printable } from '../domain/printable.ts';
-import type { Ranked } from '../observe/top/talkers.ts';
+import type { Ranked } from '../observe/usage/talkers.ts';
 import { WINDOWS, type Window } from '../observe/usage/windows.ts';
 import { CommandError } from '../process/failure.ts';
 import { type AdminOptions, askAdmin } from './admin-client.ts';

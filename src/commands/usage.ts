@@ -1,3 +1,4 @@
+import { inFlightText } from '../admin/console/presentation/format.ts';
 import type { BucketUsage, Usage } from '../admin/usage/usage.ts';
 import { unitOf } from '../domain/limits/rows.ts';
 import { isScopeName, SCOPES } from '../domain/limits/scopes.ts';
@@ -56,6 +57,7 @@ function linesOf({
     ...blocks.map((block): Line => [{ style: 'red', text: textOf(block) }]),
     '',
     ...tableLines([BUCKET_COLUMNS, ...buckets.map(bucketRow)]),
+    ...buckets.flatMap(inFlightLines),
     '',
     ...tableLines([['last', ...COUNT_COLUMNS], ...windows]),
     '',
@@ -91,6 +93,11 @@ function bucketRow(bucket: BucketUsage): readonly string[] {
     ...(counts === 'concurrent' ? ['–', '–'] : [nextPointsAfterSeconds, resetAfterSeconds].map(waitText)),
     sourceOf(bucket),
   ];
+}
+
+/** Where the requests of a limit on concurrent requests are in flight. */
+function inFlightLines({ bucket, inFlight, byReplica }: BucketUsage): readonly string[] {
+  return inFlight ? [`${bucket}: ${inFlightText(inFlight, byReplica ?? [])}`] : [];
 }
 
 function shown(value: number | null): string {

@@ -1,4 +1,5 @@
 import type { JSONWebKeySet } from 'jose';
+import { identityFindings, proxyFindings } from './checks/findings.ts';
 import { CertificateFiles } from './files/certificates.ts';
 import { DescriptorFiles } from './files/descriptors/files.ts';
 import { type Identities, parseIdentities } from './files/identities.ts';
@@ -12,7 +13,6 @@ import { examine, resolveFiles } from './reader/parse.ts';
 import { readText } from './reader/read-text.ts';
 import { isMapping } from './reader/schema-node.ts';
 import { credentialFindings } from './settings/credentials.ts';
-import { identityFindings, proxyFindings } from './settings/findings.ts';
 import { notificationFindings } from './settings/notifications.ts';
 import { type Settings, settingsSchema } from './settings/settings.ts';
 
@@ -117,9 +117,8 @@ function identitiesFile(
   const open = (file: string, setting: string) =>
     new ParsedFile(file, parseIdentities, `the setting ${setting} refers to it`, source);
   if ('file' in identity) return open(identity.file, `${section}.file`);
-  const { directory } = identity;
-  if (directory.kind !== 'file') return undefined;
-  return open(directory.file, `${section}.directory.file`);
+  if (!('directory' in identity) || identity.directory.kind !== 'file') return undefined;
+  return open(identity.directory.file, `${section}.directory.file`);
 }
 
 function keyFile(identity: Settings['identity'], section: string): ParsedFile<JSONWebKeySet> | undefined {

@@ -47,6 +47,12 @@ export class ConfigError extends Error {
   }
 }
 
+/** The problems of a ConfigError; throws any other error again. */
+export function problemsOf(error: unknown): readonly Problem[] {
+  if (error instanceof ConfigError) return error.problems;
+  throw error;
+}
+
 /** A location in a file. `line` is computed on demand, because most locations are never reported. */
 export interface Place {
   readonly file: string;

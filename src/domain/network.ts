@@ -41,6 +41,11 @@ export function rangeBase(address: string, bits: number): string | undefined {
   );
 }
 
+/** A host as it stands in a URL: an IPv6 address is in brackets. */
+export function hostInUrl(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}
+
 /** The parts of an address, of `width` bits each, with only the leading bits. */
 function masked(parts: readonly number[], width: number, bits: number): readonly number[] {
   return parts.map((part, index) => {

@@ -42,6 +42,7 @@ export class Refusal {
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly status: number;
   readonly closes: boolean;
+  #frame: Frame | undefined;
 
   constructor(code: ProblemCode, detail: string, parts: RefusalParts = {}) {
     this.code = code;
@@ -52,12 +53,18 @@ export class Refusal {
     this.status = parts.status ?? PROBLEMS[code].status;
     this.closes = parts.closes ?? false;
   }
+
+  /** Its problem body without the request id. It is kept, because most refusals are repeated. */
+  frame(baseUrl: string): Frame {
+    if (this.#frame?.baseUrl !== baseUrl) this.#frame = frameOf(this, baseUrl);
+    return this.#frame;
+  }
 }
 
 /** For a request that the store could not count, with `store.onStoreFailure: reject`. */
 export const UNCOUNTED = new Refusal('ServiceUnavailable', 'The rate limit cannot be checked at the moment.');
 
-/** A problem body without its request id, in two pieces; cached because most refusals are repeated. */
+/** A problem body without its request id, in two pieces. */
 interface Frame {
   readonly baseUrl: string;
   readonly before: string;
@@ -71,8 +78,6 @@ export interface ProblemBody {
   readonly bytes: number;
 }
 
-const frames = new WeakMap<Refusal, Frame>();
-
 /**
  * The problem body, as JSON text: exactly the members of contract section 7, `errors` on validation errors only.
  * `type` is `<baseUrl>/errors/<code in kebab-case>`.
@@ -80,12 +85,8 @@ const frames = new WeakMap<Refusal, Frame>();
  * @param requestId letters, digits and `._-` only: it needs no escapes
  */
 export function problemBody(refusal: Refusal, requestId: string, baseUrl: string): ProblemBody {
-  let frame = frames.get(refusal);
-  if (frame?.baseUrl !== baseUrl) {
-    frame = frameOf(refusal, baseUrl);
-    frames.set(refusal, frame);
-  }
-  return { text: frame.before + requestId + frame.after, bytes: frame.bytes + requestId.length };
+  const { before, after, bytes } = refusal.frame(baseUrl);
+  return { text: before + requestId + after, bytes: bytes + requestId.length };
 }
 
 function frameOf(refusal: Refusal, baseUrl: string): Frame {

@@ -1,5 +1,5 @@
+import { createPrivateKey, sign, verify, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { isKeyPair } from './key-pair.ts';
 
 /** How a TLS connection is verified and authenticated; files hold PEM. */
 export interface TlsFiles {
@@ -25,4 +25,22 @@ function clientPair(certFile: string | undefined, keyFile: string | undefined) {
   const pair = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
   if (isKeyPair(pair.cert, pair.key)) return pair;
   throw new Error(`${keyFile} is not the private key of the certificate in ${certFile}`);
+}
+
+/** Any text: only its signature matters. */
+const TEXT = Buffer.from('a certificate and its key');
+
+/**
+ * Whether a private key belongs to the first of these certificates, both in PEM: what the key signs, the certificate verifies. OpenSSL
+ * compares them only if both are of one type.
+ *
+ * @throws Error if one of them cannot be read
+ */
+export function isKeyPair(cert: string | Buffer, key: string | Buffer): boolean {
+  const { publicKey } = new X509Certificate(cert);
+  const privateKey = createPrivateKey(key);
+  return (
+    publicKey.asymmetricKeyType === privateKey.asymmetricKeyType &&
+    verify(null, TEXT, publicKey, sign(null, TEXT, privateKey))
+  );
 }

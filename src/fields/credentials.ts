@@ -47,6 +47,7 @@ export function hiddenCredentials(
   credentials: readonly Credential[],
   authorization: string | undefined,
 ): ((name: FieldName) => boolean) | undefined {
+  if (credentials.length === 0) return undefined;
   const hidden = credentials.filter(({ forward }) => !forward);
   if (hidden.length === 0) return undefined;
   const names = new Set(hidden.map(({ field }) => foldName(field ?? '')));

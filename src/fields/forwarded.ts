@@ -3,7 +3,7 @@ import type { Fields } from '../domain/field-name.ts';
 import { addressIn, networkOf } from '../domain/network.ts';
 import type { FieldLines } from '../http1/head/field-lines.ts';
 import { NameMemo } from '../http1/head/name-memo.ts';
-import { isHost } from './host.ts';
+import { isHost } from './inspect.ts';
 import type { Peer } from './peer.ts';
 
 /** A request, and the end of the connection that it came from. */
@@ -88,10 +88,10 @@ export function clientNetwork(address: string): string {
 export function addForwarded(lines: FieldLines, received: Received, isTrusted: boolean): void {
   const { address } = received.peer;
   const before = isTrusted ? received.head.field('x-forwarded-for') : undefined;
-  lines.addChecked('X-Forwarded-For', before === undefined ? address : `${before}, ${address}`);
-  lines.addChecked('X-Forwarded-Proto', schemeOf(received, isTrusted));
+  const path = before === undefined ? address : `${before}, ${address}`;
+  lines.addLines(`X-Forwarded-For: ${path}\r\nX-Forwarded-Proto: ${schemeOf(received, isTrusted)}\r\n`);
   const host = hostOf(received, isTrusted);
-  if (host !== undefined) lines.addChecked('X-Forwarded-Host', host);
+  if (host !== undefined) lines.addLines(`X-Forwarded-Host: ${host}\r\n`);
 }
 
 function schemeOf({ head, peer }: Received, isTrusted: boolean): string {

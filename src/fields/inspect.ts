@@ -3,11 +3,19 @@
  * rest.
  */
 import { Refusal } from '../domain/problems.ts';
+import type { FieldName } from '../http1/head/field-names.ts';
 import { isContinueExpected, type RequestHead } from '../http1/head/request-head.ts';
-import { isHost } from './host.ts';
 
 /** No Account id is longer. */
 const MAX_ACCOUNT_LENGTH = 256;
+
+/** RFC 9112 section 3.2: uri-host and port, and nothing that a URL parser could split differently. */
+const SANE_HOST = /^(?:[A-Za-z0-9._~!$&'()*+,;=%-]*|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
+
+/** Whether a Host field has one meaning for all parsers. */
+export function isHost(value: string): boolean {
+  return SANE_HOST.test(value);
+}
 
 export interface MessageLimits {
   readonly maxBodyBytes: number;
@@ -72,24 +80,33 @@ function closing(detail: string): Refusal {
 
 /** Fields that decide who is charged may occur once. Node would join them or drop the second. */
 function fieldProblem(head: RequestHead, methodField?: string): Refusal | undefined {
-  let seen = '';
-  for (const { text, lower, request, once } of head.fields.names) {
+  const { names } = head.fields;
+  for (let index = 0; index < names.length; index++) {
+    const name = names[index];
+    if (name === undefined) continue;
+    const { text, lower, request, once } = name;
     if (request === 'refuse' && lower !== methodField) {
       return new Refusal(
         'BadRequest',
         `The header ${text} is not supported. Send the request with the method that is meant.`,
       );
     }
-    if (once === undefined) continue;
-    if (seen.includes(once))
+    if (once !== undefined && isRepeated(names, index))
       return new Refusal('BadRequest', `The header ${once} was sent more than once. Send it once.`);
-    seen += once;
   }
   const host = head.field('host');
   if (host !== undefined && !isHost(host)) {
     return new Refusal('BadRequest', 'The Host header is not a valid host name.');
   }
   return accountProblem(head.field('x-service-account'));
+}
+
+/** Whether an earlier field has this name, however it is spelt. */
+function isRepeated(names: readonly FieldName[], index: number): boolean {
+  for (let earlier = 0; earlier < index; earlier++) {
+    if (names[earlier]?.folded === names[index]?.folded) return true;
+  }
+  return false;
 }
 
 function accountProblem(account: string | undefined): Refusal | undefined {

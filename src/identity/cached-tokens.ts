@@ -1,3 +1,4 @@
+import { isLate } from '../domain/awaitable.ts';
 import type { Principal } from '../domain/caller.ts';
 import type { Answer, Client, IdentitySource, Lookup } from './identity.ts';
 import { type Loaded, LookupCache } from './lookup-cache.ts';
@@ -87,7 +88,7 @@ export class CachedTokens implements IdentitySource {
     // Revocations are looked up for each request, so that many of them cost nothing but a look-up.
     if (!revocations.isEmpty) this.#cache.forget(digest, (known) => this.#isOutdated(known));
     const answer = this.#cache.get(digest, { token, client });
-    if (answer instanceof Promise) return answer.then((one) => this.#counted(digest, one, false));
+    if (isLate(answer)) return answer.then((one) => this.#counted(digest, one, false));
     return this.#counted(digest, answer, true);
   }
 

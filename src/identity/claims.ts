@@ -1,5 +1,4 @@
-import type { Account, Principal } from '../domain/caller.ts';
-import { isId } from '../domain/id.ts';
+import { type Account, isId, type Principal } from '../domain/caller.ts';
 
 /** The names of the claims in a token or an introspection answer. */
 export interface ClaimNames {

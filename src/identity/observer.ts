@@ -1,14 +1,54 @@
+import type { Settings } from '../config/settings/settings.ts';
 import type { Answer } from './identity.ts';
 import { RevokedToken } from './revocations.ts';
 
+type IdentitySettings = Settings['identity'];
+
 /** How tokens are authenticated: `identity.kind`. */
-export type SourceName = 'static' | 'jwt' | 'introspection' | 'api-keys';
+export type SourceName = IdentitySettings['kind'];
 
 /** The services that the gateway calls over HTTP. */
 export type ProviderName = 'jwks' | 'introspection' | 'directory' | 'api-keys';
 
 /** What came of a token. */
 export type IdentityOutcome = 'known' | 'invalid' | 'unavailable';
+
+type Identification = readonly [source: SourceName, outcome: IdentityOutcome, cached: boolean];
+
+function identifications(
+  source: SourceName,
+  outcomes: readonly IdentityOutcome[],
+  cached: readonly boolean[],
+): readonly Identification[] {
+  return outcomes.flatMap((outcome) => cached.map((one) => [source, outcome, one] as const));
+}
+
+const ALL: readonly IdentityOutcome[] = ['known', 'invalid', 'unavailable'];
+
+/** The tokens of a file are always in memory. */
+const OF_FILE = identifications('static', ['known', 'invalid'], [true]);
+
+/** What can come of a token with each kind. API keys are looked up each time, and the file has other tokens. */
+const IDENTIFICATIONS: Readonly<Record<SourceName, readonly Identification[]>> = {
+  static: OF_FILE,
+  'api-keys': [...identifications('api-keys', ALL, [false]), ...OF_FILE],
+  jwt: identifications('jwt', ALL, [true, false]),
+  introspection: identifications('introspection', ALL, [true, false]),
+};
+
+/** What can come of tokens with these settings. */
+export function identificationsOf({ kind }: IdentitySettings): readonly Identification[] {
+  return IDENTIFICATIONS[kind];
+}
+
+/** The services that are called with these settings. */
+export function providersOf(settings: IdentitySettings): readonly ProviderName[] {
+  if (settings.kind === 'static') return [];
+  if (settings.kind === 'api-keys') return ['api-keys'];
+  const providers: ProviderName[] = settings.directory.kind === 'http' ? ['directory'] : [];
+  if (settings.kind === 'introspection') return [...providers, 'introspection'];
+  return settings.jwksUrl === undefined ? providers : [...providers, 'jwks'];
+}
 
 export function outcomeOf(answer: Answer<object>): IdentityOutcome {
   if (answer === undefined || answer instanceof RevokedToken) return 'invalid';

@@ -74,8 +74,8 @@ export function shownTarget(revoked: Revoked): Pick<Revoked, 'kind'> & { readonl
  * An undone revocation has no `kind`, so that replicas of an older version do not apply it as a revocation. Of a revocation and an
  * undoing of the same millisecond, the revocation sorts first, so it wins.
  */
-export function writeRevocation({ revoked, atMs, untilMs, isUndone, reason }: Revocation): string {
-  const kind = isUndone ? { undone: revoked.kind } : { kind: revoked.kind };
+export function writeRevocation({ revoked, atMs, untilMs, isRemoved, reason }: Revocation): string {
+  const kind = isRemoved ? { undone: revoked.kind } : { kind: revoked.kind };
   const { why, by } = reason ?? {};
   return JSON.stringify({
     ...kind,
@@ -106,7 +106,7 @@ export function readRevocation(message: string, nowMs: number): Revocation | und
     revoked,
     atMs,
     untilMs,
-    ...(kind === undefined ? { isUndone: true } : {}),
+    ...(kind === undefined ? { isRemoved: true } : {}),
     ...reasonOf(read.reason),
   };
 }

@@ -1,3 +1,4 @@
+import { timeAfter } from '../shared/facts.ts';
 import type { MessageRecord, Published } from '../store/shared-store.ts';
 import { formatTarget, readRevocation, writeRevocation } from './revocation-message.ts';
 import { type Revocation, type RevocationReason, Revocations, type Revoked } from './revocations.ts';
@@ -25,8 +26,8 @@ export async function publishRevocation(
   change: Change = {},
 ): Promise<Published & { readonly revocation: Revocation }> {
   const { current, replaced, nowMs } = await currentOf(record, revoked, change);
-  const atMs = timeAfter(current, nowMs);
-  const untilMs = Math.max(Math.ceil(nowMs + forMs), current?.isUndone ? 0 : (current?.untilMs ?? 0));
+  const atMs = timeAfter(current ? [current] : [], nowMs);
+  const untilMs = Math.max(Math.ceil(nowMs + forMs), current?.isRemoved ? 0 : (current?.untilMs ?? 0));
   return publish(record, { revoked, atMs, untilMs, ...reasonOf(change) }, replaced);
 }
 
@@ -37,20 +38,21 @@ export async function publishUndoing(
   change: Change = {},
 ): Promise<(Published & { readonly revocation: Revocation }) | undefined> {
   const { current, replaced, nowMs } = await currentOf(record, revoked, change);
-  if (current === undefined || current.isUndone) return undefined;
+  if (current === undefined || current.isRemoved) return undefined;
   const { untilMs } = current;
-  const undoing = { revoked, atMs: timeAfter(current, nowMs), untilMs, isUndone: true, ...reasonOf(change) };
+  const undoing = {
+    revoked,
+    atMs: timeAfter([current], nowMs),
+    untilMs,
+    isRemoved: true,
+    ...reasonOf(change),
+  };
   return publish(record, undoing, replaced);
 }
 
 async function publish(record: MessageRecord, revocation: Revocation, replaced: readonly string[]) {
   const message = { text: writeRevocation(revocation), untilMs: revocation.untilMs };
   return { ...(await record.publish([message], replaced)), revocation };
-}
-
-/** Later than what it takes the place of, though both may be of one millisecond. */
-function timeAfter(current: Revocation | undefined, nowMs: number): number {
-  return Math.max(nowMs, (current?.atMs ?? 0) + 1);
 }
 
 function reasonOf({ reason }: Change) {

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { Identities } from '../config/files/identities.ts';
-import { nearest } from '../config/reader/messages.ts';
+import { suggestionOf } from '../config/reader/messages.ts';
 import type { Settings } from '../config/settings/settings.ts';
-import { ID_FORMAT, isId } from '../domain/id.ts';
+import { ID_FORMAT, isId } from '../domain/caller.ts';
 import type { Revoked } from './revocations.ts';
 
 /** What was given cannot be revoked. No message repeats it, because it may be a token wherever it was written. */
@@ -72,8 +72,7 @@ export function noteOnTarget(
   if (digests.has(hash('sha256', revoked.id))) {
     throw new TargetRefused(`${names.principal} was given a token: use ${names.token}. Nothing was revoked.`);
   }
-  const suggestion = nearest(revoked.id, [...principals.keys()]);
-  const hint = suggestion === undefined ? '' : ` Did you mean ${suggestion}?`;
+  const hint = suggestionOf(revoked.id, principals.keys());
   throw new TargetRefused(
     `The principal is unknown: no token of ${identity.file} belongs to it.${hint} Nothing was revoked.`,
   );

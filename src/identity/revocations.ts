@@ -14,8 +14,6 @@ export interface RevocationReason {
 
 export interface Revocation extends Fact {
   readonly revoked: Revoked;
-  /** Whether this undoes an earlier revocation. */
-  readonly isUndone?: boolean;
   /** Undefined for `weir revoke`, which does not ask for one. */
   readonly reason?: RevocationReason;
 }
@@ -38,12 +36,12 @@ export class RevokedToken {
 }
 
 /** The revocations in force in this process. */
-export class Revocations {
-  readonly facts = new Facts(REVOCATIONS);
+export class Revocations extends Facts<Revocation> {
   readonly #nowMs: () => number;
 
   /** @param nowMs Unix time by the clock that all replicas share */
   constructor(nowMs: () => number = Date.now) {
+    super(REVOCATIONS);
     this.#nowMs = nowMs;
   }
 
@@ -53,20 +51,20 @@ export class Revocations {
   }
 
   get isEmpty(): boolean {
-    return this.facts.size === 0;
+    return this.size === 0;
   }
 
   /**
    * Applies a revocation. Returns false if it changes nothing. The latest of the revocations of a target and their undoings wins,
    * regardless of the order of arrival.
    */
-  add(revocation: Revocation, nowMs = this.#nowMs()): boolean {
-    return this.facts.add(revocation, nowMs);
+  override add(revocation: Revocation, nowMs = this.#nowMs()): boolean {
+    return super.add(revocation, nowMs);
   }
 
   /** All entries that have not expired, including undone ones. */
-  remembered(nowMs = this.#nowMs()): readonly Revocation[] {
-    return this.facts.remembered(nowMs);
+  override remembered(nowMs = this.#nowMs()): readonly Revocation[] {
+    return super.remembered(nowMs);
   }
 
   /**
@@ -86,7 +84,7 @@ export class Revocations {
     if (this.isEmpty) return undefined;
     const nowMs = atMs ?? this.#nowMs();
     for (const digest of digests) {
-      const ofToken = this.#inForce(tokenKey(digest), nowMs);
+      const ofToken = this.findInForce(tokenKey(digest), nowMs);
       if (ofToken !== undefined) return new RevokedToken(digests[0], ofToken);
     }
     const ofPrincipal =
@@ -100,15 +98,9 @@ export class Revocations {
     confirmedAtMs: number | undefined,
     nowMs = this.#nowMs(),
   ): Revocation | undefined {
-    const revocation = this.#inForce(principalKey(principal), nowMs);
+    const revocation = this.findInForce(principalKey(principal), nowMs);
     const isLater =
       revocation !== undefined && confirmedAtMs !== undefined && confirmedAtMs > revocation.atMs;
     return isLater ? undefined : revocation;
-  }
-
-  #inForce(key: string, nowMs: number): Revocation | undefined {
-    if (this.isEmpty) return undefined;
-    const revocation = this.facts.find(key, nowMs);
-    return revocation?.isUndone ? undefined : revocation;
   }
 }

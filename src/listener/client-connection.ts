@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Refusal } from '../domain/problems.ts';
 import { Peer } from '../fields/peer.ts';
+import { LastPayer } from '../stages/last-payer.ts';
 import { SendTimeout, type StallLimits, Standstill } from './stalls.ts';
 import { TOO_SLOW } from './unreadable.ts';
 
@@ -41,6 +42,7 @@ const PROBE_MS = 1_000;
 export class ClientConnection {
   readonly socket: Socket;
   readonly peer: Peer;
+  readonly lastPayer = new LastPayer();
   readonly openedMs: number;
   /** Whether it is above the port's limit: its requests are refused. */
   readonly isSurplus: boolean;

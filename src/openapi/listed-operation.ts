@@ -1,4 +1,4 @@
-import type { CostedOperation } from '../config/files/costs.ts';
+import type { CostedOperation } from '../config/checks/costs.ts';
 import type { Place } from '../config/problem.ts';
 import type { RequestRules } from '../validation/rules.ts';
 

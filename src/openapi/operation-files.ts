@@ -8,6 +8,7 @@ import {
   type Place,
   type Problem,
   problemIn,
+  problemsOf,
 } from '../config/problem.ts';
 import { FileSource } from '../config/reader/file-source.ts';
 import { readText } from '../config/reader/read-text.ts';
@@ -154,11 +155,6 @@ function listedProblems(
 /** Removes duplicates, which occur if several operations share a faulty schema. */
 function distinct(problems: readonly Problem[]): readonly Problem[] {
   return [...new Map(problems.map((problem) => [formatProblem(problem), problem])).values()];
-}
-
-function problemsOf(reason: unknown): readonly Problem[] {
-  if (reason instanceof ConfigError) return reason.problems;
-  throw reason;
 }
 
 function digestOf(documents: Documents): string {

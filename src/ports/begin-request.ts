@@ -1,6 +1,6 @@
-import { requestIdFrom } from '../domain/request-id.ts';
 import { corsAnswer } from '../fields/cors.ts';
 import type { TrustedProxies } from '../fields/forwarded.ts';
+import { RandomTexts } from '../observe/log/random-texts.ts';
 import { traceparentFrom } from '../observe/log/traceparent.ts';
 import type { Exchange } from '../stages/exchange.ts';
 import type { RequestContext } from '../stages/request-context.ts';
@@ -34,6 +34,17 @@ export function beginRequest(
   exchange.cors = corsAnswer(parts.cors, head.field('origin'));
   if (parts.isDraining()) exchange.endKeepAlive();
   exchange.onClosed = parts.finish;
+}
+
+/** Contains no characters that could forge a log line. */
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** UUIDs of version 4 (RFC 9562 section 5.4). */
+const newRequestIds = new RandomTexts('xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx');
+
+/** The request id of an `X-Request-Id` header if it is valid, otherwise a new one. */
+function requestIdFrom(header: string | undefined): string {
+  return header !== undefined && REQUEST_ID.test(header) ? header : newRequestIds.next();
 }
 
 /** Counts and logs an exchange that has ended. */

@@ -1,6 +1,6 @@
 /** What the ports for clients and for decisions have in common: the life of a request, behind Fastify or at the edge. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Awaitable, andThen } from '../domain/awaitable.ts';
+import { type Awaitable, andThen, isLate } from '../domain/awaitable.ts';
 import { Refusal } from '../domain/problems.ts';
 import type { TrustedProxies } from '../fields/forwarded.ts';
 import { NodeExchange, turnOf } from '../listener/node/exchange.ts';
@@ -86,7 +86,7 @@ export class Port<Begun = void> {
       const settled = andThen(this.#role.runStages(exchange), (outcome) =>
         this.#settle(exchange, outcome, done, reply),
       );
-      if (settled instanceof Promise) settled.catch(done);
+      if (isLate(settled)) settled.then(() => undefined, done);
     });
     app.setErrorHandler((error, { exchange }, reply) => {
       reply.hijack();
@@ -112,16 +112,23 @@ export class Port<Begun = void> {
   #serveAtEdge(exchange: Exchange, whyBusy: () => Refusal | undefined): void {
     try {
       const outcome = this.#admit(exchange) ?? whyBusy() ?? this.#role.runStages(exchange);
-      if (outcome instanceof Promise) void this.#finishLater(exchange, outcome);
+      if (isLate(outcome)) this.#finishLater(exchange, outcome);
       else this.#finish(exchange, outcome);
     } catch (error) {
       this.#fail(exchange, error);
     }
   }
 
-  async #finishLater(exchange: Exchange, outcome: Promise<Outcome>): Promise<void> {
+  #finishLater(exchange: Exchange, outcome: PromiseLike<Outcome>): void {
+    outcome.then(
+      (settled) => this.#finishOrFail(exchange, settled),
+      (error) => this.#fail(exchange, error),
+    );
+  }
+
+  #finishOrFail(exchange: Exchange, outcome: Outcome): void {
     try {
-      this.#finish(exchange, await outcome);
+      this.#finish(exchange, outcome);
     } catch (error) {
       this.#fail(exchange, error);
     }

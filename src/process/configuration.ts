@@ -1,7 +1,8 @@
 import type { JSONWebKeySet } from 'jose';
-import { type CostedOperation, checkCosts, type LimitPlaces, placesIn } from '../config/files/costs.ts';
+import { type CostedOperation, checkCosts, type LimitPlaces, placesIn } from '../config/checks/costs.ts';
+import { checkProxySettings } from '../config/checks/proxy-check.ts';
+import { checkSelections } from '../config/checks/selections.ts';
 import type { Identities } from '../config/files/identities.ts';
-import { checkSelections } from '../config/files/selections.ts';
 import {
   type ConfigurationFiles,
   configurationFiles,
@@ -9,11 +10,10 @@ import {
   loadSettings,
   readSettings,
 } from '../config/load.ts';
-import { ConfigError, type Problem, problemIn } from '../config/problem.ts';
+import { ConfigError, type Problem, problemIn, problemsOf } from '../config/problem.ts';
 import { FileSource } from '../config/reader/file-source.ts';
 import { readSecretFile } from '../config/settings/notifications.ts';
 import { type PortTokenSettings, readTokenFile } from '../config/settings/port-token.ts';
-import { checkProxySettings } from '../config/settings/proxy-check.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { DescriptorRules } from '../domain/limits/descriptors.ts';
 import type { Limits } from '../domain/limits/limits.ts';
@@ -89,14 +89,13 @@ export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): P
     try {
       return await read();
     } catch (error) {
-      if (!(error instanceof ConfigError)) throw error;
-      problems.push(...error.problems);
+      problems.push(...problemsOf(error));
       return undefined;
     }
   };
   const source = new FileSource();
   const named = configurationFiles(valid, source);
-  const priced = valid.operations && new OperationFiles(valid.operations, file, source);
+  const operationFiles = valid.operations && new OperationFiles(valid.operations, file, source);
   await collect(() => checkProxySettings(valid, reading.place));
   for (const section of PORTS_WITH_TOKEN) await collect(() => readPortToken(section, valid[section]));
   const secretFile = valid.notifications?.secretFile;
@@ -112,16 +111,16 @@ export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): P
     );
     credentials.push(read);
   }
-  const operations = await collect(() => priced?.load());
+  const operations = await collect(() => operationFiles?.load());
   const descriptors = await collect(() => named.descriptors?.load() ?? new Map());
   if (limits !== undefined && operations !== undefined)
     problems.push(...findCosts(operations, limits, valid, named.limits));
 
   const files = named.limits &&
-    priced && {
+    operationFiles && {
       ...named,
       limits: named.limits,
-      operations: priced,
+      operations: operationFiles,
       source,
       settings: { file, read: () => loadSettings(file, env) },
     };

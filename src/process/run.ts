@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import { askStore } from '../admin/fleet/store-health.ts';
 import { version } from '../config/package.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import { hostInUrl } from '../domain/network.ts';
 import type { PortTls } from '../listener/tls.ts';
 import { AccessLog } from '../observe/log/access-log.ts';
 import { Changes } from '../observe/log/changes.ts';
@@ -195,7 +196,7 @@ function listeningLine(
 function withHost(url: string, host: string): string {
   if (url.startsWith('unix:')) return url;
   const { protocol, port } = new URL(url);
-  return `${protocol}//${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return `${protocol}//${hostInUrl(host)}:${port}`;
 }
 
 /** Longest wait for the store's first answer: a replica that starts should not serve its first requests degraded. */

@@ -1,3 +1,4 @@
+/** Flags of V8 hold for a whole process, so only the programs that run one gateway set them, and not the gateway itself. */
 import { setFlagsFromString } from 'node:v8';
 
 /** Prevents V8 from allocating objects of requests in the old generation (docs/decisions/0011). Call it before start-up. */

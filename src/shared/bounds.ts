@@ -1,8 +1,8 @@
 /** The bounds of what replicas read of one another. Another program may have written it, or another version of Weir. */
 import { type Static, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/schema';
-import { ID_PATTERN } from '../domain/id.ts';
-import { PLAIN_TEXT } from '../domain/plain-text.ts';
+import { ID_PATTERN } from '../domain/caller.ts';
+import { PLAIN_TEXT } from '../domain/printable.ts';
 
 /** The end of the year 9999, the last that has four digits in a date. */
 const LATEST_MS = 253_402_300_799_999;

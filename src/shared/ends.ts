@@ -19,10 +19,10 @@ export class Ends<T extends Fact> {
     this.#timer = setInterval(() => this.look(), LOOK_MS).unref();
   }
 
-  /** A fact is in force, in place of the one about the same; or it only says that there is none. */
-  add(fact: T, isInForce: boolean): void {
+  /** A fact is in force, in place of the one about the same; or it removes that. */
+  add(fact: T): void {
     const key = this.#kind.keyOf(fact);
-    if (!isInForce) this.#open.delete(key);
+    if (fact.isRemoved) this.#open.delete(key);
     else {
       this.#open.set(key, fact);
       this.#nextMs = Math.min(this.#nextMs, fact.untilMs);

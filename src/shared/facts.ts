@@ -4,6 +4,8 @@ export interface Fact {
   readonly atMs: number;
   /** Unix time at which it expires, by the clock of Redis. */
   readonly untilMs: number;
+  /** Whether this only removes an earlier one. */
+  readonly isRemoved?: boolean;
 }
 
 /** One kind of facts: how they are named, written and read. */
@@ -69,7 +71,20 @@ export class Facts<T extends Fact> {
     return isKept;
   }
 
-  /** The latest fact about `key`, unless it has expired. */
+  /** The latest fact about `key`, unless it has expired or was removed. */
+  findInForce(key: string, nowMs: number): T | undefined {
+    const fact = this.find(key, nowMs);
+    return fact?.isRemoved ? undefined : fact;
+  }
+
+  /** All that have neither expired nor been removed, the first to expire first. */
+  inForce(nowMs: number): readonly T[] {
+    return this.remembered(nowMs)
+      .filter(({ isRemoved }) => !isRemoved)
+      .sort((a, b) => a.untilMs - b.untilMs);
+  }
+
+  /** The latest fact about `key`, which may be a removal, unless it has expired. */
   find(key: string, nowMs: number): T | undefined {
     const fact = this.#kept.get(key)?.fact;
     return fact === undefined || fact.untilMs <= nowMs ? undefined : fact;
@@ -115,6 +130,11 @@ export class Facts<T extends Fact> {
     const earliest = [...this.#kept].sort(([, a], [, b]) => byOrder(a, b)).slice(0, this.#kept.size - most);
     for (const [key] of earliest) this.#remove(key);
   }
+}
+
+/** When a change is made: later than those it takes the place of, though all may be of one millisecond. */
+export function timeAfter(replaced: readonly Fact[], nowMs: number): number {
+  return Math.max(nowMs, ...replaced.map(({ atMs }) => atMs + 1));
 }
 
 /** Positive if `a` comes after `b`, and so takes its place. */

@@ -1,5 +1,5 @@
-import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { withinMs } from '../domain/awaitable.ts';
 import { type ChannelListener, LONGEST_MESSAGE, LOOK_MS, type SharedStore } from '../store/shared-store.ts';
 import type { SharedClock } from './clock.ts';
 import type { Fact, FactKind, Facts } from './facts.ts';
@@ -31,8 +31,10 @@ const LONGEST_WAIT_MS = 1_000;
 /** Follows the facts of all replicas. While Redis is down, those that are known stay in force until they expire. */
 export function follow<T extends Fact>(store: SharedStore, follower: Follower<T>): Following {
   const channel = store.subscribe(follower.kind.topic, new FactListener(follower));
-  const late = setTimeout(LONGEST_WAIT_MS, undefined, { ref: false });
-  return { ready: Promise.race([channel.subscribed, late]), close: () => channel.close() };
+  return {
+    ready: withinMs(channel.subscribed, LONGEST_WAIT_MS, false),
+    close: () => channel.close(),
+  };
 }
 
 /** Texts of the record that cannot be read are counted once in so long, not at every read of the record. */

@@ -2,6 +2,7 @@ import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import type { Account, Caller, Principal } from '../domain/caller.ts';
 import { Refusal } from '../domain/problems.ts';
 import type { Answer, Directory, Lookup } from '../identity/identity.ts';
+import type { LastPayer } from './last-payer.ts';
 import type { Operation } from './request-context.ts';
 
 const PERSON_ONLY = new Refusal('Forbidden', 'Only a Person may call this operation.');
@@ -24,12 +25,14 @@ type Authorised = Caller | Refusal;
  * directory is only queried for Accounts that the principal may name.
  *
  * @param named the `X-Service-Account` header, undefined when absent
+ * @param last whom the last request of the connection was charged to
  */
 export function authorise(
   directory: Directory,
   principal: Principal,
   operation: Pick<Operation, 'access'>,
   named: string | undefined,
+  last?: LastPayer,
 ): Awaitable<Authorised> {
   const isPersonOnly = operation.access === 'person';
   if (isPersonOnly && principal.type !== 'Person') return PERSON_ONLY;
@@ -41,7 +44,13 @@ export function authorise(
   const found = directory.find(account, principal);
   const home = isPersonOnly ? (principal.account ?? account) : account;
   if (home !== account) return authoriseFromHome(directory, principal, account, found, home);
-  return andThen(found, (known) => callerOf(principal, account, known, home, known));
+  return andThen(found, (known) => {
+    const same = last?.callerOf(principal, account, known);
+    if (same !== undefined) return same;
+    const caller = callerOf(principal, account, known, home, known);
+    if (!(caller instanceof Refusal)) last?.keepCaller(caller, known);
+    return caller;
+  });
 }
 
 /** A Person-only operation for another Account is counted where the Person's own Account is. */

@@ -1,15 +1,17 @@
-import { type Awaitable, andThen } from '../domain/awaitable.ts';
+import { type Awaitable, andThenWith } from '../domain/awaitable.ts';
 import type { Payer } from '../domain/caller.ts';
 import { US_PER_SECOND } from '../domain/clock.ts';
+import { NEAR_LIMIT_SHARE } from '../domain/limits/rows.ts';
 import { Refusal } from '../domain/problems.ts';
 import { Hold } from '../store/in-flight/hold.ts';
-import type { BucketState, Decision, Store } from '../store/store.ts';
+import type { BucketState, Charge, Decision, Store } from '../store/store.ts';
 import type { Buckets, PayerBuckets } from './buckets/buckets.ts';
 import { fillingOf } from './buckets/filling.ts';
 import { limitText } from './buckets/limit-text.ts';
-import { namedLimit, type PayerBucket } from './buckets/payer-bucket.ts';
+import { forEachState, namedLimit, type PayerBucket } from './buckets/payer-bucket.ts';
 import { onlyThose, rateLimitFields } from './buckets/rate-limit-fields.ts';
-import type { Admitted, Charged, NearLimit, Operation } from './request-context.ts';
+import type { LastPayer } from './last-payer.ts';
+import type { Charged, NearLimit, Operation } from './request-context.ts';
 
 /**
  * Spends the operation's points in every bucket of the payer, or in none. When the store does not answer, the result is
@@ -23,16 +25,27 @@ export function charge(
   operation: Operation,
   asker: ChargeAsker = {},
 ): Awaitable<Charged> {
-  const all = buckets.bucketsFor(payer, operation);
+  const all = buckets.bucketsFor(payer, operation, asker.lastPayer);
   const due = onlyNamed(asker.seesEnd === true ? all : (all.endless ?? all), asker.askedLimits);
   const { cost } = operation;
   const asked = { buckets: due.buckets, cost, hold: holdFor(due, asker) };
-  return andThen(asker.isPeek === true ? store.peek(asked) : store.charge(asked), (decision) => {
-    asker.takeDecision?.(due, decision);
-    // It is most likely served, so it counts here until it ends; those that a part of the limits has admitted count already.
-    if (decision.outcome === 'uncounted') store.slots.take(asked);
-    return chargedOf(due, cost, decision);
-  });
+  const decision = asker.isPeek === true ? store.peek(asked) : store.charge(asked);
+  return andThenWith(decision, chargedBy, { store, due, asked, asker });
+}
+
+/** A charge that a store decides. */
+interface Deciding {
+  readonly store: Store;
+  readonly due: PayerBuckets;
+  readonly asked: Charge;
+  readonly asker: ChargeAsker;
+}
+
+function chargedBy(decision: Decision, { store, due, asked, asker }: Deciding): Charged {
+  asker.takeDecision?.(due, decision);
+  // It is most likely served, so it counts here until it ends; those that a part of the limits has admitted count already.
+  if (decision.outcome === 'uncounted') store.slots.take(asked);
+  return chargedOf(due, asked.cost, decision);
 }
 
 function holdFor({ endless }: PayerBuckets, asker: ChargeAsker): Hold | undefined {
@@ -48,6 +61,8 @@ export interface ChargeAsker {
   readonly askedLimits?: readonly string[] | undefined;
   /** Whether whoever asks ends the hold when the request has ended. Without that, limits on concurrent requests do not apply. */
   readonly seesEnd?: boolean;
+  /** Whom the last request of the connection was charged to. */
+  readonly lastPayer?: LastPayer;
   /** What the request holds until it ends; set if limits on concurrent requests apply to it. */
   hold?: Hold | undefined;
   /** Gets what was decided on each of the buckets. */
@@ -90,37 +105,25 @@ function chargedOf(due: PayerBuckets, cost: number, decision: Decision): Charged
   };
 }
 
-/** Calls `visit` with each bucket whose state after the decision is known. */
-function forEachState(
-  { buckets }: PayerBuckets,
-  states: readonly (BucketState | undefined)[],
-  visit: (bucket: PayerBucket, state: BucketState) => void,
-): void {
-  for (let index = 0; index < buckets.length; index++) {
-    const bucket = buckets[index];
-    const state = states[index];
-    if (bucket !== undefined && state !== undefined) visit(bucket, state);
-  }
+/** Which buckets an admitted request nearly emptied, and which shadow limits would have refused it. */
+interface Remarks {
+  nearLimit: NearLimit[] | undefined;
+  shadowDenied: string[] | undefined;
 }
 
-/** A bucket with less than this share of its limit left is near its limit. */
-const NEAR_LIMIT_SHARE = 0.1;
+function remarks(due: PayerBuckets, states: readonly BucketState[]): Remarks {
+  const none: Remarks = { nearLimit: undefined, shadowDenied: undefined };
+  return forEachState(due.buckets, states, addRemark, none);
+}
 
-/** Which buckets an admitted request nearly emptied, and which shadow limits would have refused it. */
-function remarks(
-  due: PayerBuckets,
-  states: readonly BucketState[],
-): Pick<Admitted, 'nearLimit' | 'shadowDenied'> {
-  let nearLimit: NearLimit[] | undefined;
-  let shadowDenied: string[] | undefined;
-  forEachState(due, states, (bucket, { remaining, retryAfterUs }) => {
-    if (bucket.shadow && retryAfterUs > 0) shadowDenied = [...(shadowDenied ?? []), bucket.name];
-    else if (!bucket.shadow && remaining < bucket.limit * NEAR_LIMIT_SHARE) {
-      nearLimit ??= [];
-      nearLimit.push({ ...namedLimit(bucket), owner: bucket.owner, remaining });
-    }
-  });
-  return { nearLimit, shadowDenied };
+function addRemark(bucket: PayerBucket, { remaining, retryAfterUs }: BucketState, remarked: Remarks): void {
+  if (bucket.shadow && retryAfterUs > 0) {
+    remarked.shadowDenied ??= [];
+    remarked.shadowDenied.push(bucket.name);
+  } else if (!bucket.shadow && remaining < bucket.limit * NEAR_LIMIT_SHARE) {
+    remarked.nearLimit ??= [];
+    remarked.nearLimit.push({ ...namedLimit(bucket), owner: bucket.owner, remaining });
+  }
 }
 
 /** The bucket that needs the longest wait, which the 429 names. */
@@ -128,13 +131,19 @@ function longestWait(
   due: PayerBuckets,
   states: readonly (BucketState | undefined)[],
 ): { bucket: PayerBucket; state: BucketState } {
-  let longest: { bucket: PayerBucket; state: BucketState } | undefined;
-  forEachState(due, states, (bucket, state) => {
-    if (!bucket.shadow && state.retryAfterUs > (longest?.state.retryAfterUs ?? -1))
-      longest = { bucket, state };
-  });
+  const none: { longest: { bucket: PayerBucket; state: BucketState } | undefined } = { longest: undefined };
+  const { longest } = forEachState(due.buckets, states, keepLonger, none);
   if (longest === undefined) throw new TypeError('the store refused a charge that no bucket can refuse');
   return longest;
+}
+
+function keepLonger(
+  bucket: PayerBucket,
+  state: BucketState,
+  found: { longest: { bucket: PayerBucket; state: BucketState } | undefined },
+): void {
+  if (!bucket.shadow && state.retryAfterUs > (found.longest?.state.retryAfterUs ?? -1))
+    found.longest = { bucket, state };
 }
 
 /** The last refusal by the buckets of each payer. In a flood all refusals are the same, so they are built once. */

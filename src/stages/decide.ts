@@ -1,4 +1,5 @@
-import { type Awaitable, andThen } from '../domain/awaitable.ts';
+import { type Awaitable, andThenWith } from '../domain/awaitable.ts';
+import type { Caller } from '../domain/caller.ts';
 import { Refusal, UNCOUNTED } from '../domain/problems.ts';
 import type { Blocks } from '../shared/blocks.ts';
 import type { Store } from '../store/store.ts';
@@ -6,9 +7,9 @@ import { authorise } from './authorise.ts';
 import { blockedAddress, blockedCaller } from './block.ts';
 import type { Buckets } from './buckets/buckets.ts';
 import { type ChargeAsker, charge } from './charge.ts';
-import { type Identified, identify, type Presented, type Verifiers } from './identify.ts';
+import { type Identified, identify, type Presented, type RefusedToken, type Verifiers } from './identify.ts';
 import type { OperationTable } from './match.ts';
-import type { Findings, Target } from './request-context.ts';
+import type { Charged, Findings, Target } from './request-context.ts';
 import { runStages, type Stage } from './stages.ts';
 
 /** What `decide` depends on. Operations, identities and limits can be replaced while the gateway runs. */
@@ -43,6 +44,7 @@ export const DECISION_STAGES: readonly DecisionStage[] = [
   matchOperation,
   ...CALLER_STAGES.map(unlessFree),
   chargePoints,
+  refuseUncounted,
 ];
 
 /**
@@ -99,15 +101,17 @@ function isPublic({ operation }: DecidedRequest): boolean {
 
 function identifyCaller(request: DecidedRequest, dependencies: DecisionDependencies) {
   if (isPublic(request)) return undefined;
-  return andThen(identify(dependencies, request), (identified) => {
-    if (identified instanceof Refusal) return identified;
-    if ('refusal' in identified) {
-      request.revokedToken = identified.token;
-      return identified.refusal;
-    }
-    request.identified = identified;
-    return undefined;
-  });
+  return andThenWith(identify(dependencies, request), noteIdentified, request);
+}
+
+function noteIdentified(identified: Identified | RefusedToken | Refusal, request: DecidedRequest) {
+  if (identified instanceof Refusal) return identified;
+  if ('refusal' in identified) {
+    request.revokedToken = identified.token;
+    return identified.refusal;
+  }
+  request.identified = identified;
+  return undefined;
 }
 
 function authoriseCaller(request: DecidedRequest) {
@@ -120,11 +124,17 @@ function authoriseCaller(request: DecidedRequest) {
   if (identified === undefined || operation === undefined) throw new TypeError('a stage was skipped');
   const { principal, directory } = identified;
   const named = request.field('x-service-account');
-  return andThen(authorise(directory, principal, operation, named), (caller) => {
-    if (caller instanceof Refusal) return caller;
-    request.caller = caller;
-    return undefined;
-  });
+  return andThenWith(
+    authorise(directory, principal, operation, named, request.lastPayer),
+    noteCaller,
+    request,
+  );
+}
+
+function noteCaller(caller: Caller | Refusal, request: DecidedRequest) {
+  if (caller instanceof Refusal) return caller;
+  request.caller = caller;
+  return undefined;
 }
 
 /** After the caller is authorised, so that nobody finds out what is blocked besides who is. */
@@ -137,19 +147,23 @@ function refuseBlocked(request: DecidedRequest, { blocks }: DecisionDependencies
   return denied.refusal;
 }
 
-function chargePoints(request: DecidedRequest, { store, buckets, onStoreFailure }: DecisionDependencies) {
+function chargePoints(request: DecidedRequest, { store, buckets }: DecisionDependencies) {
   if (isFree(request)) return undefined;
   const { operation, caller, publicClient } = request;
   const payer = caller ?? publicClient;
   if (operation === undefined || payer === undefined) throw new TypeError('a stage was skipped');
   const cancelled = request.cancelled();
   if (cancelled !== undefined) return cancelled;
-  const askedMs = performance.now();
-  request.chargeAskedMs = askedMs;
-  return andThen(charge(store, buckets, payer, operation, request), (charged) => {
-    request.chargeMs = performance.now() - askedMs;
-    request.charged = charged;
-    if (charged.outcome === 'denied') return charged.refusal;
-    return charged.outcome === 'uncounted' && onStoreFailure === 'reject' ? UNCOUNTED : undefined;
-  });
+  request.chargeAskedMs = performance.now();
+  return andThenWith(charge(store, buckets, payer, operation, request), noteCharged, request);
+}
+
+function noteCharged(charged: Charged, request: DecidedRequest) {
+  request.chargeMs = performance.now() - (request.chargeAskedMs ?? 0);
+  request.charged = charged;
+  return charged.outcome === 'denied' ? charged.refusal : undefined;
+}
+
+function refuseUncounted({ charged }: DecidedRequest, { onStoreFailure }: DecisionDependencies) {
+  return charged?.outcome === 'uncounted' && onStoreFailure === 'reject' ? UNCOUNTED : undefined;
 }

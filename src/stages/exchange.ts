@@ -14,6 +14,7 @@ import type { RequestSpans } from '../observe/log/spans.ts';
 import type { Hold } from '../store/in-flight/hold.ts';
 import type { DecidedRequest } from './decide.ts';
 import type { Identified } from './identify.ts';
+import type { LastPayer } from './last-payer.ts';
 import type {
   Charged,
   DecisionProtocol,
@@ -32,6 +33,12 @@ export interface WholeBody {
   readonly encoding: 'latin1' | 'utf8';
 }
 
+/** The client of a connection. */
+interface Sender {
+  readonly peer: Peer;
+  readonly lastPayer: LastPayer;
+}
+
 /** Whoever relays a response, and has to know what becomes of its client. */
 export interface Taker {
   /** The client has read what was waiting for it. */
@@ -47,9 +54,10 @@ export interface Taker {
 export abstract class Exchange implements RequestContext, DecidedRequest {
   readonly head: RequestHead;
   readonly peer: Peer;
+  readonly lastPayer: LastPayer;
 
   requestId = '';
-  /** The method that is priced: the request's own, or the one that a proxy asks about. */
+  /** The method that is charged: the request's own, or the one that a proxy asks about. */
   method: string;
   startedMs = 0;
   clientAddress = '';
@@ -84,9 +92,10 @@ export abstract class Exchange implements RequestContext, DecidedRequest {
   /** Called once, when the response has been sent or the client has left. */
   onClosed: ((exchange: Exchange) => void) | undefined = undefined;
 
-  constructor(head: RequestHead, peer: Peer, body: Buffer | undefined) {
+  constructor(head: RequestHead, { peer, lastPayer }: Sender, body: Buffer | undefined) {
     this.head = head;
     this.peer = peer;
+    this.lastPayer = lastPayer;
     this.method = head.method;
     this.body = body;
   }

@@ -1,4 +1,4 @@
-import { type Awaitable, andThen } from '../domain/awaitable.ts';
+import { type Awaitable, andThenWith } from '../domain/awaitable.ts';
 import type { Principal } from '../domain/caller.ts';
 import { Refusal } from '../domain/problems.ts';
 import { basicUser, bearerToken, type Credential } from '../fields/credentials.ts';
@@ -86,14 +86,12 @@ export function identify(
   const found =
     verifiers.credentials.length === 0 ? bearerOf(verifiers, presented) : findOne(verifiers, presented);
   if (found instanceof Refusal) return found;
-  const { value, source, directory, invalid } = found;
-  return andThen(source.principalOf(value, presented), (answer) => identifiedBy(answer, directory, invalid));
+  return andThenWith(found.source.principalOf(found.value, presented), identifiedBy, found);
 }
 
 function identifiedBy(
   principal: Answer<Principal | RevokedToken>,
-  directory: Directory,
-  invalid: Refusal,
+  { directory, invalid }: Found,
 ): Identified | RefusedToken | Refusal {
   if (principal === undefined) return invalid;
   if (principal instanceof RevokedToken) return { token: principal, refusal: invalid };

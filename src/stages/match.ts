@@ -162,7 +162,7 @@ function routesOf(
     const pattern = routePattern(inCase(operation.path, letterCase));
     return pattern === undefined ? [] : [{ method: operation.method, pattern, operation }];
   });
-  // HEAD asks for a GET without its body (RFC 9110 section 9.3.2), so it has the GET's price.
+  // HEAD asks for a GET without its body (RFC 9110 section 9.3.2), so it has the GET's cost.
   const heads = declared
     .filter(({ method }) => method === 'GET')
     .map((route) => ({ ...route, method: 'HEAD' }));

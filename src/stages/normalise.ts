@@ -25,11 +25,11 @@ const FOREIGN_CHARACTER = /[^A-Za-z0-9._~!$&'()*+,=:@%;/-]/;
 
 /**
  * The canonical path and query of a request target in origin form (RFC 9112 section 3.2.1), used both to look up
- * the price and to forward. Escapes of unreserved characters are decoded and the others written in capitals, so
- * that all spellings of one resource have the same price. Anything that an upstream could read as another path is refused:
+ * the cost and to forward. Escapes of unreserved characters are decoded and the others written in capitals, so
+ * that all spellings of one resource have the same cost. Anything that an upstream could read as another path is refused:
  * dot segments, backslashes, encoded slashes, double encoding, fragments, targets in absolute form, `*`. Duplicate
  * slashes, `;` parameters and characters with an ASCII form follow the profile, as does a trailing slash that could be read in two ways.
- * The query is forwarded unchanged; it does not affect the price.
+ * The query is forwarded unchanged; it does not affect the cost.
  *
  * @param servesSlash whether this path, which ends with a slash, means one thing only
  */

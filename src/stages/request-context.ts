@@ -11,14 +11,14 @@ import type { RequestRules } from '../validation/rules.ts';
 import type { Filling } from './buckets/filling.ts';
 import type { NamedLimit } from './buckets/payer-bucket.ts';
 
-/** The canonical form of a request target, which is both priced and forwarded. */
+/** The canonical form of a request target, which is both charged and forwarded. */
 export interface Target {
   readonly path: string;
   /** With its leading `?`; empty when the request has none. */
   readonly search: string;
 }
 
-/** A priced operation of the OpenAPI document, or the default for unlisted ones. */
+/** An operation of the OpenAPI document, or the default for unlisted ones. */
 export interface Operation extends Selectable {
   /** Points, 1 to 10. A public operation may cost 0: it is not charged. */
   readonly cost: number;

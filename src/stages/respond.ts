@@ -9,12 +9,9 @@ import type { RequestContext } from './request-context.ts';
  * was not charged has no RateLimit fields. After a charge there is either RateLimit or `Service-RateLimit-Mode: degraded`
  * (contract 8.1).
  */
-export function addGatewayFields(
-  lines: Pick<FieldLines, 'add' | 'addChecked'>,
-  context: RequestContext,
-): void {
+export function addGatewayFields(lines: Pick<FieldLines, 'add'>, context: RequestContext): void {
   const { requestId, charged } = context;
-  lines.addChecked('X-Request-Id', requestId);
+  lines.add('X-Request-Id', requestId);
   if (charged === undefined) return;
   // Both are empty where every limit is a shadow; a field without a member is not sent (RFC 9651 section 3.1).
   if (charged.policy !== '') lines.add('RateLimit-Policy', charged.policy);

@@ -1,4 +1,4 @@
-import type { Awaitable } from '../domain/awaitable.ts';
+import { type Awaitable, andThenWith, isLate } from '../domain/awaitable.ts';
 import type { Refusal } from '../domain/problems.ts';
 
 /** The result of a stage: a refusal, or undefined to continue. */
@@ -18,12 +18,23 @@ export function runStages<Request, Shared>(
 ): Awaitable<Refusal | undefined> {
   for (let index = first; index < stages.length; index++) {
     const verdict = stages[index]?.(request, shared);
-    if (verdict instanceof Promise) {
-      return verdict.then((late) =>
-        late === undefined ? runStages(stages, request, shared, index + 1) : late,
-      );
-    }
+    if (isLate(verdict)) return andThenWith(verdict, runRest, { stages, request, shared, next: index + 1 });
     if (verdict !== undefined) return verdict;
   }
   return undefined;
+}
+
+/** The stages behind one whose verdict came later. */
+interface Rest<Request, Shared> {
+  readonly stages: readonly Stage<Request, Shared>[];
+  readonly request: Request;
+  readonly shared: Shared;
+  readonly next: number;
+}
+
+function runRest<Request, Shared>(
+  verdict: Verdict,
+  { stages, request, shared, next }: Rest<Request, Shared>,
+): Awaitable<Verdict> {
+  return verdict ?? runStages(stages, request, shared, next);
 }

@@ -18,6 +18,8 @@ const MOST_ENTRIES = 601;
 const ENTRY = 2;
 
 export class CoalescedLog {
+  /** Of its bucket: a sweep that got it from the map, with the log, would take 64 bytes of heap for each pair. */
+  readonly key: string;
   #total = 0;
   /**
    * A ring of entries whose capacity is a power of two. It grows to what a window needs and is then kept: arrays that are
@@ -29,8 +31,12 @@ export class CoalescedLog {
   /** When the last entry expires; the log can be dropped after that. */
   #emptyFromUs = Number.NEGATIVE_INFINITY;
 
+  constructor(key: string) {
+    this.key = key;
+  }
+
   copy(): CoalescedLog {
-    const copy = new CoalescedLog();
+    const copy = new CoalescedLog(this.key);
     copy.#total = this.#total;
     copy.#ring = [...this.#ring];
     copy.#oldest = this.#oldest;

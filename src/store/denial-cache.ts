@@ -9,7 +9,7 @@
  * requests are not cached, because any of them may end at any time.
  */
 
-import { type Awaitable, andThen } from '../domain/awaitable.ts';
+import { type Awaitable, andThenWith } from '../domain/awaitable.ts';
 import { monotonicUs, US_PER_SECOND } from '../domain/clock.ts';
 import { Generations } from './generations.ts';
 import { type HeldSlots, isConcurrent } from './in-flight/held-slots.ts';
@@ -49,6 +49,14 @@ interface Remembered {
   readonly freshUntilUs: number;
 }
 
+/** A charge that the store decides. */
+interface Asked {
+  readonly cache: DenialCache;
+  readonly charge: Charge;
+  readonly sentUs: number;
+  readonly epoch: number;
+}
+
 export class DenialCache implements Store {
   readonly #store: Store;
   readonly #observer: StoreObserver;
@@ -71,13 +79,15 @@ export class DenialCache implements Store {
       this.#observer.deniedFromMemory();
       return denied;
     }
-    const epoch = this.#epoch;
-    return andThen(this.#store.charge(charge), (decision) => {
-      if (decision.outcome === 'denied' && epoch === this.#epoch)
-        this.#remember(charge, decision.buckets, sentUs);
-      if (decision.outcome === 'uncounted') this.forget();
-      return decision;
-    });
+    const asked = { cache: this, charge, sentUs, epoch: this.#epoch };
+    return andThenWith(this.#store.charge(charge), DenialCache.#learn, asked);
+  }
+
+  static #learn(decision: Decision, { cache, charge, sentUs, epoch }: Asked): Decision {
+    if (decision.outcome === 'denied' && epoch === cache.#epoch)
+      cache.#remember(charge, decision.buckets, sentUs);
+    if (decision.outcome === 'uncounted') cache.forget();
+    return decision;
   }
 
   peek(charge: Charge): Promise<Decision> {

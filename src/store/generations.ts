@@ -27,10 +27,10 @@ export class Generations<T> {
   }
 
   /** The entry of a key, which is kept as the newest; made if there is none. */
-  renew(key: string, make: () => T): T {
+  renew(key: string, make: (key: string) => T): T {
     const young = this.#young.get(key);
     if (young !== undefined) return young;
-    const value = this.#old.get(key) ?? make();
+    const value = this.#old.get(key) ?? make(key);
     this.set(key, value);
     return value;
   }

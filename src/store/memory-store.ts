@@ -8,6 +8,7 @@ import {
   type Charge,
   costIn,
   type Decision,
+  type Holder,
   type Store,
   windowUsOf,
 } from './store.ts';
@@ -17,7 +18,7 @@ import { SweptLogs } from './swept-logs.ts';
 export interface BucketLogs {
   get(key: string): CoalescedLog | undefined;
   /** The bucket of a key; made if there is none. */
-  renew(key: string, make: () => CoalescedLog): CoalescedLog;
+  renew(key: string, make: (key: string) => CoalescedLog): CoalescedLog;
   clear(): void;
   /** Drops expired buckets, of which it checks `count`. Not needed where the number of buckets is bounded. */
   sweep?(nowUs: number, count: number): void;
@@ -32,6 +33,7 @@ interface Touched {
   readonly windowUs: number;
   readonly isShadow: boolean;
   readonly hasRoom: boolean;
+  readonly holders?: readonly Holder[];
 }
 
 /**
@@ -40,7 +42,7 @@ interface Touched {
  */
 const SWEPT_PER_BUCKET = 2;
 
-const newLog = () => new CoalescedLog();
+const newLog = (key: string) => new CoalescedLog(key);
 
 /** Counts in this process only: the default for a single gateway. Its guarantees are those of the Redis store. */
 export class MemoryStore implements Store {
@@ -85,13 +87,12 @@ export class MemoryStore implements Store {
 
     const touched = charge.buckets.map((bucket) =>
       isConcurrent(bucket)
-        ? this.#touchSlots(bucket)
+        ? this.#touchSlots(bucket, isSpending)
         : this.#touch(bucket, costIn(bucket, charge.cost), isSpending, nowUs),
     );
     const isAdmitted = touched.every(({ hasRoom, isShadow }) => hasRoom || isShadow);
     const isSpent = isSpending && isAdmitted;
-    const buckets: BucketState[] = [];
-    for (const one of touched) buckets.push(stateOf(one, isSpent && one.hasRoom, nowUs));
+    const buckets = touched.map((one) => stateOf(one, isSpent && one.hasRoom, nowUs));
     if (isSpent && charge.hold !== undefined) this.slots.take(charge, buckets);
     return { outcome: isAdmitted ? 'admitted' : 'denied', buckets };
   }
@@ -105,24 +106,32 @@ export class MemoryStore implements Store {
   }
 
   /** Its limit becomes what is free of it. */
-  #touchSlots({ key, limit, shadow = false }: BucketCharge): Touched {
+  #touchSlots({ key, limit, shadow = false }: BucketCharge, isSpending: boolean): Touched {
     const free = limit - this.slots.of(key);
-    return { log: undefined, cost: 1, limit: free, windowUs: 0, isShadow: shadow, hasRoom: free > 0 };
+    const touched = {
+      log: undefined,
+      cost: 1,
+      limit: free,
+      windowUs: 0,
+      isShadow: shadow,
+      hasRoom: free > 0,
+    };
+    return isSpending ? touched : { ...touched, holders: this.slots.holdersOf(key) };
   }
 
   /** A peek changes nothing, not even the bucket's time. */
   #copy(key: string): CoalescedLog {
-    return this.#logs.get(key)?.copy() ?? newLog();
+    return this.#logs.get(key)?.copy() ?? newLog(key);
   }
 }
 
 /** Spends the charge in this bucket if `isSpent`. Slots are taken all together. */
 function stateOf(
-  { log, cost, limit, windowUs, hasRoom }: Touched,
+  { log, cost, limit, windowUs, hasRoom, holders }: Touched,
   isSpent: boolean,
   nowUs: number,
 ): BucketState {
-  if (log === undefined) return slotState(Math.max(0, isSpent ? limit - 1 : limit), hasRoom);
+  if (log === undefined) return slotState(Math.max(0, isSpent ? limit - 1 : limit), hasRoom, holders);
   if (isSpent) log.spend(cost, limit, nowUs, windowUs);
   return log.state(cost, limit, hasRoom, nowUs, windowUs);
 }

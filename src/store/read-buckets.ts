@@ -1,5 +1,5 @@
 import { MAX_LIMIT } from './dispatch/valid-charge.ts';
-import type { BucketCharge, Store, UncountedReason } from './store.ts';
+import type { BucketCharge, Holder, Store, UncountedReason } from './store.ts';
 
 /** How full a bucket is, whatever its limit. */
 export interface BucketReading {
@@ -9,6 +9,8 @@ export interface BucketReading {
   readonly nextPointsAfterUs: number;
   /** Until all of them have returned; 0 for an unused bucket. */
   readonly resetAfterUs: number;
+  /** Who holds the slots of a bucket that counts concurrent requests. */
+  readonly holders?: readonly Holder[];
 }
 
 export type Readings =
@@ -46,6 +48,7 @@ export async function readBuckets(
     used: used[index] ?? 0,
     nextPointsAfterUs: full.buckets[index]?.retryAfterUs ?? 0,
     resetAfterUs: state?.resetAfterUs ?? 0,
+    ...(state?.holders && { holders: state.holders }),
   }));
   return { outcome: 'read', buckets: readings };
 }

@@ -4,7 +4,7 @@ import type { HeldSlots } from './in-flight/held-slots.ts';
 import type { Hold } from './in-flight/hold.ts';
 
 /**
- * Counts points. A store deals with keys, limits and costs, and is independent of HTTP, Accounts and prices.
+ * Counts points. A store deals with keys, limits and costs, and is independent of HTTP, Accounts and operations.
  */
 export interface Store {
   /**
@@ -24,7 +24,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** One request's price, and the buckets that must all have room for it, whatever their windows. */
+/** One request's cost, and the buckets that must all have room for it, whatever their windows. */
 export interface Charge {
   readonly buckets: readonly BucketCharge[];
   /** Points, an integer of at least 1. */
@@ -61,6 +61,15 @@ export interface BucketState {
   readonly resetAfterUs: number;
   /** Until this cost fits this bucket; 0 if it did. A second where it is unknown, because requests have to end. */
   readonly retryAfterUs: number;
+  /** Who holds the slots: of a peek at a bucket that counts concurrent requests. */
+  readonly holders?: readonly Holder[];
+}
+
+/** A replica, and how many slots of one bucket its requests hold. */
+export interface Holder {
+  /** `HeldSlots.replica` of its store. */
+  readonly replica: string;
+  readonly slots: number;
 }
 
 /** The length of the bucket's window, as stores measure it. */

@@ -3,7 +3,7 @@ import type { CoalescedLog } from './coalesced-log.ts';
 /** The buckets of a memory store that holds as many as there are. */
 export class SweptLogs {
   readonly #logs = new Map<string, CoalescedLog>();
-  #sweep = this.#logs.entries();
+  #sweep = this.#logs.values();
 
   /** The number of buckets held, including expired ones that were not swept yet. */
   get size(): number {
@@ -15,10 +15,10 @@ export class SweptLogs {
   }
 
   /** The bucket of a key; made if there is none. */
-  renew(key: string, make: () => CoalescedLog): CoalescedLog {
+  renew(key: string, make: (key: string) => CoalescedLog): CoalescedLog {
     let log = this.#logs.get(key);
     if (log === undefined) {
-      log = make();
+      log = make(key);
       this.#logs.set(key, log);
     }
     return log;
@@ -30,14 +30,12 @@ export class SweptLogs {
 
   /** Drops the next `count` buckets if they are expired, in a cycle over all buckets. */
   sweep(nowUs: number, count: number): void {
-    for (let swept = 0; swept < count; swept++) {
-      const next = this.#sweep.next();
-      if (next.done) {
-        this.#sweep = this.#logs.entries();
-        return;
-      }
-      const [key, log] = next.value;
-      if (log.isEmptyAt(nowUs)) this.#logs.delete(key);
+    let left = count;
+    for (const log of this.#sweep) {
+      if (log.isEmptyAt(nowUs)) this.#logs.delete(log.key);
+      left -= 1;
+      if (left === 0) return;
     }
+    this.#sweep = this.#logs.values();
   }
 }

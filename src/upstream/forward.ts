@@ -1,9 +1,8 @@
 import type { Refusal } from '../domain/problems.ts';
 import { bearerToken, type Credential, hiddenCredentials } from '../fields/credentials.ts';
 import { addForwarded, type TrustedProxies } from '../fields/forwarded.ts';
-import { addIdentity, addTrace, requestLines } from '../fields/headers.ts';
+import { addIdentity, addTrace, type FieldTest, requestLines } from '../fields/headers.ts';
 import type { FieldLines } from '../http1/head/field-lines.ts';
-import type { FieldName } from '../http1/head/field-names.ts';
 import type { UpstreamRequest } from '../http1/request.ts';
 import { targetOf } from '../stages/decide.ts';
 import type { Exchange } from '../stages/exchange.ts';
@@ -75,9 +74,11 @@ function upstreamLines(
 ): FieldLines {
   const { head, requestId, traceparent, spans, caller, peer } = exchange;
   const lines = clientLines(exchange, isTrusted, credentials);
-  lines.addChecked('X-Request-Id', requestId);
-  if (spans === undefined) addTrace(lines, head, traceparent);
-  else lines.addAll(spans.forward(upstreamOrigin));
+  if (spans === undefined) addTrace(lines, head, requestId, traceparent);
+  else {
+    lines.add('X-Request-Id', requestId);
+    lines.addAll(spans.forward(upstreamOrigin));
+  }
   // RFC 9110 section 10.1.4: the only TE value that is passed on, because trailers are.
   const te = exchange.field('te');
   if (te !== undefined && TRAILERS.test(te)) lines.add('TE', 'trailers');
@@ -98,12 +99,23 @@ function clientLines(
   // For upstreams that compare the scheme's case.
   const isRespelt = token !== undefined && authorization?.startsWith('Bearer ') === false;
   const isCredential = hiddenCredentials(credentials, authorization);
-  const isHidden = (name: FieldName) => {
-    if (isRespelt && name.lower === 'authorization') return true;
-    // Nobody checked that the sender of a public request or OPTIONS may act for the Account that it names.
-    return (caller === undefined && name.lower === 'x-service-account') || isCredential?.(name) === true;
-  };
+  const isHidden =
+    isRespelt || caller === undefined || isCredential !== undefined
+      ? hiddenTest(isRespelt, caller === undefined, isCredential)
+      : undefined;
   const lines = requestLines(head, isTrusted, isHidden);
   if (isRespelt) lines.add('Authorization', `Bearer ${token}`);
   return lines;
+}
+
+/** @param isAnonymous nobody checked that the sender of a public request or OPTIONS may act for the Account that it names */
+function hiddenTest(
+  isRespelt: boolean,
+  isAnonymous: boolean,
+  isCredential: FieldTest | undefined,
+): FieldTest {
+  return (name) => {
+    if (isRespelt && name.lower === 'authorization') return true;
+    return (isAnonymous && name.lower === 'x-service-account') || isCredential?.(name) === true;
+  };
 }

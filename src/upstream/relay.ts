@@ -106,9 +106,13 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
   onData(chunk: Buffer): void {
     const { exchange } = this;
     if (chunk.length === this.#head?.bodyLength && chunk.length <= MAX_JOINED_BYTES) {
-      // The whole body: as a string it shares one write with the head.
-      exchange.endWith({ text: chunk.toString('latin1'), encoding: 'latin1' });
+      this.onWholeBody(chunk.toString('latin1'));
     } else exchange.write(chunk);
+  }
+
+  /** As a string it shares one write with the head. */
+  onWholeBody(text: string): void {
+    this.exchange.endWith({ text, encoding: 'latin1' });
   }
 
   onFlush(): ChunkMemory {

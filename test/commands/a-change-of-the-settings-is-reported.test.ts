@@ -1,21 +1,15 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
-import { startWeir, type WeirProcess } from '../fixtures/weir-process.ts';
+import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 
 const WITHIN = { timeout: 60_000, interval: 20 };
-let upstream: TestUpstream;
-let weir: WeirProcess;
+let weir: TestGateway;
 
 beforeEach(async () => {
-  upstream = await startUpstream();
-  weir = await startWeir({ upstreamUrl: upstream.url });
+  weir = await startGateway({ settings: { log: { level: 'info', access: true } } });
 });
-afterEach(async () => {
-  await weir.close();
-  await upstream.close();
-});
+afterEach(() => weir.close());
 
 /** The watches share one clock, so once the limits are taken, the settings were looked at as well. */
 async function untilLookedAt(): Promise<void> {

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../fixtures/free-port.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
-import { runWeir } from '../fixtures/weir-process.ts';
+import { BARE, runWeir } from '../fixtures/weir-process.ts';
 
 const WEIR = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const SOON = { timeout: 60_000, interval: 100 };
@@ -27,7 +27,7 @@ async function startDemo(...options: string[]): Promise<Demo> {
   const ports = ['--admin-port', '0', '--upstream', platformUrl];
   const child = spawn(process.execPath, [WEIR, 'demo', ...ports, ...options], {
     // A busy machine is no reason to refuse requests.
-    env: { PATH: process.env.PATH, WEIR_PORT: port, WEIR_LISTEN_MAX_EVENT_LOOP_DELAY_MS: '0' },
+    env: { ...BARE, WEIR_PORT: port, WEIR_LISTEN_MAX_EVENT_LOOP_DELAY_MS: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let output = '';

@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { runWeirHere } from '../fixtures/run-here.ts';
 import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
+import { BARE } from '../fixtures/weir-process.ts';
 
 const WEIR = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const run = promisify(execFile);
@@ -46,7 +47,7 @@ async function runSteps(folder: string, stdout: string) {
   const args = [WEIR, 'start', '--port', '0', '--admin-port', '0'];
   const gateway = spawn(process.execPath, args, {
     cwd: folder,
-    env: { PATH: process.env.PATH },
+    env: BARE,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   onTestFinished(() => void gateway.kill('SIGKILL'));
@@ -109,25 +110,35 @@ it('an API without a document gets a configuration that works, with and without 
 const QUERY = [{ name: 'limit', in: 'query', schema: { type: 'integer' } }];
 const SERVED = { ...DOCUMENT, paths: { '/items': { get: { parameters: QUERY, responses: {} } } } };
 
-it.each(['/openapi.json', '/v3/api-docs', '/api-json', '/openapi/v1.json'])(
-  'the document that the API serves at %s is saved, and undeclared parameters pass',
+/** Runs `init` for an API that serves its document at `place`. */
+async function initFrom(place: string) {
+  const folder = await mkdtemp(join(tmpdir(), 'weir-init-'));
+  const api = await startUpstream((request, response) => {
+    // Like a single-page application, which answers every path with its page.
+    response.end(request.url === place ? JSON.stringify(SERVED) : '<!doctype html><p>openapi: none</p>');
+  });
+  onTestFinished(() => api.close());
+  const { stdout } = await runWeirHere(['init', '--upstream', `${api.url}/`], {}, folder);
+  expect(stdout).toContain(`openapi.json has 1 operation, from ${api.url}${place}.`);
+  expect(JSON.parse(await readFile(join(folder, 'openapi.json'), 'utf8'))).toEqual(SERVED);
+  const settings = await readFile(join(folder, 'weir.yaml'), 'utf8');
+  return { folder, stdout, settings: settings.replaceAll(api.url, 'http://api') };
+}
+
+it('the document that the API serves at /openapi.json is saved, and undeclared parameters pass', async () => {
+  const { folder, stdout } = await initFrom('/openapi.json');
+  const gateway = await runSteps(folder, stdout);
+  expect(await gateway.statusOf('/items?utm=5')).toBe(200);
+  expect(await gateway.statusOf('/items?limit=x')).toBe(422);
+  expect(await gateway.statusOf('/items/')).toBe(400);
+  await gateway.close();
+}, 90_000);
+
+it.each(['/v3/api-docs', '/api-json', '/openapi/v1.json'])(
+  'one that it serves at %s leads to the same settings',
   async (place) => {
-    const folder = await mkdtemp(join(tmpdir(), 'weir-init-'));
-    const api = await startUpstream((request, response) => {
-      // Like a single-page application, which answers every path with its page.
-      response.end(request.url === place ? JSON.stringify(SERVED) : '<!doctype html><p>openapi: none</p>');
-    });
-    onTestFinished(() => api.close());
-    const { stdout } = await runWeirHere(['init', '--upstream', `${api.url}/`], {}, folder);
-    expect(stdout).toContain(`openapi.json has 1 operation, from ${api.url}${place}.`);
-    expect(JSON.parse(await readFile(join(folder, 'openapi.json'), 'utf8'))).toEqual(SERVED);
-    const gateway = await runSteps(folder, stdout);
-    expect(await gateway.statusOf('/items?utm=5')).toBe(200);
-    expect(await gateway.statusOf('/items?limit=x')).toBe(422);
-    expect(await gateway.statusOf('/items/')).toBe(400);
-    await gateway.close();
+    expect((await initFrom(place)).settings).toBe((await initFrom('/openapi.json')).settings);
   },
-  90_000,
 );
 
 it('a document at a URL is saved, and one that cannot be downloaded is an error', async () => {
@@ -138,14 +149,14 @@ it('a document at a URL is saved, and one that cannot be downloaded is an error'
     else response.writeHead(404).end();
   });
   onTestFinished(() => api.close());
-  const initFrom = (document: string) =>
+  const initWith = (document: string) =>
     runWeirHere(['init', document, '--upstream', 'http://a'], {}, folder);
-  expect(await initFrom(`${api.url}/other.yaml`)).toMatchObject({
+  expect(await initWith(`${api.url}/other.yaml`)).toMatchObject({
     code: 1,
     stderr: `Nothing was written, because ${api.url}/other.yaml answers 404.\n`,
   });
   expect(await readdir(folder)).toEqual([]);
-  await initFrom(`${api.url}/api.yaml`);
+  await initWith(`${api.url}/api.yaml`);
   expect(await readFile(join(folder, 'weir.yaml'), 'utf8')).toContain('openapi: "openapi.yaml"');
   expect(await readdir(folder)).toEqual(['identities.yaml', 'limits.yaml', 'openapi.yaml', 'weir.yaml']);
 }, 90_000);

@@ -7,11 +7,13 @@ import { DEADLINE_MS, type Fault } from './fault.ts';
 import { lineFaults } from './line-faults.ts';
 import {
   fullestSecond,
+  INTERVAL_MS,
   isCountedBy,
   Load,
   manyAccounts,
   oneAccount,
   percentile,
+  reasonsOf,
   type Sample,
 } from './load.ts';
 import { serverFaults } from './server-faults.ts';
@@ -25,8 +27,10 @@ const OUTAGE_MS = Number(process.env.WEIR_TEST_OUTAGE_MS ?? 500);
  * it is enough that they are.
  */
 const JUDGES_RECOVERY = process.env.WEIR_TEST_OUTAGE_MS !== undefined;
-/** What a loaded test machine may add to anything. */
-const SLACK_MS = 60;
+/** Charges sent within a deadline, and the few more within which the breaker opens. */
+const WITHIN_DEADLINE = DEADLINE_MS / INTERVAL_MS + 4;
+/** A charge that is overtaken by more has waited. */
+const WITHOUT_WAITING = 3;
 /** Charges sent before the breaker opens, one each 5 ms: a deadline's worth, and the three that open it. */
 const FIRST_FEW = 20;
 
@@ -61,7 +65,7 @@ test.each(faults)(
 
     const brokenMs = performance.now();
     await faulty.break();
-    if (fault.reasons.length > 0) await load.until(false, brokenMs, 1);
+    await load.untilReasons(fault.reasons);
     await pause(OUTAGE_MS);
     const mendedMs = performance.now();
     await faulty.repair();
@@ -75,7 +79,7 @@ test.each(faults)(
     const inPart = flood.samples.filter(({ decision }) => decision.outcome === 'uncounted');
     const fullest = fullestSecond(inPart);
     rows.push({ ...rowOf(fault, before, during, recoveryMs), fullestPart: fullest / PART });
-    expectReasons(fault, load.samples);
+    expectPossible(fault, load.reasons);
     expectLatencies(during);
     expect(fullest).toBeLessThanOrEqual(PART);
     expectRefusals(flood.between(brokenMs, mendedMs), mendedMs - brokenMs);
@@ -83,24 +87,21 @@ test.each(faults)(
   },
 );
 
-function expectReasons(fault: Fault, samples: readonly Sample[]): void {
-  const seen = reasonsOf(samples);
-  expect(seen).toEqual(expect.arrayContaining([...fault.reasons]));
+function expectPossible(fault: Fault, seen: readonly string[]): void {
   const possible = [...fault.reasons, ...(fault.alsoPossible ?? []), ...ALWAYS_POSSIBLE];
-  expect(possible).toEqual(expect.arrayContaining(seen));
+  expect(possible).toEqual(expect.arrayContaining([...seen]));
 }
 
 /**
- * No charge waits longer than the deadline, and only the first few wait at all. Up to three of a hundred may show a pause
- * of this process itself, which a busy machine gives less than a core.
+ * No charge waits longer than the deadline, and only the first few wait at all. A wait is measured by the charges that were sent
+ * meanwhile, because a busy machine makes this process pause.
  */
 function expectLatencies(during: readonly Sample[]): void {
-  const latencies = during.map(({ latencyMs }) => latencyMs);
-  expect(percentile(latencies, 0.97)).toBeLessThan(DEADLINE_MS + SLACK_MS);
-  const waited = during.filter(
-    ({ latencyMs, decision }) => latencyMs > 15 && decision.outcome === 'uncounted',
-  );
-  expect(waited.length).toBeLessThan(2 * FIRST_FEW + during.length * 0.05);
+  const waits = during
+    .filter(({ overtakenBy, decision }) => overtakenBy > WITHOUT_WAITING && decision.outcome === 'uncounted')
+    .map(({ overtakenBy }) => overtakenBy);
+  expect(percentile(waits, 0.8)).toBeLessThanOrEqual(WITHIN_DEADLINE);
+  expect(waits.length).toBeLessThan(2 * FIRST_FEW + during.length * 0.05);
 }
 
 /** What does not fit the part is refused without a wait. */
@@ -138,9 +139,4 @@ function rowOf(
     laterP99Ms: p99(during.slice(2 * FIRST_FEW)),
     recoveryMs,
   };
-}
-
-function reasonsOf(samples: readonly Sample[]): string[] {
-  const reasons = samples.map(({ decision }) => (decision.outcome === 'uncounted' ? decision.reason : ''));
-  return [...new Set(reasons)].filter((reason) => reason !== '').sort();
 }

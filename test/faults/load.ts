@@ -5,10 +5,12 @@ import type { Charge, Decision, Store } from '../../src/store/store.ts';
 export interface Sample {
   readonly sentMs: number;
   readonly latencyMs: number;
+  /** How many charges were sent while it waited: its wait in units of 5 ms, without the pauses of a process on a busy machine. */
+  readonly overtakenBy: number;
   readonly decision: Decision;
 }
 
-const INTERVAL_MS = 5;
+export const INTERVAL_MS = 5;
 
 /** Charges, one each 5 ms, whatever comes back: what a gateway sees of its store. */
 export class Load {
@@ -43,6 +45,22 @@ export class Load {
     }
   }
 
+  /** Resolves when each of the reasons was seen: a busy machine may take longer than the outage to try the store again. */
+  async untilReasons(expected: readonly string[], giveUpMs = 30_000): Promise<void> {
+    const endMs = performance.now() + giveUpMs;
+    for (;;) {
+      const seen = this.reasons;
+      if (expected.every((reason) => seen.includes(reason))) return;
+      if (performance.now() > endMs) throw new Error(`expected the reasons ${expected}, saw ${seen}`);
+      await pause(INTERVAL_MS);
+    }
+  }
+
+  /** Why charges went uncounted so far. */
+  get reasons(): string[] {
+    return reasonsOf(this.samples);
+  }
+
   /** The first sample of the first streak of that length. */
   #streak(isCounted: boolean, afterMs: number, count: number): Sample | undefined {
     const later = this.samples.filter(({ sentMs }) => sentMs >= afterMs);
@@ -60,10 +78,12 @@ export class Load {
   }
 
   async #send(): Promise<void> {
-    const charge = this.#next(this.#sent++);
+    const number = this.#sent++;
+    const charge = this.#next(number);
     const sentMs = performance.now();
     const decision = await this.#store.charge(charge);
-    this.samples.push({ sentMs, latencyMs: performance.now() - sentMs, decision });
+    const overtakenBy = this.#sent - number - 1;
+    this.samples.push({ sentMs, latencyMs: performance.now() - sentMs, overtakenBy, decision });
   }
 }
 
@@ -107,4 +127,10 @@ export function fullestSecond(samples: readonly Sample[]): number {
 export function percentile(latencies: readonly number[], share: number): number {
   const sorted = latencies.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}
+
+/** Why they were not counted, each reason once. */
+export function reasonsOf(samples: readonly Sample[]): string[] {
+  const reasons = samples.map(({ decision }) => (decision.outcome === 'uncounted' ? decision.reason : ''));
+  return [...new Set(reasons)].filter((reason) => reason !== '').sort();
 }

@@ -44,8 +44,18 @@ export interface ShareRow {
   readonly recoveryMs: number;
 }
 
+/** How long two replicas take to see a third that starts, and to miss it when it is killed. */
+export interface SeenAfter {
+  readonly startMs: number;
+  readonly deathMs: number;
+}
+
 /** Prints the table; `WEIR_WRITE_RESULTS=1` puts it into bench/RESULTS.md as well. */
-export function saveShareTable(rows: readonly ShareRow[], outageMs: number): void {
+export function saveShareTable(
+  rows: readonly ShareRow[],
+  seen: SeenAfter | undefined,
+  outageMs: number,
+): void {
   const table = [
     `Four replicas with \`onStoreFailure: share\`, outages of ${outageMs / 1_000} s, one Account that sends ten times its limit of 12`,
     'requests per second, 53, 27, 13 and 7 % of them to each replica, and a quarter as many requests of another Account; all in one process.',
@@ -57,6 +67,13 @@ export function saveShareTable(rows: readonly ShareRow[], outageMs: number): voi
       const times = [row.floodP99Ms, row.otherP99Ms].map((ms) => ms.toFixed(1));
       return `| ${[row.name, row.requests, row.failed, ...shares, ...times, row.recoveryMs.toFixed(0)].join(' | ')} |`;
     }),
+    ...(seen === undefined
+      ? []
+      : [
+          '',
+          `Two replicas saw a third ${seen.startMs.toFixed(0)} ms after it listened, and missed it ${seen.deathMs.toFixed(0)} ms after \`kill -9\`, while Redis was too slow for`,
+          'charges (80 ms a round trip). While nothing answered, they divided by the last number.',
+        ]),
   ].join('\n');
   console.log(`${table}\n`);
   if (process.env.WEIR_WRITE_RESULTS !== '1') return;

@@ -3,8 +3,6 @@ import { mountConfigMap } from '../fixtures/config-map.ts';
 import { LIMITS, WINDOW_SECONDS } from '../fixtures/configuration.ts';
 import { remainingOf, startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { startApiServer, type TestApiServer } from '../fixtures/kubernetes-api.ts';
-import { startUpstream } from '../fixtures/upstream.ts';
-import { startWeir } from '../fixtures/weir-process.ts';
 
 const WITHIN = { timeout: 60_000, interval: 20 };
 
@@ -188,18 +186,18 @@ it('logs one warning for any number of failures, and one message when all watche
   const folder = mount(limitsOf(20));
   const server = await serve({ 'configmaps/weir-limits': limitsOf(20), 'configmaps/others': {} });
   server.refuse(403);
-  const upstream = await startUpstream();
-  onTestFinished(() => upstream.close());
   const watch = ['weir-limits', 'others'].map((name) => ({ kind: 'ConfigMap', name, folder: folder.folder }));
-  const weir = await startWeir({
-    upstreamUrl: upstream.url,
-    settings: { limits: { file: folder.file('limits.yaml') }, ...kubernetesOf(server, watch) },
+  const gateway = await startGateway({
+    settings: {
+      ...{ limits: { file: folder.file('limits.yaml') }, log: { level: 'info' } },
+      ...kubernetesOf(server, watch),
+    },
   });
-  onTestFinished(() => weir.close());
+  onTestFinished(() => gateway.close());
   await vi.waitFor(() => expect(server.requests.length).toBeGreaterThan(5), WITHIN);
-  const warnings = weir.lines.filter((line) => line.includes('cannot be watched'));
+  const warnings = gateway.lines.filter((line) => line.includes('cannot be watched'));
   expect(warnings).toHaveLength(1);
   expect(warnings[0]).toContain('is refused here');
   server.refuse(undefined);
-  await vi.waitFor(() => expect(weir.lines.join()).toContain('all objects are watched again'), WITHIN);
+  await vi.waitFor(() => expect(gateway.lines.join()).toContain('all objects are watched again'), WITHIN);
 });

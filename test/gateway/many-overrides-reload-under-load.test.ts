@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { LIMITS, WINDOW_SECONDS } from '../fixtures/configuration.ts';
-import { sendTo } from '../fixtures/gateway.ts';
+import { sendTo, startGateway } from '../fixtures/gateway.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
 import { startWeir } from '../fixtures/weir-process.ts';
 
@@ -64,16 +64,12 @@ it('a file with a problem is refused entirely, with the line', async () => {
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'limits.yaml');
   writeFileSync(file, overridesOf(1_000_000, 2_000));
-  const upstream = await startUpstream();
-  onTestFinished(() => upstream.close());
-  const weir = await startWeir({
-    upstreamUrl: upstream.url,
-    settings: { limits: { file }, log: { level: 'info' } },
-  });
-  onTestFinished(() => weir.close());
+  const gateway = await startGateway({ settings: { limits: { file }, log: { level: 'info' } } });
+  onTestFinished(() => gateway.close());
   writeFileSync(file, `${overridesOf(2_000_000, 2_000)}\n  acct_last: { account-read: many }\n`);
   await vi.waitFor(
-    () => expect(weir.lines.join('\n')).toContain(`${file}:2002: accounts.acct_last.account-read: must be`),
+    () =>
+      expect(gateway.lines.join('\n')).toContain(`${file}:2002: accounts.acct_last.account-read: must be`),
     WITHIN,
   );
 });

@@ -1,9 +1,7 @@
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
-import { connectRaw } from '../fixtures/raw.ts';
 import { uniquePrefix } from '../fixtures/redis-url.ts';
 import { STORES } from '../fixtures/stores.ts';
 import { type Handshake, handshake, startTunnelUpstream } from '../fixtures/tunnels.ts';
@@ -140,54 +138,6 @@ describe.each(STORES)('with the $kind store', ({ store: settingsOf }) => {
     };
     await Promise.all([client(), client()]);
     expect([...statuses]).toEqual([200]);
-  });
-
-  it('a slot is given back when the client leaves, or the upstream fails', async () => {
-    const { upstream, waiting } = await startPatient();
-    const gateway = await start({ store: store(), upstream });
-    // The client leaves, before and within the response.
-    for (const begins of [false, true]) {
-      const client = await connectRaw(gateway.url);
-      client.on('error', () => {});
-      client.write('GET /v3/reports HTTP/1.1\r\nHost: w\r\nAuthorization: Bearer service\r\n\r\n');
-      await vi.waitFor(() => expect(waiting).toHaveLength(begins ? 2 : 1), SOON);
-      if (begins) {
-        waiting[1]?.write('data: 1\n\n');
-        await once(client, 'data');
-      }
-      client.resetAndDestroy();
-    }
-    // The upstream breaks its connection.
-    const broken = gateway.send('POST', '/v3/reports');
-    await vi.waitFor(() => expect(waiting).toHaveLength(3), SOON);
-    waiting[2]?.destroy();
-    expect((await broken).status).toBe(503);
-    await untilFull(gateway, waiting);
-  });
-
-  it('a slot is given back when the upstream takes too long', async () => {
-    const { upstream } = await startPatient();
-    const limits = { limits: { 'in-flight': { ...IN_FLIGHT, concurrent: 1 } } };
-    const settings = { upstream: { url: upstream.url, headersTimeoutMs: 300 } };
-    const gateway = await start({ store: store(), upstream, limits, settings });
-    for (let answered = 0; answered < 3; ) {
-      const { status } = await gateway.send('GET', '/v3/reports');
-      if (status === 503) answered += 1;
-      else expect(status).toBe(429);
-    }
-  });
-
-  it('an upload that breaks off gives its slot back', async () => {
-    const { upstream, waiting } = await startPatient();
-    const gateway = await start({ store: store(), upstream });
-    const client = await connectRaw(gateway.url);
-    client.on('error', () => {});
-    client.write(
-      'POST /v3/reports HTTP/1.1\r\nHost: w\r\nAuthorization: Bearer service\r\nContent-Length: 200000\r\n\r\nabc',
-    );
-    await vi.waitFor(() => expect(waiting).toHaveLength(1), SOON);
-    client.destroy();
-    await untilFull(gateway, waiting);
   });
 
   it('a WebSocket holds its slot until both of its ends are closed', async () => {

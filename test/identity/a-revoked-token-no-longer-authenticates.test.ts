@@ -16,7 +16,7 @@ import {
 import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { revokeHere } from '../fixtures/revoke.ts';
-import { runWeir } from '../fixtures/weir-process.ts';
+import { runWeirHere } from '../fixtures/run-here.ts';
 
 let issuer: TestIssuer;
 let gateways: TestGateway[] = [];
@@ -65,7 +65,7 @@ describe('at every replica', () => {
     const [stolen, other] = [await issuer.sign(), await issuer.sign()];
     expect(await statuses(stolen)).toEqual([200, 200]);
     const file = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1', store: store() });
-    const { code, stdout, stderr } = await runWeir(['revoke', '--config', file, '--token', stolen]);
+    const { code, stdout, stderr } = await runWeirHere(['revoke', '--config', file, '--token', stolen]);
     expect(stderr).not.toContain(stolen);
     expect(stdout).toContain('2 gateways have received it');
     expect(stdout).not.toContain(stolen);

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { startChromium } from '../fixtures/chromium.ts';
-import { ALICE, answer, serve, startNodeRecipe } from '../fixtures/recipe-service.ts';
+import { ALICE, answer, pointsLeft, serve, startNodeRecipe } from '../fixtures/recipe-service.ts';
 import { commandsOf, recipe, replaced, startRecipe, writeFolder } from '../fixtures/recipes.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
 
@@ -65,4 +66,27 @@ it('a browser app: the page reads what is left, and when to try again', { timeou
   for (let count = 0; count < 19; count++) await fetch(`${weir.url}/items`, { headers: ALICE });
   await tab.click('button');
   await expect.poll(() => limit.textContent(), { timeout: 30_000 }).toMatch(/^Try again in \d+ seconds\.$/);
+});
+
+it('expensive reports: an Account has two in flight, and starts the next when one has ended', async () => {
+  const waiting: ServerResponse[] = [];
+  const upstream = await startUpstream((_request, response) => waiting.push(response));
+  const env = { WEIR_UPSTREAM_URL: upstream.url };
+  const weir = await startRecipe(['In front of an API', 'Expensive reports'], { env });
+  for (const started of [upstream, weir]) onTestFinished(() => started.close());
+  const start = () => fetch(`${weir.url}/reports`, { method: 'POST', headers: ALICE });
+  const running = [start(), start()];
+  await expect.poll(() => waiting.length, { timeout: 30_000 }).toBe(2);
+  const refused = await start();
+  expect([refused.status, refused.headers.get('Retry-After')]).toEqual([429, '1']);
+  expect(await refused.json()).toMatchObject({
+    extensions: { bucket: 'reports-in-flight', windowSeconds: 0 },
+  });
+  for (const response of waiting.splice(0)) response.end();
+  expect((await Promise.all(running)).map(({ status }) => status)).toEqual([200, 200]);
+  const next = start();
+  await expect.poll(() => waiting.length, { timeout: 30_000 }).toBe(1);
+  waiting[0]?.end();
+  // Ten points, of which three reports have spent two each, and the refusal none.
+  expect(pointsLeft((await next).headers.get('RateLimit'))).toBe(4);
 });

@@ -8,5 +8,7 @@ export default function setup(): () => void {
   // PostgreSQL does not run as root, and its data is in here.
   chmodSync(folder, 0o711);
   process.env.TMPDIR = folder;
+  // From Node 22 on: what starts in a run does not compile what another process has compiled.
+  process.env.NODE_COMPILE_CACHE ??= join(folder, 'compiled');
   return () => rmSync(folder, { recursive: true, force: true });
 }

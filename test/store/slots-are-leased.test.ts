@@ -163,3 +163,50 @@ it('requests that are served while no answer comes hold slots as soon as Redis a
   for (const hold of holds.slice(1)) hold.end();
   await vi.waitFor(async () => expect(await free(other.store, slots)).toBe(6), SOON);
 });
+
+it('a lease ends 2.9 s after its last change, in place or not, and its key does not expire before', async () => {
+  const replicas = [open().store, open().store];
+  for (const store of replicas) await counting(store);
+  const slots = slotsOf(1_000);
+  // For longer than a second, so that every lease is written whole again.
+  for (const endMs = performance.now() + 2_500; performance.now() < endMs; await pause(40 * Math.random())) {
+    for (const store of replicas) {
+      const before = await leasesOf(slots);
+      const hold = new Hold();
+      expect((await store.charge({ buckets: [slots], cost: 1, hold })).outcome).toBe('admitted');
+      const { lifeUs, nowUs, ends } = await leasesOf(slots);
+      expect(ends.get(store.slots.replica)).toBeGreaterThanOrEqual(before.nowUs + 2_900_000);
+      expect(lifeUs).toBeGreaterThan(Math.max(...ends.values()) - nowUs);
+      if (Math.random() < 0.5) hold.end();
+    }
+  }
+});
+
+it('a Redis user that may not run MGET reads each key by itself', async () => {
+  const user = 'without-mget';
+  await client.acl('SETUSER', user, 'on', '>secret', '~*', '&*', '+@all', '-mget');
+  onTestFinished(async () => void (await client.acl('DELUSER', user)));
+  const url = new URL(sharedRedisUrl());
+  Object.assign(url, { username: user, password: 'secret' });
+  const store = openStore({ kind: 'redis', url: url.href, deadlineMs: 5_000 }, silentObserver);
+  onTestFinished(() => store.close());
+  await counting(store);
+  const slots = slotsOf(2);
+  const holds = await fill(store, slots);
+  expect(holds).toHaveLength(2);
+  for (const hold of holds) hold.end();
+  await vi.waitFor(async () => expect(await free(store, slots)).toBe(2), SOON);
+});
+
+/** Redis's time, how long the key lives yet, and when the lease of each replica ends, µs since 1970: see lua/README.md. */
+async function leasesOf({ key }: BucketCharge) {
+  const answers = await client.multi().time().pttl(key).getBuffer(key).exec();
+  const [time, lifeMs, value] = (answers ?? []).map(([, answer]) => answer) as [string[], number, Buffer];
+  const ends = new Map<string, number>();
+  for (let entry = 0; entry < (value?.length ?? 0); entry += 33) {
+    const replica = value.toString('latin1', entry, entry + 16);
+    ends.set(replica, Number(BigInt(`0x${value.toString('hex', entry + 26, entry + 33)}`)));
+  }
+  const [seconds, us] = time.map(Number);
+  return { nowUs: (seconds ?? 0) * 1_000_000 + (us ?? 0), lifeUs: lifeMs * 1_000, ends };
+}

@@ -1,18 +1,12 @@
-import { nearest } from '../../config/reader/messages.ts';
+import { suggestionOf } from '../../config/reader/messages.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
-import { ID_FORMAT, isId } from '../../domain/id.ts';
+import { ID_FORMAT, isId } from '../../domain/caller.ts';
 import { networkOf } from '../../domain/network.ts';
 import type { Changes } from '../../observe/log/changes.ts';
-import {
-  BLOCKED,
-  type Block,
-  type BlockScope,
-  type Blocks,
-  blockKey,
-  LONGEST_BLOCK_MS,
-} from '../../shared/blocks.ts';
+import { BLOCKED, type Block, type BlockScope, type Blocks, blockKey } from '../../shared/blocks.ts';
+import { LONGEST_MS } from '../../shared/operator-facts.ts';
 import { ActionRefused, readDuration, readReason } from '../action.ts';
-import { audited, type FactPublisher } from '../shared-change.ts';
+import { changeFacts, type FactPublisher } from '../shared-change.ts';
 
 /** A block as an operator sees it, in the form of a live limit. `notes`: what the operator should know of one that has just been made. */
 export type ShownBlock = ReturnType<typeof shownBlock> & { readonly notes?: readonly string[] };
@@ -49,7 +43,8 @@ export class BlockActions {
   }
 
   list(): readonly ShownBlock[] {
-    return this.#sources.blocks.inForce().map(shownBlock);
+    const { blocks } = this.#sources;
+    return blocks.inForce(blocks.clock.nowMs()).map(shownBlock);
   }
 
   /** @param body such as `{"for": "1h", "why": "leak", "by": "alice"}` */
@@ -85,18 +80,17 @@ export class BlockActions {
     make: (atMs: number) => Block,
   ): Promise<ShownBlock> {
     const { blocks, log, publisher } = this.#sources;
-    let made: Block | undefined;
-    const details = () => ({ block: made === undefined ? target : shownBlock(made) });
-    const notes = await audited(log, { action, ...reason, details }, async () => {
-      const earlier = blocks.find(blockKey(target.scope, target.id), blocks.clock.nowMs());
-      const nowMs = (await publisher?.nowMs()) ?? blocks.clock.nowMs();
-      // Later than the change before it, though both may be of one millisecond.
-      made = make(Math.max(nowMs, (earlier?.atMs ?? 0) + 1));
-      return publisher?.publish([made], earlier === undefined ? [] : [earlier]);
+    const changed = { facts: blocks, log, publisher, nowMs: () => blocks.clock.nowMs() };
+    const { made, notes } = await changeFacts(changed, {
+      ...{ action, ...reason },
+      keys: [blockKey(target.scope, target.id)],
+      details: ([block] = []) => ({ block: block === undefined ? target : shownBlock(block) }),
+      make: (atMs) => [make(atMs)],
     });
-    if (made === undefined) throw new Error('a change that succeeded made nothing');
-    applyBlock(blocks, made, log);
-    return { ...shownBlock(made), ...(notes.length > 0 ? { notes } : {}) };
+    const [block] = made;
+    if (block === undefined) throw new Error('a change that succeeded made nothing');
+    applyBlock(blocks, block, log);
+    return { ...shownBlock(block), ...(notes.length > 0 ? { notes } : {}) };
   }
 
   /** A note where no identity has this id: it may be a typing error, or of another scope. */
@@ -106,9 +100,8 @@ export class BlockActions {
     if (ids === undefined || ids.has(id)) return undefined;
     const others: readonly BlockScope[] = ['account', 'principal', 'organization'];
     const other = others.find((one) => known(one)?.has(id));
-    const suggestion = nearest(id, [...ids]);
-    const hint = suggestion === undefined ? '' : ` Did you mean ${suggestion}?`;
-    return `There is no ${scope} ${id}.${other === undefined ? hint : ` There is a ${other} of that name.`} It is blocked all the same.`;
+    const hint = other === undefined ? suggestionOf(id, ids) : ` There is a ${other} of that name.`;
+    return `There is no ${scope} ${id}.${hint} It is blocked all the same.`;
   }
 }
 
@@ -117,7 +110,7 @@ function readRequest(body: unknown) {
   const { for: duration = '1h', why, by, ...others } = body;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) throw new ActionRefused(`${unknown}: is unknown. A block has for, why and by.`);
-  const forMs = readDuration(duration, LONGEST_BLOCK_MS);
+  const forMs = readDuration(duration, LONGEST_MS);
   if (forMs === undefined)
     throw new ActionRefused('for: must be a time such as 30m, 2h or 7d, and at most 7d.');
   return { forMs, ...readReason(why, by) };

@@ -1,15 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { isMapping } from '../../config/reader/schema-node.ts';
-import type { BlockScope } from '../../shared/blocks.ts';
+import { scopeNamed } from '../../domain/limits/scopes.ts';
+import { BLOCK_SCOPES } from '../../shared/blocks.ts';
 import { type Ages, orRefusal, withAge } from '../action.ts';
 import { type BlockActions, blockTarget } from './actions.ts';
-
-const PATHS: Readonly<Record<BlockScope, string>> = {
-  account: 'accounts',
-  principal: 'principals',
-  organization: 'organizations',
-  address: 'addresses',
-};
 
 /** Adds `GET /blocks`, and PUT and DELETE of `/blocks/accounts/{id}`, and the same for principals, organizations and addresses. */
 export function addBlockRoutes(
@@ -21,11 +15,12 @@ export function addBlockRoutes(
     withAge(reply, ages.blocks());
     return actions.list();
   });
-  for (const [scope, path] of Object.entries(PATHS) as [BlockScope, string][]) {
-    app.put<{ Params: { id: string } }>(`/blocks/${path}/:id`, ({ params: { id }, body }, reply) =>
+  for (const scope of BLOCK_SCOPES) {
+    const path = `/blocks/${scopeNamed(scope).plural}/:id`;
+    app.put<{ Params: { id: string } }>(path, ({ params: { id }, body }, reply) =>
       orRefusal(reply, async () => actions.block(blockTarget(scope, id), body)),
     );
-    app.delete<{ Params: { id: string } }>(`/blocks/${path}/:id`, ({ params: { id }, query, body }, reply) =>
+    app.delete<{ Params: { id: string } }>(path, ({ params: { id }, query, body }, reply) =>
       orRefusal(reply, async () => {
         const reason = { ...(isMapping(body) ? body : {}), ...(isMapping(query) ? query : {}) };
         return actions.unblock(blockTarget(scope, id), reason);

@@ -6,7 +6,7 @@ import type { OwnerReports } from '../fleet/owner-reports.ts';
 import type { Range } from '../fleet/ranges.ts';
 import { isOf, newestFirst, type RefusedOwner, type RefusedRequest } from '../fleet/refusals.ts';
 import { type FleetSnapshot, fleetSnapshot } from '../fleet/snapshot.ts';
-import { PERIOD_MS } from './browser/widgets/freshness.ts';
+import { PERIOD_MS } from './presentation/freshness.ts';
 
 /** The times of the rankings and of the charts. */
 interface Shown {

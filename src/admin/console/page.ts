@@ -2,8 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 
-/** The compiled scripts, whether this file runs compiled or as it is. */
-const SCRIPTS = new URL('../../../dist/admin/console/browser/', import.meta.url);
+/** What the console is compiled to, whether this file runs compiled or as it is. */
+const COMPILED = new URL('../../../dist/admin/console/', import.meta.url);
+
+/** Its folders with the scripts of the page. They have the same paths below `/console/`, so that they find each other. */
+const SCRIPTS = ['browser', 'presentation'];
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -50,8 +53,11 @@ function send(reply: FastifyReply, name: string, text: string): FastifyReply {
 
 function* readAssets(): Generator<readonly [string, string]> {
   for (const name of FILES) yield [name, read(name)];
-  for (const name of readdirSync(SCRIPTS, { recursive: true, encoding: 'utf8' })) {
-    if (name.endsWith('.js')) yield [name, readFileSync(new URL(name, SCRIPTS), 'utf8')];
+  for (const folder of SCRIPTS) {
+    for (const file of readdirSync(new URL(folder, COMPILED), { recursive: true, encoding: 'utf8' })) {
+      const name = `${folder}/${file}`;
+      if (name.endsWith('.js')) yield [name, readFileSync(new URL(name, COMPILED), 'utf8')];
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import type { Rankings, Talker } from '../../observe/top/extract.ts';
+import type { Rankings, Talker } from '../../observe/usage/extract.ts';
 import {
   type Ranked,
   rank,
@@ -8,15 +8,15 @@ import {
   type Summary,
   type Talkers,
   type Top,
-} from '../../observe/top/talkers.ts';
+} from '../../observe/usage/talkers.ts';
 import { WINDOWS, type Window } from '../../observe/usage/windows.ts';
 import type { BlockScope, Blocks } from '../../shared/blocks.ts';
 import { parsed } from '../../shared/bounds.ts';
 import type { Ignored } from '../../shared/ignored.ts';
 import type { Board, BoardReading } from '../../store/shared-store.ts';
-import { PERIOD_MS, unknownSince } from '../console/browser/widgets/freshness.ts';
-import { answered } from './answered.ts';
+import { PERIOD_MS, unknownSince } from '../console/presentation/freshness.ts';
 import { hasPulse, type Pulse, readPulse } from './pulse.ts';
+import { answered } from './store-health.ts';
 
 /** What a replica publishes about its requests, and about itself. */
 interface Publication {

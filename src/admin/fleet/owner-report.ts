@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { SCOPE_NAMES } from '../../domain/limits/scopes.ts';
-import { extract } from '../../observe/top/extract.ts';
 import type { Recent } from '../../observe/usage/activity.ts';
+import { extract } from '../../observe/usage/extract.ts';
 import { SERIES_SLICES } from '../../observe/usage/windows.ts';
 import { amount, matching, plainText, timeMs } from '../../shared/bounds.ts';
 import { type RefusedOwner, type RefusedRequest, refusedRequest } from './refusals.ts';
@@ -34,7 +34,12 @@ const report = Type.Object({
   refusals: Type.Array(refusedRequest, { maxItems: MOST_REFUSALS }),
 });
 
-const publication = Type.Object({ takenAtMs: timeMs, reports: Type.Array(report) });
+const publication = Type.Object({
+  takenAtMs: timeMs,
+  /** Host name of the replica. One of an earlier version does not publish it. */
+  name: Type.Optional(plainText(255)),
+  reports: Type.Array(report),
+});
 
 /** What one replica publishes of the owners that somebody asks about. */
 export type Publication = Static<typeof publication>;

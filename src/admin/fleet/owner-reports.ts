@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import type { Activity, Recent } from '../../observe/usage/activity.ts';
 import { newSum } from '../../observe/usage/counts.ts';
@@ -5,8 +6,7 @@ import { SERIES_SLICES } from '../../observe/usage/windows.ts';
 import { parsed } from '../../shared/bounds.ts';
 import type { Ignored } from '../../shared/ignored.ts';
 import type { Board, BoardReading } from '../../store/shared-store.ts';
-import { PERIOD_MS, unknownSince } from '../console/browser/widgets/freshness.ts';
-import { answered } from './answered.ts';
+import { PERIOD_MS, unknownSince } from '../console/presentation/freshness.ts';
 import {
   type AskedOwner,
   asOwners,
@@ -18,6 +18,7 @@ import {
 } from './owner-report.ts';
 import { type OwnerSum, sumOf } from './owner-sum.ts';
 import type { Refusals, RefusedOwner } from './refusals.ts';
+import { answered } from './store-health.ts';
 
 /** Replicas report on an owner for as long after somebody has asked. */
 const ASKED_MS = 5_000;
@@ -96,6 +97,12 @@ export class OwnerReports {
     const yielding = { ...owner, yields: true };
     if (this.#hasRoomFor(owner)) return this.sumOf(yielding, false);
     return this.#sum(owner, await this.#readOthers());
+  }
+
+  /** The host names of the replicas that report. */
+  async names(): Promise<ReadonlyMap<string, string>> {
+    const others = [...((await this.#readOthers()) ?? [])].map(([id, { name }]) => [id, name ?? id] as const);
+    return new Map([[this.#replica, hostname()], ...others]);
   }
 
   async close(): Promise<void> {
@@ -196,7 +203,7 @@ export class OwnerReports {
     const reports = owners.slice(0, MOST_REPORTS).map(({ scope, id }) => {
       return { owner: { scope, id }, ...this.#reportOn({ scope, id }) };
     });
-    return JSON.stringify({ takenAtMs: this.#sources.nowMs(), reports });
+    return JSON.stringify({ takenAtMs: this.#sources.nowMs(), name: hostname(), reports });
   }
 
   /** Whom this replica asks about. */

@@ -1,6 +1,6 @@
-import { rankingsOf, type Talker } from '../../observe/top/extract.ts';
 import type { OperationCounts } from '../../observe/usage/activity.ts';
 import { addCounts, type Counts, newSum, type Sum } from '../../observe/usage/counts.ts';
+import { rankingsOf, type Talker } from '../../observe/usage/extract.ts';
 import { WINDOWS, type Window } from '../../observe/usage/windows.ts';
 import type { OwnerReport } from './owner-report.ts';
 import { newestFirst, type RefusedRequest } from './refusals.ts';

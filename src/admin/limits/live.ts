@@ -1,17 +1,17 @@
 import { bySection } from '../../config/files/limits/parse.ts';
-import { ConfigError, type Problem } from '../../config/problem.ts';
-import { nearest } from '../../config/reader/messages.ts';
+import type { Problem } from '../../config/problem.ts';
+import { suggestionOf } from '../../config/reader/messages.ts';
 import { type LimitInForce, type Limits, limitInForce, rowNamed } from '../../domain/limits/limits.ts';
 import { type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import { type LiveLimit, liveKey } from '../../shared/live-limits.ts';
 import type { Buckets } from '../../stages/buckets/buckets.ts';
 import { ActionRefused } from '../action.ts';
-import { audited, type FactPublisher } from '../shared-change.ts';
+import { changeFacts, type FactPublisher } from '../shared-change.ts';
 import { aboutRaised, type RaisedLimit, raisedLimit } from './raised.ts';
 import { type LimitOwner, type LimitRequest, problemText, readLimitRequest } from './request.ts';
 import {
-  type PricedOperation,
+  type ShownOperation,
   type ShownPlan,
   type ShownRow,
   shownOperations,
@@ -34,7 +34,7 @@ interface LiveLimitSources {
   /** The ids of a section that the files of identities have; undefined where others may exist. */
   knownOwners(section: OverrideSection): ReadonlySet<string> | undefined;
   /** The operations in force. */
-  operations(): readonly PricedOperation[];
+  operations(): readonly ShownOperation[];
   /** The operations that could never be admitted under these limits. */
   findCosts(limits: Limits): readonly Problem[];
 }
@@ -66,7 +66,7 @@ export class LiveLimitActions {
   }
 
   /** What each operation costs, the most expensive first. */
-  operations(): readonly PricedOperation[] {
+  operations(): readonly ShownOperation[] {
     return shownOperations(this.#sources.operations());
   }
 
@@ -115,7 +115,7 @@ export class LiveLimitActions {
     const asked = Object.fromEntries(limits.map(({ bucket, limit }) => [bucket, { limit, shadow: false }]));
     const overrides = bySection((one) => new Map(one === section ? [[id, { limits: asked }]] : []));
     const problems = findCosts({ ...buckets.limits, ...overrides });
-    if (problems.length > 0) throw new ActionRefused(problemText(new ConfigError(problems)));
+    if (problems.length > 0) throw new ActionRefused(problemText(problems));
   }
 
   /** Makes a change at the time of Redis, puts it in force here, and returns what is in force or removed. */
@@ -126,44 +126,32 @@ export class LiveLimitActions {
     make: (atMs: number) => readonly LiveLimit[],
   ): Promise<readonly ShownLimit[]> {
     const { publisher, buckets, log } = this.#sources;
-    let made: readonly LiveLimit[] | undefined;
-    const details = () => ({
-      limits:
-        made?.map((limit) => shown(limit, this.#limits)) ?? targets.map((one) => asked(one, this.#limits)),
+    const changed = { facts: buckets.live, log, publisher, nowMs: () => buckets.nowMs };
+    const { made, notes } = await changeFacts(changed, {
+      ...{ action, ...reason, make },
+      keys: targets.map(({ bucket, id }) => liveKey(bucket, id)),
+      details: (limits) => ({
+        limits:
+          limits?.map((limit) => shown(limit, this.#limits)) ??
+          targets.map((one) => asked(one, this.#limits)),
+      }),
     });
-    const notes = await audited(log, { action, ...reason, details }, async () => {
-      const replaced = this.#known(targets);
-      made = make(timeAfter(replaced, (await publisher?.nowMs()) ?? buckets.nowMs));
-      return publisher?.publish(made, replaced);
-    });
-    for (const limit of made ?? []) applyLive(buckets, limit, log);
-    return (made ?? []).map((limit) => ({
+    for (const limit of made) applyLive(buckets, limit, log);
+    return made.map((limit) => ({
       ...shown(limit, this.#limits),
       ...(notes.length > 0 ? { notes } : {}),
     }));
-  }
-
-  #known(targets: readonly Target[]): readonly LiveLimit[] {
-    const { live, nowMs } = this.#sources.buckets;
-    return targets.flatMap((target) => live.find(liveKey(target.bucket, target.id), nowMs) ?? []);
   }
 }
 
 /** A note where no identity belongs to an owner: it may be a typing error. Undefined where one does, or may. */
 function noteOnOwner({ id }: LimitOwner, known: ReadonlySet<string> | undefined): string | undefined {
   if (known === undefined || known.has(id)) return undefined;
-  const suggestion = nearest(id, [...known]);
-  const hint = suggestion === undefined ? '' : ` Did you mean ${suggestion}?`;
-  return `No identity belongs to ${id}.${hint} The limit is set all the same.`;
+  return `No identity belongs to ${id}.${suggestionOf(id, known)} The limit is set all the same.`;
 }
 
 /** The bucket whose limit is changed. */
 type Target = Pick<LiveLimit, 'bucket' | 'id' | 'limit'>;
-
-/** Later than every earlier change of these limits, though both may be of one millisecond. */
-function timeAfter(earlier: readonly LiveLimit[], nowMs: number): number {
-  return Math.max(nowMs, ...earlier.map(({ atMs }) => atMs + 1));
-}
 
 function asked({ bucket, id, limit }: Target, limits: Limits) {
   // Without such a row the live limit has no effect. It is listed as an Account's, as which it can be removed.

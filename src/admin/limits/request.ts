@@ -1,12 +1,12 @@
 import { parseOverrides } from '../../config/files/limits/parse.ts';
-import { ConfigError } from '../../config/problem.ts';
+import { type Problem, problemsOf } from '../../config/problem.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import type { Immutable } from '../../config/settings/settings.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
 import { unitOf } from '../../domain/limits/rows.ts';
 import type { OverrideSection } from '../../domain/limits/scopes.ts';
 import { networkOf } from '../../domain/network.ts';
-import { LONGEST_LIVE_MS } from '../../shared/live-limits.ts';
+import { LONGEST_MS } from '../../shared/operator-facts.ts';
 import { ActionRefused, readDuration, readReason } from '../action.ts';
 
 /** The owner of a limit: a section of the limits file, and an id. */
@@ -61,14 +61,13 @@ export function readLimitRequest(body: unknown, { section, id }: LimitOwner, { r
   try {
     parseOverrides(JSON.stringify({ [section]: { [id]: buckets } }), 'the request', { rows, plans: [] });
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    throw new ActionRefused(problemText(error));
+    throw new ActionRefused(problemText(problemsOf(error)));
   }
   return { limits, forMs, ...readReason(why, by) };
 }
 
 function readFor(duration: unknown): number {
-  const ms = readDuration(duration, LONGEST_LIVE_MS);
+  const ms = readDuration(duration, LONGEST_MS);
   if (ms !== undefined) return ms;
   throw new ActionRefused(
     'for: must be a time such as 30m, 2h or 7d, and at most 7d; a longer limit belongs in the limits file.',
@@ -76,7 +75,7 @@ function readFor(duration: unknown): number {
 }
 
 /** The problems of a limits file, without the place in a file that nobody has. */
-export function problemText({ problems }: ConfigError): string {
+export function problemText(problems: readonly Problem[]): string {
   return problems
     .map(({ path, message, hint }) => `${path}: ${message}${hint === undefined ? '' : `: ${hint}`}`)
     .join('\n');

@@ -38,8 +38,8 @@ export function shownPlans({ plans }: Limits) {
   }));
 }
 
-/** An operation and its price. */
-export interface PricedOperation {
+/** An operation and its cost. */
+export interface ShownOperation {
   readonly id: string;
   readonly method: string;
   readonly path: string;
@@ -49,7 +49,7 @@ export interface PricedOperation {
 }
 
 /** The most expensive first. */
-export function shownOperations(operations: readonly PricedOperation[]): readonly PricedOperation[] {
+export function shownOperations(operations: readonly ShownOperation[]): readonly ShownOperation[] {
   return operations
     .map(({ id, method, path, cost, kind, access }) => ({ id, method, path, cost, kind, access }))
     .sort((a, b) => b.cost - a.cost || a.path.localeCompare(b.path) || a.method.localeCompare(b.method));

@@ -156,7 +156,7 @@ export class RevocationActions {
   #inForce(): Revocation[] {
     return this.#shared()
       .remembered()
-      .filter(({ isUndone }) => !isUndone);
+      .filter(({ isRemoved }) => !isRemoved);
   }
 
   #shared(): SharedRevocations {

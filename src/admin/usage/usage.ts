@@ -7,10 +7,12 @@ import type { Activity } from '../../observe/usage/activity.ts';
 import type { BlockScope, Blocks } from '../../shared/blocks.ts';
 import type { Buckets } from '../../stages/buckets/buckets.ts';
 import { namedLimit, type PayerBucket } from '../../stages/buckets/payer-bucket.ts';
+import { isConcurrent } from '../../store/in-flight/held-slots.ts';
 import { type BucketReading, readBuckets } from '../../store/read-buckets.ts';
 import type { Store } from '../../store/store.ts';
 import { shownBlock } from '../blocks/actions.ts';
 import type { OwnerReports } from '../fleet/owner-reports.ts';
+import { slotsByReplica } from './slots-by-replica.ts';
 
 /** The answer to `GET /usage/accounts/{id}`. */
 export type Usage = NonNullable<Awaited<ReturnType<typeof readUsage>>>;
@@ -21,11 +23,13 @@ export type BucketUsage = Usage['buckets'][number];
 export interface UsageSources extends OwnerSources {
   readonly buckets: Buckets;
   readonly store: Store;
-  readonly reports: Pick<OwnerReports, 'sumOf'>;
+  readonly reports: Pick<OwnerReports, 'sumOf' | 'names'>;
   readonly blocks: Pick<Blocks, 'of'>;
   /** Where the files set the limit of a bucket. */
   writtenAt(bucket: PayerBucket): Promise<string | undefined>;
 }
+
+const NO_NAMES: ReadonlyMap<string, string> = new Map();
 
 /** Reads what an owner has used, without spending anything; undefined for an owner that nobody here knows. */
 export async function readUsage(query: OwnerQuery & { readonly waits?: boolean }, sources: UsageSources) {
@@ -36,17 +40,20 @@ export async function readUsage(query: OwnerQuery & { readonly waits?: boolean }
   const { refusals: _, accounts, ...sum } = await sources.reports.sumOf({ scope, id }, query.waits ?? true);
   const readings = await readBuckets(sources.store, planned);
   const isRead = readings.outcome === 'read';
+  const names = planned.some(isConcurrent) ? await sources.reports.names() : NO_NAMES;
   const buckets = planned.map(async (bucket, index) => {
     const writtenAt = await sources.writtenAt(bucket);
     const live = liveOf(bucket, sources.buckets);
-    const count = countOf(bucket, isRead ? readings.buckets[index] : undefined);
+    const reading = isRead ? readings.buckets[index] : undefined;
     return {
       ...limitOf(bucket),
       /** Why the live limit was set, and by whom. */
       ...live,
       /** The file and line that set the limit. */
       writtenAt: writtenAt ?? null,
-      ...count,
+      ...countOf(bucket, reading),
+      /** Who holds the slots of a limit on concurrent requests. */
+      ...(isConcurrent(bucket) && { byReplica: slotsByReplica(reading, names) }),
     };
   });
   return {
@@ -110,10 +117,12 @@ function liveOf({ name, owner, source }: PayerBucket, buckets: Buckets) {
 /** What a bucket has left; null where the store did not answer. */
 export function countOf(bucket: PayerBucket, reading: BucketReading | undefined) {
   // Nobody knows when requests in flight will end.
-  const ends = bucket.counts === 'concurrent' ? undefined : reading;
+  const ends = isConcurrent(bucket) ? undefined : reading;
+  const used = reading?.used ?? null;
   return {
     /** Points of the current window, or requests in flight. */
-    used: reading?.used ?? null,
+    used,
+    ...(isConcurrent(bucket) && { inFlight: used }),
     remaining: reading === undefined ? null : Math.max(0, bucket.limit - reading.used),
     /** Until the first of the used points return. */
     nextPointsAfterSeconds: seconds(ends?.nextPointsAfterUs),

@@ -1,8 +1,8 @@
 import { raisedLimit } from '../../admin/limits/raised.ts';
-import { costliestByRow } from '../../config/files/costs.ts';
+import { costliestByRow } from '../../config/checks/costs.ts';
+import { findWarnings } from '../../config/checks/warnings.ts';
 import type { Problem } from '../../config/problem.ts';
 import type { Settings } from '../../config/settings/settings.ts';
-import { findWarnings } from '../../config/warnings.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
 import { furtherRows } from '../../domain/limits/rows.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';

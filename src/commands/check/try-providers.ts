@@ -21,12 +21,12 @@ export function tryProviders({
   identity,
   upstream,
 }: Pick<Settings, 'identity' | 'upstream'>): readonly Promise<Finding>[] {
-  if (identity.kind === 'static') return [];
-  if (identity.kind === 'api-keys') return [tryApiKeys(identity, upstream.url)];
   const trials: Promise<Finding>[] = [];
+  if (identity.kind === 'api-keys') trials.push(tryApiKeys(identity, upstream.url));
   if (identity.kind === 'introspection') trials.push(tryIntrospection(identity));
-  else if (identity.jwksUrl !== undefined) trials.push(tryKeys(identity, identity.jwksUrl));
-  if (identity.directory.kind === 'http') trials.push(tryDirectory(identity.directory));
+  if ('jwksUrl' in identity && identity.jwksUrl) trials.push(tryKeys(identity, identity.jwksUrl));
+  if ('directory' in identity && identity.directory.kind === 'http')
+    trials.push(tryDirectory(identity.directory));
   return trials;
 }
 

@@ -1,3 +1,4 @@
+import { inFlightText } from '../../admin/console/presentation/format.ts';
 import { unitOf } from '../../domain/limits/rows.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
 import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
@@ -12,6 +13,7 @@ import type { Line } from '../terminal/line.ts';
 import { windowText } from '../usage.ts';
 import { type Explanation, explainRequest, type LiveState } from './explanation.ts';
 import { operationJson } from './operations.ts';
+import { readSlots } from './slots.ts';
 
 interface Options {
   readonly config: string;
@@ -46,14 +48,15 @@ export async function explain(
 
 async function liveStateOf({ settings }: Configuration): Promise<LiveState> {
   const shared = openShared(settings.store);
+  const slotsOf: LiveState['slotsOf'] = (buckets) => readSlots(settings.store, buckets);
   try {
     const [limits, blocks] = await Promise.all([readFacts(shared, LIVE_LIMITS), readFacts(shared, BLOCKS)]);
-    return { limits, blocks };
+    return { limits, blocks, slotsOf };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     printError(`Live limits and blocks are not shown: Redis does not answer (${reason}).`);
     const none = { facts: [], clock: new SharedClock() };
-    return { limits: none, blocks: none };
+    return { limits: none, blocks: none, slotsOf: async () => undefined };
   }
 }
 
@@ -123,9 +126,12 @@ function bucketText(explained: Explanation['buckets'][number]): string {
     counts = 'points',
     shadow,
     live,
+    inFlight,
+    byReplica = [],
   } = explained;
   const tried = shadow ? ', tried out: it refuses nothing' : '';
-  return `${bucket} of ${owner}: ${limit} ${unitOf(counts)}${windowText(explained)}${tried}${liveText(live)}`;
+  const used = inFlight === undefined ? '' : `, ${inFlightText(inFlight, byReplica)}`;
+  return `${bucket} of ${owner}: ${limit} ${unitOf(counts)}${windowText(explained)}${tried}${liveText(live)}${used}`;
 }
 
 function liveText(live: Explanation['buckets'][number]['live']): string {

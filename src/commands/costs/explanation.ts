@@ -1,5 +1,6 @@
 import { pino } from 'pino';
-import { costliestByRow } from '../../config/files/costs.ts';
+import type { ReplicaSlots } from '../../admin/usage/slots-by-replica.ts';
+import { costliestByRow } from '../../config/checks/costs.ts';
 import type { Awaitable } from '../../domain/awaitable.ts';
 import type { Principal } from '../../domain/caller.ts';
 import type { FieldError } from '../../domain/field-errors.ts';
@@ -18,6 +19,7 @@ import { namedLimit, type PayerBucket } from '../../stages/buckets/payer-bucket.
 import { type DecidedRequest, decide } from '../../stages/decide.ts';
 import { normalise } from '../../stages/normalise.ts';
 import type { Operation, Target } from '../../stages/request-context.ts';
+import { isConcurrent } from '../../store/in-flight/held-slots.ts';
 import { MemoryStore } from '../../store/memory-store.ts';
 import { checkPath } from '../../validation/path.ts';
 import { checkQuery } from '../../validation/query.ts';
@@ -37,6 +39,10 @@ export interface Question {
 export interface LiveState {
   readonly limits: ReadFacts<LiveLimit>;
   readonly blocks: ReadFacts<Block>;
+  /** Who holds the slots of buckets that count concurrent requests, by key; undefined where that is unknown. */
+  slotsOf(
+    buckets: readonly PayerBucket[],
+  ): Promise<ReadonlyMap<string, readonly ReplicaSlots[] | null> | undefined>;
 }
 
 /** What the gateway would do with such a request, from the same `decide`. Nothing is charged. */
@@ -73,8 +79,8 @@ export async function explainRequest(configuration: Configuration, question: Que
   const request = requestOf(question, target);
   const { facts: limits, clock } = question.live.limits;
   const buckets = new Buckets(store.keyPrefix, configuration.limits, () => clock.nowMs());
-  const priced = chargedOperations(configuration.operations, configuration.settings);
-  buckets.replaceCosts(costliestByRow(priced, configuration.limits.rows));
+  const costed = chargedOperations(configuration.operations, configuration.settings);
+  buckets.replaceCosts(costliestByRow(costed, configuration.limits.rows));
   for (const limit of limits) buckets.applyLive(limit);
   const refusal = await decideAlone(configuration, question, request, buckets);
   const { operation, caller, publicClient, charged } = request;
@@ -86,11 +92,12 @@ export async function explainRequest(configuration: Configuration, question: Que
   const errors = operation === undefined ? [] : errorsOf(operation, target);
   if (operation === undefined || payer === undefined) return { ...found, errors: refusal ? [] : errors };
   const due = buckets.bucketsFor(payer, operation);
+  const slots = await slotsOf(configuration, question, due.buckets);
   return {
     ...found,
     caller: caller?.account === ANYONE ? undefined : caller,
     plan: due.plan,
-    buckets: due.buckets.map((bucket) => explainBucket(bucket, buckets)),
+    buckets: due.buckets.map((bucket) => explainBucket(bucket, buckets, slots?.get(bucket.key))),
     policy: charged?.policy,
     errors,
   };
@@ -159,7 +166,17 @@ function knowsTokensOnly({ settings: { identity } }: Configuration): boolean {
   return 'directory' in identity && identity.directory.kind === 'claims';
 }
 
-function explainBucket(bucket: PayerBucket, buckets: Buckets) {
+/** Where only tokens name the Organization, the bucket of an Account cannot be found without one. */
+async function slotsOf(
+  configuration: Configuration,
+  { token, live }: Question,
+  buckets: readonly PayerBucket[],
+): ReturnType<LiveState['slotsOf']> {
+  if (token === undefined && knowsTokensOnly(configuration)) return undefined;
+  return live.slotsOf(buckets.filter((one) => isConcurrent(one) && one.owner !== ANYONE));
+}
+
+function explainBucket(bucket: PayerBucket, buckets: Buckets, byReplica?: readonly ReplicaSlots[] | null) {
   const { name, owner, counts, source, shadow = false } = bucket;
   const live = source === 'live' ? buckets.live.of(name, owner, buckets.nowMs) : undefined;
   return {
@@ -172,6 +189,8 @@ function explainBucket(bucket: PayerBucket, buckets: Buckets) {
     shadow,
     /** When a live limit expires, and who set it and why. */
     ...(live && { live: { until: new Date(live.untilMs).toISOString(), why: live.why, by: live.by } }),
+    /** The slots in use of a limit on concurrent requests, where they can be read. */
+    ...(byReplica && { inFlight: byReplica.reduce((sum, { inFlight }) => sum + inFlight, 0), byReplica }),
   };
 }
 

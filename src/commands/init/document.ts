@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { ConfigError, formatProblem, type Problem } from '../../config/problem.ts';
+import { formatProblem, type Problem, problemsOf } from '../../config/problem.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import { readYaml } from '../../config/reader/yaml-text.ts';
 import { CommandError } from '../../process/failure.ts';
@@ -110,8 +110,7 @@ function isSwagger(url: string): string {
 
 /** Why a document that was found is not used: its first problem. */
 export function unusable(url: string, error: unknown): string {
-  if (!(error instanceof ConfigError)) throw error;
-  const [first, ...more] = error.problems as readonly [Problem, ...Problem[]];
+  const [first, ...more] = problemsOf(error) as readonly [Problem, ...Problem[]];
   const others = more.length === 0 ? '' : ` (and ${more.length} more)`;
   return `${url} is not used: ${formatProblem(first)}${others}.`;
 }

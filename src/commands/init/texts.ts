@@ -1,4 +1,4 @@
-import { costliestByRow } from '../../config/files/costs.ts';
+import { costliestByRow } from '../../config/checks/costs.ts';
 import { CONTRACT_ROWS, contractRows } from '../../domain/limits/rows.ts';
 import { KINDS_BY_METHOD, type ListedOperation } from '../../openapi/listed-operation.ts';
 

@@ -4,7 +4,7 @@ import { CommandError } from '../../process/failure.ts';
 import { BLOCK_SCOPES, BLOCKED, type BlockScope } from '../../shared/blocks.ts';
 import { type AdminOptions, askAdmin } from '../admin-client.ts';
 import { print } from '../print.ts';
-import { type Reason, readAll, textOf, userName } from './limit.ts';
+import { type Reason, readAll, reasonOf, textOf } from './limit.ts';
 
 export interface BlockOptions extends AdminOptions, Reason {
   readonly scope?: string;
@@ -14,9 +14,8 @@ export interface BlockOptions extends AdminOptions, Reason {
 /** `weir limit block acct_7 --for 1h --why leak` */
 export async function block(id: string, options: BlockOptions): Promise<void> {
   const scope = scopeOf(options) ?? (networkOf(id) === undefined ? 'account' : 'address');
-  const { why, by = userName(), for: duration = '1h' } = options;
-  const request = { method: 'PUT', body: { for: duration, why, by } } as const;
-  const made = (await askAdmin(options, pathOf(scope, id), request)) as ShownBlock;
+  const body = { for: options.for ?? '1h', ...reasonOf(options) };
+  const made = (await askAdmin(options, pathOf(scope, id), { method: 'PUT', body })) as ShownBlock;
   print(textOf(made), ...(made.notes ?? []));
 }
 
@@ -28,9 +27,9 @@ export async function unblock(id: string, options: BlockOptions): Promise<void> 
       one.bucket === BLOCKED && [id, networkOf(id)].includes(one.id) && (scope ?? one.scope) === one.scope,
   );
   if (blocked.length === 0) throw new CommandError(`${id} is not blocked: weir limit list shows who is.`);
-  const { why, by = userName() } = options;
+  const reason = new URLSearchParams(reasonOf(options));
   for (const one of blocked) {
-    const path = `${pathOf(one.scope, one.id)}?${new URLSearchParams({ why, by })}`;
+    const path = `${pathOf(one.scope, one.id)}?${reason}`;
     const { notes = [] } = (await askAdmin(options, path, { method: 'DELETE' })) as ShownBlock;
     print(`${one.scope} ${one.id} is no longer blocked.`, ...notes);
   }
@@ -44,6 +43,7 @@ function scopeOf({ scope }: BlockOptions): BlockScope | undefined {
   return known;
 }
 
+/** What a gateway answers may name a scope that this command does not know. */
 function pathOf(scope: BlockScope, id: string): string {
   return `/blocks/${scope === 'address' ? 'addresses' : `${scope}s`}/${encodeURIComponent(id)}`;
 }

@@ -2,6 +2,10 @@ import { Command } from 'commander';
 import { BLOCK_SCOPES } from '../../shared/blocks.ts';
 import { withGateway } from '../options.ts';
 
+const WHY = ['--why <text>', 'the reason, for the audit log'] as const;
+const BY = ['--by <name>', 'your name, for the audit log; default: the user who runs the command'] as const;
+const FOR = ['--for <time>', 'how long: 30m, 2h, up to 7d', '1h'] as const;
+
 /** `weir limit set`, `list`, `unset`, `block` and `unblock`. */
 export function limitCommand(): Command {
   const command = new Command('limit').description('change limits and block callers while the gateways run');
@@ -11,16 +15,16 @@ export function limitCommand(): Command {
     'set <id> <bucket=points...>',
     'set limits of an Account, Organization, principal or address at every replica',
   )
-    .requiredOption('--why <text>', 'the reason, for the audit log')
-    .option('--for <time>', 'how long: 30m, 2h, up to 7d', '1h')
-    .option('--by <name>', 'your name, for the audit log; default: the user who runs the command')
+    .requiredOption(...WHY)
+    .option(...FOR)
+    .option(...BY)
     .action(async (id, buckets, flags) => (await import('./limit.ts')).setLimit(id, buckets, flags));
   subcommand('list', 'print the live limits and the blocks')
     .option('--json', 'print JSON')
     .action(async (flags) => (await import('./limit.ts')).listLimits(flags));
   subcommand('unset <id> [bucket]', 'remove live limits: the files apply again')
-    .requiredOption('--why <text>', 'the reason, for the audit log')
-    .option('--by <name>', 'your name, for the audit log; default: the user who runs the command')
+    .requiredOption(...WHY)
+    .option(...BY)
     .action(async (id, bucket, flags) => (await import('./limit.ts')).unsetLimit(id, bucket, flags));
   const blocking = (usage: string, description: string) =>
     subcommand(usage, description)
@@ -28,10 +32,10 @@ export function limitCommand(): Command {
         '--scope <scope>',
         `${BLOCK_SCOPES.join(', ')}; default: address for an IP address, else account`,
       )
-      .requiredOption('--why <text>', 'the reason, for the audit log')
-      .option('--by <name>', 'your name, for the audit log; default: the user who runs the command');
+      .requiredOption(...WHY)
+      .option(...BY);
   blocking('block <id>', 'refuse all requests of an Account, principal, Organization or address')
-    .option('--for <time>', 'how long: 30m, 2h, up to 7d', '1h')
+    .option(...FOR)
     .action(async (id, flags) => (await import('./block.ts')).block(id, flags));
   blocking('unblock <id>', 'admit its requests again').action(async (id, flags) =>
     (await import('./block.ts')).unblock(id, flags),

@@ -23,8 +23,7 @@ export interface SetOptions extends AdminOptions, Reason {
 export async function setLimit(id: string, buckets: readonly string[], options: SetOptions): Promise<void> {
   const limits = Object.fromEntries(buckets.map(readBucket));
   const section = sectionOf(Object.keys(limits)[0] ?? '', await readRows(options));
-  const { why, by = userName(), for: duration = '1h' } = options;
-  const body = { ...limits, for: duration, why, by };
+  const body = { ...limits, for: options.for ?? '1h', ...reasonOf(options) };
   const path = `/limits/live/${section}/${encodeURIComponent(id)}`;
   const set = (await askAdmin(options, path, { method: 'PUT', body })) as readonly ShownLimit[];
   for (const limit of set) print(`Set: ${textOf(limit)}`);
@@ -49,10 +48,9 @@ export async function unsetLimit(
     (limit) => [id, networkOf(id)].includes(limit.id) && (bucket === undefined || limit.bucket === bucket),
   );
   if (known.length === 0) throw new CommandError(`${id} has no such live limit: weir limit list shows all.`);
-  const { why, by = userName() } = options;
   const rows = await readRows(options);
   for (const section of new Set(known.map((limit) => sectionOf(limit.bucket, rows)))) {
-    const query = new URLSearchParams({ why, by, ...(bucket && { bucket }) });
+    const query = new URLSearchParams({ ...reasonOf(options), ...(bucket && { bucket }) });
     const path = `/limits/live/${section}/${encodeURIComponent(id)}?${query}`;
     const removed = (await askAdmin(options, path, { method: 'DELETE' })) as readonly ShownLimit[];
     for (const limit of removed) print(`Removed: ${limit.bucket} of ${limit.id}. The files apply again.`);
@@ -96,6 +94,11 @@ export function textOf(shown: ShownLimit | ShownBlock): string {
   const counts = 'counts' in shown ? shown.counts : 'points';
   const raised = 'inForce' in shown ? ` (${shown.notes?.join(' ')})` : '';
   return `${bucket} of ${id}: ${limit} ${unitOf(counts)} until ${until}, by ${by}: ${why}${raised}`;
+}
+
+/** The reason that a request gives for the audit log, and who acts. */
+export function reasonOf({ why, by = userName() }: Reason) {
+  return { why, by };
 }
 
 /** Who runs the command. A container's user, such as that of Weir's image, may have no name. */

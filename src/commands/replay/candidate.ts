@@ -1,7 +1,7 @@
-import { checkCosts, placesIn } from '../../config/files/costs.ts';
+import { checkCosts, placesIn } from '../../config/checks/costs.ts';
+import { checkSelections } from '../../config/checks/selections.ts';
 import { LimitsFiles } from '../../config/files/limits/files.ts';
 import { parseLimits } from '../../config/files/limits/parse.ts';
-import { checkSelections } from '../../config/files/selections.ts';
 import { readSettings } from '../../config/load.ts';
 import { ConfigError, formatProblem } from '../../config/problem.ts';
 import type { Limits } from '../../domain/limits/limits.ts';

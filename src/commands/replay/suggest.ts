@@ -1,4 +1,4 @@
-import { costliestByRow } from '../../config/files/costs.ts';
+import { costliestByRow } from '../../config/checks/costs.ts';
 import { windowedRows } from '../../domain/limits/rows.ts';
 import { CommandError } from '../../process/failure.ts';
 import type { ReadOptions } from '../../replay/input/read-log.ts';

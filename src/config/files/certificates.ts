@@ -1,6 +1,6 @@
 import { hash, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import { isKeyPair } from '../../domain/key-pair.ts';
+import { isKeyPair } from '../../domain/tls-files.ts';
 import { fileError } from '../problem.ts';
 import { readText } from '../reader/read-text.ts';
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import type { Account, Principal } from '../../domain/caller.ts';
-import { ID_FORMAT, ID_PATTERN, isId } from '../../domain/id.ts';
+import { ID_FORMAT, ID_PATTERN, isId } from '../../domain/caller.ts';
 import type { OverrideSection } from '../../domain/limits/scopes.ts';
 import type { Finding } from '../reader/check.ts';
 import { didYouMean } from '../reader/messages.ts';
@@ -39,7 +39,7 @@ export function parseIdentities(text: string, source: string): Identities {
 }
 
 function toIdentities(file: File, findings: Finding[]): Identities {
-  findings.push(...idFindings(file), ...tokenFindings(file));
+  findings.push(...idFindings(file, ['principals', 'accounts']), ...tokenFindings(file));
   const principals = new Map<string, Principal>();
   for (const [id, entry] of Object.entries(file.principals)) {
     const principal = toPrincipal(id, entry, file, findings);
@@ -55,9 +55,13 @@ function toIdentities(file: File, findings: Finding[]): Identities {
   return { tokens, principals, accounts: new Map(Object.entries(file.accounts)) };
 }
 
-function idFindings({ principals, accounts }: File): readonly Finding[] {
-  return Object.entries({ principals, accounts }).flatMap(([section, entries]) =>
-    Object.keys(entries)
+/** The keys of these sections that are no ids. */
+export function idFindings<Section extends string>(
+  file: Readonly<Record<Section, object>>,
+  sections: readonly Section[],
+): readonly Finding[] {
+  return sections.flatMap((section) =>
+    Object.keys(file[section])
       .filter((id) => !isId(id))
       .map((id) => ({ path: [section, id], message: `must be ${ID_FORMAT}` })),
   );

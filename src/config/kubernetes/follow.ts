@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { hostInUrl } from '../../domain/network.ts';
 import type { FileSource } from '../reader/file-source.ts';
 import type { Settings } from '../settings/settings.ts';
 import { ApiServer } from './api-server.ts';
@@ -95,5 +96,5 @@ class Outage {
 function urlFromEnvironment(): string {
   const { KUBERNETES_SERVICE_HOST: host = 'kubernetes.default.svc', KUBERNETES_SERVICE_PORT: port = '443' } =
     process.env;
-  return `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return `https://${hostInUrl(host)}:${port}`;
 }

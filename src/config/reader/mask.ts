@@ -11,9 +11,24 @@ export function maskUrl(value: string): string {
   return isUrl ? schemeOf(value) + MASK + value.slice(end) : value;
 }
 
-/** A text, such as a message or a log line, with the credentials of all URLs in it masked. Runs in linear time. */
+/**
+ * A text, such as a message or a log line, with the credentials of all URLs in it masked. Runs in linear time, and without a regular
+ * expression over a whole word: Node 20 once ended one over 10 MB with "Maximum call stack size exceeded".
+ */
 export function maskUrls(text: string): string {
-  return text.includes('@') && text.includes(':/') ? text.replace(/[^\s"'<>]+/g, maskWord) : text;
+  if (!text.includes('@') || !text.includes(':/')) return text;
+  let masked = '';
+  let start = 0;
+  for (let at = 0; at < text.length; at++) {
+    if (!isDelimiter(text.charAt(at))) continue;
+    masked += maskWord(text.slice(start, at)) + text.charAt(at);
+    start = at + 1;
+  }
+  return masked + maskWord(text.slice(start));
+}
+
+function isDelimiter(character: string): boolean {
+  return `"'<>`.includes(character) || character.trim() === '';
 }
 
 function maskWord(word: string): string {

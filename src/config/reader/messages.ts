@@ -64,6 +64,12 @@ export function didYouMean(word: string, known: readonly string[]): string | und
   return similar === undefined ? undefined : `did you mean "${similar}"?`;
 }
 
+/** ` Did you mean acct_1?`, as the next sentence of a message, with the most similar id; empty if none is. */
+export function suggestionOf(id: string, known: Iterable<string>): string {
+  const similar = nearest(id, [...known]);
+  return similar === undefined ? '' : ` Did you mean ${similar}?`;
+}
+
 /** Levenshtein distance, computed one row at a time. */
 function editDistance(a: string, b: string): number {
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);

@@ -1,7 +1,7 @@
 import { portToken } from './port-token.ts';
 import { address, section, serverTls } from './section.ts';
 
-/** The port for operators, and the token that protects it. */
+/** The port for operators, and the token that protects it. Like each section of the settings, in a file of its own. */
 export const adminSchema = section('The port that serves metrics, health and usage.', {
   ...address('127.0.0.1', 9090, 'WEIR_ADMIN'),
   tls: serverTls({}),

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { choice, list, seconds, section } from './section.ts';
 
-/** Which web pages may read the responses. */
+/** Which web pages may read the responses. Like each section of the settings, in a file of its own. */
 export const corsSchema = section('Cross-origin requests of browsers. See docs/proxy.md.', {
   origins: list(
     'Origins whose pages may read responses, or `*` for all. Empty: CORS is left to the upstream.',

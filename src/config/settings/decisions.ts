@@ -7,6 +7,7 @@ import {
   clientCa,
   closed,
   filePath,
+  portNumber,
   section,
   serverTls,
   text,
@@ -16,17 +17,13 @@ import {
 const { host } = address('127.0.0.1', 0, 'WEIR_DECISIONS');
 
 const optionalPort = (description: string) =>
-  Type.Optional(Type.Integer({ description, minimum: 0, maximum: 65535, env: 'WEIR_DECISIONS_PORT' }));
+  Type.Optional(portNumber(description, { env: 'WEIR_DECISIONS_PORT' }));
 
 /** The port of Envoy's rate limit service. */
 const envoy = closed(
   {
     host: Type.Optional(text('Address to listen on. Without it, that of `decisions.host`.')),
-    port: Type.Integer({
-      description: 'Port to listen on. 0 selects a free port.',
-      minimum: 0,
-      maximum: 65535,
-    }),
+    port: portNumber('Port to listen on. 0 selects a free port.'),
     files: Type.Array(filePath('A file, or a folder of them.'), {
       description: 'Files with the rules, one domain in each, and folders of such files.',
       minItems: 1,

@@ -84,6 +84,10 @@ export const count = (description: string, fallback: number, minimum = 1) =>
 const HOST = 'Address to listen on.';
 const PORT = 'Port to listen on. 0 selects a free port.';
 
+/** A port to listen on, without a default. */
+export const portNumber = (description: string, options: TSchemaOptions = {}) =>
+  Type.Integer({ description, minimum: 0, maximum: 65_535, ...options });
+
 /** The settings of TLS that ask clients for a certificate. */
 export const clientCa = (description: string) => ({
   clientCaFile: Type.Optional(filePath(`Authorities of client certificates. ${description}`)),

@@ -57,7 +57,8 @@ export interface LimitInForce {
   readonly untilMs: number;
 }
 
-const NEVER = Number.POSITIVE_INFINITY;
+/** The time of what does not expire. */
+export const NEVER = Number.POSITIVE_INFINITY;
 
 /** The plan that a file assigns to an owner; undefined without one, or once it has expired. */
 export function assignedPlan(

@@ -2,6 +2,12 @@ import type { Access, OperationKind } from '../operation.ts';
 import { type ScopeName, scopeNamed } from './scopes.ts';
 import { type Selectable, type Selection, selects } from './selection.ts';
 
+/** The longest window of a limit: a month. */
+export const LONGEST_WINDOW_SECONDS = 31 * 86_400;
+
+/** A limit with less than this share left is near its end. */
+export const NEAR_LIMIT_SHARE = 0.1;
+
 export const KINDS: readonly OperationKind[] = ['read', 'write'];
 
 /** One limit: whose requests it counts, which of them, and in which window. Plain data, which can be sent to a thread. */

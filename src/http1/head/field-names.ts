@@ -57,7 +57,7 @@ const NOT_SENT_BACK: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...GATEWAY_OW
 const WITH_ADDRESS: ReadonlySet<string> = new Set(['location', 'content-location', 'set-cookie']);
 
 /**
- * Names, without separators, by which frameworks run another path than the request line's, which was priced: `X-Original-URL`,
+ * Names, without separators, by which frameworks run another path than the request line's, which was charged: `X-Original-URL`,
  * `X-Rewrite-URI`, Traefik's `X-Replaced-Path` and the like, and what gunicorn takes its PATH_INFO from.
  */
 const PATH_OVERRIDE =
@@ -98,6 +98,8 @@ export type ResponseAction = 'forward' | 'drop' | 'address';
 export class FieldName {
   /** As sent. */
   readonly text: string;
+  /** What precedes the value in a line. */
+  readonly lineStart: string;
   /** Whether it can be written. */
   readonly isToken: boolean;
   readonly lower: string;
@@ -113,6 +115,7 @@ export class FieldName {
 
   constructor(text: string) {
     this.text = text;
+    this.lineStart = `${text}: `;
     this.isToken = isToken(text);
     this.lower = text.toLowerCase();
     this.folded = foldName(text);

@@ -1,10 +1,9 @@
 import { isFieldValue, isToken } from '../grammar.ts';
 import { type FieldName, fieldName } from './field-names.ts';
 
-const SPACE = 0x20;
-
-/** Numbers that are kept for each field: where its line begins, and its value begins and ends. */
-const MARKS = 3;
+/** A usual line has the name, a colon, one space, the value and CRLF: where its value is follows from where the line is. */
+const BEFORE_VALUE = 2;
+const BEHIND_VALUE = 2;
 
 /** A field line with its CRLF. @throws TypeError if the field could break its line */
 export function fieldLine(name = '', value = ''): string {
@@ -25,7 +24,10 @@ export class FieldSection {
   connection: string | undefined = undefined;
   readonly #text: string;
   readonly #end: number;
-  readonly #marks: number[] = [];
+  /** Where the lines begin. With further numbers for each field, a usual head outgrows the first array of V8: 340 bytes more. */
+  readonly #lines: number[] = [];
+  /** Of values that are padded in another way: where they begin and end, by index. */
+  #padded: Map<number, readonly [from: number, to: number]> | undefined = undefined;
   /** A bit for each length of a name, modulo 32. */
   #lengths = 0;
 
@@ -51,19 +53,24 @@ export class FieldSection {
     let at = 0;
     for (let index = 0; index < fields.length; index += 2) {
       const name = fieldName(fields[index] ?? '');
-      const valueAt = at + name.text.length + 2;
-      const end = valueAt + (fields[index + 1] ?? '').length;
-      section.add(name, at, valueAt, end);
-      at = end + 2;
+      section.add(name, at);
+      at += name.text.length + BEFORE_VALUE + (fields[index + 1] ?? '').length + BEHIND_VALUE;
     }
     return section;
   }
 
-  /** Adds a field. The marks are places in the text. */
-  add(name: FieldName, lineAt: number, valueAt: number, valueEnd: number): void {
+  /** Adds a field, whose value is padded with one space before it. */
+  add(name: FieldName, lineAt: number): void {
     this.names.push(name);
     this.#lengths |= 1 << name.lower.length;
-    this.#marks.push(lineAt, valueAt, valueEnd);
+    this.#lines.push(lineAt);
+  }
+
+  /** Adds a field whose value is padded in another way. */
+  addPadded(name: FieldName, lineAt: number, valueAt: number, valueEnd: number): void {
+    this.#padded ??= new Map();
+    this.#padded.set(this.names.length, [valueAt, valueEnd]);
+    this.add(name, lineAt);
   }
 
   get size(): number {
@@ -71,7 +78,13 @@ export class FieldSection {
   }
 
   valueAt(index: number): string {
-    return this.#text.slice(this.#marks[index * MARKS + 1], this.#marks[index * MARKS + 2]);
+    const padded = this.#padded?.get(index);
+    if (padded !== undefined) return this.#text.slice(padded[0], padded[1]);
+    const nameLength = this.names[index]?.text.length ?? 0;
+    return this.#text.slice(
+      this.#lineAt(index) + nameLength + BEFORE_VALUE,
+      this.#lineAt(index + 1) - BEHIND_VALUE,
+    );
   }
 
   /** The value of the first field of this name, which is in lower case. */
@@ -122,19 +135,12 @@ export class FieldSection {
   }
 
   #lineAt(index: number): number {
-    return this.#marks[index * MARKS] ?? this.#end;
+    return this.#lines[index] ?? this.#end;
   }
 
   /** Whether the line is written as `linesOf` writes it. */
   #isUsual(index: number): boolean {
-    const nameLength = this.names[index]?.text.length ?? 0;
-    const valueAt = this.#marks[index * MARKS + 1] ?? 0;
-    const valueEnd = this.#marks[index * MARKS + 2] ?? 0;
-    return (
-      valueAt === this.#lineAt(index) + nameLength + 2 &&
-      valueEnd + 2 === this.#lineAt(index + 1) &&
-      this.#text.charCodeAt(valueAt - 1) === SPACE
-    );
+    return this.#padded?.has(index) !== true;
   }
 }
 

@@ -37,8 +37,13 @@ export function readFields(head: Head, from: number, to: number): FieldSection {
     const lineEnd = endOfValue(bytes, colon + 1);
     const valueAt = skipBlanks(bytes, colon + 1, lineEnd);
     const valueEnd = dropBlanks(bytes, valueAt, lineEnd);
-    section.add(name, at - base, valueAt - base, valueEnd - base);
-    if (name.isFraming) noteFraming(section, name, text.slice(colon + 1 - base, lineEnd - base));
+    if (valueAt === colon + 2 && valueEnd === lineEnd && bytes[colon + 1] === SPACE)
+      section.add(name, at - base);
+    else section.addPadded(name, at - base, valueAt - base, valueEnd - base);
+    if (name.isFraming) {
+      const raw = text.slice(colon + 1 - base, lineEnd - base);
+      noteFraming(section, name, raw, text.slice(valueAt - base, valueEnd - base));
+    }
     at = lineEnd + 2;
   }
   if (section.isChunked && section.contentLength !== undefined) {
@@ -52,8 +57,8 @@ export function textHead(text: string): Head {
   return { bytes: Buffer.from(text, 'latin1'), base: 0, text };
 }
 
-/** @param raw the last field's value, with its padding */
-function noteFraming(section: FieldSection, { lower }: FieldName, raw: string): void {
+/** @param raw the value with its padding */
+function noteFraming(section: FieldSection, { lower }: FieldName, raw: string, value: string): void {
   switch (lower) {
     case 'content-length':
       if (section.contentLength !== undefined) throw new GrammarError('Content-Length twice');
@@ -65,10 +70,8 @@ function noteFraming(section: FieldSection, { lower }: FieldName, raw: string): 
       }
       section.isChunked = true;
       return;
-    case 'connection': {
-      const value = section.valueAt(section.size - 1);
+    case 'connection':
       section.connection = section.connection === undefined ? value : `${section.connection}, ${value}`;
-    }
   }
 }
 

@@ -36,7 +36,7 @@ export class EdgeExchange extends Exchange implements Turn {
 
   /** @param body undefined if the client ended before it was complete */
   constructor(connection: ClientConnection, head: PlainHead, body: Buffer | undefined, answering: Answering) {
-    super(head, connection.peer, body);
+    super(head, connection, body);
     this.#connection = connection;
     this.#answering = answering;
     this.isComplete = body !== undefined;

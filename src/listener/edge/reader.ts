@@ -12,6 +12,8 @@ const MAX_BODY_BYTES = 16_384;
 /** A body usually follows its head at once; a slower one is for Node's server, with its time-outs. */
 const BODY_WAIT_MS = 50;
 
+const NO_BODY = Buffer.alloc(0);
+
 /** A plain request of which a part of the body is missing. */
 interface Unfinished {
   readonly head: PlainHead;
@@ -112,7 +114,7 @@ export class EdgeReader implements Reader {
   #serveFirst(head: PlainHead, bytes: Buffer): void {
     const end = head.length + head.bodyLength;
     if (end < bytes.length) this.#holdBack(bytes.subarray(end));
-    this.#serve(head, bytes.subarray(head.length, end));
+    this.#serve(head, head.bodyLength === 0 ? NO_BODY : bytes.subarray(head.length, end));
   }
 
   /** Leaves bytes in the socket until the response in front of them has been sent. */

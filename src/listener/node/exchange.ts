@@ -22,7 +22,7 @@ export class NodeExchange extends Exchange {
   #isHeadSent = false;
 
   constructor(turn: NodeTurn) {
-    super(headOf(turn), turn.connection.peer, undefined);
+    super(headOf(turn), turn.connection, undefined);
     this.#turn = turn;
     const { response } = turn;
     response.on('drain', () => this.taker?.onDrain());

@@ -17,7 +17,7 @@ export interface LineOutput {
 /** pino's number for `info`. */
 const LEVEL = 30;
 
-/** Strings that are JSON as they are, once quoted: printable ASCII without `"` and `\`. */
+/** Strings that are JSON as they are, between quotation marks: printable ASCII without `"` and `\`. */
 const NEEDS_NO_ESCAPE = /^[ !#-[\]-~]*$/;
 
 /**
@@ -50,8 +50,8 @@ export class AccessLog {
     const { requestId, traceparent, clientAddress, method, protocol } = context;
     const wallMs = Date.now();
     const chargedAt = chargedAtMember(context, nowMs, wallMs);
-    let line = `${this.#beginningAt(wallMs)}${quoted(requestId)},"traceId":"${traceIdOf(traceparent)}"`;
-    line += `,"clientAddress":${quoted(clientAddress)},"method":${quoted(method)}`;
+    let line = `${this.#beginningAt(wallMs)}${escaped(requestId)}","traceId":"${traceIdOf(traceparent)}`;
+    line += `","clientAddress":"${escaped(clientAddress)}","method":"${escaped(method)}"`;
     if (protocol !== undefined) line += `,"decision":"${protocol}"`;
     line += requestMembers(context) + chargedAt + chargeMembers(context);
     line += `,"status":${status}${upstreamMembers(context)},"totalMs":${msText(totalMs)},"msg":"request"}\n`;
@@ -61,7 +61,7 @@ export class AccessLog {
   #beginningAt(wallMs: number): string {
     if (wallMs !== this.#beginningMs) {
       this.#beginningMs = wallMs;
-      this.#beginning = `{"level":${LEVEL},"time":${wallMs},${this.#process},"requestId":`;
+      this.#beginning = `{"level":${LEVEL},"time":${wallMs},${this.#process},"requestId":"`;
     }
     return this.#beginning;
   }
@@ -72,28 +72,28 @@ const ACCESS_MEMBERS = { caller: '', person: ',"personOnly":true', public: ',"pu
 function requestMembers(context: RequestContext): string {
   const { target, operation, caller, publicClient, revokedToken } = context;
   let members = '';
-  if (target !== undefined) members += `,"path":${quoted(target.path)}`;
-  if (operation !== undefined) members += `,"operation":${quoted(operation.id)}`;
+  if (target !== undefined) members += `,"path":"${escaped(target.path)}"`;
+  if (operation !== undefined) members += `,"operation":"${escaped(operation.id)}"`;
   if (revokedToken !== undefined) members += revokedMembers(revokedToken);
   if (caller !== undefined) members += callerMembers(caller);
-  if (publicClient !== undefined) members += `,"address":${quoted(publicClient.address)}`;
+  if (publicClient !== undefined) members += `,"address":"${escaped(publicClient.address)}"`;
   if (operation === undefined) return members;
   members += `,"kind":"${operation.kind}","cost":${operation.cost}`;
   return members + ACCESS_MEMBERS[operation.access];
 }
 
 function callerMembers({ account, organization, hasOrganizationLimit, principal }: Caller): string {
-  let members = `,"account":${quoted(account)}`;
+  let members = `,"account":"${escaped(account)}"`;
   if (organization !== undefined) {
-    members += `,"organization":${quoted(organization)}`;
+    members += `,"organization":"${escaped(organization)}"`;
     if (!hasOrganizationLimit) members += ',"organizationLimit":false';
   }
-  return `${members},"principal":${quoted(principal.id)}`;
+  return `${members},"principal":"${escaped(principal.id)}"`;
 }
 
 /** By the digest, the requests of one token are found without the token. */
 function revokedMembers({ digestHex, by: { revoked } }: RevokedToken): string {
-  const principal = revoked.kind === 'principal' ? `,"principal":${quoted(revoked.id)}` : '';
+  const principal = revoked.kind === 'principal' ? `,"principal":"${escaped(revoked.id)}"` : '';
   return `${principal},"token":"${shownDigest(digestHex)}","revoked":"${revoked.kind}"`;
 }
 
@@ -107,7 +107,7 @@ function chargeMembers({ charged, refusal }: RequestContext): string {
   const reason = charged?.outcome === 'uncounted' ? charged.reason : refusal?.code;
   if (reason !== undefined) members += `,"reason":"${reason}"`;
   if (charged === undefined) return members;
-  if (charged.plan !== undefined) members += `,"plan":${quoted(charged.plan)}`;
+  if (charged.plan !== undefined) members += `,"plan":"${escaped(charged.plan)}"`;
   return members + bucketMembers(charged);
 }
 
@@ -116,7 +116,7 @@ function bucketMembers(charged: Charged): string {
     const { bucket, limit, windowSeconds, remaining, retryAfterUs, degraded } = charged;
     const left = `"remaining":${remaining},"retryAfterMs":${msText(retryAfterUs / 1000)}`;
     const mode = degraded === undefined ? '' : `,"degraded":"${degraded}"`;
-    return `,"bucket":${quoted(bucket)},"limit":${limit},"windowSeconds":${windowSeconds},${left}${mode}`;
+    return `,"bucket":"${escaped(bucket)}","limit":${limit},"windowSeconds":${windowSeconds},${left}${mode}`;
   }
   if (charged.outcome === 'uncounted' || charged.shadowDenied === undefined) return '';
   return `,"shadowDenied":${JSON.stringify(charged.shadowDenied)}`;
@@ -125,12 +125,14 @@ function bucketMembers(charged: Charged): string {
 function upstreamMembers(context: RequestContext): string {
   const { upstreamStatus, upstreamError, upstreamErrorDetail, chargeMs, upstreamMs } = context;
   let members = upstreamStatus === undefined ? '' : `,"upstreamStatus":${upstreamStatus}`;
-  if (upstreamError !== undefined) members += `,"upstreamError":${quoted(upstreamError)}`;
-  if (upstreamErrorDetail !== undefined) members += `,"upstreamErrorDetail":${quoted(upstreamErrorDetail)}`;
+  if (upstreamError !== undefined) members += `,"upstreamError":"${escaped(upstreamError)}"`;
+  if (upstreamErrorDetail !== undefined)
+    members += `,"upstreamErrorDetail":"${escaped(upstreamErrorDetail)}"`;
   if (chargeMs !== undefined) members += `,"chargeMs":${msText(chargeMs)}`;
   return upstreamMs === undefined ? members : `${members},"upstreamMs":${msText(upstreamMs)}`;
 }
 
-function quoted(text: string): string {
-  return NEEDS_NO_ESCAPE.test(text) ? `"${text}"` : printableJson(JSON.stringify(text));
+/** A text as it stands between quotation marks. */
+function escaped(text: string): string {
+  return NEEDS_NO_ESCAPE.test(text) ? text : printableJson(JSON.stringify(text)).slice(1, -1);
 }

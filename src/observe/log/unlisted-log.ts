@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 /** Shapes remembered; beyond that, new shapes are only counted by the metric. */
 const MAX_SHAPES = 1_000;
 
-/** Logs one line for each new shape of an unlisted path, so that a missing price is noticed. */
+/** Logs one line for each new shape of an unlisted path, so that a missing cost is noticed. */
 export function createUnlistedLog(log: Logger): (method: string, path: string) => void {
   const seen = new Set<string>();
   return (method, path) => {

@@ -7,9 +7,9 @@ import type { HeldSlots } from '../../store/in-flight/held-slots.ts';
 import type { NotificationObserver } from '../notify/deliveries.ts';
 import { type DescriptorObserver, descriptorMetrics } from './descriptors.ts';
 import { identityMetrics } from './identity.ts';
-import { kubernetesMetrics } from './kubernetes.ts';
 import { notificationMetrics } from './notifications.ts';
-import { type ReloadMetrics, reloadMetrics } from './reload.ts';
+import { gauge, readGauge } from './register.ts';
+import { kubernetesMetrics, type ReloadMetrics, reloadMetrics } from './reload.ts';
 import { type RequestMetrics, requestMetrics } from './requests.ts';
 import { sharedMetrics } from './shared.ts';
 import { type StoreMetrics, storeMetrics } from './store.ts';
@@ -72,12 +72,11 @@ export function createMetrics({ version, identity }: Described): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const name of MISNAMED) registry.removeSingleMetric(name);
-  new Gauge({
-    name: 'weir_build_info',
-    help: 'Always 1. The version of Weir, and that of Node.',
-    labelNames: ['version', 'node'],
-    registers: [registry],
-  }).set({ version, node: process.versions.node }, 1);
+  const build = 'Always 1. The version of Weir, and that of Node.';
+  gauge(registry, 'weir_build_info', build, ...['version', 'node']).set(
+    { version, node: process.versions.node },
+    1,
+  );
   return {
     ...requestMetrics(registry),
     ...storeMetrics(registry),
@@ -88,25 +87,14 @@ export function createMetrics({ version, identity }: Described): Metrics {
     ...descriptorMetrics(registry),
     ...notificationMetrics(registry),
     showLiveLimits(count, firstEndMs) {
-      new Gauge({
-        name: 'weir_live_limits_first_end_timestamp_seconds',
-        help: 'Unix time at which the first of the live limits in force ends. Missing while there is none.',
-        registers: [registry],
-        collect() {
-          const endMs = firstEndMs();
-          this.reset();
-          if (endMs === undefined) this.remove();
-          else this.set(endMs / 1_000);
-        },
+      const end =
+        'Unix time at which the first of the live limits in force ends. Missing while there is none.';
+      readGauge(registry, 'weir_live_limits_first_end_timestamp_seconds', end, () => {
+        const endMs = firstEndMs();
+        return endMs === undefined ? undefined : endMs / 1_000;
       });
-      new Gauge({
-        name: 'weir_live_limits',
-        help: 'Live limits in force: those that were set while the gateway ran.',
-        registers: [registry],
-        collect() {
-          this.set(count());
-        },
-      });
+      const help = 'Live limits in force: those that were set while the gateway ran.';
+      readGauge(registry, 'weir_live_limits', help, count);
     },
     showInFlight(slots) {
       new Gauge({

@@ -1,5 +1,7 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
+import type { KubernetesObserver } from '../../config/kubernetes/follow.ts';
 import type { ReloadedFile, ReloadObserver } from '../../config/watch.ts';
+import { counter, gauge } from './register.ts';
 
 const FILES: readonly ReloadedFile[] = ['limits', 'operations', 'identities', 'certificates', 'descriptors'];
 
@@ -16,58 +18,45 @@ export interface ReloadMetrics extends ReloadObserver {
 
 /** Metrics of configuration reloads. */
 export function reloadMetrics(registry: Registry): ReloadMetrics {
-  let inForce = '';
-  let operations = '';
-  const registers = [registry];
-  const reloads = new Counter({
-    name: 'weir_reloads_total',
-    help: 'Reloads of changed files, by file and outcome.',
-    labelNames: ['file', 'outcome'],
-    registers,
+  const reloads = counter(registry, 'weir_reloads_total', 'Reloads of changed files, by file and outcome.', {
+    file: FILES,
+    outcome: ['success', 'failure'],
   });
-  for (const file of FILES) for (const outcome of ['success', 'failure']) reloads.inc({ file, outcome }, 0);
-  const gauge = (file: ReloadedFile) => {
-    const one = new Gauge({
-      name: `weir_${file}_last_reload_successful`,
-      help: `1 if the last reload of the ${file} succeeded, 0 if it was refused and the previous version is in force.`,
-      registers,
-    });
+  const successOf = (file: ReloadedFile) => {
+    const help = `1 if the last reload of the ${file} succeeded, 0 if it was refused and the previous version is in force.`;
+    const one = gauge(registry, `weir_${file}_last_reload_successful`, help);
     one.set(1);
     return one;
   };
   const successful = {
-    limits: gauge('limits'),
-    operations: gauge('operations'),
-    identities: gauge('identities'),
-    certificates: gauge('certificates'),
-    descriptors: gauge('descriptors'),
+    limits: successOf('limits'),
+    operations: successOf('operations'),
+    identities: successOf('identities'),
+    certificates: successOf('certificates'),
+    descriptors: successOf('descriptors'),
   };
-  const limitsInfo = new Gauge({
-    name: 'weir_limits_info',
-    help: 'Always 1. Replicas with the same limits files in force have the same `sha`.',
-    labelNames: ['sha'],
-    registers,
-  });
-  const operationsInfo = new Gauge({
-    name: 'weir_operations_info',
-    help: 'Always 1. Replicas whose operations have the same names and costs have the same `sha`.',
-    labelNames: ['sha'],
-    registers,
-  });
+  const limits = versionGauge(
+    registry,
+    'weir_limits_info',
+    'Always 1. Replicas with the same limits files in force have the same `sha`.',
+  );
+  const operations = versionGauge(
+    registry,
+    'weir_operations_info',
+    'Always 1. Replicas whose operations have the same names and costs have the same `sha`.',
+  );
+  const certificateEnds = gauge(
+    registry,
+    'weir_certificate_expiry_timestamp_seconds',
+    'Unix time at which the certificate of a port expires.',
+    'port',
+  );
   return {
-    certificateInUse: certificateGauge(registry),
-    operationsVersion: () => operations,
-    operationsInForce(sha) {
-      operations = sha;
-      operationsInfo.reset();
-      operationsInfo.set({ sha }, 1);
-    },
-    limitsVersion: () => inForce,
-    limitsInForce(sha) {
-      inForce = sha;
-      limitsInfo.reset();
-      limitsInfo.set({ sha }, 1);
-    },
+    certificateInUse: (port, endsAtMs) => certificateEnds.set({ port }, endsAtMs / 1_000),
+    operationsVersion: operations.version,
+    operationsInForce: operations.replace,
+    limitsVersion: limits.version,
+    limitsInForce: limits.replace,
     reloaded(file) {
       reloads.inc({ file, outcome: 'success' });
       successful[file].set(1);
@@ -79,12 +68,29 @@ export function reloadMetrics(registry: Registry): ReloadMetrics {
   };
 }
 
-function certificateGauge(registry: Registry): ReloadMetrics['certificateInUse'] {
-  const ends = new Gauge({
-    name: 'weir_certificate_expiry_timestamp_seconds',
-    help: 'Unix time at which the certificate of a port expires.',
-    labelNames: ['port'],
-    registers: [registry],
-  });
-  return (port, endsAtMs) => ends.set({ port }, endsAtMs / 1_000);
+/** A gauge of 1 whose label is the version in force. */
+function versionGauge(registry: Registry, name: string, help: string) {
+  const info = gauge(registry, name, help, 'sha');
+  let version = '';
+  return {
+    version: () => version,
+    replace(sha: string) {
+      version = sha;
+      info.reset();
+      info.set({ sha }, 1);
+    },
+  };
+}
+
+/** Metrics of the watches on mounted ConfigMaps. */
+export function kubernetesMetrics(registry: Registry): KubernetesObserver {
+  const connected = gauge(
+    registry,
+    'weir_kubernetes_watch_connected',
+    '1 while the object is watched through the API server, 0 while only its mounted files are polled.',
+    'object',
+  );
+  return {
+    watchConnected: (name, isConnected) => connected.set({ object: name }, isConnected ? 1 : 0),
+  };
 }

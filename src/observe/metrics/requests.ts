@@ -1,4 +1,4 @@
-import { Counter, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { CONTRACT_ROWS, contractScopes, KINDS } from '../../domain/limits/rows.ts';
 import type { Access, OperationKind } from '../../domain/operation.ts';
 import { PROBLEM_CODES } from '../../domain/problems.ts';
@@ -9,6 +9,7 @@ import { isDegraded } from '../../stages/respond.ts';
 import { UNCOUNTED_REASONS } from '../../store/store.ts';
 import type { GatewayObserver } from '../gateway-observer.ts';
 import { PlainHistogram, SECONDS } from './histogram.ts';
+import { counter } from './register.ts';
 import { responseCounter } from './responses.ts';
 import { Tally } from './tally.ts';
 import { tunnelMetrics } from './tunnels.ts';
@@ -42,13 +43,12 @@ export function requestMetrics(registry: Registry): RequestMetrics {
     labelNames: ['kind', 'bucket', 'outcome'],
     known: knownOutcomes(),
   });
-  const unlisted = new Counter({
-    name: 'weir_unlisted_operations_total',
-    help: 'Requests that match no listed operation, by method.',
-    labelNames: ['method'],
-    registers: [registry],
-  });
-  for (const method of METHODS) if (method !== 'OPTIONS') unlisted.inc({ method }, 0);
+  const unlisted = counter(
+    registry,
+    'weir_unlisted_operations_total',
+    'Requests that match no listed operation, by method.',
+    { method: METHODS.filter((method) => method !== 'OPTIONS') },
+  );
   const readers = new Tally(registry, {
     name: 'weir_requests_read_total',
     help: "Requests of connections, by what read them: the edge, or for those that are not plain Node's server, at a higher cost.",
@@ -92,7 +92,6 @@ export function requestMetrics(registry: Registry): RequestMetrics {
 }
 
 function chargeCounters(registry: Registry) {
-  const registers = [registry];
   const points = new Tally(registry, {
     name: 'weir_points_charged_total',
     help: 'Points charged to Accounts, Persons and addresses. Points that are also charged to an Organization are counted once.',
@@ -111,27 +110,24 @@ function chargeCounters(registry: Registry) {
     labelNames: ['reason'],
     known: UNCOUNTED_REASONS.map((reason) => [reason]),
   });
-  const shadowDenied = new Counter({
-    name: 'weir_shadow_denied_total',
-    help: 'Admitted requests that a shadow limit would have refused, by bucket.',
-    labelNames: ['bucket'],
-    registers,
-  });
-  const nearLimit = new Counter({
-    name: 'weir_near_limit_total',
-    help: 'Admitted requests that left less than a tenth of the limit in their bucket, by bucket.',
-    labelNames: ['bucket'],
-    registers,
-  });
-  const unknownPlans = new Counter({
-    name: 'weir_unknown_plans_total',
-    help: 'Charged requests whose token or directory names a plan that the limits do not have.',
-    registers,
-  });
-  for (const { name: bucket } of CONTRACT_ROWS) {
-    shadowDenied.inc({ bucket }, 0);
-    nearLimit.inc({ bucket }, 0);
-  }
+  const byBucket = { bucket: CONTRACT_ROWS.map(({ name }) => name) };
+  const shadowDenied = counter(
+    registry,
+    'weir_shadow_denied_total',
+    'Admitted requests that a shadow limit would have refused, by bucket.',
+    byBucket,
+  );
+  const nearLimit = counter(
+    registry,
+    'weir_near_limit_total',
+    'Admitted requests that left less than a tenth of the limit in their bucket, by bucket.',
+    byBucket,
+  );
+  const unknownPlans = counter(
+    registry,
+    'weir_unknown_plans_total',
+    'Charged requests whose token or directory names a plan that the limits do not have.',
+  );
   const countPlan = ({ charged }: RequestContext): void => {
     if (charged?.unknownPlan !== undefined) unknownPlans.inc();
   };

@@ -1,8 +1,9 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { US_PER_SECOND } from '../../domain/clock.ts';
 import type { BreakerState, StoreObserver } from '../../store/observer.ts';
 import { UNCOUNTED_REASONS } from '../../store/store.ts';
 import { PlainHistogram, SECONDS } from './histogram.ts';
+import { counter, gauge } from './register.ts';
 import { Tally } from './tally.ts';
 
 const BREAKER_STATES = { closed: 0, 'half-open': 1, open: 2 };
@@ -27,19 +28,17 @@ export interface StoreMetrics extends StoreObserver {
 
 /** Metrics of the store. */
 export function storeMetrics(registry: Registry): StoreMetrics {
-  const registers = [registry];
   const remembered = new Tally(registry, {
     name: 'weir_denials_remembered_total',
     help: 'Denials answered from memory, without a store call.',
     labelNames: [],
   });
-  const failures = new Counter({
-    name: 'weir_store_connection_failures_total',
-    help: 'Failed connections to the store, by reason.',
-    labelNames: ['reason'],
-    registers,
-  });
-  for (const reason of UNCOUNTED_REASONS) failures.inc({ reason }, 0);
+  const failures = counter(
+    registry,
+    'weir_store_connection_failures_total',
+    'Failed connections to the store, by reason.',
+    { reason: UNCOUNTED_REASONS },
+  );
   const duration = new PlainHistogram(registry, {
     name: 'weir_store_call_duration_seconds',
     help: 'Duration of calls to the store that were answered before the deadline.',
@@ -50,16 +49,16 @@ export function storeMetrics(registry: Registry): StoreMetrics {
     help: 'Decisions per call to the store.',
     buckets: [1, 2, 4, 8, 16, 32, 64],
   });
-  const unsafe = new Gauge({
-    name: 'weir_store_setting_unsafe',
-    help: 'Redis settings that allow limits to be exceeded, read on connect: 1 unsafe, 0 safe.',
-    labelNames: ['route', 'setting'],
-    registers,
-  });
+  const unsafe = gauge(
+    registry,
+    'weir_store_setting_unsafe',
+    'Redis settings that allow limits to be exceeded, read on connect: 1 unsafe, 0 safe.',
+    ...['route', 'setting'],
+  );
   const unsafeSettings = new Set<string>();
-  const breakers = breakerMetrics(registers);
+  const breakers = breakerMetrics(registry);
   return {
-    ...pointMetrics(registers),
+    ...pointMetrics(registry),
     breakerChanged: breakers.changed,
     storeMeasured: breakers.measured,
     storeTotals: () => ({
@@ -82,22 +81,20 @@ export function storeMetrics(registry: Registry): StoreMetrics {
 }
 
 /** Metrics of points that were not counted, or that may have been counted for requests served uncounted. */
-function pointMetrics(
-  registers: Registry[],
-): Pick<StoreObserver, 'uncounted' | 'answeredLate' | 'unanswered'> {
-  const counter = (name: string, help: string, labelNames: string[] = []) =>
-    new Counter({ name, help, labelNames, registers });
+function pointMetrics(registry: Registry): Pick<StoreObserver, 'uncounted' | 'answeredLate' | 'unanswered'> {
   const uncounted = counter(
+    registry,
     'weir_points_uncounted_total',
     'Points of requests that could not be counted, by reason.',
-    ['reason'],
+    { reason: UNCOUNTED_REASONS },
   );
-  for (const reason of UNCOUNTED_REASONS) uncounted.inc({ reason }, 0);
   const late = counter(
+    registry,
     'weir_points_late_total',
     'Points that the store counted only after the requests had been served uncounted.',
   );
   const unanswered = counter(
+    registry,
     'weir_points_unanswered_total',
     'Points of requests served uncounted because the connection to the store closed before its answer. The store may have counted them.',
   );
@@ -109,13 +106,13 @@ function pointMetrics(
 }
 
 /** The breakers' states. */
-function breakerMetrics(registers: Registry[]) {
-  const breaker = new Gauge({
-    name: 'weir_store_breaker_state',
-    help: 'Circuit breaker of the store, or of each Cluster master: 0 closed, 1 half-open, 2 open.',
-    labelNames: ['route'],
-    registers,
-  });
+function breakerMetrics(registry: Registry) {
+  const breaker = gauge(
+    registry,
+    'weir_store_breaker_state',
+    'Circuit breaker of the store, or of each Cluster master: 0 closed, 1 half-open, 2 open.',
+    'route',
+  );
   const states = new Map<string, BreakerState>();
   let isAnswering = true;
   /** Without a connection no call is made, so that no breaker opens. */

@@ -1,9 +1,10 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { TUNNEL_IDLE } from '../../http1/errors.ts';
 import type { RequestContext } from '../../stages/request-context.ts';
 import { TUNNELS_BUSY } from '../../upstream/failures.ts';
 import { TRAFFICS } from '../../upstream/shares.ts';
 import type { TunnelObserver } from '../../upstream/tunnel.ts';
+import { counter, gauge } from './register.ts';
 
 interface TunnelMetrics extends TunnelObserver {
   /** Counts a request for a tunnel that was refused, or whose tunnel was closed. */
@@ -12,24 +13,23 @@ interface TunnelMetrics extends TunnelObserver {
 
 /** Metrics of WebSocket connections. */
 export function tunnelMetrics(registry: Registry): TunnelMetrics {
-  const registers = [registry];
-  const open = new Gauge({
-    name: 'weir_tunnels',
-    help: 'WebSocket connections that are open, by whose share of the upstream connections they use.',
-    labelNames: ['traffic'],
-    registers,
-  });
+  const open = gauge(
+    registry,
+    'weir_tunnels',
+    'WebSocket connections that are open, by whose share of the upstream connections they use.',
+    'traffic',
+  );
   for (const traffic of TRAFFICS) open.set({ traffic }, 0);
-  const refused = new Counter({
-    name: 'weir_tunnels_refused_total',
-    help: 'WebSocket connections refused because others used their whole share of the upstream connections.',
-    registers,
-  });
-  const idle = new Counter({
-    name: 'weir_tunnels_idle_total',
-    help: 'WebSocket connections closed because they carried nothing for upstream.tunnelIdleTimeoutMs.',
-    registers,
-  });
+  const refused = counter(
+    registry,
+    'weir_tunnels_refused_total',
+    'WebSocket connections refused because others used their whole share of the upstream connections.',
+  );
+  const idle = counter(
+    registry,
+    'weir_tunnels_idle_total',
+    'WebSocket connections closed because they carried nothing for upstream.tunnelIdleTimeoutMs.',
+  );
   return {
     tunnelOpened: (traffic) => open.inc({ traffic }),
     tunnelClosed: (traffic) => open.dec({ traffic }),

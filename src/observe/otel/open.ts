@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises';
 import { DiagLogLevel, diag } from '@opentelemetry/api';
 import {
   defaultResource,
@@ -9,6 +8,7 @@ import {
 } from '@opentelemetry/resources';
 import type { Logger } from 'pino';
 import { version } from '../../config/package.ts';
+import { withinMs } from '../../domain/awaitable.ts';
 import { quietly } from '../log/process-output.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { endpointOf, METRICS, type OtlpProtocol, TRACES } from './signal.ts';
@@ -52,11 +52,8 @@ export async function openTelemetry(
   return {
     tracing,
     async close() {
-      const waited = new AbortController();
-      const late = setTimeout(CLOSE_MS, undefined, { signal: waited.signal }).catch(() => undefined);
       const ended = open.map((provider) => provider.shutdown().catch((error) => warn(String(error))));
-      await Promise.race([Promise.all(ended), late]);
-      waited.abort();
+      await withinMs(Promise.all(ended), CLOSE_MS);
     },
   };
 }

@@ -2,10 +2,10 @@ import type { Payer } from '../../domain/caller.ts';
 import { contractScopes } from '../../domain/limits/rows.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import { Generations } from '../../store/generations.ts';
-import { type Extract, extractOf } from '../top/extract.ts';
-import { Sketch } from '../top/sketch.ts';
 import { accessOf, isAlike, type Spending, type UsageBatch } from './batch.ts';
 import { addCounts, type Counts, newSum, type Sum } from './counts.ts';
+import { type Extract, extractOf } from './extract.ts';
+import { Sketch } from './sketch.ts';
 import { type SliceKind, type Window, Windows } from './windows.ts';
 
 /** Owners of each scope in a generation, of which there are two; one that is always active takes about 6 KB. */

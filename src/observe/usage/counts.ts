@@ -1,4 +1,4 @@
-/** What requests came to. */
+/** What requests came to. Sketches, windows and batches add it up, and none of them imports the others for it. */
 export interface Counts {
   readonly points: number;
   readonly requests: number;

@@ -31,6 +31,8 @@ export class Windows<T extends Slice> {
   /** Oldest first, and the newest is being filled. */
   readonly #seconds: T[] = [];
   readonly #tens: T[] = [];
+  /** The sum of the seconds of the current ten before the newest, which every window and series needs. */
+  #before: T | undefined;
   #closedSums: Map<Window, T> | undefined;
 
   constructor(kind: SliceKind<T>) {
@@ -42,7 +44,11 @@ export class Windows<T extends Slice> {
     const second = Math.floor(nowMs / 1_000);
     const newest = this.#seconds.at(-1);
     if (newest !== undefined && second <= newest.at) return newest;
-    if (newest !== undefined) this.#closeTen(tenOf(newest.at), tenOf(second));
+    if (newest !== undefined) {
+      this.#before ??= this.#kind.second(newest.at);
+      this.#kind.merge(this.#before, newest);
+      this.#closeTen(tenOf(newest.at), tenOf(second));
+    }
     while ((this.#seconds[0]?.at ?? second) <= second - 10) this.#seconds.shift();
     const added = this.#kind.second(second);
     this.#seconds.push(added);
@@ -51,26 +57,31 @@ export class Windows<T extends Slice> {
 
   /** What was counted in a window up to now. A window begins with a whole slice: of a second in `10s`, of ten in the others. */
   sum(window: Window, nowMs: number): T {
-    const { at } = this.current(nowMs);
-    const ten = tenOf(at);
-    const sum = this.#kind.second(at);
-    const from = window === '10s' ? at - 9 : ten * 10;
-    for (const slice of this.#seconds) if (slice.at >= from) this.#kind.merge(sum, slice);
+    const newest = this.current(nowMs);
+    const ten = tenOf(newest.at);
+    const sum = this.#kind.second(newest.at);
+    this.#addCurrentTen(sum, newest);
     if (window !== '10s') this.#kind.merge(sum, this.#closedSum(window, ten));
+    else for (const slice of this.#seconds) if (tenOf(slice.at) < ten) this.#kind.merge(sum, slice);
     return sum;
   }
 
   /** What was counted in each ten seconds of the last ten minutes, oldest first; the newest is being filled. */
   series(nowMs: number): readonly T[] {
-    const { at } = this.current(nowMs);
-    const newest = this.#kind.tenSeconds(tenOf(at));
-    for (const slice of this.#seconds) if (tenOf(slice.at) === newest.at) this.#kind.merge(newest, slice);
+    const second = this.current(nowMs);
+    const newest = this.#kind.tenSeconds(tenOf(second.at));
+    this.#addCurrentTen(newest, second);
     const closed = new Map(this.#tens.map((slice) => [slice.at, slice]));
     const before = Array.from({ length: SERIES_SLICES - 1 }, (_, index) => {
       const ten = newest.at - SERIES_SLICES + 1 + index;
       return closed.get(ten) ?? this.#kind.tenSeconds(ten);
     });
     return [...before, newest];
+  }
+
+  #addCurrentTen(sum: T, newest: T): void {
+    if (this.#before !== undefined) this.#kind.merge(sum, this.#before);
+    this.#kind.merge(sum, newest);
   }
 
   /** The closed slices of a window, which change only every ten seconds. */
@@ -88,7 +99,8 @@ export class Windows<T extends Slice> {
     if (ten === closed) return;
     this.#closedSums = undefined;
     const sum = this.#kind.tenSeconds(closed);
-    for (const slice of this.#seconds) if (tenOf(slice.at) === closed) this.#kind.merge(sum, slice);
+    if (this.#before !== undefined) this.#kind.merge(sum, this.#before);
+    this.#before = undefined;
     this.#tens.push(sum);
     while ((this.#tens[0]?.at ?? ten) <= ten - TENS['10m']) this.#tens.shift();
   }

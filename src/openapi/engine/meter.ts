@@ -21,7 +21,8 @@ export class Meter {
   #steps = 0;
   #scanned = 0;
   #scanMs = 0;
-  #valueNumbers = new ValueNumbers();
+  /** Made for the few values whose items have to be compared: two maps are 400 bytes. */
+  #valueNumbers: ValueNumbers | undefined;
 
   constructor(nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs;
@@ -32,11 +33,12 @@ export class Meter {
     this.#steps = MIN_STEPS + STEPS_PER_BYTE * bytes;
     this.#scanned = MIN_SCANNED + SCANNED_PER_BYTE * bytes;
     this.#scanMs = MAX_SCAN_MS;
-    this.#valueNumbers = new ValueNumbers();
+    this.#valueNumbers = undefined;
   }
 
   /** The numbers of the arrays and objects in the current value. */
   get valueNumbers(): ValueNumbers {
+    this.#valueNumbers ??= new ValueNumbers();
     return this.#valueNumbers;
   }
 

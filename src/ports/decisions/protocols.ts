@@ -3,7 +3,7 @@
  * fields of the client, so a client could otherwise choose the protocol and with it the operation that is charged.
  */
 import { Refusal } from '../../domain/problems.ts';
-import { isHost } from '../../fields/host.ts';
+import { isHost } from '../../fields/inspect.ts';
 import { isMisleading } from '../../http1/head/field-names.ts';
 import type { RequestHead } from '../../http1/head/request-head.ts';
 import { METHODS, refuseMethod } from '../../stages/match.ts';

@@ -1,4 +1,5 @@
 import type { PublicClient } from '../../domain/caller.ts';
+import { NEVER } from '../../domain/limits/limits.ts';
 import type { LimitRow } from '../../domain/limits/rows.ts';
 import type { PayerBuckets } from '../../stages/buckets/buckets.ts';
 import { policyText } from '../../stages/buckets/rate-limit-fields.ts';
@@ -22,7 +23,7 @@ const ROW: LimitRow = {
   isContract: false,
 };
 
-const FOR_ALL = { source: 'default', plan: undefined, untilMs: Number.POSITIVE_INFINITY } as const;
+const FOR_ALL = { source: 'default', plan: undefined, untilMs: NEVER } as const;
 
 /** Counts how often each client address asks, in this process: a flood costs the store nothing, and is refused without it as well. */
 export class AddressLimit {

@@ -1,15 +1,8 @@
 import { type Identities, ownersIn } from '../../config/files/identities.ts';
+import { SCOPES } from '../../domain/limits/scopes.ts';
 import { knownTogether } from '../../identity/revocation-target.ts';
 import type { BlockScope } from '../../shared/blocks.ts';
 import type { Configuration } from '../configuration.ts';
-
-/** The sections of the files that have the ids of each scope. */
-const SECTIONS = {
-  account: 'accounts',
-  principal: 'principals',
-  organization: 'organizations',
-  address: 'addresses',
-} as const;
 
 /** The identities of the files, of the credentials' own included, as they are replaced by reloads. */
 export class KnownIdentities {
@@ -46,7 +39,7 @@ export class KnownIdentities {
 
   /** As `owners`, by scope. */
   ids(scope: BlockScope): ReadonlySet<string> | undefined {
-    return this.owners(SECTIONS[scope]);
+    return this.owners(SCOPES[scope].overrides);
   }
 
   together(): ReturnType<typeof knownTogether> {

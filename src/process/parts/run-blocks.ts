@@ -1,7 +1,6 @@
 import { applyBlock } from '../../admin/blocks/actions.ts';
 import { BLOCKS, type Block, Blocks } from '../../shared/blocks.ts';
 import { SharedClock } from '../../shared/clock.ts';
-import { Ends } from '../../shared/ends.ts';
 import type { SharedStore } from '../../store/shared-store.ts';
 import { type Reported, type RunningFacts, runFacts } from './run-facts.ts';
 
@@ -17,25 +16,14 @@ export function runBlocks(
   // In a Cluster the blocks may be at another node than the live limits, so they have a clock of their own.
   const clock = new SharedClock();
   const blocks = new Blocks(clock);
-  const ends = new Ends(
-    BLOCKS,
-    () => clock.nowMs(),
-    ({ scope, id, why, by }) => changes.info({ about: `${scope} ${id}`, scope, id, why, by }, 'block.ended'),
-  );
-  blocks.onAdded = (block) => ends.add(block, !block.isRemoved);
   const running = runFacts(shared, {
     kind: BLOCKS,
     facts: blocks,
     words: { plural: 'blocks', metric: 'block' },
     ...{ clock, observer, log, changes },
     apply: (block) => applyBlock(blocks, block, changes),
+    ended: ({ scope, id, why, by }) =>
+      changes.info({ about: `${scope} ${id}`, scope, id, why, by }, 'block.ended'),
   });
-  return {
-    ...running,
-    blocks,
-    close() {
-      ends.close();
-      running.close();
-    },
-  };
+  return { ...running, blocks };
 }

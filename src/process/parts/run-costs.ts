@@ -1,5 +1,5 @@
 import { aboutRaised, raisedLimits } from '../../admin/limits/raised.ts';
-import { costliestByRow } from '../../config/files/costs.ts';
+import { costliestByRow } from '../../config/checks/costs.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';

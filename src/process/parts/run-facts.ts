@@ -2,7 +2,8 @@ import type { Logger } from 'pino';
 import type { FactPublisher } from '../../admin/shared-change.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import { SharedClock } from '../../shared/clock.ts';
-import type { Fact, FactKind } from '../../shared/facts.ts';
+import { Ends } from '../../shared/ends.ts';
+import type { Fact, FactKind, Facts } from '../../shared/facts.ts';
 import { type Follower, follow } from '../../shared/follow.ts';
 import type { SharedObserver } from '../../shared/ignored.ts';
 import type { SharedStore } from '../../store/shared-store.ts';
@@ -26,17 +27,33 @@ export interface Reported {
   readonly changes: Changes;
 }
 
-/** Follows the facts of one kind, and publishes those that are made here. */
+interface FollowedFacts<T extends Fact> extends Follower<T> {
+  readonly facts: Pick<Facts<T>, 'has' | 'missingFrom' | 'onAdded'>;
+  /** Called when a fact has expired. */
+  ended(fact: T): void;
+}
+
+/** Follows the facts of one kind until they expire, and publishes those that are made here. */
 export function runFacts<T extends Fact>(
   shared: SharedStore | undefined,
-  follower: Follower<T>,
+  follower: FollowedFacts<T>,
 ): RunningFacts<T> {
-  if (shared === undefined)
-    return { publisher: undefined, ageSeconds: () => 0, ready: Promise.resolve(), close() {} };
-  const { topic, write } = follower.kind;
+  const { kind, clock, facts, ended } = follower;
+  const ends = new Ends(kind, () => clock.nowMs(), ended);
+  facts.onAdded = (fact) => ends.add(fact);
+  if (shared === undefined) {
+    const close = () => ends.close();
+    return { publisher: undefined, ageSeconds: () => 0, ready: Promise.resolve(), close };
+  }
+  const { topic, write } = kind;
+  const following = follow(shared, follower);
   return {
-    ...follow(shared, follower),
-    ageSeconds: () => follower.clock.ageSeconds,
+    ready: following.ready,
+    close() {
+      ends.close();
+      following.close();
+    },
+    ageSeconds: () => clock.ageSeconds,
     publisher: {
       nowMs: () => shared.withRecord(topic, (record) => record.nowMs()),
       publish: (facts, replaced) =>

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
 import type { Logger } from 'pino';
 import { Fleet } from '../../admin/fleet/fleet.ts';
@@ -7,8 +6,8 @@ import { type PulseSources, Recorder } from '../../admin/fleet/recorder.ts';
 import { StoreHealth } from '../../admin/fleet/store-health.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { Metrics } from '../../observe/metrics/metrics.ts';
-import type { Talkers } from '../../observe/top/talkers.ts';
 import type { Activity } from '../../observe/usage/activity.ts';
+import type { Talkers } from '../../observe/usage/talkers.ts';
 import type { Blocks } from '../../shared/blocks.ts';
 import { Ignored, type SharedObserver } from '../../shared/ignored.ts';
 import type { SharedStore } from '../../store/shared-store.ts';
@@ -41,7 +40,7 @@ export function runFleet(
   { store, settings, blocks, activity, ...sources }: FleetSources,
   log: Logger,
 ): RunningFleet {
-  const replica = randomUUID();
+  const { replica } = store.slots;
   const board = shared?.openBoard('top', replica);
   const ignored = new Ignored('summary', sources.metrics, log);
   const storeHealth = new StoreHealth({

@@ -8,11 +8,10 @@ import { REVOCATIONS, shownTarget } from '../../identity/revocation-message.ts';
 import { type Revocation, Revocations } from '../../identity/revocations.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import { SharedClock } from '../../shared/clock.ts';
-import { Ends } from '../../shared/ends.ts';
-import { follow } from '../../shared/follow.ts';
 import type { SharedObserver } from '../../shared/ignored.ts';
 import type { SharedStore } from '../../store/shared-store.ts';
 import type { Configuration } from '../configuration.ts';
+import { runFacts } from './run-facts.ts';
 
 export interface RunningIdentity extends Omit<OpenedIdentity, 'revocations'> {
   /** The credentials that are accepted besides bearer tokens. */
@@ -72,37 +71,28 @@ function followRevocations(
 ): Pick<RunningIdentity, 'ready' | 'revocations' | 'close'> {
   if (shared === undefined) return { ready: Promise.resolve(), revocations: undefined, close() {} };
   observer.revocationsSubscribed(false);
-  const ends = new Ends(
-    REVOCATIONS,
-    () => clock.nowMs(),
-    (revocation) => changes.info(membersOf(revocation), 'revocation.ended'),
-  );
-  revocations.facts.onAdded = (revocation) => ends.add(revocation, !revocation.isUndone);
   const apply = (revocation: Revocation): void => {
     if (!revocations.add(revocation)) return;
     observer.revoked();
-    changes.info(membersOf(revocation), revocation.isUndone ? 'revocation.undone' : 'revocation.made');
+    changes.info(membersOf(revocation), revocation.isRemoved ? 'revocation.undone' : 'revocation.made');
   };
-  const following = follow(shared, {
+  const running = runFacts(shared, {
     kind: REVOCATIONS,
-    facts: revocations.facts,
+    facts: revocations,
     words: { plural: 'revocations', metric: 'revocation' },
     clock,
     log,
     observer,
     apply,
     connected: (isConnected) => observer.revocationsSubscribed(isConnected),
+    ended: (revocation) => changes.info(membersOf(revocation), 'revocation.ended'),
   });
   return {
-    ...following,
-    close() {
-      ends.close();
-      following.close();
-    },
+    ...running,
     revocations: {
       apply,
       remembered: () => revocations.remembered(),
-      ageSeconds: () => clock.ageSeconds,
+      ageSeconds: running.ageSeconds,
       withRecord: (use) => shared.withRecord(REVOCATIONS.topic, use),
     },
   };

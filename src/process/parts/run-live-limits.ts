@@ -1,5 +1,4 @@
 import { applyLive } from '../../admin/limits/live.ts';
-import { Ends } from '../../shared/ends.ts';
 import { LIVE_LIMITS, type LiveLimit } from '../../shared/live-limits.ts';
 import type { Buckets } from '../../stages/buckets/buckets.ts';
 import type { SharedStore } from '../../store/shared-store.ts';
@@ -13,29 +12,15 @@ export function runLiveLimits(
 ): RunningFacts<LiveLimit> {
   const { clock, observer, changes } = reported;
   if (shared !== undefined) observer.showClock(() => clock.offsetMs);
-  const ends = new Ends(
-    LIVE_LIMITS,
-    () => clock.nowMs(),
-    (limit) => reportEnd(limit, changes),
-  );
-  buckets.live.onAdded = (limit) => ends.add(limit, !limit.isRemoved);
-  const running = runFacts(shared, {
+  return runFacts(shared, {
     kind: LIVE_LIMITS,
     facts: buckets.live,
     words: { plural: 'live limits', metric: 'limit' },
     ...reported,
     apply: (limit) => applyLive(buckets, limit, changes),
-  });
-  return {
-    ...running,
-    close() {
-      ends.close();
-      running.close();
+    ended({ bucket, id, limit, why, by }) {
+      const about = `the live limit ${limit} for ${bucket} of ${id}`;
+      changes.info({ about, id, bucket, from: { limit }, why, by }, 'live-limit.ended');
     },
-  };
-}
-
-function reportEnd({ bucket, id, limit, why, by }: LiveLimit, changes: Reported['changes']): void {
-  const about = `the live limit ${limit} for ${bucket} of ${id}`;
-  changes.info({ about, id, bucket, from: { limit }, why, by }, 'live-limit.ended');
+  });
 }

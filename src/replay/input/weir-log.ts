@@ -39,8 +39,8 @@ function readRequest(
   if (outcome !== 'admitted' && outcome !== 'denied' && outcome !== 'uncounted') {
     return { problem: 'has no "outcome" of a request' };
   }
-  const priced = costOf === undefined ? loggedCost(record, logged) : newCost(record, costOf);
-  return 'operation' in priced ? entryOf(record, priced) : (priced.skipped ?? priced);
+  const read = costOf === undefined ? loggedCost(record, logged) : newCost(record, costOf);
+  return 'operation' in read ? entryOf(record, read) : (read.skipped ?? read);
 }
 
 function parsed(line: string): Fields | undefined {
@@ -48,12 +48,12 @@ function parsed(line: string): Fields | undefined {
   return typeof record?.log === 'string' ? parsed(record.log) : record;
 }
 
-interface Priced {
+interface Costed {
   readonly operation: Operation;
   readonly cost: number;
 }
 
-type CostReading = Priced | (Unreadable & { readonly skipped?: Skipped });
+type CostReading = Costed | (Unreadable & { readonly skipped?: Skipped });
 
 function loggedCost(record: Fields, logged: LoggedOperations): CostReading {
   const { cost, kind, method, operation, personOnly, public: isPublic } = record;
@@ -76,7 +76,7 @@ function newCost({ method, path }: Fields, costOf: CostOf): CostReading {
   return { operation, cost: operation.cost };
 }
 
-function entryOf(record: Fields, { operation, cost }: Priced): Entry | Skipped | Unreadable {
+function entryOf(record: Fields, { operation, cost }: Costed): Entry | Skipped | Unreadable {
   const { time, outcome, bucket } = record;
   if (typeof time !== 'number' || !isLogTime(time * 1000)) return { problem: 'has no "time"' };
   const payer = operation.access === 'public' ? addressOf(record) : callerOf(record);

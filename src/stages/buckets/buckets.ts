@@ -1,11 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import type { Payer } from '../../domain/caller.ts';
-import { type AssignedPlan, type Limits, limitInForce } from '../../domain/limits/limits.ts';
+import { type AssignedPlan, type Limits, limitInForce, NEVER } from '../../domain/limits/limits.ts';
 import type { LimitRow } from '../../domain/limits/rows.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Access } from '../../domain/operation.ts';
 import { type LiveLimit, LiveLimits } from '../../shared/live-limits.ts';
 import { isConcurrent } from '../../store/in-flight/held-slots.ts';
+import type { LastPayer } from '../last-payer.ts';
 import type { Operation } from '../request-context.ts';
 import { type InForce, type PayerBucket, payerBucketsOf } from './payer-bucket.ts';
 import { type OwnerPlan, planOfOwner, plansOf } from './plans.ts';
@@ -30,9 +31,6 @@ export interface PayerBuckets extends Reportable {
 const PAYERS_KEPT = 50_000;
 /** Addresses are kept apart, so that a flood from many addresses drops none of the callers. */
 const ADDRESSES_KEPT = 5_000;
-
-/** The end of a limit that has none. */
-const NEVER = Number.POSITIVE_INFINITY;
 
 /** What is known of one payer. Buckets of an earlier version are made again. */
 interface Known {
@@ -105,9 +103,15 @@ export class Buckets {
     return isChanged;
   }
 
-  /** The buckets that this payer's requests for an operation are charged to. */
-  bucketsFor(payer: Payer, operation: Operation): PayerBuckets {
+  /**
+   * The buckets that this payer's requests for an operation are charged to.
+   *
+   * @param last whom the last request of the connection was charged to
+   */
+  bucketsFor(payer: Payer, operation: Operation, last?: LastPayer): PayerBuckets {
     const set = this.#rowSets.of(operation);
+    const same = last?.bucketsOf(payer, set, this.#version);
+    if (same !== undefined && this.#isValid(same)) return same;
     const cache = payer.address === undefined ? this.#payers : this.#addresses;
     const cacheKey = cacheKeyOf(payer, set);
     let known = cache.get(cacheKey);
@@ -120,6 +124,7 @@ export class Buckets {
       buckets = this.#make(payer, set, this.#nowMs());
       known.bySet.set(set, buckets);
     }
+    last?.keepBuckets(payer, set, this.#version, buckets);
     return buckets;
   }
 

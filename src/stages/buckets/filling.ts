@@ -1,6 +1,6 @@
 import type { ScopeName } from '../../domain/limits/scopes.ts';
 import type { BucketState } from '../../store/store.ts';
-import { type NamedLimit, namedLimit, type PayerBucket } from './payer-bucket.ts';
+import { forEachState, type NamedLimit, namedLimit, type PayerBucket } from './payer-bucket.ts';
 
 /** Shorter windows are over before anybody could read about them. */
 const SHORTEST_SECONDS = 60;
@@ -23,18 +23,20 @@ export function fillingOf(
   buckets: readonly PayerBucket[],
   states: readonly (BucketState | undefined)[],
 ): readonly Filling[] | undefined {
-  let filling: Filling[] | undefined;
-  for (let index = 0; index < buckets.length; index++) {
-    const bucket = buckets[index];
-    const state = states[index];
-    if (bucket === undefined || state === undefined || bucket.windowSeconds < SHORTEST_SECONDS) continue;
-    const { remaining, retryAfterUs } = state;
-    // A fifth, in whole numbers.
-    if (bucket.shadow || (remaining * 5 > bucket.limit && retryAfterUs === 0)) continue;
-    const { scope, owner, counts } = bucket;
-    const percent = remaining === 0 || retryAfterUs > 0 ? 100 : 80;
-    filling ??= [];
-    filling.push({ percent, ...namedLimit(bucket), scope, owner, counts, remaining });
-  }
-  return filling;
+  const none: { filling: Filling[] | undefined } = { filling: undefined };
+  return forEachState(buckets, states, noteFilling, none).filling;
+}
+
+function noteFilling(
+  bucket: PayerBucket,
+  { remaining, retryAfterUs }: BucketState,
+  found: { filling: Filling[] | undefined },
+): void {
+  if (bucket.shadow || bucket.windowSeconds < SHORTEST_SECONDS) return;
+  // A fifth, in whole numbers.
+  if (remaining * 5 > bucket.limit && retryAfterUs === 0) return;
+  const { scope, owner, counts } = bucket;
+  const percent = remaining === 0 || retryAfterUs > 0 ? 100 : 80;
+  found.filling ??= [];
+  found.filling.push({ percent, ...namedLimit(bucket), scope, owner, counts, remaining });
 }

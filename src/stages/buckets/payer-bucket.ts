@@ -1,7 +1,7 @@
 import type { LimitInForce, LimitSource } from '../../domain/limits/limits.ts';
 import type { LimitRow } from '../../domain/limits/rows.ts';
 import { bucketKey, SLOTS_ENDING } from '../../store/keys.ts';
-import type { BucketCharge } from '../../store/store.ts';
+import type { BucketCharge, BucketState } from '../../store/store.ts';
 
 /** A bucket to charge, which is its row for one owner. */
 export interface PayerBucket extends LimitRow, Omit<BucketCharge, keyof LimitRow> {
@@ -61,4 +61,22 @@ export function payerBucketsOf(
     buckets.push({ ...from(shadowSource), key, limit: shadowLimit, shadow: true });
   }
   return buckets;
+}
+
+/**
+ * Calls `visit` with each bucket whose state after a decision is known, and returns `found`. Passing `found` in saves each request a
+ * closure of 100 bytes.
+ */
+export function forEachState<Found>(
+  buckets: readonly PayerBucket[],
+  states: readonly (BucketState | undefined)[],
+  visit: (bucket: PayerBucket, state: BucketState, found: Found) => void,
+  found: Found,
+): Found {
+  for (let index = 0; index < buckets.length; index++) {
+    const bucket = buckets[index];
+    const state = states[index];
+    if (bucket !== undefined && state !== undefined) visit(bucket, state, found);
+  }
+  return found;
 }

@@ -1,5 +1,5 @@
 import type { Payer } from '../../domain/caller.ts';
-import { type AssignedPlan, assignedPlan, type Limits } from '../../domain/limits/limits.ts';
+import { type AssignedPlan, assignedPlan, type Limits, NEVER } from '../../domain/limits/limits.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 
 /** The plans that decide the limits of one payer. */
@@ -11,8 +11,6 @@ export interface Plans {
   readonly untilMs: number;
   ofScope(scope: ScopeName): AssignedPlan | undefined;
 }
-
-const NEVER = Number.POSITIVE_INFINITY;
 
 /**
  * The plan of an Account is the one that the file assigns to it, or else to its Organization; without either, the one that the token

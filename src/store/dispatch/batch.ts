@@ -1,7 +1,8 @@
+import { Later } from '../../domain/awaitable.ts';
 import type { LeaseCall } from '../in-flight/leases.ts';
 import type { Charge, Decision, UncountedReason } from '../store.ts';
 
-/** Charges that share one script call, and the promises of their decisions. Settled once. */
+/** Charges that share one script call, and their decisions, which come later. Settled once. */
 export class Batch {
   readonly kind: 'charge' | 'peek' | 'probe';
   readonly charges: Charge[] = [];
@@ -9,7 +10,7 @@ export class Batch {
   leases: LeaseCall | undefined = undefined;
   /** The number of buckets of all charges. */
   buckets = 0;
-  readonly #resolves: ((decision: Decision) => void)[] = [];
+  readonly #decisions: Later<Decision>[] = [];
   #isSettled = false;
 
   constructor(kind: 'charge' | 'peek' | 'probe' = 'charge') {
@@ -20,24 +21,25 @@ export class Batch {
     return this.#isSettled;
   }
 
-  add(charge: Charge): Promise<Decision> {
+  add(charge: Charge): Later<Decision> {
     this.charges.push(charge);
     this.buckets += charge.buckets.length;
-    return new Promise((resolve) => this.#resolves.push(resolve));
+    const decision = new Later<Decision>();
+    this.#decisions.push(decision);
+    return decision;
   }
 
   /** `decisions` in the order of the charges. Lets go of the charges, because whoever watches the deadline keeps the batch until then. */
   settle(decisions: readonly Decision[]): void {
     this.#isSettled = true;
     this.charges.length = 0;
-    for (const [index, resolve] of this.#resolves.splice(0).entries()) {
-      resolve(decisions[index] ?? { outcome: 'uncounted', reason: 'error' });
-    }
+    const waiting = this.#decisions.splice(0);
+    for (let index = 0; index < waiting.length; index++)
+      waiting[index]?.resolve(decisions[index] ?? { outcome: 'uncounted', reason: 'error' });
   }
 
   giveUp(reason: UncountedReason): void {
-    const decision: Decision = { outcome: 'uncounted', reason };
     this.#isSettled = true;
-    for (const resolve of this.#resolves) resolve(decision);
+    for (const decision of this.#decisions.splice(0)) decision.resolve({ outcome: 'uncounted', reason });
   }
 }

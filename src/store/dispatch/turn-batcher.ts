@@ -1,3 +1,4 @@
+import type { Later } from '../../domain/awaitable.ts';
 import type { Charge, Decision } from '../store.ts';
 import { Batch } from './batch.ts';
 
@@ -30,7 +31,7 @@ export class TurnBatcher {
     this.#inOneWrite = inOneWrite;
   }
 
-  add(charge: Charge): Promise<Decision> {
+  add(charge: Charge): Later<Decision> {
     if (this.#batches.size === 0) setImmediate(this.#end);
     const group = this.#groupOf(charge.buckets[0]?.key ?? '');
     let batch = this.#batches.get(group);

@@ -1,9 +1,9 @@
+import { LONGEST_WINDOW_SECONDS } from '../../domain/limits/rows.ts';
 import { isConcurrent } from '../in-flight/held-slots.ts';
 import { type BucketCharge, type Charge, costIn } from '../store.ts';
 
 /** Points are kept in 32 bits. */
 export const MAX_LIMIT = 2_000_000_000;
-const MAX_WINDOW_SECONDS = 31 * 24 * 3600;
 /** Two of the contract and twelve further limits, each with a shadow limit beside it, are 28. */
 const MAX_BUCKETS = 32;
 
@@ -28,7 +28,7 @@ function isInRange(bucket: BucketCharge, cost: number): boolean {
   const { limit, windowSeconds } = bucket;
   return (
     isWithin(limit, MAX_LIMIT) &&
-    (isWithin(windowSeconds, MAX_WINDOW_SECONDS) || (windowSeconds === 0 && isConcurrent(bucket))) &&
+    (isWithin(windowSeconds, LONGEST_WINDOW_SECONDS) || (windowSeconds === 0 && isConcurrent(bucket))) &&
     isWithin(costIn(bucket, cost), MAX_LIMIT)
   );
 }

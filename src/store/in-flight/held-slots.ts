@@ -1,13 +1,22 @@
+import { randomBytes } from 'node:crypto';
 import { bucketOf, SLOTS_ENDING } from '../keys.ts';
-import type { BucketCharge, BucketState, Charge } from '../store.ts';
+import type { BucketCharge, BucketState, Charge, Holder } from '../store.ts';
 
 /** How many slots the requests of this process hold in each bucket that counts concurrent requests. */
 export class HeldSlots {
+  /** Names this process among those that share a store: 16 characters. */
+  readonly replica = randomBytes(12).toString('base64url');
   readonly #counts = new Map<string, number>();
 
   /** In the bucket with this key. */
   of(key: string): number {
     return this.#counts.get(key) ?? 0;
+  }
+
+  /** This process, if it holds any of the bucket with this key. */
+  holdersOf(key: string): readonly Holder[] {
+    const slots = this.of(key);
+    return slots === 0 ? [] : [{ replica: this.replica, slots }];
   }
 
   /** By the name of the bucket, whoever owns it. */
@@ -27,10 +36,12 @@ export class HeldSlots {
    */
   take({ buckets, hold }: Charge, states?: readonly BucketState[]): void {
     if (hold === undefined || hold.isTaken) return;
-    const keys = buckets
-      .filter((bucket, index) => isConcurrent(bucket) && (states?.[index]?.retryAfterUs ?? 0) === 0)
-      .map(({ key }) => key);
-    for (const key of keys) this.#counts.set(key, this.of(key) + 1);
+    const keys: string[] = [];
+    for (const [index, bucket] of buckets.entries()) {
+      if (!isConcurrent(bucket) || (states?.[index]?.retryAfterUs ?? 0) > 0) continue;
+      keys.push(bucket.key);
+      this.#counts.set(bucket.key, this.of(bucket.key) + 1);
+    }
     hold.take(() => {
       for (const key of keys) this.release(key);
     });
@@ -52,6 +63,7 @@ export function isConcurrent({ counts }: Pick<BucketCharge, 'counts'>): boolean 
 const RETRY_AFTER_US = 1_000_000;
 
 /** The state of a bucket that counts concurrent requests. */
-export function slotState(remaining: number, hasRoom: boolean): BucketState {
-  return { remaining, resetAfterUs: 0, retryAfterUs: hasRoom ? 0 : RETRY_AFTER_US };
+export function slotState(remaining: number, hasRoom: boolean, holders?: readonly Holder[]): BucketState {
+  const state = { remaining, resetAfterUs: 0, retryAfterUs: hasRoom ? 0 : RETRY_AFTER_US };
+  return holders === undefined ? state : { ...state, holders };
 }

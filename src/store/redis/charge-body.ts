@@ -15,8 +15,8 @@ const CHARGE = 1;
 const CHARGE_AND_CHECK_LIVES = 2;
 const WITH_SLOTS = 3;
 
-/** The limit of a slot that is stated, and not asked for. */
-const NO_SLOT = 0;
+/** What a statement has given back is less: a renewal, each second, begins anew. */
+const MOST_ENDED = 2 ** 20;
 
 export interface BodyOptions {
   /** False to decide the same without spending. */
@@ -42,24 +42,28 @@ export class ChargeBody {
   readonly text: string;
   #keyCount = 0;
   #keys = '';
+  #slotKeys = '';
   #count = 0;
   #arguments = '';
 
   constructor(charges: readonly Charge[], options: BodyOptions) {
-    const hasSlots =
-      options.leases !== undefined || charges.some(({ buckets }) => buckets.some(isConcurrent));
+    let slots = 0;
+    for (const { buckets } of charges) slots += slotsOf(buckets);
+    const hasSlots = slots > 0 || options.leases !== undefined;
     this.#add(options.nowUs ?? STORE_CLOCK);
     this.#add(modeOf(options) + (hasSlots ? WITH_SLOTS : 0));
     this.#add(options.lifeMs ?? USUAL_LIFE);
-    if (hasSlots) this.#addWithSlots(charges, options.leases ?? NOBODY);
-    else for (const { buckets, cost } of charges) this.#addBuckets(buckets, cost);
-    this.text = bulkNumber(this.#keyCount) + this.#keys + this.#arguments;
+    if (hasSlots) this.#addWithSlots(charges, slots, options.leases ?? NOBODY);
+    else for (const { buckets, cost } of charges) this.#addBuckets(buckets, cost, buckets.length);
+    this.text = bulkNumber(this.#keyCount) + this.#keys + this.#slotKeys + this.#arguments;
     this.argumentCount = 1 + this.#keyCount + this.#count;
   }
 
-  #addBuckets(buckets: readonly BucketCharge[], cost: number): void {
-    this.#add(buckets.length);
+  /** @param count how many of them are no slots */
+  #addBuckets(buckets: readonly BucketCharge[], cost: number, count: number): void {
+    this.#add(count);
     for (const bucket of buckets) {
+      if (isConcurrent(bucket)) continue;
       this.#addKey(bucket.key);
       this.#add(LIFE_MS_PER_WINDOW_SECOND * bucket.windowSeconds);
       this.#add(costIn(bucket, cost));
@@ -67,30 +71,40 @@ export class ChargeBody {
     }
   }
 
-  #addWithSlots(charges: readonly Charge[], { replica, asked, stated }: LeaseCall): void {
+  #addWithSlots(charges: readonly Charge[], slots: number, { replica, asked, stated }: LeaseCall): void {
     this.#arguments += bulkString(replica);
     this.#count += 1;
     this.#add(LEASE_MS);
+    this.#add(slots);
+    this.#add(stated.length);
+    for (const statement of stated) this.#addStatement(statement);
     let next = 0;
     for (const { buckets, cost } of charges) {
-      const slots = buckets.filter(isConcurrent);
-      this.#addBuckets(slots.length === 0 ? buckets : buckets.filter((one) => !isConcurrent(one)), cost);
-      this.#add(slots.length);
-      for (const slot of slots) this.#addSlot(slot.key, limitOf(slot), asked[next++] ?? NOTHING);
+      const own = slotsOf(buckets);
+      this.#addBuckets(buckets, cost, buckets.length - own);
+      this.#add(own);
+      for (const bucket of buckets) {
+        if (!isConcurrent(bucket)) continue;
+        this.#addSlotKey(bucket.key);
+        this.#add(limitOf(bucket));
+        this.#addStatement(asked[next++] ?? NOTHING);
+      }
     }
-    if (stated.length === 0) return;
-    this.#addBuckets([], 0);
-    this.#add(stated.length);
-    for (const statement of stated) this.#addSlot(statement.key, NO_SLOT, statement);
+    for (const { key } of stated) this.#addSlotKey(key);
   }
 
-  #addSlot(key: string, limit: number, { generation, ended, base }: Omit<Statement, 'key'>): void {
-    this.#addKey(key);
-    for (const value of [limit, generation, ended, base]) this.#add(value);
+  #addStatement({ generation, ended, base }: Omit<Statement, 'key'>): void {
+    this.#add(generation);
+    this.#add(base * MOST_ENDED + Math.min(ended, MOST_ENDED - 1));
   }
 
   #addKey(key: string): void {
     this.#keys += bulkString(key);
+    this.#keyCount += 1;
+  }
+
+  #addSlotKey(key: string): void {
+    this.#slotKeys += bulkString(key);
     this.#keyCount += 1;
   }
 
@@ -103,6 +117,12 @@ export class ChargeBody {
 function modeOf({ isSpending, isCheckingLives }: BodyOptions): number {
   if (!isSpending) return PEEK;
   return isCheckingLives === true ? CHARGE_AND_CHECK_LIVES : CHARGE;
+}
+
+function slotsOf(buckets: readonly BucketCharge[]): number {
+  let slots = 0;
+  for (const bucket of buckets) if (isConcurrent(bucket)) slots += 1;
+  return slots;
 }
 
 /** Negative for a shadow. */

@@ -48,6 +48,9 @@ export class RedisStore implements Store {
   readonly #routes = new Map<string, Route>();
   readonly #newWindows = new NewWindows();
   readonly slots: Leases;
+  /** Whether this replica alone holds all slots of a bucket. */
+  readonly #isFull = (bucket: BucketCharge) =>
+    isConcurrent(bucket) && bucket.shadow !== true && this.slots.of(bucket.key) >= bucket.limit;
   #isClosed = false;
 
   /** @param connectionLost called whenever a connection to Redis ends */
@@ -101,28 +104,31 @@ export class RedisStore implements Store {
     if (!isValidCharge(charge)) return false;
     const { groupOf } = this.#link;
     const { buckets } = charge;
-    return buckets.length === 1 || buckets.every(({ key }) => groupOf(key) === groupOf(firstKey(charge)));
+    const group = groupOf(firstKey(charge));
+    return buckets.length === 1 || buckets.every(({ key }) => groupOf(key) === group);
   }
 
   /** The denial of a charge for which this replica alone holds all slots, while the store answers. */
   #denyOwn(charge: Charge): Decision | undefined {
     const { buckets } = charge;
-    const isFull = (bucket: BucketCharge) =>
-      isConcurrent(bucket) && bucket.shadow !== true && this.slots.of(bucket.key) >= bucket.limit;
-    if (!buckets.some(isFull) || this.#problemOf(this.#link.groupOf(firstKey(charge))) !== undefined) {
+    if (!buckets.some(this.#isFull) || this.#problemOf(this.#link.groupOf(firstKey(charge))) !== undefined) {
       return undefined;
     }
     this.#observer.deniedFromMemory();
     return {
       outcome: 'denied',
-      buckets: buckets.map((bucket) => (isFull(bucket) ? slotState(0, false) : undefined)),
+      buckets: buckets.map((bucket) => (this.#isFull(bucket) ? slotState(0, false) : undefined)),
     };
   }
 
   /** Why calls of a group cannot be made. */
   #problemOf(group: number): UncountedReason | undefined {
+    return this.#problemAt(group, this.#routes.get(this.#link.routeOf(group)));
+  }
+
+  #problemAt(group: number, route: Route | undefined): UncountedReason | undefined {
     if (this.#isClosed) return 'closed';
-    return this.#link.problemOf(group) ?? this.#routes.get(this.#link.routeOf(group))?.breaker.reason;
+    return this.#link.problemOf(group) ?? route?.breaker.reason;
   }
 
   /** States the slots of these groups, with the charges that wait for the end of this turn. */
@@ -147,7 +153,7 @@ export class RedisStore implements Store {
   #send(batch: Batch, group: number): void {
     const { charges } = batch;
     const route = this.#route(group, charges[0] === undefined ? '' : firstKey(charges[0]));
-    const reason = this.#problemOf(group);
+    const reason = this.#problemAt(group, route);
     if (reason !== undefined) this.#giveUp(batch, reason);
     else
       this.#call(batch, route, group, batch.kind === 'charge' ? this.slots.open(charges, group) : undefined);
@@ -186,8 +192,9 @@ export class RedisStore implements Store {
   }
 
   #settle(batch: Batch, decisions: readonly Decision[]): void {
-    for (const [index, decision] of decisions.entries()) {
-      if (decision.outcome !== 'uncounted' || batch.kind !== 'charge') continue;
+    for (let index = 0; index < decisions.length; index++) {
+      const decision = decisions[index];
+      if (decision?.outcome !== 'uncounted' || batch.kind !== 'charge') continue;
       this.#observer.uncounted(decision.reason, batch.charges[index]?.cost ?? 0);
     }
     batch.settle(decisions);

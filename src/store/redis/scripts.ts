@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import { isConcurrent, slotState } from '../in-flight/held-slots.ts';
-import type { BucketCharge, BucketState, Charge, Decision } from '../store.ts';
+import type { BucketCharge, BucketState, Charge, Decision, Holder } from '../store.ts';
 import { type BodyOptions, ChargeBody } from './charge-body.ts';
 import { reasonOf } from './connection/failures.ts';
 import { isUnknown, Script, ScriptCall } from './script-call.ts';
@@ -10,6 +10,10 @@ const PROBLEM = 2;
 const ADMITTED = 1;
 const STATE_BYTES = 16;
 const SLOT_BYTES = 5;
+const COUNT_BYTES = 2;
+const LEASE_BYTES = 33;
+const REPLICA_BYTES = 16;
+const HELD_START = 22;
 
 const charge = new Script('charge');
 
@@ -36,17 +40,17 @@ export function sendCharges(
       // Nothing ran: the next call sends the whole script.
       if (error !== undefined && isUnknown(error) && !isLastTry) send(true);
       else if (error !== undefined) decided(error, []);
-      else readReply(reply, charges, decided);
+      else readReply(reply, charges, options.isSpending, decided);
     });
     client.sendCommand(call);
   };
   send(false);
 }
 
-function readReply(reply: Buffer, charges: readonly Charge[], decided: Decided): void {
+function readReply(reply: Buffer, charges: readonly Charge[], isSpending: boolean, decided: Decided): void {
   let decisions: readonly Decision[];
   try {
-    decisions = readDecisions(reply, charges);
+    decisions = readDecisions(reply, charges, isSpending);
   } catch (error) {
     decided(error instanceof Error ? error : new Error(String(error)), []);
     return;
@@ -54,7 +58,7 @@ function readReply(reply: Buffer, charges: readonly Charge[], decided: Decided):
   decided(undefined, decisions);
 }
 
-function readDecisions(reply: Buffer, charges: readonly Charge[]): Decision[] {
+function readDecisions(reply: Buffer, charges: readonly Charge[], isSpending: boolean): Decision[] {
   const decisions: Decision[] = [];
   let position = 0;
   for (const { buckets } of charges) {
@@ -66,30 +70,31 @@ function readDecisions(reply: Buffer, charges: readonly Charge[]): Decision[] {
       decisions.push({ outcome: 'uncounted', reason: reasonOf(message) });
       position = end;
     } else {
-      const states = readStates(reply, position, buckets);
+      const states: BucketState[] = [];
+      position = readStates(reply, position, buckets, isSpending, states);
       decisions.push({ outcome: head === ADMITTED ? 'admitted' : 'denied', buckets: states });
-      position += bytesOf(buckets);
     }
   }
   return decisions;
 }
 
-function bytesOf(buckets: readonly BucketCharge[]): number {
-  let bytes = 0;
-  for (const bucket of buckets) bytes += isConcurrent(bucket) ? SLOT_BYTES : STATE_BYTES;
-  return bytes;
-}
-
-/** The states in the order of the buckets. The script's are in that of its arguments: slots come last. */
-function readStates(reply: Buffer, start: number, buckets: readonly BucketCharge[]): BucketState[] {
+/** Adds the states in the order of the buckets, and returns where they end. The script's are in that of its arguments: slots come last. */
+function readStates(
+  reply: Buffer,
+  start: number,
+  buckets: readonly BucketCharge[],
+  isSpending: boolean,
+  states: BucketState[],
+): number {
   let position = start;
   let slotPosition = start;
   for (const bucket of buckets) if (!isConcurrent(bucket)) slotPosition += STATE_BYTES;
-  const states: BucketState[] = [];
   for (const bucket of buckets) {
     if (isConcurrent(bucket)) {
-      states.push(slotState(reply.readUInt32BE(slotPosition), reply.readUInt8(slotPosition + 4) === 1));
-      slotPosition += SLOT_BYTES;
+      const hasRoom = reply.readUInt8(slotPosition + 4) === 1;
+      const holders = isSpending ? undefined : readHolders(reply, slotPosition + SLOT_BYTES);
+      states.push(slotState(reply.readUInt32BE(slotPosition), hasRoom, holders));
+      slotPosition += SLOT_BYTES + bytesOf(holders);
     } else {
       states.push({
         remaining: reply.readUInt32BE(position),
@@ -99,5 +104,21 @@ function readStates(reply: Buffer, start: number, buckets: readonly BucketCharge
       position += STATE_BYTES;
     }
   }
-  return states;
+  return slotPosition;
+}
+
+function bytesOf(holders: readonly Holder[] | undefined): number {
+  return holders === undefined ? 0 : COUNT_BYTES + LEASE_BYTES * holders.length;
+}
+
+/** The leases of one key: see lua/README.md. */
+function readHolders(reply: Buffer, start: number): Holder[] {
+  const entries = start + COUNT_BYTES;
+  return Array.from({ length: reply.readUInt16BE(start) }, (_, index) => {
+    const entry = entries + index * LEASE_BYTES;
+    return {
+      replica: reply.toString('latin1', entry, entry + REPLICA_BYTES),
+      slots: reply.readUInt32BE(entry + HELD_START),
+    };
+  });
 }

@@ -152,6 +152,18 @@ it('a page whose replica is killed says so, finds another at its address, and sa
   await expect.poll(() => page.locator('[data-unknown]').count(), SOON).toBe(0);
 });
 
+it('a list that the page was never sent is unknown since the page was opened', async () => {
+  const { gateways } = await startReplicas();
+  const { page } = await open(gateways[0]);
+  await page.route('**/limits/live', () => undefined);
+  await page.reload();
+  for (const panel of ['#live-limits', '#revocations'])
+    await expect
+      .poll(() => page.locator(panel).getAttribute('data-unknown'), SOON)
+      .toMatch(/^unknown since [\d:]{8}$/);
+  expect(await headline(page)).toBe('All 3 replicas are healthy');
+});
+
 it('lists that were not read from Redis for two periods are grey, and their age is in the answer', async () => {
   const { redis, gateways } = await startReplicas();
   const [{ adminUrl }] = gateways;

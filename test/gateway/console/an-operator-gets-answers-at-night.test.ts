@@ -5,12 +5,10 @@ import { setLimit } from '../../../src/commands/limit/limit.ts';
 import { revoke } from '../../../src/commands/revoke.ts';
 import { top } from '../../../src/commands/top.ts';
 import { usage } from '../../../src/commands/usage.ts';
-import { sendTo, type TestGateway } from '../../fixtures/gateway.ts';
+import { sendTo, startGateway, type TestGateway } from '../../fixtures/gateway.ts';
 import { startRedisServer } from '../../fixtures/redis-server.ts';
 import { uniquePrefix } from '../../fixtures/redis-url.ts';
 import { runHere } from '../../fixtures/run-here.ts';
-import { startUpstream } from '../../fixtures/upstream.ts';
-import { startWeir, type WeirProcess } from '../../fixtures/weir-process.ts';
 import { useConsole } from './use-console.ts';
 
 const { open } = useConsole();
@@ -18,26 +16,24 @@ const { open } = useConsole();
 /** An operator waits no longer for an answer. */
 const TEN_SECONDS = { timeout: 10_000, interval: 100 };
 
-/** Three replicas, each a process of its own, with files of its own. */
+/** Three replicas, each with files of its own. */
 async function startReplicas() {
   const redis = await startRedisServer();
   onTestFinished(() => redis.stop());
-  const upstream = await startUpstream();
-  onTestFinished(() => upstream.close());
   const store = { kind: 'redis', url: redis.url, keyPrefix: uniquePrefix(), deadlineMs: 5_000 };
   const settings = { admin: { host: '127.0.0.1', port: 0 } };
   const limits = { organizations: { org_1: { 'organization-write': 25 } } };
   const startOne = async () => {
-    const weir = await startWeir({ upstreamUrl: upstream.url, store, settings, limits });
-    onTestFinished(() => weir.close());
-    return weir;
+    const gateway = await startGateway({ store, settings, limits });
+    onTestFinished(() => gateway.close());
+    return gateway;
   };
   return { redis, replicas: [await startOne(), await startOne(), await startOne()] as const };
 }
 
 /** Sends requests to the replicas in turn, and counts the answers by their status. */
 async function send(
-  replicas: readonly WeirProcess[],
+  replicas: readonly TestGateway[],
   count: number,
   request: { readonly method?: string; readonly token: string },
 ) {
@@ -55,7 +51,7 @@ it('a flood, an empty Organization, a leaked token, a doubled limit and price, a
   const { redis, replicas } = await startReplicas();
   const [first] = replicas;
   const { adminUrl: url, settingsFile: config } = first;
-  const { page } = await open({ adminUrl: url } as TestGateway);
+  const { page } = await open(first);
   const text = (selector: string) => page.locator(selector).textContent();
   const printed = async (command: () => Promise<void>) => (await runHere(command)).stdout;
   await expect.poll(() => text('#headline'), TEN_SECONDS).toBe('All 3 replicas are healthy');

@@ -29,7 +29,12 @@ it('cannot put the console in a frame, read it, or act through it', async () => 
 
 it('the page has a strict policy, and a name of an attacker reaches no data', async () => {
   const gateway = await start();
-  for (const path of ['/', '/console/main.js', '/console/page.css', '/console/widgets/chart.js']) {
+  for (const path of [
+    '/',
+    '/console/browser/main.js',
+    '/console/page.css',
+    '/console/browser/widgets/chart.js',
+  ]) {
     const { status, headers } = await fetch(gateway.adminUrl + path);
     expect(status, path).toBe(200);
     const policy = headers.get('content-security-policy') ?? '';

@@ -1,6 +1,9 @@
+import { hostname } from 'node:os';
 import { expect, it } from 'vitest';
 import { contrast } from '../../fixtures/chromium.ts';
 import type { TestGateway } from '../../fixtures/gateway.ts';
+import { uniqueRedisStore } from '../../fixtures/redis-url.ts';
+import { startUpstream } from '../../fixtures/upstream.ts';
 import { SOON, showTenMinutes, useConsole } from './use-console.ts';
 
 /** An id that runs a script wherever it is parsed as HTML. */
@@ -49,6 +52,24 @@ it('shows the numbers of /metrics, and loads nothing from another host', async (
     .toMatch(/% of requests are refused/);
   expect(messages).toEqual([]);
   expect([...hosts]).toEqual([new URL(gateway.adminUrl).host]);
+});
+
+it('shows how many requests of an Account each replica has in flight', async () => {
+  const ended = new AbortController();
+  const upstream = await startUpstream((_, response) =>
+    ended.signal.addEventListener('abort', () => response.end()),
+  );
+  const limits = { limits: { reports: { per: 'account', concurrent: 2, operations: ['reportRead'] } } };
+  const gateway = await start({ upstream, limits, store: uniqueRedisStore() });
+  const sent = gateway.send('GET', '/v3/reports');
+  const { page } = await open(gateway, { path: '/#/account/acct_1' });
+  const bucket = page.locator('[data-bucket=reports]');
+  await expect
+    .poll(() => bucket.textContent(), SOON)
+    .toContain(`1 of 2 requests at a time left1 in flight (${hostname()}: 1)`);
+  ended.abort();
+  expect((await sent).status).toBe(200);
+  await expect.poll(() => bucket.textContent(), SOON).toContain('0 in flight');
 });
 
 it('an id is never parsed as HTML', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { sendTo } from '../../fixtures/gateway.ts';
+import { sendTo, startGateway } from '../../fixtures/gateway.ts';
 import { startTcpUpstream } from '../../fixtures/tcp-upstream.ts';
 import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
 import { startWeir, type WeirProcess } from '../../fixtures/weir-process.ts';
@@ -88,7 +88,8 @@ it('a new shape of unlisted path is logged once', async () => {
 it('a response that is refused has its reason in the line, and none in the answer', async () => {
   const malformed = 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na';
   const behind = await startTcpUpstream((socket) => socket.once('data', () => socket.write(malformed)));
-  const doubtful = await startWeir({ upstreamUrl: behind.url });
+  const settings = { log: { level: 'info', access: true }, upstream: { url: behind.url } };
+  const doubtful = await startGateway({ settings });
   try {
     const headers = { 'X-Request-Id': 'doubtful-1' };
     const answer = await sendTo(doubtful.url, 'GET', '/v3/things', { headers });

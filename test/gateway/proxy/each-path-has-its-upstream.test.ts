@@ -9,8 +9,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeCertificate } from '../../fixtures/certificate.ts';
 import { PLENTY, writeConfiguration } from '../../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
+import { runWeirHere } from '../../fixtures/run-here.ts';
 import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
-import { runWeir } from '../../fixtures/weir-process.ts';
 
 let gateway: TestGateway;
 
@@ -128,7 +128,7 @@ it('weir check reports invalid certificates and address ranges', async () => {
       },
     },
   });
-  const { code, stderr } = await runWeir(['check', '--config', file]);
+  const { code, stderr } = await runWeirHere(['check', '--config', file]);
   expect(code).toBe(1);
   expect(stderr).toContain(
     'listen.trustedProxies.0: must be an address or a CIDR range such as 10.0.0.0/8, is "10.0.0.0/33"',

@@ -20,9 +20,11 @@ const GATEWAYS = [
   ['plain', 1],
   ['plain', 3],
   ['plain', 8],
+  ['plain', 64],
   ['TLS', 1],
   ['TLS', 3],
   ['TLS', 8],
+  ['TLS', 64],
 ] as const;
 
 /** What has gone wrong, and how often each request was run. */

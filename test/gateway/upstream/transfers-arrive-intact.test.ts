@@ -117,6 +117,10 @@ class Reader implements ResponseHandler {
     if (this.#kind === 'slow') this.#transfer?.pause();
   }
 
+  onWholeBody(text: string): void {
+    this.onData(Buffer.from(text, 'latin1'));
+  }
+
   onFlush(): ChunkMemory {
     if (this.#kind === 'fast') return 'released';
     if (this.#kind === 'slow') {

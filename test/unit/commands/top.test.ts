@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { Latest } from '../../../src/commands/top.ts';
-import { rank } from '../../../src/observe/top/talkers.ts';
+import { rank } from '../../../src/observe/usage/talkers.ts';
 import { CommandError } from '../../../src/process/failure.ts';
 
 it('rankings stay while the gateway does not answer, and are unknown after two periods', async () => {

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { checkProxySettings } from '../../../src/config/checks/proxy-check.ts';
 import { CertificateFiles } from '../../../src/config/files/certificates.ts';
-import { checkProxySettings } from '../../../src/config/settings/proxy-check.ts';
-import { isKeyPair } from '../../../src/domain/key-pair.ts';
-import { tlsOptions } from '../../../src/domain/tls-files.ts';
+import { isKeyPair, tlsOptions } from '../../../src/domain/tls-files.ts';
 import { type CertificatePair, KEY_TYPES, newCertificateOf } from '../../fixtures/certificate.ts';
 
 const names = Object.keys(KEY_TYPES) as (keyof typeof KEY_TYPES)[];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkCosts, placesIn } from '../../../src/config/files/costs.ts';
+import { checkCosts, placesIn } from '../../../src/config/checks/costs.ts';
 import { parseLimits } from '../../../src/config/files/limits/parse.ts';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
 import { limitInForce } from '../../fixtures/limits.ts';

@@ -59,7 +59,7 @@ describe('no message about a setting shows the password of a URL', () => {
         expect(shown).not.toContain(secret);
         expect(shown).not.toContain(JSON.stringify(secret).slice(1, -1));
       };
-      fc.assert(fc.property(schemes, secrets, judge), { numRuns: 3 });
+      fc.assert(fc.property(schemes, secrets, judge), { numRuns: 1 });
     }
   });
 
@@ -111,7 +111,7 @@ describe('a text', () => {
       const text = `@ ${'a:/'.repeat(length)}`;
       return () => maskUrls(text);
     };
-    expectLinearTime(masking, 100_000);
+    expectLinearTime(masking, 10_000);
   });
 });
 

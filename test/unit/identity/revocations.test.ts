@@ -45,7 +45,7 @@ it('what is known already, or has expired, changes nothing', () => {
 
 it('the later of a revocation and its undoing wins, in any order of arrival', () => {
   const revoked = { revoked: token, atMs: 10, untilMs: 1000 };
-  const undone = { revoked: token, atMs: 20, untilMs: 1000, isUndone: true };
+  const undone = { revoked: token, atMs: 20, untilMs: 1000, isRemoved: true };
   const again = { revoked: token, atMs: 30, untilMs: 1000 };
   const atTheSameTime = { ...revoked, atMs: 20 };
   const isCovered = (...messages: Revocation[]) => {
@@ -60,7 +60,7 @@ it('the later of a revocation and its undoing wins, in any order of arrival', ()
 
 it('an undone revocation is remembered for as long as the revocation would have been', () => {
   const revocations = new Revocations();
-  const undone = { revoked: principal, atMs: 20, untilMs: 100, isUndone: true };
+  const undone = { revoked: principal, atMs: 20, untilMs: 100, isRemoved: true };
   revocations.add({ revoked: principal, atMs: 10, untilMs: 100 }, 20);
   revocations.add(undone, 20);
   expect(revocations.remembered(99)).toEqual([undone]);
@@ -70,13 +70,13 @@ it('an undone revocation is remembered for as long as the revocation would have 
 it('a message is read as it was written', () => {
   for (const revoked of [token, principal, { kind: 'principal', id: HEX } as const]) {
     const revocation = { revoked, atMs: 1, untilMs: 2 };
-    for (const one of [revocation, { ...revocation, isUndone: true }])
+    for (const one of [revocation, { ...revocation, isRemoved: true }])
       expect(readRevocation(writeRevocation(one), 0)).toEqual(one);
   }
 });
 
 it('a message that undoes has no kind: an older version must not read it as a revocation', () => {
-  const message = writeRevocation({ revoked: token, atMs: 1, untilMs: 2, isUndone: true });
+  const message = writeRevocation({ revoked: token, atMs: 1, untilMs: 2, isRemoved: true });
   expect(JSON.parse(message)).not.toHaveProperty('kind');
 });
 

@@ -20,7 +20,7 @@ it('the latest change wins, whatever the order of arrival, and ends at its end',
     expect(blocks.of('principal', 'a')).toBeUndefined();
     nowMs = 900;
     expect(blocks.of('account', 'a')).toBeUndefined();
-    expect(blocks.inForce()).toEqual([]);
+    expect(blocks.inForce(nowMs)).toEqual([]);
   }
 });
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { readPulse } from '../../../src/admin/fleet/pulse.ts';
 import { REVOCATIONS } from '../../../src/identity/revocation-message.ts';
-import { readSummary } from '../../../src/observe/top/talkers.ts';
+import { readSummary } from '../../../src/observe/usage/talkers.ts';
 import { LIVE_LIMITS } from '../../../src/shared/live-limits.ts';
 
 const NOW_MS = 1_790_000_000_000;

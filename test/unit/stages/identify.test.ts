@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { andThen } from '../../../src/domain/awaitable.ts';
 import type { Principal } from '../../../src/domain/caller.ts';
 import { Refusal } from '../../../src/domain/problems.ts';
 import type { IdentitySource, Lookup } from '../../../src/identity/identity.ts';
@@ -24,7 +25,7 @@ function identified(authorization: string | undefined, source = strict) {
   });
   const principal = (one: Awaited<typeof answer>) =>
     one instanceof Refusal || 'refusal' in one ? one : one.principal;
-  return answer instanceof Promise ? answer.then(principal) : principal(answer);
+  return andThen(answer, principal);
 }
 
 describe('the Authorization header', () => {

@@ -25,3 +25,31 @@ it('a statement that fails at once waits for the next renewal, and is not stated
   expect(calls).toBe(2);
   expect(leases.of('k')).toBe(1);
 });
+
+it('after a release whose call is lost, the next charge of the owner states what is held anew', () => {
+  const leases = new Leases(
+    () => 0,
+    () => {},
+  );
+  onTestFinished(() => leases.close());
+  const admitted = {
+    outcome: 'admitted' as const,
+    buckets: [{ remaining: 2, resetAfterUs: 0, retryAfterUs: 0 }],
+  };
+  const charge = () => ({ buckets: [SLOTS], cost: 1, hold: new Hold() });
+  const open = (charges: readonly ReturnType<typeof charge>[]) => {
+    const call = leases.open(charges, 0);
+    if (call === undefined) throw new Error('nothing was stated');
+    return call;
+  };
+  const first = charge();
+  const taken = open([first]);
+  leases.answered([first], taken, [admitted]);
+  first.hold.end();
+  const released = open([]);
+  expect(released.stated).toMatchObject([{ ended: 1, base: 0 }]);
+  leases.lost(released);
+  const [next] = open([charge()]).asked;
+  expect(next?.base).toBe(0);
+  expect(next?.generation).toBeGreaterThan(taken.asked[0]?.generation ?? Number.NaN);
+});

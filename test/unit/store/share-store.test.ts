@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { Hold } from '../../../src/store/in-flight/hold.ts';
 import { MemoryStore } from '../../../src/store/memory-store.ts';
 import { ShareStore } from '../../../src/store/share-store.ts';
 import type { Charge, Decision, Store } from '../../../src/store/store.ts';
@@ -93,6 +94,25 @@ describe('while the store does not answer', () => {
       cost: 10,
     };
     expect(await passed(store, 20, charge)).toBe(3);
+  });
+
+  it('a part of a limit on requests in flight is compared with all that this replica has in flight', async () => {
+    const { store, remote } = open(2);
+    const take = async () => {
+      const hold = new Hold();
+      const slots = { key: 'k', limit: 6, windowSeconds: 0, counts: 'concurrent' } as const;
+      const { outcome } = await store.charge({ buckets: [slots], cost: 1, hold });
+      return { outcome, hold };
+    };
+    const counted = [await take(), await take()];
+    expect(counted.map(({ outcome }) => outcome)).toEqual(['admitted', 'admitted']);
+    remote.isAway = true;
+    const third = await take();
+    expect([third.outcome, (await take()).outcome]).toEqual(['uncounted', 'denied']);
+    counted[0]?.hold.end();
+    expect([(await take()).outcome, (await take()).outcome]).toEqual(['uncounted', 'denied']);
+    for (const { hold } of [third, ...counted.slice(1)]) hold.end();
+    expect(store.slots.of('k')).toBe(1);
   });
 
   it('all buckets have room, or nothing is spent; a shadow bucket refuses nothing', async () => {

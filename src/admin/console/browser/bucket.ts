@@ -1,9 +1,9 @@
 import type { BucketUsage } from '../../usage/usage.ts';
-import { isLimitScope, setLimit, unsetLimit } from './limit-actions.ts';
+import { count, duration, inFlightText, moment } from '../presentation/format.ts';
+import { isLimitScope, setLimit, unsetLimit } from './actions/limits.ts';
 import { Sparkline } from './widgets/chart.ts';
 import { element, setText } from './widgets/dom.ts';
 import { sinceText } from './widgets/figures.ts';
-import { count, duration, moment } from './widgets/format.ts';
 
 /** Readings in a bucket's history: a minute at two a second. */
 const HISTORY = 120;
@@ -106,9 +106,10 @@ function limitText({ limit, counts, windowSeconds }: BucketUsage): string {
   return `of ${count(limit)} ${counts} left, per\u00a0${duration(windowSeconds * 1_000)}`;
 }
 
-function returnsText({ counts, used, nextPointsAfterSeconds, resetAfterSeconds }: BucketUsage): string {
+function returnsText(bucket: BucketUsage): string {
+  const { counts, used, byReplica, nextPointsAfterSeconds, resetAfterSeconds } = bucket;
   if (used === null) return 'The store could not be read';
-  if (counts === 'concurrent') return `${count(used)} in flight at all replicas`;
+  if (counts === 'concurrent') return inFlightText(used, byReplica ?? []);
   if (used === 0) return `All ${counts} are available`;
   return `Next ${counts} in ${seconds(nextPointsAfterSeconds)}, full again in ${seconds(resetAfterSeconds)}`;
 }

@@ -1,7 +1,7 @@
 import type { FleetSnapshot, ReplicaState } from '../../fleet/snapshot.ts';
+import { clock, count, percent, plural } from '../presentation/format.ts';
 import { byId, element, icon, setText } from './widgets/dom.ts';
 import { sinceText } from './widgets/figures.ts';
-import { clock, count, percent, plural } from './widgets/format.ts';
 
 export type Level = 'good' | 'warning' | 'bad';
 
@@ -112,7 +112,7 @@ function problemsOf(fleet: FleetSnapshot): readonly Problem[] {
       ? []
       : [{ level, text: [`${percent(part)} of requests ${text}`], isMinor: part < MAJOR_SHARE }];
   const versions = new Set(known.map(({ limits }) => limits)).size;
-  const prices = new Set(known.map(({ operations }) => operations)).size;
+  const costs = new Set(known.map(({ operations }) => operations)).size;
   const differ = (what: string, number: number): readonly Problem[] =>
     number < 2
       ? []
@@ -129,7 +129,7 @@ function problemsOf(fleet: FleetSnapshot): readonly Problem[] {
     ...share('bad', rates.failedShare, 'fail with 503'),
     ...share('bad', rates.degradedShare, 'are served uncounted'),
     ...differ('the limits', versions),
-    ...differ('the costs', prices),
+    ...differ('the costs', costs),
     ...about(({ isReady }) => !isReady, 'warning', 'Replicas are not ready'),
     ...refusalProblem(fleet),
     ...about(({ store }) => store.unsafeSettings > 0, 'warning', 'Redis', ' is not set up for strict limits'),

@@ -2,14 +2,15 @@ import type { ShownBlock } from '../../blocks/actions.ts';
 import type { FleetChange } from '../../fleet/merged-changes.ts';
 import type { ShownLimit } from '../../limits/live.ts';
 import type { ShownRevocation } from '../../revocations/actions.ts';
+import { clock, count, duration, moment } from '../presentation/format.ts';
+import { SHARED_PERIOD_MS } from '../presentation/freshness.ts';
+import { unblock } from './actions/blocks.ts';
+import { isLimitScope, unsetLimit } from './actions/limits.ts';
+import { revoke, undoRevocation } from './actions/revocations.ts';
 import { askAged } from './api.ts';
-import { unblock } from './block-actions.ts';
-import { isLimitScope, revoke, undoRevocation, unsetLimit } from './limit-actions.ts';
 import { hasPage } from './owner.ts';
 import { byId, element, ownerLink, remark, setText } from './widgets/dom.ts';
 import { Figures } from './widgets/figures.ts';
-import { clock, count, duration, moment } from './widgets/format.ts';
-import { SHARED_PERIOD_MS } from './widgets/freshness.ts';
 import { type LiveCell, Table } from './widgets/table.ts';
 
 function quietButton(text: string, act: () => void): HTMLElement {

@@ -1,19 +1,17 @@
 import type { RefusedRequest } from '../../fleet/refusals.ts';
 import type { FleetSnapshot } from '../../fleet/snapshot.ts';
-import { askForToken, onAction, showNotice } from './actions.ts';
+import { askForToken, onAction, showNotice } from './actions/dialog.ts';
 import { ApiError, readEvents } from './api.ts';
 import { showLost } from './headline.ts';
 import { LISTS_MS, showChanges, showLists } from './lists.ts';
 import { followOperations } from './operations.ts';
 import { showOverview } from './overview.ts';
-import { type OwnerView, openOwner, type Scope } from './owner.ts';
+import { hasPage, type OwnerView, openOwner, type Scope } from './owner.ts';
 import { fewOfEach, refusalTable } from './refusals.ts';
 import { showReplicas } from './replicas.ts';
 import { choices, rankedIds, showTalkers, startTalkers, type WindowName } from './talkers.ts';
 import { byId, element, setText, switchTheme } from './widgets/dom.ts';
 import { Figures, sinceText } from './widgets/figures.ts';
-
-const SCOPES: readonly Scope[] = ['account', 'organization', 'person', 'address'];
 
 /** How long a stream that failed is left alone: the first time, and at most. */
 const RETRY_MS = 500;
@@ -51,9 +49,9 @@ const refusals = refusalTable(byId('refusals'), 'Latest refusals', 'No request w
 const figures = new Figures(
   () => document.querySelectorAll<HTMLElement>('#overview .panel:not(#live-limits, #revocations)'),
   (sinceMs) => {
-    if (sinceMs === null) return;
+    if (sinceMs === null || newest === undefined) return;
     showConnection('lost', sinceText(sinceMs));
-    showLost(sinceMs, newest?.replicas ?? []);
+    showLost(sinceMs, newest.replicas);
   },
 );
 
@@ -145,8 +143,7 @@ async function followLists(): Promise<void> {
 /** What the address asks for. */
 function asked(): Pick<View, 'name' | 'owner'> {
   const [, scope = '', id = ''] = /^#\/(\w+)\/(.+)$/.exec(location.hash) ?? [];
-  const known = SCOPES.find((one) => one === scope);
-  if (known !== undefined) return { name: 'owner', owner: { scope: known, id: decoded(id) } };
+  if (hasPage(scope)) return { name: 'owner', owner: { scope, id: decoded(id) } };
   return { name: location.hash === '#/operations' ? 'operations' : 'overview', owner: undefined };
 }
 

@@ -1,13 +1,13 @@
-import type { PricedOperation, ShownPlan, ShownRow } from '../../limits/rows.ts';
+import type { ShownOperation, ShownPlan, ShownRow } from '../../limits/rows.ts';
+import { count, duration } from '../presentation/format.ts';
 import { ask } from './api.ts';
 import { byId, element, remark, shortId } from './widgets/dom.ts';
 import { Figures } from './widgets/figures.ts';
-import { count, duration } from './widgets/format.ts';
 import { Table } from './widgets/table.ts';
 
 const ACCESS = { caller: 'any caller', person: 'Persons only', public: 'anybody' };
 
-const operations = new Table<PricedOperation>(byId('operation-list'), 'Operations', {
+const operations = new Table<ShownOperation>(byId('operation-list'), 'Operations', {
   columns: [
     { title: 'Operation', cell: ({ id }) => shortId(id) },
     { title: 'Method', style: 'nowrap', text: ({ method }) => method },
@@ -71,12 +71,16 @@ function selectionText({ kind, operations: named = [], tags = [] }: ShownRow): s
 const PERIOD_MS = 3_000;
 
 const page = byId('operations');
-const figures = new Figures(() => page.querySelectorAll<HTMLElement>('.panel'), undefined, PERIOD_MS);
+const figures = new Figures(
+  () => (page.hidden ? [] : page.querySelectorAll<HTMLElement>('.panel')),
+  undefined,
+  PERIOD_MS,
+);
 
 /** Reads and shows what operations cost, and what the files limit. */
 async function showOperations(): Promise<void> {
-  const [priced, rows, planned] = await Promise.all([ask('operations'), ask('limits'), ask('plans')]);
-  operations.show(priced as readonly PricedOperation[]);
+  const [costed, rows, planned] = await Promise.all([ask('operations'), ask('limits'), ask('plans')]);
+  operations.show(costed as readonly ShownOperation[]);
   limits.show(rows as readonly ShownRow[]);
   plans.show(planned as readonly ShownPlan[]);
   figures.measured();

@@ -1,9 +1,9 @@
 import type { FleetSnapshot, ReplicaState } from '../../fleet/snapshot.ts';
+import { count, milliseconds, percent, short } from '../presentation/format.ts';
 import { isDown, isKnown, type Level, partOf, showHeadline } from './headline.ts';
 import { Chart, type ChartMark } from './widgets/chart.ts';
 import { byId, element, icon } from './widgets/dom.ts';
 import { sinceText } from './widgets/figures.ts';
-import { count, milliseconds, percent, short } from './widgets/format.ts';
 
 interface Tile {
   readonly title: string;

@@ -1,7 +1,7 @@
-import type { Talker } from '../../../observe/top/extract.ts';
 import type { OperationCounts } from '../../../observe/usage/activity.ts';
+import type { Talker } from '../../../observe/usage/extract.ts';
+import { count } from '../presentation/format.ts';
 import { element, ownerLink, remark } from './widgets/dom.ts';
-import { count } from './widgets/format.ts';
 import { Table } from './widgets/table.ts';
 
 const WINDOW_NAMES: Readonly<Record<string, string>> = {

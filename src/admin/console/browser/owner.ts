@@ -1,8 +1,9 @@
 import type { RefusedRequest } from '../../fleet/refusals.ts';
 import type { FleetSnapshot } from '../../fleet/snapshot.ts';
 import type { Usage } from '../../usage/usage.ts';
+import { short } from '../presentation/format.ts';
+import { blockLines } from './actions/blocks.ts';
 import { ApiError, ask } from './api.ts';
-import { blockLines } from './block-actions.ts';
 import { bucketCard } from './bucket.ts';
 import { marksOf } from './overview.ts';
 import { accountTable, type Counts, operationTable, recentTable } from './owner-tables.ts';
@@ -10,7 +11,6 @@ import { collapsed, refusalTable } from './refusals.ts';
 import { Chart, type ChartMark } from './widgets/chart.ts';
 import { byId, element, ownerLink, remark, setText } from './widgets/dom.ts';
 import { Figures } from './widgets/figures.ts';
-import { short } from './widgets/format.ts';
 import type { Line } from './widgets/plot.ts';
 
 export interface OwnerView {
@@ -36,7 +36,7 @@ const NAMES = {
 export type Scope = keyof typeof NAMES;
 
 export function hasPage(scope: string): scope is Scope {
-  return scope in NAMES;
+  return Object.hasOwn(NAMES, scope);
 }
 
 /** Shows one Account, Organization or Person until it is closed. */

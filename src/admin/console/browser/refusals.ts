@@ -1,6 +1,6 @@
 import type { RefusedRequest } from '../../fleet/refusals.ts';
+import { clock, count } from '../presentation/format.ts';
 import { element, ownerLink, shortId } from './widgets/dom.ts';
-import { clock, count } from './widgets/format.ts';
 import { Table } from './widgets/table.ts';
 
 /** Equal refusals: the newest, and how many there are. */

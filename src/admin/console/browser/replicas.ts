@@ -1,9 +1,9 @@
 import type { ReplicaState } from '../../fleet/snapshot.ts';
+import { count, duration, milliseconds, percent, plural, short } from '../presentation/format.ts';
 import type { Level } from './headline.ts';
 import { commonLimits, shortVersion } from './overview.ts';
 import { byId, element, icon, remark } from './widgets/dom.ts';
 import { sinceText } from './widgets/figures.ts';
-import { count, duration, milliseconds, percent, plural, short } from './widgets/format.ts';
 import { type LiveCell, Table } from './widgets/table.ts';
 
 let common = '';

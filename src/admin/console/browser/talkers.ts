@@ -1,8 +1,8 @@
 import type { FleetTalker as Talker } from '../../fleet/fleet.ts';
 import type { FleetSnapshot } from '../../fleet/snapshot.ts';
+import { percent, short } from '../presentation/format.ts';
 import { Sparkline } from './widgets/chart.ts';
 import { byId, element, ownerLink, setText } from './widgets/dom.ts';
-import { percent, short } from './widgets/format.ts';
 import { type LiveCell, Table } from './widgets/table.ts';
 
 type Ranked = 'accounts' | 'organizations';

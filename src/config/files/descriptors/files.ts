@@ -1,5 +1,5 @@
 import type { DescriptorRules } from '../../../domain/limits/descriptors.ts';
-import { ConfigError, formatSource, type Problem } from '../../problem.ts';
+import { ConfigError, formatSource, type Problem, problemsOf } from '../../problem.ts';
 import { type FileSource, ParsedFile } from '../../reader/file-source.ts';
 import { filesIn } from '../limits/files.ts';
 import { type DescriptorFile, parseDescriptors } from './parse.ts';
@@ -62,8 +62,7 @@ function readAll(parsed: readonly ParsedFile<DescriptorFile>[]) {
     try {
       files.push(file.read());
     } catch (error) {
-      if (!(error instanceof ConfigError)) throw error;
-      problems.push(...error.problems);
+      problems.push(...problemsOf(error));
     }
   }
   return { files, problems };

@@ -2,7 +2,7 @@
  * Files with many overrides repeat themselves: of 100,000 Accounts with a plan, most have the same few words. A text is parsed without
  * the entries that repeat another one, which takes a twentieth of the time, and those get what was read of the other.
  */
-import { isId } from '../../../domain/id.ts';
+import { isId } from '../../../domain/caller.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection } from '../../../domain/limits/scopes.ts';
 
 /** For each id of a section, in the order of the text, an id that is left in it and has an equal entry. */

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { type LimitSource, type Limits, type Overrides, rowNamed } from '../../../domain/limits/limits.ts';
 import { furtherRows } from '../../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection, scopeNamed } from '../../../domain/limits/scopes.ts';
-import { ConfigError, formatPath, type Problem } from '../../problem.ts';
+import { ConfigError, formatPath, type Problem, problemsOf } from '../../problem.ts';
 import { FileSource } from '../../reader/file-source.ts';
 import { lineOfPath } from '../../reader/yaml-text.ts';
 import { bySection, type Named, NOTHING } from './parse.ts';
@@ -63,8 +63,7 @@ export class LimitsFiles {
         cache.set(file, read);
         if (file === this.#main) named = namedIn(read.maps as Limits);
       } catch (error) {
-        if (!(error instanceof ConfigError)) throw error;
-        problems.push(...error.problems);
+        problems.push(...problemsOf(error));
       }
     }
     this.#cache = cache;

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import type { Limits, OverrideMaps, Overrides } from '../../../domain/limits/limits.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection } from '../../../domain/limits/scopes.ts';
-import { ConfigError, type Problem } from '../../problem.ts';
+import { ConfigError, type Problem, problemsOf } from '../../problem.ts';
 import { bySection, type Named, parseLimits, parseOverrides } from './parse.ts';
 
 /** One file of limits to parse. */
@@ -68,13 +68,12 @@ export function sendParsed(job: Job, port: Pick<MessagePort, 'postMessage'>): vo
     }
     send({ rest });
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    send({ problems: error.problems });
+    send({ problems: problemsOf(error) });
   }
 }
 
 /**
- * The gateway's end: receives the slices, one message per event loop tick. A listener would get all of them in one tick and
+ * The gateway's end: receives the slices, one message per turn of the event loop. A listener would get all of them in one turn and
  * block requests.
  */
 export async function receiveParsed(port: MessagePort, file: string): Promise<Parsed> {

@@ -1,5 +1,4 @@
 import type { Static } from 'typebox';
-import { ID_FORMAT, isId } from '../../../domain/id.ts';
 import type {
   AssignedPlan,
   GivenLimit,
@@ -15,6 +14,7 @@ import { ConfigError } from '../../problem.ts';
 import type { Finding } from '../../reader/check.ts';
 import { didYouMean } from '../../reader/messages.ts';
 import { parseAs } from '../../reader/parse.ts';
+import { idFindings } from '../identities.ts';
 import { withoutRepeats } from './equal-entries.ts';
 import { namedRows, namedRowsOf, rowsOf } from './rows.ts';
 import { limitsSchemaOf, overridesSchemaOf } from './schema.ts';
@@ -106,19 +106,12 @@ function givenLimits(values: Readonly<Record<string, RawLimit | undefined>>): Ro
 }
 
 function toOverrides(file: OverridesFile, plans: readonly string[], findings: Finding[]): OverrideMaps {
-  findings.push(...idFindings(file), ...Object.keys(file.addresses).flatMap(addressFindings));
+  const sections = ['accounts', 'organizations', 'principals'] as const;
+  findings.push(...idFindings(file, sections), ...Object.keys(file.addresses).flatMap(addressFindings));
   return bySection((section) => {
     const entries = Object.entries(file[section]);
     return new Map(entries.map(([id, entry]) => [id, entryOverrides(entry, [section, id], plans, findings)]));
   });
-}
-
-function idFindings(file: OverridesFile): readonly Finding[] {
-  return (['accounts', 'organizations', 'principals'] as const).flatMap((section) =>
-    Object.keys(file[section])
-      .filter((id) => !isId(id))
-      .map((id) => ({ path: [section, id], message: `must be ${ID_FORMAT}` })),
-  );
 }
 
 /** An address has to be written as its bucket is named, so that each has one override. */

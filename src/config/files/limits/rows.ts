@@ -1,5 +1,11 @@
 import type { Static } from 'typebox';
-import { CONTRACT_ROWS, contractRows, furtherRows, type LimitRow } from '../../../domain/limits/rows.ts';
+import {
+  CONTRACT_ROWS,
+  contractRows,
+  furtherRows,
+  type LimitRow,
+  LONGEST_WINDOW_SECONDS,
+} from '../../../domain/limits/rows.ts';
 import { isScopeName } from '../../../domain/limits/scopes.ts';
 import type { Finding } from '../../reader/check.ts';
 import { isMapping } from '../../reader/schema-node.ts';
@@ -77,7 +83,7 @@ function windowOf(
 ): number {
   const path = [...row, 'window'];
   const windowSeconds = window === undefined ? 0 : secondsOf(window);
-  if (windowSeconds > LONGEST_SECONDS)
+  if (windowSeconds > LONGEST_WINDOW_SECONDS)
     findings.push({ path, message: `must be at most 31d, is "${window}"` });
   if (counts === 'concurrent' && window !== undefined) {
     const hint = 'a limit on concurrent requests has no window: leave it out';
@@ -87,8 +93,6 @@ function windowOf(
     findings.push({ path: row, message: 'has no window', hint: 'such as window: 1m' });
   return windowSeconds;
 }
-
-const LONGEST_SECONDS = 31 * 86_400;
 
 const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
 

@@ -11,7 +11,7 @@ export function answerOf(asked: AskedRequest, baseUrl: string) {
   const add = (name: string, value: string) => {
     headers[name] = value;
   };
-  addGatewayFields({ add, addChecked: add }, asked);
+  addGatewayFields({ add }, asked);
   return {
     allowed: refusal === undefined,
     status: refusal?.status ?? 200,

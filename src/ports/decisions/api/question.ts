@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/schema';
+import { ID_PATTERN } from '../../../domain/caller.ts';
 import { FieldErrors } from '../../../domain/field-errors.ts';
-import { ID_PATTERN } from '../../../domain/id.ts';
 import { addressIn } from '../../../domain/network.ts';
 import { Refusal } from '../../../domain/problems.ts';
 import { readJson } from '../../../validation/json-text.ts';

@@ -10,6 +10,7 @@ import {
   UNIT_SECONDS,
   type UnitName,
 } from '../../../domain/limits/descriptors.ts';
+import { LONGEST_WINDOW_SECONDS } from '../../../domain/limits/rows.ts';
 import type { ReportedLimit } from '../../../stages/buckets/rate-limit-fields.ts';
 import { bucketKey } from '../../../store/keys.ts';
 import type { BucketCharge } from '../../../store/store.ts';
@@ -212,5 +213,3 @@ function overridden({ requestsPerUnit, unit: number, unitMultiplier }: RateLimit
     requestsPerUnit: Math.min(requestsPerUnit, MOST_REQUESTS),
   };
 }
-
-const LONGEST_WINDOW_SECONDS = 31 * UNIT_SECONDS.day;

@@ -1,9 +1,10 @@
 /** The port of Envoy's rate limit service: gRPC over HTTP/2, for trusted peers alone. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net';
-import { setTimeout } from 'node:timers/promises';
 import { type handleUnaryCall, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import type { Logger } from 'pino';
+import { isLate, withinMs } from '../../../domain/awaitable.ts';
+import { hostInUrl } from '../../../domain/network.ts';
 import { TrustedProxies } from '../../../fields/forwarded.ts';
 import { Peer } from '../../../fields/peer.ts';
 import type { ListenSettings } from '../../../listener/server.ts';
@@ -93,10 +94,7 @@ export function createEnvoyServer(dependencies: EnvoyDependencies, settings: Env
       const finished = new Promise<void>((resolve) => grpc.tryShutdown(() => resolve()));
       injector.drain(graceMs);
       // The library waits for calls that their peer never ends, and for sessions that never began.
-      const waited = new AbortController();
-      const late = setTimeout(graceMs, undefined, { signal: waited.signal }).catch(() => undefined);
-      await Promise.race([finished, late]);
-      waited.abort();
+      await withinMs(finished, graceMs);
       for (const socket of sockets) socket.destroy();
       grpc.forceShutdown();
     },
@@ -118,7 +116,7 @@ function callOf(
     };
     try {
       const deciding = service.decide(request);
-      if (deciding instanceof Promise) deciding.then(decided).catch(failed);
+      if (isLate(deciding)) deciding.then(decided).then(() => undefined, failed);
       else decided(deciding);
     } catch (error) {
       failed(error);
@@ -128,5 +126,5 @@ function callOf(
 
 function urlOf(server: NetServer, host: string, isEncrypted: boolean): string {
   const { port } = server.address() as AddressInfo;
-  return `${isEncrypted ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return `${isEncrypted ? 'https' : 'http'}://${hostInUrl(host)}:${port}`;
 }

@@ -1,6 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import { type Awaitable, andThen } from '../../../domain/awaitable.ts';
 import type { DescriptorLimit, DescriptorRules } from '../../../domain/limits/descriptors.ts';
+import { NEAR_LIMIT_SHARE } from '../../../domain/limits/rows.ts';
 import { UNCOUNTED } from '../../../domain/problems.ts';
 import type { DescriptorObserver, LimitOutcome } from '../../../observe/metrics/descriptors.ts';
 import type { DecisionDependencies } from '../../../stages/decide.ts';
@@ -27,9 +28,6 @@ export interface CallError {
   readonly code: status;
   readonly details: string;
 }
-
-/** A limit with less than this share left is near its end. */
-const NEAR_SHARE = 0.1;
 
 /** ShouldRateLimit. Synchronous if the store is. */
 export class RateLimitService {
@@ -76,7 +74,7 @@ export class RateLimitService {
 
 function limitOutcome(rule: DescriptorLimit, state: BucketState): LimitOutcome {
   if (hasNoRoom(state)) return overOutcome(rule);
-  return state.remaining < rule.requestsPerUnit * NEAR_SHARE ? 'near' : 'within';
+  return state.remaining < rule.requestsPerUnit * NEAR_LIMIT_SHARE ? 'near' : 'within';
 }
 
 function overOutcome({ mode }: DescriptorLimit): LimitOutcome {

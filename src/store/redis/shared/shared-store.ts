@@ -1,8 +1,8 @@
-import type { SharedStore } from '../../shared-store.ts';
-import type { RemoteStoreSettings } from '../connection/link.ts';
+import { bucketKey } from '../../keys.ts';
+import type { Claims, SharedStore } from '../../shared-store.ts';
+import { openAnyLink, type RemoteStoreSettings } from '../connection/link.ts';
 import { openBoard } from './board.ts';
 import { subscribe } from './channel.ts';
-import { openClaims } from './claims.ts';
 import { openRecord } from './open-record.ts';
 import { openPresence } from './presence.ts';
 
@@ -15,5 +15,18 @@ export function sharedByRedis(settings: RemoteStoreSettings & { readonly keyPref
     openBoard: (topic, replica) => openBoard(settings, topic, replica),
     openPresence: (replica) => openPresence(settings, replica),
     openClaims: () => openClaims(settings),
+  };
+}
+
+/** Opens the claims of the replicas with this Redis and key prefix. Each is a key that only its first writer gets. */
+function openClaims(settings: RemoteStoreSettings & { readonly keyPrefix: string }): Claims {
+  const link = openAnyLink(settings, { ready() {}, lost() {} });
+  return {
+    async claim({ tag, name, owner }, lifeMs) {
+      // Names of buckets have no point, so that no bucket has this key.
+      const key = bucketKey(settings.keyPrefix, tag, name, owner);
+      return (await link.client.set(key, '1', 'PX', lifeMs, 'NX')) !== null;
+    },
+    close: () => link.close(),
   };
 }

@@ -4,8 +4,8 @@ import { FleetFeed } from '../../../../src/admin/console/feed.ts';
 import { Fleet } from '../../../../src/admin/fleet/fleet.ts';
 import { sumOf } from '../../../../src/admin/fleet/owner-sum.ts';
 import type { Pulse } from '../../../../src/admin/fleet/pulse.ts';
-import { Talkers } from '../../../../src/observe/top/talkers.ts';
 import { UsageBatch } from '../../../../src/observe/usage/batch.ts';
+import { Talkers } from '../../../../src/observe/usage/talkers.ts';
 import { Blocks } from '../../../../src/shared/blocks.ts';
 
 const PULSE: Pulse = {

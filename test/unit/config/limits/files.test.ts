@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { checkCosts } from '../../../../src/config/files/costs.ts';
+import { checkCosts } from '../../../../src/config/checks/costs.ts';
 import { LimitsFiles } from '../../../../src/config/files/limits/files.ts';
 import { limitInForce } from '../../../fixtures/limits.ts';
 

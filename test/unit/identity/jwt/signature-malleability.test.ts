@@ -72,7 +72,7 @@ describe.each(['RS256', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA'])('%s', (alg
       revocations.add(revocationOf(revoked));
       expect(await bothOf(cached)).toEqual([false, false]);
       expect(await bothOf(fresh)).toEqual([false, false]);
-      revocations.add({ ...revocationOf(revoked), atMs: Date.now() + 1, isUndone: true });
+      revocations.add({ ...revocationOf(revoked), atMs: Date.now() + 1, isRemoved: true });
       expect(await bothOf(cached)).toEqual([true, true]);
       expect(await bothOf(fresh)).toEqual([true, true]);
     }

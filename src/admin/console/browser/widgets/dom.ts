@@ -1,4 +1,4 @@
-import { shortened } from './format.ts';
+import { shortened } from '../../presentation/format.ts';
 
 const SVG = 'http://www.w3.org/2000/svg';
 

@@ -1,18 +1,18 @@
-import { clock } from './format.ts';
-import { PERIOD_MS, unknownSince } from './freshness.ts';
+import { clock } from '../../presentation/format.ts';
+import { PERIOD_MS, unknownSince } from '../../presentation/freshness.ts';
 
 const LOOK_MS = 250;
 
 /**
  * Panels whose figures are measured again and again. Once their last measurement is older than two periods they turn grey, with the
- * time since which their figures are unknown.
+ * time since which their figures are unknown: that of the page's opening, for those that were never measured.
  */
 export class Figures {
   readonly #panels: () => Iterable<HTMLElement>;
   readonly #changed: (sinceMs: number | null) => void;
   readonly #periodMs: number;
   readonly #timer: number;
-  #measuredAtMs: number | undefined;
+  #measuredAtMs = Date.now();
   #sinceMs: number | null = null;
 
   /** @param changed called when the figures become unknown, and with null when they are known again */
@@ -38,7 +38,6 @@ export class Figures {
   }
 
   #look(): void {
-    if (this.#measuredAtMs === undefined) return;
     const sinceMs = unknownSince(this.#measuredAtMs, Date.now(), this.#periodMs);
     for (const panel of this.#panels()) {
       if (sinceMs === null) delete panel.dataset.unknown;

@@ -1,8 +1,8 @@
-import type { ShownLimit } from '../../limits/live.ts';
-import { choiceInput, confirmAction, textInput } from './actions.ts';
-import { ask } from './api.ts';
-import { element } from './widgets/dom.ts';
-import { count, moment } from './widgets/format.ts';
+import type { ShownLimit } from '../../../limits/live.ts';
+import { count, moment } from '../../presentation/format.ts';
+import { ask } from '../api.ts';
+import { element } from '../widgets/dom.ts';
+import { choiceInput, confirmAction, reasonQuery } from './dialog.ts';
 
 const DURATIONS = {
   '15m': '15 minutes',
@@ -86,74 +86,10 @@ export function unsetLimit({ scope, id, bucket, limit }: LimitTarget): void {
     summary: () =>
       `The live limit of ${count(limit)} points on ${bucket} of ${id} ends now. The files apply again.`,
     async carryOut(values) {
-      const query = new URLSearchParams({ bucket, why: values.get('why') ?? '', by: values.get('by') ?? '' });
+      const query = `${new URLSearchParams({ bucket })}&${reasonQuery(values)}`;
       const path = `limits/live/${SECTIONS[scope]}/${encodeURIComponent(id)}?${query}`;
       const [removed] = (await ask(path, 'DELETE')) as ShownLimit[];
       return [`The live limit on ${bucket} of ${id} is removed.`, ...(removed?.notes ?? [])].join(' ');
-    },
-  });
-}
-
-/** Asks for a token or principal, and revokes it at all replicas. */
-export function revoke(): void {
-  const kind = choiceInput(
-    { principal: 'Everything a principal was given', token: 'One token' },
-    'principal',
-  );
-  const target = textInput({ autocomplete: 'off' });
-  const duration = choiceInput(
-    { '1h': '1 hour', '24h': '24 hours', '7d': '7 days', '30d': '30 days' },
-    '24h',
-  );
-  kind.addEventListener('input', () => {
-    target.type = kind.value === 'token' ? 'password' : 'text';
-    target.maxLength = kind.value === 'token' ? 16_384 : 200;
-  });
-  confirmAction({
-    title: 'Revoke',
-    fields: [
-      { name: 'kind', label: 'What', control: kind },
-      {
-        name: 'target',
-        label: 'Principal or token',
-        control: target,
-        hint: 'A token is hashed by the gateway, and neither stored nor logged.',
-      },
-      {
-        name: 'for',
-        label: 'Remember it for',
-        control: duration,
-        hint: 'At least as long as the token is valid.',
-      },
-    ],
-    confirm: 'Revoke',
-    isDangerous: true,
-    summary: (values) =>
-      values.get('kind') === 'token'
-        ? 'This token no longer authenticates at any replica.'
-        : `No token that ${values.get('target') || 'the principal'} was given until now authenticates at any replica.`,
-    async carryOut(values) {
-      const { kind: name = 'principal', target: given = '', ...rest } = Object.fromEntries(values);
-      const { notes } = (await ask('revocations', 'POST', { [name]: given, ...rest })) as {
-        notes: readonly string[];
-      };
-      return ['Revoked.', ...notes].join(' ');
-    },
-  });
-}
-
-/** Asks why, and undoes a revocation at all replicas. */
-export function undoRevocation({ kind, target }: { readonly kind: string; readonly target: string }): void {
-  confirmAction({
-    title: 'Undo a revocation',
-    fields: [],
-    confirm: 'Undo the revocation',
-    isDangerous: true,
-    summary: () => `${kind === 'token' ? 'The token' : 'The principal'} ${target} authenticates again.`,
-    async carryOut(values) {
-      const query = new URLSearchParams({ why: values.get('why') ?? '', by: values.get('by') ?? '' });
-      await ask(`revocations/${kind}s/${encodeURIComponent(target)}?${query}`, 'DELETE');
-      return `${target} is no longer revoked.`;
     },
   });
 }

@@ -1,6 +1,6 @@
-import type { Counts } from '../usage/counts.ts';
-import { type Window, Windows } from '../usage/windows.ts';
+import type { Counts } from './counts.ts';
 import { Sketch } from './sketch.ts';
+import { type Window, Windows } from './windows.ts';
 
 /** Owners counted exactly within one second, and within ten. */
 const SECOND_CAPACITY = 1_000;

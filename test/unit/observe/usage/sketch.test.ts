@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { Sketch } from '../../../../src/observe/top/sketch.ts';
+import { Sketch } from '../../../../src/observe/usage/sketch.ts';
 
 const requests = fc.array(
   fc.record({ owner: fc.integer({ min: 0, max: 40 }).map(String), points: fc.nat(10), refused: fc.nat(1) }),

@@ -1,9 +1,9 @@
 import { createSecureContext } from 'node:tls';
-import { isKeyPair } from '../../domain/key-pair.ts';
+import { isKeyPair } from '../../domain/tls-files.ts';
 import { ConfigError, type Problem } from '../problem.ts';
 import type { Finding } from '../reader/check.ts';
 import { readText } from '../reader/read-text.ts';
-import type { Settings } from './settings.ts';
+import type { Settings } from '../settings/settings.ts';
 
 const PAIR_HINT = 'keyFile must be the private key of the certificate in certFile; set both or neither';
 

@@ -1,5 +1,5 @@
-import { ApiError, ask, keepToken } from './api.ts';
-import { byId, element, setText } from './widgets/dom.ts';
+import { ApiError, ask, keepToken } from '../api.ts';
+import { byId, element, setText } from '../widgets/dom.ts';
 
 /** A field of a dialog. */
 export interface Field {
@@ -137,6 +137,11 @@ function fieldNode({ name, label, control, hint }: Field): HTMLElement {
 
 function valuesOf(fields: readonly Field[]): ReadonlyMap<string, string> {
   return new Map(fields.map(({ name, control }) => [name, control.value.trim()]));
+}
+
+/** Who acts and why, as the query of a DELETE. */
+export function reasonQuery(values: ReadonlyMap<string, string>): string {
+  return `${new URLSearchParams({ why: values.get('why') ?? '', by: values.get('by') ?? '' })}`;
 }
 
 export function textInput(attributes: Readonly<Record<string, string>> = {}): HTMLInputElement {

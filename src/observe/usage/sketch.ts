@@ -1,4 +1,4 @@
-import { addCounts, type Counts, newSum, type Sum } from '../usage/counts.ts';
+import { addCounts, type Counts, newSum, type Sum } from './counts.ts';
 
 /** What one owner's requests came to, as far as a sketch has counted them. */
 export interface OwnerCounts extends Sum {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { rank, readSummary, type Summary, Talkers } from '../../../../src/observe/top/talkers.ts';
 import { UsageBatch } from '../../../../src/observe/usage/batch.ts';
+import { rank, readSummary, type Summary, Talkers } from '../../../../src/observe/usage/talkers.ts';
 import type { RequestContext } from '../../../../src/stages/request-context.ts';
 import { LIST, requestOf } from '../../../fixtures/request-context.ts';
 

@@ -2,11 +2,11 @@ import { setImmediate } from 'node:timers/promises';
 import { Type } from 'typebox';
 import { amount, matching, plainText } from '../../shared/bounds.ts';
 import { Generations } from '../../store/generations.ts';
-import type { Spending, UsageBatch } from '../usage/batch.ts';
-import type { Counts } from '../usage/counts.ts';
-import { SERIES_SLICES, WINDOWS, type Window } from '../usage/windows.ts';
+import type { Spending, UsageBatch } from './batch.ts';
+import type { Counts } from './counts.ts';
 import { type Extract, extract, extractOf, type Rankings, rankingsOf, type Talker } from './extract.ts';
 import { History } from './history.ts';
+import { SERIES_SLICES, WINDOWS, type Window } from './windows.ts';
 
 /** The scopes whose owners are ranked, and their names in a document. */
 export const RANKED = ['accounts', 'organizations'] as const;

@@ -1,10 +1,10 @@
-import type { ShownBlock } from '../../blocks/actions.ts';
-import { choiceInput, confirmAction } from './actions.ts';
-import { ask } from './api.ts';
-import { SECTIONS } from './limit-actions.ts';
-import type { Scope } from './owner.ts';
-import { element, icon } from './widgets/dom.ts';
-import { moment } from './widgets/format.ts';
+import type { ShownBlock } from '../../../blocks/actions.ts';
+import { moment } from '../../presentation/format.ts';
+import { ask } from '../api.ts';
+import type { Scope } from '../owner.ts';
+import { element, icon } from '../widgets/dom.ts';
+import { choiceInput, confirmAction, reasonQuery } from './dialog.ts';
+import { SECTIONS } from './limits.ts';
 
 const DURATIONS = { '15m': '15 minutes', '1h': '1 hour', '8h': '8 hours', '1d': '1 day', '7d': '7 days' };
 
@@ -48,8 +48,7 @@ export function unblock(owner: Owner): void {
     confirm: 'Unblock',
     summary: () => `Requests of ${owner.id} are admitted again, at every replica.`,
     async carryOut(values) {
-      const query = new URLSearchParams({ why: values.get('why') ?? '', by: values.get('by') ?? '' });
-      const { notes = [] } = (await ask(`${pathOf(owner)}?${query}`, 'DELETE')) as ShownBlock;
+      const { notes = [] } = (await ask(`${pathOf(owner)}?${reasonQuery(values)}`, 'DELETE')) as ShownBlock;
       return [`${owner.id} is no longer blocked.`, ...notes].join(' ');
     },
   });

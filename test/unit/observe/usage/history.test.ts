@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { History } from '../../../../src/observe/top/history.ts';
+import { History } from '../../../../src/observe/usage/history.ts';
 import type { Window } from '../../../../src/observe/usage/windows.ts';
 
 const SECOND_MS = 1_000;

@@ -1,8 +1,8 @@
 import { BlockList, isIP } from 'node:net';
 import type { Finding } from '../reader/check.ts';
 import { maskUrl } from '../reader/mask.ts';
-import { isSymmetric } from './identity/tokens.ts';
-import type { Settings } from './settings.ts';
+import { isSymmetric } from '../settings/identity/tokens.ts';
+import type { Settings } from '../settings/settings.ts';
 
 /** Conflicts between settings of the ports and the upstreams that are valid individually, and ranges that are not addresses. */
 export function proxyFindings({ listen, admin, decisions, upstream }: Partial<Settings>): readonly Finding[] {
@@ -120,9 +120,9 @@ export function identityFindings(
 }
 
 function conflictsIn(identity: IdentitySettings): readonly Finding[] {
-  if (identity.kind === 'static') return [];
   if (identity.kind === 'api-keys') return digestFindings(identity);
   const findings = identity.kind === 'jwt' ? keyFindings(identity) : [];
+  if (!('directory' in identity)) return findings;
   const { directory } = identity;
   if (directory.kind === 'http' && !directory.url.includes('{account}')) {
     findings.push({

@@ -1,3 +1,5 @@
+import type { ReplicaSlots } from '../../usage/slots-by-replica.ts';
+
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
 
@@ -61,4 +63,10 @@ export function shortened(id: string, length: number): string {
 /** `1 replica`, `2 replicas`. */
 export function plural(value: number, noun: string): string {
   return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
+}
+
+/** `3 in flight (weir-0: 2, weir-1: 1)`. */
+export function inFlightText(used: number, byReplica: readonly ReplicaSlots[]): string {
+  const shares = byReplica.map(({ replica, name, inFlight }) => `${name ?? replica}: ${count(inFlight)}`);
+  return `${count(used)} in flight${shares.length === 0 ? '' : ` (${shares.join(', ')})`}`;
 }

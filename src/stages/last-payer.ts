@@ -1,0 +1,47 @@
+import type { Account, Caller, Payer, Principal } from '../domain/caller.ts';
+import type { Answer } from '../identity/identity.ts';
+import type { PayerBuckets } from './buckets/buckets.ts';
+import type { RowSet } from './buckets/row-sets.ts';
+
+/**
+ * Whom the last request of a connection was charged to. A connection commonly has one caller, so the next request is spared making the
+ * same caller, and looking for the same buckets, again: 1 µs of 20. The token is verified and the Account looked up as ever. What
+ * they give is compared with what they gave before, so nothing of this can be out of date.
+ */
+export class LastPayer {
+  #caller: Caller | undefined;
+  #found: Answer<Account>;
+  #payer: Payer | undefined;
+  #set: RowSet | undefined;
+  #version = 0;
+  #buckets: PayerBuckets | undefined;
+
+  /**
+   * The caller of the last request, if it has this principal and Account.
+   *
+   * @param found what the directory knows of the Account
+   */
+  callerOf(principal: Principal, account: string, found: Answer<Account>): Caller | undefined {
+    const last = this.#caller;
+    const isSame = last?.principal === principal && last.account === account && this.#found === found;
+    return isSame ? last : undefined;
+  }
+
+  keepCaller(caller: Caller, found: Answer<Account>): void {
+    this.#caller = caller;
+    this.#found = found;
+  }
+
+  /** The buckets of the last request, if they are those of this payer, row set and version of the limits. */
+  bucketsOf(payer: Payer, set: RowSet, version: number): PayerBuckets | undefined {
+    const isSame = this.#payer === payer && this.#set === set && this.#version === version;
+    return isSame ? this.#buckets : undefined;
+  }
+
+  keepBuckets(payer: Payer, set: RowSet, version: number, buckets: PayerBuckets): void {
+    this.#payer = payer;
+    this.#set = set;
+    this.#version = version;
+    this.#buckets = buckets;
+  }
+}

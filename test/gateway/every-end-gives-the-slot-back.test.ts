@@ -1,0 +1,240 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Redis } from 'ioredis';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { Usage } from '../../src/admin/usage/usage.ts';
+import { bucketKey, SLOTS_ENDING } from '../../src/store/keys.ts';
+import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import { connectRaw } from '../fixtures/raw.ts';
+import { sharedRedisUrl, uniquePrefix, uniqueRedisStore } from '../fixtures/redis-url.ts';
+import { STORES } from '../fixtures/stores.ts';
+import { handshake, startTunnelUpstream, type TunnelUpstream } from '../fixtures/tunnels.ts';
+import { startWeir } from '../fixtures/weir-process.ts';
+
+const SOON = { timeout: 20_000, interval: 20 };
+const LIMITS = { limits: { 'in-flight': { per: 'account', concurrent: 3 } } };
+const AUTHORIZED = 'Authorization: Bearer service';
+
+/** What an end has to work with. */
+interface Rig {
+  readonly gateway: TestGateway;
+  readonly upstream: TunnelUpstream;
+  /** The upstream's side of a request that has just been sent, which holds its slot. */
+  arrived(): Promise<ServerResponse>;
+  /** Sends the start of a request. */
+  raw(...lines: readonly string[]): Promise<Socket>;
+  get(): Promise<Response>;
+  /** A WebSocket, which holds its slot: the client's side of it, and the upstream's. */
+  tunnel(): Promise<{ readonly client: Socket; readonly server: Socket }>;
+}
+
+interface End {
+  /** Of `upstream` in weir.yaml. */
+  readonly upstream?: object;
+  readonly listen?: object;
+  run(rig: Rig): Promise<unknown>;
+}
+
+const GET = ['GET /v3/reports HTTP/1.1'];
+const UPLOAD = ['POST /v3/reports HTTP/1.1', 'Content-Length: 200000'];
+
+const ENDS: Readonly<Record<string, End>> = {
+  'the response has ended': {
+    async run({ get, arrived }) {
+      const sent = get();
+      (await arrived()).end('done');
+      expect((await sent).status).toBe(200);
+    },
+  },
+  'the client is gone before the response': {
+    async run({ raw, arrived }) {
+      const client = await raw(...GET);
+      await arrived();
+      client.resetAndDestroy();
+    },
+  },
+  'the client is gone within the response': {
+    async run({ raw, arrived }) {
+      const client = await raw(...GET);
+      (await arrived()).write('begun');
+      await once(client, 'data');
+      client.resetAndDestroy();
+    },
+  },
+  'the client is gone within its upload': {
+    async run({ raw, arrived }) {
+      const client = await raw(...UPLOAD);
+      client.write('abc');
+      await arrived();
+      client.destroy();
+    },
+  },
+  'the upload is too long': {
+    listen: { maxBodyBytes: 10 },
+    async run({ raw, arrived }) {
+      const client = await raw('POST /v3/reports HTTP/1.1', 'Transfer-Encoding: chunked');
+      client.write('5\r\nabcde\r\n');
+      await arrived();
+      client.write('9\r\nfghijklmn\r\n');
+      expect(String(await once(client, 'data'))).toMatch(/^HTTP\/1.1 413 /);
+    },
+  },
+  'a header was invalid': {
+    async run({ gateway }) {
+      expect((await gateway.send('PUT', '/v3/strict/th_a', { body: '{}' })).status).toBe(422);
+    },
+  },
+  'the body was invalid': {
+    async run({ gateway }) {
+      const headers = { 'Idempotency-Key': 'a', 'Content-Type': 'application/json' };
+      const sent = { headers, body: '{"name":"too long"}' };
+      expect((await gateway.send('PUT', '/v3/strict/th_a', sent)).status).toBe(422);
+    },
+  },
+  'the upstream cannot be reached': {
+    upstream: { url: 'http://127.0.0.1:1' },
+    async run({ get }) {
+      expect((await get()).status).toBe(503);
+    },
+  },
+  'the upstream broke off before the response': {
+    async run({ get, arrived }) {
+      const sent = get();
+      (await arrived()).destroy();
+      expect((await sent).status).toBe(503);
+    },
+  },
+  'the upstream broke off within the response': {
+    async run({ get, arrived }) {
+      const sent = get();
+      const response = await arrived();
+      response.write('begun');
+      const { body } = await sent;
+      response.destroy();
+      await expect(new Response(body).text()).rejects.toThrow();
+    },
+  },
+  'the response was not HTTP': {
+    async run({ get, arrived }) {
+      const sent = get();
+      (await arrived()).socket?.end('HTTP/1.1 nonsense\r\n\r\n');
+      expect((await sent).status).toBe(503);
+    },
+  },
+  'the upstream did not answer in time': {
+    upstream: { headersTimeoutMs: 300 },
+    async run({ get, arrived }) {
+      const sent = get();
+      await arrived();
+      expect((await sent).status).toBe(503);
+    },
+  },
+  'the upstream stopped within the response': {
+    upstream: { bodyTimeoutMs: 300 },
+    async run({ get, arrived }) {
+      const sent = get();
+      (await arrived()).write('begun');
+      await expect(sent.then((response) => response.text())).rejects.toThrow();
+    },
+  },
+  'the client closed the WebSocket': {
+    async run({ tunnel }) {
+      const { client, server } = await tunnel();
+      client.end();
+      server.end();
+    },
+  },
+  'the client is gone from the WebSocket': {
+    async run({ tunnel }) {
+      (await tunnel()).client.resetAndDestroy();
+    },
+  },
+  'the upstream broke off the WebSocket': {
+    async run({ tunnel }) {
+      (await tunnel()).server.resetAndDestroy();
+    },
+  },
+  'the WebSocket was silent for too long': {
+    upstream: { tunnelIdleTimeoutMs: 300 },
+    async run({ tunnel }) {
+      await tunnel();
+    },
+  },
+};
+
+/** A gateway whose upstream answers when the test says. */
+async function startRig(store: object, { upstream: more, listen = {} }: End) {
+  const waiting: ServerResponse[] = [];
+  const upstream = await startTunnelUpstream((request, response) => {
+    request.resume();
+    waiting.push(response);
+  });
+  const settings = { upstream: { url: upstream.url, ...more }, listen };
+  const gateway = await startGateway({ store: { ...store }, settings, limits: LIMITS, upstream });
+  onTestFinished(() => gateway.close());
+  const inFlight = async () => {
+    const read = await fetch(`${gateway.adminUrl}/usage/accounts/acct_1?wait=no`);
+    const { buckets } = (await read.json()) as Usage;
+    return buckets.find(({ bucket }) => bucket === 'in-flight')?.inFlight;
+  };
+  const held = () => expect.poll(inFlight, SOON).toBe(1);
+  const rig: Rig = {
+    gateway,
+    upstream,
+    get: () => gateway.send('GET', '/v3/reports'),
+    async raw(...lines) {
+      const client = await connectRaw(gateway.url);
+      client.on('error', () => {});
+      onTestFinished(() => void client.destroy());
+      client.write(`${[...lines, 'Host: w', AUTHORIZED].join('\r\n')}\r\n\r\n`);
+      return client;
+    },
+    async arrived() {
+      await vi.waitFor(() => expect(waiting).toHaveLength(1), SOON);
+      await held();
+      return waiting[0] as ServerResponse;
+    },
+    async tunnel() {
+      const { socket: client, status } = await handshake(gateway.url, '/v3/feed', [AUTHORIZED]);
+      expect(status).toBe(101);
+      await held();
+      client.resume();
+      return { client, server: upstream.tunnels[0] as Socket };
+    },
+  };
+  return { rig, inFlight };
+}
+
+describe.each(STORES)('counted by the $kind store, a slot is given back when', ({ store }) => {
+  it.each(Object.entries(ENDS))('%s', async (_, end) => {
+    const { rig, inFlight } = await startRig({ ...store(), keyPrefix: uniquePrefix() }, end);
+    await end.run(rig);
+    // A replica states what it holds each second, so a slot that it forgot to give back would not expire.
+    await expect.poll(inFlight, SOON).toBe(0);
+  });
+});
+
+it('a replica that ends gives its slots back, and does not leave them to expire', async () => {
+  const client = new Redis(sharedRedisUrl());
+  onTestFinished(() => client.disconnect());
+  const upstream = await startTunnelUpstream(() => {});
+  onTestFinished(() => upstream.close());
+  const store = uniqueRedisStore();
+  const settings = { shutdown: { drainDelaySeconds: 0, graceSeconds: 1 } };
+  const weir = await startWeir({ upstreamUrl: upstream.url, store, settings, limits: LIMITS });
+  onTestFinished(() => weir.close());
+  const headers = { Authorization: 'Bearer service' };
+  const asked = fetch(`${weir.url}/v3/reports`, { headers }).catch(() => 'broken off');
+  await handshake(weir.url, '/v3/feed', [AUTHORIZED]);
+  const key = bucketKey(store.keyPrefix, 'org_1', `in-flight${SLOTS_ENDING}`, 'acct_1');
+  // How many slots the lease has: there is one replica.
+  const held = async () => (await client.getBuffer(key))?.readUInt32BE(22);
+  await expect.poll(held, SOON).toBe(2);
+  const ended = once(weir.process, 'exit');
+  weir.process.kill('SIGTERM');
+  // Without this, the key would expire: it would be gone.
+  await expect.poll(held, SOON).toBe(0);
+  expect(await asked).toBe('broken off');
+  expect((await ended)[0]).toBe(0);
+});
