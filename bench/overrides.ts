@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
-import { checkCosts, placesIn } from '../src/config/files/costs.ts';
+import { checkCosts, placesIn } from '../src/config/checks/costs.ts';
 import { differenceOf } from '../src/config/files/limits/difference.ts';
 import type { Caller } from '../src/domain/caller.ts';
 import type { Limits } from '../src/domain/limits/limits.ts';

@@ -18,7 +18,7 @@ import { chooseCores, provenance } from '../lab/machine.ts';
 import { cpuUs } from '../lab/process-table.ts';
 import { startRedis, startUpstream } from '../load/upstream.ts';
 import { wrk } from '../load/wrk.ts';
-import { ACCOUNTS, CONNECTIONS, FAR_ABOVE } from '../measure/bench.ts';
+import { ACCOUNTS, CONNECTIONS, FAR_ABOVE, sceneOf } from '../measure/bench.ts';
 import { median } from '../measure/lineup.ts';
 import { startReplicas } from './replicas.ts';
 
@@ -62,14 +62,8 @@ async function run(options: ConsoleOptions): Promise<void> {
   const upstream = await startUpstream(folder, cores?.load);
   const redis = await startRedis(cores?.load);
   const adminPort = await freePort();
-  const scene = {
-    folder,
-    cores,
-    upstreamPort: upstream.port,
-    redisPort: redis.port,
-    limit: FAR_ABOVE,
-    accounts: ACCOUNTS,
-  };
+  const terms = { name: 'weir', limit: FAR_ABOVE, accounts: ACCOUNTS };
+  const scene = sceneOf({ folder, cores, upstream, redis }, terms);
   const weir = await startOnNode(scene, (port) => {
     const file = writeConfiguration(scene, { kind: 'redis', port, accessLog: true, adminPort });
     return [MAIN, 'start', '-c', file];

@@ -1,13 +1,18 @@
-/** A program: `fastify-server.mjs LIMITER PORT UPSTREAM_URL REDIS_PORT LIMIT`. JavaScript, so that no loader stands in it. */
+/**
+ * A program: `fastify-server.mjs LIMITER PORT UPSTREAM_URL REDIS_PORT LIMIT [CERTIFICATE KEY]`, with TLS if there is a certificate.
+ * JavaScript, so that no loader stands in it.
+ */
+import { readFileSync } from 'node:fs';
 import httpProxy from '@fastify/http-proxy';
 import rateLimit from '@fastify/rate-limit';
 import Fastify from 'fastify';
 import { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 
-const [limiter = 'none', port, upstream, redisPort, limit] = process.argv.slice(2);
+const [limiter = 'none', port, upstream, redisPort, limit, certificate, key] = process.argv.slice(2);
 
-const app = Fastify({ logger: false });
+const https = certificate && { cert: readFileSync(certificate), key: readFileSync(key) };
+const app = Fastify({ logger: false, ...(https && { https }) });
 if (limiter === '@fastify/rate-limit') await addFastifyRateLimit(Number(limit));
 if (limiter === 'rate-limiter-flexible') addFlexible(Number(limit));
 await app.register(httpProxy, { upstream });

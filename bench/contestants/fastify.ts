@@ -8,8 +8,14 @@ const SERVER = fileURLToPath(new URL('./fastify-server.mjs', import.meta.url));
 /** What stands before @fastify/http-proxy; `none` is the plain proxy that all ratios refer to. */
 export type FastifyLimiter = 'none' | '@fastify/rate-limit' | 'rate-limiter-flexible';
 
+/** What a port with TLS needs. */
+interface CertificateFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
 /** @fastify/http-proxy as it comes, with one of npm's limiters in front of it or none. */
-export function fastifyProxy(limiter: FastifyLimiter): Contestant {
+export function fastifyProxy(limiter: FastifyLimiter, tls?: CertificateFiles): Contestant {
   const packages = limiter === 'none' ? ['@fastify/http-proxy'] : ['@fastify/http-proxy', limiter];
   return {
     name: limiter === 'none' ? '@fastify/http-proxy' : `${limiter} + http-proxy`,
@@ -27,6 +33,7 @@ export function fastifyProxy(limiter: FastifyLimiter): Contestant {
         upstreamUrl(scene),
         redisPort,
         limit,
+        ...(tls === undefined ? [] : [tls.certFile, tls.keyFile]),
       ]);
     },
   };

@@ -5,10 +5,14 @@ import type { Running, Scene } from './contestant.ts';
 /** What other gateways on Node get, because Weir sets the same for itself (decision 11). */
 export const LIKE_WEIR = ['--min-semi-space-size=16', '--no-allocation-site-pretenuring'];
 
-/** Starts a gateway that runs on this Node. `argsOf` gives its file and arguments, after options of Node's own. */
+/**
+ * Starts a gateway that runs on this Node. `argsOf` gives its file and arguments, after options of Node's own; `onOutput` takes what it
+ * writes to standard output.
+ */
 export async function startOnNode(
   { cores, upstreamCaFile }: Scene,
   argsOf: (port: number) => readonly (string | number)[],
+  onOutput?: (text: string) => void,
 ): Promise<Running> {
   const port = await freePort();
   const program = await startProgram({
@@ -16,6 +20,7 @@ export async function startOnNode(
     args: argsOf(port).map(String),
     cores: cores?.gateway,
     port,
+    onOutput,
     env: {
       NODE_ENV: 'production',
       ...(upstreamCaFile === undefined ? {} : { NODE_EXTRA_CA_CERTS: upstreamCaFile }),

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { type Allocations, TRACE_ALLOCATIONS } from '../lab/allocations.ts';
 import { type Contestant, type Scene, upstreamUrl } from './contestant.ts';
 import { startOnNode } from './node-program.ts';
 
@@ -13,8 +14,21 @@ export const ACCOUNTS_PER_ORGANIZATION = 10;
 /** The highest cost in the price list: Weir refuses limits below it. The load only reads. */
 const HIGHEST_COST = 10;
 
+interface WeirOptions {
+  readonly accessLog?: boolean;
+  /** Further limits, as in the limits file. */
+  readonly limits?: Readonly<Record<string, object>> | undefined;
+  /** That of the gateway by default. */
+  readonly deadlineMs?: number;
+  /** Learns how much the process allocates. */
+  readonly allocations?: Allocations | undefined;
+}
+
 /** Weir as users run it: two buckets a request, the platform's own price list, the access log unless it is turned off. */
-export function weir(kind: 'memory' | 'redis', { accessLog = true } = {}): Contestant {
+export function weir(
+  kind: 'memory' | 'redis',
+  { accessLog = true, allocations, ...more }: WeirOptions = {},
+): Contestant {
   return {
     name: `Weir (${kind}${accessLog ? '' : ', no access log'})`,
     limiter: `Account and Organization, sliding window, in ${kind === 'redis' ? 'Redis' : 'memory'}`,
@@ -22,17 +36,17 @@ export function weir(kind: 'memory' | 'redis', { accessLog = true } = {}): Conte
     usesRedis: kind === 'redis',
     find: () => ({ version: `Node ${process.version}` }),
     start(scene) {
-      return startOnNode(scene, (port) => [
-        MAIN,
-        'start',
-        '-c',
-        writeConfiguration(scene, { kind, port, accessLog }),
-      ]);
+      const trace = allocations === undefined ? [] : TRACE_ALLOCATIONS;
+      const argsOf = (port: number) => {
+        const file = writeConfiguration(scene, { kind, port, accessLog, ...more });
+        return [...trace, MAIN, 'start', '-c', file];
+      };
+      return startOnNode(scene, argsOf, (text) => allocations?.take(text));
     },
   };
 }
 
-interface Configuration {
+interface Configuration extends Omit<WeirOptions, 'accessLog' | 'allocations'> {
   readonly kind: 'memory' | 'redis';
   readonly port: number;
   readonly accessLog: boolean;
@@ -44,7 +58,7 @@ interface Configuration {
 
 /** Writes Weir's files. @returns the path of weir.yaml */
 export function writeConfiguration(scene: Scene, configuration: Configuration): string {
-  const { kind, port, accessLog, decisionsPort, adminPort = 0 } = configuration;
+  const { kind, port, accessLog, limits = {}, deadlineMs, decisionsPort, adminPort = 0 } = configuration;
   const { folder, limit, accounts, organizationLimit = limit * ACCOUNTS_PER_ORGANIZATION } = scene;
   const url = `redis://127.0.0.1:${scene.redisPort}`;
   const files = {
@@ -53,12 +67,12 @@ export function writeConfiguration(scene: Scene, configuration: Configuration): 
       admin: { host: '127.0.0.1', port: adminPort },
       ...(decisionsPort === undefined ? {} : { decisions: { port: decisionsPort } }),
       upstream: { url: upstreamUrl(scene) },
-      store: kind === 'memory' ? { kind } : { kind, url },
+      store: kind === 'memory' ? { kind } : { kind, url, ...(deadlineMs !== undefined && { deadlineMs }) },
       operations: { openapi: OPENAPI },
       log: { access: accessLog, level: 'info' },
       shutdown: { drainDelaySeconds: 0 },
     },
-    'limits.yaml': { windowSeconds: 1, defaults: limitsOf(limit, organizationLimit) },
+    'limits.yaml': { windowSeconds: 1, defaults: limitsOf(limit, organizationLimit), limits },
     'identities.yaml': identities(accounts),
   };
   // JSON is YAML, and is read faster.

@@ -5,6 +5,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { andThen } from '../../src/domain/awaitable.ts';
 import type { Principal } from '../../src/domain/caller.ts';
 import { Refusal } from '../../src/domain/problems.ts';
 import { CachedTokens, type Verifier } from '../../src/identity/cached-tokens.ts';
@@ -58,7 +59,7 @@ function whole(
       field: (name) => (name === 'authorization' ? headers[index % headers.length] : undefined),
       valuesOf: () => [],
     });
-    return identified instanceof Promise ? identified.then(admitted) : admitted(identified);
+    return andThen(identified, admitted);
   };
 }
 

@@ -10,6 +10,11 @@ export function cpuUs(pids: readonly number[]): number {
   return sum(family(pids).map(ticksOf)) * US_PER_TICK;
 }
 
+/** System calls that read or write, by these processes and all their children so far: files, sockets, pipes. */
+export function readsAndWrites(pids: readonly number[]): number {
+  return sum(family(pids).map(readsAndWritesOf));
+}
+
 /** Resident memory of these processes and all their children; memory that they share counts once for each. */
 export function residentBytes(pids: readonly number[]): number {
   return sum(family(pids).map(residentOf));
@@ -41,6 +46,15 @@ function ticksOf(pid: number): number {
     // The program's name, in parentheses, may hold spaces: fields are counted from its end (proc(5): 14 and 15).
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return Number(fields[11]) + Number(fields[12]);
+  } catch {
+    return 0;
+  }
+}
+
+function readsAndWritesOf(pid: number): number {
+  try {
+    const calls = readFileSync(`/proc/${pid}/io`, 'utf8').matchAll(/^sysc[rw]: (\d+)$/gm);
+    return sum([...calls].map(([, count]) => Number(count)));
   } catch {
     return 0;
   }

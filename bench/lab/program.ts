@@ -18,6 +18,8 @@ export interface ProgramOptions {
   /** Ready when this port takes connections. */
   readonly port: number;
   readonly env?: Readonly<Record<string, string>>;
+  /** Takes what the program writes to its standard output. */
+  readonly onOutput?: ((text: string) => void) | undefined;
   /** A session of its own, so that Linux's autogroups give it a share of the CPU as large as any other session's. */
   readonly hasOwnSession?: boolean;
 }
@@ -36,7 +38,7 @@ const LAST_WORDS = 2_000;
 
 /** Starts a program and waits for its port. An early end is an error with the program's last words. */
 export async function startProgram(options: ProgramOptions): Promise<Program> {
-  const { command, args, cores, port, env, hasOwnSession = false } = options;
+  const { command, args, cores, port, env, onOutput, hasOwnSession = false } = options;
   const [program = command, ...rest] =
     cores === undefined ? [command, ...args] : ['taskset', '-c', cores, command, ...args];
   const child = spawn(program, rest, {
@@ -51,6 +53,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
     words = (words + chunk.toString()).slice(-LAST_WORDS);
   };
   child.stdout.on('data', listen);
+  if (onOutput !== undefined) child.stdout.on('data', (chunk: Buffer) => onOutput(chunk.toString('latin1')));
   child.stderr.on('data', listen);
   const spawned = once(child, 'spawn');
   await spawned;

@@ -33,6 +33,9 @@ export function bodyPath(bytes: number): string {
   return `/bench/${bytes}`;
 }
 
+/** Where the upstream answers GET in chunks, because it does not know the length before it has looked for includes. */
+export const CHUNKED_PATH = '/bench/chunked';
+
 /** Where the upstream takes POSTs. `proxy_pass` makes nginx read the body before it answers; `return` alone would not. */
 export const POST_PATH = '/bench/posts';
 
@@ -54,6 +57,7 @@ export async function startUpstream(parent: string, cores: string | undefined): 
     http: 'client_body_buffer_size 1m;',
     server: `listen 127.0.0.1:${tlsPort} ssl; ssl_certificate ${caFile}; ssl_certificate_key ${keyFile};
       location /bench/ { root ${folder}/www; default_type application/octet-stream; }
+      location = ${CHUNKED_PATH} { alias ${folder}/www${bodyPath(1_024)}; ssi on; ssi_types *; }
       location = ${POST_PATH} { proxy_pass http://127.0.0.1:${port}/taken; proxy_http_version 1.1; proxy_method GET;
         proxy_pass_request_body off; proxy_set_header Content-Length ''; }
       location = /taken { return 200 'taken'; }`,

@@ -17,6 +17,12 @@ export interface WrkOptions {
   readonly path?: string;
   /** Length of the body of each request, which is a POST then; 0 sends GETs. */
   readonly bodyBytes?: number;
+  /** A file with a token of each Account in its lines; by default those of the identities file. */
+  readonly tokensFile?: string;
+  /** Further fields of each request. */
+  readonly fields?: Readonly<Record<string, string>>;
+  /** With a certificate that is not verified. */
+  readonly isTls?: boolean;
 }
 
 export interface WrkResult {
@@ -33,9 +39,12 @@ export interface WrkResult {
 /** A closed loop: each connection sends its next request when it has its answer. */
 export async function wrk(options: WrkOptions): Promise<WrkResult> {
   const { port, seconds, connections, accounts, cores, path = PATH, bodyBytes = 0 } = options;
-  const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', SCRIPT, `http://127.0.0.1:${port}`];
+  const { tokensFile = '', fields = {}, isTls = false } = options;
+  const url = `${isTls ? 'https' : 'http'}://127.0.0.1:${port}`;
+  const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', SCRIPT, url];
   const command = [...(cores === undefined ? [] : ['taskset', '-c', cores]), 'wrk', ...args];
-  const [program = 'wrk', ...rest] = [...command, '--', `${accounts}`, path, `${bodyBytes}`];
+  const [program = 'wrk', ...rest] = [...command, '--', `${accounts}`, path, `${bodyBytes}`, tokensFile];
+  rest.push(...Object.entries(fields).map(([name, value]) => `${name}=${value}`));
   const child = spawn(program, rest, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [output] = await Promise.all([text(child.stdout), once(child, 'exit')]);
   const line = output.split('\n').find((one) => one.startsWith('{'));

@@ -31,7 +31,16 @@ export const ACCOUNTS = 1_000;
 /** Connections of the closed-loop load. */
 export const CONNECTIONS = 64;
 
-export function sceneOf({ folder, cores, upstream, redis }: Bench, { name, limit, accounts }: Terms): Scene {
+/** What a contestant is started in. */
+interface Surroundings extends Pick<Bench, 'folder' | 'cores'> {
+  readonly upstream: Pick<Service, 'port'>;
+  readonly redis: Pick<Service, 'port'>;
+}
+
+export function sceneOf(
+  { folder, cores, upstream, redis }: Surroundings,
+  { name, limit, accounts }: Terms,
+): Scene {
   const own = join(folder, name);
   mkdirSync(own, { recursive: true });
   return { folder: own, cores, upstreamPort: upstream.port, redisPort: redis.port, limit, accounts };

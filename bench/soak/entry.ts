@@ -22,7 +22,7 @@ export interface Entry {
 
 /**
  * HAProxy, which sends requests to the replicas that are ready, as a Kubernetes Service does. It repeats no request: whatever a
- * replica fails to answer is seen by the client.
+ * replica fails to answer is seen by the client. Where it gets no connection to a replica, it tries another.
  */
 export async function startEntry(folder: string, slots: readonly Slot[]): Promise<Entry> {
   const [port, statusPort] = [await freePort(), await freePort()];
@@ -38,7 +38,8 @@ export async function startEntry(folder: string, slots: readonly Slot[]): Promis
   nbthread 1
 defaults
   mode http
-  retries 0
+  retries 2
+  option redispatch 1
   timeout connect 10s
   timeout client 120s
   timeout server 60s

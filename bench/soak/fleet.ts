@@ -7,7 +7,7 @@ import { type Program, startProgram } from '../lab/program.ts';
 import { type Entry, type Slot, startEntry } from './entry.ts';
 import type { Limits } from './windows.ts';
 
-/** One replica stays for the whole run; the other two are replaced at every rollout, which needs a spare slot. */
+/** One replica stays for the whole run; the other two are replaced at every deploy, which needs a spare slot. */
 const SLOTS = ['stays', 'a', 'b', 'c'];
 const ACCOUNTS = 100;
 const DRAIN_SECONDS = 3;
@@ -18,7 +18,7 @@ export interface Replica {
   readonly program: Program;
 }
 
-/** Three replicas of Weir behind one entry, on one Redis. */
+/** Three replicas of Weir behind one entry, which share a Redis. */
 export class Fleet {
   readonly entry: Entry;
   readonly #folder: string;
@@ -32,17 +32,12 @@ export class Fleet {
     this.entry = entry;
   }
 
-  static async start(
-    folder: string,
-    upstreamPort: number,
-    redisPort: number,
-    limits: Limits,
-  ): Promise<Fleet> {
+  static async start(folder: string, upstreamPort: number, store: object, limits: Limits): Promise<Fleet> {
     const slots: Slot[] = [];
     for (const name of SLOTS) slots.push({ name, port: await freePort(), adminPort: await freePort() });
     writeFileSync(join(folder, 'identities.yaml'), JSON.stringify(identities(ACCOUNTS)));
     writeLimits(folder, limits);
-    for (const slot of slots) writeSettings(folder, slot, upstreamPort, redisPort);
+    for (const slot of slots) writeSettings(folder, slot, upstreamPort, store);
     const fleet = new Fleet(folder, slots, await startEntry(folder, slots));
     for (const slot of slots.slice(0, -1)) await fleet.#add(slot);
     return fleet;
@@ -53,7 +48,7 @@ export class Fleet {
   }
 
   /** Replaces all replicas but the first, one by one: a new one takes requests before an old one gets SIGTERM. */
-  async roll(): Promise<void> {
+  async deploy(): Promise<void> {
     for (const old of this.#replicas.slice(1)) {
       const spare = this.#slots.find((slot) => !this.#replicas.some((replica) => replica.slot === slot));
       if (spare === undefined) throw new Error('no slot is free');
@@ -61,6 +56,16 @@ export class Fleet {
       this.#replicas = this.#replicas.filter((replica) => replica !== old);
       await old.program.stop(STOP_MS);
     }
+  }
+
+  /** Ends the newest replica by SIGKILL, and starts another in its place once the entry has noticed. */
+  async kill(): Promise<void> {
+    const [killed] = this.#replicas.slice(-1);
+    if (killed === undefined) throw new Error('no replica runs');
+    process.kill(killed.program.pid, 'SIGKILL');
+    this.#replicas = this.#replicas.slice(0, -1);
+    await this.entry.untilServing(this.#replicas.map(({ slot }) => slot));
+    await this.#add(killed.slot);
   }
 
   /** Changes the limits file, and waits until every replica has the new limits in force. */
@@ -117,13 +122,13 @@ function writeSettings(
   folder: string,
   { name, port, adminPort }: Slot,
   upstreamPort: number,
-  redisPort: number,
+  store: object,
 ): void {
   const settings = {
     listen: { host: '127.0.0.1', port },
     admin: { host: '127.0.0.1', port: adminPort },
     upstream: { url: `http://127.0.0.1:${upstreamPort}` },
-    store: { kind: 'redis', url: `redis://127.0.0.1:${redisPort}` },
+    store,
     operations: { openapi: OPENAPI },
     log: { access: true, level: 'info' },
     shutdown: { drainDelaySeconds: DRAIN_SECONDS },

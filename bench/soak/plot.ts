@@ -1,7 +1,12 @@
 import { drawLines, type Panel } from '../report/lines.ts';
 import type { Run, Sample } from './run.ts';
 
-const EVENT_NAMES = { redis: 'Redis restarted', reload: 'limits changed', rollout: 'replicas replaced' };
+const EVENT_NAMES = {
+  reload: 'limits changed',
+  deploy: 'replicas replaced',
+  failover: 'Redis failed over',
+  kill: 'replica killed',
+};
 
 /** Latency, load, memory and handles over time, with the events. */
 export function plotOf({ samples, events, hardware, date, rate }: Run): string {
@@ -36,7 +41,7 @@ export function plotOf({ samples, events, hardware, date, rate }: Run): string {
   ];
   return drawLines({
     title: 'Soak',
-    subtitle: `${rate} requests/s through three replicas, with other work on the machine; ${hardware}, ${date.slice(0, 10)}`,
+    subtitle: `${rate} requests/s through three replicas; ${hardware}, ${date.slice(0, 10)}`,
     across: 'minutes',
     panels,
     marks: events.map(({ kind, seconds }) => ({ name: EVENT_NAMES[kind], x: seconds / 60 })),

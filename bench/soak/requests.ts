@@ -13,8 +13,8 @@ export interface Seen {
   readonly refused: number;
   /** Served without being counted. */
   readonly degraded: number;
-  /** Neither a 200 nor a 429, or with a header or body that breaks a check. */
-  readonly failed: number;
+  /** When a check of a status, a header or a body failed, in Unix milliseconds. A 502 fails three. */
+  readonly failedAtMs: readonly number[];
   /** Statuses other than 200 and 429, with their counts; 0 is a request without a response. */
   readonly statuses: Readonly<Record<string, number>>;
   /** The iterations that k6 had no free client for. */
@@ -69,7 +69,8 @@ class Counts {
   readonly #windows = new FullestWindows();
   #durations: number[] = [];
   #statuses: Record<string, number> = {};
-  #counters = { refused: 0, degraded: 0, failed: 0, dropped: 0 };
+  #counters = { refused: 0, degraded: 0, dropped: 0 };
+  #failedAtMs: number[] = [];
 
   /** Whether a line is worth parsing: k6 prints a dozen for each request. */
   static wants(line: string): boolean {
@@ -81,8 +82,9 @@ class Counts {
     else if (metric === 'refused') this.#counters.refused += value;
     else if (metric === 'degraded') this.#counters.degraded += value;
     else if (metric === 'dropped_iterations') this.#counters.dropped += value;
-    else if (metric === 'checks') this.#counters.failed += value === 0 ? 1 : 0;
-    else {
+    else if (metric === 'checks') {
+      if (value === 0) this.#failedAtMs.push(Date.parse(time));
+    } else {
       const limits = { account: Number(tags.accountLimit), organization: Number(tags.organizationLimit) };
       const points = Number(tags.cost);
       this.#windows.add({
@@ -106,6 +108,7 @@ class Counts {
     const seen = {
       requests: sorted.length,
       ...this.#counters,
+      failedAtMs: this.#failedAtMs,
       statuses: this.#statuses,
       p50Ms: at(0.5),
       p99Ms: at(0.99),
@@ -114,7 +117,8 @@ class Counts {
     };
     this.#durations = [];
     this.#statuses = {};
-    this.#counters = { refused: 0, degraded: 0, failed: 0, dropped: 0 };
+    this.#counters = { refused: 0, degraded: 0, dropped: 0 };
+    this.#failedAtMs = [];
     return seen;
   }
 }

@@ -25,11 +25,26 @@ export interface Sample {
     readonly residentMb: number;
     readonly handles: number;
   }[];
-  readonly seen: Seen;
+  readonly seen: Omit<Seen, 'failedAtMs'>;
+  /** When checks failed, in seconds of the run. */
+  readonly failedAtSeconds: readonly number[];
 }
 
+export type EventKind = 'reload' | 'deploy' | 'failover' | 'kill';
+
 export interface Event {
-  readonly kind: 'redis' | 'reload' | 'rollout';
+  readonly kind: EventKind;
   readonly seconds: number;
   tookSeconds: number;
+}
+
+/** What a killed replica had begun fails, and what is sent to it until the entry notices. */
+const AFTER_A_KILL_SECONDS = 2;
+
+/** When checks failed although no replica had just been killed, in seconds. */
+export function unexplainedFailures({ samples, events }: Pick<Run, 'samples' | 'events'>): number[] {
+  const killedAt = events.filter(({ kind }) => kind === 'kill').map(({ seconds }) => seconds);
+  const isExplained = (at: number) =>
+    killedAt.some((killed) => at >= killed && at < killed + AFTER_A_KILL_SECONDS);
+  return samples.flatMap(({ failedAtSeconds }) => failedAtSeconds.filter((at) => !isExplained(at)));
 }

@@ -3,9 +3,9 @@
  * beside counting each request by itself instead of once a second; the summary that a replica publishes, and memory. Medians of rounds in turn.
  */
 import { loadavg } from 'node:os';
-import { Talkers } from '../../src/observe/top/talkers.ts';
 import { Activity } from '../../src/observe/usage/activity.ts';
 import { UsageBatch } from '../../src/observe/usage/batch.ts';
+import { Talkers } from '../../src/observe/usage/talkers.ts';
 import type { RequestContext } from '../../src/stages/request-context.ts';
 import { writeSection } from '../counter/section.ts';
 import { provenance } from '../lab/machine.ts';

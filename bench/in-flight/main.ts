@@ -1,0 +1,119 @@
+/**
+ * `npx tsx bench/in-flight/main.ts`, with a fresh build: what a limit on requests in flight costs the gateway and Redis besides two
+ * buckets, with the releases and renewals that it causes. Two gateways on one core, each with a Redis of its own, take turns of a
+ * second. `-- --quick` takes fewer turns, and writes nothing.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Running } from '../contestants/contestant.ts';
+import { weir } from '../contestants/weir.ts';
+import { writeSection } from '../counter/section.ts';
+import { chooseCores, provenance } from '../lab/machine.ts';
+import { cpuUs } from '../lab/process-table.ts';
+import { type Service, startRedis, startUpstream } from '../load/upstream.ts';
+import { wrk } from '../load/wrk.ts';
+import { CONNECTIONS, FAR_ABOVE, sceneOf } from '../measure/bench.ts';
+import { median } from '../measure/lineup.ts';
+
+const isQuick = process.argv.includes('--quick');
+const TURNS = isQuick ? 10 : 60;
+const WARM_UP_SECONDS = isQuick ? 2 : 5;
+/** Each request in flight is of another Account, or all are of a few. */
+const ACCOUNTS = [1_000, 10];
+/** So long that every charge is counted, even beside other work. */
+const DEADLINE_MS = 1_000;
+/** At most so much more than without the row: the aims of docs/limits.md. */
+const MOST = { gateway: 1.1, redis: 1.6 };
+
+/** One gateway and its Redis. */
+interface Side {
+  readonly gateway: Running;
+  readonly redis: Service;
+  /** CPU of a request in each turn, in microseconds. */
+  readonly gatewayUs: number[];
+  readonly redisUs: number[];
+}
+
+const cores = chooseCores();
+const parent = mkdtempSync(join(tmpdir(), 'weir-in-flight-'));
+const upstream = await startUpstream(parent, cores?.load);
+const rows: string[] = [];
+let isMissed = false;
+try {
+  for (const accounts of ACCOUNTS) rows.push(...(await compare(accounts)));
+} finally {
+  await upstream.stop();
+  rmSync(parent, { recursive: true });
+}
+
+async function compare(accounts: number): Promise<readonly string[]> {
+  const concurrent = { 'account-in-flight': { per: 'account', concurrent: 1_000 } };
+  const without = await startSide(`without-${accounts}`, accounts);
+  const with_ = await startSide(`with-${accounts}`, accounts, concurrent);
+  try {
+    for (const side of [without, with_]) await load(side, accounts, WARM_UP_SECONDS);
+    for (let turn = 0; turn < TURNS; turn++) {
+      for (const side of turn % 2 === 0 ? [without, with_] : [with_, without]) await measure(side, accounts);
+    }
+  } finally {
+    for (const { gateway, redis } of [without, with_]) {
+      await gateway.stop();
+      await redis.stop();
+    }
+  }
+  return (['gateway', 'redis'] as const).map((part) => rowOf(part, accounts, without, with_));
+}
+
+async function startSide(
+  name: string,
+  accounts: number,
+  limits?: Readonly<Record<string, object>>,
+): Promise<Side> {
+  const redis = await startRedis(cores?.load);
+  const scene = sceneOf({ folder: parent, cores, upstream, redis }, { name, limit: FAR_ABOVE, accounts });
+  const gateway = await weir('redis', { limits, deadlineMs: DEADLINE_MS }).start(scene);
+  return { gateway, redis, gatewayUs: [], redisUs: [] };
+}
+
+async function load({ gateway: { port } }: Side, accounts: number, seconds: number): Promise<number> {
+  const { requests, refused, failed } = await wrk({
+    ...{ port, seconds, accounts, connections: CONNECTIONS, cores: cores?.load },
+  });
+  if (refused + failed > 0) throw new Error(`${refused} requests were refused, and ${failed} failed`);
+  return requests;
+}
+
+async function measure(side: Side, accounts: number): Promise<void> {
+  const { gateway, redis, gatewayUs, redisUs } = side;
+  const before = [cpuUs(gateway.pids), cpuUs([redis.pid])] as const;
+  const requests = await load(side, accounts, 1);
+  gatewayUs.push((cpuUs(gateway.pids) - before[0]) / requests);
+  redisUs.push((cpuUs([redis.pid]) - before[1]) / requests);
+}
+
+function rowOf(part: keyof typeof MOST, accounts: number, without: Side, with_: Side): string {
+  const [allBefore, allAfter] = [without[`${part}Us`], with_[`${part}Us`]];
+  const [before, after] = [median(allBefore), median(allAfter)];
+  // Of neighbouring seconds, because a busy machine changes its pace.
+  const ratio = median(allBefore.map((us, turn) => (allAfter[turn] ?? Number.NaN) / us));
+  if (ratio > MOST[part]) isMissed = true;
+  const more = `${((ratio - 1) * 100).toFixed(0)} %`;
+  const cells = [accounts.toLocaleString('en'), part, before.toFixed(1), after.toFixed(1), more];
+  return `| ${cells.join(' | ')} | ${((MOST[part] - 1) * 100).toFixed(0)} % |`;
+}
+
+const section = [
+  '## Requests in flight',
+  '',
+  `${provenance('npx tsx bench/in-flight/main.ts')}, machine load ${loadavg()[0]?.toFixed(1)}.`,
+  `Forwarded requests on ${CONNECTIONS} connections, each charged to two buckets in Redis, and with or without a slot of a limit on requests in`,
+  `flight. CPU of a request in microseconds: medians of ${TURNS} seconds in turn, and of the ratios of neighbouring seconds.`,
+  '',
+  '| Accounts | | two buckets | and a slot | more | aim: at most |',
+  '|--:|---|--:|--:|--:|--:|',
+  ...rows,
+].join('\n');
+if (!isQuick) writeSection('in-flight', section);
+process.stdout.write(`${section}\n`);
+if (isMissed) process.exitCode = 1;

@@ -1,0 +1,16 @@
+/** Options of V8: each collection writes a line to standard output that says how much was allocated since the one before. */
+export const TRACE_ALLOCATIONS = ['--trace-gc', '--trace-gc-nvp'];
+
+/** Sums what a process that was started with TRACE_ALLOCATIONS has allocated on its heap. */
+export class Allocations {
+  /** Up to its last collection. */
+  bytes = 0;
+  #rest = '';
+
+  /** Takes what it has written. */
+  take(text: string): void {
+    const lines = (this.#rest + text).split('\n');
+    this.#rest = lines.pop() ?? '';
+    for (const line of lines) this.bytes += Number(/ allocated=(\d+)/.exec(line)?.[1] ?? 0);
+  }
+}
