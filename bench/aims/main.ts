@@ -1,7 +1,7 @@
 /**
  * `npx tsx bench/aims/main.ts`, with a fresh build: what a request costs in the deployments that the aims are about, beside the plain
  * proxy. Everything takes turns, a second each, so that what the machine does meanwhile meets all alike. A ratio is that of two
- * neighbouring seconds; the table has the median. `-- --rounds N` sets how many there are, and `-- --quick` writes nothing.
+ * neighbouring seconds; the table has the median. `--rounds N` sets how many there are, and `--quick` writes nothing.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -175,7 +175,7 @@ try {
 const section = [
   `## Aims, Node ${process.versions.node.split('.')[0]}`,
   '',
-  `${provenance(`npx tsx bench/aims/main.ts -- --rounds ${ROUNDS}`)}, machine load at the end ${loadavg()[0]?.toFixed(1)}.`,
+  `${provenance(`npx tsx bench/aims/main.ts --rounds ${ROUNDS}`)}, machine load at the end ${loadavg()[0]?.toFixed(1)}.`,
   `CPU time of a request in microseconds, with the access log, ${CONNECTIONS} connections, ${ACCOUNTS} Accounts in turn: medians of ${ROUNDS} pairs of`,
   'alternating seconds, and the ratio (plain ÷ Weir) of the pairs.',
   '',

@@ -1,6 +1,6 @@
 /**
  * `npx tsx bench/decide/main.ts`, with a fresh build: what a decision costs a program that asks in JSON, beside the same
- * decision for a proxy. One connection for the latency, sixteen for CPU and throughput; `-- --quick` writes nothing.
+ * decision for a proxy. One connection for the latency, sixteen for CPU and throughput; `--quick` writes nothing.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';

@@ -1,6 +1,6 @@
 /**
  * `npx tsx bench/descriptors/main.ts`, with a fresh build: Envoy's rate limit service, answered by Weir and by envoyproxy/ratelimit, each
- * alone on one core with the same Redis and the same file. CPU of a decision, and the worst second at a limit. `-- --quick` writes nothing.
+ * alone on one core with the same Redis and the same file. CPU of a decision, and the worst second at a limit. `--quick` writes nothing.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';

@@ -1,7 +1,7 @@
 /**
  * `npx tsx bench/in-flight/main.ts`, with a fresh build: what a limit on requests in flight costs the gateway and Redis besides two
  * buckets, with the releases and renewals that it causes. Two gateways on one core, each with a Redis of its own, take turns of a
- * second. `-- --quick` takes fewer turns, and writes nothing.
+ * second. `--quick` takes fewer turns, and writes nothing.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
