@@ -8,8 +8,6 @@ export interface Fault {
   readonly reasons: readonly UncountedReason[];
   /** Others that may come with it, at its edges. */
   readonly alsoPossible?: readonly UncountedReason[];
-  /** From the moment at which the store could answer again. */
-  readonly recoveryMs: number;
   start(): Promise<FaultyStore>;
 }
 
@@ -22,3 +20,9 @@ export interface FaultyStore {
 
 /** The default of the settings, which these tests measure. */
 export const DEADLINE_MS = 25;
+
+/**
+ * Requests are counted again by then, after the store could answer. The aim is half a second, which unit tests of the delays show;
+ * in RESULTS.md is how long it took. A busy machine pauses for longer than that.
+ */
+export const RECOVERED_MS = 5_000;

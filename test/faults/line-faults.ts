@@ -35,7 +35,6 @@ const maxClients: Fault = {
   name: 'max clients',
   reasons: ['maxclients'],
   alsoPossible: ['disconnected'],
-  recoveryMs: 1500,
   async start() {
     const server = await startRedisServer();
     const proxy = await startTcpProxy(server.port);
@@ -60,11 +59,11 @@ const maxClients: Fault = {
 export const lineFaults: readonly Fault[] = [
   maxClients,
   faultOfLine(
-    { name: 'black hole', reasons: ['deadline'], alsoPossible: ['disconnected'], recoveryMs: 3000 },
+    { name: 'black hole', reasons: ['deadline'], alsoPossible: ['disconnected'] },
     { kind: 'black hole' },
   ),
   faultOfLine(
-    { name: '1 s of delay', reasons: ['deadline'], alsoPossible: ['disconnected'], recoveryMs: 4000 },
+    { name: '1 s of delay', reasons: ['deadline'], alsoPossible: ['disconnected'] },
     { kind: 'slow', delayMs: 1000 },
   ),
 ];

@@ -49,7 +49,7 @@ const SLOW_LOADING = ['--key-load-delay', '500', '--loading-process-events-inter
 
 export const serverFaults: readonly Fault[] = [
   faultOfServer(
-    { name: 'kill -9, then a restart', reasons: ['disconnected'], recoveryMs: 1500 },
+    { name: 'kill -9, then a restart', reasons: ['disconnected'] },
     { break: ({ server }) => server.kill(), repair: ({ server }) => server.start() },
   ),
   faultOfServer(
@@ -57,7 +57,6 @@ export const serverFaults: readonly Fault[] = [
       name: 'SIGSTOP, then SIGCONT',
       reasons: ['deadline'],
       alsoPossible: ['disconnected'],
-      recoveryMs: 1500,
     },
     {
       break: async ({ server }) => server.signal('SIGSTOP'),
@@ -65,7 +64,7 @@ export const serverFaults: readonly Fault[] = [
     },
   ),
   faultOfServer(
-    { name: 'wrong password', reasons: ['auth'], alsoPossible: ['disconnected'], recoveryMs: 1500 },
+    { name: 'wrong password', reasons: ['auth'], alsoPossible: ['disconnected'] },
     {
       async break(ground) {
         await ground.admin.config('SET', 'requirepass', 'changed');
@@ -75,14 +74,14 @@ export const serverFaults: readonly Fault[] = [
     },
   ),
   faultOfServer(
-    { name: 'READONLY: the primary became a replica', reasons: ['readonly'], recoveryMs: 1500 },
+    { name: 'READONLY: the primary became a replica', reasons: ['readonly'] },
     {
       break: ({ admin }) => admin.replicaof('127.0.0.1', 1),
       repair: ({ admin }) => admin.replicaof('NO', 'ONE'),
     },
   ),
   faultOfServer(
-    { name: 'OOM: maxmemory, noeviction', reasons: ['oom'], recoveryMs: 1500 },
+    { name: 'OOM: maxmemory, noeviction', reasons: ['oom'] },
     {
       break: ({ admin }) => admin.config('SET', 'maxmemory', '1'),
       repair: ({ admin }) => admin.config('SET', 'maxmemory', '0'),
@@ -93,7 +92,6 @@ export const serverFaults: readonly Fault[] = [
       name: 'LOADING after a restart',
       reasons: ['loading'],
       alsoPossible: ['disconnected', 'deadline'],
-      recoveryMs: 2500,
     },
     {
       async prepare({ admin }) {
@@ -115,7 +113,6 @@ export const serverFaults: readonly Fault[] = [
       name: 'BUSY: a script that does not end',
       reasons: ['busy'],
       alsoPossible: ['deadline'],
-      recoveryMs: 1500,
     },
     {
       async break({ server }) {
@@ -130,7 +127,7 @@ export const serverFaults: readonly Fault[] = [
     { args: ['--busy-reply-threshold', '60'] },
   ),
   faultOfServer(
-    { name: 'MISCONF: snapshots fail', reasons: ['misconf'], recoveryMs: 1500 },
+    { name: 'MISCONF: snapshots fail', reasons: ['misconf'] },
     {
       async break({ server, admin }) {
         rmSync(server.directory, { recursive: true });
@@ -147,11 +144,11 @@ export const serverFaults: readonly Fault[] = [
     { args: ['--enable-protected-configs', 'yes'] },
   ),
   faultOfServer(
-    { name: 'SCRIPT FLUSH', reasons: [], recoveryMs: 200 },
+    { name: 'SCRIPT FLUSH', reasons: [] },
     { break: ({ admin }) => admin.script('FLUSH'), repair: async () => {} },
   ),
   faultOfServer(
-    { name: 'CLIENT KILL', reasons: ['disconnected'], recoveryMs: 500 },
+    { name: 'CLIENT KILL', reasons: ['disconnected'] },
     { break: cutOtherClients, repair: async () => {} },
   ),
 ];

@@ -7,7 +7,6 @@ const clusterDown: Fault = {
   name: 'CLUSTERDOWN: a master without a replica is killed',
   reasons: ['clusterdown'],
   alsoPossible: ['disconnected', 'redirected', 'deadline'],
-  recoveryMs: 2500,
   async start() {
     const cluster = await startRedisCluster();
     const [dead] = cluster.masters;
@@ -32,7 +31,6 @@ const migration: Fault = {
   name: 'MOVED and ASK: slots migrate under load',
   reasons: [],
   alsoPossible: ['redirected'],
-  recoveryMs: 500,
   async start() {
     const cluster = await startRedisCluster();
     return {
@@ -68,7 +66,6 @@ const failover: Fault = {
   name: 'Sentinel failover: the primary is killed',
   reasons: ['disconnected'],
   alsoPossible: ['readonly', 'deadline', 'loading'],
-  recoveryMs: 3000,
   async start() {
     const { sentinelUrls, name, primary, replica, stop } = await startSentinel();
     return {

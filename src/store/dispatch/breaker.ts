@@ -3,9 +3,9 @@ import type { UncountedReason } from '../store.ts';
 
 /** Consecutive failures that open the breaker: a single slow call, such as during a fork, is not an outage. */
 const FAILURES_TO_OPEN = 3;
-/** Time between probes: short at first, because most outages are short, then doubling. With jitter, the longest is below half a second. */
+/** Time between probes: short at first, because most outages are short, then doubling. With jitter, the longest is below a third of a second. */
 const FIRST_PROBE_MS = 50;
-const LONGEST_PROBE_MS = 350;
+const LONGEST_PROBE_MS = 250;
 
 export interface BreakerOptions {
   /** Makes one call that no request depends on. Returns why it failed, or undefined if it succeeded. */

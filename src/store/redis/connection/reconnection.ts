@@ -1,13 +1,13 @@
 import { type Cluster, type Redis, ReplyError } from 'ioredis';
 
-/** With jitter, below half a second. */
-const LONGEST_RECONNECT_MS = 350;
+/** With jitter, below a third of a second: a store that is back counts again within half a second, handshake included. */
+const LONGEST_RECONNECT_MS = 250;
 
 /** Errors with which a server refuses a connection, for any command. */
 const TURNED_AWAY = /^(DENIED|NOAUTH)|max number of clients/;
 
 /**
- * Delays between attempts to connect to one Redis: short at first, then doubling up to a third of a second, with 25 % jitter so that
+ * Delays between attempts to connect to one Redis: short at first, then doubling up to a quarter of a second, with 25 % jitter so that
  * replicas do not reconnect at the same time.
  *
  * ioredis resets its own count once the handshake succeeds, which may happen with a server that then refuses clients. This count
