@@ -22,7 +22,7 @@ export interface FaultyStore {
 export const DEADLINE_MS = 25;
 
 /**
- * Requests are counted again by then, after the store could answer. The aim is half a second, which unit tests of the delays show;
+ * Requests are counted again by then, after the store could answer. The aim is half a second, which test/store/refused-connections-back-off and a unit test of the breaker show by the delays;
  * in RESULTS.md is how long it took. A busy machine pauses for longer than that.
  */
 export const RECOVERED_MS = 5_000;
