@@ -1,7 +1,7 @@
 /**
  * `npx tsx bench/in-flight/main.ts`, with a fresh build: what a limit on requests in flight costs the gateway and Redis besides two
  * buckets, with the releases and renewals that it causes. Two gateways on one core, each with a Redis of its own, take turns of a
- * second. `--quick` takes fewer turns, and writes nothing.
+ * second; then two others, because two processes that do the same differ by some percent. `--quick` takes fewer, and writes nothing.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -17,12 +17,14 @@ import { CONNECTIONS, FAR_ABOVE, sceneOf } from '../measure/bench.ts';
 import { median } from '../measure/lineup.ts';
 
 const isQuick = process.argv.includes('--quick');
-const TURNS = isQuick ? 10 : 60;
-const WARM_UP_SECONDS = isQuick ? 2 : 5;
+const PAIRS = isQuick ? 2 : 6;
+const TURNS = isQuick ? 5 : 10;
+const WARM_UP_SECONDS = isQuick ? 2 : 4;
 /** Each request in flight is of another Account, or all are of a few. */
 const ACCOUNTS = [1_000, 10];
 /** So long that every charge is counted, even beside other work. */
 const DEADLINE_MS = 1_000;
+const CONCURRENT = { 'account-in-flight': { per: 'account', concurrent: 1_000 } };
 /** At most so much more than without the row: the aims of docs/limits.md. */
 const MOST = { gateway: 1.1, redis: 1.6 };
 
@@ -30,9 +32,12 @@ const MOST = { gateway: 1.1, redis: 1.6 };
 interface Side {
   readonly gateway: Running;
   readonly redis: Service;
-  /** CPU of a request in each turn, in microseconds. */
-  readonly gatewayUs: number[];
-  readonly redisUs: number[];
+}
+
+/** CPU of a request in each turn, in microseconds. */
+interface Figures {
+  readonly gateway: number[];
+  readonly redis: number[];
 }
 
 const cores = chooseCores();
@@ -48,32 +53,44 @@ try {
 }
 
 async function compare(accounts: number): Promise<readonly string[]> {
-  const concurrent = { 'account-in-flight': { per: 'account', concurrent: 1_000 } };
-  const without = await startSide(`without-${accounts}`, accounts);
-  const with_ = await startSide(`with-${accounts}`, accounts, concurrent);
-  try {
-    for (const side of [without, with_]) await load(side, accounts, WARM_UP_SECONDS);
-    for (let turn = 0; turn < TURNS; turn++) {
-      for (const side of turn % 2 === 0 ? [without, with_] : [with_, without]) await measure(side, accounts);
-    }
-  } finally {
-    for (const { gateway, redis } of [without, with_]) {
-      await gateway.stop();
-      await redis.stop();
+  const figures = [noFigures(), noFigures()] as const;
+  for (let pair = 0; pair < PAIRS; pair++) {
+    const sides = [await startSide(accounts), await startSide(accounts, CONCURRENT)] as const;
+    try {
+      await takeTurns(sides, accounts, figures);
+    } finally {
+      for (const { gateway, redis } of sides) {
+        await gateway.stop();
+        await redis.stop();
+      }
     }
   }
-  return (['gateway', 'redis'] as const).map((part) => rowOf(part, accounts, without, with_));
+  return (['gateway', 'redis'] as const).map((part) => rowOf(part, accounts, ...figures));
 }
 
-async function startSide(
-  name: string,
+async function takeTurns(
+  sides: readonly [Side, Side],
   accounts: number,
-  limits?: Readonly<Record<string, object>>,
-): Promise<Side> {
+  figures: readonly [Figures, Figures],
+): Promise<void> {
+  for (const side of sides) await load(side, accounts, WARM_UP_SECONDS);
+  for (let turn = 0; turn < TURNS; turn++) {
+    for (const index of turn % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const)) {
+      await measure(sides[index], accounts, figures[index]);
+    }
+  }
+}
+
+function noFigures(): Figures {
+  return { gateway: [], redis: [] };
+}
+
+async function startSide(accounts: number, limits?: Readonly<Record<string, object>>): Promise<Side> {
   const redis = await startRedis(cores?.load);
+  const name = limits === undefined ? 'without' : 'with';
   const scene = sceneOf({ folder: parent, cores, upstream, redis }, { name, limit: FAR_ABOVE, accounts });
   const gateway = await weir('redis', { limits, deadlineMs: DEADLINE_MS }).start(scene);
-  return { gateway, redis, gatewayUs: [], redisUs: [] };
+  return { gateway, redis };
 }
 
 async function load({ gateway: { port } }: Side, accounts: number, seconds: number): Promise<number> {
@@ -84,16 +101,16 @@ async function load({ gateway: { port } }: Side, accounts: number, seconds: numb
   return requests;
 }
 
-async function measure(side: Side, accounts: number): Promise<void> {
-  const { gateway, redis, gatewayUs, redisUs } = side;
+async function measure(side: Side, accounts: number, figures: Figures): Promise<void> {
+  const { gateway, redis } = side;
   const before = [cpuUs(gateway.pids), cpuUs([redis.pid])] as const;
   const requests = await load(side, accounts, 1);
-  gatewayUs.push((cpuUs(gateway.pids) - before[0]) / requests);
-  redisUs.push((cpuUs([redis.pid]) - before[1]) / requests);
+  figures.gateway.push((cpuUs(gateway.pids) - before[0]) / requests);
+  figures.redis.push((cpuUs([redis.pid]) - before[1]) / requests);
 }
 
-function rowOf(part: keyof typeof MOST, accounts: number, without: Side, with_: Side): string {
-  const [allBefore, allAfter] = [without[`${part}Us`], with_[`${part}Us`]];
+function rowOf(part: keyof typeof MOST, accounts: number, without: Figures, with_: Figures): string {
+  const [allBefore, allAfter] = [without[part], with_[part]];
   const [before, after] = [median(allBefore), median(allAfter)];
   // Of neighbouring seconds, because a busy machine changes its pace.
   const ratio = median(allBefore.map((us, turn) => (allAfter[turn] ?? Number.NaN) / us));
@@ -108,7 +125,7 @@ const section = [
   '',
   `${provenance('npx tsx bench/in-flight/main.ts')}, machine load ${loadavg()[0]?.toFixed(1)}.`,
   `Forwarded requests on ${CONNECTIONS} connections, each charged to two buckets in Redis, and with or without a slot of a limit on requests in`,
-  `flight. CPU of a request in microseconds: medians of ${TURNS} seconds in turn, and of the ratios of neighbouring seconds.`,
+  `flight. CPU of a request in microseconds: medians of ${PAIRS} pairs of processes, ${TURNS} seconds in turn each, and of the ratios of neighbouring seconds.`,
   '',
   '| Accounts | | two buckets | and a slot | more | aim: at most |',
   '|--:|---|--:|--:|--:|--:|',

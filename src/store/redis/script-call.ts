@@ -73,7 +73,9 @@ export function bulkString(text: string): string {
   return `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 }
 
+/** A number as a RESP bulk string. Most are small. */
 export function bulkNumber(value: number): string {
-  const text = `${value}`;
-  return `$${text.length}\r\n${text}\r\n`;
+  return (value >= 0 && value < SMALL.length ? SMALL[value] : undefined) ?? bulkString(`${value}`);
 }
+
+const SMALL = Array.from({ length: 64 }, (_, value) => bulkString(`${value}`));
