@@ -1,7 +1,7 @@
 import { monotonicUs } from '../domain/clock.ts';
 import { CoalescedLog } from './coalesced-log.ts';
 import { isValidCharge } from './dispatch/valid-charge.ts';
-import { HeldSlots, isConcurrent, slotState } from './in-flight/held-slots.ts';
+import { type HeldSlots, isConcurrent, OwnSlots, slotState } from './in-flight/held-slots.ts';
 import {
   type BucketCharge,
   type BucketState,
@@ -58,7 +58,7 @@ export class MemoryStore implements Store {
   constructor(
     nowUs: () => number = monotonicUs,
     logs: BucketLogs = new SweptLogs(),
-    slots: HeldSlots = new HeldSlots(),
+    slots: HeldSlots = new OwnSlots(),
   ) {
     this.#nowUs = nowUs;
     this.#logs = logs;

@@ -2,15 +2,21 @@ import { randomBytes } from 'node:crypto';
 import { bucketOf, SLOTS_ENDING } from '../keys.ts';
 import type { BucketCharge, BucketState, Charge, Holder } from '../store.ts';
 
+/** How many slots the requests of this process hold in one bucket. */
+interface Held {
+  readonly key: string;
+  held: number;
+}
+
 /** How many slots the requests of this process hold in each bucket that counts concurrent requests. */
-export class HeldSlots {
+export abstract class HeldSlots<Entry extends Held = Held> {
   /** Names this process among those that share a store: 16 characters. */
   readonly replica = randomBytes(12).toString('base64url');
-  readonly #counts = new Map<string, number>();
+  protected readonly buckets = new Map<string, Entry>();
 
   /** In the bucket with this key. */
   of(key: string): number {
-    return this.#counts.get(key) ?? 0;
+    return this.buckets.get(key)?.held ?? 0;
   }
 
   /** This process, if it holds any of the bucket with this key. */
@@ -22,9 +28,10 @@ export class HeldSlots {
   /** By the name of the bucket, whoever owns it. */
   byBucket(): ReadonlyMap<string, number> {
     const sums = new Map<string, number>();
-    for (const [key, count] of this.#counts) {
+    for (const { key, held } of this.buckets.values()) {
+      if (held === 0) continue;
       const name = bucketOf(key).slice(0, -SLOTS_ENDING.length);
-      sums.set(name, (sums.get(name) ?? 0) + count);
+      sums.set(name, (sums.get(name) ?? 0) + held);
     }
     return sums;
   }
@@ -36,21 +43,39 @@ export class HeldSlots {
    */
   take({ buckets, hold }: Charge, states?: readonly BucketState[]): void {
     if (hold === undefined || hold.isTaken) return;
-    const keys: string[] = [];
+    const taken: Entry[] = [];
     for (const [index, bucket] of buckets.entries()) {
       if (!isConcurrent(bucket) || (states?.[index]?.retryAfterUs ?? 0) > 0) continue;
-      keys.push(bucket.key);
-      this.#counts.set(bucket.key, this.of(bucket.key) + 1);
+      const entry = this.enter(bucket.key);
+      entry.held += 1;
+      taken.push(entry);
     }
     hold.take(() => {
-      for (const key of keys) this.release(key);
+      for (const entry of taken) this.release(entry);
     });
   }
 
-  protected release(key: string): void {
-    const left = this.of(key) - 1;
-    if (left > 0) this.#counts.set(key, left);
-    else this.#counts.delete(key);
+  /** The entry of the bucket with this key, which is made if there is none. */
+  protected abstract enter(key: string): Entry;
+
+  protected release(entry: Entry): void {
+    entry.held -= 1;
+  }
+}
+
+/** The slots of a process that shares its counts with no other. */
+export class OwnSlots extends HeldSlots {
+  protected override enter(key: string): Held {
+    const known = this.buckets.get(key);
+    if (known !== undefined) return known;
+    const entry = { key, held: 0 };
+    this.buckets.set(key, entry);
+    return entry;
+  }
+
+  protected override release(entry: Held): void {
+    super.release(entry);
+    if (entry.held === 0) this.buckets.delete(entry.key);
   }
 }
 

@@ -14,6 +14,7 @@ const MOST_STATED = 128;
 /** What this replica knows of its slots in one bucket. */
 interface Lease {
   readonly key: string;
+  held: number;
   readonly group: number;
   /** Statements of a generation replace those of earlier ones. */
   generation: number;
@@ -60,10 +61,9 @@ export interface LeaseCall {
  * have been decided before it: it counts them as admitted (`doubtful`), and those that were not are given back when their
  * answers arrive.
  */
-export class Leases extends HeldSlots {
+export class Leases extends HeldSlots<Lease> {
   readonly #groupOf: (key: string) => number;
   readonly #send: (groups: ReadonlySet<number>) => void;
-  readonly #leases = new Map<string, Lease>();
   readonly #changed = new Map<number, Set<Lease>>();
   #generation = 1;
   #isFlushing = false;
@@ -83,12 +83,11 @@ export class Leases extends HeldSlots {
   override take(charge: Charge, states?: readonly BucketState[]): void {
     if (charge.hold === undefined || charge.hold.isTaken) return;
     super.take(charge, states);
-    for (const { key } of charge.buckets.filter(isConcurrent)) this.#begin(this.#lease(key));
+    for (const { key } of charge.buckets.filter(isConcurrent)) this.#begin(this.enter(key));
   }
 
-  protected override release(key: string): void {
-    super.release(key);
-    const lease = this.#lease(key);
+  protected override release(lease: Lease): void {
+    super.release(lease);
     lease.ended += 1;
     this.#note(lease);
   }
@@ -132,8 +131,8 @@ export class Leases extends HeldSlots {
 
   /** States everything anew. */
   renew(): void {
-    for (const lease of this.#leases.values()) {
-      lease.idleRenewals = lease.pending > 0 || this.of(lease.key) > 0 ? 0 : lease.idleRenewals + 1;
+    for (const lease of this.buckets.values()) {
+      lease.idleRenewals = lease.pending > 0 || lease.held > 0 ? 0 : lease.idleRenewals + 1;
       if (lease.idleRenewals < MOST_IDLE_RENEWALS) this.#begin(lease);
       else this.#drop(lease);
     }
@@ -150,10 +149,10 @@ export class Leases extends HeldSlots {
   }
 
   #ask(key: string): Question {
-    const lease = this.#lease(key);
-    const { generation, ended, base } = this.#state(lease);
+    const lease = this.enter(key);
+    const asked = this.#state(lease);
     lease.pending += 1;
-    return { lease, key, generation, ended, base };
+    return asked;
   }
 
   #settle(asked: Question | undefined, decision: Decision | undefined, place: number): void {
@@ -185,11 +184,11 @@ export class Leases extends HeldSlots {
     return stated;
   }
 
-  #state(lease: Lease): Statement {
-    const { key, generation, ended } = lease;
+  #state(lease: Lease): Question {
+    const { key, generation, ended, held, doubtful } = lease;
     lease.ended = 0;
     lease.isNew = false;
-    return { key, generation, ended, base: this.of(key) + lease.doubtful };
+    return { lease, key, generation, ended, base: held + doubtful };
   }
 
   #begin(lease: Lease): void {
@@ -211,26 +210,26 @@ export class Leases extends HeldSlots {
     setImmediate(() => setImmediate(() => this.flush()));
   }
 
-  #lease(key: string): Lease {
-    const known = this.#leases.get(key);
+  protected override enter(key: string): Lease {
+    const known = this.buckets.get(key);
     if (known !== undefined) return known;
     const generation = this.#generation;
-    const counts = { pending: 0, doubtful: 0, ended: 0, idleRenewals: 0 };
+    const counts = { held: 0, pending: 0, doubtful: 0, ended: 0, idleRenewals: 0 };
     const lease = { key, group: this.#groupOf(key), generation, ...counts, isNew: false };
-    this.#leases.set(key, lease);
+    this.buckets.set(key, lease);
     this.#timer ??= setInterval(() => this.renew(), RENEWAL_MS).unref();
     return lease;
   }
 
   #forgetIdle(lease: Lease): void {
-    const { key, pending, ended, isNew } = lease;
-    if (pending === 0 && ended === 0 && !isNew && this.of(key) === 0) this.#drop(lease);
+    const { held, pending, ended, isNew } = lease;
+    if (held === 0 && pending === 0 && ended === 0 && !isNew) this.#drop(lease);
   }
 
   #drop(lease: Lease): void {
     this.#changed.get(lease.group)?.delete(lease);
-    this.#leases.delete(lease.key);
-    if (this.#leases.size > 0) return;
+    this.buckets.delete(lease.key);
+    if (this.buckets.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
