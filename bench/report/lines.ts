@@ -29,7 +29,7 @@ const WIDTH = 860;
 const [LEFT, RIGHT] = [70, 840];
 const [HEAD_HEIGHT, PANEL_HEIGHT, PANEL_GAP] = [92, 130, 44];
 const LINE_COLORS = ['#0b6e4f', '#c77700', '#6b7785'];
-const MARK_COLORS = ['#b3261e', '#2457a6', '#8a4fbf'];
+const MARK_COLORS = ['#b3261e', '#2457a6', '#8a4fbf', '#16202a'];
 const TICKS = 4;
 
 export function drawLines({ title, subtitle, across, panels, marks }: LineChart): string {
