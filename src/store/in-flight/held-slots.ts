@@ -56,7 +56,15 @@ export abstract class HeldSlots<Entry extends Held = Held> {
   }
 
   /** The entry of the bucket with this key, which is made if there is none. */
-  protected abstract enter(key: string): Entry;
+  protected enter(key: string): Entry {
+    const known = this.buckets.get(key);
+    if (known !== undefined) return known;
+    const entry = this.make(key);
+    this.buckets.set(key, entry);
+    return entry;
+  }
+
+  protected abstract make(key: string): Entry;
 
   protected release(entry: Entry): void {
     entry.held -= 1;
@@ -65,12 +73,8 @@ export abstract class HeldSlots<Entry extends Held = Held> {
 
 /** The slots of a process that shares its counts with no other. */
 export class OwnSlots extends HeldSlots {
-  protected override enter(key: string): Held {
-    const known = this.buckets.get(key);
-    if (known !== undefined) return known;
-    const entry = { key, held: 0 };
-    this.buckets.set(key, entry);
-    return entry;
+  protected override make(key: string): Held {
+    return { key, held: 0 };
   }
 
   protected override release(entry: Held): void {

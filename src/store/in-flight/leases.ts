@@ -210,15 +210,10 @@ export class Leases extends HeldSlots<Lease> {
     setImmediate(() => setImmediate(() => this.flush()));
   }
 
-  protected override enter(key: string): Lease {
-    const known = this.buckets.get(key);
-    if (known !== undefined) return known;
-    const generation = this.#generation;
-    const counts = { held: 0, pending: 0, doubtful: 0, ended: 0, idleRenewals: 0 };
-    const lease = { key, group: this.#groupOf(key), generation, ...counts, isNew: false };
-    this.buckets.set(key, lease);
+  protected override make(key: string): Lease {
     this.#timer ??= setInterval(() => this.renew(), RENEWAL_MS).unref();
-    return lease;
+    const counts = { held: 0, pending: 0, doubtful: 0, ended: 0, idleRenewals: 0 };
+    return { key, group: this.#groupOf(key), generation: this.#generation, ...counts, isNew: false };
   }
 
   #forgetIdle(lease: Lease): void {
