@@ -3,17 +3,16 @@
  * proxy. Everything takes turns, a second each, so that what the machine does meanwhile meets all alike. A ratio is that of two
  * neighbouring seconds; the table has the median. `--rounds N` sets how many there are, and `--quick` writes nothing.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { makeCertificate } from '../../test/fixtures/certificate.ts';
-import type { Contestant, Running, Scene } from '../contestants/contestant.ts';
+import type { Running, Scene } from '../contestants/contestant.ts';
 import { fastifyProxy } from '../contestants/fastify.ts';
-import { startOnNode } from '../contestants/node-program.ts';
-import { MAIN, writeConfiguration } from '../contestants/weir.ts';
-import { writeSection } from '../counter/section.ts';
+import { ACCOUNTS_PER_ORGANIZATION, weir } from '../contestants/weir.ts';
+import { publishSection } from '../counter/section.ts';
 import { chooseCores, provenance } from '../lab/machine.ts';
 import { cpuUs } from '../lab/process-table.ts';
 import { CHUNKED_PATH, startRedis, startUpstream } from '../load/upstream.ts';
@@ -50,15 +49,13 @@ const EIGHT_FIELDS = {
   'X-Region': 'eu-central-1',
 };
 
-type Settings = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-
 /** What is measured, beside the plain proxy with the same load. */
 interface Case {
   readonly name: string;
   readonly aim: number;
   readonly store?: 'memory' | 'redis';
   /** Beyond those of the benchmark's Weir. */
-  readonly settings?: Settings;
+  readonly settings?: Readonly<Record<string, object>>;
   readonly load?: Partial<WrkOptions>;
   /** Whether nearly every request is refused. */
   readonly isRefused?: boolean;
@@ -92,7 +89,8 @@ async function writeTokens() {
   const [issuer, audience] = ['https://login.example.com', 'https://api.example.com'];
   const lines: string[] = [];
   for (let account = 1; account <= ACCOUNTS; account++) {
-    const claims = { account: `acct_${account}`, organization: `org_${Math.ceil(account / 10)}` };
+    const organization = `org_${Math.ceil(account / ACCOUNTS_PER_ORGANIZATION)}`;
+    const claims = { account: `acct_${account}`, organization };
     const token = new SignJWT({ ...claims, sub: `svc_${account}` }).setProtectedHeader({ alg: 'RS256' });
     lines.push(
       await token
@@ -105,19 +103,6 @@ async function writeTokens() {
   }
   writeFileSync(tokensFile, `${lines.join('\n')}\n`);
   return { kind: 'jwt', issuer, audience, keyFile };
-}
-
-/** The benchmark's Weir with further settings. */
-function weirWith({ store = 'memory', settings = {} }: Case): Contestant['start'] {
-  return (scene) =>
-    startOnNode(scene, (port) => {
-      const file = writeConfiguration(scene, { kind: store, port, accessLog: true });
-      const written = JSON.parse(readFileSync(file, 'utf8'));
-      for (const [name, section] of Object.entries(settings))
-        written[name] = { ...written[name], ...section };
-      writeFileSync(file, JSON.stringify(written));
-      return [MAIN, 'start', '-c', file];
-    });
 }
 
 function sceneFor(name: string, isRefused = false): Scene {
@@ -149,15 +134,17 @@ const rows: string[] = [];
 try {
   for (const one of CASES) {
     const beside = one.load?.isTls ? plainTls : plain;
-    const weir = await weirWith(one)(sceneFor(one.name, one.isRefused));
+    const gateway = await weir(one.store ?? 'memory', { settings: one.settings }).start(
+      sceneFor(one.name, one.isRefused),
+    );
     const seen: { readonly plainUs: number; readonly weirUs: number }[] = [];
     const forwarded = { ...one, isRefused: false };
     await costOf(beside, forwarded, WARM_UP_SECONDS);
-    await costOf(weir, one, WARM_UP_SECONDS);
+    await costOf(gateway, one, WARM_UP_SECONDS);
     for (let round = 0; round < ROUNDS; round++) {
-      seen.push({ plainUs: await costOf(beside, forwarded), weirUs: await costOf(weir, one) });
+      seen.push({ plainUs: await costOf(beside, forwarded), weirUs: await costOf(gateway, one) });
     }
-    await weir.stop();
+    await gateway.stop();
     const ratios = seen.map(({ plainUs, weirUs }) => plainUs / weirUs);
     const ratio = median(ratios);
     const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
@@ -172,16 +159,18 @@ try {
   for (const running of [plain, plainTls, upstream, redis]) await running.stop();
   rmSync(folder, { recursive: true });
 }
-const section = [
-  `## Aims, Node ${process.versions.node.split('.')[0]}`,
-  '',
-  `${provenance(`npx tsx bench/aims/main.ts --rounds ${ROUNDS}`)}, machine load at the end ${loadavg()[0]?.toFixed(1)}.`,
-  `CPU time of a request in microseconds, with the access log, ${CONNECTIONS} connections, ${ACCOUNTS} Accounts in turn: medians of ${ROUNDS} pairs of`,
-  'alternating seconds, and the ratio (plain ÷ Weir) of the pairs.',
-  '',
-  '| | plain, µs | Weir, µs | ratio | from, to | aim | |',
-  '| --- | --: | --: | --: | --- | --: | --- |',
-  ...rows,
-].join('\n');
-if (values.quick !== true) writeSection(`aims-node${process.versions.node.split('.')[0]}`, section);
-process.stdout.write(`${section}\n`);
+publishSection(
+  `aims-node${process.versions.node.split('.')[0]}`,
+  [
+    `## Aims, Node ${process.versions.node.split('.')[0]}`,
+    '',
+    `${provenance(`npx tsx bench/aims/main.ts --rounds ${ROUNDS}`)}, machine load at the end ${loadavg()[0]?.toFixed(1)}.`,
+    `CPU time of a request in microseconds, with the access log, ${CONNECTIONS} connections, ${ACCOUNTS} Accounts in turn: medians of ${ROUNDS} pairs of`,
+    'alternating seconds, and the ratio (plain ÷ Weir) of the pairs.',
+    '',
+    '| | plain, µs | Weir, µs | ratio | from, to | aim | |',
+    '| --- | --: | --: | --: | --- | --: | --- |',
+    ...rows,
+  ],
+  values.quick,
+);

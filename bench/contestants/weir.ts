@@ -18,8 +18,8 @@ interface WeirOptions {
   readonly accessLog?: boolean;
   /** Further limits, as in the limits file. */
   readonly limits?: Readonly<Record<string, object>> | undefined;
-  /** That of the gateway by default. */
-  readonly deadlineMs?: number;
+  /** Further settings, by section of weir.yaml. */
+  readonly settings?: Readonly<Record<string, object>> | undefined;
   /** Learns how much the process allocates. */
   readonly allocations?: Allocations | undefined;
 }
@@ -58,20 +58,22 @@ interface Configuration extends Omit<WeirOptions, 'accessLog' | 'allocations'> {
 
 /** Writes Weir's files. @returns the path of weir.yaml */
 export function writeConfiguration(scene: Scene, configuration: Configuration): string {
-  const { kind, port, accessLog, limits = {}, deadlineMs, decisionsPort, adminPort = 0 } = configuration;
+  const { kind, port, accessLog, limits = {}, settings = {}, decisionsPort, adminPort = 0 } = configuration;
   const { folder, limit, accounts, organizationLimit = limit * ACCOUNTS_PER_ORGANIZATION } = scene;
   const url = `redis://127.0.0.1:${scene.redisPort}`;
+  const own: Record<string, object> = {
+    listen: { host: '127.0.0.1', port },
+    admin: { host: '127.0.0.1', port: adminPort },
+    ...(decisionsPort === undefined ? {} : { decisions: { port: decisionsPort } }),
+    upstream: { url: upstreamUrl(scene) },
+    store: kind === 'memory' ? { kind } : { kind, url },
+    operations: { openapi: OPENAPI },
+    log: { access: accessLog, level: 'info' },
+    shutdown: { drainDelaySeconds: 0 },
+  };
+  const further = Object.entries(settings).map(([name, section]) => [name, { ...own[name], ...section }]);
   const files = {
-    'weir.yaml': {
-      listen: { host: '127.0.0.1', port },
-      admin: { host: '127.0.0.1', port: adminPort },
-      ...(decisionsPort === undefined ? {} : { decisions: { port: decisionsPort } }),
-      upstream: { url: upstreamUrl(scene) },
-      store: kind === 'memory' ? { kind } : { kind, url, ...(deadlineMs !== undefined && { deadlineMs }) },
-      operations: { openapi: OPENAPI },
-      log: { access: accessLog, level: 'info' },
-      shutdown: { drainDelaySeconds: 0 },
-    },
+    'weir.yaml': { ...own, ...Object.fromEntries(further) },
     'limits.yaml': { windowSeconds: 1, defaults: limitsOf(limit, organizationLimit), limits },
     'identities.yaml': identities(accounts),
   };

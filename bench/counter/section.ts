@@ -3,6 +3,13 @@ import { fileURLToPath } from 'node:url';
 
 const PAGE = fileURLToPath(new URL('../RESULTS.md', import.meta.url));
 
+/** Prints the lines of a section, and writes them to the page unless only a quick look was asked for. */
+export function publishSection(name: string, lines: readonly string[], isQuick = false): void {
+  const text = lines.join('\n');
+  if (!isQuick) writeSection(name, text);
+  process.stdout.write(`${text}\n`);
+}
+
 /** Replaces what stands between a section's markers, or adds it to the end of the page. */
 export function writeSection(name: string, text: string): void {
   const [begin, end] = [`<!-- ${name}:begin -->`, `<!-- ${name}:end -->`];

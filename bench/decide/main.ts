@@ -10,7 +10,7 @@ import { startRedisServer } from '../../test/fixtures/redis-server.ts';
 import type { Running } from '../contestants/contestant.ts';
 import { startOnNode } from '../contestants/node-program.ts';
 import { writeConfiguration } from '../contestants/weir.ts';
-import { writeSection } from '../counter/section.ts';
+import { publishSection } from '../counter/section.ts';
 import { chooseCores, provenance } from '../lab/machine.ts';
 import { cpuUs } from '../lab/process-table.ts';
 import { ACCOUNTS, FAR_ABOVE } from '../measure/bench.ts';
@@ -142,15 +142,17 @@ async function measureStore(kind: 'memory' | 'redis', redisPort: number): Promis
 const redis = await startRedisServer();
 const rows = [...(await measureStore('memory', 0)), ...(await measureStore('redis', redis.port))];
 await redis.stop();
-const section = [
-  '## Decisions for programs and proxies',
-  '',
-  `${provenance('npx tsx bench/decide/main.ts')}, machine load ${loadavg()[0]?.toFixed(1)}. Medians of ${ROUNDS} rounds in turn. The latency is that of one request on one`,
-  `connection; CPU and throughput are those of ${CONNECTIONS} connections, for each decision, with the access log.`,
-  '',
-  '| | store | p50 of a request, ms | CPU of a decision, µs | decisions a second |',
-  '| --- | --- | --- | --- | --- |',
-  ...rows,
-].join('\n');
-if (!isQuick) writeSection('decide', section);
-process.stdout.write(`${section}\n`);
+publishSection(
+  'decide',
+  [
+    '## Decisions for programs and proxies',
+    '',
+    `${provenance('npx tsx bench/decide/main.ts')}, machine load ${loadavg()[0]?.toFixed(1)}. Medians of ${ROUNDS} rounds in turn. The latency is that of one request on one`,
+    `connection; CPU and throughput are those of ${CONNECTIONS} connections, for each decision, with the access log.`,
+    '',
+    '| | store | p50 of a request, ms | CPU of a decision, µs | decisions a second |',
+    '| --- | --- | --- | --- | --- |',
+    ...rows,
+  ],
+  isQuick,
+);

@@ -12,7 +12,7 @@ import { startRedisServer } from '../../test/fixtures/redis-server.ts';
 import type { Scene } from '../contestants/contestant.ts';
 import { startRateLimit } from '../contestants/envoy.ts';
 import { MAIN } from '../contestants/weir.ts';
-import { writeSection } from '../counter/section.ts';
+import { publishSection } from '../counter/section.ts';
 import { chooseCores, provenance } from '../lab/machine.ts';
 import { cpuUs } from '../lab/process-table.ts';
 import { type Program, startProgram } from '../lab/program.ts';
@@ -156,20 +156,22 @@ for (const { clients, program } of services) {
 await redis.stop();
 rmSync(folder, { recursive: true });
 
-const section = [
-  "## Envoy's rate limit service",
-  '',
-  `${provenance('npx tsx bench/descriptors/main.ts')}, machine load ${loadavg()[0]?.toFixed(1)}, ${ROUNDS} rounds in turn.`,
-  `Each service is alone on one core, with the same Redis, the same rules and the headers of envoyproxy/ratelimit (commit f2fb157, GOMAXPROCS=1).`,
-  `CPU is that of ${CALLS} calls on ${CONNECTIONS} connections, ${AT_A_TIME} at a time, with two descriptors each: the median, and all rounds. The worst`,
-  `second is the most of all rounds, of a flood across the border of a second: what one second certainly admitted, divided by the limit of ${LIMIT}.`,
-  '',
-  '| | CPU of a decision, µs | rounds | worst second |',
-  '| --- | --- | --- | --- |',
-  ...rounds.map(({ service: { name }, cpuUs: seen, worst }) => {
-    const all = seen.map((one) => one.toFixed(0)).join(', ');
-    return `| ${name} | ${median(seen).toFixed(0)} | ${all} | ${Math.max(...worst).toFixed(2)} |`;
-  }),
-].join('\n');
-if (!isQuick) writeSection('descriptors', section);
-process.stdout.write(`${section}\n`);
+publishSection(
+  'descriptors',
+  [
+    "## Envoy's rate limit service",
+    '',
+    `${provenance('npx tsx bench/descriptors/main.ts')}, machine load ${loadavg()[0]?.toFixed(1)}, ${ROUNDS} rounds in turn.`,
+    `Each service is alone on one core, with the same Redis, the same rules and the headers of envoyproxy/ratelimit (commit f2fb157, GOMAXPROCS=1).`,
+    `CPU is that of ${CALLS} calls on ${CONNECTIONS} connections, ${AT_A_TIME} at a time, with two descriptors each: the median, and all rounds. The worst`,
+    `second is the most of all rounds, of a flood across the border of a second: what one second certainly admitted, divided by the limit of ${LIMIT}.`,
+    '',
+    '| | CPU of a decision, µs | rounds | worst second |',
+    '| --- | --- | --- | --- |',
+    ...rounds.map(({ service: { name }, cpuUs: seen, worst }) => {
+      const all = seen.map((one) => one.toFixed(0)).join(', ');
+      return `| ${name} | ${median(seen).toFixed(0)} | ${all} | ${Math.max(...worst).toFixed(2)} |`;
+    }),
+  ],
+  isQuick,
+);

@@ -8,7 +8,7 @@ import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Running } from '../contestants/contestant.ts';
 import { weir } from '../contestants/weir.ts';
-import { writeSection } from '../counter/section.ts';
+import { publishSection } from '../counter/section.ts';
 import { chooseCores, provenance } from '../lab/machine.ts';
 import { cpuUs } from '../lab/process-table.ts';
 import { type Service, startRedis, startUpstream } from '../load/upstream.ts';
@@ -89,7 +89,9 @@ async function startSide(accounts: number, limits?: Readonly<Record<string, obje
   const redis = await startRedis(cores?.load);
   const name = limits === undefined ? 'without' : 'with';
   const scene = sceneOf({ folder: parent, cores, upstream, redis }, { name, limit: FAR_ABOVE, accounts });
-  const gateway = await weir('redis', { limits, deadlineMs: DEADLINE_MS }).start(scene);
+  const gateway = await weir('redis', { limits, settings: { store: { deadlineMs: DEADLINE_MS } } }).start(
+    scene,
+  );
   return { gateway, redis };
 }
 
@@ -120,17 +122,19 @@ function rowOf(part: keyof typeof MOST, accounts: number, without: Figures, with
   return `| ${cells.join(' | ')} | ${((MOST[part] - 1) * 100).toFixed(0)} % |`;
 }
 
-const section = [
-  '## Requests in flight',
-  '',
-  `${provenance('npx tsx bench/in-flight/main.ts')}, machine load ${loadavg()[0]?.toFixed(1)}.`,
-  `Forwarded requests on ${CONNECTIONS} connections, each charged to two buckets in Redis, and with or without a slot of a limit on requests in`,
-  `flight. CPU of a request in microseconds: medians of ${PAIRS} pairs of processes, ${TURNS} seconds in turn each, and of the ratios of neighbouring seconds.`,
-  '',
-  '| Accounts | | two buckets | and a slot | more | aim: at most |',
-  '|--:|---|--:|--:|--:|--:|',
-  ...rows,
-].join('\n');
-if (!isQuick) writeSection('in-flight', section);
-process.stdout.write(`${section}\n`);
+publishSection(
+  'in-flight',
+  [
+    '## Requests in flight',
+    '',
+    `${provenance('npx tsx bench/in-flight/main.ts')}, machine load ${loadavg()[0]?.toFixed(1)}.`,
+    `Forwarded requests on ${CONNECTIONS} connections, each charged to two buckets in Redis, and with or without a slot of a limit on requests in`,
+    `flight. CPU of a request in microseconds: medians of ${PAIRS} pairs of processes, ${TURNS} seconds in turn each, and of the ratios of neighbouring seconds.`,
+    '',
+    '| Accounts | | two buckets | and a slot | more | aim: at most |',
+    '|--:|---|--:|--:|--:|--:|',
+    ...rows,
+  ],
+  isQuick,
+);
 if (isMissed) process.exitCode = 1;

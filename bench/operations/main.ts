@@ -15,7 +15,7 @@ import { OperationFiles } from '../../src/openapi/operation-files.ts';
 import { OperationTable } from '../../src/stages/match.ts';
 import type { Operation } from '../../src/stages/request-context.ts';
 import { type Validated, validate } from '../../src/stages/validate.ts';
-import { writeSection } from '../counter/section.ts';
+import { publishSection } from '../counter/section.ts';
 import { processorName } from '../lab/machine.ts';
 import { median } from '../measure/lineup.ts';
 
@@ -194,7 +194,7 @@ for (let round = 0; round < ROUNDS; round++) {
 const rows = [...rounds].map(
   ([name, values]) => `| ${name} | ${median(values).toFixed(2)} | ${Math.min(...values).toFixed(2)} |`,
 );
-const section = [
+publishSection('operations', [
   '## Matching and validating',
   '',
   `${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${availableParallelism()} cores of ${processorName()}, machine load ${loadavg()[0]?.toFixed(1)}: on a busy machine the least is nearer to the truth.`,
@@ -203,6 +203,4 @@ const section = [
   '| | µs a request, median | least |',
   '| --- | --- | --- |',
   ...rows,
-].join('\n');
-writeSection('operations', section);
-process.stdout.write(`${section}\n`);
+]);

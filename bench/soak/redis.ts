@@ -3,8 +3,8 @@ import { Redis } from 'ioredis';
 import { startSentinel } from '../../test/fixtures/redis-sentinel.ts';
 
 /**
- * How long the primary is silent before another takes over. Replication may lose the last milliseconds before a crash: longer than a
- * window, so that none has charges of both sides.
+ * How long the primary is silent before another takes over. Replication may lose the last milliseconds before a crash. This is longer
+ * than a window, so no window contains charges from before and after.
  */
 const SILENT_MS = 2_000;
 const GIVE_UP_MS = 60_000;

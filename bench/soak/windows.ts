@@ -1,3 +1,5 @@
+import { ACCOUNTS_PER_ORGANIZATION } from '../contestants/weir.ts';
+
 /** Points per second. */
 export interface Limits {
   readonly account: number;
@@ -18,7 +20,6 @@ interface Charge extends Omit<Admitted, 'account' | 'limits'> {
 }
 
 const WINDOW_MS = 1_000;
-const ACCOUNTS_PER_ORGANIZATION = 10;
 /** Requests that take longer to be reported than this are not compared with later ones. */
 const KEPT_MS = 30_000;
 

@@ -7,7 +7,7 @@ import { Activity } from '../../src/observe/usage/activity.ts';
 import { UsageBatch } from '../../src/observe/usage/batch.ts';
 import { Talkers } from '../../src/observe/usage/talkers.ts';
 import type { RequestContext } from '../../src/stages/request-context.ts';
-import { writeSection } from '../counter/section.ts';
+import { publishSection } from '../counter/section.ts';
 import { provenance } from '../lab/machine.ts';
 import { finishedRequests } from '../load/finished-requests.ts';
 import { median } from '../measure/lineup.ts';
@@ -98,7 +98,7 @@ async function rowOf(accounts: number): Promise<string> {
 
 const rows: string[] = [];
 for (const accounts of ACCOUNTS) rows.push(await rowOf(accounts));
-const section = [
+publishSection('usage', [
   '## Usage and top talkers',
   '',
   `${provenance('node --expose-gc --import tsx bench/usage/main.ts')}, machine load ${(loadavg()[0] ?? 0).toFixed(1)}.`,
@@ -107,6 +107,4 @@ const section = [
   '| Accounts | ns per request | each request counted by itself | summary, ms a second | memory, MB |',
   '|--:|--:|--:|--:|--:|',
   ...rows,
-].join('\n');
-writeSection('usage', section);
-process.stdout.write(`${section}\n`);
+]);
