@@ -7,10 +7,10 @@ import { bucketKey } from '../src/store/keys.ts';
 import { openStore } from '../src/store/open.ts';
 import { startRedisServer } from '../test/fixtures/redis-server.ts';
 import { weir } from './contestants/weir.ts';
-import { writeSection } from './counter/section.ts';
 import { hardware } from './lab/machine.ts';
 import { residentBytes } from './lab/process-table.ts';
 import { startUpstream } from './load/upstream.ts';
+import { writeSection } from './report/section.ts';
 
 const DECISIONS = 20_000;
 const ORGANIZATIONS = 50;

@@ -12,13 +12,13 @@ import { makeCertificate } from '../../test/fixtures/certificate.ts';
 import type { Running, Scene } from '../contestants/contestant.ts';
 import { fastifyProxy } from '../contestants/fastify.ts';
 import { ACCOUNTS_PER_ORGANIZATION, weir } from '../contestants/weir.ts';
-import { publishSection } from '../counter/section.ts';
 import { chooseCores, provenance } from '../lab/machine.ts';
 import { cpuUs } from '../lab/process-table.ts';
 import { CHUNKED_PATH, startRedis, startUpstream } from '../load/upstream.ts';
 import { type WrkOptions, wrk } from '../load/wrk.ts';
 import { ACCOUNTS, CONNECTIONS, FAR_ABOVE, sceneOf } from '../measure/bench.ts';
 import { median } from '../measure/lineup.ts';
+import { publishSection } from '../report/section.ts';
 
 const { values } = parseArgs({ options: { rounds: { type: 'string' }, quick: { type: 'boolean' } } });
 const ROUNDS = Number(values.rounds ?? (values.quick ? 2 : 12));
@@ -149,7 +149,7 @@ try {
     const ratio = median(ratios);
     const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
     const [plainUs, weirUs] = [median(seen.map((two) => two.plainUs)), median(seen.map((two) => two.weirUs))];
-    const verdict = ratio >= one.aim ? 'reached' : 'missed';
+    const verdict = ratio >= one.aim ? 'reached' : `missed by ${(one.aim - ratio).toFixed(2)}`;
     rows.push(
       `| ${one.name} | ${plainUs.toFixed(1)} | ${weirUs.toFixed(1)} | ${ratio.toFixed(2)} | ${range} | ${one.aim} | ${verdict} |`,
     );

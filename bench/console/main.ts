@@ -13,13 +13,13 @@ import { startChromium } from '../../test/fixtures/chromium.ts';
 import { freePort } from '../../test/fixtures/free-port.ts';
 import { startOnNode } from '../contestants/node-program.ts';
 import { MAIN, writeConfiguration } from '../contestants/weir.ts';
-import { writeSection } from '../counter/section.ts';
 import { chooseCores, provenance } from '../lab/machine.ts';
 import { cpuUs } from '../lab/process-table.ts';
 import { startRedis, startUpstream } from '../load/upstream.ts';
 import { wrk } from '../load/wrk.ts';
 import { ACCOUNTS, CONNECTIONS, FAR_ABOVE, sceneOf } from '../measure/bench.ts';
 import { median } from '../measure/lineup.ts';
+import { writeSection } from '../report/section.ts';
 import { startReplicas } from './replicas.ts';
 
 /** Besides the gateway. */

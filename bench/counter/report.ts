@@ -1,13 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { provenance } from '../lab/machine.ts';
+import { writeSection } from '../report/section.ts';
 import type { AccuracyRow } from './accuracy.ts';
 import type { ClusterRow } from './cluster.ts';
 import type { FaultRow } from './faults.ts';
 import { type LeastUseful, leastUsefulText } from './least-useful-text.ts';
 import { drawAccuracy } from './plot.ts';
 import type { CostRow, SizeRow } from './script-cost.ts';
-import { writeSection } from './section.ts';
 import type { ThroughputRow } from './throughput.ts';
 
 const FOLDER = fileURLToPath(new URL('../results/', import.meta.url));

@@ -10,11 +10,11 @@ import { startRedisServer } from '../../test/fixtures/redis-server.ts';
 import type { Running } from '../contestants/contestant.ts';
 import { startOnNode } from '../contestants/node-program.ts';
 import { writeConfiguration } from '../contestants/weir.ts';
-import { publishSection } from '../counter/section.ts';
 import { chooseCores, provenance } from '../lab/machine.ts';
 import { cpuUs } from '../lab/process-table.ts';
 import { ACCOUNTS, FAR_ABOVE } from '../measure/bench.ts';
 import { median } from '../measure/lineup.ts';
+import { publishSection } from '../report/section.ts';
 
 const isQuick = process.argv.includes('--quick');
 const ROUNDS = isQuick ? 2 : 5;

@@ -12,11 +12,11 @@ import { startRedisServer } from '../../test/fixtures/redis-server.ts';
 import type { Scene } from '../contestants/contestant.ts';
 import { startRateLimit } from '../contestants/envoy.ts';
 import { MAIN } from '../contestants/weir.ts';
-import { publishSection } from '../counter/section.ts';
 import { chooseCores, provenance } from '../lab/machine.ts';
 import { cpuUs } from '../lab/process-table.ts';
 import { type Program, startProgram } from '../lab/program.ts';
 import { median } from '../measure/lineup.ts';
+import { publishSection } from '../report/section.ts';
 
 const isQuick = process.argv.includes('--quick');
 const ROUNDS = isQuick ? 2 : 5;

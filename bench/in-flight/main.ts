@@ -8,13 +8,13 @@ import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Running } from '../contestants/contestant.ts';
 import { weir } from '../contestants/weir.ts';
-import { publishSection } from '../counter/section.ts';
 import { chooseCores, provenance } from '../lab/machine.ts';
 import { cpuUs } from '../lab/process-table.ts';
 import { type Service, startRedis, startUpstream } from '../load/upstream.ts';
 import { wrk } from '../load/wrk.ts';
 import { CONNECTIONS, FAR_ABOVE, sceneOf } from '../measure/bench.ts';
 import { median } from '../measure/lineup.ts';
+import { publishSection } from '../report/section.ts';
 
 const isQuick = process.argv.includes('--quick');
 const PAIRS = isQuick ? 2 : 6;

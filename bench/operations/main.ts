@@ -15,9 +15,9 @@ import { OperationFiles } from '../../src/openapi/operation-files.ts';
 import { OperationTable } from '../../src/stages/match.ts';
 import type { Operation } from '../../src/stages/request-context.ts';
 import { type Validated, validate } from '../../src/stages/validate.ts';
-import { publishSection } from '../counter/section.ts';
 import { processorName } from '../lab/machine.ts';
 import { median } from '../measure/lineup.ts';
+import { publishSection } from '../report/section.ts';
 
 const ROUNDS = 9;
 const ROUND_MS = 150;

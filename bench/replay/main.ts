@@ -7,8 +7,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { writeSection } from '../counter/section.ts';
 import { findProgram, hardware } from '../lab/machine.ts';
+import { writeSection } from '../report/section.ts';
 import { seededRandom } from './generated-log.ts';
 import { writeLog } from './write-log.ts';
 

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Latency } from '../measure/latency.ts';
@@ -6,43 +6,35 @@ import type { Results } from '../results.ts';
 import { messageTable } from './messages.ts';
 import { plotsOf } from './plots.ts';
 import { scalingTable } from './scaling.ts';
+import { writeSection } from './section.ts';
 import { summaryOf } from './summary.ts';
 
-const BENCH = fileURLToPath(new URL('..', import.meta.url));
-const PAGE = join(BENCH, 'RESULTS.md');
-const FOLDER = join(BENCH, 'results');
-const BEGIN = '<!-- gateway:begin -->';
-const END = '<!-- gateway:end -->';
+const FOLDER = fileURLToPath(new URL('../results', import.meta.url));
+
+/** The image's Node: the section without a version in its title, and the plots, are of this one. */
+const IMAGE_NODE = '24';
 
 /** Writes the raw figures, the plots and this benchmark's section of RESULTS.md. @returns what it wrote */
 export function writeReport(results: Results): string[] {
   mkdirSync(FOLDER, { recursive: true });
-  const files = { ...plotsOf(results), 'gateway.json': `${JSON.stringify(results, null, 1)}\n` };
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(FOLDER, name), content);
-  const plots = Object.keys(files).filter((name) => name.endsWith('.svg'));
-  writeFileSync(
-    PAGE,
-    withSection(existsSync(PAGE) ? readFileSync(PAGE, 'utf8') : '# Results\n', section(results, plots)),
-  );
-  return ['bench/RESULTS.md', ...Object.keys(files).map((name) => `bench/results/${name}`)];
+  const [node = ''] = process.versions.node.split('.');
+  const isImageNode = node === IMAGE_NODE;
+  const name = isImageNode ? 'gateway' : `gateway-node${node}`;
+  const plots = isImageNode ? plotsOf(results) : {};
+  const files = { ...plots, [`${name}.json`]: `${JSON.stringify(results, null, 1)}\n` };
+  for (const [file, content] of Object.entries(files)) writeFileSync(join(FOLDER, file), content);
+  const title = `## Gateways and limiters${isImageNode ? '' : `, Node ${node}`}`;
+  writeSection(name, section(title, results, Object.keys(plots)));
+  return ['bench/RESULTS.md', ...Object.keys(files).map((file) => `bench/results/${file}`)];
 }
 
-/** Between its markers: other benchmarks and people write the rest of the page. */
-function withSection(page: string, text: string): string {
-  const from = page.indexOf(BEGIN);
-  const to = page.indexOf(END);
-  const framed = `${BEGIN}\n${text}\n${END}`;
-  if (from === -1 || to === -1) return `${page.trimEnd()}\n\n${framed}\n`;
-  return page.slice(0, from) + framed + page.slice(to + END.length);
-}
-
-function section(results: Results, plots: readonly string[]): string {
+function section(title: string, results: Results, plots: readonly string[]): string {
   const { command, cores, date, hardware, latency, versions } = results;
   const contestants = results.contestants.flatMap(({ name, version }) =>
     version === undefined ? [] : [`${name}: ${version}`],
   );
   return [
-    '## Gateways and limiters',
+    title,
     '',
     `${date.slice(0, 16).replace('T', ' ')} UTC, \`${command}\`, ${hardware}.`,
     `Cores: ${cores}. ${versions.join(', ')}.`,

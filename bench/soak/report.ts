@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { writeSection } from '../counter/section.ts';
+import { writeSection } from '../report/section.ts';
 import { plotOf } from './plot.ts';
 import { type EventKind, type Run, type Sample, unexplainedFailures } from './run.ts';
 import { slopeOf } from './slope.ts';

@@ -7,10 +7,10 @@ import { Activity } from '../../src/observe/usage/activity.ts';
 import { UsageBatch } from '../../src/observe/usage/batch.ts';
 import { Talkers } from '../../src/observe/usage/talkers.ts';
 import type { RequestContext } from '../../src/stages/request-context.ts';
-import { publishSection } from '../counter/section.ts';
 import { provenance } from '../lab/machine.ts';
 import { finishedRequests } from '../load/finished-requests.ts';
 import { median } from '../measure/lineup.ts';
+import { publishSection } from '../report/section.ts';
 
 const ROUNDS = 7;
 /** Of simulated time, so that sums are passed on as often as in a gateway. */

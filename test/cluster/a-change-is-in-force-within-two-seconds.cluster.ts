@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { writeSection } from '../../bench/counter/section.ts';
 import { hardware } from '../../bench/lab/machine.ts';
+import { writeSection } from '../../bench/report/section.ts';
 import { type Api, type Namespace, startApi } from './commands.ts';
 import {
   configMap,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { writeSection } from '../../bench/counter/section.ts';
+import { writeSection } from '../../bench/report/section.ts';
 import type { Namespace } from './commands.ts';
 import {
   createEnvironment,

@@ -1,5 +1,5 @@
-import { writeSection } from '../../bench/counter/section.ts';
 import { hardware } from '../../bench/lab/machine.ts';
+import { writeSection } from '../../bench/report/section.ts';
 
 /** One line of the table of failures. */
 export interface FaultRow {
