@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../test/fixtures/free-port.ts';
-import { findProgram } from '../lab/machine.ts';
+import { findProgram, versionOf } from '../lab/machine.ts';
 import { type Program, startProgram } from '../lab/program.ts';
 import type { Contestant, Scene } from './contestant.ts';
 import { cluster, filter, findEnvoy, startEnvoy } from './envoy-proxy.ts';
@@ -14,7 +14,8 @@ export const envoy: Contestant = {
   usesRedis: true,
   find() {
     const found = findEnvoy();
-    if ('missing' in found || findService() !== undefined) return found;
+    if ('missing' in found) return found;
+    if (findService() !== undefined) return { version: `${found.version}, ratelimit ${rateLimitVersion()}` };
     return {
       missing: 'no ratelimit on PATH (go install github.com/envoyproxy/ratelimit/src/service_cmd@latest)',
     };
@@ -59,6 +60,11 @@ function byHeader(key: string, header: string): object {
 /** `go install` names the service after its folder. */
 function findService(): string | undefined {
   return findProgram('ratelimit', 'RATELIMIT') ?? findProgram('service_cmd');
+}
+
+/** The version that Go built into the service; `go` reads it. */
+export function rateLimitVersion(): string {
+  return versionOf('go', ['version', '-m', findService() ?? ''], /\tmod\t\S+\t(\S+)/);
 }
 
 function startService(scene: Scene, port: number): Promise<Program> {

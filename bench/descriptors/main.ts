@@ -10,7 +10,7 @@ import { freePort } from '../../test/fixtures/free-port.ts';
 import { connect, type RateLimitClient } from '../../test/fixtures/rate-limit-service.ts';
 import { startRedisServer } from '../../test/fixtures/redis-server.ts';
 import type { Scene } from '../contestants/contestant.ts';
-import { startRateLimit } from '../contestants/envoy.ts';
+import { rateLimitVersion, startRateLimit } from '../contestants/envoy.ts';
 import { MAIN } from '../contestants/weir.ts';
 import { chooseCores, provenance } from '../lab/machine.ts';
 import { cpuUs } from '../lab/process-table.ts';
@@ -162,7 +162,8 @@ publishSection(
     "## Envoy's rate limit service",
     '',
     `${provenance('npx tsx bench/descriptors/main.ts')}, machine load ${loadavg()[0]?.toFixed(1)}, ${ROUNDS} rounds in turn.`,
-    `Each service is alone on one core, with the same Redis, the same rules and the headers of envoyproxy/ratelimit (commit f2fb157, GOMAXPROCS=1).`,
+    'Each service is alone on one core, with the same Redis, the same rules and the headers of envoyproxy/ratelimit',
+    `(${rateLimitVersion()}, GOMAXPROCS=1).`,
     `CPU is that of ${CALLS} calls on ${CONNECTIONS} connections, ${AT_A_TIME} at a time, with two descriptors each: the median, and all rounds. The worst`,
     `second is the most of all rounds, of a flood across the border of a second: what one second certainly admitted, divided by the limit of ${LIMIT}.`,
     '',
