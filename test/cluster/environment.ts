@@ -8,8 +8,9 @@ import { Namespace, run } from './commands.ts';
 export const IMAGE = process.env.WEIR_TEST_IMAGE ?? 'registry.example.com/weir:0.3.0';
 const REDIS_IMAGE = process.env.WEIR_TEST_REDIS_IMAGE ?? 'docker.io/library/redis:7.4-alpine';
 
-/** The token of the Secret weir-identities. */
+/** Tokens of the Secret weir-identities: of acct_1, and of acct_2. */
 export const TOKEN = 'demo-service';
+export const OTHER_TOKEN = 'other-service';
 
 /**
  * A namespace that enforces the restricted Pod Security profile, with what an operator has already: a Redis, the
@@ -40,17 +41,18 @@ export async function removeEnvironment(namespace: Namespace | undefined): Promi
 /** Five pods fit a node of two cores. */
 const SMALL = ['--set', 'resources.requests.cpu=50m'];
 
-/** The `helm install` of README's section Deploy, as arguments; the image is the one under test. */
-export function readmeInstall(): readonly string[] {
-  const readme = readFileSync('README.md', 'utf8');
+/** The `helm install` of the README of a checkout, section Deploy, as arguments; default: this checkout and the image under test. */
+export function readmeInstall(checkout = '.', image = IMAGE): readonly string[] {
+  const readme = readFileSync(join(checkout, 'README.md'), 'utf8');
   const [, command = ''] = /^helm (install [\s\S]*?[^\\])\n/m.exec(readme) ?? [];
   const args = command.replaceAll('\\\n', ' ').trim().split(/\s+/);
   if (args[0] !== 'install') throw new Error('README.md has no helm install');
-  return [...args, ...imageValues(), ...SMALL];
+  const withChart = args.map((arg) => (arg === './helm/weir' ? `${checkout}/helm/weir` : arg));
+  return [...withChart, ...imageValues(image), ...SMALL];
 }
 
-export function imageValues(): readonly string[] {
-  const [repository, tag] = IMAGE.split(/:(?=[^/]+$)/);
+export function imageValues(image = IMAGE): readonly string[] {
+  const [repository, tag] = image.split(/:(?=[^/]+$)/);
   return ['--set', `image.repository=${repository},image.tag=${tag ?? ''}`];
 }
 

@@ -9,18 +9,8 @@ import {
   scaleGateway,
   TOKEN,
 } from './environment.ts';
-import { ask, type Probe, startProbe } from './probe.ts';
-
-const URL = 'http://weir/v3/things';
-const RATE = Number(process.env.WEIR_TEST_RATE ?? 100);
-
-interface Progress {
-  readonly isFinal: boolean;
-  readonly sent: number;
-  readonly statuses: Readonly<Record<string, number>>;
-  readonly failed: number;
-  readonly failures: readonly string[];
-}
+import { degradedIn, last, type Progress, RATE_PER_SECOND, startLoad, URL, until } from './load.ts';
+import { ask, type Probe } from './probe.ts';
 
 let namespace: Namespace;
 const rows: { event: string; sent: number; failed: number; degraded: number }[] = [];
@@ -42,36 +32,20 @@ afterAll(async () => {
   save();
 });
 
-/** Reads progress until a line meets the condition. */
-async function until(load: Probe, isMet: (progress: Progress) => boolean): Promise<Progress> {
-  for (;;) {
-    const { value, done } = await load.lines.next();
-    if (done === true) {
-      await load.ended;
-      throw new Error('the load ended before what was waited for');
-    }
-    const progress = JSON.parse(value) as Progress;
-    if (progress.sent !== undefined && isMet(progress)) return progress;
-  }
-}
-
-const degradedIn = ({ statuses }: Progress) => statuses['200 degraded'] ?? 0;
-
 /** Runs an event under load that lasts longer than it. */
 async function underLoad(
   event: string,
   seconds: number,
   happen: (load: Probe) => Promise<unknown>,
 ): Promise<Progress> {
-  const load = startProbe(namespace, 'load', [URL, TOKEN, String(RATE), String(seconds)]);
-  await until(load, ({ sent }) => sent > RATE);
+  const load = startLoad(namespace, TOKEN, RATE_PER_SECOND, seconds);
+  await until(load, ({ sent }) => sent > RATE_PER_SECOND);
   await happen(load);
-  const last = await until(load, ({ isFinal }) => isFinal);
-  await load.ended;
-  rows.push({ event, sent: last.sent, failed: last.failed, degraded: degradedIn(last) });
-  expect(last.failures, JSON.stringify(last.statuses)).toEqual([]);
-  expect(last.failed).toBe(0);
-  return last;
+  const all = await last(load);
+  rows.push({ event, sent: all.sent, failed: all.failed, degraded: degradedIn(all) });
+  expect(all.failures, JSON.stringify(all.statuses)).toEqual([]);
+  expect(all.failed).toBe(0);
+  return all;
 }
 
 const rolledOut = () => namespace.kubectl('rollout', 'status', 'deployment/weir', '--timeout=180s');
@@ -121,15 +95,15 @@ describe.sequential('no request fails while', () => {
   });
 
   it('the Redis is gone and comes back: requests are served degraded, then counted again', async () => {
-    const last = await underLoad('Redis gone and back', 60, async (load) => {
+    const all = await underLoad('Redis gone and back', 60, async (load) => {
       await namespace.kubectl('scale', 'deployment/redis', '--replicas=0');
-      const gone = await until(load, (progress) => degradedIn(progress) > RATE);
+      const gone = await until(load, (progress) => degradedIn(progress) > RATE_PER_SECOND);
       await namespace.kubectl('scale', 'deployment/redis', '--replicas=1');
       await namespace.kubectl('rollout', 'status', 'deployment/redis', '--timeout=60s');
       const counted = gone.statuses['200'] ?? 0;
-      await until(load, ({ statuses }) => (statuses['200'] ?? 0) > counted + 3 * RATE);
+      await until(load, ({ statuses }) => (statuses['200'] ?? 0) > counted + 3 * RATE_PER_SECOND);
     });
-    expect(degradedIn(last)).toBeGreaterThan(RATE);
+    expect(degradedIn(all)).toBeGreaterThan(RATE_PER_SECOND);
   });
 });
 
@@ -137,7 +111,7 @@ describe.sequential('no request fails while', () => {
 function save(): void {
   if (rows.length === 0) return;
   const table = [
-    `${RATE} requests a second through the Service, half of them on new connections.`,
+    `${RATE_PER_SECOND} requests a second through the Service, half of them on new connections.`,
     '',
     '| event | requests | failed | served degraded |',
     '|---|--:|--:|--:|',

@@ -6,12 +6,13 @@ import type { Namespace } from './commands.ts';
 
 /**
  * A script of the folder `probe` that runs in the cluster and writes one JSON value a line. A script that does not end
- * by itself has to end with its standard input: `kill` ends only the kubectl.
+ * by itself has to end with its standard input: `kill` ends only the kubectl, and `endInput` waits for what it still writes.
  */
 export interface Probe {
   readonly lines: AsyncIterableIterator<string>;
   /** Rejects with what it wrote to standard error if it fails. */
   readonly ended: Promise<void>;
+  endInput(): void;
   kill(): void;
 }
 
@@ -37,7 +38,7 @@ export function startProbe(namespace: Namespace, script: ProbeScript, args: read
   // A later await still gets the error.
   ended.catch(() => undefined);
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  return { lines, ended, kill: () => child.kill() };
+  return { lines, ended, endInput: () => child.stdin.end(), kill: () => child.kill() };
 }
 
 /** Runs a script to its end; answers its last line. */

@@ -1,11 +1,12 @@
 // load <url> <token> <rate/s> <seconds>: open loop, half of it on new connections. Prints a line when it has started, then one
-// per second with what has happened so far; the last one is final.
+// per second with what has happened so far; the last one is final. Ends after this time, or with its standard input.
 import { Agent, get } from 'node:http';
 
 const [url, token, rate, seconds] = process.argv.slice(1);
 const keepAlive = new Agent({ keepAlive: true, maxSockets: 100 });
 const statuses = {};
 const failures = [];
+const admittedMs = [];
 const startedMs = performance.now();
 let open = 0;
 let sent = 0;
@@ -23,6 +24,7 @@ function send() {
     const mode = response.headers['service-ratelimit-mode'];
     const status = `${response.statusCode}${mode === undefined ? '' : ` ${mode}`}`;
     statuses[status] = (statuses[status] ?? 0) + 1;
+    if (status === '200') admittedMs.push([Math.floor(atMs), Math.ceil(performance.now())]);
     let text = '';
     response.setEncoding('utf8');
     response.on('data', (chunk) => {
@@ -40,15 +42,20 @@ function send() {
   });
 }
 
-const report = (isFinal) =>
-  console.log(JSON.stringify({ isFinal, sent, statuses, failed: failures.length, failures: failures.slice(0, 20) }));
+function report(isFinal) {
+  const some = { failures: failures.slice(0, 20), admittedMs: isFinal ? admittedMs : [] };
+  console.log(JSON.stringify({ isFinal, sent, statuses, failed: failures.length, ...some }));
+}
 
-process.stdin.once('end', () => process.exit()).resume();
 console.log(JSON.stringify({ started: true }));
 const sending = setInterval(() => {
   const dueNow = ((performance.now() - startedMs) / 1000) * Number(rate);
   while (sent < dueNow) send();
-  if (performance.now() - startedMs < Number(seconds) * 1000) return;
+  if (performance.now() - startedMs >= Number(seconds) * 1000) finish();
+}, 5);
+const reporting = setInterval(() => report(false), 1000);
+
+function finish() {
   clearInterval(sending);
   clearInterval(reporting);
   const ending = setInterval(() => {
@@ -57,5 +64,6 @@ const sending = setInterval(() => {
     report(true);
     process.exit();
   }, 20);
-}, 5);
-const reporting = setInterval(() => report(false), 1000);
+}
+
+process.stdin.once('end', finish).resume();
