@@ -42,9 +42,9 @@ function send() {
   });
 }
 
-function report(isFinal) {
+function report(isFinal, written) {
   const some = { failures: failures.slice(0, 20), admittedMs: isFinal ? admittedMs : [] };
-  console.log(JSON.stringify({ isFinal, sent, statuses, failed: failures.length, ...some }));
+  process.stdout.write(`${JSON.stringify({ isFinal, sent, statuses, failed: failures.length, ...some })}\n`, written);
 }
 
 console.log(JSON.stringify({ started: true }));
@@ -61,8 +61,8 @@ function finish() {
   const ending = setInterval(() => {
     if (open > 0) return;
     clearInterval(ending);
-    report(true);
-    process.exit();
+    // A pipe takes a long line in parts: exiting at once would cut it.
+    report(true, () => process.exit());
   }, 20);
 }
 
