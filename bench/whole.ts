@@ -16,17 +16,17 @@ interface Step {
 }
 
 const SHARE =
-  'WEIR_TEST_OUTAGE_MS=60000 WEIR_WRITE_RESULTS=1 npx vitest run test/faults/replicas-share-limits.test.ts';
+  'WEIR_TEST_OUTAGE_MS=60000 WEIR_WRITE_RESULTS=1 vitest run test/faults/replicas-share-limits.test.ts';
 
 const STEPS: readonly Step[] = [
   { name: 'gateways', node: 24, command: 'npm run bench -- --rounds 6 --seconds 1', minutes: 24 },
-  { name: 'aims', node: 24, command: 'npx tsx bench/aims/main.ts', minutes: 7 },
-  { name: 'aims-node20', node: 20, command: 'npx tsx bench/aims/main.ts', minutes: 7 },
+  { name: 'aims', node: 24, command: 'tsx bench/aims/main.ts', minutes: 7 },
+  { name: 'aims-node20', node: 20, command: 'tsx bench/aims/main.ts', minutes: 7 },
   { name: 'gateways-node20', node: 20, command: 'npm run bench -- --rounds 6 --seconds 1', minutes: 24 },
   { name: 'counter', node: 24, command: 'npm run bench:counter', minutes: 8 },
-  { name: 'in-flight', node: 24, command: 'npx tsx bench/in-flight/main.ts', minutes: 8 },
-  { name: 'decide', node: 24, command: 'npx tsx bench/decide/main.ts', minutes: 3 },
-  { name: 'descriptors', node: 24, command: 'npx tsx bench/descriptors/main.ts', minutes: 5 },
+  { name: 'in-flight', node: 24, command: 'tsx bench/in-flight/main.ts', minutes: 8 },
+  { name: 'decide', node: 24, command: 'tsx bench/decide/main.ts', minutes: 3 },
+  { name: 'descriptors', node: 24, command: 'tsx bench/descriptors/main.ts', minutes: 5 },
   { name: 'faults', node: 24, command: 'npm run bench:faults', minutes: 6 },
   // Longer outages than those of `faults`, whose section it replaces.
   { name: 'share', node: 24, command: SHARE, minutes: 4 },
@@ -34,11 +34,11 @@ const STEPS: readonly Step[] = [
   { name: 'replay', node: 24, command: 'npm run bench:replay', minutes: 6 },
   { name: 'console', node: 24, command: 'npm run bench:console', minutes: 6 },
   { name: 'usage', node: 24, command: 'node --expose-gc --import tsx bench/usage/main.ts', minutes: 3 },
-  { name: 'scale', node: 24, command: 'npx tsx bench/scale.ts', minutes: 2 },
-  { name: 'operations', node: 24, command: 'npx tsx bench/operations/main.ts', minutes: 1 },
-  { name: 'identity', node: 24, command: 'npx tsx bench/identity/main.ts', minutes: 1 },
+  { name: 'scale', node: 24, command: 'tsx bench/scale.ts', minutes: 2 },
+  { name: 'operations', node: 24, command: 'tsx bench/operations/main.ts', minutes: 1 },
+  { name: 'identity', node: 24, command: 'tsx bench/identity/main.ts', minutes: 1 },
   { name: 'overrides', node: 24, command: 'node --expose-gc --import tsx bench/overrides.ts', minutes: 1 },
-  { name: 'platform', node: 24, command: 'npx tsx bench/platform/platform.ts', minutes: 3 },
+  { name: 'platform', node: 24, command: 'tsx bench/platform/platform.ts', minutes: 3 },
   { name: 'guard', node: 24, command: 'npm run bench:guard', minutes: 2 },
   { name: 'soak', node: 24, command: 'npm run bench:soak', minutes: 121 },
 ];
