@@ -5,14 +5,20 @@ import { MAX_LIMIT } from '../../src/store/dispatch/valid-charge.ts';
 import { bucketKey } from '../../src/store/keys.ts';
 import type { Charge } from '../../src/store/store.ts';
 import { runCharges } from '../../test/fixtures/run-charges.ts';
+import { median } from '../measure/lineup.ts';
 
 export interface CostRow {
   readonly state: string;
   readonly buckets: number;
   /** By INFO commandstats, the Lua and its commands included; the least of many short runs. */
   readonly usPerCall: number;
-  /** The same of the script of 0.2.0, in turn with it; undefined for windows that it could not charge together. */
+  /** The same of the script of 0.2.0, which could not charge buckets with different windows together. */
   readonly usBefore: number | undefined;
+  /**
+   * Of the script to that of 0.2.0 with as many buckets, at most two: the median of neighbouring runs, because a machine changes
+   * its pace. Undefined where that was not measured.
+   */
+  readonly ratio: number | undefined;
 }
 
 export interface SizeRow {
@@ -27,6 +33,10 @@ const RUNS = 60;
 const IN_FLIGHT = 50;
 const MANY_ACCOUNTS = 1_000_000;
 const MONTH_SECONDS = 30 * 86_400;
+/** An Account's and its Organization's. */
+const MOST_BUCKETS_BEFORE = 2;
+/** Prefix of the keys of many Accounts. */
+const FILLED = 'filled';
 
 interface Scene {
   readonly state: string;
@@ -35,6 +45,8 @@ interface Scene {
   accountOf(call: number): number;
   /** Pause between groups of calls, so that entries open and expire. */
   readonly pauseMs: number;
+  /** Of all keys; by default each number of buckets has keys of its own. */
+  readonly prefix?: string;
 }
 
 const scenes: readonly Scene[] = [
@@ -61,14 +73,8 @@ export async function measureScript(url: string): Promise<{ costs: CostRow[]; si
   const client = new Redis(url);
   const costs: CostRow[] = [];
   const before = await loadBefore(client);
-  for (const buckets of [1, 2, 3, 4, 5]) {
-    for (const scene of scenes) {
-      console.log(`script: ${scene.state}, ${buckets} bucket(s)`);
-      costs.push(await measureCost(client, before, scene, buckets));
-    }
-  }
+  for (const scene of scenes) costs.push(...(await measureScene(client, before, scene, [1, 2, 3, 4, 5])));
   const sizes = await measureSizes(client);
-  console.log(`script: ${MANY_ACCOUNTS} accounts`);
   await fill(client, MANY_ACCOUNTS);
   const many: Scene = {
     state: '1,000,000 accounts',
@@ -76,23 +82,23 @@ export async function measureScript(url: string): Promise<{ costs: CostRow[]; si
     windowSeconds: 600,
     accountOf: (call) => (call * 7919) % MANY_ACCOUNTS,
     pauseMs: 0,
+    prefix: FILLED,
   };
-  for (const buckets of [1, 2]) {
-    costs.push(await measureCost(client, before, many, buckets));
-  }
+  costs.push(...(await measureScene(client, undefined, many, [1, 2])));
   client.disconnect();
   return { costs, sizes };
 }
 
-function chargeOf(account: number, buckets: number, { limit, windowSeconds }: Scene): Charge {
+function chargeOf(account: number, buckets: number, scene: Scene): Charge {
+  const { limit, windowSeconds, prefix = `cost${buckets}` } = scene;
   const tag = `org_${account % 1000}`;
   const all = [
-    { key: bucketKey('cost', tag, 'account-read', `acct_${account}`), limit, windowSeconds },
-    { key: bucketKey('cost', tag, 'organization-read', tag), limit: limit * 1000, windowSeconds },
-    { key: bucketKey('cost', tag, 'account-minute', `acct_${account}`), limit: MAX_LIMIT, windowSeconds: 60 },
-    { key: bucketKey('cost', tag, 'account-hour', `acct_${account}`), limit: MAX_LIMIT, windowSeconds: 3600 },
+    { key: bucketKey(prefix, tag, 'account-read', `acct_${account}`), limit, windowSeconds },
+    { key: bucketKey(prefix, tag, 'organization-read', tag), limit: limit * 1000, windowSeconds },
+    { key: bucketKey(prefix, tag, 'account-minute', `acct_${account}`), limit: MAX_LIMIT, windowSeconds: 60 },
+    { key: bucketKey(prefix, tag, 'account-hour', `acct_${account}`), limit: MAX_LIMIT, windowSeconds: 3600 },
     {
-      key: bucketKey('cost', tag, 'organization-month', tag),
+      key: bucketKey(prefix, tag, 'organization-month', tag),
       limit: MAX_LIMIT,
       windowSeconds: MONTH_SECONDS,
     },
@@ -115,17 +121,37 @@ async function loadBefore(client: Redis): Promise<Send> {
   };
 }
 
-async function measureCost(client: Redis, before: Send, scene: Scene, buckets: number): Promise<CostRow> {
-  let [usPerCall, usBefore] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+/** One row for each number of buckets, all in turn in each run. */
+async function measureScene(
+  client: Redis,
+  before: Send | undefined,
+  scene: Scene,
+  numbers: readonly number[],
+): Promise<CostRow[]> {
+  console.log(`script: ${scene.state}`);
+  const now: Send = (charge) => runCharges(client, [charge]);
+  const seen = numbers.map((buckets) => ({ buckets, nowUs: [] as number[], beforeUs: [] as number[] }));
   for (let run = 0; run < RUNS; run++) {
-    const charges = Array.from({ length: CALLS / (scene.pauseMs > 0 ? 4 : 1) }, (_, call) =>
-      chargeOf(scene.accountOf(run * CALLS + call), buckets, scene),
-    );
-    const now: Send = (charge) => runCharges(client, [charge]);
-    usPerCall = Math.min(usPerCall, await costOf(client, now, charges, scene.pauseMs));
-    if (buckets <= 2) usBefore = Math.min(usBefore, await costOf(client, before, charges, scene.pauseMs));
+    for (const { buckets, nowUs, beforeUs } of seen) {
+      const charges = Array.from({ length: CALLS / (scene.pauseMs > 0 ? 4 : 1) }, (_, call) =>
+        chargeOf(scene.accountOf(run * CALLS + call), buckets, scene),
+      );
+      nowUs.push(await costOf(client, now, charges, scene.pauseMs));
+      if (before !== undefined && buckets <= MOST_BUCKETS_BEFORE)
+        beforeUs.push(await costOf(client, before, charges, scene.pauseMs));
+    }
   }
-  return { state: scene.state, buckets, usPerCall, usBefore: buckets <= 2 ? usBefore : undefined };
+  return seen.map(({ buckets, nowUs, beforeUs }) => {
+    const reference = seen.find((one) => one.buckets === Math.min(buckets, MOST_BUCKETS_BEFORE))?.beforeUs;
+    const ratios = (reference ?? []).map((us, run) => (nowUs[run] ?? 0) / us);
+    return {
+      state: scene.state,
+      buckets,
+      usPerCall: Math.min(...nowUs),
+      usBefore: beforeUs.length === 0 ? undefined : Math.min(...beforeUs),
+      ratio: ratios.length === 0 ? undefined : median(ratios),
+    };
+  });
 }
 
 /** The µs of a call. */
@@ -156,6 +182,7 @@ async function fill(client: Redis, accounts: number): Promise<void> {
     windowSeconds: 600,
     accountOf: (call) => call,
     pauseMs: 0,
+    prefix: FILLED,
   };
   for (let first = 0; first < accounts; first += 64 * 16) {
     const batches = Array.from({ length: 16 }, (_, batch) =>
