@@ -40,8 +40,8 @@ function section(title: string, results: Results, plots: readonly string[]): str
     `Cores: ${cores}. ${versions.join(', ')}.`,
     ...(results.loadBefore > 1
       ? [
-          `The machine had other work at the same time (load average ${results.loadBefore.toFixed(1)} before the run): compare`,
-          'figures of one table, not of two runs; latencies are those of a busy machine.',
+          `The load average was ${results.loadBefore.toFixed(1)} before the run, from other work or from the benchmark before it: compare figures of one table,`,
+          'not of two runs.',
         ]
       : []),
     '',
