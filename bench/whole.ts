@@ -1,6 +1,6 @@
 /**
  * `npm run bench:whole`: every benchmark whose figures README, docs and RESULTS.md show, one after the other, so that they are of one
- * machine and one day. Nothing else should run. What fails is repeated at the end of the output, and the others run nevertheless.
+ * machine and one day. Nothing else should run. If one fails, the others still run, and its name is repeated at the end.
  */
 import { spawnSync } from 'node:child_process';
 import { loadavg } from 'node:os';

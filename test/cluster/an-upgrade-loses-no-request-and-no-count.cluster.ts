@@ -36,7 +36,7 @@ const STEPS: readonly Step[] = [
 const PODS = 3;
 /** Of the client that sends more than its limit. */
 const CLIENT_RATE_PER_SECOND = 20;
-/** Longer than a test may take, so a load ends when it is told to. */
+/** Longer than a test may take: the test ends its loads. */
 const LOAD_SECONDS = 900;
 const HOUR_SECONDS = 3_600;
 const SHORT_SECONDS = 5;
