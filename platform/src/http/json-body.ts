@@ -1,10 +1,13 @@
 import { TextDecoder } from 'node:util';
 import type { FastifyInstance } from 'fastify';
-import { PlatformError } from './problems.ts';
+import { invalid, PlatformError } from './problems.ts';
 
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i;
 
-/** Parses JSON bodies. A body that is not UTF-8 is a 400 (RFC 8259 section 8.1). A write without a body may have a JSON content type. */
+/**
+ * Parses JSON bodies. A body that is not UTF-8 is a 400 (RFC 8259 section 8.1). A write without a body may have a JSON content
+ * type. A body `null` is a 422, because Fastify validates a missing body as `null`, which is valid where a body is optional.
+ */
 export function parseJsonBodies(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'ignore');
   const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -14,7 +17,10 @@ export function parseJsonBodies(app: FastifyInstance): void {
     const text = charset.toLowerCase() === 'utf-8' ? decode(utf8, body as Buffer) : undefined;
     if (text === undefined)
       return done(new PlatformError(400, 'BadRequest', 'The body is not JSON in UTF-8.'));
-    return parse(request, text, done);
+    return parse(request, text, (error, value) => {
+      const isNull = !error && value === null && request.routeOptions.schema?.body !== undefined;
+      done(isNull ? invalid('body', 'must be object') : error, value);
+    });
   });
   app.removeContentTypeParser('text/plain');
 }

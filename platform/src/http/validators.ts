@@ -3,10 +3,12 @@ import addFormats from 'ajv-formats';
 import type { FastifyInstance } from 'fastify';
 
 // Unknown members are refused by name, never removed silently, and all errors are reported together.
-const ajv = new Ajv({ coerceTypes: true, useDefaults: true, allErrors: true, strict: false });
-addFormats.default(ajv);
+const OPTIONS = { useDefaults: true, allErrors: true, strict: false };
+/** Parameters and headers arrive as text, so "25" is a valid integer. A member of a JSON body has a type of its own. */
+const ofText = withFormats(new Ajv({ ...OPTIONS, coerceTypes: true }));
+const ofJson = withFormats(new Ajv(OPTIONS));
 
-/** By the text of their schema. */
+/** By the text of their schema, with `body` or another part of the request before it. */
 const shared = new Map<string, () => ValidateFunction>();
 
 /**
@@ -14,8 +16,9 @@ const shared = new Map<string, () => ValidateFunction>();
  * compiling all of them at start-up takes a second.
  */
 export function useSharedValidators(app: FastifyInstance): void {
-  app.setValidatorCompiler(({ schema }) => {
-    const key = JSON.stringify(schema);
+  app.setValidatorCompiler(({ schema, httpPart = '' }) => {
+    const ajv = httpPart === 'body' ? ofJson : ofText;
+    const key = httpPart + JSON.stringify(schema);
     const compile = shared.get(key) ?? once(() => ajv.compile(schema));
     shared.set(key, compile);
     return (data: unknown) => {
@@ -25,6 +28,11 @@ export function useSharedValidators(app: FastifyInstance): void {
       return instancePath === undefined ? { value: data } : { error: [{ ...UNSTORABLE, instancePath }] };
     };
   });
+}
+
+function withFormats(ajv: Ajv): Ajv {
+  addFormats.default(ajv);
+  return ajv;
 }
 
 const UNSTORABLE = {
