@@ -60,6 +60,40 @@ describe.each(databases)('on $name', (database) => {
     expect([late.status, late.body.code]).toEqual([404, 'ResourceNotFound']);
   });
 
+  test.each([
+    ['its token', 600_001],
+    ['a token that has expired as well', 900_001],
+    ['a token of last year', 366 * 24 * 3_600_000],
+  ])('a snapshot that has expired is 404 with %s, whatever else the request says', async (_, ageMs) => {
+    const client = platform.as(ACCT_1);
+    const search = '/v3/search/invoices?page[mode]=materialized&page[size]=2';
+    const { resultSetId, nextPageToken } = (await client.get(search)).body.pagination;
+    nowMs += ageMs;
+    const { pagination: alive } = (await client.get(search)).body;
+    const named = `page[resultSetId]=${resultSetId}`;
+    const token = `page[token]=${nextPageToken}`;
+    const statusOf = async (more: string) => {
+      const { status, body } = await client.get(`${search}&${more}`);
+      return [more, status, status === 404 ? body.code : body.errors[0]?.field];
+    };
+    for (const expired of [
+      ...[named, token, `${named}&${token}`, `${named}&page[token]=nonsense`],
+      ...[`${named}&filter[status][eq]=Open`, `${named}&${token}&filter[status][eq]=Open`],
+      ...[`${named}&page[token]=${alive.nextPageToken}`, 'page[resultSetId]=rs_never'],
+    ])
+      expect(await statusOf(expired)).toEqual([expired, 404, 'ResourceNotFound']);
+    // The document refuses it, or it names no snapshot that can be read.
+    for (const [wrong, field] of [
+      [`${named}&limit=5`, 'limit'],
+      [`${named}&${token}&page[size]=0`, 'page[size]'],
+      [`${token}&filter[status][eq]=Open`, 'page[token]'],
+      [`page[resultSetId]=${alive.resultSetId}&${token}`, 'page[token]'],
+    ] as const)
+      expect(await statusOf(wrong)).toEqual([wrong, 422, field]);
+    const live = `/v3/search/invoices?page[size]=2&${token}`;
+    expect((await client.get(live)).status).toBe(422);
+  });
+
   test('a token that does not open leaves no snapshot, and an Account has twenty at most, the oldest making way', async () => {
     const client = platform.as(ACCT_3);
     const search = '/v3/search/payables?page[mode]=materialized&page[size]=1';

@@ -33,22 +33,22 @@ function searchOf(services: Services, kind: string): Handler {
   };
 }
 
-/** The snapshot that the page token or `page[resultSetId]` names, or a new one. */
+/**
+ * The snapshot that `page[resultSetId]` names, or without it the page token, however old; otherwise a new one. Throws a 404 if
+ * that snapshot has expired (contract section 4.2), and only then a 422 for the filters or the token.
+ */
 async function snapshotOf(
   { sealer, settings }: Services,
   call: Call,
   db: Database,
   kind: string,
 ): Promise<Snapshot> {
-  const resultSetId = call.query['page[resultSetId]'];
-  // Open the token first, so that an invalid one does not leave a snapshot behind.
+  const { 'page[resultSetId]': resultSetId, 'page[token]': token } = call.query;
   const ofToken = openPageToken(sealer, call, MATERIALIZED)?.version;
-  if (ofToken !== undefined && resultSetId !== undefined && ofToken !== resultSetId) {
-    throw invalid('page[token]', 'belongs to another result set');
-  }
-  const id = ofToken ?? resultSetId;
   const now = settings.now();
-  return id === undefined
-    ? createSnapshot(db, call, kind, settings.snapshotLifetimeSeconds, now)
-    : findSnapshot(db, call, String(id), now);
+  const id = resultSetId ?? ofToken;
+  const snapshot = id === undefined ? undefined : await findSnapshot(db, call, String(id), now);
+  if (token !== undefined && (ofToken === undefined || ofToken !== id))
+    throw invalid('page[token]', 'belongs to another query or result set; start again without it');
+  return snapshot ?? createSnapshot(db, call, kind, settings.snapshotLifetimeSeconds, now);
 }

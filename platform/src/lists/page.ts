@@ -33,6 +33,7 @@ export interface ListBody {
 export interface PageStart {
   readonly afterKey: string;
   readonly version: string | undefined;
+  readonly isExpired: boolean;
 }
 
 const DEFAULT_SIZE = 25;
@@ -48,7 +49,7 @@ export async function readPage<Row>(
   rules: ListRules = {},
 ): Promise<ListBody> {
   const size = Number(call.query['page[size]'] ?? rules.defaultSize ?? DEFAULT_SIZE);
-  const afterKey = openPageToken(sealer, call, rules)?.afterKey ?? '0';
+  const afterKey = startOf(sealer, call, rules)?.afterKey ?? '0';
   const [rows, totalSize] = await Promise.all([source.fetch(afterKey, size + 1), source.count?.()]);
   const data = rows.slice(0, size);
   const last = data.at(-1);
@@ -65,13 +66,20 @@ export async function readPage<Row>(
 }
 
 /** The position in the request's page token, or undefined. Throws a 422 for a stale token, unless the list restarts. */
-export function openPageToken(sealer: TokenSealer, call: Call, rules: ListRules): PageStart | undefined {
-  const token = call.query['page[token]'];
-  if (token === undefined) return undefined;
-  const [afterKey, version] = sealer.open(String(token), queryOf(call, rules)) ?? [];
-  if (afterKey !== undefined) return { afterKey, version };
+function startOf(sealer: TokenSealer, call: Call, rules: ListRules): PageStart | undefined {
+  if (call.query['page[token]'] === undefined) return undefined;
+  const start = openPageToken(sealer, call, rules);
+  if (start && !start.isExpired) return start;
   if (rules.onStaleToken === 'restart') return undefined;
   throw invalid('page[token]', 'has expired or belongs to another query; start again without it');
+}
+
+/** The position in the request's page token, however old. Undefined without a token, and for a token of another query. */
+export function openPageToken(sealer: TokenSealer, call: Call, rules: ListRules): PageStart | undefined {
+  const token = call.query['page[token]'];
+  const opened = token === undefined ? undefined : sealer.open(String(token), queryOf(call, rules));
+  const [afterKey, version] = opened?.after ?? [];
+  return opened && afterKey !== undefined ? { afterKey, version, isExpired: opened.isExpired } : undefined;
 }
 
 function queryOf(call: Call, { boundTo = '' }: ListRules): string {

@@ -4,8 +4,14 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 export interface TokenSealer {
   /** A token for the list, filter and sort in `query`. `after` is the sort key of the last row on the page. */
   seal(after: readonly string[], query: string): string;
-  /** The sort key, or undefined if the token is forged, expired or of another query. */
-  open(token: string, query: string): readonly string[] | undefined;
+  /** What the token contains, or undefined if it is forged or of another query. */
+  open(token: string, query: string): OpenedToken | undefined;
+}
+
+export interface OpenedToken {
+  /** The sort key. */
+  readonly after: readonly string[];
+  readonly isExpired: boolean;
 }
 
 const IV_BYTES = 12;
@@ -13,7 +19,7 @@ const TAG_BYTES = 16;
 
 /**
  * AES-256-GCM with the query as additional data, so that a token cannot be opened with a different filter or sort
- * (contract section 4.1 rule 6) or after its lifetime (rule 7). `key` has 32 bytes.
+ * (contract section 4.1 rule 6). After its lifetime (rule 7) it is opened as expired. `key` has 32 bytes.
  */
 export function createTokenSealer(key: Buffer, lifetimeSeconds: number, nowMs: () => number): TokenSealer {
   return {
@@ -32,7 +38,7 @@ export function createTokenSealer(key: Buffer, lifetimeSeconds: number, nowMs: (
       try {
         const text = decipher.update(sealed.subarray(IV_BYTES, -TAG_BYTES));
         const [expiresAtMs, after] = JSON.parse(Buffer.concat([text, decipher.final()]).toString('utf8'));
-        return expiresAtMs > nowMs() ? after : undefined;
+        return { after, isExpired: expiresAtMs <= nowMs() };
       } catch {
         return undefined;
       }

@@ -10,20 +10,20 @@ test('a token gives back its sort key to its own query, in any process with the 
     fc.property(fc.array(fc.string()), fc.string(), (after, query) => {
       const token = createTokenSealer(key, 60, Date.now).seal(after, query);
       expect(token).toMatch(/^[A-Za-z0-9_-]+$/);
-      expect(createTokenSealer(key, 60, Date.now).open(token, query)).toEqual(after);
+      expect(createTokenSealer(key, 60, Date.now).open(token, query)).toEqual({ after, isExpired: false });
       expect(createTokenSealer(key, 60, Date.now).open(token, `${query}.`)).toBeUndefined();
     }),
   );
 });
 
-test('a token ends with its lifetime', () => {
+test('a token is expired after its lifetime', () => {
   let nowMs = 1_000_000;
   const sealer = createTokenSealer(key, 60, () => nowMs);
   const token = sealer.seal(['7'], 'q');
   nowMs += 59_999;
-  expect(sealer.open(token, 'q')).toEqual(['7']);
+  expect(sealer.open(token, 'q')).toEqual({ after: ['7'], isExpired: false });
   nowMs += 1;
-  expect(sealer.open(token, 'q')).toBeUndefined();
+  expect(sealer.open(token, 'q')).toEqual({ after: ['7'], isExpired: true });
 });
 
 test('no modified, truncated or invented token is accepted', () => {
