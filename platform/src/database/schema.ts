@@ -88,6 +88,8 @@ export interface Tables {
     due_at: Date;
     /** Until when the process that claimed the delivery may attempt it. */
     leased_until: Generated<Date | null>;
+    /** Set by processes of version 0.2.0, for which `due_at` is the end of the lease. */
+    is_under_way: Generated<boolean>;
     failures: Generated<number>;
   };
   delivery_attempts: {

@@ -45,7 +45,8 @@ export async function logAttempts(
       where failing_since is not null and status = 'Active'
         and id in (select subscription_id from attempt where outcome = 'Delivered')
     ), retried as (
-      update delivery_queue set due_at = retry_at, leased_until = null, failures = attempt.failures
+      update delivery_queue set
+        due_at = retry_at, leased_until = null, is_under_way = false, failures = attempt.failures
       from attempt where delivery_queue.delivery_id = attempt.delivery_id and outcome = 'Pending'
     )
     delete from delivery_queue using attempt

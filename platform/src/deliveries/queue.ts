@@ -49,6 +49,8 @@ export async function hastenDeliveries(db: Database, subscriptionId: string, now
     .set({ due_at: now })
     .where('subscription_id', '=', subscriptionId)
     .where((where) => where.or([where('leased_until', 'is', null), where('leased_until', '<=', now)]))
+    // Version 0.2.0 is sending it until `due_at`.
+    .where('is_under_way', '=', false)
     .execute();
 }
 
