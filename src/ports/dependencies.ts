@@ -8,7 +8,7 @@ import type { GatewayObserver } from '../observe/gateway-observer.ts';
 import type { AccessLog } from '../observe/log/access-log.ts';
 import type { Tracing } from '../observe/log/spans.ts';
 import type { DecisionDependencies } from '../stages/decide.ts';
-import type { PathProfile } from '../stages/normalise.ts';
+import type { PathProfile } from '../stages/path/profile.ts';
 import type { UpstreamSettings } from '../upstream/upstreams.ts';
 
 /** What a gateway depends on. */

@@ -176,7 +176,9 @@ export function normaliseTarget(
   { operations, upstream }: PortDependencies,
 ): Refusal | undefined {
   const { method } = exchange;
-  const target = normalise(rawTarget, upstream.pathProfile, (path) => operations.servesSlash(method, path));
+  const target = normalise(rawTarget, upstream.pathProfile, (folded) =>
+    operations.servesSlash(method, folded),
+  );
   if (target instanceof Refusal) return target;
   exchange.target = target;
   return undefined;

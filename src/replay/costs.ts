@@ -43,9 +43,9 @@ export function costFinder(
     pathProfile.trailingSlash,
   );
   return (method, target) => {
-    const normalised = normalise(target, pathProfile, (path) => table.servesSlash(method, path));
+    const normalised = normalise(target, pathProfile, (folded) => table.servesSlash(method, folded));
     if (normalised instanceof Refusal) return undefined;
-    const operation = table.find(method, normalised.path);
+    const operation = table.find(method, normalised.path, normalised.folded);
     const isCharged = operation !== 'free' && !(operation instanceof Refusal) && operation.cost > 0;
     return isCharged ? operation : undefined;
   };

@@ -65,7 +65,8 @@ export function targetOf({ target }: { readonly target?: Target | undefined }): 
 }
 
 function matchOperation(request: DecidedRequest, { operations, blocks }: DecisionDependencies) {
-  const operation = operations.find(request.method, targetOf(request).path);
+  const { path, folded } = targetOf(request);
+  const operation = operations.find(request.method, path, folded);
   if (operation instanceof Refusal) return operation;
   const { askedCost } = request;
   if (operation !== 'free') {

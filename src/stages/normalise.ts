@@ -1,21 +1,18 @@
 import { Refusal } from '../domain/problems.ts';
 import { hasAsciiForm } from './path/ascii-forms.ts';
+import { hasTooManyMarks, MAX_MARKS, MAX_PATH_LENGTH } from './path/bounds.ts';
+import { asciiOf, foldedPath } from './path/folded-path.ts';
+import type { PathProfile } from './path/profile.ts';
 import type { Target } from './request-context.ts';
-
-/** How the upstream's router reads ambiguous paths. The defaults are safe for any router. */
-export interface PathProfile {
-  readonly trailingSlash: 'refuse' | 'remove' | 'distinct';
-  readonly duplicateSlashes: 'refuse' | 'merge' | 'distinct';
-  readonly matrixParameters: 'refuse' | 'remove' | 'literal';
-  /** Characters that case folding or NFKC turns into ASCII, such as the Kelvin sign. */
-  readonly asciiForms: 'refuse' | 'distinct';
-}
 
 /** A path that is canonical already: plain segments, no escapes, no empty or dotted segment. */
 const PLAIN_PATH = /^(?:\/[A-Za-z0-9_~!$&'()*+,=:@-][A-Za-z0-9._~!$&'()*+,=:@-]*)+$/;
 
 /** Octets that RFC 3986 section 2.3 calls unreserved: their escapes mean the same as the bare character. */
 const UNRESERVED_ESCAPE = /%(?:4[1-9A-F]|5[0-9A]|6[1-9A-F]|7[0-9AE]|3[0-9]|2[DE]|5F)/gi;
+
+/** An escape that is not in its canonical form. */
+const LOWER_CASE_ESCAPE = /%(?:[a-f][0-9A-Fa-f]|[0-9A-F][a-f])/g;
 
 /** Escapes that some routers or proxies decode and then read as syntax: `/ \ % ? # ;` and control characters. */
 const TREACHEROUS_ESCAPE = /%(?:2F|5C|25|3F|23|3B|[01][0-9A-F]|7F)/;
@@ -29,29 +26,35 @@ const FOREIGN_CHARACTER = /[^A-Za-z0-9._~!$&'()*+,=:@%;/-]/;
  * that all spellings of one resource have the same cost. Anything that an upstream could read as another path is refused:
  * dot segments, backslashes, encoded slashes, double encoding, fragments, targets in absolute form, `*`. Duplicate
  * slashes, `;` parameters and characters with an ASCII form follow the profile, as does a trailing slash that could be read in two ways.
- * The query is forwarded unchanged; it does not affect the cost.
+ * The query is forwarded unchanged; it does not affect the cost. Length and combining marks are bounded before anything decodes or
+ * compares the path, because normalising a long run of marks takes more than linear time.
  *
- * @param servesSlash whether this path, which ends with a slash, means one thing only
+ * @param servesSlash whether this folded path, which ends with a slash, means one thing only. Asked where the profile refuses or
+ *   removes a slash
  */
 export function normalise(
   rawTarget: string,
   profile: PathProfile,
-  servesSlash: (path: string) => boolean = () => false,
+  servesSlash: (folded: string) => boolean = () => false,
 ): Target | Refusal {
   const queryAt = rawTarget.indexOf('?');
   const rawPath = queryAt === -1 ? rawTarget : rawTarget.slice(0, queryAt);
   const search = queryAt === -1 ? '' : rawTarget.slice(queryAt);
   if (search.includes('#')) return new Refusal('BadRequest', 'The request target must not have a fragment.');
+  if (rawPath.length > MAX_PATH_LENGTH) return new Refusal('BadRequest', TOO_LONG);
   if (rawPath === '/' || PLAIN_PATH.test(rawPath)) return { path: rawPath, search };
 
   const problem = characterProblem(rawPath, profile);
   if (problem !== undefined) return new Refusal('BadRequest', problem);
-  const path = rawPath
-    .replace(UNRESERVED_ESCAPE, (octet) => decodeURIComponent(octet))
-    .replace(/%[0-9a-f]{2}/gi, (octet) => octet.toUpperCase());
+  const path = rawPath.replace(UNRESERVED_ESCAPE, asciiOf).replace(LOWER_CASE_ESCAPE, inUpperCase);
   const shaped = shape(path, profile, servesSlash);
-  return 'problem' in shaped ? new Refusal('BadRequest', shaped.problem) : { path: shaped.path, search };
+  if ('problem' in shaped) return new Refusal('BadRequest', shaped.problem);
+  return { path: shaped.path, search, folded: shaped.folded };
 }
+
+const TOO_LONG = `The path has more than ${MAX_PATH_LENGTH} characters.`;
+
+const inUpperCase = (octet: string) => octet.toUpperCase();
 
 /** A sentence that says why these characters are ambiguous; undefined if they are not. */
 function characterProblem(rawPath: string, { asciiForms }: PathProfile): string | undefined {
@@ -68,32 +71,46 @@ function characterProblem(rawPath: string, { asciiForms }: PathProfile): string 
   } catch {
     return 'The path has a malformed percent escape.';
   }
+  if (hasTooManyMarks(decoded)) return TOO_MANY_MARKS;
   if (asciiForms !== 'distinct' && hasAsciiForm(decoded)) {
     return 'The path has a Unicode character that some servers read as an ASCII letter, digit or slash.';
   }
   return undefined;
 }
 
+const TOO_MANY_MARKS = `The path has more than ${MAX_MARKS} combining marks or invisible characters in a row.`;
+
 const TRAILING_SLASH =
   'The path ends with a slash, and the API is described without it. Leave the slash out.';
 
-type Shaped = { readonly path: string } | { readonly problem: string };
+type Shaped = { readonly path: string; readonly folded: string } | { readonly problem: string };
 
 /** Applies the profile to a path whose characters are valid. */
-function shape(path: string, profile: PathProfile, servesSlash: (path: string) => boolean): Shaped {
+function shape(path: string, profile: PathProfile, servesSlash: (folded: string) => boolean): Shaped {
   const problem = shapeProblem(path, profile);
   if (problem !== undefined) return { problem };
   let shaped = path;
   if (profile.matrixParameters === 'remove') shaped = shaped.replace(/;[^/]*/g, '');
   if (profile.duplicateSlashes === 'merge') shaped = shaped.replace(/\/{2,}/g, '/');
-  if (profile.trailingSlash !== 'distinct' && shaped.endsWith('/') && !servesSlash(shaped)) {
-    if (profile.trailingSlash === 'refuse') return { problem: TRAILING_SLASH };
-    shaped = shaped.replace(/(?<!\/)\/+$/, '') || '/';
+  let folded = foldedPath(shaped, profile.case);
+  const { trailingSlash } = profile;
+  if (
+    (trailingSlash === 'refuse' || trailingSlash === 'remove') &&
+    shaped.endsWith('/') &&
+    !servesSlash(folded)
+  ) {
+    if (trailingSlash === 'refuse') return { problem: TRAILING_SLASH };
+    shaped = withoutSlash(shaped);
+    folded = withoutSlash(folded);
   }
   // Last, because removing parameters can create one: `/.;x/`.
   if (/\/\.\.?(?:[;/]|$)/.test(shaped))
     return { problem: 'The path has a segment "." or "..". Send the path without it.' };
-  return { path: shaped };
+  return { path: shaped, folded };
+}
+
+function withoutSlash(path: string): string {
+  return path.replace(/(?<!\/)\/+$/, '') || '/';
 }
 
 function shapeProblem(path: string, profile: PathProfile): string | undefined {

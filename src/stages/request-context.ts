@@ -16,6 +16,8 @@ export interface Target {
   readonly path: string;
   /** With its leading `?`; empty when the request has none. */
   readonly search: string;
+  /** The path as it is compared with the declared ones, where `normalise` had to fold it. */
+  readonly folded?: string | undefined;
 }
 
 /** An operation of the OpenAPI document, or the default for unlisted ones. */

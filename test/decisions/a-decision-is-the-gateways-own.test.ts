@@ -2,15 +2,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { IDENTITY_FIELDS } from '../../src/http1/head/field-names.ts';
 import { DECISIONS, type PlainAnswer, PROTOCOLS, sendPlain } from '../fixtures/decisions.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import { startUpstream } from '../fixtures/upstream.ts';
 
 const PUBLIC = [{ method: 'GET', path: '/open', public: true }];
 
 let gateway: TestGateway;
 beforeAll(async () => {
+  const upstream = await startUpstream();
   gateway = await startGateway({
+    upstream,
     settings: {
       decisions: DECISIONS,
       operations: { openapi: 'openapi.yaml', unlisted: 'reject', list: PUBLIC },
+      upstream: { url: upstream.url, pathProfile: { trailingSlash: 'refuse' } },
     },
     limits: {
       accounts: { acct_3: { 'account-write': 20 }, acct_2: { 'account-read': 1_000_000 } },
@@ -48,7 +52,7 @@ const REFUSED: readonly (readonly [string, number, string, string, Readonly<Reco
   ['an unknown operation', 404, 'GET', '/v3/other', bearer('lonely')],
   ['an ambiguous path', 400, 'GET', '/v3/reports/../things', bearer('lonely')],
   ['an encoded slash', 400, 'GET', '/v3%2Fthings', bearer('lonely')],
-  ['a trailing slash', 400, 'GET', '/v3/things/', bearer('lonely')],
+  ['a trailing slash, where the profile refuses it', 400, 'GET', '/v3/things/', bearer('lonely')],
   [
     'an overriding method',
     400,

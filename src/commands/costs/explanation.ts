@@ -73,7 +73,7 @@ export async function explainRequest(configuration: Configuration, question: Que
     refusal: undefined,
   };
   const table = operationTableOf(configuration);
-  const target = normalise(path, upstream.pathProfile, (slashed) => table.servesSlash(method, slashed));
+  const target = normalise(path, upstream.pathProfile, (folded) => table.servesSlash(method, folded));
   if (target instanceof Refusal) return { ...nothing, refusal: target };
 
   const request = requestOf(question, target);

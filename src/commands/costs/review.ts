@@ -1,7 +1,8 @@
 import { Refusal } from '../../domain/problems.ts';
 import type { ListedOperation } from '../../openapi/listed-operation.ts';
-import { type LetterCase, OperationTable } from '../../stages/match.ts';
-import { normalise, type PathProfile } from '../../stages/normalise.ts';
+import { OperationTable } from '../../stages/match.ts';
+import { normalise } from '../../stages/normalise.ts';
+import type { PathProfile } from '../../stages/path/profile.ts';
 
 /** A remark about an operation. */
 export interface Remark {
@@ -16,7 +17,7 @@ export interface Remark {
 /** Reviews the costs of operations, matching as the gateway does. @returns remarks by operation */
 export function reviewCosts(
   operations: readonly ListedOperation[],
-  profile: PathProfile & { readonly case: LetterCase },
+  profile: PathProfile,
 ): ReadonlyMap<ListedOperation, readonly Remark[]> {
   const table = new OperationTable(operations, 'reject', profile.case, profile.trailingSlash);
   const ambiguities = findAmbiguities(operations);
@@ -45,14 +46,20 @@ function shadowOf(
   const { method, path } = operation;
   if (/[?#*]/.test(path)) return 'no path has ?, # or * in it';
   const sample = encodeURI(path.replaceAll(/\{[^{}]*\}/g, 'aParameterOfThisPath')).replaceAll('%25', '%');
-  const isDeclared = (slashed: string) => table.servesSlash(method, slashed);
+  const isDeclared = (folded: string) => table.servesSlash(method, folded);
   const target = normalise(sample, profile, isDeclared);
   if (target instanceof Refusal) return target.detail + settingFor(sample, profile);
-  const found = table.find(method, target.path);
-  if (found === operation) return undefined;
+  const found = table.find(method, target.path, target.folded);
+  if (found === operation || isAmong(found, operation)) return undefined;
   return found instanceof Refusal || found === 'free'
     ? 'no request matches it'
     : `${found.id} is matched in its place`;
+}
+
+/** Whether a path with several meanings is charged as this operation too. */
+function isAmong(found: ReturnType<OperationTable['find']>, { id }: ListedOperation): boolean {
+  if (found === 'free' || found instanceof Refusal || found.also === undefined) return false;
+  return found.id === id || found.also.some((one) => one.id === id);
 }
 
 /** The values of `upstream.pathProfile` for upstreams that take every path literally. */

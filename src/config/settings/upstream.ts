@@ -26,8 +26,8 @@ const HOSTS = ['upstream', 'preserve'] as const;
 const pathProfile = section("How the upstream's router interprets paths. See docs/proxy.md.", {
   case: choice('Whether `/Things` and `/things` are different operations.', ['insensitive', 'sensitive']),
   trailingSlash: choice(
-    '`/things/` where only `/things` is declared: refuse it, remove the slash, or treat it as a different path.',
-    ['refuse', 'remove', 'distinct'],
+    '`/things/` where only `/things` is declared: charge it as the same path and forward it with its slash, refuse it, remove the slash, or treat it as a different path.',
+    ['same', 'refuse', 'remove', 'distinct'],
   ),
   duplicateSlashes: choice('`/a//b`: refuse it, merge the slashes, or treat it as a different path.', [
     'refuse',

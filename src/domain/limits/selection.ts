@@ -19,9 +19,18 @@ export interface Selectable {
   /** As it is declared: `/v3/payees/{payeeId}`. */
   readonly path?: string;
   readonly tags?: readonly string[];
+  /** Other operations that the request may run. Their limits count it as well. */
+  readonly also?: readonly Selectable[];
 }
 
+/** Whether a limit counts requests for an operation, or for one that they may run as well. */
 export function selects(selection: Selection, operation: Selectable): boolean {
+  return (
+    selectsOne(selection, operation) || operation.also?.some((one) => selectsOne(selection, one)) === true
+  );
+}
+
+function selectsOne(selection: Selection, operation: Selectable): boolean {
   const { kind, operations, tags } = selection;
   if (kind !== undefined && kind !== operation.kind) return false;
   if (operations !== undefined && !operations.some((one) => isNamed(one, operation))) return false;

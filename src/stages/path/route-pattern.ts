@@ -30,11 +30,3 @@ function decodedLiteral(text: string): string {
     return text;
   }
 }
-
-/** Escapes of characters that need no escape in a path segment (RFC 3986 section 3.3). */
-const PCHAR_ESCAPE = /%(?:21|24|26|27|28|29|2A|2B|2C|3A|3B|3D|40)/g;
-
-/** Upstreams decode a segment before they route: `/things/1%3Acancel` may be served as `/things/1:cancel`. */
-export function servedPath(path: string): string {
-  return path.replaceAll(PCHAR_ESCAPE, (octet) => decodeURIComponent(octet));
-}

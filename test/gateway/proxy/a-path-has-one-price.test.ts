@@ -92,6 +92,10 @@ const SPELLINGS: readonly Spelling[] = [
     '.',
     '..',
     '.json',
+    '.json.en',
+    '.json/',
+    '/index.php',
+    '.php',
     '*',
     ':',
     '@',
@@ -124,15 +128,15 @@ const targets = fc
   });
 
 describe.each(UPSTREAMS)('in front of %s', (_, upstream, profile) => {
-  const prices = new OperationTable(OPERATIONS, 'charge', profile.case);
+  const prices = new OperationTable(OPERATIONS, 'charge', profile.case, profile.trailingSlash);
 
   it('no spelling of a path is charged less than the operation that it runs', () => {
     let forwarded = 0;
     fc.assert(
       fc.property(targets, (rawTarget) => {
-        const target = normalise(rawTarget, profile);
+        const target = normalise(rawTarget, profile, (folded) => prices.servesSlash('GET', folded));
         if (target instanceof Refusal) return;
-        const operation = prices.find('GET', target.path);
+        const operation = prices.find('GET', target.path, target.folded);
         if (operation instanceof Refusal) return;
         forwarded++;
         const ran = upstream(target.path + target.search);
@@ -156,7 +160,7 @@ describe('a target', () => {
     ['/v3/things/a b'.replace(' ', '%20'), '/v3/things/a%20b'],
     ['/', '/'],
   ])('%s has the canonical path %s', (rawTarget, path) => {
-    expect(SAFE && normalise(`${rawTarget}?q=%2e%2e//`, SAFE)).toEqual({ path, search: '?q=%2e%2e//' });
+    expect(SAFE && normalise(`${rawTarget}?q=%2e%2e//`, SAFE)).toMatchObject({ path, search: '?q=%2e%2e//' });
   });
 
   it.each([
@@ -183,7 +187,6 @@ describe('a target', () => {
     '/v3/a%3bb',
     '/v3//things',
     '//v3/things',
-    '/v3/things/',
     '/v3/%c0%ae%c0%ae/x',
     '/v3/%ff',
     '/v3/%',

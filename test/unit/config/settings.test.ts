@@ -70,7 +70,7 @@ describe('the settings of weir.yaml', () => {
         routes: [],
         pathProfile: {
           case: 'insensitive',
-          trailingSlash: 'refuse',
+          trailingSlash: 'same',
           duplicateSlashes: 'refuse',
           matrixParameters: 'refuse',
           asciiForms: 'refuse',

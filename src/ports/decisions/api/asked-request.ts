@@ -8,7 +8,8 @@ import type { DecidedRequest } from '../../../stages/decide.ts';
 import type { Exchange } from '../../../stages/exchange.ts';
 import type { Identified } from '../../../stages/identify.ts';
 import { METHODS, type OperationTable, refuseMethod } from '../../../stages/match.ts';
-import { normalise, type PathProfile } from '../../../stages/normalise.ts';
+import { normalise } from '../../../stages/normalise.ts';
+import type { PathProfile } from '../../../stages/path/profile.ts';
 import type { RequestContext, Target } from '../../../stages/request-context.ts';
 import type { Decision } from '../../../store/store.ts';
 import type { Question } from './question.ts';
@@ -64,7 +65,7 @@ export class AskedRequest implements DecidedRequest, RequestContext {
     }
     this.method = method;
     if (!METHODS.includes(method)) return refuseMethod();
-    const target = normalise(path, profile, (slashed) => operations.servesSlash(method, slashed));
+    const target = normalise(path, profile, (folded) => operations.servesSlash(method, folded));
     if (target instanceof Refusal) return target;
     this.target = target;
     return undefined;
