@@ -56,8 +56,9 @@ export class TrustedProxies {
 
   /** The client that a value of X-Forwarded-For names; empty if it names none. */
   #clientIn(forwarded: string): string {
-    const addresses = forwarded.split(',').map((item) => addressIn(item) ?? '');
-    return addresses.findLast((one) => !this.#includes(one)) ?? '';
+    // From the end, because a client can send any number of addresses before it.
+    const client = forwarded.split(',').findLast((item) => !this.#includes(addressIn(item) ?? ''));
+    return (client === undefined ? undefined : addressIn(client)) ?? '';
   }
 
   /**
