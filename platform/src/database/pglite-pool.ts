@@ -1,7 +1,9 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
+import { lockDirectory } from './directory-lock.ts';
+import { DatabaseUnavailable } from './unavailable.ts';
 
 /** The part of a PostgreSQL client that the platform uses. */
 export interface ScriptPool extends PostgresPool {
@@ -13,10 +15,15 @@ export interface ScriptPool extends PostgresPool {
 
 /**
  * PostgreSQL inside this process, behind the interface of pg's Pool, so that the same dialect, queries and
- * transactions run on it. There is one connection, and callers get it in the order in which they asked.
+ * transactions run on it. There is one connection, and callers get it in the order in which they asked. A second process
+ * on the same directory would overwrite what the first one has committed, so the directory is locked until `end`.
  */
 export async function openPglitePool(directory: string | undefined): Promise<ScriptPool> {
-  const pglite = await openPglite(directory);
+  const lock = directory === undefined ? undefined : await lockDirectory(directory);
+  const pglite = await openPglite(directory).catch(async (error) => {
+    await lock?.release();
+    throw directory === undefined ? error : unusable(directory, error);
+  });
   let lastInLine: Promise<void> = Promise.resolve();
 
   const takeTurn = async (): Promise<() => void> => {
@@ -48,11 +55,12 @@ export async function openPglitePool(directory: string | undefined): Promise<Scr
         release();
       }
     },
-    // No other process can open this database.
+    // Only this process has the memory, or the lock of the directory.
     exclusively: (work) => work(),
     async end() {
       await takeTurn();
       await pglite.close();
+      await lock?.release();
     },
   };
 }
@@ -64,10 +72,16 @@ export async function openPglitePool(directory: string | undefined): Promise<Scr
 async function openPglite(directory: string | undefined): Promise<PGlite> {
   const { PGlite } = await import('@electric-sql/pglite');
   if (directory !== undefined && existsSync(join(directory, 'PG_VERSION'))) return PGlite.create(directory);
-  if (directory !== undefined) mkdirSync(directory, { recursive: true });
   const { dataDir } = await import('@electric-sql/pglite-prepopulatedfs');
   const loadDataDir = await dataDir();
   return PGlite.create({ loadDataDir, ...(directory !== undefined && { dataDir: directory }) });
+}
+
+/** PGlite does not say why it cannot open a directory. An error of its file system is not an `Error`, and has a number only. */
+function unusable(directory: string, error: unknown): DatabaseUnavailable {
+  const detail = error instanceof Error ? error.message : JSON.stringify(error);
+  const message = `The directory ${directory} cannot be used: its disk may be full, or its database damaged (${detail}).`;
+  return new DatabaseUnavailable(message, { cause: error });
 }
 
 const COMMANDS = ['INSERT', 'UPDATE', 'DELETE', 'MERGE'] as const;
