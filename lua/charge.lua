@@ -1,5 +1,6 @@
 -- charge: spends points in every bucket of a decision, or in none. Several decisions may share one call; each is
--- decided by itself, in order, and one whose bucket cannot be read does not affect the others.
+-- decided by itself, in order, and one whose bucket cannot be read does not affect the others. A charge replaces a value that
+-- no release has written, whatever it is: the first decision that finds it reports it, and the next one counts from zero.
 --
 -- KEYS     the buckets of every decision, in order, then the slots of every decision, then those of the statements; all in one
 --          Cluster slot
@@ -44,6 +45,9 @@ local FIRST_READ_BYTES, FIRST_READ_END = HEADER_BYTES + 16 * ENTRY_BYTES, '190'
 local FIRST_COMPACTED, RENEWALS_PER_WINDOW = 1 + HEADER_BYTES + 8 * ENTRY_BYTES, 4
 local US_PER_SECOND, US_PER_MINUTE, ARGUMENTS_PER_BUCKET = 1000000, 60000000, 3
 local ARGUMENTS_PER_SLOT, MOST_ENDED = 3, 1048576
+-- No replica holds so many slots of one bucket.
+local TOO_MANY_SLOTS = 1048576
+local WRONG_VALUE = 'WRONGVALUE no release has written this value'
 
 -- A bucket in this call is a table:
 --   key                     its key
@@ -65,20 +69,35 @@ local KEYS, ARGV, call, pcall = KEYS, ARGV, redis.call, redis.pcall
 local all_of = unpack
 local pack, unpack, sub = struct.pack, struct.unpack, string.sub
 
+-- The whole value. Of one that does not consist of whole entries, the header alone: its total then shows that it is wrong. No
+-- release has written 64 KiB, which do not end with a whole entry.
 local function whole_log(bucket)
-  if not bucket.isWhole then bucket.log, bucket.isWhole = redis.call('GET', bucket.key), true end
+  if not bucket.isWhole then
+    local log = redis.call('GETRANGE', bucket.key, '0', '65535')
+    bucket.log, bucket.isWhole = (#log - 15) % 11 == 0 and log or string.sub(log, 1, 15), true
+  end
   return bucket.log
 end
 
--- The clock went back by more than a window: what still counted then counts as charged now, for one more window.
+-- For a bucket that was just read and has a time that only another clock or another window leaves. Returns whether its value is
+-- consistent: its total is that of its entries, and none is later than the newest. If so and the clock went back by more than a
+-- window, what still counted then counts as charged now, for one more window.
 local function rewind(bucket, nowUs, windowUs)
-  local log, total, endUs = whole_log(bucket), bucket.newestPoints, bucket.newestUs - windowUs
+  local log, newestUs, points = whole_log(bucket), bucket.newestUs, bucket.newestPoints
+  local total, endUs = points, newestUs - windowUs
   for entry = 16, #log, 11 do
-    local atUs, points = struct.unpack('>I7I4', log, entry)
-    if atUs > endUs then total = total + points end
+    local atUs, entryPoints = struct.unpack('>I7I4', log, entry)
+    if atUs > newestUs then return false end
+    if atUs > endUs then total = total + entryPoints end
+    points = points + entryPoints
   end
-  bucket.log, bucket.oldest, bucket.total, bucket.newestUs, bucket.newestPoints = '', 1, total, nowUs, total
-  bucket.isRewritten = true
+  -- Times are exact up to 2^53 µs, in the year 2255. The first 7 bytes of a printable text are more.
+  if points ~= bucket.total or bucket.newestPoints == 0 or newestUs > 9007199254740992 then return false end
+  if newestUs > nowUs + windowUs then
+    bucket.log, bucket.oldest, bucket.total, bucket.newestUs, bucket.newestPoints = '', 1, total, nowUs, total
+    bucket.isRewritten = true
+  end
+  return true
 end
 
 -- When the last of the oldest `points` was charged.
@@ -147,17 +166,18 @@ if hasSlots then
   function value_of(index)
     local value = values[index - firstSlot + 1] or pcall('GET', KEYS[index]) or ''
     if value.err then return nil, value.err end
-    if #value % LEASE_BYTES ~= 0 then return nil, 'WRONGVALUE the key holds no leases of this version' end
+    if #value % LEASE_BYTES ~= 0 then return nil, WRONG_VALUE end
     return value
   end
 
   -- Returns how many slots other replicas hold, and this one; the generation of its lease, or -1; the place of that if it may be
-  -- changed in place; and whether the clock went back.
+  -- changed in place; and whether the clock went back. Nil if no release has written the value.
   function read_leases(value)
     local taken, held, known, place, isAhead = 0, 0, -1, nil, false
     for entry = 1, #value, LEASE_BYTES do
       local id, generation, count, untilUs = unpack(LEASE, value, entry)
       if untilUs > nowUs then
+        if count >= TOO_MANY_SLOTS then return nil end
         if id == replica then
           held, known = count, generation
           -- A key lives a second longer than the lease that it was written with.
@@ -210,23 +230,24 @@ while nextArg <= argCount do
   -- Read: every bucket as it is now, and whether all have room.
   for i = nextKey, lastKey do
     local lifeMs, cost, limit = ARGV[arg], ARGV[arg + 1] + 0, ARGV[arg + 2] + 0
-    local key, windowUs, isWritten = KEYS[i], lifeMs * 2000 / 3, false
+    local key, windowUs, isWritten, wrong = KEYS[i], lifeMs * 2000 / 3, false, nil
     local startUs = nowUs - windowUs
     local bucket = buckets[key]
     if bucket then
       bucket.lifeMs, bucket.windowUs, bucket.cost, bucket.limit = lifeMs, windowUs, cost, limit
     else
       local value = pcall('GETRANGE', key, '0', FIRST_READ_END)
-      if value == '' then
+      if value == '' or value.err or #value < HEADER_BYTES or (#value - HEADER_BYTES) % ENTRY_BYTES ~= 0 then
+        if value ~= '' then wrong = value.err or WRONG_VALUE end
+        if value.err and sub(value.err, 1, 9) ~= 'WRONGTYPE' then
+          problem = value.err
+          break
+        end
         bucket = {
           key = key, log = '', isWhole = true, oldest = 1, total = 0, expired = 0,
           newestUs = 0, newestPoints = 0, added = '', isRewritten = true,
           lifeMs = lifeMs, windowUs = windowUs, cost = cost, limit = limit, keptMs = '', keptUs = 0,
         }
-      elseif value.err then
-        problem = value.err
-      elseif #value < HEADER_BYTES or (#value - HEADER_BYTES) % ENTRY_BYTES ~= 0 then
-        problem = 'WRONGVALUE the key holds no bucket of this version'
       else
         local total, newestUs, newestPoints = unpack(HEADER, value)
         bucket = {
@@ -234,28 +255,32 @@ while nextArg <= argCount do
           newestUs = newestUs, newestPoints = newestPoints, added = '', isRewritten = false,
           lifeMs = lifeMs, windowUs = windowUs, cost = cost, limit = limit, keptMs = '', keptUs = 0,
         }
-        if newestUs > nowUs + windowUs then
-          rewind(bucket, nowUs, windowUs)
-          isWritten = true
+        if newestUs > nowUs + windowUs or newestUs < startUs - windowUs or newestPoints == 0 then
+          if rewind(bucket, nowUs, windowUs) then isWritten = bucket.isRewritten else wrong = WRONG_VALUE end
         end
       end
-      if problem then break end
       buckets[key] = bucket
     end
-    local total = bucket.total
-    if total > 0 and bucket.newestUs <= startUs then
+    local total, newestUs = bucket.total, bucket.newestUs
+    if total > 0 and newestUs <= startUs then
       total = 0
       bucket.log, bucket.isWhole, bucket.oldest, bucket.total, bucket.expired = '', true, 1, 0, 0
       bucket.newestPoints, bucket.isRewritten = 0, true
     else
       local log, oldest, expired, expiredUs = bucket.log, bucket.oldest, 0, startUs
       -- The clock went back by less: it stands still for this bucket until it has caught up.
-      if bucket.newestUs > nowUs then expiredUs = bucket.newestUs - windowUs end
+      if newestUs > nowUs then expiredUs = newestUs - windowUs end
       while true do
         if oldest > #log then log = whole_log(bucket) end
-        if oldest > #log then break end
+        if oldest > #log then
+          if total - expired ~= bucket.newestPoints and bucket.added == '' then wrong = WRONG_VALUE end
+          break
+        end
         local atUs, points = unpack(ENTRY, log, oldest)
-        if atUs > expiredUs then break end
+        if atUs > expiredUs then
+          if atUs > newestUs or total - expired <= bucket.newestPoints then wrong = WRONG_VALUE end
+          break
+        end
         expired, oldest = expired + points, oldest + ENTRY_BYTES
       end
       if expired > 0 then
@@ -264,7 +289,11 @@ while nextArg <= argCount do
         if oldest >= FIRST_COMPACTED then bucket.isRewritten = true end
       end
     end
-    if isCheckingLives and total > 0 then
+    if wrong then
+      total, isWritten, problem = 0, true, problem or wrong
+      bucket.log, bucket.isWhole, bucket.oldest, bucket.total, bucket.expired = '', true, 1, 0, 0
+      bucket.newestUs, bucket.newestPoints, bucket.added, bucket.isRewritten = 0, 0, '', true
+    elseif isCheckingLives and total > 0 then
       local life = compare_life(bucket, nowUs)
       if life ~= 0 then bucket.isRewritten = true end
       if life < 0 then isWritten = true end
@@ -287,10 +316,16 @@ while nextArg <= argCount do
       local key, limit, generation = KEYS[i], ARGV[arg] + 0, ARGV[arg + 1] + 0
       local slot = slots[key]
       if not slot then
-        local value
-        value, problem = value_of(i)
-        if problem then break end
-        local taken, held, known, place, isAhead = read_leases(value)
+        local value, wrong = value_of(i)
+        if wrong and wrong ~= WRONG_VALUE and sub(wrong, 1, 9) ~= 'WRONGTYPE' then
+          problem = wrong
+          break
+        end
+        local taken, held, known, place, isAhead = read_leases(value or '')
+        if wrong or not taken then
+          problem = wrong or WRONG_VALUE
+          value, taken, held, known, isAhead = '', 0, 0, -1, true
+        end
         slot = { value = value, taken = taken, held = held, generation = known, place = place, isWritten = isAhead }
         slots[key] = slot
       end
@@ -321,7 +356,12 @@ while nextArg <= argCount do
     if limit < 0 then limit = -limit end
     if total + cost > limit then
       retryAfterUs = windowUs
-      if cost <= limit then retryAfterUs = charged_at(bucket, total + cost - limit) - startUs end
+      if cost <= limit then
+        retryAfterUs = charged_at(bucket, total + cost - limit) - startUs
+        -- Entries that no release has written may have any time.
+        local longestUs = bucket.newestUs - startUs
+        if retryAfterUs < 0 or retryAfterUs > longestUs then retryAfterUs = longestUs end
+      end
     elseif admitted == 1 then
       isWritten = isSpending
     end
@@ -390,7 +430,10 @@ for i = 1, isSpending and writes or 0 do
       bucket.added, bucket.isWhole, bucket.isRewritten = '', false, true
     end
   end
-  if bucket.isRewritten then
+  if bucket.newestPoints == 0 then
+    -- A wrong value that no later decision of this call has replaced. This works with every type, and needs no other right.
+    call('PSETEX', bucket.key, '1', '')
+  elseif bucket.isRewritten then
     local lifeMs, newestUs = givenLifeMs, bucket.newestUs
     if lifeMs == '0' then
       lifeMs = bucket.keptMs
@@ -414,7 +457,7 @@ for i = 1, stated do
   else
     local value = value_of(nextSlot)
     local taken, held, known, place = read_leases(value or '')
-    held = value and settle(held, known, generation, counts)
+    held = value and taken and settle(held, known, generation, counts)
     if held then write_leases(key, value, place, taken, generation, held) end
   end
   nextSlot = nextSlot + 1

@@ -20,6 +20,7 @@ import {
   type Charge,
   costIn,
   type Decision,
+  isOfOneCharge,
   type Store,
   windowUsOf,
 } from './store.ts';
@@ -86,7 +87,7 @@ export class DenialCache implements Store {
   static #learn(decision: Decision, { cache, charge, sentUs, epoch }: Asked): Decision {
     if (decision.outcome === 'denied' && epoch === cache.#epoch)
       cache.#remember(charge, decision.buckets, sentUs);
-    if (decision.outcome === 'uncounted') cache.forget();
+    if (decision.outcome === 'uncounted' && !isOfOneCharge(decision.reason)) cache.forget();
     return decision;
   }
 

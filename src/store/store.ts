@@ -120,8 +120,10 @@ export const UNCOUNTED_REASONS = [
   'clusterdown',
   /** The Cluster is moving this slot. */
   'redirected',
-  /** A key of the charge holds something other than a bucket. */
+  /** A key of the charge held another type than a bucket's. The charge has replaced it. */
   'wrongtype',
+  /** A key of the charge held a value that no release has written. The charge has replaced it. */
+  'wrongvalue',
   /** The charge cannot be decided: a number out of range, a bucket twice, buckets of different Cluster slots. */
   'invalid',
   /** Any other error of the store. */
@@ -131,3 +133,8 @@ export const UNCOUNTED_REASONS = [
 ] as const;
 
 export type UncountedReason = (typeof UNCOUNTED_REASONS)[number];
+
+/** Whether the store answers, and only this charge was not counted. */
+export function isOfOneCharge(reason: UncountedReason): boolean {
+  return reason === 'wrongtype' || reason === 'wrongvalue' || reason === 'invalid';
+}

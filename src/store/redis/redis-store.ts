@@ -11,6 +11,7 @@ import {
   type BucketCharge,
   type Charge,
   type Decision,
+  isOfOneCharge,
   type Store,
   trialBucket,
   type UncountedReason,
@@ -24,10 +25,12 @@ import { sendCharges } from './scripts.ts';
 const ENDED_BEFORE_ANSWER =
   /^Connection is closed|^Reached the max retries|^Command aborted due to connection close/;
 
-/** One server: its breaker, and a key that only its probes write. */
+/** One server: its breaker, and what its probes charge. */
 interface Route {
   readonly breaker: Breaker;
-  readonly probeKey: string;
+  /** Those of the last call: the slots of a Cluster move between servers. */
+  group: number;
+  key: string;
 }
 
 /** A batch in progress. */
@@ -211,7 +214,7 @@ export class RedisStore implements Store {
   /** Handles a failed call. If that opens the route's breaker, other calls in progress on the route fail at once. */
   #failed(batch: Batch, route: Route, reason: UncountedReason): void {
     this.#giveUp(batch, reason);
-    if (reason === 'wrongtype' || reason === 'invalid') return; // One bucket's trouble, not the store's.
+    if (isOfOneCharge(reason)) return;
     route.breaker.failed(reason);
     const cause = route.breaker.reason;
     if (cause === undefined) return;
@@ -228,29 +231,37 @@ export class RedisStore implements Store {
   #route(group: number, key: string): Route {
     const name = this.#link.routeOf(group);
     const known = this.#routes.get(name);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      known.group = group;
+      known.key = key;
+      return known;
+    }
     const breaker = new Breaker({
-      probe: () => this.#probe(route, group),
+      probe: () => this.#probe(route),
       changed: (state) => {
         this.#observer.breakerChanged(name, state);
         if (state === 'closed') this.slots.renew();
       },
     });
-    const route: Route = { breaker, probeKey: `${key}:probe` };
+    const route: Route = { breaker, group, key };
     this.#routes.set(name, route);
     this.#observer.breakerChanged(name, 'closed');
     return route;
   }
 
-  /** Charges a bucket of its own, which also detects a Redis that can be read but not written. */
-  async #probe(route: Route, group: number): Promise<UncountedReason | undefined> {
+  /**
+   * Charges a bucket of its own, which also detects a Redis that can be read but not written. What another program has put there
+   * says nothing about Redis, which has just replaced it.
+   */
+  async #probe(route: Route): Promise<UncountedReason | undefined> {
+    const { group, key } = route;
     const problem = this.#isClosed ? 'closed' : this.#link.problemOf(group);
     if (problem !== undefined) return problem;
     const batch = new Batch('probe');
-    const answer = batch.add({ buckets: [trialBucket(route.probeKey)], cost: 1 });
+    const answer = batch.add({ buckets: [trialBucket(`${key}:probe`)], cost: 1 });
     this.#call(batch, route, group);
     const decision = await answer;
-    return decision.outcome === 'uncounted' ? decision.reason : undefined;
+    return decision.outcome === 'uncounted' && !isOfOneCharge(decision.reason) ? decision.reason : undefined;
   }
 }
 

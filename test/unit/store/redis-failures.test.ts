@@ -23,6 +23,7 @@ test.each([
   ['Too many Cluster redirections. Last error: ReplyError: MOVED 1 127.0.0.1:7000', 'redirected'],
   ['TRYAGAIN Multiple keys request during rehashing of slot', 'redirected'],
   ['WRONGTYPE Operation against a key holding the wrong kind of value', 'wrongtype'],
+  ['WRONGVALUE no release has written this value', 'wrongvalue'],
   ["CROSSSLOT Keys in request don't hash to the same slot", 'invalid'],
   ['ERR max number of clients reached', 'maxclients'],
   ['connect ECONNREFUSED 127.0.0.1:6379', 'disconnected'],

@@ -19,7 +19,7 @@ const REASONS: ReadonlyMap<string, UncountedReason> = new Map([
   ['ASK', 'redirected'],
   ['TRYAGAIN', 'redirected'],
   ['WRONGTYPE', 'wrongtype'],
-  ['WRONGVALUE', 'wrongtype'],
+  ['WRONGVALUE', 'wrongvalue'],
   ['CROSSSLOT', 'invalid'],
 ]);
 
