@@ -1,4 +1,4 @@
--- share: records facts that the replicas share, and publishes them, in one step.
+-- share: records facts that the replicas share, and publishes them, in one step. Replaces a record of another type.
 --
 -- KEYS[1]  the record: a sorted set of the messages by the Unix time in ms of their expiry
 -- ARGV[1]  the channel; empty to record without publishing
@@ -19,7 +19,12 @@ local LONGEST_MS = 3660 * 86400000
 local time = call('TIME')
 local now_ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
-local last = call('ZREVRANGE', record, 0, 0, 'WITHSCORES')
+local last = pcall('ZREVRANGE', record, 0, 0, 'WITHSCORES')
+if last.err then
+  if string.sub(last.err, 1, 9) ~= 'WRONGTYPE' then return last end
+  call('DEL', record)
+  last = {}
+end
 local last_ms = tonumber(last[2]) or 0
 for place = FIRST, FIRST + 2 * count - 1, 2 do
   last_ms = math.max(last_ms, tonumber(ARGV[place]))

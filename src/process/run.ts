@@ -14,6 +14,7 @@ import { createGateway } from '../ports/clients.ts';
 import { createDecisionServer } from '../ports/decisions/server.ts';
 import type { Address, Gateway, GatewayDependencies } from '../ports/dependencies.ts';
 import { SharedClock } from '../shared/clock.ts';
+import { Ignored } from '../shared/ignored.ts';
 import { Buckets } from '../stages/buckets/buckets.ts';
 import type { OperationTable } from '../stages/match.ts';
 import type { StoreObserver } from '../store/observer.ts';
@@ -56,7 +57,8 @@ export async function runGateway(
   const metrics = createMetrics({ version, identity: settings.identity });
   const storeObserver = observeStore(metrics, log);
   const store = openStore(settings.store, storeObserver);
-  const shared = openShared(settings.store);
+  const ignored = new Ignored('key', metrics, log);
+  const shared = openShared(settings.store, (key) => ignored.add('type', 1, key));
   const share = runShare(settings.store, { store, shared, metrics });
   const clock = new SharedClock();
   const reporting = { log, changes: new Changes(log, () => clock.nowMs()) };

@@ -1,13 +1,16 @@
 import type { Logger } from 'pino';
 import type { Replicas } from './replicas.ts';
 
-/** What came from Redis. */
-export const SHARED_KINDS = ['limit', 'revocation', 'block', 'summary'] as const;
+/** What came from Redis. `key`: a whole key. */
+export const SHARED_KINDS = ['limit', 'revocation', 'block', 'summary', 'key'] as const;
 
 export type SharedKind = (typeof SHARED_KINDS)[number];
 
-/** `length`: too long to be read. `form`: it does not match its schema, or is out of bounds. `failed`: it could not be applied. */
-export const IGNORED_REASONS = ['length', 'form', 'failed'] as const;
+/**
+ * `length`: too long to be read. `form`: it does not match its schema, or is out of bounds. `failed`: it could not be applied. `type`:
+ * the key holds another type. The next write replaces it.
+ */
+export const IGNORED_REASONS = ['length', 'form', 'failed', 'type'] as const;
 
 export type IgnoredReason = (typeof IGNORED_REASONS)[number];
 

@@ -18,17 +18,22 @@ export function openStore(settings: StoreSettings, observer: StoreObserver = sil
   return offerOf(settings).openCounter(observer);
 }
 
-/** What the replicas with this store share besides counts; undefined where this process is the only replica. */
+/**
+ * What the replicas with this store share besides counts; undefined where this process is the only replica.
+ *
+ * @param wrongTypeFound called with each key that holds another type than Weir writes, whenever it is read
+ */
 export function openShared(
   settings: StoreSettings & { readonly keyPrefix: string },
+  wrongTypeFound: (key: string) => void = () => {},
 ): SharedStore | undefined {
-  return offerOf(settings).shared(settings.keyPrefix);
+  return offerOf(settings).shared(settings.keyPrefix, wrongTypeFound);
 }
 
 /** What a store offers. Nothing connects before it is used. */
 interface Offer {
   openCounter(observer: StoreObserver): Store;
-  shared(keyPrefix: string): SharedStore | undefined;
+  shared(keyPrefix: string, wrongTypeFound: (key: string) => void): SharedStore | undefined;
 }
 
 /** The only place that knows the kinds of stores apart. */
@@ -41,7 +46,7 @@ function offerOf(settings: StoreSettings): Offer {
     case 'sentinel':
       return {
         openCounter: (observer) => openRedis(settings, observer),
-        shared: (keyPrefix) => sharedByRedis({ ...settings, keyPrefix }),
+        shared: (keyPrefix, wrongTypeFound) => sharedByRedis({ ...settings, keyPrefix }, wrongTypeFound),
       };
   }
 }

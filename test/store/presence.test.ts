@@ -61,21 +61,3 @@ test('a replica that stops announcing itself is gone within two seconds, and the
   await expect.poll(async () => (await staying.announce()).replicas, SOON).toBe(1);
   await expect.poll(() => client.exists(key), SOON).toBe(0);
 });
-
-test('what is no list of replicas counts nobody', async () => {
-  const settings = uniqueRedisStore();
-  const client = new Redis(sharedRedisUrl());
-  onTestFinished(async () => client.disconnect());
-  await client.set(`${settings.keyPrefix}:1:replicas`, 'foreign', 'PX', 60_000);
-  const presence = open(settings, 'one');
-  await expect
-    .poll(
-      () =>
-        presence.announce().then(
-          () => 'seen',
-          (error: Error) => error.message,
-        ),
-      SOON,
-    )
-    .toMatch(/WRONGTYPE/);
-});

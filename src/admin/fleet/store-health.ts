@@ -1,5 +1,5 @@
 import { withinMs } from '../../domain/awaitable.ts';
-import { type Store, trialBucket, type UncountedReason } from '../../store/store.ts';
+import { isOfOneCharge, type Store, trialBucket, type UncountedReason } from '../../store/store.ts';
 import { unknownSince } from '../console/presentation/freshness.ts';
 
 /** How long Redis may take: one that hangs must delay neither an operator nor the next publication. */
@@ -13,10 +13,10 @@ export async function answered<T>(result: Promise<T> | undefined): Promise<T | u
 
 type Peeked = Pick<Store, 'peek'>;
 
-/** Asks the store about a bucket that nothing is charged to. Returns why there was no answer. */
+/** Asks the store about a bucket that nothing is charged to, whatever its key holds. Returns why there was no answer. */
 export async function askStore(store: Peeked, keyPrefix: string): Promise<UncountedReason | undefined> {
   const decision = await store.peek({ buckets: [trialBucket(`${keyPrefix}:1:start`)], cost: 1 });
-  return decision.outcome === 'uncounted' ? decision.reason : undefined;
+  return decision.outcome === 'uncounted' && !isOfOneCharge(decision.reason) ? decision.reason : undefined;
 }
 
 export interface StoreHealthSources {

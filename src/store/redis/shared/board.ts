@@ -7,7 +7,7 @@ import { openAnyLink, type RemoteStoreSettings } from '../connection/link.ts';
 import { runScript } from '../run-script.ts';
 import { Script } from '../script-call.ts';
 import type { RedisClient } from '../scripts.ts';
-import { readShared } from './read-shared.ts';
+import { readShared, type WrongTypeFound } from './read-shared.ts';
 
 /** How long a text stays without being renewed. */
 const LIFE_MS = 3_500;
@@ -27,15 +27,18 @@ export function openBoard(
   settings: RemoteStoreSettings & { readonly keyPrefix: string },
   topic: string,
   replica: string,
+  wrongTypeFound: WrongTypeFound = () => {},
 ): Board {
   const link = openAnyLink(settings, { ready() {}, lost() {} });
   const { client } = link;
   const index = `${settings.keyPrefix}:1:{${topic}}`;
   const keyOf = (name: string) => `${index}:${name}`;
-  const readPart = (most: number) => readShared(client, index, { most, longestBytes: LONGEST_NAME });
+  const readPart = (most: number) =>
+    readShared(client, index, { most, longestBytes: LONGEST_NAME }, wrongTypeFound);
   return {
     async post(text) {
-      const { nowMs } = await readPart(0);
+      const { nowMs, isWrongType } = await readPart(0);
+      if (isWrongType) await client.del(index);
       await client.psetex(keyOf(replica), LIFE_MS, text);
       await client.zremrangebyscore(index, '-inf', nowMs);
       await client.zadd(index, nowMs + LIFE_MS, replica);

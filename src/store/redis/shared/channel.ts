@@ -4,7 +4,7 @@ import { type Channel, type ChannelListener, LOOK_MS, type RecordedMessage } fro
 import type { RedisConnection } from '../connection/connection.ts';
 import { openAnyLink, type RemoteStoreSettings } from '../connection/link.ts';
 import { isRefusal } from '../run-script.ts';
-import type { Reading } from './read-shared.ts';
+import type { Reading, WrongTypeFound } from './read-shared.ts';
 import { RedisRecord } from './record.ts';
 
 const RETRY_MS = 250;
@@ -22,14 +22,20 @@ const FIRST_CONTACT_MS = 1_000;
  * Subscribes to a Redis channel, and reads the record of unexpired messages at every connection and every few seconds. A message
  * may arrive more than once, and late by at most the time between two reads.
  */
-export function subscribe(settings: RemoteStoreSettings, name: string, listener: ChannelListener): Channel {
-  return new Subscription(settings, name, listener);
+export function subscribe(
+  settings: RemoteStoreSettings,
+  name: string,
+  listener: ChannelListener,
+  wrongTypeFound: WrongTypeFound = () => {},
+): Channel {
+  return new Subscription(settings, name, listener, wrongTypeFound);
 }
 
 class Subscription implements Channel {
   readonly subscribed: Promise<void>;
   readonly #name: string;
   readonly #listener: ChannelListener;
+  readonly #wrongTypeFound: WrongTypeFound;
   readonly #subscriber: RedisConnection;
   /** In RESP2 a subscribed connection cannot read anything else. */
   readonly #reader: RedisConnection;
@@ -43,9 +49,15 @@ class Subscription implements Channel {
   readonly #openedMs = performance.now();
   #isClosed = false;
 
-  constructor(settings: RemoteStoreSettings, name: string, listener: ChannelListener) {
+  constructor(
+    settings: RemoteStoreSettings,
+    name: string,
+    listener: ChannelListener,
+    wrongTypeFound: WrongTypeFound,
+  ) {
     this.#name = name;
     this.#listener = listener;
+    this.#wrongTypeFound = wrongTypeFound;
     this.subscribed = new Promise((resolve) => {
       this.#receivedAll = resolve;
     });
@@ -82,7 +94,7 @@ class Subscription implements Channel {
 
   async #look(): Promise<void> {
     try {
-      const record = new RedisRecord(this.#reader.client, this.#name);
+      const record = new RedisRecord(this.#reader.client, this.#name, this.#wrongTypeFound);
       if (!this.#hasTime) this.#time(await record.time());
       const refusal = await this.#subscribe();
       const held = await this.#read(record);

@@ -1,6 +1,7 @@
 import { type StoreObserver, silentObserver } from '../../observer.ts';
 import type { MessageRecord } from '../../shared-store.ts';
 import { openAnyLink, type RemoteStoreSettings } from '../connection/link.ts';
+import type { WrongTypeFound } from './read-shared.ts';
 import { RedisRecord } from './record.ts';
 
 /** How long `openRecord` tries to reach Redis. */
@@ -13,6 +14,7 @@ export async function openRecord<T>(
   channel: string,
   use: (record: MessageRecord) => Promise<T>,
   connectMs = CONNECT_MS,
+  wrongTypeFound: WrongTypeFound = () => {},
 ): Promise<T> {
   let refusal: string | undefined;
   let problem: string | undefined;
@@ -33,7 +35,7 @@ export async function openRecord<T>(
           problem ??= error.message;
         },
       );
-      if (isReady) return await use(new RedisRecord(link.client, channel));
+      if (isReady) return await use(new RedisRecord(link.client, channel, wrongTypeFound));
       if (refusal !== undefined || performance.now() >= giveUpMs) throw new Error(refusal ?? problem);
       await new Promise((resume) => setTimeout(resume, RETRY_MS));
     }

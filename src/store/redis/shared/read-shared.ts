@@ -9,6 +9,8 @@ export interface Reading extends ClockReading {
   /** How many there were in this part, those that were left out for their length included. */
   readonly found: number;
   readonly leftOut: number;
+  /** Whether the key holds another type, which another program wrote. Then there are no members, and a write has to replace it. */
+  readonly isWrongType: boolean;
   /** Where the next part begins. */
   readonly next: { readonly from: string; readonly skip: number };
 }
@@ -20,16 +22,27 @@ interface Part {
   readonly skip?: number;
 }
 
+/** Receives a key that holds another type than Weir writes, whenever it is read. Must not throw. */
+export type WrongTypeFound = (key: string) => void;
+
 const script = new Script('read-shared');
 
 /** Reads members that have not expired by the clock of Redis. */
-export async function readShared(client: RedisClient, key: string, part: Part): Promise<Reading> {
+export async function readShared(
+  client: RedisClient,
+  key: string,
+  part: Part,
+  wrongTypeFound: WrongTypeFound,
+): Promise<Reading> {
   const { most, longestBytes, from = '', skip = 0 } = part;
   const sentMs = performance.now();
   const reply = await runScript(client, script, [key], [from, skip, most, longestBytes]);
   const answeredMs = performance.now();
-  const [nowMs, found, leftOut, nextFrom, nextSkip, ...members] = Array.isArray(reply) ? reply : [];
+  const [nowMs, found, leftOut, nextFrom, nextSkip, wrong, ...members] = Array.isArray(reply) ? reply : [];
+  const isWrongType = Number(wrong) === 1;
+  if (isWrongType) wrongTypeFound(key);
   return {
+    isWrongType,
     nowMs: Number(nowMs),
     sentMs,
     answeredMs,

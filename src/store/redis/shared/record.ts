@@ -12,7 +12,7 @@ import {
 import { isRefusal, runScript } from '../run-script.ts';
 import { Script } from '../script-call.ts';
 import type { RedisClient } from '../scripts.ts';
-import { type Reading, readShared } from './read-shared.ts';
+import { type Reading, readShared, type WrongTypeFound } from './read-shared.ts';
 
 /** Messages of one read. The parts of a long record arrive one after another, so that neither Redis nor this process is blocked. */
 const PER_READ = 500;
@@ -26,16 +26,18 @@ export class RedisRecord implements MessageRecord {
   readonly #client: RedisClient;
   readonly #channel: string;
   readonly #key: string;
+  readonly #wrongTypeFound: WrongTypeFound;
 
-  constructor(client: RedisClient, channel: string) {
+  constructor(client: RedisClient, channel: string, wrongTypeFound: WrongTypeFound) {
     this.#client = client;
     this.#channel = channel;
     this.#key = `${channel}:record`;
+    this.#wrongTypeFound = wrongTypeFound;
   }
 
   /** Reads the time of the server that holds the record, and no message. */
   async time(): Promise<Reading> {
-    return readShared(this.#client, this.#key, { most: 0, longestBytes: LONGEST_MESSAGE });
+    return this.#readPart({ most: 0 });
   }
 
   /** Unix time by the clock of Redis. */
@@ -47,8 +49,7 @@ export class RedisRecord implements MessageRecord {
   async *readings(): AsyncGenerator<Reading> {
     let next: Reading['next'] | undefined;
     for (let found = 0; found < MOST_READ; found += PER_READ) {
-      const page = { most: PER_READ, longestBytes: LONGEST_MESSAGE, ...next };
-      const reading = await readShared(this.#client, this.#key, page);
+      const reading = await this.#readPart({ most: PER_READ, ...next });
       yield reading;
       if (reading.found < PER_READ) return;
       next = reading.next;
@@ -88,6 +89,15 @@ export class RedisRecord implements MessageRecord {
     if ((await this.isLasting()) !== false) return false;
     const save = await this.#client.config('GET', 'save').catch(() => undefined);
     return Array.isArray(save) && save[1] === '';
+  }
+
+  #readPart(part: {
+    readonly most: number;
+    readonly from?: string;
+    readonly skip?: number;
+  }): Promise<Reading> {
+    const bounded = { ...part, longestBytes: LONGEST_MESSAGE };
+    return readShared(this.#client, this.#key, bounded, this.#wrongTypeFound);
   }
 
   async #share(
