@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { expectLinearTime } from '../../../test/fixtures/growth.ts';
 import { redactedBody } from '../../src/deliveries/redact.ts';
 
 test.each([
@@ -7,6 +8,9 @@ test.each([
   ['client_secret=abc&next=1', 'client_secret=[redacted]&next=1'],
   ['Authorization: Bearer abc.def-1', 'Authorization: [redacted]'],
   ['got wk_3fA9Zr0mT1c8 and whsec_C2FVsBQIhrsc', 'got [redacted] and [redacted]'],
+  ['id eyJhbGciOi.eyJzdWIiOi.c2ln, done', 'id [redacted], done'],
+  ['eyJa..eyJb.c.d.e', 'eyJa..[redacted].e'],
+  ['a=password=hunter2', 'a=password=[redacted]'],
   ['no secret here, token', 'no secret here, token'],
   ['nul\0l', 'null'],
 ])('%s is shown as %s', (text, shown) => {
@@ -18,3 +22,13 @@ test('a long body is cut after it was redacted', () => {
   expect(text.length).toBe(2049);
   expect(text).not.toContain('ss');
 });
+
+test.each(['token', '-eyJ', 'eyJa.', 'Bearer ', 'token:', 'token ', '"token":"', '\\"token', 'wk_', ' '])(
+  'a body of %j is read once',
+  (unit) => {
+    expectLinearTime((size) => {
+      const text = unit.repeat(size);
+      return () => redactedBody(text);
+    }, 1_000);
+  },
+);
