@@ -43,6 +43,7 @@ describeChart('the pod that the chart describes', () => {
     expect(limitInForce(limits, 'account-write', 'any', nowMs).limit).toBe(250);
     expect(limitInForce(limits, 'organization-read', 'org_free', nowMs).limit).toBeUndefined();
     expect(limitInForce(limits, 'account-write', 'acct_tried', nowMs).shadowLimit).toBe(100);
+    expect(limitInForce(limits, 'person-write', 'person_1', nowMs).limit).toBe(900);
     expect(operations.map(({ id, cost }) => [id, cost])).toEqual([['createSession', 10]]);
     expect(identities.tokens.get('demo-token')?.id).toBe('person_1');
   });

@@ -160,7 +160,7 @@ function asked({ bucket, id, limit }: Target, limits: Limits) {
 }
 
 /** Where a file would have a live limit; that of Accounts while the limits have no such row, so that it can be removed. */
-function sectionOf({ bucket }: LiveLimit, limits: Limits): OverrideSection | undefined {
+function sectionOf({ bucket }: LiveLimit, limits: Limits): OverrideSection {
   const row = rowNamed(limits, bucket);
   return row === undefined ? 'accounts' : scopeNamed(row.scope).overrides;
 }

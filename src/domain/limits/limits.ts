@@ -112,7 +112,7 @@ function layersOf(
 ): readonly Layer[] {
   const section = scopeNamed(scope).overrides;
   return [
-    ...layer('override', section && limits[section].get(id)?.limits[name]),
+    ...layer('override', limits[section].get(id)?.limits[name]),
     ...layer('plan', plan && limits.plans.get(plan.name)?.[name]),
     ...layer('default', limits.defaults[name]),
   ];

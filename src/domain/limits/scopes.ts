@@ -16,8 +16,8 @@ export interface Scope {
   readonly plural: string;
   /** Whether further limits can be counted per owner of this scope. */
   readonly isPer: boolean;
-  /** Undefined where every owner has the default. */
-  readonly overrides: OverrideSection | undefined;
+  /** The section with the limits of single owners. A Person is overridden as the principal that it is. */
+  readonly overrides: OverrideSection;
   /** Whose plan sets its limits; undefined for nobody's. */
   readonly plan: 'account' | 'organization' | 'principal' | undefined;
   /** The operations that are charged to it. */
@@ -52,7 +52,7 @@ export const SCOPES = {
     covers: 'one Person on Person-only operations',
     plural: 'persons',
     isPer: false,
-    overrides: undefined,
+    overrides: 'principals',
     plan: undefined,
     access: ['person'],
     isPerPrincipal: true,

@@ -186,8 +186,7 @@ export class Buckets {
   /** A live limit takes the place of the one in the files; a shadow limit in the files stays beside it. */
   #inForce(row: LimitRow, owner: string, planned: AssignedPlan | undefined, nowMs: number): InForce {
     const filed = limitInForce(this.#limits, row, owner, planned, nowMs);
-    const isSettable = scopeNamed(row.scope).overrides !== undefined;
-    const live = isSettable ? this.#live.of(row.name, owner, nowMs) : undefined;
+    const live = this.#live.of(row.name, owner, nowMs);
     const ends = {
       default: NEVER,
       plan: planned?.untilMs ?? NEVER,

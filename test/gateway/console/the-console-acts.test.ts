@@ -45,6 +45,27 @@ it('a limit that is raised on the page is in the next response, and removed agai
   expect(messages).toEqual([]);
 });
 
+it("a Person's own limit is raised on its page", async () => {
+  const gateway = await start();
+  const policy = async () =>
+    (await gateway.send('GET', '/v3/mfa-factors', { token: 'person' })).headers.get('RateLimit-Policy');
+  expect(await policy()).toContain('"account-read";q=10;');
+  const { page, messages } = await open(gateway, { path: '/#/person/person_1' });
+  const bucket = page.locator('[data-bucket=person-read]');
+  await bucket.getByRole('button', { name: 'Set a live limit…' }).click();
+  const dialog = page.locator('#dialog');
+  await dialog.getByLabel('Points per window').fill('700');
+  await dialog.getByLabel('Your name').fill('alice');
+  await dialog.getByLabel('Why').fill('audit');
+  await dialog.getByRole('button', { name: 'Set the limit' }).click();
+  await expect.poll(policy, SOON).toContain('"account-read";q=700;');
+  await bucket.getByRole('button', { name: 'Remove…' }).click();
+  await dialog.getByLabel('Why').fill('over');
+  await dialog.getByRole('button', { name: 'Remove the limit' }).click();
+  await expect.poll(policy, SOON).toContain('"account-read";q=10;');
+  expect(messages).toEqual([]);
+});
+
 it('a limit that is refused leaves the reason in the dialog', async () => {
   const gateway = await start();
   const { page } = await open(gateway, { path: '/#/account/acct_1' });

@@ -38,6 +38,16 @@ describe('limits.yaml', () => {
     expect(limitInForce(limits, 'account-read', 'other', nowMs).limit).toBe(500);
   });
 
+  test('a Person is overridden as a principal, and an Account has no buckets of Persons', () => {
+    const limits = limitsOf('principals: { person_1: { person-read: 900, until: "2026-11-21" } }');
+    expect(limitInForce(limits, 'person-read', 'person_1', nowMs).limit).toBe(900);
+    expect(limitInForce(limits, 'person-read', 'person_2', nowMs).limit).toBe(500);
+    expect(limitInForce(limits, 'person-write', 'person_1', nowMs).limit).toBe(250);
+    expect(limitInForce(limits, 'person-read', 'person_1', Date.parse('2026-11-22')).limit).toBe(500);
+    expect(problemsOf('accounts: { acct_1: { person-read: 900 } }')).toHaveLength(1);
+    expect(problemsOf('principals: { person_1: { person-read: none } }')).toHaveLength(1);
+  });
+
   test('an Organization can be without a limit, by override and by default', () => {
     const limits = limitsOf(`
 defaults: { organization-write: none }

@@ -1,6 +1,6 @@
 import type { BucketUsage } from '../../usage/usage.ts';
 import { count, duration, inFlightText, moment } from '../presentation/format.ts';
-import { isLimitScope, setLimit, unsetLimit } from './actions/limits.ts';
+import { setLimit, unsetLimit } from './actions/limits.ts';
 import { Sparkline } from './widgets/chart.ts';
 import { element, setText } from './widgets/dom.ts';
 import { sinceText } from './widgets/figures.ts';
@@ -130,22 +130,22 @@ function sourceText({ source, plan, writtenAt, until, why, by, shadow }: BucketU
   return parts.join(' · ');
 }
 
-/** Hidden for a Person's buckets: all Persons have the defaults. */
 function actionsOf(current: () => BucketUsage | undefined) {
   const set = element('button', { type: 'button' }, 'Set a live limit…');
   const unset = element('button', { type: 'button', class: 'quiet', hidden: true }, 'Remove…');
   const act = (open: typeof setLimit) => () => {
-    const { bucket, scope, owner, limit } = current() ?? {};
-    if (bucket === undefined || owner === undefined || limit === undefined) return;
-    if (isLimitScope(scope)) open({ scope, id: owner, bucket, limit });
+    const shown = current();
+    if (shown === undefined) return;
+    const { bucket, scope, owner, limit } = shown;
+    open({ scope, id: owner, bucket, limit });
   };
   set.addEventListener('click', act(setLimit));
   unset.addEventListener('click', act(unsetLimit));
   const node = element('div', { class: 'buttons' }, set, unset);
   return {
     node,
-    update({ source, scope, shadow }: BucketUsage) {
-      node.hidden = shadow || !isLimitScope(scope);
+    update({ source, shadow }: BucketUsage) {
+      node.hidden = shadow;
       unset.hidden = source !== 'live';
     },
   };

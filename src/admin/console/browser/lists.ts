@@ -5,7 +5,7 @@ import type { ShownRevocation } from '../../revocations/actions.ts';
 import { clock, count, duration, moment } from '../presentation/format.ts';
 import { SHARED_PERIOD_MS } from '../presentation/freshness.ts';
 import { unblock } from './actions/blocks.ts';
-import { isLimitScope, unsetLimit } from './actions/limits.ts';
+import { unsetLimit } from './actions/limits.ts';
 import { revoke, undoRevocation } from './actions/revocations.ts';
 import { askAged } from './api.ts';
 import { hasPage } from './owner.ts';
@@ -54,7 +54,7 @@ const limits = new Table<ShownLimit | ShownBlock>(byId('live-limits'), 'Live lim
           ? quietButton('Unblock', () => unblock(limit))
           : quietButton('Remove', () => {
               const { scope, id, bucket, limit: points } = limit;
-              if (isLimitScope(scope)) unsetLimit({ scope, id, bucket, limit: points });
+              unsetLimit({ scope, id, bucket, limit: points });
             }),
     },
   ],

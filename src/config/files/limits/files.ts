@@ -87,8 +87,8 @@ export class LimitsFiles {
       return this.#placeOf(sources[0], [row.isContract ? 'defaults' : 'limits', name]);
     if (source === 'plan') return this.#placeOf(sources[0], ['plans', plan ?? '', name]);
     const section = scopeNamed(row.scope).overrides;
-    const found = section && sources.find(({ maps }) => maps[section].has(owner));
-    return section && this.#placeOf(found, [section, owner, name]);
+    const found = sources.find(({ maps }) => maps[section].has(owner));
+    return this.#placeOf(found, [section, owner, name]);
   }
 
   /** The file with this override; the limits file for any other path. */

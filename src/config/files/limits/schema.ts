@@ -146,7 +146,11 @@ function sectionsOf(rows: readonly NamedRow[]) {
       rows,
       'client addresses on public operations: IPv4 addresses and IPv6 /64 networks such as "2001:db8:0:1::/64"',
     ),
-    principals: overridesOf('principals', rows, 'principals, by id: only further limits per principal'),
+    principals: overridesOf(
+      'principals',
+      rows,
+      'principals, by id: the buckets of a Person on Person-only operations, and further limits per principal or service account',
+    ),
   };
 }
 

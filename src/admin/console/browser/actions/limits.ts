@@ -14,23 +14,17 @@ const DURATIONS = {
 };
 
 /** The sections of the limits file, and of the paths of live limits. */
-export const SECTIONS = {
+export const SECTIONS: Readonly<Record<ShownLimit['scope'], string>> = {
   account: 'accounts',
+  person: 'principals',
   organization: 'organizations',
   address: 'addresses',
   principal: 'principals',
   service: 'principals',
 };
 
-/** Whose limits can be set. All Persons have the defaults. */
-export type LimitScope = keyof typeof SECTIONS;
-
-export function isLimitScope(scope: string | null | undefined): scope is LimitScope {
-  return typeof scope === 'string' && scope in SECTIONS;
-}
-
 interface LimitTarget {
-  readonly scope: LimitScope;
+  readonly scope: ShownLimit['scope'];
   readonly id: string;
   readonly bucket: string;
   /** The limit in force. */
