@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import type { ShownLimit } from '../../src/admin/limits/live.ts';
 import type { Usage } from '../../src/admin/usage/usage.ts';
 import { explain } from '../../src/commands/costs/explain.ts';
@@ -65,4 +65,19 @@ it('in a file of overrides, which weir explain shows', async () => {
   expect(JSON.parse(stdout)).toMatchObject({
     buckets: [{ bucket: 'person-write', of: 'person_1', limit: 900 }],
   });
+});
+
+it('its limits per principal are shown with the plan of its own Account', async () => {
+  const planned = await startGateway({
+    limits: {
+      limits: { 'key-hour': { per: 'principal', requests: 5, window: '1h' } },
+      plans: { pro: { 'key-hour': 7200 } },
+      accounts: { acct_1: { plan: 'pro' } },
+    },
+  });
+  onTestFinished(() => planned.close());
+  const charged = await planned.send('GET', '/v3/mfa-factors', { token: 'person' });
+  expect(charged.headers.get('RateLimit-Policy')).toContain('"key-hour";q=7200;');
+  const usage = (await (await fetch(`${planned.adminUrl}/usage/persons/person_1`)).json()) as Usage;
+  expect(usage.buckets.at(-1)).toMatchObject({ bucket: 'key-hour', limit: 7200, source: 'plan' });
 });

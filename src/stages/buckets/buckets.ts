@@ -141,12 +141,13 @@ export class Buckets {
   /** All buckets of one owner, shadow limits included; none where the limits file switches them off. */
   ownedBy(scope: ScopeName, id: string, owner: BucketOwner): readonly PayerBucket[] {
     const nowMs = this.#nowMs();
-    const planned = planOfOwner(this.#limits, scope, id, owner, nowMs);
     return this.#limits.rows
       .filter((row) => row.scope === scope || (scope === 'person' && row.scope === 'principal'))
-      .flatMap((row) =>
-        payerBucketsOf(row, this.#keyParts(owner.hashTag, id), this.#inForce(row, id, planned, nowMs)),
-      );
+      .flatMap((row) => {
+        // A Person's own buckets have no plan; its limits per principal do.
+        const planned = planOfOwner(this.#limits, row.scope, id, owner, nowMs);
+        return payerBucketsOf(row, this.#keyParts(owner.hashTag, id), this.#inForce(row, id, planned, nowMs));
+      });
   }
 
   /** The name of an owner's plan; undefined without one. */
