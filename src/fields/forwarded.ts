@@ -2,7 +2,7 @@ import { BlockList, isIP } from 'node:net';
 import type { Fields } from '../domain/field-name.ts';
 import { addressIn, networkOf } from '../domain/network.ts';
 import type { FieldLines } from '../http1/head/field-lines.ts';
-import { NameMemo } from '../http1/head/name-memo.ts';
+import { AddressMemo } from './address-memo.ts';
 import { isHost } from './inspect.ts';
 import type { Peer } from './peer.ts';
 
@@ -18,13 +18,16 @@ export interface ClientOrigin {
   readonly host: string;
 }
 
+/** No request passes through more proxies. A longer list is made up: strangers could have thousands of addresses parsed. */
+const MAX_PROXIES = 32;
+
 /** The proxies whose forwarded headers are trusted: by address range, never by their number. */
 export class TrustedProxies {
   readonly #ranges = new BlockList();
   readonly #isEmpty: boolean;
   readonly #isSocket: boolean;
-  readonly #verdicts = new NameMemo((address) => this.#includes(address));
-  readonly #clients = new NameMemo((forwarded) => this.#clientIn(forwarded));
+  readonly #verdicts = new AddressMemo((address) => this.#includes(address));
+  readonly #clients = new AddressMemo((forwarded) => this.#clientIn(forwarded));
 
   /**
    * @param ranges addresses or CIDR ranges, such as `10.0.0.0/8` or `fd00::/8`
@@ -54,11 +57,17 @@ export class TrustedProxies {
     return (forwarded === undefined ? '' : this.#clients.get(forwarded)) || peer.address;
   }
 
-  /** The client that a value of X-Forwarded-For names; empty if it names none. */
+  /** The client that a value of X-Forwarded-For names; empty if it names none. Reads the list from its end, as far as needed. */
   #clientIn(forwarded: string): string {
-    // From the end, because a client can send any number of addresses before it.
-    const client = forwarded.split(',').findLast((item) => !this.#includes(addressIn(item) ?? ''));
-    return (client === undefined ? undefined : addressIn(client)) ?? '';
+    let end = forwarded.length;
+    for (let proxies = 0; proxies < MAX_PROXIES && end >= 0; proxies++) {
+      // `lastIndexOf` takes a negative place for the first one.
+      const comma = end === 0 ? -1 : forwarded.lastIndexOf(',', end - 1);
+      const address = addressIn(forwarded.slice(comma + 1, end)) ?? '';
+      if (!this.#includes(address)) return address;
+      end = comma;
+    }
+    return '';
   }
 
   /**
@@ -78,7 +87,7 @@ export class TrustedProxies {
   }
 }
 
-const networks = new NameMemo((address) => networkOf(address) ?? address);
+const networks = new AddressMemo((address) => networkOf(address) ?? address);
 
 /** The network that a client's address is in, which limits by address count. */
 export function clientNetwork(address: string): string {

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
 import { canonicalAddress } from '../domain/network.ts';
-import { NameMemo } from '../http1/head/name-memo.ts';
 import { LastDigest } from '../identity/token-digest.ts';
+import { AddressMemo } from './address-memo.ts';
 
-const addresses = new NameMemo((address) => canonicalAddress(address) ?? address);
+const addresses = new AddressMemo((address) => canonicalAddress(address) ?? address);
 
 /** The other end of a client's connection. */
 export class Peer {

@@ -42,6 +42,10 @@ it.each([
   ['10.0.0.1', '203.0.113.7:4711', '203.0.113.7'],
   ['10.0.0.1', '203.0.113.7, [fd00::1]:4711', '203.0.113.7'],
   ['10.0.0.1', '[2001:db8::1]', '2001:db8::/64'],
+  ['10.0.0.1', ',', '10.0.0.1'],
+  ['10.0.0.1', `203.0.113.7${', 10.0.0.2'.repeat(31)}`, '203.0.113.7'],
+  // No request passes through 32 trusted proxies.
+  ['10.0.0.1', `203.0.113.7${', 10.0.0.2'.repeat(32)}`, '10.0.0.1'],
   ['unknown', undefined, 'unknown'],
 ])('a request of %s that was forwarded for %s is the client %s', (peer, forwardedFor, client) => {
   expect(clientNetwork(trusted.addressOf(request(peer, forwardedFor)))).toBe(client);
