@@ -2,8 +2,9 @@
 import type { Caller } from '../domain/caller.ts';
 import { type Fields, foldName } from '../domain/field-name.ts';
 import { FieldLines } from '../http1/head/field-lines.ts';
-import { type FieldName, fieldName, NOT_NOMINATED } from '../http1/head/field-names.ts';
+import { type FieldName, NOT_NOMINATED } from '../http1/head/field-names.ts';
 import type { FieldSection } from '../http1/head/field-section.ts';
+import { fieldName } from '../http1/head/name-table.ts';
 import type { RequestHead } from '../http1/head/request-head.ts';
 
 /** A question about a field. Those that every message is asked are constants: a closure for each takes 120 bytes of heap. */

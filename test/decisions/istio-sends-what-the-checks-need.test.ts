@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import {
-  fieldName,
   GATEWAY_OWNED,
   HOP_BY_HOP,
   IDENTITY_FIELDS,
   isMisleading,
   NOT_NOMINATED,
 } from '../../src/http1/head/field-names.ts';
+import { fieldName } from '../../src/http1/head/name-table.ts';
 import { istioProvider } from '../fixtures/istio.ts';
 
 const { includeRequestHeadersInCheck: patterns } = istioProvider();

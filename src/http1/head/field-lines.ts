@@ -1,5 +1,5 @@
 import { isFieldValue } from '../grammar.ts';
-import { fieldName } from './field-names.ts';
+import { fieldName } from './name-table.ts';
 
 /** Field lines to be written, as text. */
 export class FieldLines {

@@ -4,7 +4,6 @@
  */
 import { foldName } from '../../domain/field-name.ts';
 import { isToken } from '../grammar.ts';
-import { NameMemo } from './name-memo.ts';
 
 /** Fields of one connection, never forwarded (RFC 9110 section 7.6.1, and those that Node owns). */
 export const HOP_BY_HOP = [
@@ -88,6 +87,19 @@ const ONCE: ReadonlyMap<string, string> = new Map([
 
 const FRAMING: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding', 'connection']);
 
+/** Every name in the lists above. Most names are in none, and one look-up shows it. */
+const LISTED: ReadonlySet<string> = new Set([
+  ...NOT_SENT_UPSTREAM,
+  ...NOT_SENT_BACK,
+  ...WITH_ADDRESS,
+  ...NOT_NOMINATED,
+  ...ONCE.keys(),
+  ...FRAMING,
+]);
+
+/** A name in lower case that folding would not change. */
+const FOLDED = /^[a-z0-9-]*$/;
+
 /** What becomes of a request field. `trust`: forwarded if a trusted proxy sent it. `refuse`: the request is a 400. */
 export type RequestAction = 'forward' | 'drop' | 'trust' | 'refuse';
 
@@ -118,20 +130,14 @@ export class FieldName {
     this.lineStart = `${text}: `;
     this.isToken = isToken(text);
     this.lower = text.toLowerCase();
-    this.folded = foldName(text);
-    this.request = requestActionFor(this.folded, this.folded !== this.lower);
-    this.response = responseActionFor(this.folded, this.lower);
-    this.once = ONCE.get(this.folded);
-    this.isFraming = FRAMING.has(this.lower);
+    this.folded = FOLDED.test(this.lower) ? this.lower : foldName(text);
+    const isListed = LISTED.has(this.folded);
+    this.request = requestActionFor(this.folded, this.folded !== this.lower, isListed);
+    this.response = isListed ? responseActionFor(this.folded, this.lower) : 'forward';
+    this.once = isListed ? ONCE.get(this.folded) : undefined;
+    this.isFraming = isListed && FRAMING.has(this.lower);
     this.isClients = this.isFraming || this.lower === 'host' || this.lower === 'upgrade';
   }
-}
-
-const memo = new NameMemo((text) => new FieldName(text));
-
-/** What follows from a name. */
-export function fieldName(text: string): FieldName {
-  return memo.get(text);
 }
 
 /**
@@ -143,11 +149,11 @@ export function isMisleading({ request, folded, lower }: FieldName): boolean {
 }
 
 /** @param isAlias whether the name as sent has other characters than its folded form */
-function requestActionFor(folded: string, isAlias: boolean): RequestAction {
-  const letters = folded.replaceAll('-', '');
+function requestActionFor(folded: string, isAlias: boolean, isListed: boolean): RequestAction {
+  const letters = folded.includes('-') ? folded.replaceAll('-', '') : folded;
   if (METHOD_OVERRIDE.test(letters)) return 'refuse';
-  if (PATH_OVERRIDE.test(letters) || NOT_SENT_UPSTREAM.has(folded)) return 'drop';
-  if (isAlias && NOT_NOMINATED.has(folded)) return 'drop';
+  if (PATH_OVERRIDE.test(letters) || (isListed && NOT_SENT_UPSTREAM.has(folded))) return 'drop';
+  if (isAlias && isListed && NOT_NOMINATED.has(folded)) return 'drop';
   if (folded !== 'forwarded' && folded !== 'x-real-ip' && !folded.startsWith('x-forwarded-'))
     return 'forward';
   return isAlias ? 'drop' : 'trust';

@@ -1,5 +1,6 @@
 import { isFieldValue, isToken } from '../grammar.ts';
-import { type FieldName, fieldName } from './field-names.ts';
+import type { FieldName } from './field-names.ts';
+import { fieldName } from './name-table.ts';
 
 /** A usual line has the name, a colon, one space, the value and CRLF: where its value is follows from where the line is. */
 const BEFORE_VALUE = 2;
