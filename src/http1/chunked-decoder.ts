@@ -1,15 +1,22 @@
 import { GrammarError } from './grammar.ts';
 import type { FieldSection } from './head/field-section.ts';
-import { readFields, textHead } from './head/read-fields.ts';
+import { MAX_FIELDS, readFields, textHead } from './head/read-fields.ts';
+import { chunkSizeIn, type JoinedChunks, joinChunks } from './whole-chunks.ts';
 
-/** Longest chunk-size line, extensions included: more serves nobody. */
-const MAX_LINE_LENGTH = 4_096;
-/** Longest trailer section; the same as a response head. */
-const MAX_TRAILERS_LENGTH = 16_384;
+export interface ChunkLimits {
+  /** Longest chunk-size line, extensions included, and longest trailer. */
+  readonly maxLineLength: number;
+  readonly maxTrailers: number;
+  /** Of all of them. */
+  readonly maxTrailersLength: number;
+}
 
-/** 13 hexadecimal digits stay below 2^53. Extensions (RFC 9112 section 7.1.1) are read strictly and ignored. */
-const CHUNK_SIZE =
-  /^([0-9a-f]{1,13})(?:;[!#$%&'*+\-.^_`|~0-9a-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9a-z]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?)*$/i;
+/** Of a response: longer lines serve nobody, and trailers are at most as long as a head. */
+const RESPONSE_LIMITS: ChunkLimits = {
+  maxLineLength: 4_096,
+  maxTrailers: MAX_FIELDS,
+  maxTrailersLength: 16_384,
+};
 
 const LINE_FEED = 0x0a;
 
@@ -27,7 +34,18 @@ export class ChunkedDecoder {
   /** A line of which only the beginning has come. */
   #line = '';
   #trailerLines = '';
+  #trailerCount = 0;
   #trailers: FieldSection | undefined;
+  readonly #limits: ChunkLimits;
+
+  constructor(limits = RESPONSE_LIMITS) {
+    this.#limits = limits;
+  }
+
+  /** Whether it stopped at the first trailer above the limit. */
+  get hasTooManyTrailers(): boolean {
+    return this.#trailerCount > this.#limits.maxTrailers;
+  }
 
   get isDone(): boolean {
     return this.#phase === 'done';
@@ -39,32 +57,52 @@ export class ChunkedDecoder {
   }
 
   /**
-   * Decodes `bytes` from `from` up to `to`.
+   * Decodes `bytes` from `from` up to `to`, and overwrites them: chunks that are whole in them are received as one.
    *
    * @returns where it stopped, which is before `to` only when the body has ended
    * @throws GrammarError
    */
   read(bytes: Buffer, from: number, to: number, receiver: ChunkReceiver): number {
     let at = from;
-    while (at < to && this.#phase !== 'done') {
-      if (this.#phase === 'data') {
-        const end = Math.min(to, at + this.#left);
-        this.#left -= end - at;
-        if (this.#left === 0) this.#phase = 'data-end';
-        receiver.onChunkData(bytes.subarray(at, end));
-        at = end;
-      } else at = this.#readLine(bytes, at, to);
+    while (at < to && !this.isDone) {
+      const joined = this.join(bytes, at, to);
+      if (joined === undefined) at = this.readPart(bytes, at, to, receiver);
+      else {
+        receiver.onChunkData(joined.data);
+        at = joined.end;
+      }
     }
     return at;
   }
 
+  /** Decodes the next chunks, as far as they are whole in `bytes`; undefined if the next one is not. Overwrites what it has decoded. */
+  join(bytes: Buffer, from: number, to: number): JoinedChunks | undefined {
+    return this.#phase === 'size' && this.#line === '' ? joinChunks(bytes, from, to) : undefined;
+  }
+
+  /**
+   * Decodes a part of a chunk, or a line.
+   *
+   * @returns where it ends
+   * @throws GrammarError
+   */
+  readPart(bytes: Buffer, from: number, to: number, receiver: ChunkReceiver): number {
+    if (this.#phase !== 'data') return this.#readLine(bytes, from, to);
+    const end = Math.min(to, from + this.#left);
+    this.#left -= end - from;
+    if (this.#left === 0) this.#phase = 'data-end';
+    receiver.onChunkData(bytes.subarray(from, end));
+    return end;
+  }
+
   #readLine(bytes: Buffer, from: number, to: number): number {
-    const limit = Math.min(to, from + MAX_LINE_LENGTH);
+    const { maxLineLength } = this.#limits;
+    const limit = Math.min(to, from + maxLineLength);
     let end = from;
     while (end < limit && bytes[end] !== LINE_FEED) end++;
     const isWhole = end < limit;
     const line = this.#line + bytes.toString('latin1', from, end);
-    if (line.length >= MAX_LINE_LENGTH) throw new GrammarError('a long line between chunks');
+    if (line.length >= maxLineLength) throw new GrammarError('a long line between chunks');
     if (!isWhole) {
       if (this.#phase === 'data-end' && line !== '' && line !== '\r') throw new GrammarError(CHUNK_OVERRUN);
       this.#line = line;
@@ -78,23 +116,27 @@ export class ChunkedDecoder {
 
   #take(line: string): void {
     if (this.#phase === 'size') {
-      const size = CHUNK_SIZE.exec(line)?.[1];
+      const size = chunkSizeIn(line);
       if (size === undefined) throw new GrammarError('a malformed chunk size');
-      this.#left = Number.parseInt(size, 16);
+      this.#left = size;
       this.#phase = this.#left === 0 ? 'trailers' : 'data';
     } else if (this.#phase === 'data-end') {
       if (line !== '') throw new GrammarError(CHUNK_OVERRUN);
       this.#phase = 'size';
     } else if (line === '') this.#endTrailers();
-    else {
-      this.#trailerLines += `${line}\r\n`;
-      if (this.#trailerLines.length > MAX_TRAILERS_LENGTH) throw new GrammarError('long trailers');
-    }
+    else this.#takeTrailer(line);
+  }
+
+  #takeTrailer(line: string): void {
+    this.#trailerCount++;
+    if (this.hasTooManyTrailers) throw new GrammarError('too many trailers');
+    this.#trailerLines += `${line}\r\n`;
+    if (this.#trailerLines.length > this.#limits.maxTrailersLength) throw new GrammarError('long trailers');
   }
 
   #endTrailers(): void {
     const lines = this.#trailerLines;
-    const trailers = readFields(textHead(lines), 0, lines.length);
+    const trailers = readFields(textHead(lines), 0, lines.length, this.#limits.maxTrailers);
     const { contentLength, isChunked } = trailers;
     // RFC 9110 section 6.5.1: framing fields cannot be trailers.
     if (contentLength !== undefined || isChunked)

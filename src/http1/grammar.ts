@@ -22,6 +22,15 @@ const UNSAFE_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
 const UNSAFE_TARGET = /[^\x21-\x7e\x80-\xff]/;
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
+/** Whether a Connection field lists more options than `most`, empty ones included. */
+export function namesMoreThan(most: number, connection: string | undefined): boolean {
+  if (connection === undefined) return false;
+  let count = 1;
+  for (let at = connection.indexOf(','); at !== -1 && count <= most; at = connection.indexOf(',', at + 1))
+    count++;
+  return count > most;
+}
+
 /** Whether a Connection field lists this option (lower case). */
 export function hasConnectionOption(connection: string, option: string): boolean {
   const lower = connection.toLowerCase();

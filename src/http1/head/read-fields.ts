@@ -1,4 +1,4 @@
-import { GrammarError, VALUE_OCTETS } from '../grammar.ts';
+import { GrammarError, namesMoreThan, VALUE_OCTETS } from '../grammar.ts';
 import type { FieldName } from './field-names.ts';
 import { FieldSection } from './field-section.ts';
 import { readName } from './name-table.ts';
@@ -8,12 +8,15 @@ const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 const SPACE = 0x20;
 
+/** More fields of a response, or trailers, than any server sends. */
+export const MAX_FIELDS = 1_000;
+
 /** 15 digits: the largest number of bytes that is exact in JavaScript has 16. */
 const LENGTH = /^\d{1,15}$/;
 
 /** Bytes, and the text that they are in latin1. */
 export interface Head {
-  readonly bytes: Uint8Array;
+  readonly bytes: Buffer;
   /** Where the text begins in the bytes. */
   readonly base: number;
   readonly text: string;
@@ -25,13 +28,15 @@ export interface Head {
  *
  * @param from where the lines begin in the text
  * @param to where the last one's CRLF ends; an empty line follows
+ * @param maxFields reading stops at the first field above this number
  * @throws GrammarError
  */
-export function readFields(head: Head, from: number, to: number): FieldSection {
+export function readFields(head: Head, from: number, to: number, maxFields = MAX_FIELDS): FieldSection {
   const { bytes, base, text } = head;
   const section = new FieldSection(text, to);
   const end = base + to;
   for (let at = base + from; at < end; ) {
+    if (section.size >= maxFields) throw new GrammarError('too many fields');
     const name = readName(bytes, at);
     const colon = at + name.text.length;
     const lineEnd = endOfValue(bytes, colon + 1);
@@ -49,6 +54,7 @@ export function readFields(head: Head, from: number, to: number): FieldSection {
   if (section.isChunked && section.contentLength !== undefined) {
     throw new GrammarError('Content-Length beside Transfer-Encoding');
   }
+  if (namesMoreThan(maxFields, section.connection)) throw new GrammarError('a long Connection field');
   return section;
 }
 
@@ -76,7 +82,7 @@ function noteFraming(section: FieldSection, { lower }: FieldName, raw: string, v
 }
 
 /** Where the value ends, which is at CRLF. */
-function endOfValue(bytes: Uint8Array, from: number): number {
+function endOfValue(bytes: Buffer, from: number): number {
   let at = from;
   while (VALUE_OCTETS[bytes[at] ?? 0] === 1) at++;
   if (bytes[at] !== CARRIAGE_RETURN || bytes[at + 1] !== LINE_FEED) {
@@ -85,14 +91,14 @@ function endOfValue(bytes: Uint8Array, from: number): number {
   return at;
 }
 
-function skipBlanks(bytes: Uint8Array, from: number, to: number): number {
+function skipBlanks(bytes: Buffer, from: number, to: number): number {
   let at = from;
   while (at < to && isBlank(bytes[at])) at++;
   return at;
 }
 
 /** Where the value ends without the blanks behind it. */
-function dropBlanks(bytes: Uint8Array, from: number, to: number): number {
+function dropBlanks(bytes: Buffer, from: number, to: number): number {
   let at = to;
   while (at > from && isBlank(bytes[at - 1])) at--;
   return at;
