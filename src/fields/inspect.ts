@@ -3,6 +3,7 @@
  * rest.
  */
 import { Refusal } from '../domain/problems.ts';
+import { namesMoreThan } from '../http1/grammar.ts';
 import type { FieldName } from '../http1/head/field-names.ts';
 import { isContinueExpected, type RequestHead } from '../http1/head/request-head.ts';
 
@@ -28,12 +29,22 @@ export interface MessageLimits {
  * @param methodField the field, in lower case, that a trusted proxy writes the original method to
  */
 export function inspect(head: RequestHead, limits: MessageLimits, methodField?: string): Refusal | undefined {
-  if (head.fields.size > limits.maxHeaderFields) return tooManyFields(limits.maxHeaderFields);
+  const { maxHeaderFields } = limits;
+  if (head.fields.size > maxHeaderFields) return tooManyFields(maxHeaderFields);
+  if (namesMoreThan(maxHeaderFields, head.field('connection'))) return tooManyNominated(maxHeaderFields);
   return messageProblem(head) ?? framingProblem(head, limits.maxBodyBytes) ?? fieldProblem(head, methodField);
 }
 
-function tooManyFields(most: number): Refusal {
+/** The refusal of a request with more header fields, or trailers, than it may have. */
+export function tooManyFields(most: number): Refusal {
   return new Refusal('BadRequest', `The request has more than ${most} header fields.`, {
+    status: 431,
+    closes: true,
+  });
+}
+
+function tooManyNominated(most: number): Refusal {
+  return new Refusal('BadRequest', `The Connection header names more than ${most} fields.`, {
     status: 431,
     closes: true,
   });

@@ -121,7 +121,7 @@ export class ClientConnections {
   #giveToNode(connection: ClientConnection): void {
     this.#accept(connection.socket);
     connection.followClientEnd();
-    connection.reader = this.#feeds.feed(connection, this.#limits.keepAliveTimeoutMs);
+    connection.reader = this.#feeds.feed(connection, this.#limits);
   }
 
   /** @returns false if the new connection had to be closed */

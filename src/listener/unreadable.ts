@@ -42,7 +42,7 @@ export function handleClientError(
     return;
   }
   const { turn } = connection;
-  if (turn !== undefined && !turn.isComplete) breakTurn(connection, turn, code);
+  if (turn !== undefined && !turn.isComplete) breakTurn(connection, turn, refusalOf(code));
   else if (connection.isAnswering) turn?.makeLast();
   else if (connection.isReadingAhead) connection.closeNow();
   // Between requests or within a header there is no request to respond to.
@@ -50,9 +50,10 @@ export function handleClientError(
 }
 
 /** An error within a request's body is the response to that request, unless it already has one. */
-function breakTurn(connection: ClientConnection, turn: Turn, code: string): void {
+export function breakTurn(connection: ClientConnection, turn: Turn, refusal: Refusal): void {
   if (turn.isAnswered) connection.linger();
-  else if (!turn.hasBegun) turn.breakOff(refusalOf(code));
+  else if (turn.isComplete) turn.makeLast();
+  else if (!turn.hasBegun) turn.breakOff(refusal);
   else if (turn.isEnded) turn.makeLast();
   else connection.socket.destroy();
 }

@@ -15,8 +15,10 @@ import { addRevocationRoutes } from '../admin/revocations/routes.ts';
 import { addUsageRoutes } from '../admin/usage/routes.ts';
 import type { UsageSources } from '../admin/usage/usage.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import { turnOf } from '../listener/node/exchange.ts';
 import { closeWithin, serveFastify } from '../listener/server.ts';
 import { type PortTls, servedUrl } from '../listener/tls.ts';
+import { refuseUnread } from '../listener/unreadable.ts';
 import { Exposition } from '../observe/metrics/exposition.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';
 
@@ -81,6 +83,15 @@ export function createAdminServer({
     { routerOptions: { maxParamLength: MAX_ID_CHARACTERS } },
   );
   const { app } = server;
+  app.addHook('onRequest', (request, reply, done) => {
+    const { connection, request: read } = turnOf(request.raw);
+    if (read.brokenBy === undefined) {
+      done();
+      return;
+    }
+    reply.hijack();
+    refuseUnread(connection, unread, read.brokenBy);
+  });
   const exposition = new Exposition(() => metrics.text());
   app.get('/metrics', async (_request, reply) => {
     reply.type(metrics.contentType);

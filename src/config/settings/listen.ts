@@ -37,7 +37,10 @@ export const listenSchema = section(
       16_384,
       1024,
     ),
-    maxHeaderFields: count('Maximum number of header fields. Requests with more get a 431.', 128),
+    maxHeaderFields: count(
+      'Maximum number of header fields, of trailers, and of names in `Connection`. Requests with more get a 431.',
+      128,
+    ),
     maxBodyBytes: whole('Maximum size of a request body. Larger requests get a 413.', 268_435_456, [
       0,
       MAX_BYTES,

@@ -4,6 +4,11 @@ import type { FieldSection } from '../../http1/head/field-section.ts';
 import { type Head, readFields } from '../../http1/head/read-fields.ts';
 import type { RequestHead } from '../../http1/head/request-head.ts';
 
+export interface HeadLimits {
+  readonly maxHeaderBytes: number;
+  readonly maxHeaderFields: number;
+}
+
 /** The head of a plain request. No field occurs twice. */
 export class PlainHead implements RequestHead {
   readonly httpVersion = '1.1';
@@ -57,11 +62,11 @@ const NOT_PLAIN: ReadonlySet<string> = new Set([
  * Reads the head at the beginning of these bytes if it is whole and plain: a head that every parser reads in the same way, of a
  * request that asks nothing of its connection. Undefined is no verdict: Node's parser reads the bytes then.
  *
- * @param maxBytes a longer head is not plain
+ * @param limits a head with more bytes or fields is not plain
  */
-export function readPlainHead(bytes: Buffer, maxBytes: number): PlainHead | undefined {
+export function readPlainHead(bytes: Buffer, limits: HeadLimits): PlainHead | undefined {
   const end = bytes.indexOf(END_OF_HEAD);
-  if (end === -1 || end + END_OF_HEAD.length > maxBytes) return undefined;
+  if (end === -1 || end + END_OF_HEAD.length > limits.maxHeaderBytes) return undefined;
   const text = bytes.toString('latin1', 0, end + END_OF_HEAD.length);
   const methodEnd = text.indexOf(' ');
   const method = text.slice(0, methodEnd);
@@ -69,31 +74,32 @@ export function readPlainHead(bytes: Buffer, maxBytes: number): PlainHead | unde
   let targetEnd = methodEnd + 1;
   while (TARGET_OCTETS[text.charCodeAt(targetEnd)] === 1) targetEnd++;
   if (!text.startsWith(VERSION, targetEnd)) return undefined;
-  const fields = readPlainFields({ bytes, base: 0, text }, targetEnd + VERSION.length, end + 2);
+  const from = targetEnd + VERSION.length;
+  const fields = readPlainFields({ bytes, base: 0, text }, from, end + 2, limits.maxHeaderFields);
   if (fields === undefined) return undefined;
   return new PlainHead(method, text.slice(methodEnd + 1, targetEnd), fields, text.length);
 }
 
 /** Undefined if they are not those of a plain request. */
-function readPlainFields(head: Head, from: number, to: number): FieldSection | undefined {
+function readPlainFields(head: Head, from: number, to: number, maxFields: number): FieldSection | undefined {
   let fields: FieldSection;
   try {
-    fields = readFields(head, from, to);
+    fields = readFields(head, from, to, maxFields);
   } catch (error) {
     if (error instanceof GrammarError) return undefined;
     throw error;
   }
   const { isChunked, connection } = fields;
   if (isChunked || (connection !== undefined && connection.toLowerCase() !== 'keep-alive')) return undefined;
-  return isEachPlain(fields) && fields.has('host') ? fields : undefined;
+  return fields.has('host') && isEachPlain(fields) ? fields : undefined;
 }
 
 /** False if one of the names is not plain or occurs twice. */
-function isEachPlain(fields: FieldSection): boolean {
-  const { names } = fields;
-  for (let index = 0; index < names.length; index++) {
-    const lower = names[index]?.lower ?? '';
-    if (NOT_PLAIN.has(lower) || fields.indexOf(lower) !== index) return false;
+function isEachPlain({ names }: FieldSection): boolean {
+  const seen = new Set<string>();
+  for (const { lower } of names) {
+    if (NOT_PLAIN.has(lower)) return false;
+    seen.add(lower);
   }
-  return true;
+  return seen.size === names.length;
 }

@@ -84,9 +84,9 @@ export class EdgeReader implements Reader {
   };
 
   #readHead(bytes: Buffer): void {
-    const { maxHeaderBytes, maxBodyBytes } = this.#role.limits;
-    const head = readPlainHead(bytes, maxHeaderBytes);
-    if (head === undefined || head.bodyLength > Math.min(MAX_BODY_BYTES, maxBodyBytes)) {
+    const { limits } = this.#role;
+    const head = readPlainHead(bytes, limits);
+    if (head === undefined || head.bodyLength > Math.min(MAX_BODY_BYTES, limits.maxBodyBytes)) {
       this.#handOver(bytes);
       return;
     }

@@ -8,8 +8,14 @@ const VERSION_LENGTH = 10;
 /** No client sends as many line ends in front of a request: one or two of them are usual. */
 const MAX_EMPTY_BYTES = 1_024;
 
-/** Finds where the head of a request ends, in bytes that arrive in any number of pieces. Looks at each byte a fixed number of times. */
+/**
+ * Finds where the head of a request ends, in bytes that arrive in any number of pieces. Looks at each byte a fixed number of times. Ends
+ * a head with too many fields behind the first one above the limit.
+ */
 export class HeadScanner {
+  readonly #maxFields: number;
+  #lines = 0;
+  #isOverfull = false;
   /** The last bytes of the head so far: the end may be split over two pieces. */
   #tail = '';
   /** The end of the request line so far. */
@@ -17,6 +23,15 @@ export class HeadScanner {
   #isLineWhole = false;
   #hasBegun = false;
   #emptyBytes = 0;
+
+  constructor(maxFields: number) {
+    this.#maxFields = maxFields;
+  }
+
+  /** Whether the head has more fields than it may have. */
+  get isOverfull(): boolean {
+    return this.#isOverfull;
+  }
 
   /** Whether a byte of the head has been read. */
   get hasBegun(): boolean {
@@ -47,15 +62,32 @@ export class HeadScanner {
   /**
    * Reads the next bytes of the head.
    *
-   * @returns where the head ends in these bytes, with the empty line; undefined if it goes on
+   * @returns where the head ends in these bytes, with the empty line, or its first field too many; undefined if it goes on
    */
   read(bytes: Buffer): number | undefined {
     this.#hasBegun = true;
-    const end = this.#endIn(bytes);
+    const end = this.#endOfField(bytes, this.#endIn(bytes));
     const read = end === undefined ? bytes : bytes.subarray(0, end);
     this.#readLine(read);
     this.#tail = (this.#tail + read.toString('latin1', Math.max(0, read.length - 3))).slice(-3);
     return end;
+  }
+
+  /** @returns where the first field too many ends; `headEnd` if there is none */
+  #endOfField(bytes: Buffer, headEnd: number | undefined): number | undefined {
+    const to = headEnd ?? bytes.length;
+    for (
+      let feed = bytes.indexOf(LINE_FEED);
+      feed !== -1 && feed < to;
+      feed = bytes.indexOf(LINE_FEED, feed + 1)
+    ) {
+      this.#lines++;
+      // In front of the fields is the request line, behind them the empty line.
+      if (this.#lines < this.#maxFields + 2 || feed + 1 === headEnd) continue;
+      this.#isOverfull = true;
+      return feed + 1;
+    }
+    return headEnd;
   }
 
   #endIn(bytes: Buffer): number | undefined {

@@ -4,16 +4,22 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Refusal } from '../../domain/problems.ts';
+import { tooManyFields } from '../../fields/inspect.ts';
 import { countBuffer } from '../../http1/buffer-garbage.ts';
 import type { ClientConnection, Reader } from '../client-connection.ts';
-import { NOT_HTTP } from '../unreadable.ts';
-import { type BodyEnd, bodyEndOf } from './body-end.ts';
+import { breakTurn, NOT_HTTP } from '../unreadable.ts';
+import { type BodyEnd, type BodyLimits, bodyEndOf } from './body-end.ts';
 import { ClientRequest } from './client-request.ts';
 import { HeadScanner } from './head-scanner.ts';
 import { NodeTurn } from './node-turn.ts';
 
 /** Serves a request of Node's server. */
 export type Serve = (request: ClientRequest, response: ServerResponse) => void;
+
+interface FeedLimits extends BodyLimits {
+  readonly keepAliveTimeoutMs: number;
+}
 
 /** The feeds of a server's parsers. */
 export class ParserFeeds {
@@ -30,19 +36,20 @@ export class ParserFeeds {
     // Node ignores upgrades that nobody listens for.
     server.once('listening', () => {
       for (const name of ['upgrade', 'connect']) {
-        if (server.listenerCount(name) > 0) server.prependListener(name, () => this.#parsing?.detach());
+        if (server.listenerCount(name) > 0)
+          server.prependListener(name, (request) => this.#parsing?.detach(request));
       }
     });
     server.prependListener('clientError', () => this.#parsing?.fail());
   }
 
   /** Has a connection read by the parser that Node's server has just given it. */
-  feed(connection: ClientConnection, keepAliveTimeoutMs: number): Reader {
+  feed(connection: ClientConnection, limits: FeedLimits): Reader {
     const { socket } = connection;
     const [parse, ...others] = socket.listeners('data') as ((bytes: Buffer) => void)[];
     if (parse === undefined || others.length > 0) throw new TypeError('the socket has not one reader');
     socket.off('data', parse);
-    const feed = new RequestFeed(connection, keepAliveTimeoutMs, (bytes) => {
+    const feed = new RequestFeed(connection, limits, (bytes) => {
       this.#parsing = feed;
       try {
         parse(bytes);
@@ -64,9 +71,9 @@ export class ParserFeeds {
 class RequestFeed implements Reader {
   readonly #connection: ClientConnection;
   readonly #socket: Socket;
-  readonly #keepAliveTimeoutMs: number;
+  readonly #limits: FeedLimits;
   readonly #parse: (bytes: Buffer) => void;
-  #head = new HeadScanner();
+  #head: HeadScanner;
   /** Undefined between requests, and while a head arrives. */
   #turn: NodeTurn | undefined;
   /** The rest of the body; undefined if all of it has been parsed. */
@@ -79,11 +86,12 @@ class RequestFeed implements Reader {
   /** Undefined before the first request, which Node's server times. */
   #idleSinceMs: number | undefined;
 
-  constructor(connection: ClientConnection, keepAliveTimeoutMs: number, parse: (bytes: Buffer) => void) {
+  constructor(connection: ClientConnection, limits: FeedLimits, parse: (bytes: Buffer) => void) {
     this.#connection = connection;
     this.#socket = connection.socket;
-    this.#keepAliveTimeoutMs = keepAliveTimeoutMs;
+    this.#limits = limits;
     this.#parse = parse;
+    this.#head = new HeadScanner(limits.maxHeaderFields);
     this.#socket.on('data', this.#onData);
   }
 
@@ -94,7 +102,7 @@ class RequestFeed implements Reader {
 
   check(nowMs: number): void {
     if (this.#state === 'detached' || !this.isIdle) return;
-    if (nowMs - (this.#idleSinceMs ?? nowMs) >= this.#keepAliveTimeoutMs) this.#socket.destroy();
+    if (nowMs - (this.#idleSinceMs ?? nowMs) >= this.#limits.keepAliveTimeoutMs) this.#socket.destroy();
   }
 
   /** A request has been parsed. It is not served if another one has not been answered. */
@@ -105,7 +113,8 @@ class RequestFeed implements Reader {
       return;
     }
     this.#turn = new NodeTurn(this.#connection, request, response);
-    this.#body = bodyEndOf(request);
+    this.#body = bodyEndOf(request, this.#limits);
+    this.#breakOverfull(request);
     if (this.#head.namesAnotherProtocol) request.breakOff(NOT_HTTP);
     response.once('finish', () => this.#endRequest());
     serve(request, response);
@@ -117,8 +126,9 @@ class RequestFeed implements Reader {
   }
 
   /** Leaves the socket, with what has not been parsed, to somebody else. */
-  detach(): void {
+  detach(request: IncomingMessage): void {
     this.#state = 'detached';
+    if (request instanceof ClientRequest) this.#breakOverfull(request);
     this.#socket.off('data', this.#onData);
     if (this.#rest.length > 0) this.#socket.unshift(this.#rest);
   }
@@ -156,11 +166,27 @@ class RequestFeed implements Reader {
       return NOTHING;
     }
     if (head.length === 0) return head;
-    return this.#pass(head, this.#head.read(head) ?? head.length);
+    const end = this.#head.read(head) ?? head.length;
+    const read = head.subarray(0, end);
+    if (!this.#head.isOverfull) return this.#pass([read], head.subarray(end));
+    // The request has one field more than it may have, and is refused: nothing behind it is read.
+    this.#pass([read, LINE_END], NOTHING);
+    if (this.#isOpen) this.fail();
+    return NOTHING;
+  }
+
+  /** Refuses a request of which only the first fields have been parsed. */
+  #breakOverfull(request: ClientRequest): void {
+    if (this.#head.isOverfull) request.breakOff(tooManyFields(this.#limits.maxHeaderFields));
   }
 
   #readBody(body: BodyEnd, bytes: Buffer): Buffer {
-    const rest = this.#pass(bytes, body.read(bytes));
+    const { pieces, end } = body.read(bytes);
+    const rest = this.#pass(pieces, bytes.subarray(end));
+    if (body.brokenBy !== undefined) {
+      this.#breakOff(body.brokenBy);
+      return NOTHING;
+    }
     if (this.#turn?.isComplete === true) this.#body = undefined;
     // The parser sees another end than we do: nothing that follows can be trusted.
     else if (body.isDone && this.#isReading) this.#socket.destroy();
@@ -168,11 +194,17 @@ class RequestFeed implements Reader {
     return rest;
   }
 
-  /** Has the bytes parsed up to `end`. @returns the others */
-  #pass(bytes: Buffer, end: number): Buffer {
-    const rest = bytes.subarray(end);
+  /** Refuses a body that breaks the grammar, unless the parser has refused it. */
+  #breakOff(refusal: Refusal): void {
+    if (!this.#isOpen) return;
+    this.fail();
+    if (this.#turn !== undefined) breakTurn(this.#connection, this.#turn, refusal);
+  }
+
+  /** Has pieces parsed. @returns what follows them */
+  #pass(pieces: readonly Buffer[], rest: Buffer): Buffer {
     this.#rest = rest;
-    if (end > 0) this.#parse(bytes.subarray(0, end));
+    for (const piece of pieces) if (piece.length > 0 && this.#isOpen) this.#parse(piece);
     this.#rest = NOTHING;
     return rest;
   }
@@ -189,7 +221,7 @@ class RequestFeed implements Reader {
     if (this.#turn?.isAnswered !== true || this.#body !== undefined) return;
     this.#turn = undefined;
     this.#connection.turn = undefined;
-    this.#head = new HeadScanner();
+    this.#head = new HeadScanner(this.#limits.maxHeaderFields);
     this.#idleSinceMs = performance.now();
     if (this.#hasReadAhead) this.#readOn();
   }
@@ -201,3 +233,4 @@ class RequestFeed implements Reader {
 }
 
 const NOTHING = Buffer.alloc(0);
+const LINE_END = Buffer.from('\r\n');

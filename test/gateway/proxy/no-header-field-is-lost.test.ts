@@ -49,6 +49,41 @@ describe('a field after the maximum number of fields', () => {
   });
 });
 
+describe('more than the maximum number of fields', () => {
+  const GET = `GET /v3/things HTTP/1.1\r\n${HEAD}`;
+  const NAMES = Array.from({ length: 2_000 }, (_, index) => `x${index}`);
+  const LINES = NAMES.map((name) => `${name}:\r\n`).join('');
+
+  it.each([
+    ['of different names', 431, `${GET}${LINES}\r\n`],
+    ['behind which the head does not end', 431, `${GET}${LINES}`],
+    ['that are one field in folded lines', 400, `${GET}a: b\r\n${' c\r\n'.repeat(200)}\r\n`],
+    ['named by Connection', 431, `${GET}Connection: ${NAMES.join(',')}\r\n\r\n`],
+    ['named by lines of Connection', 431, `${GET}${'Connection: a, b\r\n'.repeat(80)}\r\n`],
+  ])('%s: %i, closed, unseen by the upstream', async (_, status, bytes) => {
+    gateway = await startGateway();
+    const { statuses, text } = await sendRaw(gateway.url, bytes);
+    expect(statuses).toEqual([status]);
+    expect(text).toMatch(/^Connection: close\r$/m);
+    expect(gateway.upstream.seen).toEqual([]);
+  });
+
+  it('among the trailers: 431, closed', async () => {
+    gateway = await startGateway();
+    const chunks = `1\r\nx\r\n0\r\n${LINES}\r\n`;
+    const bytes = `POST /v3/things HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n${chunks}`;
+    const { statuses, text } = await sendRaw(gateway.url, bytes);
+    expect(statuses).toEqual([431]);
+    expect(text).toMatch(/^Connection: close\r$/m);
+  });
+
+  it('at the admin port: 431', async () => {
+    gateway = await startGateway();
+    const bytes = `GET /livez HTTP/1.1\r\nHost: weir\r\n${MANY}\r\n`;
+    expect((await sendRaw(gateway.adminUrl, bytes)).statuses).toEqual([431]);
+  });
+});
+
 it('the limit is a setting, and counts each line', async () => {
   gateway = await startGateway({ settings: { listen: { host: '127.0.0.1', port: 0, maxHeaderFields: 5 } } });
   const request = (fields: string) => `GET /v3/things HTTP/1.1\r\n${HEAD}Connection: close\r\n${fields}\r\n`;
