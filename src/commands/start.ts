@@ -3,7 +3,7 @@ import { formatProblem } from '../config/problem.ts';
 import { openLog } from '../observe/log/log.ts';
 import { logProcessOutput } from '../observe/log/process-output.ts';
 import { closeOnSignal } from '../process/close-on-signal.ts';
-import { readConfiguration } from '../process/configuration.ts';
+import { chargedOperations, readConfiguration } from '../process/configuration.ts';
 import { environmentWith, type Overrides } from '../process/overrides.ts';
 import { runGateway } from '../process/run.ts';
 import { allocateYoung, growAtOnce } from '../process/tune-memory.ts';
@@ -12,9 +12,11 @@ import { allocateYoung, growAtOnce } from '../process/tune-memory.ts';
 export async function start({ config, ...overrides }: Overrides & { config: string }): Promise<void> {
   allocateYoung();
   const configuration = await readConfiguration(config, environmentWith(overrides, process.env));
-  const output = openLog(configuration.settings.log.level);
+  const { operations, settings } = configuration;
+  const output = openLog(settings.log.level);
   logProcessOutput(output.log);
-  for (const warning of findWarnings(configuration, process.env, Date.now())) {
+  const charged = chargedOperations(operations, settings);
+  for (const warning of findWarnings(configuration, charged, process.env, Date.now())) {
     output.log.warn(formatProblem(warning));
   }
   const gateway = await runGateway(configuration, output);

@@ -1,6 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { check } from '../../src/commands/check/check.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
 import { runHere } from '../fixtures/run-here.ts';
@@ -235,6 +235,81 @@ it('an empty list of operations needs no document', async () => {
   await rm(join(dirname(file), 'openapi.yaml'));
   const { stdout, failure } = await runHere(() => check({ config: file }));
   expect([failure, stdout]).toEqual([undefined, expect.stringContaining('valid: 0 operations')]);
+});
+
+describe('a limit that a high cost may leave unused', () => {
+  /** Writes that cost 1 and 100. */
+  const COSTLY = {
+    operations: { list: [{ method: 'POST', path: '/v3/bulk', cost: 100, id: 'bulk' }], maxCost: 100 },
+  };
+  const defaultsOf = (limit: number) => ({
+    defaults: { 'account-write': limit, 'organization-write': 'none' },
+  });
+  const found = async (limits: Record<string, unknown>) =>
+    (await warningsOf({ settings: COSTLY, limits })).map((line) => line.replace(/^limits\.yaml:\d+/, '#'));
+
+  it.each([
+    [500, 80],
+    [600, 83],
+    [999, 89],
+  ])('%i points with a cost of 100: the least percentage is %i', async (limit, percent) => {
+    expect(await found(defaultsOf(limit))).toEqual([
+      expect.stringContaining(
+        `#: warning: defaults.account-write: may admit as little as ${percent} % of its points, because the limit ${limit} is below ten times the cost 100 of operation bulk: raise the limit to at least 1000, or lower the cost at `,
+      ),
+    ]);
+  });
+
+  it('is none from ten times the cost on, and none below 500, where the counter is an exact log', async () => {
+    expect(await found(defaultsOf(1000))).toEqual([]);
+    expect(await found(defaultsOf(499))).toEqual([]);
+  });
+
+  it('can be one of a plan, of an override, and a further limit, of what it counts', async () => {
+    const limits = {
+      ...defaultsOf(1000),
+      limits: {
+        minute: { per: 'account', points: 500, window: '1m' },
+        large: { per: 'account', points: 500, window: '1m', operations: ['bulk'] },
+        calls: { per: 'account', requests: 500, window: '1m' },
+      },
+      plans: { pro: { 'account-write': 700 } },
+      accounts: { acct_1: { 'account-write': 800 } },
+    };
+    expect(await found(limits)).toEqual([
+      expect.stringContaining('limits.minute.points: may admit as little as 80 %'),
+      expect.stringContaining('plans.pro.account-write: may admit as little as 85 %'),
+      expect.stringContaining('accounts.acct_1.account-write: may admit as little as 87 %'),
+    ]);
+  });
+
+  it('is shortened where many overrides have it', async () => {
+    const accounts = Object.fromEntries(
+      Array.from({ length: 10_000 }, (_, index) => [`acct_${index}`, { 'account-write': 500 }]),
+    );
+    const warnings = await warningsOf({
+      settings: {
+        ...COSTLY,
+        identity: { kind: 'jwt', jwksUrl: 'https://id.example.com/keys', issuer: 'x', audience: 'y' },
+      },
+      limits: { ...defaultsOf(1000), accounts },
+    });
+    expect(warnings).toHaveLength(11);
+    expect(warnings.at(-1)).toBe('limits.yaml: warning: 9990 more of this kind');
+  });
+});
+
+it('limits that replicas share without a number of replicas are a warning', async () => {
+  const store = { kind: 'redis', url: 'redis://127.0.0.1:1', onStoreFailure: 'share' };
+  expect(await warningsOf({ settings: { store } })).toEqual([
+    expect.stringMatching(
+      /^weir\.yaml:\d+: warning: store\.expectedReplicas: is not set: each replica that starts while the store is away admits the whole of every limit$/,
+    ),
+  ]);
+  expect(await warningsOf({ settings: { store: { ...store, expectedReplicas: 1 } } })).toEqual([]);
+  expect(await warningsOf({ settings: { store: { kind: 'memory', onStoreFailure: 'share' } } })).toEqual([]);
+  vi.stubEnv('WEIR_STORE_EXPECTED_REPLICAS', '4');
+  expect(await warningsOf({ settings: { store } })).toEqual([]);
 });
 
 it('weir start logs the same warnings', async () => {

@@ -29,7 +29,7 @@ const LATE_IN_SLOT = 0.009;
  * In each period, as many early points as an entry keeps too long, the rest of the points late in the same slot, and the most
  * expensive charge when the early points are a window old. An exact log has room for it just then; the counter does not.
  */
-function keptTooLong(limit: number, cost: number, period: number): Groups {
+export function keptTooLong(limit: number, cost: number, period: number): Groups {
   const early = Math.floor(limit / 250) - 1;
   const groups = [
     { at: 1, cost, requests: 1 },
@@ -48,18 +48,30 @@ const moment = fc.oneof(
   fc.double({ min: 0, max: 2, noNaN: true }),
 );
 
-const anyGroup: fc.Arbitrary<Group> = fc.record({
-  at: moment,
-  cost: fc.oneof(fc.constantFrom(1, 10), fc.integer({ min: 1, max: 10 })),
-  requests: fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 300 })),
-});
+function groupsOf(limit: fc.Arbitrary<number>, [lowest, highest]: readonly [number, number]) {
+  const group = fc.record({
+    at: moment,
+    cost: fc.oneof(fc.constantFrom(lowest, highest), fc.integer({ min: lowest, max: highest })),
+    requests: fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 300 })),
+  });
+  return fc.record({
+    limit,
+    count: fc.integer({ min: 2, max: 8 }),
+    period: fc.oneof(fc.constantFrom(1, 1 + US, 1.01, 2, 2), fc.double({ min: 0.1, max: 2.5, noNaN: true })),
+    groups: fc.array(group, { minLength: 1, maxLength: 4 }),
+  });
+}
 
-export const anyGroups: fc.Arbitrary<Groups> = fc.record({
-  limit: fc.oneof(fc.constantFrom(499, 500, 749, 750, 1000), fc.integer({ min: 10, max: 1000 })),
-  count: fc.integer({ min: 2, max: 8 }),
-  period: fc.oneof(fc.constantFrom(1, 1 + US, 1.01, 2, 2), fc.double({ min: 0.1, max: 2.5, noNaN: true })),
-  groups: fc.array(anyGroup, { minLength: 1, maxLength: 4 }),
-});
+/** The contract's costs are 1 to 10. */
+export const anyGroups: fc.Arbitrary<Groups> = groupsOf(
+  fc.oneof(fc.constantFrom(499, 500, 749, 750, 1000), fc.integer({ min: 10, max: 1000 })),
+  [1, 10],
+);
+
+/** Groups with these lowest and highest costs. */
+export function costlyGroups(limit: number, costs: readonly [number, number]): fc.Arbitrary<Groups> {
+  return groupsOf(fc.constant(limit), costs);
+}
 
 export function arrivalsOfGroups({ count, period, groups }: Groups): Arrival[] {
   const arrivals: Arrival[] = [];

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { anyBursts, arrivalsOf, type Bursts, promisedShare } from './bursts.ts';
 import type { ClockedStore } from './conformance.ts';
-import { anyGroups, arrivalsOfGroups, type Groups, HAND_MADE } from './groups.ts';
+import { anyGroups, arrivalsOfGroups, costlyGroups, type Groups, HAND_MADE, keptTooLong } from './groups.ts';
 import { usefulShare } from './least-useful.ts';
 
 const EVERY_WINDOW: Omit<Bursts, 'width'> = {
@@ -32,7 +32,7 @@ export function testsOfUsefulness(
   open: () => Promise<{ store: ClockedStore; prefix: string }>,
   runs: number,
 ): void {
-  test('every pattern of bursts gets at least 98 % of what an exact sliding log would admit', async () => {
+  test('for costs of 1 to 10, every pattern of bursts gets at least 98 % of what an exact sliding log would admit', async () => {
     const { store, prefix } = await open();
     let run = 0;
     await fc.assert(
@@ -68,6 +68,56 @@ export function testsOfUsefulness(
     for (const groups of HAND_MADE.slice(0, runs / 3)) await judge(groups);
     await fc.assert(fc.asyncProperty(anyGroups, judge), { numRuns: Math.ceil(runs / 3), endOnFailure: true });
   });
+
+  test.each([
+    [10, 0.98],
+    [100, 0.8],
+    [249, 0.502],
+  ])(
+    'with costs of 1 to %i, a limit of 500 gets at least %d, and not much more in the worst pattern',
+    async (highest, promised) => {
+      const { store, prefix } = await open();
+      expect(promisedShare(500, [highest])).toBeCloseTo(promised);
+      let run = 0;
+      const shareOf = (groups: Groups) =>
+        usefulShare(store, `${prefix}${run++}`, groups.limit, arrivalsOfGroups(groups));
+      const { share: worst } = await shareOf(keptTooLong(500, highest, 2));
+      expect(worst).toBeLessThan(promised + 0.002);
+      expect(worst).toBeGreaterThanOrEqual(promised);
+      const judge = async (groups: Groups) => {
+        const { share, points } = await shareOf(groups);
+        if (points > 0) expect(share, JSON.stringify(groups)).toBeGreaterThanOrEqual(promised);
+      };
+      const numRuns = Math.ceil(runs / 5);
+      await fc.assert(fc.asyncProperty(costlyGroups(500, [1, highest]), judge), {
+        numRuns,
+        endOnFailure: true,
+      });
+    },
+  );
+
+  test.each([
+    [499, [1, 249]],
+    [500, [2, 249]],
+    [1250, [3, 300]],
+  ] as const)(
+    'a limit of %i with costs of %j admits all that an exact sliding log would',
+    async (limit, costs) => {
+      const { store, prefix } = await open();
+      let run = 0;
+      const judge = async (groups: Groups) => {
+        const { share, points } = await usefulShare(
+          store,
+          `${prefix}${run++}`,
+          limit,
+          arrivalsOfGroups(groups),
+        );
+        if (points > 0) expect(share, JSON.stringify(groups)).toBe(1);
+      };
+      const numRuns = Math.ceil(runs / 5);
+      await fc.assert(fc.asyncProperty(costlyGroups(limit, costs), judge), { numRuns, endOnFailure: true });
+    },
+  );
 
   test.each(REPORTED)('a client that sends $name each period gets what it may', async ({ bursts }) => {
     const { store, prefix } = await open();

@@ -27,7 +27,7 @@ export async function check({ config, connect }: { config: string; connect?: boo
   const { settings, operations, limits } = configuration;
   const warnings = [
     ...warningsOf(operations, settings.upstream.pathProfile),
-    ...findWarnings(configuration, process.env, Date.now()),
+    ...findWarnings(configuration, chargedOperations(operations, settings), process.env, Date.now()),
   ];
   for (const warning of warnings) printError(warningLine(warning));
   for (const line of publicLines(operations)) print(line);

@@ -39,10 +39,8 @@ export function checkCosts(
   places: LimitPlaces,
 ): readonly Problem[] {
   const costliest = costliestByRow(operations, limits.rows);
-  const further = new Set(furtherRows(limits.rows).map(({ name }) => name));
   const problems: Problem[] = [];
-  const compare = (given: RowLimits, pathOf: (name: string) => readonly string[]) => {
-    // There can be 100,000 overrides, and requests wait meanwhile: do not allocate for valid ones.
+  visitLimits(limits, (given, pathOf) => {
     for (const name in given) {
       const limit = given[name]?.limit;
       const operation = costliest.get(name);
@@ -51,13 +49,26 @@ export function checkCosts(
       const place = problems.length < MAX_LOCATED ? places.locate(path) : { source: places.fileOf(path) };
       problems.push({ ...place, path: formatPath(path), ...tooLow(limit, operation) });
     }
-  };
-  compare(limits.defaults, (name) => (further.has(name) ? ['limits', name, 'points'] : ['defaults', name]));
-  for (const [plan, given] of limits.plans) compare(given, (name) => ['plans', plan, name]);
-  for (const section of OVERRIDE_SECTIONS) {
-    for (const [id, overrides] of limits[section]) compare(overrides.limits, (name) => [section, id, name]);
-  }
+  });
   return problems;
+}
+
+/**
+ * Visits the defaults, the limits of each plan, and those of each override. There can be 100,000 overrides, and requests wait
+ * meanwhile: a visitor should allocate nothing for valid ones.
+ *
+ * @param visit gets the limits, and the setting that a limit is written in, by the name of its row
+ */
+export function visitLimits(
+  limits: Limits,
+  visit: (given: RowLimits, pathOf: (name: string) => readonly string[]) => void,
+): void {
+  const further = new Set(furtherRows(limits.rows).map(({ name }) => name));
+  visit(limits.defaults, (name) => (further.has(name) ? ['limits', name, 'points'] : ['defaults', name]));
+  for (const [plan, given] of limits.plans) visit(given, (name) => ['plans', plan, name]);
+  for (const section of OVERRIDE_SECTIONS) {
+    for (const [id, overrides] of limits[section]) visit(overrides.limits, (name) => [section, id, name]);
+  }
 }
 
 function tooLow(limit: number, operation: CostedOperation): Pick<Problem, 'message' | 'hint'> {
@@ -67,7 +78,7 @@ function tooLow(limit: number, operation: CostedOperation): Pick<Problem, 'messa
   };
 }
 
-function orLower({ costWrittenAt }: CostedOperation): string {
+export function orLower({ costWrittenAt }: Pick<CostedOperation, 'costWrittenAt'>): string {
   return costWrittenAt === undefined ? '' : `, or lower the cost at ${formatPlace(costWrittenAt)}`;
 }
 

@@ -10,6 +10,7 @@ import { asNode } from '../reader/schema-node.ts';
 import { type Settings, settingsSchema } from '../settings/settings.ts';
 import type { CostedOperation } from './costs.ts';
 import { settingsWarnings } from './settings-warnings.ts';
+import { findUnusedPoints, unusedPointsWarning } from './unused-points.ts';
 
 /** A configuration without problems. */
 export interface ValidConfiguration {
@@ -30,13 +31,18 @@ export interface ValidConfiguration {
 /** How many warnings of one kind are worth reading. */
 const MAX_OF_A_KIND = 10;
 
-/** What keeps no gateway from running, but is most likely not what was meant. */
+/**
+ * What keeps no gateway from running, but is most likely not what was meant.
+ *
+ * @param charged the operations, and what unlisted requests cost
+ */
 export function findWarnings(
   configuration: ValidConfiguration,
+  charged: readonly CostedOperation[],
   env: Environment,
   nowMs: number,
 ): readonly Problem[] {
-  const { settings, operations, files } = configuration;
+  const { settings, limits, operations, files } = configuration;
   const warnings = [
     ...unknownVariables(asNode(settingsSchema), env),
     ...settingsWarnings(settings, files.settings.file, env),
@@ -46,6 +52,7 @@ export function findWarnings(
     ...capped(files.descriptors?.warnings ?? [], (warning) => warning),
     ...crowdedHeaders(configuration),
     ...unseenEnds(configuration),
+    ...capped(findUnusedPoints(charged, limits), (found) => unusedPointsWarning(found, files.limits)),
   ];
   if (operations.length === 0 && settings.operations.unlisted === 'reject') {
     const message = 'lists no operation, and unlisted is reject: every request gets a 404';

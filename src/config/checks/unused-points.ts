@@ -1,0 +1,84 @@
+import type { Limits } from '../../domain/limits/limits.ts';
+import { isCharged, type LimitRow } from '../../domain/limits/rows.ts';
+import { formatPath, type Problem } from '../problem.ts';
+import { type CostedOperation, type LimitPlaces, orLower, visitLimits } from './costs.ts';
+
+/** A limit that is lower than so many times a cost is reported: the bucket may refuse a tenth of its points. */
+const COSTS_PER_LIMIT = 10;
+
+/** Charges of different times count as one while they hold at most this part of the limit together (lua/README.md). */
+const ENTRIES_PER_LIMIT = 250;
+
+/** A limit whose bucket may leave a part of its points unused. */
+export interface UnusedPoints {
+  readonly path: readonly string[];
+  readonly limit: number;
+  readonly leastPercent: number;
+  readonly costliest: CostedOperation;
+}
+
+/** The limits (of defaults, plans and overrides) that are so low for a cost that their buckets may refuse much of what an exact log would admit. */
+export function findUnusedPoints(
+  operations: readonly CostedOperation[],
+  limits: Limits,
+): readonly UnusedPoints[] {
+  const costs = costsByRow(operations, limits.rows);
+  const found: UnusedPoints[] = [];
+  visitLimits(limits, (given, pathOf) => {
+    for (const name in given) {
+      const limit = given[name]?.limit;
+      const charged = costs.get(name);
+      if (charged === undefined || typeof limit !== 'number') continue;
+      const leastPercent = leastPercentOf(limit, charged);
+      const { costliest } = charged;
+      if (leastPercent < 100 && limit < COSTS_PER_LIMIT * costliest.cost)
+        found.push({ path: pathOf(name), limit, leastPercent, costliest });
+    }
+  });
+  return found;
+}
+
+export function unusedPointsWarning(
+  { path, limit, leastPercent, costliest: { id, cost, costWrittenAt } }: UnusedPoints,
+  places: Pick<LimitPlaces, 'locate'>,
+): Problem {
+  return {
+    ...places.locate(path),
+    path: formatPath(path),
+    message: `may admit as little as ${leastPercent} % of its points, because the limit ${limit} is below ten times the cost ${cost} of operation ${id}`,
+    hint: `raise the limit to at least ${COSTS_PER_LIMIT * cost}${orLower({ costWrittenAt })}`,
+  };
+}
+
+/** The operations that are charged to a row: the lowest cost, and the operation with the highest. */
+interface Charged {
+  readonly cheapest: number;
+  readonly costliest: CostedOperation;
+}
+
+/** By the name of a row that counts points. */
+function costsByRow(
+  operations: readonly CostedOperation[],
+  rows: readonly LimitRow[],
+): ReadonlyMap<string, Charged> {
+  const costs = new Map<string, Charged>();
+  for (const row of rows.filter(({ counts }) => counts === 'points')) {
+    const charged = operations.filter((operation) => operation.cost > 0 && isCharged(row, operation));
+    const [cheapest, ...others] = charged.sort((one, other) => one.cost - other.cost);
+    if (cheapest === undefined) continue;
+    costs.set(row.name, { cheapest: cheapest.cost, costliest: others.at(-1) ?? cheapest });
+  }
+  return costs;
+}
+
+/**
+ * The least share of an exact log's points that a bucket admits which is charged alone, in whole percent. lua/README.md has the proof. It
+ * is 100 where no two charges of different times are counted as one: below a limit of 500, and where the lowest cost is high too.
+ */
+function leastPercentOf(limit: number, { cheapest, costliest }: Charged): number {
+  const mostTogether = Math.floor(limit / ENTRIES_PER_LIMIT);
+  if (2 * cheapest > mostTogether) return 100;
+  const keptTooLong = mostTogether - cheapest;
+  const least = limit - (costliest.cost - 1) - keptTooLong;
+  return Math.max(0, Math.floor((100 * least) / limit));
+}
