@@ -31,7 +31,7 @@ export function settingsWarnings(settings: Settings, file: string, env: Environm
     const message = `is ${host}, and there is no admin.tokenFile: everything but metrics, health and the page of the console gets a 403`;
     warnings.push(at(['admin', 'host'], message));
   }
-  warnings.push(...unusedUsage(settings, at));
+  warnings.push(...unusedUsage(settings, at), ...unknownReplicas(settings, written, env, at));
   warnings.push(...rangeWarnings(settings.listen.trustedProxies, ['listen', 'trustedProxies'], at));
   warnings.push(...rangeWarnings(settings.decisions.trusted, ['decisions', 'trusted'], at));
   return warnings;
@@ -41,6 +41,21 @@ export function settingsWarnings(settings: Settings, file: string, env: Environm
 function unusedUsage({ usage, listen }: Settings, at: Locate): readonly Problem[] {
   if (usage.path === undefined || listen.port !== 'off') return [];
   return [at(['usage', 'path'], 'has no effect: there is no port for clients')];
+}
+
+/** Limits that replicas share, without the number of replicas for those that start while the store is away. */
+function unknownReplicas(
+  { store: { kind, onStoreFailure } }: Settings,
+  { store }: Readonly<Record<string, unknown>>,
+  env: Environment,
+  at: Locate,
+): readonly Problem[] {
+  const isSet =
+    (isMapping(store) && store.expectedReplicas !== undefined) || env.WEIR_STORE_EXPECTED_REPLICAS;
+  if (kind === 'memory' || onStoreFailure !== 'share' || isSet) return [];
+  const message =
+    'is not set: each replica that starts while the store is away admits the whole of every limit';
+  return [at(['store', 'expectedReplicas'], message)];
 }
 
 /** Whether API keys are looked up at the upstream. */
