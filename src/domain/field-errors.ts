@@ -16,6 +16,11 @@ export class FieldErrors {
     return this.#errors === undefined;
   }
 
+  /** Whether further errors would not be listed. */
+  get isFull(): boolean {
+    return this.#errors !== undefined && this.#errors.size >= MAX_ERRORS;
+  }
+
   get list(): readonly FieldError[] {
     return [...(this.#errors?.values() ?? [])];
   }
@@ -24,7 +29,7 @@ export class FieldErrors {
   add(field: string, message: string): void {
     const cut = field.length > MAX_FIELD_LENGTH ? `${field.slice(0, MAX_FIELD_LENGTH)}...` : field;
     this.#errors ??= new Map();
-    if (this.#errors.size < MAX_ERRORS && !this.#errors.has(cut)) {
+    if (!this.isFull && !this.#errors.has(cut)) {
       this.#errors.set(cut, { field: cut, message });
     }
   }

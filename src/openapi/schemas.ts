@@ -1,8 +1,10 @@
-import type { Ajv, AnySchema, ErrorObject, ValidateFunction } from 'ajv';
+import type { Ajv, AnySchema, ValidateFunction } from 'ajv';
 import { isMapping } from '../config/reader/schema-node.ts';
 import { type Check, type Issue, TOO_COMPLEX } from '../validation/parameter-value.ts';
 import type { Documents, Node } from './documents.ts';
 import { createEngine, STEP } from './engine/engine.ts';
+import { EnoughErrors, ErrorLog } from './engine/error-log.ts';
+import { toIssue } from './engine/issue.ts';
 import { Meter, TooComplex } from './engine/meter.ts';
 import { PatternError } from './engine/patterns.ts';
 import { resolveReference } from './references.ts';
@@ -31,6 +33,7 @@ export class Schemas {
   /** Copies of what is in the documents. What has several aliases is copied once. */
   readonly #copies = new Map<unknown, unknown>();
   readonly #meter = new Meter();
+  readonly #log = new ErrorLog();
   #first: Ajv | undefined;
   #all: Ajv | undefined;
 
@@ -68,10 +71,12 @@ export class Schemas {
 
   #compile(schema: AnySchema, reports: 'first' | 'all'): Check | SchemaError {
     try {
-      if (reports === 'all') this.#all ??= this.#engine(true);
-      else this.#first ??= this.#engine(false);
-      const engine = reports === 'all' ? this.#all : this.#first;
-      return engine === undefined ? { reason: 'no engine' } : toCheck(engine.compile(schema), this.#meter);
+      if (reports === 'first') {
+        this.#first ??= this.#engine(undefined);
+        return toCheck(this.#first.compile(schema), this.#meter);
+      }
+      this.#all ??= this.#engine(this.#log);
+      return toCheckOfAll(this.#all.compile(schema), this.#meter, this.#log);
     } catch (error) {
       if (error instanceof PatternError) return { reason: error.message, pattern: error.pattern };
       return { reason: this.#withFiles(error instanceof Error ? error.message : String(error)) };
@@ -86,8 +91,8 @@ export class Schemas {
     });
   }
 
-  #engine(allErrors: boolean): Ajv {
-    const engine = createEngine(this.#isOldDialect ? 'openapi-3.0' : '2020-12', allErrors, this.#meter);
+  #engine(log: ErrorLog | undefined): Ajv {
+    const engine = createEngine(this.#isOldDialect ? 'openapi-3.0' : '2020-12', log, this.#meter);
     engine.addSchema(this.#root, ROOT);
     return engine;
   }
@@ -136,35 +141,39 @@ export class Schemas {
 
 const REFERENCES = ['$ref', '$dynamicRef', '$recursiveRef'] as const;
 
+/** Reports the first issue. */
 function toCheck(validate: ValidateFunction, meter: Meter): Check {
   return (value, bytes = MAX_PARAMETER_BYTES) => {
     meter.begin(bytes);
     try {
       return validate(value) ? undefined : (validate.errors ?? []).map(toIssue);
     } catch (error) {
-      // A RangeError is a stack overflow: the value is nested too deeply.
-      if (error instanceof TooComplex || error instanceof RangeError) return TOO_COMPLEX;
-      throw error;
+      return tooComplex(error);
     }
   };
 }
 
+/** @param log collects the issues of the function */
+function toCheckOfAll(validate: ValidateFunction, meter: Meter, log: ErrorLog): Check {
+  return (value, bytes = MAX_PARAMETER_BYTES) => {
+    meter.begin(bytes);
+    log.begin(bytes);
+    try {
+      return validate(value) ? undefined : log.issues;
+    } catch (error) {
+      return error instanceof EnoughErrors ? log.issues : tooComplex(error);
+    }
+  };
+}
+
+function tooComplex(error: unknown): readonly Issue[] {
+  // A RangeError is a stack overflow: the value is nested too deeply.
+  if (error instanceof TooComplex || error instanceof RangeError) return TOO_COMPLEX;
+  throw error;
+}
+
 /** Upper bound for the size of a parameter: Node limits headers and request target to less. */
 const MAX_PARAMETER_BYTES = 16_384;
-
-function toIssue({ instancePath, keyword, params, message = 'is not valid' }: ErrorObject): Issue {
-  const path = instancePath
-    .split('/')
-    .slice(1)
-    .map((word) => word.replaceAll('~1', '/').replaceAll('~0', '~'));
-  if (keyword === 'required') return { path: [...path, params.missingProperty], message: 'is missing' };
-  if (keyword === 'additionalProperties' || keyword === 'unevaluatedProperties') {
-    const property = params.additionalProperty ?? params.unevaluatedProperty;
-    return { path: [...path, property], message: 'is not a known field' };
-  }
-  if (keyword === 'enum') return { path, message: `must be one of ${params.allowedValues.join(', ')}` };
-  return { path, message };
-}
 
 function isSelfContained(schema: unknown): boolean {
   return !/"\$(?:ref|dynamicRef|recursiveRef)":/.test(JSON.stringify(schema) ?? '');

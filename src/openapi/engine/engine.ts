@@ -1,6 +1,7 @@
-import { Ajv, type Options } from 'ajv';
+import { Ajv, type KeywordCxt, type Options } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import type { ErrorLog } from './error-log.ts';
 import type { Meter } from './meter.ts';
 import { compilePattern } from './patterns.ts';
 
@@ -21,14 +22,24 @@ const OPTIONS: Options = {
 /** The JSON Schema dialect: OpenAPI 3.0 has its own, 3.1 uses draft 2020-12. */
 export type Dialect = 'openapi-3.0' | '2020-12';
 
+/** The code with which Ajv adds an error. It offers no callback for it. */
+const ADDED = /vErrors\.push\((err\d+)\);\}errors\+\+;/g;
+
 /**
  * Creates a validator that runs in linear time: patterns do not backtrack, `uniqueItems` reads each item once, and the
  * meter aborts validation that goes through the branches of a schema too often.
+ *
+ * @param log collects all errors; undefined if the first is enough
  */
-export function createEngine(dialect: Dialect, allErrors: boolean, meter: Meter): Ajv {
+export function createEngine(dialect: Dialect, log: ErrorLog | undefined, meter: Meter): Ajv {
   const regExp = Object.assign((source: string) => compilePattern(source, meter), { code: 'compilePattern' });
-  const options = { ...OPTIONS, allErrors, code: { regExp } };
-  const engine = dialect === 'openapi-3.0' ? new Ajv(options) : new Ajv2020(options);
+  const process = (source: string): string =>
+    source.replaceAll(ADDED, `$&scope${counter.scopePath}.fail($1);`);
+  const options = { ...OPTIONS, allErrors: log !== undefined, code: { regExp, process } };
+  const engine: Ajv = dialect === 'openapi-3.0' ? new Ajv(options) : new Ajv2020(options);
+  const counter = engine.scope.value('func', { ref: log ?? meter });
+  if (log === undefined) dropErrorsOfItems(engine);
+  else log.watch(engine);
   addFormats.default(engine);
   // The regular expression of ajv-formats takes quadratic time.
   engine.addFormat('url', isUrl);
@@ -52,6 +63,22 @@ export function createEngine(dialect: Dialect, allErrors: boolean, meter: Meter)
     },
   });
   return engine;
+}
+
+/** Keeps no errors of the items that `contains` does not find. */
+function dropErrorsOfItems(engine: Ajv): void {
+  const definition = engine.getKeyword('contains');
+  if (typeof definition !== 'object' || !('code' in definition)) throw new Error('Ajv has no contains');
+  const original = definition.code;
+  definition.code = (context: KeywordCxt, ruleType?: string) => {
+    const subschema = context.subschema.bind(context);
+    context.subschema = (application, valid) => {
+      const within = subschema(application, valid);
+      context.reset();
+      return within;
+    };
+    original(context, ruleType);
+  };
 }
 
 function isUrl(text: string): boolean {

@@ -8,6 +8,13 @@ export class TooComplex extends Error {}
 const STEPS_PER_BYTE = 8;
 const MIN_STEPS = 10_000;
 
+/**
+ * Limit on errors found in the branches of `anyOf` and `oneOf`, per byte of the value, plus a minimum. A value that is valid in the
+ * last of several branches has an error in each of the others.
+ */
+const ERRORS_PER_BYTE = 8;
+const MIN_ERRORS = 10_000;
+
 /** Limit on characters scanned times the size of the compiled pattern: per byte of the value, plus a minimum. */
 const SCANNED_PER_BYTE = 100;
 const MIN_SCANNED = 2e7;
@@ -19,6 +26,7 @@ const MAX_SCAN_MS = 1_000;
 export class Meter {
   readonly #nowMs: () => number;
   #steps = 0;
+  #errors = 0;
   #scanned = 0;
   #scanMs = 0;
   /** Made for the few values whose items have to be compared: two maps are 400 bytes. */
@@ -31,6 +39,7 @@ export class Meter {
   /** Resets the limits for a value of the given size. */
   begin(bytes: number): void {
     this.#steps = MIN_STEPS + STEPS_PER_BYTE * bytes;
+    this.#errors = MIN_ERRORS + ERRORS_PER_BYTE * bytes;
     this.#scanned = MIN_SCANNED + SCANNED_PER_BYTE * bytes;
     this.#scanMs = MAX_SCAN_MS;
     this.#valueNumbers = undefined;
@@ -45,6 +54,11 @@ export class Meter {
   /** Counts one reference. Throws TooComplex above the limit. */
   step(): void {
     if (--this.#steps < 0) throw new TooComplex();
+  }
+
+  /** Counts one error. Throws TooComplex above the limit. */
+  fail(): void {
+    if (--this.#errors < 0) throw new TooComplex();
   }
 
   /** Returns the result of `scan`. Throws TooComplex above the limit. */

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FieldErrors } from '../../../src/domain/field-errors.ts';
 import { checkBody } from '../../../src/validation/body.ts';
 import { type ApiFolder, apiFolder, openapi } from '../../fixtures/api-files.ts';
-import { expectLinearTime } from '../../fixtures/growth.ts';
+import { expectLinearTime, expectWithin } from '../../fixtures/growth.ts';
 
 let folder: ApiFolder;
 beforeEach(async () => {
@@ -47,7 +47,49 @@ const CASES: Readonly<Record<string, Case>> = {
   'the format uri': { schema: { format: 'uri' }, body: (size) => `"http://${'a:'.repeat(3 * size)} "` },
 };
 
+const NAMES = Array.from({ length: 200 }, (_, index) => `p${index}`);
+const needs = (...required: string[]) => ({ type: 'object', required });
+const six = NAMES.slice(0, 6).map((name) => needs(name));
+const empty = (bytes: number) => list(bytes / 3, () => '{}');
+
+/** Each finds several errors for each byte. The size of a body is in bytes. */
+const MANY_ERRORS: Readonly<Record<string, Case>> = {
+  oneOf: { schema: { items: { oneOf: six } }, body: empty },
+  'oneOf within oneOf': {
+    schema: {
+      items: { oneOf: six.map((one) => ({ oneOf: six.map((other) => ({ anyOf: [one, other] })) })) },
+    },
+    body: empty,
+  },
+  'branches before the one that is valid': {
+    schema: { items: { anyOf: [...six, needs()] } },
+    body: (bytes) => `[${'{},'.repeat(bytes / 3)}1]`,
+  },
+  'many required properties': { schema: { items: needs(...NAMES) }, body: empty },
+  'many dependent properties': {
+    schema: { items: { dependentRequired: { a: NAMES } } },
+    body: (bytes) => list(bytes / 8, () => '{"a":1}'),
+  },
+  'if, then and else': {
+    schema: { items: { if: needs('a'), else: { anyOf: [needs('b'), needs('c')] } } },
+    body: empty,
+  },
+  contains: { schema: { contains: { oneOf: six } }, body: empty },
+  'unevaluated items': { schema: { prefixItems: [{}], unevaluatedItems: { oneOf: six } }, body: empty },
+  'unknown properties': {
+    schema: { additionalProperties: false },
+    body: (bytes) => `{${Array.from({ length: bytes / 11 }, (_, index) => `"${1e6 + index}":1`)}}`,
+  },
+  'long paths': {
+    schema: { $ref: '#/components/schemas/Closed' },
+    body: (bytes) =>
+      `${'[{"a":'.repeat(bytes / 40)}${list(bytes / 10, () => '{"z":1}')}${'}]'.repeat(bytes / 40)}`,
+  },
+};
+
+const closed = { $ref: '#/components/schemas/Closed' };
 const SCHEMAS = {
+  Closed: { properties: { a: closed }, items: closed, additionalProperties: false },
   Unique: { type: ['array', 'number'], uniqueItems: true, items: { $ref: '#/components/schemas/Unique' } },
   Node: {
     type: ['object', 'number'],
@@ -82,6 +124,20 @@ describe('a body is validated in linear time', () => {
       const bytes = Buffer.from(body(size));
       return () => judged(bytes);
     }, 500);
+  });
+
+  it.each(Object.entries(MANY_ERRORS))('errors of %s', async (_, { schema, body }) => {
+    const [plain, judged] = [await judge({}), await judge(schema)];
+    // All errors are collected up to 16 KiB.
+    for (const bytes of [1_000, 16_000, 256_000]) {
+      const given = Buffer.from(body(bytes));
+      expect(judged(given).isEmpty).toBe(false);
+      expectWithin(
+        30,
+        () => judged(given),
+        () => plain(given),
+      );
+    }
   });
 
   it('one whose schema tries a number of branches that grows with a power of it is refused', async () => {
