@@ -38,7 +38,7 @@ const redis = closed({
   keyPrefix,
   deadlineMs,
   onStoreFailure,
-  expectedReplicas,
+  expectedReplicas: Type.Union([Type.Null(), expectedReplicas]),
   dev: closed({ enabled: Type.Boolean(), image: Type.String(), resources: Type.Object({}) }),
 });
 

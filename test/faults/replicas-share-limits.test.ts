@@ -213,3 +213,30 @@ test('while nothing answers, the last number stays, and a replica that starts di
   line.set({ kind: 'open' });
   await untilSeen([gateways[0], third], 2);
 });
+
+/** docs/operating.md and README.md have both figures. */
+test.each([
+  { expectedReplicas: 4, times: 1 },
+  { expectedReplicas: 1, times: 4 },
+])(
+  'four replicas that start while nothing answers, and expect $expectedReplicas, admit $times times the limit',
+  {
+    timeout: 120_000,
+  },
+  async ({ expectedReplicas, times }) => {
+    const { line, store } = await startStore();
+    line.set({ kind: 'black hole' });
+    const gateways = await Promise.all(
+      Array.from({ length: 4 }, () =>
+        startReplica({ ...store, expectedReplicas }, { ...LIMITS, windowSeconds: 60 }),
+      ),
+    );
+    const statuses = await Promise.all(
+      gateways.flatMap((gateway) =>
+        Array.from({ length: LIMIT }, async () => (await gateway.send('GET', '/v3/things', FLOODED)).status),
+      ),
+    );
+    expect(statuses.filter((status) => status === 200)).toHaveLength(times * LIMIT);
+    expect(new Set(statuses)).toEqual(new Set(times === 4 ? [200] : [200, 429]));
+  },
+);

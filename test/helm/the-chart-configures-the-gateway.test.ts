@@ -48,10 +48,25 @@ describeChart('the pod that the chart describes', () => {
     expect(identities.tokens.get('demo-token')?.id).toBe('person_1');
   });
 
-  it('shares the limits among its pods while Redis is away, where that is chosen', async () => {
-    const set = ['redis.onStoreFailure=share', 'redis.expectedReplicas=5'];
-    const { settings } = await configurationOf(render({ values: 'cluster-values.yaml', set }));
-    expect(settings.store).toMatchObject({ kind: 'cluster', onStoreFailure: 'share', expectedReplicas: 5 });
+  it.each([
+    ['the usual number of pods', [], 2],
+    ['replicaCount', ['replicaCount=7'], 7],
+    ['no pods', ['replicaCount=0'], 1],
+    ['the most pods of the autoscaler', ['autoscaling.enabled=true', 'autoscaling.maxReplicas=12'], 12],
+    [
+      'the most pods of KEDA',
+      [
+        'autoscaling.enabled=true',
+        'autoscaling.keda.enabled=true',
+        'autoscaling.keda.prometheusAddress=http://p',
+      ],
+      10,
+    ],
+    ['its own value', ['redis.expectedReplicas=5', 'replicaCount=7', 'autoscaling.enabled=true'], 5],
+  ])('shares the limits among its pods while Redis is away, by %s', async (_, set, expected) => {
+    const share = ['redis.url=redis://redis:6379', 'redis.onStoreFailure=share', ...set];
+    const { settings } = await configurationOf(render({ set: share }));
+    expect(settings.store).toMatchObject({ onStoreFailure: 'share', expectedReplicas: expected });
   });
 
   it('looks API keys up at the platform, and their principals in the identities file', async () => {

@@ -155,6 +155,20 @@ The Deployment's replicas; empty to omit the field. An upgrade keeps the number 
 {{- end -}}
 {{- end -}}
 
+{{/*
+The number of pods that may run: that of the value, else the most that an autoscaler starts, else the Deployment's. The setting has
+bounds of 1 and 1000.
+*/}}
+{{- define "weir.expectedReplicas" -}}
+{{- if not (kindIs "invalid" .Values.redis.expectedReplicas) -}}
+{{- int .Values.redis.expectedReplicas -}}
+{{- else if .Values.autoscaling.enabled -}}
+{{- max 1 (min 1000 (int .Values.autoscaling.maxReplicas)) -}}
+{{- else -}}
+{{- max 1 (min 1000 (int (include "weir.deploymentReplicas" .))) -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Refuses limits of single owners and of plans that are neither buckets nor further limits: the schema knows no names of these. */}}
 {{- define "weir.validateLimitNames" -}}
 {{- $limits := default dict .Values.limits -}}
@@ -209,7 +223,7 @@ The Deployment's replicas; empty to omit the field. An upgrade keeps the number 
 {{- define "weir.store" -}}
 {{- $redis := .Values.redis -}}
 {{- $store := dict "keyPrefix" $redis.keyPrefix "deadlineMs" (int $redis.deadlineMs) "onStoreFailure" $redis.onStoreFailure -}}
-{{- if eq $redis.onStoreFailure "share" -}}{{- $_ := set $store "expectedReplicas" (int $redis.expectedReplicas) -}}{{- end -}}
+{{- if eq $redis.onStoreFailure "share" -}}{{- $_ := set $store "expectedReplicas" (int (include "weir.expectedReplicas" .)) -}}{{- end -}}
 {{- if ne (include "weir.hasRedis" .) "yes" -}}
 {{- $_ := set $store "kind" "memory" -}}
 {{- else if eq $redis.mode "cluster" -}}

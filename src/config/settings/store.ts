@@ -16,8 +16,8 @@ const shared = {
     ['serve', 'reject', 'share'],
   ),
   expectedReplicas: whole(
-    'With `share`: the number of replicas to divide limits by until this one has seen the others. Set it to the usual number, for ' +
-      'replicas that start while the store is away.',
+    'With `share`: the number of replicas to divide limits by until this one has seen the others. Set it to the usual number: with 1, ' +
+      'each replica that starts while the store is away admits the whole of every limit.',
     1,
     [1, 1_000],
   ),
