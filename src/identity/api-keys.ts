@@ -3,6 +3,7 @@ import type { Principal } from '../domain/caller.ts';
 import { planIn } from './claims.ts';
 import type { Answer, Client, IdentitySource, Lookup } from './identity.ts';
 import { outcomeOf } from './observer.ts';
+import { UnusableAnswer } from './provider/answer.ts';
 import { Provider, type Reporting } from './provider/provider.ts';
 import type { Revocations, RevokedToken } from './revocations.ts';
 import type { StaticIdentities } from './static.ts';
@@ -79,9 +80,10 @@ export class ApiKeys implements IdentitySource {
       url: url.replaceAll('{digest}', hex),
       init: {},
       requester: client?.clientNetwork ?? '',
+      question: digest,
     };
     const answer = await this.#provider.call(request, (body) => {
-      if (!isOwner(body)) throw new Error('the answer has no "principal"');
+      if (!isOwner(body)) throw new UnusableAnswer('the answer has no "principal"');
     });
     if (answer === 'unavailable') {
       observer.identified('api-keys', 'unavailable', false);

@@ -1,7 +1,9 @@
 import type { Verified, Verifier } from './cached-tokens.ts';
 import { type ClaimNames, readPrincipal } from './claims.ts';
 import { isCanonical, isSigned, twinOf } from './jwt/signature-malleability.ts';
+import { UnusableAnswer } from './provider/answer.ts';
 import { Provider, type Reporting } from './provider/provider.ts';
+import { digestOf } from './token-digest.ts';
 
 export interface IntrospectionOptions extends Reporting {
   readonly url: string;
@@ -38,13 +40,15 @@ export class IntrospectionVerifier implements Verifier {
     if (isSigned(token) && !isCanonical(token)) return { outcome: 'invalid', isFinal: true };
     const requestedAtMs = Date.now();
     const confirmedAtMs = this.#options.sharedNowMs?.() ?? requestedAtMs;
-    // RFC 7662 section 2.3: a refusal of the gateway's own credentials does not mean that the token is invalid.
-    const answer = await this.#provider.call(
-      { url: this.#options.url, init: this.#requestFor(token), requester: client },
-      (body) => {
-        if (!isAnswer(body)) throw new Error('the answer has no "active"');
-      },
-    );
+    const request = {
+      url: this.#options.url,
+      init: this.#requestFor(token),
+      requester: client,
+      question: digestOf(token),
+    };
+    const answer = await this.#provider.call(request, (body) => {
+      if (!isAnswer(body)) throw new UnusableAnswer('the answer has no "active"');
+    });
     if (answer === 'unavailable') return { outcome: 'unavailable' };
     const claims = answer.body as Claims;
     const principal = this.#isAccepted(claims, requestedAtMs)

@@ -10,6 +10,9 @@ export type SourceName = IdentitySettings['kind'];
 /** The services that the gateway calls over HTTP. */
 export type ProviderName = 'jwks' | 'introspection' | 'directory' | 'api-keys';
 
+/** What came of a call to one of them: an answer, an answer that the gateway cannot use, or a failure of the service. */
+export type ProviderOutcome = 'answered' | 'unusable' | 'failed';
+
 /** What came of a token. */
 export type IdentityOutcome = 'known' | 'invalid' | 'unavailable';
 
@@ -50,6 +53,11 @@ export function providersOf(settings: IdentitySettings): readonly ProviderName[]
   return settings.jwksUrl === undefined ? providers : [...providers, 'jwks'];
 }
 
+/** What can come of calls. Every token depends on the keys, so that an unusable key set is a failure. */
+export function providerOutcomesOf(provider: ProviderName): readonly ProviderOutcome[] {
+  return provider === 'jwks' ? ['answered', 'failed'] : ['answered', 'unusable', 'failed'];
+}
+
 export function outcomeOf(answer: Answer<object>): IdentityOutcome {
   if (answer === undefined || answer instanceof RevokedToken) return 'invalid';
   return answer === 'unavailable' ? answer : 'known';
@@ -60,7 +68,7 @@ export interface IdentityObserver {
   /** A token was checked. `cached`: no provider was called and no signature verified. */
   identified(source: SourceName, outcome: IdentityOutcome, cached: boolean): void;
   /** A provider was called over the network. */
-  providerCalled(provider: ProviderName, outcome: 'answered' | 'failed', durationMs: number): void;
+  providerCalled(provider: ProviderName, outcome: ProviderOutcome, durationMs: number): void;
   /** The keys were fetched at this Unix time. */
   keysFetched(atMs: number): void;
   /** A revocation was applied. */

@@ -1,7 +1,7 @@
 export interface RefusedKeysOptions {
   /** Maximum number of keys. The oldest is evicted. */
   readonly maxKeys: number;
-  /** Unix time. */
+  /** Unix time, or a monotonic clock. */
   readonly nowMs: () => number;
 }
 

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { base64url } from 'jose';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { PLENTY } from '../fixtures/configuration.ts';
@@ -83,6 +84,35 @@ it('while the issuer is down its last good keys stay in force, and a new key is 
     timeout: 60_000,
     interval: 100,
   });
+});
+
+it('a broken key in the set does not exclude the good ones', async () => {
+  const good = issuer.publicKey();
+  const { kid, ...nameless } = good;
+  const { n } = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' });
+  const broken = [null, 7, 'key', {}, { kty: 7 }, { ...nameless, n: 7 }, { ...nameless, n }, { ...good, n }];
+  const body = JSON.stringify({ keys: [...broken, good, nameless] });
+  issuer.odd.set('jwks', (response) => response.end(body));
+  const settings = { ...jwtSettings(issuer), log: { level: 'info' } };
+  gateway = await startGateway({ settings, limits: PLENTY });
+  expect(await statusOf(await issuer.sign())).toBe(200);
+  expect(await statusOf(await issuer.sign({}, { kid: undefined } as object))).toBe(200);
+  expect(gateway.lines.filter((line) => line.includes('members that are not keys'))).toEqual([
+    expect.stringContaining('"ignored":5'),
+  ]);
+});
+
+it('a set without any key does not replace the last good one', async () => {
+  await start({ jwksCooldownSeconds: 1 });
+  expect(await statusOf(await issuer.sign())).toBe(200);
+  issuer.odd.set('jwks', (response) => response.end('{"keys":[null]}'));
+  const good = await issuer.sign();
+  await issuer.rotate();
+  await vi.waitFor(async () => expect(await statusOf(await issuer.sign())).toBe(503), {
+    timeout: 60_000,
+    interval: 100,
+  });
+  expect(await statusOf(good)).toBe(200);
 });
 
 it('without any keys yet a token is a 503 without Retry-After, never a 401', async () => {

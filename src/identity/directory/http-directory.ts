@@ -2,6 +2,7 @@ import type { Account, Principal } from '../../domain/caller.ts';
 import { planIn } from '../claims.ts';
 import type { Directory, Lookup } from '../identity.ts';
 import { type Loaded, LookupCache } from '../lookup-cache.ts';
+import { UnusableAnswer } from '../provider/answer.ts';
 import { Provider, type Reporting } from '../provider/provider.ts';
 
 export interface HttpDirectoryOptions extends Reporting {
@@ -52,8 +53,9 @@ export class HttpDirectory implements Directory {
 
   async #load(account: string, { id }: Requester): Promise<Loaded<Account>> {
     const url = this.#options.url.replaceAll('{account}', () => encodeURIComponent(account));
-    const answer = await this.#provider.call({ url, init: this.#init, requester: id }, (body) => {
-      if (!isAccount(body)) throw new Error('the answer is not an Account');
+    const request = { url, init: this.#init, requester: id, question: account };
+    const answer = await this.#provider.call(request, (body) => {
+      if (!isAccount(body)) throw new UnusableAnswer('the answer is not an Account');
     });
     if (answer === 'unavailable') return 'unavailable';
     const { freshMs, refusedMs, outageMs } = this.#options;

@@ -3,10 +3,11 @@ import {
   createLocalJWKSet,
   errors,
   type FlattenedJWSInput,
-  type JSONWebKeySet,
+  type JWK,
   type JWSHeaderParameters,
   type LocalJWKSet,
 } from 'jose';
+import { UnusableAnswer } from '../provider/answer.ts';
 import { Provider, type Reporting } from '../provider/provider.ts';
 
 export interface RemoteKeysOptions extends Reporting {
@@ -40,6 +41,8 @@ export class RemoteKeys {
   readonly #nowMs: () => number;
   #keys: LocalJWKSet | undefined;
   #fetching: Promise<void> | undefined;
+  /** Members of the last key set that are not keys. */
+  #ignored = 0;
   #triedMs = Number.NEGATIVE_INFINITY;
   #fetchedMs = Number.NEGATIVE_INFINITY;
 
@@ -93,19 +96,34 @@ export class RemoteKeys {
     const answer = await this.#provider.call(
       { url: this.#options.url, init, requester: 'the gateway' },
       (body) => {
-        if (!isKeySet(body)) throw new Error('the answer is not a key set');
+        if (keysOf(body).length === 0) throw new UnusableAnswer('the answer is not a key set');
       },
     );
     this.#triedMs = this.#nowMs();
     if (answer === 'unavailable') return;
-    this.#keys = createLocalJWKSet(answer.body as JSONWebKeySet);
+    this.#keys = createLocalJWKSet({ keys: this.#usable(answer.body) });
     this.#fetchedMs = this.#triedMs;
     this.#options.observer.keysFetched(Date.now());
   }
+
+  /** Logs broken members when there are more than before. */
+  #usable(body: unknown): JWK[] {
+    const keys = keysOf(body);
+    const ignored = membersOf(body).length - keys.length;
+    if (ignored > this.#ignored)
+      this.#options.log.warn({ ignored }, 'the key set has members that are not keys');
+    this.#ignored = ignored;
+    return keys;
+  }
 }
 
-/** An empty set counts as a failure of the issuer, so that it does not lock out all callers. */
-function isKeySet(body: unknown): body is JSONWebKeySet {
+/** The members that are keys: a broken one does not exclude the others. A set without any does not replace the last good one. */
+function keysOf(body: unknown): JWK[] {
+  const members = membersOf(body);
+  return members.filter((key): key is JWK => typeof (key as Partial<JWK> | null)?.kty === 'string');
+}
+
+function membersOf(body: unknown): readonly unknown[] {
   const { keys } = (body ?? {}) as { keys?: unknown };
-  return Array.isArray(keys) && keys.length > 0 && keys.every((key) => typeof key?.kty === 'string');
+  return Array.isArray(keys) ? keys : [];
 }

@@ -101,7 +101,8 @@ export class JwtVerifier implements Verifier {
           )
         ).payload;
       } catch (error) {
-        if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
+        // An error that is not of jose means that this key cannot be used, for example because it is too short.
+        if (error instanceof errors.JOSEError && !isBySignature(error)) throw error;
       }
     }
     throw new errors.JWSSignatureVerificationFailed();
@@ -114,6 +115,10 @@ export class JwtVerifier implements Verifier {
     const expiresAtMs = (exp + this.#options.clockToleranceSeconds) * 1000;
     return { outcome: 'known', principal, expiresAtMs, confirmedAtMs: iat === undefined ? 0 : iat * 1000 };
   }
+}
+
+function isBySignature(error: errors.JOSEError): boolean {
+  return error instanceof errors.JWSSignatureVerificationFailed;
 }
 
 /** Returns only keys that the signature has the length of. */

@@ -9,6 +9,8 @@ export interface BackoffOptions {
 export class Backoff {
   readonly #options: BackoffOptions;
   #failures = 0;
+  /** Questions that failed before the first wait. */
+  readonly #failed = new Set<string>();
   #waitUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: BackoffOptions) {
@@ -33,10 +35,20 @@ export class Backoff {
 
   succeeded(): void {
     this.#failures = 0;
+    this.#failed.clear();
     this.#waitUntilMs = Number.NEGATIVE_INFINITY;
   }
 
-  failed(nowMs: number): void {
+  /**
+   * Before the first wait, failures of one question count once, because the reason may be the question.
+   *
+   * @param question undefined if it cannot be the reason
+   */
+  failed(nowMs: number, question?: string): void {
+    if (question !== undefined && this.#failures <= this.#options.tolerated) {
+      if (this.#failed.has(question)) return;
+      this.#failed.add(question);
+    }
     this.#failures++;
     if (this.#failures > this.#options.tolerated) this.#wait(nowMs);
   }

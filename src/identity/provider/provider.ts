@@ -1,5 +1,7 @@
 import type { Logger } from 'pino';
-import type { IdentityObserver, ProviderName } from '../observer.ts';
+import type { IdentityObserver, ProviderName, ProviderOutcome } from '../observer.ts';
+import { RefusedKeys } from '../refused-keys.ts';
+import { FailedAnswer, isMalformed, type ProviderAnswer, readAnswer, UnusableAnswer } from './answer.ts';
 import { Backoff, type BackoffOptions } from './backoff.ts';
 import { FairSlots, type FairSlotsOptions } from './fair-slots.ts';
 
@@ -17,14 +19,14 @@ export interface ProviderOptions extends Reporting {
   readonly statuses?: readonly number[];
 }
 
-export interface ProviderAnswer {
-  readonly status: number;
-  /** The parsed JSON of a 200; undefined for other statuses. */
-  readonly body: unknown;
-}
+/** For how long a question with an unusable answer is not asked again, so that requests with it do not all become calls. */
+const UNUSABLE_MS = 1_000;
 
-/** Larger than any key set or introspection answer. */
-const MAX_BODY_BYTES = 1_048_576;
+/** Questions with an unusable answer that are remembered. */
+const MOST_UNUSABLE = 10_000;
+
+/** A problem that goes on is logged once in this time. */
+const QUIET_MS = 60_000;
 
 /**
  * Limits concurrent calls, so that a flood of made-up tokens does not become a flood of calls. One requester cannot take all
@@ -38,13 +40,24 @@ export interface ProviderRequest {
   readonly init: RequestInit;
   /** The client or principal that caused the call. All requesters have the same share of the calls. */
   readonly requester: string;
+  /**
+   * Identifies what is asked about, without being a token. An unusable answer fails this question alone. Undefined if all
+   * callers depend on the answer: then it counts as a failure of the provider.
+   */
+  readonly question?: string;
 }
 
-/** Calls an HTTP service with a timeout, a backoff, and a limit on concurrent calls that requesters share fairly. */
+/**
+ * Calls an HTTP service with a timeout, a backoff, and a limit on concurrent calls that requesters share fairly. An answer
+ * that is unusable fails one question. Only failures of the provider start the backoff, which fails all.
+ */
 export class Provider {
   readonly #options: ProviderOptions;
   readonly #backoff: Backoff;
   readonly #calls = new FairSlots(CALLS);
+  readonly #unusable = new RefusedKeys({ maxKeys: MOST_UNUSABLE, nowMs: () => performance.now() });
+  readonly #quietUntilMs = { failed: 0, unusable: 0 };
+  #isFailureLogged = false;
 
   constructor(options: ProviderOptions) {
     this.#options = options;
@@ -57,21 +70,23 @@ export class Provider {
   }
 
   /**
-   * Never rejects: resolves to 'unavailable' on any failure. Logs when failures begin and when they end. If too many calls are
-   * in progress, waits for one to finish, up to the timeout of a call.
+   * Never rejects: resolves to 'unavailable' on any failure, and if the answer is unusable. Logs when failures begin and when
+   * they end. If too many calls are in progress, waits for one to finish, up to the timeout of a call.
    *
-   * @param check throws if the body of a 200 is not usable, which also counts as a failure
+   * @param check throws UnusableAnswer if the body of a 200 is not usable
    */
   async call(
     request: ProviderRequest,
     check: (body: unknown) => void,
   ): Promise<ProviderAnswer | 'unavailable'> {
+    const { requester, question } = request;
+    if (question !== undefined && this.#unusable.has(question)) return 'unavailable';
     if (this.#backoff.isWaiting(performance.now())) return 'unavailable';
-    if (!(await this.#calls.take(request.requester, this.#options.timeoutMs))) return 'unavailable';
+    if (!(await this.#calls.take(requester, this.#options.timeoutMs))) return 'unavailable';
     try {
       return this.#backoff.take(performance.now()) ? await this.#callNow(request, check) : 'unavailable';
     } finally {
-      this.#calls.release(request.requester);
+      this.#calls.release(requester);
     }
   }
 
@@ -87,41 +102,68 @@ export class Provider {
       this.#succeeded();
       return answer;
     } catch (error) {
-      this.#observe('failed', startMs);
-      this.#failed(error);
+      const { question } = request;
+      const isUnusable = error instanceof UnusableAnswer && question !== undefined;
+      this.#observe(isUnusable ? 'unusable' : 'failed', startMs);
+      if (isUnusable) this.#unusableFor(question, error);
+      else this.#failed(error, question);
       return 'unavailable';
     }
   }
 
   async #fetch({ url, init }: ProviderRequest): Promise<ProviderAnswer> {
     const { timeoutMs, statuses = [200] } = this.#options;
-    const call = { ...init, redirect: 'error', signal: AbortSignal.timeout(timeoutMs) } as const;
-    const response = await fetch(url, call).catch((error: unknown) => {
-      if (isConnectionLost(error)) return fetch(url, call);
-      throw error;
-    });
-    const text = await readText(response);
-    const { status } = response;
-    if (!statuses.includes(status)) throw new Error(`answered ${status}`);
-    return { status, body: status === 200 ? JSON.parse(text) : undefined };
+    const call = { ...init, redirect: 'manual', signal: AbortSignal.timeout(timeoutMs) } as const;
+    try {
+      const response = await fetch(url, call).catch((error: unknown) => {
+        if (isConnectionLost(error)) return fetch(url, call);
+        throw error;
+      });
+      return await readAnswer(response, statuses);
+    } catch (error) {
+      if (!(error instanceof Error) || !isMalformed(error)) throw error;
+      throw new UnusableAnswer(`the answer is malformed: ${reasonOf(error)}`);
+    }
   }
 
-  #observe(outcome: 'answered' | 'failed', startMs: number): void {
+  #observe(outcome: ProviderOutcome, startMs: number): void {
     this.#options.observer.providerCalled(this.#options.name, outcome, performance.now() - startMs);
   }
 
   #succeeded(): void {
     const { name, log } = this.#options;
-    if (this.#backoff.isFailing) log.info({ provider: name }, 'the identity provider is available again');
+    if (this.#isFailureLogged) log.info({ provider: name }, 'the identity provider is available again');
+    this.#isFailureLogged = false;
     this.#backoff.succeeded();
   }
 
-  #failed(error: unknown): void {
+  #unusableFor(question: string, error: Error): void {
     const { name, log } = this.#options;
-    if (!this.#backoff.isFailing) {
-      log.warn({ provider: name, reason: reasonOf(error) }, 'the identity provider is unavailable');
-    }
-    this.#backoff.failed(performance.now());
+    this.#succeeded();
+    this.#unusable.add(question, performance.now() + UNUSABLE_MS);
+    if (this.#isQuiet('unusable')) return;
+    log.warn({ provider: name, reason: error.message }, 'the identity provider gave an unusable answer');
+  }
+
+  #failed(error: unknown, question: string | undefined): void {
+    const { name, log } = this.#options;
+    const answer = error instanceof FailedAnswer ? error : undefined;
+    // A provider may fail because of what it is asked. A failure without an answer, or an overload, is never of that kind.
+    const isOfQuestion = answer !== undefined && !answer.isOverload;
+    this.#backoff.failed(performance.now(), isOfQuestion ? question : undefined);
+    if (this.#isFailureLogged || this.#isQuiet('failed')) return;
+    this.#isFailureLogged = true;
+    const message = answer?.areCredentialsRefused
+      ? 'the identity provider refuses the credentials of the gateway'
+      : 'the identity provider is unavailable';
+    log.warn({ provider: name, reason: reasonOf(error) }, message);
+  }
+
+  #isQuiet(problem: 'failed' | 'unusable'): boolean {
+    const nowMs = performance.now();
+    if (nowMs < this.#quietUntilMs[problem]) return true;
+    this.#quietUntilMs[problem] = nowMs + QUIET_MS;
+    return false;
   }
 }
 
@@ -134,20 +176,8 @@ function isConnectionLost(error: unknown): boolean {
   return cause instanceof Error && 'code' in cause && LOST.includes(String(cause.code));
 }
 
-async function readText({ body }: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > MAX_BODY_BYTES) throw new Error(`the answer has more than ${MAX_BODY_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
 /** The cause of an error, which is more specific than `fetch failed`. Never contains the body, which may hold secrets. */
 function reasonOf(error: unknown): string {
-  if (error instanceof SyntaxError) return 'the answer is not JSON';
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? error.cause.message : error.message;
 }

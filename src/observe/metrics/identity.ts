@@ -1,6 +1,11 @@
 import { type Gauge, Histogram, type Registry } from 'prom-client';
 import type { Settings } from '../../config/settings/settings.ts';
-import { type IdentityObserver, identificationsOf, providersOf } from '../../identity/observer.ts';
+import {
+  type IdentityObserver,
+  identificationsOf,
+  providerOutcomesOf,
+  providersOf,
+} from '../../identity/observer.ts';
 import { counter, gauge, readGauge } from './register.ts';
 import { Tally } from './tally.ts';
 
@@ -17,7 +22,7 @@ export function identityMetrics(registry: Registry, settings: Settings['identity
     registers: [registry],
   });
   for (const provider of providersOf(settings)) {
-    for (const outcome of ['answered', 'failed']) providers.zero({ provider, outcome });
+    for (const outcome of providerOutcomesOf(provider)) providers.zero({ provider, outcome });
   }
   const revocations = counter(registry, 'weir_revocations_total', 'Revocations applied.');
   return {

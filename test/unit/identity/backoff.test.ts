@@ -33,6 +33,22 @@ it('after a wait there is one try, not one for everybody', () => {
   expect(backoff.take(100)).toBe(false);
 });
 
+it('one question that fails again and again costs no wait', () => {
+  const backoff = new Backoff(OPTIONS);
+  for (let count = 0; count < 9; count++) backoff.failed(0, 'a');
+  backoff.failed(0, 'b');
+  expect(backoff.take(0)).toBe(true);
+  backoff.failed(0, 'c');
+  expect(backoff.take(0)).toBe(false);
+});
+
+it('during a wait, the same question makes it longer', () => {
+  const backoff = new Backoff(OPTIONS);
+  for (const question of ['a', 'b', 'c', 'c']) backoff.failed(0, question);
+  expect(backoff.take(200 * 0.74)).toBe(false);
+  expect(backoff.take(200)).toBe(true);
+});
+
 it('a success ends it', () => {
   const backoff = failing(9);
   backoff.succeeded();
