@@ -2,29 +2,13 @@ import type { Socket } from 'node:net';
 import type { Connector, ReadTarget } from './connector.ts';
 import { ABORTED, CLOSED, MALFORMED, UpstreamError } from './errors.ts';
 import { GrammarError } from './grammar.ts';
+import type { ConnectionOwner, PooledConnection } from './pool.ts';
 import { ReadBuffer } from './read-buffer.ts';
-import type { Transfer, UpstreamRequest } from './request.ts';
+import type { Repeat, Transfer, UpstreamRequest } from './request.ts';
 import { ResponseReader } from './response-reader.ts';
-import { type TimeLimits, timeoutOf, type Wait } from './time-limits.ts';
+import { SocketWrites } from './socket-writes.ts';
+import { idleLimitOf, timeoutOf, type Wait } from './time-limits.ts';
 import { Upload, type UploadOwner } from './upload.ts';
-
-/** A connection as its pool sees it. */
-export interface PooledConnection {
-  /** @param head the request's head as it is sent */
-  send(request: UpstreamRequest, head: string, nowMs: number): void;
-  /** Ends a wait that has exceeded its limit. */
-  sweep(nowMs: number): void;
-  abort(): void;
-}
-
-export interface ConnectionOwner {
-  readonly limits: TimeLimits;
-  /** A request ended, well or not. */
-  onSettled(): void;
-  /** The connection can carry another request. */
-  onIdle(connection: Connection): void;
-  onClosed(connection: PooledConnection): void;
-}
 
 /** A request that a connection carries, until its response has ended. */
 interface Carried {
@@ -36,13 +20,11 @@ interface Carried {
   hasResponse: boolean;
 }
 
-/** An upstream counts its own limit from an earlier moment than this side does. */
-const KEEP_ALIVE_MARGIN_MS = 1_000;
-
 /** One connection to an upstream. It carries one request at a time, and a further one only if nothing is in doubt. */
 export class Connection implements PooledConnection, ReadTarget, Transfer, UploadOwner {
   readonly #owner: ConnectionOwner;
   readonly #socket: Socket;
+  readonly #writes: SocketWrites;
   readonly #buffer = new ReadBuffer();
   #carried: Carried | undefined;
   #isConnected = false;
@@ -57,6 +39,7 @@ export class Connection implements PooledConnection, ReadTarget, Transfer, Uploa
     this.#owner = owner;
     this.#idleLimitMs = owner.limits.keepAliveTimeoutMs;
     this.#socket = connector.open(this);
+    this.#writes = new SocketWrites(this.#socket, (error) => this.#onWriteError(error));
     this.#socket
       .once(connector.readyEvent, () => this.#onConnected())
       .on('drain', () => this.#carried?.upload?.onDrain())
@@ -78,6 +61,7 @@ export class Connection implements PooledConnection, ReadTarget, Transfer, Uploa
     const carried: Carried = { request, reader, upload: undefined, hasResponse: false };
     this.#carried = carried;
     this.#sinceMs = nowMs;
+    this.#writes.begin();
     request.handler.onConnection(this);
     // The handler may have aborted it.
     if (this.#carried !== carried) return;
@@ -134,9 +118,9 @@ export class Connection implements PooledConnection, ReadTarget, Transfer, Uploa
   onRead(byteCount: number, bytes: Buffer): boolean {
     this.#buffer.noteRead(byteCount);
     const carried = this.#carried;
-    if (carried === undefined) {
+    if (carried === undefined || this.#isUnsent) {
       // Nobody asked for it: it must not become the next response.
-      this.close();
+      this.#fail(closedByUpstream(), true);
       return false;
     }
     carried.hasResponse = true;
@@ -173,15 +157,26 @@ export class Connection implements PooledConnection, ReadTarget, Transfer, Uploa
     this.#carried?.upload?.start();
   }
 
+  /** The upstream may have answered before it closed, so the connection is read until its end. */
+  #onWriteError(error: Error): void {
+    const carried = this.#carried;
+    if (carried === undefined || this.#isUnsent) this.#fail(error, true);
+    else carried.upload?.stop();
+  }
+
   /** The upstream closed its side, which may be how it ends a body. */
   #onUpstreamEnd(): void {
     const carried = this.#carried;
+    const { error } = this.#writes;
     try {
-      if (carried?.reader.readClose() !== true) throw closedByUpstream();
+      if (wasReset(error) || carried?.reader.readClose() !== true) {
+        this.#fail(error ?? closedByUpstream(), true);
+        return;
+      }
       carried.request.handler.onFlush();
       if (this.#carried === carried) this.#onResponseEnd(false);
-    } catch (error) {
-      this.#fail(error, error instanceof UpstreamError && error.code === CLOSED);
+    } catch (handlerError) {
+      this.#fail(handlerError, false);
     }
   }
 
@@ -190,12 +185,11 @@ export class Connection implements PooledConnection, ReadTarget, Transfer, Uploa
     const carried = this.#release();
     if (carried === undefined) return;
     const { head } = carried.reader;
-    if (head?.keepAliveMs !== undefined) {
-      const { keepAliveTimeoutMs } = this.#owner.limits;
-      this.#idleLimitMs = Math.min(keepAliveTimeoutMs, head.keepAliveMs - KEEP_ALIVE_MARGIN_MS);
-    }
+    if (head?.keepAliveMs !== undefined)
+      this.#idleLimitMs = idleLimitOf(head.keepAliveMs, this.#owner.limits);
     const isPersistent = head?.isPersistent === true && this.#idleLimitMs > 0 && this.#socket.writable;
-    if (hasSurplus || carried.upload?.isDone === false || !isPersistent) {
+    const isSent = carried.upload?.isDone !== false && this.#writes.error === undefined;
+    if (hasSurplus || !isSent || !isPersistent) {
       this.close();
       return;
     }
@@ -214,27 +208,43 @@ export class Connection implements PooledConnection, ReadTarget, Transfer, Uploa
     else this.close();
   };
 
+  /** Whether a connection that was used before has sent nothing of its request, so what happens cannot be an answer to it. */
+  get #isUnsent(): boolean {
+    return this.#hasServed && !this.#writes.hasSent;
+  }
+
   #fail(error: unknown, isSocketError: boolean): void {
+    const isUnsent = isSocketError && this.#isUnsent;
     this.close();
-    const carried = this.#release();
+    const carried = this.#release(isUnsent);
     if (carried === undefined) return;
     const isStale = isSocketError && this.#hasServed && !carried.hasResponse;
-    carried.request.handler.onError(error instanceof Error ? error : new Error(String(error)), isStale);
+    const repeat: Repeat = isUnsent ? 'any' : isStale ? 'idempotent' : 'none';
+    carried.request.handler.onError(error instanceof Error ? error : new Error(String(error)), repeat);
   }
 
   /**
    * The only way a request leaves the connection; undefined if there is none. What happens to its upload or to the socket afterwards
    * finds no request to end. So the request leaves before its upload is cancelled and before its handler is called.
    */
-  #release(): Carried | undefined {
+  #release(isUnsent = false): Carried | undefined {
     const carried = this.#carried;
     if (carried === undefined) return undefined;
     this.#carried = undefined;
     this.#owner.onSettled();
     carried.reader.abandon();
-    if (carried.upload?.isDone === false) carried.upload.cancel();
+    if (isUnsent) carried.upload?.giveBack();
+    else if (carried.upload?.isDone === false) carried.upload.cancel();
     return carried;
   }
+}
+
+/**
+ * Whether a write failed because of a reset. Reading then gives an end, as if the upstream had closed properly. A write behind a proper end
+ * fails with EPIPE.
+ */
+function wasReset(error: NodeJS.ErrnoException | undefined): boolean {
+  return error !== undefined && error.code !== 'EPIPE';
 }
 
 function closedByUpstream(): UpstreamError {

@@ -1,4 +1,4 @@
-import { Connection, type ConnectionOwner, type PooledConnection } from './connection.ts';
+import { Connection } from './connection.ts';
 import { Connector, type TlsOptions } from './connector.ts';
 import { ABORTED, UpstreamError } from './errors.ts';
 import { type UpstreamRequest, writeRequestHead } from './request.ts';
@@ -8,6 +8,24 @@ import { UpgradeConnection } from './upgrade-connection.ts';
 export interface PoolSettings extends TimeLimits {
   /** Most connections at once. */
   readonly connections: number;
+}
+
+/** A connection as its pool sees it. */
+export interface PooledConnection {
+  /** @param head the request's head as it is sent */
+  send(request: UpstreamRequest, head: string, nowMs: number): void;
+  /** Ends a wait that has exceeded its limit. */
+  sweep(nowMs: number): void;
+  abort(): void;
+}
+
+export interface ConnectionOwner {
+  readonly limits: TimeLimits;
+  /** A request ended, well or not. */
+  onSettled(): void;
+  /** The connection can carry another request. */
+  onIdle(connection: Connection): void;
+  onClosed(connection: PooledConnection): void;
 }
 
 /** A request that waits for a connection. */
@@ -60,7 +78,7 @@ export class Pool implements ConnectionOwner {
       if (this.#isDestroyed) throw destroyed();
       head = writeRequestHead(request, this.#connector.host);
     } catch (error) {
-      request.handler.onError(error as Error, false);
+      request.handler.onError(error as Error, 'none');
       return;
     }
     this.#inFlight++;
@@ -87,7 +105,7 @@ export class Pool implements ConnectionOwner {
     clearInterval(this.#timer);
     for (const { request } of this.#waiting.splice(0)) {
       this.#inFlight--;
-      request.handler.onError(destroyed(), false);
+      request.handler.onError(destroyed(), 'none');
     }
     for (const connection of this.#open) connection.abort();
   }

@@ -38,6 +38,12 @@ export interface UpgradeRequest {
  */
 export type ChunkMemory = 'released' | 'kept';
 
+/**
+ * Whether a request whose connection broke may be sent again, on a new one. `any`: nothing of it was sent. `idempotent`: the connection had
+ * been used before and broke without a byte of the response, so the upstream may or may not have seen the request.
+ */
+export type Repeat = 'any' | 'idempotent' | 'none';
+
 /** Takes one response. Exactly one of `onEnd` and `onError` is called, and nothing after it but `onFlush`. */
 export interface ResponseHandler extends ResponseReceiver {
   /** The request is about to be sent; until then it can be cancelled at the pool only. */
@@ -48,8 +54,8 @@ export interface ResponseHandler extends ResponseReceiver {
    * @returns who owns the memory of the chunks from now on
    */
   onFlush(): ChunkMemory;
-  /** @param isStale the connection had been used before and broke without a byte of this response */
-  onError(error: Error, isStale: boolean): void;
+  /** @param repeat with `any`, the body can be sent from its beginning */
+  onError(error: Error, repeat: Repeat): void;
 }
 
 /** A request that has a connection. */

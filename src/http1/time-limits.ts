@@ -8,6 +8,14 @@ export interface TimeLimits {
   readonly keepAliveTimeoutMs: number;
 }
 
+/** An upstream counts its own limit from an earlier moment than this side does. */
+const KEEP_ALIVE_MARGIN_MS = 1_000;
+
+/** How long a connection may be idle whose upstream closes it after `statedMs`. */
+export function idleLimitOf(statedMs: number, { keepAliveTimeoutMs }: TimeLimits): number {
+  return Math.min(keepAliveTimeoutMs, statedMs - KEEP_ALIVE_MARGIN_MS);
+}
+
 /** What a request waits for. A slow client has limits of its own. */
 export type Wait = 'connection' | 'client' | 'head' | 'body';
 

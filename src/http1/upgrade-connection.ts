@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
-import type { ConnectionOwner } from './connection.ts';
 import type { Connector } from './connector.ts';
 import { ABORTED, CLOSED, MALFORMED, UpstreamError } from './errors.ts';
 import { GrammarError } from './grammar.ts';
 import type { ResponseHead } from './head/response-head.ts';
+import type { ConnectionOwner } from './pool.ts';
 import type { Transfer, UpstreamRequest } from './request.ts';
 import { ResponseReader } from './response-reader.ts';
 import { timeoutOf } from './time-limits.ts';
@@ -123,7 +123,7 @@ export class UpgradeConnection implements Transfer {
     if (request === undefined) return;
     this.#reader?.abandon();
     this.#settle();
-    request.handler.onError(error instanceof Error ? error : new Error(String(error)), false);
+    request.handler.onError(error instanceof Error ? error : new Error(String(error)), 'none');
   }
 
   #settle(): void {

@@ -17,9 +17,11 @@ export class Upload {
   readonly #isChunked: boolean;
   /** Bytes of the stated length that have yet to come. */
   #left: number;
+  /** The beginning of the body, until the system has taken it. */
+  #first: Buffer | undefined;
   #isDone = false;
   #isBlocked = false;
-  #isCancelled = false;
+  #isStopped = false;
 
   /**
    * @param head the request's head as it is sent
@@ -43,16 +45,13 @@ export class Upload {
 
   /** Whether more of the body could be sent, if only it came. */
   get isWaitingForClient(): boolean {
-    return !this.#isDone && !this.#isBlocked;
+    return !this.#isDone && !this.#isBlocked && !this.#isStopped;
   }
 
-  /** Sends the head and begins to read the body. */
+  /** Asks for the body. The head leaves in the next turn of the event loop, in one write with what has arrived by then. */
   start(): void {
-    // One write takes the head and what is there of the body.
-    this.#socket.cork();
-    this.#socket.write(this.#head, 'latin1');
-    setImmediate(uncork, this.#socket);
-    this.#body.on('data', this.#onData).on('end', this.#onEnd);
+    this.#body.read(0);
+    setImmediate(this.#begin);
   }
 
   onDrain(): void {
@@ -62,12 +61,39 @@ export class Upload {
     this.#body.resume();
   }
 
+  /** Sends and reads no more. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#body.off('data', this.#onData).off('end', this.#onEnd).pause();
+  }
+
   /** Stops without sending the rest; the source is destroyed. */
   cancel(): void {
-    this.#isCancelled = true;
-    this.#body.off('data', this.#onData).off('end', this.#onEnd);
+    this.stop();
     this.#body.destroy();
   }
+
+  /** Stops before anything was sent; the source is as it was. */
+  giveBack(): void {
+    this.#isStopped = true;
+    this.#body.off('error', this.#onError);
+    if (this.#first !== undefined) this.#body.unshift(this.#first);
+  }
+
+  readonly #begin = (): void => {
+    if (this.#isStopped) return;
+    const socket = this.#socket;
+    const body = this.#body;
+    socket.cork();
+    socket.write(this.#head, 'latin1');
+    this.#first = body.read() ?? undefined;
+    if (this.#first !== undefined) this.#onData(this.#first);
+    socket.uncork();
+    this.#first = undefined;
+    if (this.#isStopped) return;
+    if (body.readableEnded) this.#onEnd();
+    else body.on('data', this.#onData).on('end', this.#onEnd);
+  };
 
   readonly #onData = (chunk: Buffer): void => {
     const socket = this.#socket;
@@ -103,10 +129,6 @@ export class Upload {
   };
 
   readonly #onError = (error: Error): void => {
-    if (!this.#isCancelled) this.#owner.onUploadError(error);
+    if (!this.#isStopped) this.#owner.onUploadError(error);
   };
-}
-
-function uncork(socket: Socket): void {
-  socket.uncork();
 }

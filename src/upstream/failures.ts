@@ -1,14 +1,15 @@
 /** What a failure of the upstream means: which words the client gets, and whether another try is safe. */
 import { Refusal } from '../domain/problems.ts';
 import { BODY_TIMEOUT, CONNECT_TIMEOUT, HEADERS_TIMEOUT } from '../http1/errors.ts';
+import type { Repeat, UpstreamRequest } from '../http1/request.ts';
 import { BodyError } from '../stages/body.ts';
 
 /** Methods that may be sent twice (RFC 9110 section 9.2.2). */
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
 
-/** Whether a request may be sent again after a failure that came before any byte of the answer. */
-export function isRepeatable(method: string, hasBody: boolean): boolean {
-  return !hasBody && IDEMPOTENT.has(method);
+/** Whether a request may be sent again. A body that the upstream may have seen is not kept for that. */
+export function isRepeatable(repeat: Repeat, { method, body }: UpstreamRequest): boolean {
+  return repeat === 'any' || (repeat === 'idempotent' && body === null && IDEMPOTENT.has(method));
 }
 
 /** The upstream has no room for such a request. */

@@ -7,7 +7,7 @@ import type { FieldLines } from '../http1/head/field-lines.ts';
 import type { FieldName } from '../http1/head/field-names.ts';
 import type { FieldSection } from '../http1/head/field-section.ts';
 import type { ResponseHead } from '../http1/head/response-head.ts';
-import type { ChunkMemory, ResponseHandler, Transfer, UpstreamRequest } from '../http1/request.ts';
+import type { ChunkMemory, Repeat, ResponseHandler, Transfer, UpstreamRequest } from '../http1/request.ts';
 import type { Exchange, Taker } from '../stages/exchange.ts';
 import { addGatewayFields, respond } from '../stages/respond.ts';
 import { codeOf, isRepeatable, refusalOf, TUNNELS_BUSY, UPSTREAM_BUSY } from './failures.ts';
@@ -26,7 +26,7 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
   #request: UpstreamRequest;
   #transfer: Transfer | undefined;
   #head: ResponseHead | undefined;
-  #canRepeat: boolean;
+  #isRepeated = false;
 
   constructor(
     upstream: Upstream,
@@ -40,7 +40,6 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
     const { method, target, host, lines, body, bodyLength, upgrade } = request;
     // Without a spread, which costs 0.5 µs here.
     this.#request = { method, target, host, lines, body, bodyLength, upgrade, handler: this };
-    this.#canRepeat = isRepeatable(method, body !== null);
     exchange.taker = this;
     if (body instanceof Readable) body.on('error', (error) => this.#onBodyError(error));
   }
@@ -135,11 +134,11 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
     exchange.end(trailers && responseLines(trailers, undefined, exchange.status));
   }
 
-  onError(error: Error, isStale: boolean): void {
+  onError(error: Error, repeat: Repeat): void {
     this.leave();
     const { exchange } = this;
-    if (isStale && this.#canRepeat && !exchange.isClosed) {
-      this.#canRepeat = false;
+    if (!this.#isRepeated && !exchange.isClosed && isRepeatable(repeat, this.#request)) {
+      this.#isRepeated = true;
       this.#request = { ...this.#request, needsNewConnection: true };
       this.start();
       return;
@@ -162,7 +161,8 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
 
   /** A body may break while its request waits for a connection; later, the connection reports it. */
   #onBodyError(error: Error): void {
-    if (this.#transfer === undefined && this.#upstream.pool.cancel(this.#request)) this.onError(error, false);
+    if (this.#transfer === undefined && this.#upstream.pool.cancel(this.#request))
+      this.onError(error, 'none');
   }
 }
 

@@ -115,6 +115,16 @@ const ENDS: Readonly<Record<string, End>> = {
       await expect(new Response(body).text()).rejects.toThrow();
     },
   },
+  'the upstream refused the upload and reset the connection': {
+    async run({ raw, arrived }) {
+      const client = await raw(...UPLOAD);
+      client.write('abc');
+      const response = await arrived();
+      response.writeHead(413, { 'Content-Length': '0' }).end(() => response.socket?.resetAndDestroy());
+      client.write(Buffer.alloc(100_000));
+      expect(String(await once(client, 'data'))).toMatch(/^HTTP\/1.1 413 /);
+    },
+  },
   'the response was not HTTP': {
     async run({ get, arrived }) {
       const sent = get();

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Pool } from '../../../src/http1/pool.ts';
 import { answering, type RawServer, startRawServer } from '../../fixtures/raw-server.ts';
@@ -86,7 +86,7 @@ describe('a connection carries no further request', () => {
       expect(await call(pool)).toMatchObject({ body: 'ok', error: undefined });
       // The end has arrived; nothing says that it has been read.
       await closed;
-      await setImmediate();
+      await nextTurn();
     }
     expect(server.connectionCount).toBe(20);
   });
@@ -134,12 +134,12 @@ describe('a request on a connection that breaks', () => {
       });
     });
     expect(await call(pool)).toMatchObject({ error: undefined });
-    expect(await call(pool)).toMatchObject({ error: expect.any(String), isStale: true });
+    expect(await call(pool)).toMatchObject({ error: expect.any(String), repeat: 'idempotent' });
   });
 
   it('is not when the connection was new', async () => {
     await start((socket) => socket.once('data', () => socket.resetAndDestroy()));
-    expect(await call(pool)).toMatchObject({ error: 'ECONNRESET', isStale: false });
+    expect(await call(pool)).toMatchObject({ error: 'ECONNRESET', repeat: 'none' });
   });
 
   it('is not when the response had begun', async () => {
@@ -150,7 +150,69 @@ describe('a request on a connection that breaks', () => {
       });
     });
     await call(pool);
-    expect(await call(pool)).toMatchObject({ error: 'UPSTREAM_CLOSED', isStale: false });
+    expect(await call(pool)).toMatchObject({ error: 'UPSTREAM_CLOSED', repeat: 'none' });
+  });
+
+  /** A connection that has carried one request; the next one begins to be sent when `dispatch` is called. */
+  async function used(): Promise<Socket> {
+    await start(answering(OK));
+    await call(pool);
+    const [socket] = server.open;
+    if (socket === undefined) throw new Error('the connection was not kept');
+    return socket;
+  }
+
+  it.each([
+    ['GET', null],
+    ['POST', null],
+    ['POST', Buffer.from('a body')],
+  ])('may be repeated if nothing was sent: a %s with %s', async (method, body) => {
+    const socket = await used();
+    // In the phase in which the request is sent, so that nobody has read the reset.
+    setImmediate(() => socket.resetAndDestroy());
+    expect(await call(pool, { method, body })).toMatchObject({ error: expect.any(String), repeat: 'any' });
+  });
+
+  it.each([
+    ['closes', (socket: Socket) => socket.destroy()],
+    ['resets the connection', (socket: Socket) => socket.resetAndDestroy()],
+    ['sends what nobody asked for', (socket: Socket) => socket.end('HTTP/1.1 408 Request Timeout\r\n\r\n')],
+  ])('may be repeated, body and all, if the upstream %s before its head was sent', async (_, end) => {
+    const socket = await used();
+    const body = new PassThrough();
+    for (const piece of ['one', 'two', 'three']) body.write(piece);
+    const { ended } = new Call(pool, { method: 'POST', body });
+    // After the request has its connection, one turn before its head leaves.
+    setImmediate(() => end(socket));
+    expect(await ended).toMatchObject({ error: expect.any(String), repeat: 'any', head: undefined });
+    body.end('four');
+    expect(Buffer.concat(await body.toArray()).toString()).toBe('onetwothreefour');
+  });
+
+  it('may be repeated with a body that is whole, and that the failed write had taken', async () => {
+    const socket = await used();
+    const body = new PassThrough();
+    body.end('all of it');
+    // Just before the head leaves, so that nobody has read the reset.
+    setImmediate(() => setImmediate(() => socket.resetAndDestroy()));
+    const { ended } = new Call(pool, { method: 'POST', body });
+    expect(await ended).toMatchObject({ error: expect.any(String), repeat: 'any' });
+    expect(Buffer.concat(await body.toArray()).toString()).toBe('all of it');
+  });
+
+  it('is not if a part of it was sent, whatever its method', async () => {
+    await start((socket) => {
+      socket.once('data', () => {
+        socket.write(OK);
+        socket.once('data', () => socket.resetAndDestroy());
+      });
+    });
+    await call(pool);
+    const body = new PassThrough();
+    body.write('a part');
+    const result = await call(pool, { method: 'PUT', body });
+    expect(result).toMatchObject({ error: expect.any(String), repeat: 'idempotent' });
+    expect(body.destroyed).toBe(true);
   });
 
   it('gets a new connection where it asks for one, even when all are open', async () => {
