@@ -103,7 +103,7 @@ function adminPortOf({ config, url, ca }: AdminOptions): AdminPort {
 function portAt(url: string, tls: ConnectionOptions = {}): AdminPort {
   if (!/^https?:\/\//.test(url) || !URL.canParse(url))
     throw new CommandError('--url takes a URL, such as http://127.0.0.1:9090.');
-  return { url: url.replace(/\/+$/, ''), token: process.env.WEIR_ADMIN_TOKEN || undefined, tls };
+  return { url: url.replace(/(?<!\/)\/+$/, ''), token: process.env.WEIR_ADMIN_TOKEN || undefined, tls };
 }
 
 function portOf(

@@ -94,7 +94,7 @@ function frameOf(refusal: Refusal, baseUrl: string): Frame {
   const known = PROBLEMS[code];
   const title = status === known.status ? known.title : STATUS_CODES[status];
   const head = JSON.stringify({
-    type: `${baseUrl.replace(/\/+$/, '')}/errors/${slugOf(code)}`,
+    type: `${baseUrl.replace(/(?<!\/)\/+$/, '')}/errors/${slugOf(code)}`,
     title,
     status,
     detail,

@@ -118,7 +118,7 @@ function keptTo(principal: Principal, account: string | undefined): Principal | 
 /** The URL for looking up the owner of a key. A path is relative to the upstream's URL. */
 export function keyOwnersUrl(url: string, upstreamUrl: string): string {
   // `new URL` would escape the braces of the placeholder.
-  return url.startsWith('/') ? `${upstreamUrl.replace(/\/+$/, '')}${url}` : url;
+  return url.startsWith('/') ? `${upstreamUrl.replace(/(?<!\/)\/+$/, '')}${url}` : url;
 }
 
 type Identified = Principal | RevokedToken;

@@ -35,7 +35,7 @@ function pathsOf(server: Node, problems: Problem[]): readonly string[] {
   // Relative addresses are relative to where the document is served (OpenAPI 3.1 section 4.8.5).
   const valid = addresses.filter((address) => URL.canParse(address, 'http://localhost/'));
   if (valid.length < addresses.length) problems.push(problemAt(url, `"${url.value}" is not a valid URL`));
-  return valid.map((address) => new URL(address, 'http://localhost/').pathname.replace(/\/+$/, ''));
+  return valid.map((address) => new URL(address, 'http://localhost/').pathname.replace(/(?<!\/)\/+$/, ''));
 }
 
 /** The URL for every combination of the values of its variables, up to the limit. Empty if a variable has no value. */

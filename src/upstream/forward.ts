@@ -10,7 +10,7 @@ import { crowdedOut, Relay } from './relay.ts';
 import { type TunnelObserver, TunnelRelay } from './tunnel.ts';
 import type { Upstream } from './upstreams.ts';
 
-const TRAILERS = /(?:^|,)\s*trailers\s*(?:,|$)/i;
+const TRAILERS = /(?<![^,])\s*trailers\s*(?:,|$)/i;
 
 /** What all forwarded requests share. */
 export interface ForwardContext {

@@ -1,13 +1,13 @@
 /** Rewrites what a response says about the upstream's own address, so that clients stay with the gateway. */
 import type { ClientOrigin, Received, TrustedProxies } from '../fields/forwarded.ts';
 
-/** `http://authority/rest` or `//authority/rest`, with the authority and the rest as groups (RFC 3986 section 4.2). */
-const WITH_AUTHORITY = /^(https?:)?\/\/([^/?#\\]*)(.*)$/i;
+/** The start of `http://authority/rest` or `//authority/rest`, up to the rest (RFC 3986 section 4.2). */
+const WITH_AUTHORITY = /^(https?:)?\/\/([^/?#\\]*)/i;
 
 /** What browsers drop wherever it is in a URL (https://url.spec.whatwg.org/#concept-basic-url-parser). */
 const DROPPED = /[\t\n\r]/g;
 
-const COOKIE_DOMAIN = /;\s*domain\s*=\s*([^;]*)/gi;
+const COOKIE_DOMAIN = /;\s*domain\s*=([^;]*)/gi;
 
 /** Translates the addresses of one upstream. */
 export class UpstreamAddresses {
@@ -36,12 +36,13 @@ export class UpstreamAddresses {
   /** Reads the value as a browser does: `/base/<tab>/host` without `/base` would be `//host`. */
   #reference(value: string, origin: ClientOrigin | undefined): string {
     const read = value.replace(DROPPED, '').replace(/^ +/, '');
-    const [, scheme, authority, rest = ''] = WITH_AUTHORITY.exec(read) ?? [];
+    const [start = '', scheme, authority] = WITH_AUTHORITY.exec(read) ?? [];
     if (authority === undefined) {
       const path = read.startsWith('/') ? pathOnly(this.#withoutBase(read)) : read;
       return path === read ? value : path;
     }
     if (!this.#isUpstream(scheme ?? this.#upstream.protocol, authority)) return value;
+    const rest = read.slice(start.length);
     const path = this.#withoutBase(rest.startsWith('/') ? rest : `/${rest}`);
     return origin === undefined ? pathOnly(path) : `${origin.scheme}://${origin.host}${path}`;
   }

@@ -1,8 +1,10 @@
+import { RE2JS } from 're2js';
 import { expect, it } from 'vitest';
 import type { Entry } from '../../src/replay/input/entry.ts';
 import { type FormatOptions, lineReader } from '../../src/replay/input/formats.ts';
 import { parseMapping } from '../../src/replay/input/text-formats.ts';
 import { timeUs } from '../../src/replay/input/times.ts';
+import { expectLinearTime } from '../fixtures/growth.ts';
 import { writeFiles } from './log-lines.ts';
 import { runReplayCommand } from './replay-command.ts';
 
@@ -65,16 +67,33 @@ it('the combined format of nginx and Apache, the Account from the user or by a p
   const line =
     '203.0.113.9 - acct_1 [20/Nov/2026:13:00:00 +0100] "GET /v3/things HTTP/1.1" 200 512 "-" "curl/8 \\"x\\" tenant=acct_9"';
   expect(read({ format: 'combined' }, line)).toEqual(ENTRY);
-  expect(read({ format: 'combined', accountPattern: /tenant=(\w+)/ }, line)).toMatchObject({
+  expect(read({ format: 'combined', accountPattern: RE2JS.compile('tenant=(\\w+)') }, line)).toMatchObject({
     account: 'acct_9',
   });
-  expect(read({ format: 'combined', accountPattern: /(tenant)=(?<account>\w+)/ }, line)).toMatchObject({
-    account: 'acct_9',
-  });
+  const named = RE2JS.compile('(tenant)=(?<account>\\w+)');
+  expect(read({ format: 'combined', accountPattern: named }, line)).toMatchObject({ account: 'acct_9' });
   expect(read({ format: 'combined' }, line.replace('acct_1', '-'))).toBe('anonymous');
   expect(read({ format: 'combined' }, line.replace('" 200', '" 401'))).toBe('uncharged');
   expect(read({ format: 'combined' }, line.replace('GET', 'OPTIONS'))).toBe('uncharged');
   expect(read({ format: 'combined' }, 'nonsense')).toEqual({ problem: 'is not a line of this format' });
+});
+
+it.each(['"\\" ', '"a\\ ', '" ', 'a'])('a line of strangers in linear time: %s', (part) => {
+  expectLinearTime((size) => {
+    const line = part.repeat(size);
+    return () => [
+      read({ format: 'combined' }, line),
+      read({ format: 'alb', mapping: mapped('account=.elb') }, line),
+    ];
+  }, 500);
+});
+
+it('the Account by a pattern that would backtrack, in linear time', () => {
+  const accountPattern = RE2JS.compile('(?:\\w+ ?)+=(\\w+)');
+  expectLinearTime((size) => {
+    const line = `- - - [20/Nov/2026:13:00:00 +0100] "GET / HTTP/1.1" 200 512 "-" "${'a'.repeat(size)}"`;
+    return () => expect(read({ format: 'combined', accountPattern }, line)).toBe('anonymous');
+  }, 500);
 });
 
 it("Envoy's JSON", () => {
@@ -95,7 +114,7 @@ it('the access log of an Application Load Balancer', () => {
     'https 2026-11-20T12:00:01.500000Z app/my/50dc6 192.0.2.1:2817 10.0.0.1:80 0.086 0.048 0.037 200 200 0 57 ' +
     '"GET https://acct_1.example.com:443/v3/things?x=1 HTTP/1.1" "curl/7.46.0" ECDHE TLSv1.2 arn:aws:x "Root=1-58337281" ' +
     '"acct_1.example.com" "arn:aws:acm" 1 2026-11-20T12:00:00.000000Z "authenticate,forward" "-" "-"';
-  const accountPattern = /https:\/\/(\w+)\.example/;
+  const accountPattern = RE2JS.compile('https://(\\w+)\\.example');
   expect(read({ format: 'alb', accountPattern }, line)).toEqual(ENTRY);
   expect(read({ format: 'alb', mapping: mapped('account=.domain_name') }, line)).toMatchObject({
     account: 'acct_1.example.com',

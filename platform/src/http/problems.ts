@@ -42,7 +42,7 @@ export function problemBody(
 ): Record<string, unknown> {
   const title = error.code.replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ');
   return {
-    type: `${baseUrl.replace(/\/+$/, '')}/errors/${title.replaceAll(' ', '-').toLowerCase()}`,
+    type: `${baseUrl.replace(/(?<!\/)\/+$/, '')}/errors/${title.replaceAll(' ', '-').toLowerCase()}`,
     title,
     status: error.status,
     detail: error.message,

@@ -70,7 +70,7 @@ function jsonOf(text: string): unknown {
 }
 
 async function askUpstream(upstream: string): Promise<FoundDocument> {
-  const base = upstream.replace(/\/+$/, '');
+  const base = upstream.replace(/(?<!\/)\/+$/, '');
   const answers = await Promise.all(
     USUAL_PATHS.map(async (path) => {
       const url = base + path;

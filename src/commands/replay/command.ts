@@ -32,7 +32,7 @@ export function replayCommand(): Command {
     .option('--map <fields>', 'fields of the log, such as account=.jwt.sub,path=.uri')
     .option(
       '--account-pattern <regex>',
-      "regular expression that finds the Account in a line: its group 'account', or its first group",
+      "RE2 expression that finds the Account in a line: its group 'account', or its first group",
     )
     .option('--rows <number>', 'number of buckets to list', '20')
     .option('--max-refused <share>', 'exit with 2 if a larger share of the requests is refused, such as 0.1%')

@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { RE2JS } from 're2js';
 import { printable } from '../../domain/printable.ts';
 import { CommandError } from '../../process/failure.ts';
 import type { CostOf, ReadLine } from '../../replay/input/entry.ts';
@@ -53,10 +54,11 @@ function mappingOf(text: string | undefined): Mapping {
   return mapping;
 }
 
-function patternOf(text: string | undefined): RegExp | undefined {
+/** Clients choose much of the text of a log, so the pattern runs in linear time, as RE2 runs it. */
+function patternOf(text: string | undefined): RE2JS | undefined {
   if (text === undefined) return undefined;
   try {
-    return new RegExp(text);
+    return RE2JS.compile(text, RE2JS.LOOKBEHINDS);
   } catch (error) {
     throw new CommandError(`--account-pattern: ${(error as Error).message}.`);
   }

@@ -26,7 +26,7 @@ const REASON_AT = 12;
 const SPACE = 0x20;
 const ZERO = 0x30;
 
-const KEEP_ALIVE_TIMEOUT = /(?:^|[\s,;])timeout\s*=\s*"?(\d{1,6})/i;
+const KEEP_ALIVE_TIMEOUT = /(?<![^\s,;])timeout\s*=\s*"?(\d{1,6})/i;
 
 /**
  * Reads a response head.

@@ -1,3 +1,4 @@
+import type { RE2JS } from 're2js';
 import { addressIn, networkOf } from '../../domain/network.ts';
 import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
 import type { Operation } from '../../stages/request-context.ts';
@@ -18,7 +19,7 @@ export interface ForeignLog {
   readonly fieldsOf: (line: string) => Fields | undefined;
   readonly mapping: Mapping;
   /** Finds the Account in the whole line, by its group `account` or its first group. */
-  readonly accountPattern: RegExp | undefined;
+  readonly accountPattern: RE2JS | undefined;
   /** Finds the costs of requests. Without it a request costs 1 point, or the cost in the log. */
   readonly costOf: CostOf | undefined;
 }
@@ -89,9 +90,10 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' && value !== '-' ? value : undefined;
 }
 
-function matched(pattern: RegExp, line: string): string | undefined {
-  const match = pattern.exec(line);
-  return textOf(match?.groups?.account ?? match?.[1]);
+function matched(pattern: RE2JS, line: string): string | undefined {
+  const match = pattern.matcher(line);
+  if (pattern.groupCount() === 0 || !match.find()) return undefined;
+  return textOf(match.group(pattern.namedGroups().account ?? 1) ?? match.group(1));
 }
 
 function durationUs(ms: string | undefined, seconds: string | undefined): number {

@@ -1,3 +1,4 @@
+import type { RE2JS } from 're2js';
 import type { CostOf, ReadLine } from './entry.ts';
 import { foreignLog } from './foreign-log.ts';
 import { albFields, combinedFields, type Fields, jsonFields, type Mapping } from './text-formats.ts';
@@ -59,7 +60,7 @@ export interface FormatOptions {
   readonly format: Format;
   /** Overrides the format's own mapping. */
   readonly mapping: Mapping;
-  readonly accountPattern: RegExp | undefined;
+  readonly accountPattern: RE2JS | undefined;
   readonly costOf: CostOf | undefined;
 }
 

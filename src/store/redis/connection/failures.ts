@@ -27,10 +27,12 @@ const REASONS: ReadonlyMap<string, UncountedReason> = new Map([
 const DISCONNECTED =
   /connection (is |was )?closed?|isn't writeable|isn't ready|is ended|ECONN|ETIMEDOUT|timed out|EHOSTUNREACH|ENETUNREACH|EPIPE|ENOTFOUND|EAI_AGAIN|socket|sentinels? |startup nodes|slots cache|max retries/i;
 
+const LAST_ERROR = ' Last error: ';
+
 /** The reason for an error of Redis or of its connection. */
 export function reasonOf(message: string): UncountedReason {
-  const cause = /^All sentinels .* Last error: (.+)$/s.exec(message)?.[1];
-  if (cause !== undefined) return reasonOf(cause);
+  const cause = causeOfSentinels(message);
+  if (cause !== '') return reasonOf(cause);
   const known = REASONS.get(message.split(' ', 1)[0] ?? '');
   if (known !== undefined) return known;
   if (message.includes('max number of clients')) return 'maxclients';
@@ -40,4 +42,10 @@ export function reasonOf(message: string): UncountedReason {
   if (/WRONGPASS|user executing the script can't|ACL failure in script|certificate|TLS/i.test(message))
     return 'auth';
   return DISCONNECTED.test(message) ? 'disconnected' : 'error';
+}
+
+/** The error of the last sentinel, or an empty text. */
+function causeOfSentinels(message: string): string {
+  const at = message.startsWith('All sentinels ') ? message.lastIndexOf(LAST_ERROR) : -1;
+  return at === -1 ? '' : message.slice(at + LAST_ERROR.length);
 }
