@@ -116,6 +116,7 @@ export class ObjectWatch {
       timeoutSeconds: String(this.#timing.watchSeconds),
     });
     const response = await this.#server.get(`${RESOURCES[kind]}?${query}`, this.#requestOptions());
+    this.#establishedMs = performance.now();
     this.#listener.confirmed();
     let hasReceived = false;
     for await (const line of linesOf(response as AsyncIterable<string>, MAX_CHARACTERS)) {

@@ -158,6 +158,49 @@ it('waits longer after each failure, up to a bound', async () => {
   for (const [index, least] of shortest.entries()) expect(gaps[index + 1]).toBeGreaterThan(least - 2);
 });
 
+it('a watch that lasted is retried soon, however many failures came before it', async () => {
+  const longestBackoffMs = 200;
+  server.refuse(500);
+  watchLimits({ longestBackoffMs });
+  await vi.waitFor(() => expect(gets().length).toBeGreaterThan(8), WITHIN);
+  server.refuse(undefined);
+  // A busy machine can make one retry late. The waits after failures are never shorter than half of the bound.
+  await vi.waitFor(
+    async () => {
+      await untilWatching();
+      const sinceMs = performance.now();
+      await vi.waitUntil(() => performance.now() - sinceMs > longestBackoffMs, WITHIN);
+      const before = gets().length;
+      const cutMs = performance.now();
+      server.cut();
+      await vi.waitFor(() => expect(gets().length).toBeGreaterThan(before), WITHIN);
+      expect((gets()[before]?.atMs ?? 0) - cutMs).toBeLessThan(longestBackoffMs / 2);
+    },
+    { timeout: 60_000 },
+  );
+});
+
+it.each([
+  '',
+  'null',
+  '7',
+  '[]',
+  '{}',
+  'not JSON',
+  '{"type":"MODIFIED"}',
+  '{"type":"MODIFIED","object":{"data":7}}',
+])('a strange event (%s) does not end it', async (line) => {
+  watchLimits();
+  await untilWatching();
+  server.sendLine(line);
+  server.putUnseen('configmaps/limits', { 'limits.yaml': 'two' });
+  server.cut();
+  await untilDelivered('two');
+  await untilWatching();
+  server.put('configmaps/limits', { 'limits.yaml': 'three' });
+  await untilDelivered('three');
+});
+
 it('leaves no connection behind when it is closed', async () => {
   watchLimits();
   await untilWatching();
