@@ -8,7 +8,7 @@ const SECRET = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
 const WITHIN = { timeout: 20_000, interval: 10 };
 
 async function open(
-  statusOf?: (index: number) => number | undefined,
+  statusOf?: (index: number, body: string) => number | undefined,
   { url, allowPrivate = true }: { readonly url?: string; readonly allowPrivate?: boolean } = {},
 ) {
   const receiver = await startWebhookReceiver(statusOf);
@@ -63,6 +63,20 @@ it('what waits is bounded, and stopping takes a few seconds at most', async () =
   expect(counts).toEqual({ dropped: MOST_WAITING + 10 });
   deliveries.add(newMessage({}));
   expect(counts).toEqual({ dropped: MOST_WAITING + 11 });
+});
+
+it('messages that fail again and again do not hold back new ones, and make room for them', async () => {
+  const seen = new Set<string>();
+  // Repeated calls get no answer and take as long as they may.
+  const { deliveries, counts } = await open((_index, body) => {
+    if (body.includes('good')) return 204;
+    return seen.size < seen.add(body).size ? 500 : undefined;
+  });
+  for (let index = 0; index < MOST_WAITING; index++) deliveries.add(newMessage({ owner: 'bad' }));
+  await expect.poll(() => seen.size, WITHIN).toBe(MOST_WAITING);
+  for (let index = 0; index < 20; index++) deliveries.add(newMessage({ owner: 'good' }));
+  await expect.poll(() => counts.delivered, WITHIN).toBe(20);
+  expect(counts.dropped).toBeGreaterThan(0);
 });
 
 it('what is due is delivered before the gateway stops', async () => {
