@@ -6,6 +6,12 @@ const BACKSLASH = 0x5c;
 const COLON = 0x3a;
 
 /**
+ * Arrays and objects within each other. Jackson, Java's most common parser, has the same limit. Ajv calls itself at each level, and a
+ * stack that overflows takes hundreds of times as long as a request.
+ */
+const MAX_DEPTH = 1_000;
+
+/**
  * Parses a JSON text in UTF-8 (RFC 8259). An object with duplicate names is a problem, because parsers differ in which
  * value they use (section 4), so the upstream could use one that was not validated.
  */
@@ -18,9 +24,9 @@ export function readJson(bytes: Buffer): Read {
   } catch {
     return { problem: 'is not valid JSON' };
   }
-  return countNames(text) === countProperties(value)
-    ? { value }
-    : { problem: 'has an object with the same name twice' };
+  const properties = countProperties(value);
+  if (properties === undefined) return { problem: 'is too deeply nested or too complex to be validated' };
+  return countNames(text) === properties ? { value } : { problem: 'has an object with the same name twice' };
 }
 
 /** Counts the names of object members in a valid JSON text: the strings followed by a colon. */
@@ -38,16 +44,26 @@ function countNames(text: string): number {
   return names;
 }
 
-/** Counts the properties of all objects in a value. Not recursive, because a deep value would overflow the stack. */
-function countProperties(value: unknown): number {
+/** Counts the properties of all objects in a value, level by level. Undefined if it has more than MAX_DEPTH levels. */
+function countProperties(value: unknown): number | undefined {
   let properties = 0;
-  const waiting: unknown[] = [value];
-  while (waiting.length > 0) {
-    const one = waiting.pop();
-    if (typeof one !== 'object' || one === null) continue;
-    const children = Object.values(one);
-    if (!Array.isArray(one)) properties += children.length;
-    for (const child of children) if (typeof child === 'object') waiting.push(child);
+  let level = [value].filter(isNested);
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth === MAX_DEPTH) return undefined;
+    const next: object[] = [];
+    for (const one of level) properties += readChildren(one, next);
+    level = next;
   }
   return properties;
+}
+
+/** Adds the arrays and objects in one to `nested`. @returns the number of its properties: 0 for an array */
+function readChildren(one: object, nested: object[]): number {
+  const children = Object.values(one);
+  for (const child of children) if (isNested(child)) nested.push(child);
+  return Array.isArray(one) ? 0 : children.length;
+}
+
+function isNested(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
