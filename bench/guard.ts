@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import type { Running } from './contestants/contestant.ts';
 import { fastifyProxy } from './contestants/fastify.ts';
 import { weir } from './contestants/weir.ts';
+import { guardHostileInputs } from './hostile/guard.ts';
 import { Allocations } from './lab/allocations.ts';
 import { cpuUs, readsAndWrites } from './lab/process-table.ts';
 import { AnswerReader, requestOf } from './load/answer.ts';
@@ -51,8 +52,10 @@ interface Entry {
   readonly ratios: number[];
 }
 
-if (process.platform === 'linux') await guard();
-else say('The guard reads /proc: it checks nothing outside Linux.');
+if (process.platform === 'linux') {
+  await guard();
+  if (!(await guardHostileInputs(say))) process.exitCode = 1;
+} else say('The guard reads /proc: it checks nothing outside Linux.');
 
 async function guard(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-guard-'));

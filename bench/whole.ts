@@ -39,6 +39,7 @@ const STEPS: readonly Step[] = [
   { name: 'identity', node: 24, command: 'tsx bench/identity/main.ts', minutes: 1 },
   { name: 'overrides', node: 24, command: 'node --expose-gc --import tsx bench/overrides.ts', minutes: 1 },
   { name: 'platform', node: 24, command: 'tsx bench/platform/platform.ts', minutes: 1 },
+  { name: 'hostile', node: 24, command: 'npm run bench:hostile', minutes: 3 },
   { name: 'guard', node: 24, command: 'npm run bench:guard', minutes: 1 },
   { name: 'soak', node: 24, command: 'npm run bench:soak', minutes: 121 },
 ];
