@@ -9,6 +9,9 @@ interface Violation {
   readonly message?: string;
 }
 
+/** Further errors are not listed, to keep the response small. */
+const MAX_ERRORS = 100;
+
 /** Sends a refusal as problem+json. */
 export type SendRefusal = (request: FastifyRequest, reply: FastifyReply, error: Error) => FastifyReply;
 
@@ -52,7 +55,7 @@ function toRefusal(error: Error): PlatformError {
     statusCode?: number;
   };
   if (validation) {
-    const errors = validation.map(toFieldError);
+    const errors = validation.slice(0, MAX_ERRORS).map(toFieldError);
     const detail = errors.map(({ field, message }) => `${field} ${message}`).join('; ');
     return new PlatformError(422, 'ValidationError', detail, errors);
   }

@@ -1,4 +1,4 @@
-import { Ajv, type ValidateFunction } from 'ajv';
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { FastifyInstance } from 'fastify';
 
@@ -7,6 +7,13 @@ const OPTIONS = { useDefaults: true, allErrors: true, strict: false };
 /** Parameters and headers arrive as text, so "25" is a valid integer. A member of a JSON body has a type of its own. */
 const ofText = withFormats(new Ajv({ ...OPTIONS, coerceTypes: true }));
 const ofJson = withFormats(new Ajv(OPTIONS));
+/** Stops at the first error. */
+const ofLongJson = withFormats(new Ajv({ ...OPTIONS, allErrors: false }));
+
+/** For a body with more values only the first error is reported: each value can have one. */
+const MAX_VALUES = 2_000;
+/** Deeper values would overflow the stack, here or in PostgreSQL. */
+const MAX_DEPTH = 100;
 
 /** By the text of their schema, with `body` or another part of the request before it. */
 const shared = new Map<string, () => ValidateFunction>();
@@ -17,17 +24,27 @@ const shared = new Map<string, () => ValidateFunction>();
  */
 export function useSharedValidators(app: FastifyInstance): void {
   app.setValidatorCompiler(({ schema, httpPart = '' }) => {
-    const ajv = httpPart === 'body' ? ofJson : ofText;
-    const key = httpPart + JSON.stringify(schema);
-    const compile = shared.get(key) ?? once(() => ajv.compile(schema));
-    shared.set(key, compile);
+    const isBody = httpPart === 'body';
+    const text = JSON.stringify(schema);
+    const compiled = (ajv: Ajv, key: string) => {
+      const compile = shared.get(key) ?? once(() => ajv.compile(schema));
+      shared.set(key, compile);
+      return compile;
+    };
+    const short = compiled(isBody ? ofJson : ofText, httpPart + text);
+    const long = isBody ? compiled(ofLongJson, `long ${httpPart}${text}`) : short;
     return (data: unknown) => {
-      const validate = compile();
-      if (!validate(data)) return { error: validate.errors ?? [] };
-      const instancePath = findUnstorable(data);
-      return instancePath === undefined ? { value: data } : { error: [{ ...UNSTORABLE, instancePath }] };
+      const size = measure(data);
+      if (size === undefined) return { error: [TOO_DEEP] };
+      const validate = size > MAX_VALUES ? long() : short();
+      return validate(data) ? storable(data) : { error: validate.errors ?? [] };
     };
   });
+}
+
+function storable(value: unknown): { readonly value: unknown } | { readonly error: ErrorObject[] } {
+  const path = findUnstorable(value);
+  return path === undefined ? { value } : { error: [{ ...UNSTORABLE, instancePath: pointerOf(path) }] };
 }
 
 function withFormats(ajv: Ajv): Ajv {
@@ -40,15 +57,40 @@ const UNSTORABLE = {
   message: 'holds a character that cannot be stored: NUL, or half of a surrogate pair',
 };
 
-/** The JSON pointer of the first text that PostgreSQL cannot store. */
-function findUnstorable(value: unknown, pointer = ''): string | undefined {
-  if (typeof value === 'string') return value.includes('\0') || !isWellFormed(value) ? pointer : undefined;
+const TOO_DEEP = {
+  ...{ keyword: 'depth', schemaPath: '', instancePath: '', params: {} },
+  message: `is nested more than ${MAX_DEPTH} levels deep`,
+};
+
+/** The number of values within a value. Undefined if it is nested too deeply. */
+function measure(value: unknown, depth = 0): number | undefined {
+  if (typeof value !== 'object' || value === null) return 1;
+  if (depth === MAX_DEPTH) return undefined;
+  let size = 1;
+  for (const member of Object.values(value)) {
+    const within = measure(member, depth + 1);
+    if (within === undefined) return undefined;
+    size += within;
+  }
+  return size;
+}
+
+/** The path, last name first, to the first text that PostgreSQL cannot store. */
+function findUnstorable(value: unknown): string[] | undefined {
+  if (typeof value === 'string') return value.includes('\0') || !isWellFormed(value) ? [] : undefined;
   if (typeof value !== 'object' || value === null) return undefined;
   for (const [name, member] of Object.entries(value)) {
-    const found = findUnstorable(member, `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`);
-    if (found !== undefined) return found;
+    const found = findUnstorable(member);
+    if (found === undefined) continue;
+    found.push(name);
+    return found;
   }
   return undefined;
+}
+
+function pointerOf(path: readonly string[]): string {
+  const names = path.toReversed().map((name) => name.replaceAll('~', '~0').replaceAll('/', '~1'));
+  return names.map((name) => `/${name}`).join('');
 }
 
 /** Whether every surrogate is half of a pair. */
