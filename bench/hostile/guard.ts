@@ -3,8 +3,8 @@ import { figuresOf, timesPlainPerKib } from './measure.ts';
 import { type Stage, startStage } from './stage.ts';
 
 /**
- * Plain GETs whose CPU time a KiB of the worst input may take. Seen on a busy machine: 5 to 8; with 0.3.0 74 for a JSON body, 41 for
- * combining marks, 20 for chunks of one byte.
+ * Plain GETs whose CPU time a KiB of the worst input may take. Seen, idle and busy: 3.8 to 4.8. With 0.3.0 it was 42 to 74 for a JSON body,
+ * 35 to 51 for combining marks and 20 to 38 for chunks of one byte.
  */
 const MOST = 12;
 

@@ -117,17 +117,21 @@ function values(): HostileInput[] {
   const preflight = `Origin: https://app.example.com\r\nAccess-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: ${'a,'.repeat(7_500)}b\r\n`;
   const names = (count: number) => Array.from({ length: count }, (_, index) => index.toString(36));
   return [
-    input('X-Forwarded-For with 2,000 proxies', 200, field('X-Forwarded-For', '127.0.0.1, '.repeat(1_400))),
+    input(
+      'X-Forwarded-For with 1,400 trusted proxies',
+      200,
+      field('X-Forwarded-For', '127.0.0.1, '.repeat(1_400)),
+    ),
     input('X-Forwarded-For of 15 KB of garbage', 200, field('X-Forwarded-For', ':,'.repeat(7_500))),
     input('Forwarded of 15 KB', 200, field('Forwarded', 'for="[::1]";by=a, '.repeat(900))),
     input('a Cookie of 15 KB', 200, field('Cookie', 'a=b; '.repeat(3_000))),
-    input('Accept with 3,000 types', 200, field('Accept', '*/*;q=0.1,'.repeat(1_500))),
-    input('traceparent and tracestate of 15 KB', 200, field('Tracestate', 'a=b,'.repeat(3_700))),
+    input('Accept with 1,500 types', 200, field('Accept', '*/*;q=0.1,'.repeat(1_500))),
+    input('a Tracestate of 15 KB', 200, field('Tracestate', 'a=b,'.repeat(3_700))),
     input('a bearer token of 15 KB', 401, () =>
       head('GET', '/things', `Authorization: Bearer ${'a.'.repeat(7_500)}\r\n`),
     ),
     input('a preflight with 7,500 names', 204, () => head('OPTIONS', '/things', preflight)),
-    input('a query of 7,500 undeclared parameters', 422, query('a&'.repeat(7_500))),
+    input('a query of one undeclared parameter, 7,500 times', 422, query('a&'.repeat(7_500))),
     input(
       'a query of 1,200 names in a deep object',
       422,
@@ -137,7 +141,7 @@ function values(): HostileInput[] {
           .join('&'),
       ),
     ),
-    input('a query of 3,700 items of a list', 422, query('id=&'.repeat(3_700))),
+    input('a query of one list with 3,700 items', 422, query('id=&'.repeat(3_700))),
     input('a query of 5,000 escapes', 200, query(`name=${'%61'.repeat(5_000)}`)),
     input('a query against a pattern that backtracks', 422, query(`name=${'a'.repeat(15_000)}!`)),
   ];
@@ -189,9 +193,9 @@ function bodies(): HostileInput[] {
     json('JSON, a list of 5,001 empty objects for oneOf', '/one-of', list('{}', 5_001)),
     json('JSON, a list of 50,000 empty objects for oneOf', '/one-of', list('{}', 50_000)),
     json('JSON, lists in lists, 7,500 deep', '/deep', nested(7_500)),
-    json('JSON, a list of 7,500 wrong items', '/numbers', list('""', 5_000)),
+    json('JSON, a list of 5,000 wrong items', '/numbers', list('""', 5_000)),
     json('JSON, one name 2,500 times', '/one-of', `{${'"a":1,'.repeat(2_500)}"a":1}`),
-    json('JSON, 7,500 items of which two are equal', '/unique', list('1', 7_500)),
+    json('JSON, a list of 7,500 equal items for uniqueItems', '/unique', list('1', 7_500)),
     inChunks('a body of 60 KB in 1-byte chunks, forwarded', 200, '/things'),
     inChunks('a body of 60 KB in 1-byte chunks, validated', 422, '/numbers'),
     inChunks('a body of 60 KB in 1-byte chunks, no token', 401, '/things', ''),
