@@ -130,7 +130,7 @@ it('the document that the API serves at /openapi.json is saved, and undeclared p
   const gateway = await runSteps(folder, stdout);
   expect(await gateway.statusOf('/items?utm=5')).toBe(200);
   expect(await gateway.statusOf('/items?limit=x')).toBe(422);
-  expect(await gateway.statusOf('/items/')).toBe(400);
+  expect(await gateway.statusOf('/items//')).toBe(400);
   await gateway.close();
 }, 90_000);
 

@@ -55,7 +55,7 @@ it('the access log has a line for each, with the original request and the status
   }
   await sendPlain(gateway.url ?? '', 'GET', '/v3/things', { ...SERVICE, 'X-Request-Id': 'forwarded-1' });
   expect(await lineOf('forwarded-1')).not.toHaveProperty('decision');
-  await PROTOCOLS['auth-request']?.(url, 'POST', '/v3/reports/', { ...SERVICE, 'X-Request-Id': 'refused-1' });
+  await PROTOCOLS['auth-request']?.(url, 'POST', '/v3//reports', { ...SERVICE, 'X-Request-Id': 'refused-1' });
   expect(await lineOf('refused-1')).toMatchObject({ method: 'POST', outcome: 'refused', status: 400 });
 });
 
