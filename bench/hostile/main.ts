@@ -47,7 +47,7 @@ publishSection(
     `CPU of the gateway for each request, with the access log, in memory, while it spends ${BUDGET_US / 1_000} ms on it. The plain GET that it is`,
     `compared with is measured just before each row (median ${median(results.map(({ plainUs }) => plainUs)).toFixed(0)} µs). A KiB is of the hostile bytes, with 40 for the headers`,
     'of each write. The last column is what the guard bounds. [Raw figures](results/hostile.json),',
-    '[those of 0.3.0](results/hostile-0.3.0.json).',
+    '[the figures of 0.3.0](results/hostile-0.3.0.json).',
     '',
     '| input | status | KiB | 0.3.0, µs | µs | µs a KiB | times a plain GET | times nginx | plain GETs a KiB |',
     '|---|--:|--:|--:|--:|--:|--:|--:|--:|',
