@@ -80,7 +80,7 @@ local function whole_log(bucket)
 end
 
 -- For a bucket that was just read and has a time that only another clock or another window leaves. Returns whether its value is
--- consistent: its total is that of its entries, and none is later than the newest. If so and the clock went back by more than a
+-- consistent: its total is the sum of its entries, and no entry is later than the newest. If so and the clock went back by more than a
 -- window, what still counted then counts as charged now, for one more window.
 local function rewind(bucket, nowUs, windowUs)
   local log, newestUs, points = whole_log(bucket), bucket.newestUs, bucket.newestPoints

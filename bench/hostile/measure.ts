@@ -104,7 +104,7 @@ export async function statusFor(stage: Stage, input: HostileInput): Promise<numb
   return status;
 }
 
-/** Counts all inputs, so that none repeats another's names. */
+/** Counts all inputs, so that each has names of its own. */
 let serial = 0;
 
 /** One connection, opened again after each close. */

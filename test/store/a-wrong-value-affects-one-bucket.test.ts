@@ -49,7 +49,7 @@ test('bytes of every length and every type in a key of slots: the same', async (
   });
   const values: WrongValue[] = [...WRONG_TYPES];
   for (let length = 1; length <= LONGEST_BYTES; length++) {
-    // Leases that have ended say nothing, whoever wrote them.
+    // Leases that have ended do not count, so their values do not matter.
     values.push(...wrongBytes(length).filter(({ name }) => length % 33 !== 0 || / (255|text)$/.test(name)));
   }
   const wrong = { buckets: [slots('wrong')], cost: 1 };

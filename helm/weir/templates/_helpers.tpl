@@ -156,7 +156,7 @@ The Deployment's replicas; empty to omit the field. An upgrade keeps the number 
 {{- end -}}
 
 {{/*
-The number of pods that may run: that of the value, else the most that an autoscaler starts, else the Deployment's. The setting has
+The number of pods that may run: the value if it is set, else the maximum of the autoscaler, else the replicas of the Deployment. The setting has
 bounds of 1 and 1000.
 */}}
 {{- define "weir.expectedReplicas" -}}

@@ -54,7 +54,7 @@ export function checkCosts(
 }
 
 /**
- * Visits the defaults, the limits of each plan, and those of each override. There can be 100,000 overrides, and requests wait
+ * Visits the defaults, and the limits of each plan and of each override. There can be 100,000 overrides, and requests wait
  * meanwhile: a visitor should allocate nothing for valid ones.
  *
  * @param visit gets the limits, and the setting that a limit is written in, by the name of its row

@@ -22,7 +22,7 @@ export function asciiOf(octet: string): string {
   return String.fromCharCode(Number.parseInt(octet.slice(1), 16));
 }
 
-/** Folds letter case, including that of literals within a parameter's segment. */
+/** Folds letter case, also in literals within a parameter's segment. */
 export function inCase(path: string, letterCase: LetterCase): string {
   if (letterCase === 'sensitive') return path;
   return path.includes('%') ? foldCase(decodedText(path)) : foldCase(path);

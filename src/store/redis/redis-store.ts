@@ -28,7 +28,7 @@ const ENDED_BEFORE_ANSWER =
 /** One server: its breaker, and what its probes charge. */
 interface Route {
   readonly breaker: Breaker;
-  /** Those of the last call: the slots of a Cluster move between servers. */
+  /** The group of the last call, and a key in it: the slots of a Cluster move between servers. */
   group: number;
   key: string;
 }

@@ -91,7 +91,7 @@ function reported(one: object, given: unknown) {
 }
 
 describe('the errors of a body', () => {
-  it('are the errors that Ajv reports, without those of branches that are dropped', () => {
+  it('are the errors that Ajv reports, without errors of branches that are dropped', () => {
     let failed = 0;
     fc.assert(
       fc.property(schema, fc.array(value, { minLength: 1, maxLength: 4 }), (one, values) => {
