@@ -17,9 +17,6 @@ export interface ApiKeysOptions extends Reporting {
   readonly revocations: Revocations;
 }
 
-/** Same values as in introspection.ts. */
-const BACKOFF = { tolerated: 2, firstMs: 250, longestMs: 5000 };
-
 /** The token syntax of RFC 6750 section 2.1, with a length limit. */
 const KEY = /^[A-Za-z0-9\-._~+/]{16,512}={0,2}$/;
 
@@ -43,7 +40,7 @@ export class ApiKeys implements IdentitySource {
     this.#options = options;
     this.#file = file;
     this.#principals = principals;
-    this.#provider = new Provider({ ...options, name: 'api-keys', backoff: BACKOFF, statuses: [200, 404] });
+    this.#provider = new Provider({ ...options, name: 'api-keys', statuses: [200, 404] });
   }
 
   /** Replaces the principals after a reload of the identities file. */

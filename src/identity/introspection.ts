@@ -20,9 +20,6 @@ export interface IntrospectionOptions extends Reporting {
 
 type Claims = Readonly<Record<string, unknown>>;
 
-/** Tolerates single slow answers, but does not let every request wait for a provider that is down. */
-const BACKOFF = { tolerated: 2, firstMs: 250, longestMs: 5000 };
-
 /**
  * Verifies tokens by introspection at the issuer (RFC 7662). The issuer may verify a signed token leniently, so its encoding is checked
  * here.
@@ -33,7 +30,7 @@ export class IntrospectionVerifier implements Verifier {
 
   constructor(options: IntrospectionOptions) {
     this.#options = options;
-    this.#provider = new Provider({ ...options, name: 'introspection', backoff: BACKOFF });
+    this.#provider = new Provider({ ...options, name: 'introspection' });
   }
 
   async verify(token: string, client: string): Promise<Verified> {

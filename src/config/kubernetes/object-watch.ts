@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { type Backoff, backoffMs } from '../../domain/backoff.ts';
 import type { FolderTexts } from '../reader/file-source.ts';
 import type { ApiServer } from './api-server.ts';
 
@@ -22,17 +23,14 @@ interface WatchTiming {
   readonly watchSeconds: number;
   /** The server sends a bookmark about every minute, so a connection without data for this long is dead. */
   readonly idleMs: number;
-  /** Wait before the first retry. It doubles for each further retry. */
-  readonly firstBackoffMs: number;
-  /** Longest wait between retries. A watch that lasts longer than this resets the wait. */
-  readonly longestBackoffMs: number;
+  /** Waits between retries. A watch that lasts longer than the longest wait starts them anew. */
+  readonly backoff: Backoff;
 }
 
 export const DEFAULT_TIMING: WatchTiming = {
   watchSeconds: 300,
   idleMs: 100_000,
-  firstBackoffMs: 500,
-  longestBackoffMs: 30_000,
+  backoff: { firstMs: 500, longestMs: 30_000, jitter: [0.5, 1] },
 };
 
 const RESOURCES = { ConfigMap: 'configmaps', Secret: 'secrets' } as const;
@@ -83,7 +81,10 @@ export class ObjectWatch {
         this.#listener.lost(error instanceof Error ? error.message : String(error));
       }
       this.#failures = this.#hasLasted() ? 0 : this.#failures + 1;
-      await setTimeout(this.#waitMs(), undefined, { signal, ref: false }).catch(() => undefined);
+      await setTimeout(backoffMs(this.#timing.backoff, this.#failures), undefined, {
+        signal,
+        ref: false,
+      }).catch(() => undefined);
     }
   }
 
@@ -135,7 +136,7 @@ export class ObjectWatch {
 
   #hasLasted(): boolean {
     if (this.#establishedMs === undefined) return false;
-    return performance.now() - this.#establishedMs > this.#timing.longestBackoffMs;
+    return performance.now() - this.#establishedMs > this.#timing.backoff.longestMs;
   }
 
   #deliver(object: KubernetesObject): void {
@@ -144,13 +145,6 @@ export class ObjectWatch {
 
   #requestOptions() {
     return { idleMs: this.#timing.idleMs, signal: this.#closing.signal };
-  }
-
-  /** Randomised so that replicas which lost the same server do not reconnect at the same moment. */
-  #waitMs(): number {
-    const { firstBackoffMs, longestBackoffMs } = this.#timing;
-    const longestMs = Math.min(longestBackoffMs, firstBackoffMs * 2 ** Math.max(0, this.#failures - 1));
-    return longestMs * (0.5 + Math.random() / 2);
   }
 }
 

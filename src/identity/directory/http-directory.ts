@@ -16,9 +16,6 @@ export interface HttpDirectoryOptions extends Reporting {
   readonly maxAccounts: number;
 }
 
-/** Same values as in introspection.ts. */
-const BACKOFF = { tolerated: 2, firstMs: 250, longestMs: 5000 };
-
 type Requester = Pick<Principal, 'id'>;
 
 /** Ids that are safe as a path segment. `.` and `..` are excluded; a slash is percent-encoded. */
@@ -33,7 +30,7 @@ export class HttpDirectory implements Directory {
 
   constructor(options: HttpDirectoryOptions) {
     this.#options = options;
-    this.#provider = new Provider({ ...options, name: 'directory', backoff: BACKOFF, statuses: [200, 404] });
+    this.#provider = new Provider({ ...options, name: 'directory', statuses: [200, 404] });
     this.#cache = new LookupCache({
       load: (requester: Requester, account) => this.#load(account, requester),
       maxKeys: options.maxAccounts,

@@ -8,6 +8,7 @@ import {
   type LocalJWKSet,
 } from 'jose';
 import { UnusableAnswer } from '../provider/answer.ts';
+import { Attempts } from '../provider/attempts.ts';
 import { Provider, type Reporting } from '../provider/provider.ts';
 
 export interface RemoteKeysOptions extends Reporting {
@@ -24,9 +25,6 @@ export class KeysUnavailable extends Error {}
 
 /** Interval of the background refresh, so that a new key is fetched before tokens are signed with it. */
 const REFRESH_MS = 300_000;
-
-/** Backs off after the first failure, because the last good keys stay in use meanwhile. */
-const BACKOFF = { tolerated: 0, firstMs: 500, longestMs: 15_000 };
 
 /**
  * An issuer's keys, fetched over HTTP. Concurrent tokens share one fetch. An unknown key triggers a fetch at most once per
@@ -49,7 +47,9 @@ export class RemoteKeys {
   constructor(options: RemoteKeysOptions) {
     this.#options = options;
     this.#nowMs = options.nowMs ?? (() => performance.now());
-    this.#provider = new Provider({ ...options, name: 'jwks', backoff: BACKOFF });
+    // Waits after the first failure, because the last good keys stay in use meanwhile.
+    const attempts = new Attempts(0, 500, 15_000);
+    this.#provider = new Provider({ ...options, name: 'jwks', attempts });
   }
 
   /** Fetches the keys before the first token needs them. */

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { IdentityObserver, ProviderName, ProviderOutcome } from '../observer.ts';
 import { RefusedKeys } from '../refused-keys.ts';
 import { FailedAnswer, isMalformed, type ProviderAnswer, readAnswer, UnusableAnswer } from './answer.ts';
-import { Backoff, type BackoffOptions } from './backoff.ts';
+import { Attempts } from './attempts.ts';
 import { FairSlots, type FairSlotsOptions } from './fair-slots.ts';
 
 /** Metrics and log of an identity source or directory. */
@@ -14,7 +14,8 @@ export interface Reporting {
 export interface ProviderOptions extends Reporting {
   readonly name: ProviderName;
   readonly timeoutMs: number;
-  readonly backoff: BackoffOptions;
+  /** The default tolerates single slow answers, but does not let every request wait for a provider that is down. */
+  readonly attempts?: Attempts;
   /** Statuses that are valid answers. Default: 200. */
   readonly statuses?: readonly number[];
 }
@@ -53,7 +54,7 @@ export interface ProviderRequest {
  */
 export class Provider {
   readonly #options: ProviderOptions;
-  readonly #backoff: Backoff;
+  readonly #attempts: Attempts;
   readonly #calls = new FairSlots(CALLS);
   readonly #unusable = new RefusedKeys({ maxKeys: MOST_UNUSABLE, nowMs: () => performance.now() });
   readonly #quietUntilMs = { failed: 0, unusable: 0 };
@@ -61,12 +62,12 @@ export class Provider {
 
   constructor(options: ProviderOptions) {
     this.#options = options;
-    this.#backoff = new Backoff(options.backoff);
+    this.#attempts = options.attempts ?? new Attempts(2, 250, 5_000);
   }
 
   /** Whether the last call failed. */
   get isFailing(): boolean {
-    return this.#backoff.isFailing;
+    return this.#attempts.isFailing;
   }
 
   /**
@@ -81,10 +82,10 @@ export class Provider {
   ): Promise<ProviderAnswer | 'unavailable'> {
     const { requester, question } = request;
     if (question !== undefined && this.#unusable.has(question)) return 'unavailable';
-    if (this.#backoff.isWaiting(performance.now())) return 'unavailable';
+    if (this.#attempts.isWaiting(performance.now())) return 'unavailable';
     if (!(await this.#calls.take(requester, this.#options.timeoutMs))) return 'unavailable';
     try {
-      return this.#backoff.take(performance.now()) ? await this.#callNow(request, check) : 'unavailable';
+      return this.#attempts.take(performance.now()) ? await this.#callNow(request, check) : 'unavailable';
     } finally {
       this.#calls.release(requester);
     }
@@ -134,7 +135,7 @@ export class Provider {
     const { name, log } = this.#options;
     if (this.#isFailureLogged) log.info({ provider: name }, 'the identity provider is available again');
     this.#isFailureLogged = false;
-    this.#backoff.succeeded();
+    this.#attempts.succeeded();
   }
 
   #unusableFor(question: string, error: Error): void {
@@ -150,7 +151,7 @@ export class Provider {
     const answer = error instanceof FailedAnswer ? error : undefined;
     // A provider may fail because of what it is asked. A failure without an answer, or an overload, is never of that kind.
     const isOfQuestion = answer !== undefined && !answer.isOverload;
-    this.#backoff.failed(performance.now(), isOfQuestion ? question : undefined);
+    this.#attempts.failed(performance.now(), isOfQuestion ? question : undefined);
     if (this.#isFailureLogged || this.#isQuiet('failed')) return;
     this.#isFailureLogged = true;
     const message = answer?.areCredentialsRefused

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { jittered } from '../../domain/backoff.ts';
 import { quietly } from '../log/process-output.ts';
 import { MOST_WAITING } from './notifications.ts';
 import { type Endpoint, type Message, post } from './webhook.ts';
@@ -138,15 +139,11 @@ export class Deliveries {
       return;
     }
     this.#observer.notified('retried');
-    // Replicas that lost the same receiver do not all come back at the same moment.
-    const timer = setTimeout(
-      () => {
-        this.#later.delete(delivery);
-        this.#repeats.push(delivery);
-        void this.#work();
-      },
-      waitMs * (0.75 + Math.random() / 2),
-    ).unref();
+    const timer = setTimeout(() => {
+      this.#later.delete(delivery);
+      this.#repeats.push(delivery);
+      void this.#work();
+    }, jittered(waitMs)).unref();
     this.#later.set(delivery, timer);
   }
 }

@@ -1,11 +1,11 @@
+import { backoffMs } from '../../domain/backoff.ts';
 import type { BreakerState } from '../observer.ts';
 import type { UncountedReason } from '../store.ts';
 
 /** Consecutive failures that open the breaker: a single slow call, such as during a fork, is not an outage. */
 const FAILURES_TO_OPEN = 3;
 /** Time between probes: short at first, because most outages are short, then doubling. With jitter, the longest is below a third of a second. */
-const FIRST_PROBE_MS = 50;
-const LONGEST_PROBE_MS = 250;
+const PROBES = { firstMs: 50, longestMs: 250 };
 
 export interface BreakerOptions {
   /** Makes one call that no request depends on. Returns why it failed, or undefined if it succeeded. */
@@ -22,7 +22,7 @@ export class Breaker {
   #state: BreakerState = 'closed';
   #failures = 0;
   #cause: UncountedReason = 'error';
-  #probeDelayMs = FIRST_PROBE_MS;
+  #probes = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: BreakerOptions) {
@@ -43,7 +43,7 @@ export class Breaker {
     this.#failures += 1;
     if (this.#failures < FAILURES_TO_OPEN) return;
     this.#cause = reason;
-    this.#probeDelayMs = FIRST_PROBE_MS;
+    this.#probes = 0;
     this.#open();
   }
 
@@ -51,7 +51,7 @@ export class Breaker {
   probeSoon(): void {
     if (this.#state !== 'open') return;
     clearTimeout(this.#timer);
-    this.#probeDelayMs = FIRST_PROBE_MS;
+    this.#probes = 0;
     void this.#probe();
   }
 
@@ -62,10 +62,7 @@ export class Breaker {
 
   #open(): void {
     this.#become('open');
-    // Jitter, so that replicas do not all probe the store at the same time.
-    const delayMs = this.#probeDelayMs * (0.75 + Math.random() / 2);
-    this.#timer = setTimeout(() => void this.#probe(), delayMs).unref();
-    this.#probeDelayMs = Math.min(LONGEST_PROBE_MS, this.#probeDelayMs * 2);
+    this.#timer = setTimeout(() => void this.#probe(), backoffMs(PROBES, ++this.#probes)).unref();
   }
 
   async #probe(): Promise<void> {

@@ -1,14 +1,14 @@
 import { type Cluster, type Redis, ReplyError } from 'ioredis';
+import { backoffMs } from '../../../domain/backoff.ts';
 
 /** With jitter, below a third of a second: a store that is back counts again within half a second, handshake included. */
-const LONGEST_RECONNECT_MS = 250;
+const BACKOFF = { firstMs: 20, longestMs: 250 };
 
 /** Errors with which a server refuses a connection, for any command. */
 const TURNED_AWAY = /^(DENIED|NOAUTH)|max number of clients/;
 
 /**
- * Delays between attempts to connect to one Redis: short at first, then doubling up to a quarter of a second, with 25 % jitter so that
- * replicas do not reconnect at the same time.
+ * Delays between attempts to connect to one Redis: short at first, then doubling up to a quarter of a second.
  *
  * ioredis resets its own count once the handshake succeeds, which may happen with a server that then refuses clients. This count
  * is reset only when the server has answered a command.
@@ -16,10 +16,7 @@ const TURNED_AWAY = /^(DENIED|NOAUTH)|max number of clients/;
 export class Reconnection {
   #attempts = 0;
 
-  readonly nextDelayMs = (): number => {
-    const delayMs = Math.min(LONGEST_RECONNECT_MS, 20 * 2 ** Math.min(this.#attempts++, 10));
-    return Math.round(delayMs * (0.75 + Math.random() / 2));
-  };
+  readonly nextDelayMs = (): number => backoffMs(BACKOFF, ++this.#attempts);
 
   /**
    * Names the connection for CLIENT LIST, which shows whether the server answers commands at all.

@@ -4,7 +4,7 @@ import { DEFAULT_TIMING, ObjectWatch } from '../../../../src/config/kubernetes/o
 import { startApiServer, type TestApiServer } from '../../../fixtures/kubernetes-api.ts';
 
 const WITHIN = { timeout: 60_000, interval: 5 };
-const TIMING = { ...DEFAULT_TIMING, firstBackoffMs: 4, longestBackoffMs: 200 };
+const TIMING = { ...DEFAULT_TIMING, backoff: { ...DEFAULT_TIMING.backoff, firstMs: 4, longestMs: 200 } };
 
 let server: TestApiServer;
 let delivered: (string | undefined)[];
@@ -150,7 +150,7 @@ it('reads the token again for every connection', async () => {
 
 it('waits longer after each failure, up to a bound', async () => {
   server.refuse(500);
-  watchLimits({ firstBackoffMs: 20, longestBackoffMs: 160 });
+  watchLimits({ backoff: { ...TIMING.backoff, firstMs: 20, longestMs: 160 } });
   await vi.waitFor(() => expect(gets().length).toBeGreaterThan(6), WITHIN);
   const gaps = gets().map(({ atMs }, index, all) => atMs - (all[index - 1]?.atMs ?? 0));
   // Each wait is at least half of its bound; a busy machine can only make it longer. A timer may be 1 ms early.
@@ -159,9 +159,9 @@ it('waits longer after each failure, up to a bound', async () => {
 });
 
 it('a watch that lasted is retried soon, however many failures came before it', async () => {
-  const longestBackoffMs = 200;
+  const { longestMs } = TIMING.backoff;
   server.refuse(500);
-  watchLimits({ longestBackoffMs });
+  watchLimits();
   await vi.waitFor(() => expect(gets().length).toBeGreaterThan(8), WITHIN);
   server.refuse(undefined);
   // A busy machine can make one retry late. The waits after failures are never shorter than half of the bound.
@@ -169,12 +169,12 @@ it('a watch that lasted is retried soon, however many failures came before it', 
     async () => {
       await untilWatching();
       const sinceMs = performance.now();
-      await vi.waitUntil(() => performance.now() - sinceMs > longestBackoffMs, WITHIN);
+      await vi.waitUntil(() => performance.now() - sinceMs > longestMs, WITHIN);
       const before = gets().length;
       const cutMs = performance.now();
       server.cut();
       await vi.waitFor(() => expect(gets().length).toBeGreaterThan(before), WITHIN);
-      expect((gets()[before]?.atMs ?? 0) - cutMs).toBeLessThan(longestBackoffMs / 2);
+      expect((gets()[before]?.atMs ?? 0) - cutMs).toBeLessThan(longestMs / 2);
     },
     { timeout: 60_000 },
   );

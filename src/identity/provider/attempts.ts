@@ -1,20 +1,18 @@
-export interface BackoffOptions {
-  /** Consecutive failures before the first wait. */
-  readonly tolerated: number;
-  readonly firstMs: number;
-  readonly longestMs: number;
-}
+import { type Backoff, backoffMs } from '../../domain/backoff.ts';
 
-/** Exponential backoff. After repeated failures it allows one attempt at a time, and doubles the wait between attempts. */
-export class Backoff {
-  readonly #options: BackoffOptions;
+/** The attempts at a provider. After repeated failures it allows one at a time, and doubles the wait between them. */
+export class Attempts {
+  readonly #tolerated: number;
+  readonly #backoff: Backoff;
   #failures = 0;
   /** Questions that failed before the first wait. */
   readonly #failed = new Set<string>();
   #waitUntilMs = Number.NEGATIVE_INFINITY;
 
-  constructor(options: BackoffOptions) {
-    this.#options = options;
+  /** @param tolerated consecutive failures before the first wait */
+  constructor(tolerated: number, firstMs: number, longestMs: number) {
+    this.#tolerated = tolerated;
+    this.#backoff = { firstMs, longestMs, jitter: [0.75, 1] };
   }
 
   get isFailing(): boolean {
@@ -29,7 +27,7 @@ export class Backoff {
   /** Whether an attempt may start now. If it may, the next attempt has to wait until this one ends or the wait has passed. */
   take(nowMs: number): boolean {
     if (this.isWaiting(nowMs)) return false;
-    if (this.#failures > this.#options.tolerated) this.#wait(nowMs);
+    if (this.#failures > this.#tolerated) this.#wait(nowMs);
     return true;
   }
 
@@ -45,19 +43,15 @@ export class Backoff {
    * @param question undefined if it cannot be the reason
    */
   failed(nowMs: number, question?: string): void {
-    if (question !== undefined && this.#failures <= this.#options.tolerated) {
+    if (question !== undefined && this.#failures <= this.#tolerated) {
       if (this.#failed.has(question)) return;
       this.#failed.add(question);
     }
     this.#failures++;
-    if (this.#failures > this.#options.tolerated) this.#wait(nowMs);
+    if (this.#failures > this.#tolerated) this.#wait(nowMs);
   }
 
-  /** Randomised so that replicas which lost the same provider do not retry at the same moment. */
   #wait(nowMs: number): void {
-    const { tolerated, firstMs, longestMs } = this.#options;
-    const doublings = Math.min(this.#failures - tolerated - 1, 20);
-    const waitMs = Math.min(longestMs, firstMs * 2 ** doublings);
-    this.#waitUntilMs = nowMs + waitMs * (0.75 + Math.random() / 4);
+    this.#waitUntilMs = nowMs + backoffMs(this.#backoff, this.#failures - this.#tolerated);
   }
 }
