@@ -38,7 +38,7 @@ export const envoyWeir: Contestant = {
 
 const exactly = (...names: readonly string[]) => ({ patterns: names.map((exact) => ({ exact })) });
 
-/** As in docs/recipes.md. */
+/** As in docs/recipes/proxies/envoy.md. */
 const EXT_AUTHZ = filter('http.ext_authz', {
   http_service: {
     server_uri: { uri: 'http://weir', cluster: 'weir', timeout: '1s' },

@@ -45,7 +45,7 @@ it('weir check tries no upstream, and warns of none', async () => {
 });
 
 it('the recipes for proxies open no port for clients', async () => {
-  const weir = await startRecipe(['Behind another proxy'], { env: { WEIR_PORT: '' } });
+  const weir = await startRecipe('proxies', { env: { WEIR_PORT: '' } });
   onTestFinished(() => weir.close());
   expect([weir.url, weir.decisionsUrl]).toEqual(['', expect.stringMatching('^http://127.0.0.1:')]);
 });

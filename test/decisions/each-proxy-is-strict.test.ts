@@ -41,7 +41,7 @@ for (const proxy of PROXIES.filter(({ balances }) => balances)) {
       };
       const change = { files: { 'limits.yaml': LIMITS }, env };
       weirs = await Promise.all(
-        Array.from({ length: REPLICAS }, () => startRecipe(['Behind another proxy', proxy.name], change)),
+        Array.from({ length: REPLICAS }, () => startRecipe(`proxies/${proxy.name.toLowerCase()}`, change)),
       );
       running = await startProxy(
         proxy,

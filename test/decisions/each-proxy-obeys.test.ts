@@ -34,13 +34,13 @@ for (const proxy of PROXIES) {
     let running: ListeningProcess;
     beforeAll(async () => {
       upstream = await startUpstream();
-      const sections = ['Behind another proxy', proxy.name];
-      const { 'openapi.yaml': document = '', 'limits.yaml': limits = '' } = recipe(...sections);
+      const page = `proxies/${proxy.name.toLowerCase()}`;
+      const { 'openapi.yaml': document = '', 'limits.yaml': limits = '' } = recipe(page);
       const files = {
         'openapi.yaml': replaced(document, { 'paths:\n': OPEN }),
         'limits.yaml': replaced(limits, { 'defaults: {': 'defaults: { address-read: 10,' }),
       };
-      weir = await startRecipe(sections, { files });
+      weir = await startRecipe(page, { files });
       running = await startProxy(proxy, upstream.url, [weir.decisionsUrl ?? '']);
     });
     afterAll(async () => {

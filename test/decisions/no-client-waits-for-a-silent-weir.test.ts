@@ -47,7 +47,7 @@ for (const proxy of PROXIES.filter(({ reportsOutage }) => reportsOutage)) {
     });
 
     it('does not blame Weir for a service that is down', async () => {
-      const weir = await startRecipe(['Behind another proxy', proxy.name]);
+      const weir = await startRecipe(`proxies/${proxy.name.toLowerCase()}`);
       const service = await startSilence();
       service.close();
       const running = await startProxy(proxy, service.url, [weir.decisionsUrl ?? '']);

@@ -95,9 +95,9 @@ for (const proxy of PROXIES) {
     it('asks at the socket', async () => {
       const path = newPath();
       const env = { WEIR_DECISIONS_SOCKET_PATH: path, WEIR_DECISIONS_PORT: '', WEIR_PORT: '' };
-      const sections = ['Behind another proxy', proxy.name];
-      const settings = replaced(recipe(...sections)['weir.yaml'] ?? '', { 'decisions: { port: 9000 }': '' });
-      const weir = await startRecipe(sections, { files: { 'weir.yaml': settings }, env });
+      const page = `proxies/${proxy.name.toLowerCase()}`;
+      const settings = replaced(recipe(page)['weir.yaml'] ?? '', { 'decisions: { port: 9000 }': '' });
+      const weir = await startRecipe(page, { files: { 'weir.yaml': settings }, env });
       const upstream = await startUpstream();
       const asking = { ...proxy, patience: named(path) };
       const running = await startProxy(asking, upstream.url, ['http://127.0.0.1:9000']);

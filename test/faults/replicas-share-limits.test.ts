@@ -214,7 +214,7 @@ test('while nothing answers, the last number stays, and a replica that starts di
   await untilSeen([gateways[0], third], 2);
 });
 
-/** docs/operating.md and README.md have both figures. */
+/** docs/operating/store-outage.md has both figures. */
 test.each([
   { expectedReplicas: 4, times: 1 },
   { expectedReplicas: 1, times: 4 },

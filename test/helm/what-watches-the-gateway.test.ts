@@ -62,9 +62,9 @@ it('every metric of Weir is described in docs/metrics.md', async () => {
 });
 
 it('every alert has its section in the guide for operators', () => {
-  const guide = readFileSync('docs/operating.md', 'utf8');
+  const guide = readFileSync('docs/operating/alerts.md', 'utf8');
   for (const { alert, annotations } of rules) {
-    expect(annotations.runbook).toBe(`docs/operating.md#${alert.toLowerCase()}`);
+    expect(annotations.runbook).toBe(`docs/operating/alerts.md#${alert.toLowerCase()}`);
     expect(guide).toMatch(new RegExp(`^#+ ${alert}$`, 'm'));
   }
 });

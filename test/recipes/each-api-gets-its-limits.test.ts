@@ -11,7 +11,7 @@ import { startUpstream } from '../fixtures/upstream.ts';
 it('Express: the list of operations sets the costs, and the service sees the Account', {
   timeout: 60_000,
 }, async () => {
-  const url = await startNodeRecipe('Express');
+  const url = await startNodeRecipe('express');
   expect(await answer(url, 'GET', '/items')).toEqual([200, 19, { account: 'acct_a', items: [] }]);
   expect(await answer(url, 'POST', '/items/', '{"name":"one"}')).toEqual([201, 5, { name: 'one' }]);
 });
@@ -25,15 +25,15 @@ it.skipIf(!hasFastApi)(
   hasFastApi ? 'FastAPI: the generated document sets the costs, and declares the slashes' : MISSING,
   { timeout: 60_000 },
   async () => {
-    const sections = ['In front of an API', 'FastAPI'];
-    const folder = await writeFolder(recipe(...sections));
-    const generate = commandsOf('FastAPI').find((line) => line.includes('> openapi.json')) ?? '';
+    const page = 'fastapi';
+    const folder = await writeFolder(recipe(page));
+    const generate = commandsOf('fastapi').find((line) => line.includes('> openapi.json')) ?? '';
     const command = replaced(generate, { 'python -c': `'${PYTHON}' -c` });
     const { status, stderr } = spawnSync('sh', ['-c', command], { cwd: folder, encoding: 'utf8' });
     expect({ status, stderr }).toMatchObject({ status: 0 });
     const service = await serve(folder, PYTHON, (port) => ['-m', 'uvicorn', 'main:app', '--port', `${port}`]);
     const files = { 'openapi.json': readFileSync(join(folder, 'openapi.json'), 'utf8') };
-    const weir = await startRecipe(sections, { files, env: { WEIR_UPSTREAM_URL: service } });
+    const weir = await startRecipe(page, { files, env: { WEIR_UPSTREAM_URL: service } });
     onTestFinished(() => weir.close());
     expect(await answer(weir.url, 'GET', '/items/')).toEqual([200, 19, { account: 'acct_a', items: [] }]);
     expect(await answer(weir.url, 'POST', '/items/')).toEqual([201, 5, { id: 1 }]);
@@ -41,8 +41,8 @@ it.skipIf(!hasFastApi)(
 );
 
 it('a browser app: the page reads what is left, and when to try again', { timeout: 60_000 }, async () => {
-  const sections = ['In front of an API', 'A browser app'];
-  const files = recipe(...sections);
+  const recipePage = 'browser-app';
+  const files = recipe(recipePage);
   let page = '';
   const app = await startUpstream((_request, response) => {
     response.setHeader('Content-Type', 'text/html');
@@ -50,7 +50,7 @@ it('a browser app: the page reads what is left, and when to try again', { timeou
   });
   const upstream = await startUpstream();
   const settings = replaced(files['weir.yaml'] ?? '', { 'http://127.0.0.1:5173': app.url });
-  const weir = await startRecipe(sections, {
+  const weir = await startRecipe(recipePage, {
     files: { 'weir.yaml': settings },
     env: { WEIR_UPSTREAM_URL: upstream.url },
   });
@@ -72,7 +72,7 @@ it('expensive reports: an Account has two in flight, and starts the next when on
   const waiting: ServerResponse[] = [];
   const upstream = await startUpstream((_request, response) => waiting.push(response));
   const env = { WEIR_UPSTREAM_URL: upstream.url };
-  const weir = await startRecipe(['In front of an API', 'Expensive reports'], { env });
+  const weir = await startRecipe('expensive-reports', { env });
   for (const started of [upstream, weir]) onTestFinished(() => started.close());
   const start = () => fetch(`${weir.url}/reports`, { method: 'POST', headers: ALICE });
   const running = [start(), start()];

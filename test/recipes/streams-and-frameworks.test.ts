@@ -21,7 +21,7 @@ async function connect(url: string, path: string) {
 }
 
 it('GraphQL: a query spends from the reads, and a subscription is charged once', options, async () => {
-  const url = await startNodeRecipe('GraphQL');
+  const url = await startNodeRecipe('graphql');
   const expected = { data: { account: 'acct_a' } };
   expect(await answer(url, 'POST', '/graphql', '{"query":"{ account }"}')).toEqual([200, 18, expected]);
   const { first, left } = await connect(url, '/graphql');
@@ -30,7 +30,7 @@ it('GraphQL: a query spends from the reads, and a subscription is charged once',
 });
 
 it('WebSocket: the handshake is charged, and no message', options, async () => {
-  const url = await startNodeRecipe('WebSocket and server-sent events');
+  const url = await startNodeRecipe('streams');
   const { socket, first, left } = await connect(url, '/socket');
   expect(left).toBe(15);
   if (socket.readyState !== WebSocket.OPEN) await once(socket, 'open');
@@ -43,7 +43,7 @@ it('WebSocket: the handshake is charged, and no message', options, async () => {
 });
 
 it('server-sent events: each arrives as it is sent', options, async () => {
-  const url = await startNodeRecipe('WebSocket and server-sent events');
+  const url = await startNodeRecipe('streams');
   const end = new AbortController();
   onTestFinished(() => end.abort());
   const { headers, body } = await fetch(`${url}/events`, { headers: ALICE, signal: end.signal });
@@ -53,7 +53,7 @@ it('server-sent events: each arrives as it is sent', options, async () => {
 });
 
 it('Hono: the list of operations sets the costs', options, async () => {
-  const url = await startNodeRecipe('Hono');
+  const url = await startNodeRecipe('hono');
   expect(await answer(url, 'GET', '/items')).toEqual([200, 19, { account: 'acct_a', items: [] }]);
   expect(await answer(url, 'POST', '/items', '{"name":"one"}')).toEqual([201, 5, { name: 'one' }]);
 });
@@ -63,12 +63,12 @@ const MISSING = 'GO IS NOT TESTED HERE, because it is not installed: https://go.
 if (!hasGo) console.warn(MISSING);
 
 it.skipIf(!hasGo)(hasGo ? 'Go: the list of operations sets the costs' : MISSING, options, async () => {
-  const sections = ['In front of an API', 'Go'];
-  const folder = await writeFolder(recipe(...sections));
+  const page = 'go';
+  const folder = await writeFolder(recipe(page));
   const built = spawnSync('go', ['build', '-o', 'service', 'main.go'], { cwd: folder, encoding: 'utf8' });
   expect(built).toMatchObject({ status: 0 });
   const service = await serve(folder, join(folder, 'service'), () => []);
-  const weir = await startRecipe(sections, { env: { WEIR_UPSTREAM_URL: service } });
+  const weir = await startRecipe(page, { env: { WEIR_UPSTREAM_URL: service } });
   onTestFinished(() => weir.close());
   expect(await answer(weir.url, 'GET', '/items')).toEqual([200, 19, { account: 'acct_a', items: [] }]);
   expect(await answer(weir.url, 'POST', '/items', '{"name":"one"}')).toEqual([201, 5, { name: 'one' }]);
@@ -84,11 +84,11 @@ it.skipIf(!hasNestJs)(
   hasNestJs ? 'NestJS: weir init finds the document, which sets the costs' : NO_NESTJS,
   options,
   async () => {
-    const sections = ['In front of an API', 'NestJS'];
-    const folder = await writeFolder({ ...recipe(...sections), 'package.json': '{"type":"module"}' });
+    const page = 'nestjs';
+    const folder = await writeFolder({ ...recipe(page), 'package.json': '{"type":"module"}' });
     symlinkSync(NESTJS, join(folder, 'node_modules'));
     const [, , ...compile] =
-      commandsOf('NestJS')
+      commandsOf('nestjs')
         .find((line) => line.startsWith('npx tsc'))
         ?.split(' ') ?? [];
     // The types of Node are no package of the recipe.
@@ -101,7 +101,7 @@ it.skipIf(!hasNestJs)(
     const files = Object.fromEntries(
       ['weir.yaml', 'openapi.json'].map((name) => [name, readFileSync(join(written, name), 'utf8')]),
     );
-    const weir = await startRecipe(sections, { files });
+    const weir = await startRecipe(page, { files });
     onTestFinished(() => weir.close());
     expect(await answer(weir.url, 'GET', '/items')).toEqual([200, 19, { account: 'acct_a', items: [] }]);
     expect(await answer(weir.url, 'POST', '/items', '{"name":"one"}')).toEqual([201, 5, { name: 'one' }]);

@@ -7,7 +7,7 @@ import { recipe, replaced, startRecipe, writeFolder } from '../../fixtures/recip
 import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
 import { describeProxy } from '../describe-proxy.ts';
 
-const SECTIONS = ["Envoy's descriptors", 'Envoy'];
+const PAGE = 'descriptors/envoy';
 
 describeProxy(ENVOY, () => {
   let upstream: TestUpstream;
@@ -15,10 +15,10 @@ describeProxy(ENVOY, () => {
   let envoy: ListeningProcess;
   beforeAll(async () => {
     upstream = await startUpstream();
-    weir = await startRecipe(SECTIONS, {
+    weir = await startRecipe(PAGE, {
       env: { WEIR_PORT: '', WEIR_DECISIONS_PORT: '', WEIR_DECISIONS_ENVOY_PORT: '0' },
     });
-    const { 'envoy.yaml': configuration = '' } = recipe(...SECTIONS);
+    const { 'envoy.yaml': configuration = '' } = recipe(PAGE);
     const portOf = (url: string | undefined) => `port_value: ${new URL(url ?? '').port}`;
     envoy = await startListening(async (port) => {
       const changed = replaced(configuration, {
