@@ -26,7 +26,7 @@ const EXCEPTIONS: readonly (readonly [file: string, text: string, reason: string
   ['src/config/reader/yaml-text.ts', '/"[^"]*"|!<[^>]*>|(?<=: ).*/g', 'messages of the YAML parser'],
   ['src/config/settings/kubernetes.ts', "'^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$'", 'a setting'],
   [
-    'src/openapi/parameters.ts',
+    'src/operations/documents/parameters.ts',
     String.raw`/^[\w*.+-]+\/(?:json|[\w.+-]+\+json|\*)\s*(?:;|$)/i`,
     'media types of the contract',
   ],
@@ -34,7 +34,7 @@ const EXCEPTIONS: readonly (readonly [file: string, text: string, reason: string
   ['src/replay/input/text-formats.ts', String.raw`/^\s*([A-Za-z]+)=(.+?)\s*$/`, 'the option --map'],
   ['src/replay/input/text-formats.ts', String.raw`/\.(?:"([^"]+)"|([^."]+))/g`, 'the option --map'],
   [
-    'src/replay/report/report.ts',
+    'src/console/report/report.ts',
     String.raw`/^(?:import [^;]*;|\/\/# sourceMappingURL=.*)\n?/gm`,
     "the report's own script",
   ],
@@ -44,9 +44,9 @@ const EXCEPTIONS: readonly (readonly [file: string, text: string, reason: string
     String.raw`/"((?:[^"\\]|\\.)*)"|(\S+)/g`,
     'only the last quote that starts a token can lack its end, because it would end an earlier one',
   ],
-  ['src/openapi/engine/patterns.ts', 'source', 'used only for patterns that cannot backtrack'],
+  ['src/operations/validation/engine/patterns.ts', 'source', 'used only for patterns that cannot backtrack'],
   [
-    'src/openapi/read-rules.ts',
+    'src/operations/documents/read-rules.ts',
     `\`^\${parts.join('')}$\``,
     'a parameter ends at the first occurrence of the literal after it',
   ],
@@ -76,8 +76,8 @@ describe('regular expressions', () => {
     const files = new Set(found.map(({ file }) => file));
     expect(files).toContain('src/stages/normalise.ts');
     expect(files).toContain('src/domain/caller.ts');
-    expect(files).toContain('src/ports/decisions/api/question.ts');
-    expect(files).toContain('src/admin/console/browser/api.ts');
+    expect(files).toContain('src/gateway/decisions/api/question.ts');
+    expect(files).toContain('src/console/browser/api.ts');
     expect(files).toContain('platform/src/deliveries/redact.ts');
   });
 

@@ -1,11 +1,11 @@
 import { Fleet } from '../../src/admin/fleet/fleet.ts';
 import { Recorder } from '../../src/admin/fleet/recorder.ts';
 import { Refusals } from '../../src/admin/fleet/refusals.ts';
+import { Blocks } from '../../src/facts/blocks.ts';
+import { SharedClock } from '../../src/facts/clock.ts';
 import { SECONDS } from '../../src/observe/metrics/histogram.ts';
 import { UsageBatch } from '../../src/observe/usage/batch.ts';
 import { Talkers } from '../../src/observe/usage/talkers.ts';
-import { Blocks } from '../../src/shared/blocks.ts';
-import { SharedClock } from '../../src/shared/clock.ts';
 import type { RequestContext } from '../../src/stages/request-context.ts';
 import { openBoard } from '../../src/store/redis/shared/board.ts';
 import { finishedRequests } from '../load/finished-requests.ts';

@@ -1,5 +1,5 @@
+import { type Fact, type Facts, timeAfter } from '../facts/facts.ts';
 import type { Changes } from '../observe/log/changes.ts';
-import { type Fact, type Facts, timeAfter } from '../shared/facts.ts';
 import { LOOK_MS, type Published, UnknownOutcome } from '../store/shared-store.ts';
 import { ActionRefused } from './action.ts';
 

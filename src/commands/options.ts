@@ -1,6 +1,6 @@
 /** Options that several commands have, and values of options. They are apart from the commands because `--help` does not load any. */
 import type { Command } from 'commander';
-import { REMEMBERED_MS } from '../identity/revocation-message.ts';
+import { REMEMBERED_MS } from '../facts/revocation-message.ts';
 import type { Retries } from '../replay/replay.ts';
 
 /** What every command reads unless `--config` names another file. */

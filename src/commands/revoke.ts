@@ -5,8 +5,8 @@ import { configurationFiles, loadSettings } from '../config/load.ts';
 import { ConfigError } from '../config/problem.ts';
 import { FileSource } from '../config/reader/file-source.ts';
 import type { Settings } from '../config/settings/settings.ts';
-import { formatTarget, REVOCATIONS } from '../identity/revocation-message.ts';
-import { publishRevocation, publishUndoing, recordedRevocations } from '../identity/revocation-record.ts';
+import { formatTarget, REVOCATIONS } from '../facts/revocation-message.ts';
+import { publishRevocation, publishUndoing, recordedRevocations } from '../facts/revocation-record.ts';
 import {
   judgingIdentity,
   knownTogether,
@@ -16,8 +16,8 @@ import {
   principalTarget,
   TargetRefused,
   tokenTarget,
-} from '../identity/revocation-target.ts';
-import type { Revoked } from '../identity/revocations.ts';
+} from '../facts/revocation-target.ts';
+import type { Revoked } from '../facts/revocations.ts';
 import { CommandError } from '../process/failure.ts';
 import { openShared } from '../store/open.ts';
 import {

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
-import { shortened } from '../admin/console/presentation/format.ts';
-import { unknownSince } from '../admin/console/presentation/freshness.ts';
 import type { FleetTalker, FleetTop } from '../admin/fleet/fleet.ts';
+import { unknownSince } from '../admin/freshness.ts';
+import { shortened } from '../console/format.ts';
 import { printable } from '../domain/printable.ts';
 import type { Ranked } from '../observe/usage/talkers.ts';
 import { WINDOWS, type Window } from '../observe/usage/windows.ts';

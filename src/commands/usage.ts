@@ -1,5 +1,5 @@
-import { inFlightText } from '../admin/console/presentation/format.ts';
 import type { BucketUsage, Usage } from '../admin/usage/usage.ts';
+import { inFlightText } from '../console/format.ts';
 import { unitOf } from '../domain/limits/rows.ts';
 import { isScopeName, SCOPES } from '../domain/limits/scopes.ts';
 import { CommandError } from '../process/failure.ts';

@@ -109,3 +109,9 @@ function frameOf(refusal: Refusal, baseUrl: string): Frame {
 function slugOf(code: ProblemCode): string {
   return code.replaceAll(/(?<!^)[A-Z]/g, (letter) => `-${letter}`).toLowerCase();
 }
+
+/** WebSocket connections use their whole share of the upstream's connections. */
+export const TUNNELS_BUSY = new Refusal(
+  'ServiceUnavailable',
+  'The service behind the gateway has too many WebSocket connections.',
+);

@@ -9,6 +9,14 @@ export interface TlsFiles {
   readonly serverName?: string | undefined;
 }
 
+/** A server's certificate and key, in PEM. */
+export interface ServerCertificates {
+  readonly cert: string;
+  readonly key: string;
+  /** The authorities of client certificates; undefined if clients need none. */
+  readonly clientCa: string | undefined;
+}
+
 /** The options of `node:tls` for these files. Throws where one cannot be read, or where key and certificate do not belong together. */
 export function tlsOptions({ caFile, certFile, keyFile, serverName }: TlsFiles = {}) {
   return {

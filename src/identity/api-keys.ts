@@ -1,13 +1,13 @@
 import type { Identities } from '../config/files/identities.ts';
 import type { Principal } from '../domain/caller.ts';
+import { presentedDigest } from '../domain/token-digest.ts';
+import type { Revocations, RevokedToken } from '../facts/revocations.ts';
 import { planIn } from './claims.ts';
 import type { Answer, Client, IdentitySource, Lookup } from './identity.ts';
 import { outcomeOf } from './observer.ts';
 import { UnusableAnswer } from './provider/answer.ts';
 import { Provider, type Reporting } from './provider/provider.ts';
-import type { Revocations, RevokedToken } from './revocations.ts';
 import type { StaticIdentities } from './static.ts';
-import { presentedDigest } from './token-digest.ts';
 
 export interface ApiKeysOptions extends Reporting {
   /** `{digest}` is replaced by the hex SHA-256 of the key. */

@@ -1,10 +1,10 @@
 import { isLate } from '../domain/awaitable.ts';
 import type { Principal } from '../domain/caller.ts';
+import { digestOf, presentedDigest } from '../domain/token-digest.ts';
+import type { Revocations, RevokedToken } from '../facts/revocations.ts';
 import type { Answer, Client, IdentitySource, Lookup } from './identity.ts';
 import { type Loaded, LookupCache } from './lookup-cache.ts';
 import { type IdentityObserver, outcomeOf, type SourceName } from './observer.ts';
-import type { Revocations, RevokedToken } from './revocations.ts';
-import { digestOf, presentedDigest } from './token-digest.ts';
 
 /** The result of verifying a token. */
 export type Verified =

@@ -2,8 +2,9 @@
 
 import type { Awaitable } from '../domain/awaitable.ts';
 import type { Account, Principal } from '../domain/caller.ts';
-import type { RevokedToken } from './revocations.ts';
-import type { LastDigest } from './token-digest.ts';
+import type { LastDigest } from '../domain/token-digest.ts';
+import type { RevokedToken } from '../facts/revocations.ts';
+import type { CredentialField } from '../http/message/fields/credentials.ts';
 
 /** The value, undefined if it does not exist, or 'unavailable' if the provider cannot be reached. */
 export type Answer<T> = T | undefined | 'unavailable';
@@ -29,4 +30,10 @@ export interface IdentitySource {
 export interface Directory {
   /** @param principal the caller; some directories use the claims of its token */
   find(account: string, principal: Principal): Lookup<Account>;
+}
+
+/** A credential that is accepted besides a bearer token. */
+export interface Credential extends CredentialField {
+  readonly source: IdentitySource;
+  readonly directory: Directory;
 }

@@ -1,9 +1,9 @@
+import { digestOf } from '../domain/token-digest.ts';
 import type { Verified, Verifier } from './cached-tokens.ts';
 import { type ClaimNames, readPrincipal } from './claims.ts';
 import { isCanonical, isSigned, twinOf } from './jwt/signature-malleability.ts';
 import { UnusableAnswer } from './provider/answer.ts';
 import { Provider, type Reporting } from './provider/provider.ts';
-import { digestOf } from './token-digest.ts';
 
 export interface IntrospectionOptions extends Reporting {
   readonly url: string;

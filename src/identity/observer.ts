@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings/settings.ts';
+import { RevokedToken } from '../facts/revocations.ts';
 import type { Answer } from './identity.ts';
-import { RevokedToken } from './revocations.ts';
 
 type IdentitySettings = Settings['identity'];
 

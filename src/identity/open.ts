@@ -1,6 +1,7 @@
 import type { JSONWebKeySet } from 'jose';
 import type { Identities } from '../config/files/identities.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import { Revocations } from '../facts/revocations.ts';
 import { ApiKeys, keyOwnersUrl } from './api-keys.ts';
 import { CachedTokens } from './cached-tokens.ts';
 import { ClaimsDirectory } from './directory/claims-directory.ts';
@@ -10,7 +11,6 @@ import { IntrospectionVerifier } from './introspection.ts';
 import { RemoteKeys } from './jwt/remote-keys.ts';
 import { findKeyIn, JwtVerifier } from './jwt/verifier.ts';
 import type { Reporting } from './provider/provider.ts';
-import { Revocations } from './revocations.ts';
 import { StaticIdentities } from './static.ts';
 
 type IdentitySettings = Settings['identity'];

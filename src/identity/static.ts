@@ -1,9 +1,9 @@
 import type { Identities } from '../config/files/identities.ts';
 import type { Account, Principal } from '../domain/caller.ts';
+import { digestOf, digestOfHex, isSameDigest, presentedDigest } from '../domain/token-digest.ts';
+import { Revocations, type RevokedToken } from '../facts/revocations.ts';
 import type { Client, Directory, IdentitySource } from './identity.ts';
 import { type IdentityObserver, outcomeOf, silentIdentityObserver } from './observer.ts';
-import { Revocations, type RevokedToken } from './revocations.ts';
-import { digestOf, digestOfHex, isSameDigest, presentedDigest } from './token-digest.ts';
 
 /** Prefix of a token that the file specifies by its hex digest. */
 const DIGEST = 'sha256:';

@@ -1,5 +1,12 @@
+import type { Traffic } from '../domain/operation.ts';
 import type { RequestContext } from '../stages/request-context.ts';
-import type { TunnelObserver } from '../upstream/tunnel.ts';
+
+/** Counts tunnels. */
+export interface TunnelObserver {
+  tunnelOpened(traffic: Traffic): void;
+  /** Called once for each tunnel that was opened. */
+  tunnelClosed(traffic: Traffic): void;
+}
 
 /** Receives the events that metrics count. */
 export interface GatewayObserver extends TunnelObserver {

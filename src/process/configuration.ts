@@ -17,8 +17,8 @@ import { type PortTokenSettings, readTokenFile } from '../config/settings/port-t
 import type { Settings } from '../config/settings/settings.ts';
 import type { DescriptorRules } from '../domain/limits/descriptors.ts';
 import type { Limits } from '../domain/limits/limits.ts';
-import type { ListedOperation } from '../openapi/listed-operation.ts';
-import { OperationFiles } from '../openapi/operation-files.ts';
+import type { ListedOperation } from '../operations/listed-operation.ts';
+import { OperationFiles } from '../operations/operation-files.ts';
 import { OperationTable, unlistedOperations } from '../stages/match.ts';
 
 /** The content of the files of an `identity` section. */

@@ -1,7 +1,7 @@
 import { ConfigError } from '../config/problem.ts';
 import { type Watch, type Watched, watchFiles } from '../config/watch.ts';
 import type { Limits } from '../domain/limits/limits.ts';
-import type { ListedOperation } from '../openapi/listed-operation.ts';
+import type { ListedOperation } from '../operations/listed-operation.ts';
 import { type Configuration, findCosts } from './configuration.ts';
 
 /** How files are looked at, and what is reported of their changes. */

@@ -1,5 +1,5 @@
-import { UnusableSocket } from '../ports/decisions/socket.ts';
-import type { Address } from '../ports/dependencies.ts';
+import { UnusableSocket } from '../gateway/decisions/socket.ts';
+import type { Address } from '../gateway/dependencies.ts';
 import { CommandError } from './failure.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { ServerCertificates } from '../config/files/certificates.ts';
 import { formatProblem } from '../config/problem.ts';
 import { type Watch, watchFiles } from '../config/watch.ts';
-import { PortTls } from '../listener/tls.ts';
+import type { ServerCertificates } from '../domain/tls-files.ts';
+import { PortTls } from '../http/server/tls.ts';
 import type { ReloadMetrics } from '../observe/metrics/reload.ts';
 import type { Configuration } from './configuration.ts';
 

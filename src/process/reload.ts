@@ -11,7 +11,7 @@ import type { DescriptorRules } from '../domain/limits/descriptors.ts';
 import type { Limits } from '../domain/limits/limits.ts';
 import type { Changes } from '../observe/log/changes.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';
-import type { ListedOperation } from '../openapi/listed-operation.ts';
+import type { ListedOperation } from '../operations/listed-operation.ts';
 import type { Configuration, SettingsFile } from './configuration.ts';
 import { type FileReport, followLimitsAndCosts } from './limits-and-costs.ts';
 import { reportingChanges } from './report-changes.ts';

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Identities } from '../config/files/identities.ts';
 import type { Changes, Difference } from '../observe/log/changes.ts';
-import type { ListedOperation } from '../openapi/listed-operation.ts';
+import type { ListedOperation } from '../operations/listed-operation.ts';
 import type { Configuration } from './configuration.ts';
 import type { Reloadable } from './reload.ts';
 

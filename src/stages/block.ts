@@ -2,7 +2,7 @@ import type { Caller } from '../domain/caller.ts';
 import { US_PER_SECOND } from '../domain/clock.ts';
 import { ownerText } from '../domain/limits/scopes.ts';
 import { Refusal } from '../domain/problems.ts';
-import { BLOCKED, type Block, type Blocks } from '../shared/blocks.ts';
+import { BLOCKED, type Block, type Blocks } from '../facts/blocks.ts';
 import type { NamedLimit } from './buckets/payer-bucket.ts';
 import type { Denied } from './request-context.ts';
 

@@ -1,7 +1,7 @@
 import { type Awaitable, andThenWith } from '../domain/awaitable.ts';
 import type { Caller } from '../domain/caller.ts';
 import { Refusal, UNCOUNTED } from '../domain/problems.ts';
-import type { Blocks } from '../shared/blocks.ts';
+import type { Blocks } from '../facts/blocks.ts';
 import type { Store } from '../store/store.ts';
 import { authorise } from './authorise.ts';
 import { blockedAddress, blockedCaller } from './block.ts';

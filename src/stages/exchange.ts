@@ -2,15 +2,14 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { Caller, PublicClient } from '../domain/caller.ts';
 import type { Refusal } from '../domain/problems.ts';
-import type { CorsAnswer } from '../fields/cors.ts';
-import { valuesUnderAnySpelling } from '../fields/credentials.ts';
-import { clientNetwork } from '../fields/forwarded.ts';
-import type { Peer } from '../fields/peer.ts';
-import type { FieldLines } from '../http1/head/field-lines.ts';
-import { hasBody, type RequestHead } from '../http1/head/request-head.ts';
-import type { RevokedToken } from '../identity/revocations.ts';
-import type { LastDigest } from '../identity/token-digest.ts';
-import type { RequestSpans } from '../observe/log/spans.ts';
+import type { LastDigest } from '../domain/token-digest.ts';
+import type { RevokedToken } from '../facts/revocations.ts';
+import type { CorsAnswer } from '../http/message/fields/cors.ts';
+import { valuesUnderAnySpelling } from '../http/message/fields/credentials.ts';
+import { clientNetwork } from '../http/message/fields/forwarded.ts';
+import type { Peer } from '../http/message/fields/peer.ts';
+import type { FieldLines } from '../http/message/head/field-lines.ts';
+import { hasBody, type RequestHead } from '../http/message/head/request-head.ts';
 import type { Hold } from '../store/in-flight/hold.ts';
 import type { DecidedRequest } from './decide.ts';
 import type { Identified } from './identify.ts';
@@ -21,6 +20,7 @@ import type {
   Operation,
   RequestContext,
   RequestReader,
+  RequestSpans,
   Target,
 } from './request-context.ts';
 

@@ -1,9 +1,9 @@
 import { type Awaitable, andThenWith } from '../domain/awaitable.ts';
 import type { Principal } from '../domain/caller.ts';
 import { Refusal } from '../domain/problems.ts';
-import { basicUser, bearerToken, type Credential } from '../fields/credentials.ts';
-import type { Answer, Client, Directory, IdentitySource } from '../identity/identity.ts';
-import { RevokedToken } from '../identity/revocations.ts';
+import { RevokedToken } from '../facts/revocations.ts';
+import { basicUser, bearerToken } from '../http/message/fields/credentials.ts';
+import type { Answer, Client, Credential, Directory, IdentitySource } from '../identity/identity.ts';
 
 /** RFC 6750 section 3: a request without credentials gets the bare challenge, a bad token gets its error. */
 const CHALLENGE = { 'WWW-Authenticate': 'Bearer realm="weir"' };

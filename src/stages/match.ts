@@ -1,6 +1,6 @@
 import type { OperationKind } from '../domain/operation.ts';
 import { Refusal } from '../domain/problems.ts';
-import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from '../openapi/listed-operation.ts';
+import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from '../operations/listed-operation.ts';
 import { CombinedOperations } from './path/combined-operation.ts';
 import { foldedPath } from './path/folded-path.ts';
 import type { LetterCase, TrailingSlash } from './path/profile.ts';

@@ -1,13 +1,13 @@
 /** The types that stages share. */
 import type { Caller, PublicClient } from '../domain/caller.ts';
+import type { FieldValues } from '../domain/field-name.ts';
 import type { Selectable } from '../domain/limits/selection.ts';
 import type { Access } from '../domain/operation.ts';
 import type { Refusal } from '../domain/problems.ts';
-import type { CorsAnswer } from '../fields/cors.ts';
-import type { RevokedToken } from '../identity/revocations.ts';
-import type { RequestSpans } from '../observe/log/spans.ts';
+import type { RevokedToken } from '../facts/revocations.ts';
+import type { CorsAnswer } from '../http/message/fields/cors.ts';
+import type { RequestRules } from '../operations/validation/rules.ts';
 import type { UncountedReason } from '../store/store.ts';
-import type { RequestRules } from '../validation/rules.ts';
 import type { Filling } from './buckets/filling.ts';
 import type { NamedLimit } from './buckets/payer-bucket.ts';
 
@@ -138,4 +138,24 @@ export interface RequestContext extends Findings {
   upstreamError?: string | undefined;
   /** What was wrong with a response that was refused. */
   upstreamErrorDetail?: string | undefined;
+}
+
+/** Records the spans of requests. */
+export interface Tracing {
+  /** Starts the span of a request, as a child of the span that its `traceparent` names. */
+  begin(headers: FieldValues, method: string, startedMs: number): RequestSpans;
+}
+
+/** The spans of one request. */
+export interface RequestSpans {
+  /** Names the span of the request. */
+  readonly traceparent: string;
+  /**
+   * Starts the span of the call to the upstream. Returns the header fields that name it: name, value, name, value.
+   *
+   * @param origin the upstream's, such as `http://127.0.0.1:3000`
+   */
+  forward(origin: string): readonly string[];
+  /** Ends the spans. The span of the charge is recorded now, from the times in the context. */
+  end(context: RequestContext, status: number, totalMs: number): void;
 }

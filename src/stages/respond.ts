@@ -1,6 +1,6 @@
 import { problemBody, type Refusal, UNCOUNTED } from '../domain/problems.ts';
-import { addCors } from '../fields/cors.ts';
-import { FieldLines } from '../http1/head/field-lines.ts';
+import { addCors } from '../http/message/fields/cors.ts';
+import { FieldLines } from '../http/message/head/field-lines.ts';
 import type { Exchange } from './exchange.ts';
 import type { RequestContext } from './request-context.ts';
 

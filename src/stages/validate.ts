@@ -1,10 +1,10 @@
 import type { Awaitable } from '../domain/awaitable.ts';
 import { FieldErrors } from '../domain/field-errors.ts';
 import { Refusal } from '../domain/problems.ts';
-import { type BodyRules, checkBody, planBody } from '../validation/body.ts';
-import { checkHeaders } from '../validation/headers.ts';
-import { checkPath } from '../validation/path.ts';
-import { checkQuery } from '../validation/query.ts';
+import { type BodyRules, checkBody, planBody } from '../operations/validation/body.ts';
+import { checkHeaders } from '../operations/validation/headers.ts';
+import { checkPath } from '../operations/validation/path.ts';
+import { checkQuery } from '../operations/validation/query.ts';
 import { readWhole } from './body.ts';
 import type { Exchange } from './exchange.ts';
 import type { Operation, Target } from './request-context.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { IDENTITY_FIELDS } from '../../src/http1/head/field-names.ts';
+import { IDENTITY_FIELDS } from '../../src/http/message/head/field-names.ts';
 import { DECISIONS, type PlainAnswer, PROTOCOLS, sendPlain } from '../fixtures/decisions.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { startUpstream } from '../fixtures/upstream.ts';

@@ -6,8 +6,8 @@ import {
   IDENTITY_FIELDS,
   isMisleading,
   NOT_NOMINATED,
-} from '../../src/http1/head/field-names.ts';
-import { fieldName } from '../../src/http1/head/name-table.ts';
+} from '../../src/http/message/head/field-names.ts';
+import { fieldName } from '../../src/http/message/head/name-table.ts';
 import { istioProvider } from '../fixtures/istio.ts';
 
 const { includeRequestHeadersInCheck: patterns } = istioProvider();

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { OwnUsage } from '../../src/ports/usage/answer.ts';
+import type { OwnUsage } from '../../src/gateway/usage/answer.ts';
 import { type Next, openFuzz, pick } from '../fixtures/fuzz.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 

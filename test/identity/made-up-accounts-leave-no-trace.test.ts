@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parseIdentities } from '../../src/config/files/identities.ts';
 import { Refusal } from '../../src/domain/problems.ts';
-import { RevokedToken } from '../../src/identity/revocations.ts';
+import { RevokedToken } from '../../src/facts/revocations.ts';
 import { StaticIdentities } from '../../src/identity/static.ts';
 import { authorise } from '../../src/stages/authorise.ts';
 import { PLENTY } from '../fixtures/configuration.ts';

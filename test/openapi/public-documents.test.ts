@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { reviewCosts } from '../../src/commands/costs/review.ts';
 import { formatPlace } from '../../src/config/problem.ts';
 import { FieldErrors } from '../../src/domain/field-errors.ts';
-import type { ListedOperation } from '../../src/openapi/listed-operation.ts';
-import { checkPath } from '../../src/validation/path.ts';
-import { checkQuery } from '../../src/validation/query.ts';
+import type { ListedOperation } from '../../src/operations/listed-operation.ts';
+import { checkPath } from '../../src/operations/validation/path.ts';
+import { checkQuery } from '../../src/operations/validation/query.ts';
 import { type ApiFolder, apiFolder } from '../fixtures/api-files.ts';
 
 /** One operation of each document gets a price, as its owner would write it. */

@@ -3,8 +3,8 @@ import { createConfig, lint } from '@redocly/openapi-core';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from '../../src/config/reader/parse.ts';
 import { settingsSchema } from '../../src/config/settings/settings.ts';
-import type { ListedOperation } from '../../src/openapi/listed-operation.ts';
-import { OperationFiles } from '../../src/openapi/operation-files.ts';
+import type { ListedOperation } from '../../src/operations/listed-operation.ts';
+import { OperationFiles } from '../../src/operations/operation-files.ts';
 
 const DOCUMENT = fileURLToPath(new URL('../../platform/openapi.yaml', import.meta.url));
 

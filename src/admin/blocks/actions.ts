@@ -2,9 +2,9 @@ import { suggestionOf } from '../../config/reader/messages.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import { ID_FORMAT, isId } from '../../domain/caller.ts';
 import { networkOf } from '../../domain/network.ts';
+import { BLOCKED, type Block, type BlockScope, type Blocks, blockKey } from '../../facts/blocks.ts';
+import { LONGEST_MS } from '../../facts/operator-facts.ts';
 import type { Changes } from '../../observe/log/changes.ts';
-import { BLOCKED, type Block, type BlockScope, type Blocks, blockKey } from '../../shared/blocks.ts';
-import { LONGEST_MS } from '../../shared/operator-facts.ts';
 import { ActionRefused, readDuration, readReason } from '../action.ts';
 import { changeFacts, type FactPublisher } from '../shared-change.ts';
 

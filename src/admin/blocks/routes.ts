@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import { scopeNamed } from '../../domain/limits/scopes.ts';
-import { BLOCK_SCOPES } from '../../shared/blocks.ts';
+import { BLOCK_SCOPES } from '../../facts/blocks.ts';
 import { type Ages, orRefusal, withAge } from '../action.ts';
 import { type BlockActions, blockTarget } from './actions.ts';
 

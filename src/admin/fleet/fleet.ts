@@ -1,5 +1,8 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
+import type { BlockScope, Blocks } from '../../facts/blocks.ts';
+import { parsed } from '../../facts/bounds.ts';
+import type { Ignored } from '../../facts/ignored.ts';
 import type { Rankings, Talker } from '../../observe/usage/extract.ts';
 import {
   type Ranked,
@@ -10,11 +13,8 @@ import {
   type Top,
 } from '../../observe/usage/talkers.ts';
 import { WINDOWS, type Window } from '../../observe/usage/windows.ts';
-import type { BlockScope, Blocks } from '../../shared/blocks.ts';
-import { parsed } from '../../shared/bounds.ts';
-import type { Ignored } from '../../shared/ignored.ts';
 import type { Board, BoardReading } from '../../store/shared-store.ts';
-import { PERIOD_MS, unknownSince } from '../console/presentation/freshness.ts';
+import { PERIOD_MS, unknownSince } from '../freshness.ts';
 import { hasPulse, type Pulse, readPulse } from './pulse.ts';
 import { answered } from './store-health.ts';
 

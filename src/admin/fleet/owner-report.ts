@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
 import { SCOPE_NAMES } from '../../domain/limits/scopes.ts';
+import { amount, matching, plainText, timeMs } from '../../facts/bounds.ts';
 import type { Recent } from '../../observe/usage/activity.ts';
 import { extract } from '../../observe/usage/extract.ts';
 import { SERIES_SLICES } from '../../observe/usage/windows.ts';
-import { amount, matching, plainText, timeMs } from '../../shared/bounds.ts';
 import { type RefusedOwner, type RefusedRequest, refusedRequest } from './refusals.ts';
 
 /** Owners that one replica asks about at a time, and refusals of each: a report has about 10 kB. */

@@ -1,12 +1,12 @@
 import { hostname } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
+import { parsed } from '../../facts/bounds.ts';
+import type { Ignored } from '../../facts/ignored.ts';
 import type { Activity, Recent } from '../../observe/usage/activity.ts';
 import { newSum } from '../../observe/usage/counts.ts';
 import { SERIES_SLICES } from '../../observe/usage/windows.ts';
-import { parsed } from '../../shared/bounds.ts';
-import type { Ignored } from '../../shared/ignored.ts';
 import type { Board, BoardReading } from '../../store/shared-store.ts';
-import { PERIOD_MS, unknownSince } from '../console/presentation/freshness.ts';
+import { PERIOD_MS, unknownSince } from '../freshness.ts';
 import {
   type AskedOwner,
   asOwners,

@@ -1,9 +1,9 @@
 import { hostname } from 'node:os';
+import type { SharedClock } from '../../facts/clock.ts';
+import type { Replicas } from '../../facts/replicas.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import type { RequestTotals } from '../../observe/metrics/requests.ts';
 import type { StoreTotals } from '../../observe/metrics/store.ts';
-import type { SharedClock } from '../../shared/clock.ts';
-import type { Replicas } from '../../shared/replicas.ts';
 import { PULSE_SECONDS, type Pulse, quantileMs, SERIES, type Second } from './pulse.ts';
 import { LONG_STEPS, LongRange } from './ranges.ts';
 import type { Refusals } from './refusals.ts';

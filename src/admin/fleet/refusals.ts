@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import type { ScopeName } from '../../domain/limits/scopes.ts';
-import { amount, matching, plainText, timeMs } from '../../shared/bounds.ts';
+import { amount, matching, plainText, timeMs } from '../../facts/bounds.ts';
 import type { RequestContext } from '../../stages/request-context.ts';
 
 const owner = Type.Union([plainText(256), Type.Null()]);

@@ -1,4 +1,4 @@
-import { unknownSince } from '../console/presentation/freshness.ts';
+import { unknownSince } from '../freshness.ts';
 import { causeOf } from './cause.ts';
 import type { FleetReading, FleetTop } from './fleet.ts';
 import { mergedChanges } from './merged-changes.ts';

@@ -1,6 +1,6 @@
 import { withinMs } from '../../domain/awaitable.ts';
 import { isOfOneCharge, type Store, trialBucket, type UncountedReason } from '../../store/store.ts';
-import { unknownSince } from '../console/presentation/freshness.ts';
+import { unknownSince } from '../freshness.ts';
 
 /** How long Redis may take: one that hangs must delay neither an operator nor the next publication. */
 const ANSWER_MS = 1_000;

@@ -1,4 +1,4 @@
-import type { LiveLimit } from '../../shared/live-limits.ts';
+import type { LiveLimit } from '../../facts/live-limits.ts';
 import type { Buckets } from '../../stages/buckets/buckets.ts';
 
 /** A live limit below the cost of an operation, and what is in force in its place. */

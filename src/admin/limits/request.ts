@@ -6,7 +6,7 @@ import type { Limits } from '../../domain/limits/limits.ts';
 import { unitOf } from '../../domain/limits/rows.ts';
 import type { OverrideSection } from '../../domain/limits/scopes.ts';
 import { networkOf } from '../../domain/network.ts';
-import { LONGEST_MS } from '../../shared/operator-facts.ts';
+import { LONGEST_MS } from '../../facts/operator-facts.ts';
 import { ActionRefused, readDuration, readReason } from '../action.ts';
 
 /** The owner of a limit: a section of the limits file, and an id. */

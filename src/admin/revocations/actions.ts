@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import type { Identities } from '../../config/files/identities.ts';
 import type { Settings } from '../../config/settings/settings.ts';
-import { SHOWN_DIGITS, shownTarget } from '../../identity/revocation-message.ts';
-import { isSameTarget, publishRevocation, publishUndoing } from '../../identity/revocation-record.ts';
-import { noteOnTarget } from '../../identity/revocation-target.ts';
-import type { Revocation, RevocationReason, Revoked } from '../../identity/revocations.ts';
+import { SHOWN_DIGITS, shownTarget } from '../../facts/revocation-message.ts';
+import { isSameTarget, publishRevocation, publishUndoing } from '../../facts/revocation-record.ts';
+import { noteOnTarget } from '../../facts/revocation-target.ts';
+import type { Revocation, RevocationReason, Revoked } from '../../facts/revocations.ts';
 import type { MessageRecord, Published } from '../../store/shared-store.ts';
 import { ActionRefused } from '../action.ts';
 import { audited } from '../shared-change.ts';

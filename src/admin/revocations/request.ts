@@ -1,7 +1,7 @@
 import { isMapping } from '../../config/reader/schema-node.ts';
-import { REMEMBERED_MS } from '../../identity/revocation-message.ts';
-import { principalTarget, TargetRefused, tokenTarget } from '../../identity/revocation-target.ts';
-import type { Revoked } from '../../identity/revocations.ts';
+import { REMEMBERED_MS } from '../../facts/revocation-message.ts';
+import { principalTarget, TargetRefused, tokenTarget } from '../../facts/revocation-target.ts';
+import type { Revoked } from '../../facts/revocations.ts';
 import { ActionRefused, readDuration, readReason } from '../action.ts';
 
 /** What a `POST /revocations` asks for. A token is represented by its digest. */

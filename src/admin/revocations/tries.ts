@@ -1,8 +1,8 @@
 /** When what is revoked was last tried, and from where: a leaked token is in the hands of whoever still sends it. */
 import { Type } from 'typebox';
-import { formatTarget, REVOCATIONS, readTarget } from '../../identity/revocation-message.ts';
-import type { Revocation, Revoked } from '../../identity/revocations.ts';
-import { id, matching, parsed, plainText, timeMs } from '../../shared/bounds.ts';
+import { id, matching, parsed, plainText, timeMs } from '../../facts/bounds.ts';
+import { formatTarget, REVOCATIONS, readTarget } from '../../facts/revocation-message.ts';
+import type { Revocation, Revoked } from '../../facts/revocations.ts';
 import type { RequestContext } from '../../stages/request-context.ts';
 import type { MessageRecord, SharedStore } from '../../store/shared-store.ts';
 

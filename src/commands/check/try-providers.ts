@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Settings } from '../../config/settings/settings.ts';
+import { Revocations } from '../../facts/revocations.ts';
 import { ApiKeys, keyOwnersUrl } from '../../identity/api-keys.ts';
 import { HttpDirectory } from '../../identity/directory/http-directory.ts';
 import { IntrospectionVerifier } from '../../identity/introspection.ts';
 import { RemoteKeys } from '../../identity/jwt/remote-keys.ts';
 import { silentIdentityObserver } from '../../identity/observer.ts';
 import type { Reporting } from '../../identity/provider/provider.ts';
-import { Revocations } from '../../identity/revocations.ts';
 import { StaticIdentities } from '../../identity/static.ts';
 import type { Finding } from './finding.ts';
 

@@ -1,12 +1,12 @@
-import { inFlightText } from '../../admin/console/presentation/format.ts';
+import { inFlightText } from '../../console/format.ts';
 import { unitOf } from '../../domain/limits/rows.ts';
-import type { ListedOperation } from '../../openapi/listed-operation.ts';
-import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
+import { BLOCKS } from '../../facts/blocks.ts';
+import { SharedClock } from '../../facts/clock.ts';
+import { LIVE_LIMITS } from '../../facts/live-limits.ts';
+import type { ListedOperation } from '../../operations/listed-operation.ts';
+import { KINDS_BY_METHOD } from '../../operations/listed-operation.ts';
 import { type Configuration, readConfiguration } from '../../process/configuration.ts';
 import { readFacts } from '../../process/parts/run-facts.ts';
-import { BLOCKS } from '../../shared/blocks.ts';
-import { SharedClock } from '../../shared/clock.ts';
-import { LIVE_LIMITS } from '../../shared/live-limits.ts';
 import { openShared } from '../../store/open.ts';
 import { print, printError, printJson, shownPlace } from '../print.ts';
 import type { Line } from '../terminal/line.ts';

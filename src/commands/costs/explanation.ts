@@ -7,13 +7,15 @@ import type { FieldError } from '../../domain/field-errors.ts';
 import { FieldErrors } from '../../domain/field-errors.ts';
 import { networkOf } from '../../domain/network.ts';
 import { Refusal } from '../../domain/problems.ts';
+import { type Block, Blocks } from '../../facts/blocks.ts';
+import type { LiveLimit } from '../../facts/live-limits.ts';
 import type { Directory, IdentitySource } from '../../identity/identity.ts';
 import { silentIdentityObserver } from '../../identity/observer.ts';
 import { openIdentity } from '../../identity/open.ts';
+import { checkPath } from '../../operations/validation/path.ts';
+import { checkQuery } from '../../operations/validation/query.ts';
 import { type Configuration, chargedOperations, operationTableOf } from '../../process/configuration.ts';
 import type { ReadFacts } from '../../process/parts/run-facts.ts';
-import { type Block, Blocks } from '../../shared/blocks.ts';
-import type { LiveLimit } from '../../shared/live-limits.ts';
 import { Buckets } from '../../stages/buckets/buckets.ts';
 import { namedLimit, type PayerBucket } from '../../stages/buckets/payer-bucket.ts';
 import { type DecidedRequest, decide } from '../../stages/decide.ts';
@@ -21,8 +23,6 @@ import { normalise } from '../../stages/normalise.ts';
 import type { Operation, Target } from '../../stages/request-context.ts';
 import { isConcurrent } from '../../store/in-flight/held-slots.ts';
 import { MemoryStore } from '../../store/memory-store.ts';
-import { checkPath } from '../../validation/path.ts';
-import { checkQuery } from '../../validation/query.ts';
 
 /** The request to explain. */
 export interface Question {

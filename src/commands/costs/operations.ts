@@ -1,5 +1,5 @@
 import { furtherRows, isCharged, type LimitRow } from '../../domain/limits/rows.ts';
-import type { ListedOperation } from '../../openapi/listed-operation.ts';
+import type { ListedOperation } from '../../operations/listed-operation.ts';
 import { readConfiguration } from '../../process/configuration.ts';
 import { CommandError } from '../../process/failure.ts';
 import { FORMATS } from '../options.ts';

@@ -1,5 +1,5 @@
 import { Refusal } from '../../domain/problems.ts';
-import type { ListedOperation } from '../../openapi/listed-operation.ts';
+import type { ListedOperation } from '../../operations/listed-operation.ts';
 import { OperationTable } from '../../stages/match.ts';
 import { normalise } from '../../stages/normalise.ts';
 import type { PathProfile } from '../../stages/path/profile.ts';

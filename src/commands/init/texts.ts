@@ -1,6 +1,6 @@
 import { costliestByRow } from '../../config/checks/costs.ts';
 import { CONTRACT_ROWS, contractRows } from '../../domain/limits/rows.ts';
-import { KINDS_BY_METHOD, type ListedOperation } from '../../openapi/listed-operation.ts';
+import { KINDS_BY_METHOD, type ListedOperation } from '../../operations/listed-operation.ts';
 
 /** A request to try. */
 export type Example = ReturnType<typeof exampleOf>;

@@ -1,7 +1,7 @@
 import type { ShownBlock } from '../../admin/blocks/actions.ts';
 import { networkOf } from '../../domain/network.ts';
+import { BLOCK_SCOPES, BLOCKED, type BlockScope } from '../../facts/blocks.ts';
 import { CommandError } from '../../process/failure.ts';
-import { BLOCK_SCOPES, BLOCKED, type BlockScope } from '../../shared/blocks.ts';
 import { type AdminOptions, askAdmin } from '../admin-client.ts';
 import { print } from '../print.ts';
 import { type Reason, readAll, reasonOf, textOf } from './limit.ts';

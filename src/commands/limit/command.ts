@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { BLOCK_SCOPES } from '../../shared/blocks.ts';
+import { BLOCK_SCOPES } from '../../facts/blocks.ts';
 import { withGateway } from '../options.ts';
 
 const WHY = ['--why <text>', 'the reason, for the audit log'] as const;

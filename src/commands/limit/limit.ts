@@ -5,8 +5,8 @@ import type { ShownRow } from '../../admin/limits/rows.ts';
 import { unitOf } from '../../domain/limits/rows.ts';
 import { type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
 import { networkOf } from '../../domain/network.ts';
+import { BLOCKED } from '../../facts/blocks.ts';
 import { CommandError } from '../../process/failure.ts';
-import { BLOCKED } from '../../shared/blocks.ts';
 import { type AdminOptions, askAdmin } from '../admin-client.ts';
 import { print, printJson } from '../print.ts';
 

@@ -1,6 +1,6 @@
 import { hash, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import { isKeyPair } from '../../domain/tls-files.ts';
+import { isKeyPair, type ServerCertificates } from '../../domain/tls-files.ts';
 import { fileError } from '../problem.ts';
 import { readText } from '../reader/read-text.ts';
 
@@ -9,14 +9,6 @@ export interface ServerTlsSettings {
   readonly certFile: string;
   readonly keyFile: string;
   readonly clientCaFile?: string | undefined;
-}
-
-/** The contents of these files, in PEM. */
-export interface ServerCertificates {
-  readonly cert: string;
-  readonly key: string;
-  /** The authorities of client certificates; undefined if clients need none. */
-  readonly clientCa: string | undefined;
 }
 
 /** The certificate, key and client authority of one port. */

@@ -1,8 +1,8 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { KubernetesObserver } from '../../config/kubernetes/follow.ts';
 import type { Settings } from '../../config/settings/settings.ts';
+import type { SharedObserver } from '../../facts/ignored.ts';
 import type { IdentityObserver } from '../../identity/observer.ts';
-import type { SharedObserver } from '../../shared/ignored.ts';
 import type { HeldSlots } from '../../store/in-flight/held-slots.ts';
 import type { NotificationObserver } from '../notify/deliveries.ts';
 import { type DescriptorObserver, descriptorMetrics } from './descriptors.ts';

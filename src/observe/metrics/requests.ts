@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import { CONTRACT_ROWS, contractScopes, KINDS } from '../../domain/limits/rows.ts';
 import type { Access, OperationKind } from '../../domain/operation.ts';
 import { PROBLEM_CODES } from '../../domain/problems.ts';
-import { BLOCKED } from '../../shared/blocks.ts';
+import { BLOCKED } from '../../facts/blocks.ts';
 import { METHODS } from '../../stages/match.ts';
 import { PROTOCOLS, READERS, type RequestContext } from '../../stages/request-context.ts';
 import { isDegraded } from '../../stages/respond.ts';

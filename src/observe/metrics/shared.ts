@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { IGNORED_REASONS, SHARED_KINDS, type SharedObserver } from '../../shared/ignored.ts';
+import { IGNORED_REASONS, SHARED_KINDS, type SharedObserver } from '../../facts/ignored.ts';
 import { counter, readGauge } from './register.ts';
 
 /** Metrics of what the replicas share through Redis. */

@@ -1,9 +1,9 @@
 import type { Registry } from 'prom-client';
-import { TUNNEL_IDLE } from '../../http1/errors.ts';
+import { TRAFFICS } from '../../domain/operation.ts';
+import { TUNNELS_BUSY } from '../../domain/problems.ts';
+import { TUNNEL_IDLE } from '../../http/message/errors.ts';
 import type { RequestContext } from '../../stages/request-context.ts';
-import { TUNNELS_BUSY } from '../../upstream/failures.ts';
-import { TRAFFICS } from '../../upstream/shares.ts';
-import type { TunnelObserver } from '../../upstream/tunnel.ts';
+import type { TunnelObserver } from '../gateway-observer.ts';
 import { counter, gauge } from './register.ts';
 
 interface TunnelMetrics extends TunnelObserver {

@@ -11,8 +11,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { FieldValues } from '../../domain/field-name.ts';
-import type { RequestContext } from '../../stages/request-context.ts';
-import type { RequestSpans, Tracing } from '../log/spans.ts';
+import type { RequestContext, RequestSpans, Tracing } from '../../stages/request-context.ts';
 import { isTraceparent } from '../log/traceparent.ts';
 import { unixUs } from '../log/wall-clock.ts';
 

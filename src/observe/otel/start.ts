@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Tracing } from '../log/spans.ts';
+import type { Tracing } from '../../stages/request-context.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { METRICS, otlpProtocol, TRACES } from './signal.ts';
 

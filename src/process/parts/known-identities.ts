@@ -1,7 +1,7 @@
 import { type Identities, ownersIn } from '../../config/files/identities.ts';
 import { SCOPES } from '../../domain/limits/scopes.ts';
-import { knownTogether } from '../../identity/revocation-target.ts';
-import type { BlockScope } from '../../shared/blocks.ts';
+import type { BlockScope } from '../../facts/blocks.ts';
+import { knownTogether } from '../../facts/revocation-target.ts';
 import type { Configuration } from '../configuration.ts';
 
 /** The identities of the files, of the credentials' own included, as they are replaced by reloads. */

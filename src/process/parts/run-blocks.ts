@@ -1,6 +1,6 @@
 import { applyBlock } from '../../admin/blocks/actions.ts';
-import { BLOCKS, type Block, Blocks } from '../../shared/blocks.ts';
-import { SharedClock } from '../../shared/clock.ts';
+import { BLOCKS, type Block, Blocks } from '../../facts/blocks.ts';
+import { SharedClock } from '../../facts/clock.ts';
 import type { SharedStore } from '../../store/shared-store.ts';
 import { type Reported, type RunningFacts, runFacts } from './run-facts.ts';
 

@@ -2,7 +2,7 @@ import { aboutRaised, raisedLimits } from '../../admin/limits/raised.ts';
 import { costliestByRow } from '../../config/checks/costs.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { Changes } from '../../observe/log/changes.ts';
-import type { ListedOperation } from '../../openapi/listed-operation.ts';
+import type { ListedOperation } from '../../operations/listed-operation.ts';
 import type { Buckets } from '../../stages/buckets/buckets.ts';
 import { chargedOperations } from '../configuration.ts';
 

@@ -1,6 +1,6 @@
 import type { DescriptorRules } from '../../domain/limits/descriptors.ts';
-import type { EnvoyDependencies } from '../../ports/decisions/envoy/server.ts';
-import type { Gateway } from '../../ports/dependencies.ts';
+import type { EnvoyDependencies } from '../../gateway/decisions/envoy/server.ts';
+import type { Gateway } from '../../gateway/dependencies.ts';
 import type { Configuration } from '../configuration.ts';
 
 export interface RunningEnvoy {
@@ -15,7 +15,7 @@ export async function runEnvoy(
 ): Promise<RunningEnvoy | undefined> {
   const { decisions, store } = settings;
   if (decisions.envoy === undefined) return undefined;
-  const { createEnvoyServer } = await import('../../ports/decisions/envoy/server.ts');
+  const { createEnvoyServer } = await import('../../gateway/decisions/envoy/server.ts');
   let rules = descriptors;
   const { trusted, envoy } = decisions;
   return {

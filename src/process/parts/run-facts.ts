@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
 import type { FactPublisher } from '../../admin/shared-change.ts';
+import { SharedClock } from '../../facts/clock.ts';
+import { Ends } from '../../facts/ends.ts';
+import type { Fact, FactKind, Facts } from '../../facts/facts.ts';
+import { type Follower, follow } from '../../facts/follow.ts';
+import type { SharedObserver } from '../../facts/ignored.ts';
 import type { Changes } from '../../observe/log/changes.ts';
-import { SharedClock } from '../../shared/clock.ts';
-import { Ends } from '../../shared/ends.ts';
-import type { Fact, FactKind, Facts } from '../../shared/facts.ts';
-import { type Follower, follow } from '../../shared/follow.ts';
-import type { SharedObserver } from '../../shared/ignored.ts';
 import type { SharedStore } from '../../store/shared-store.ts';
 
 export interface RunningFacts<T extends Fact> {

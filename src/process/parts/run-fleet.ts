@@ -5,11 +5,11 @@ import { OwnerReports } from '../../admin/fleet/owner-reports.ts';
 import { type PulseSources, Recorder } from '../../admin/fleet/recorder.ts';
 import { StoreHealth } from '../../admin/fleet/store-health.ts';
 import type { Settings } from '../../config/settings/settings.ts';
+import type { Blocks } from '../../facts/blocks.ts';
+import { Ignored, type SharedObserver } from '../../facts/ignored.ts';
 import type { Metrics } from '../../observe/metrics/metrics.ts';
 import type { Activity } from '../../observe/usage/activity.ts';
 import type { Talkers } from '../../observe/usage/talkers.ts';
-import type { Blocks } from '../../shared/blocks.ts';
-import { Ignored, type SharedObserver } from '../../shared/ignored.ts';
 import type { SharedStore } from '../../store/shared-store.ts';
 import type { Store } from '../../store/store.ts';
 

@@ -1,5 +1,5 @@
 import { applyLive } from '../../admin/limits/live.ts';
-import { LIVE_LIMITS, type LiveLimit } from '../../shared/live-limits.ts';
+import { LIVE_LIMITS, type LiveLimit } from '../../facts/live-limits.ts';
 import type { Buckets } from '../../stages/buckets/buckets.ts';
 import type { SharedStore } from '../../store/shared-store.ts';
 import { type Reported, type RunningFacts, runFacts } from './run-facts.ts';

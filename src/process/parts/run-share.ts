@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Settings } from '../../config/settings/settings.ts';
-import type { SharedObserver } from '../../shared/ignored.ts';
-import { Replicas } from '../../shared/replicas.ts';
+import type { SharedObserver } from '../../facts/ignored.ts';
+import { Replicas } from '../../facts/replicas.ts';
 import { ShareStore } from '../../store/share-store.ts';
 import type { SharedStore } from '../../store/shared-store.ts';
 import type { Store } from '../../store/store.ts';

@@ -1,6 +1,6 @@
 import type { RE2JS } from 're2js';
 import { addressIn, networkOf } from '../../domain/network.ts';
-import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
+import { KINDS_BY_METHOD } from '../../operations/listed-operation.ts';
 import type { Operation } from '../../stages/request-context.ts';
 import {
   type CostOf,

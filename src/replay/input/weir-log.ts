@@ -1,5 +1,5 @@
 import { networkOf } from '../../domain/network.ts';
-import { KINDS_BY_METHOD } from '../../openapi/listed-operation.ts';
+import { KINDS_BY_METHOD } from '../../operations/listed-operation.ts';
 import type { Operation } from '../../stages/request-context.ts';
 import {
   type CostOf,

@@ -4,7 +4,7 @@ import { type AssignedPlan, type Limits, limitInForce, NEVER } from '../../domai
 import type { LimitRow } from '../../domain/limits/rows.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Access } from '../../domain/operation.ts';
-import { type LiveLimit, LiveLimits } from '../../shared/live-limits.ts';
+import { type LiveLimit, LiveLimits } from '../../facts/live-limits.ts';
 import { isConcurrent } from '../../store/in-flight/held-slots.ts';
 import type { LastPayer } from '../last-payer.ts';
 import type { Operation } from '../request-context.ts';

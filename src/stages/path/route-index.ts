@@ -1,6 +1,6 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way';
 import type { Access } from '../../domain/operation.ts';
-import type { ListedOperation } from '../../openapi/listed-operation.ts';
+import type { ListedOperation } from '../../operations/listed-operation.ts';
 import { inCase } from './folded-path.ts';
 import { OtherNames } from './other-names.ts';
 import type { LetterCase, TrailingSlash } from './profile.ts';

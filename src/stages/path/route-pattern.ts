@@ -1,4 +1,4 @@
-import { isParameter, parameterExpression, segmentParts } from '../../openapi/segment.ts';
+import { isParameter, parameterExpression, segmentParts } from '../../operations/documents/segment.ts';
 
 /**
  * `/v3/files/{name}.{format}` in the syntax of find-my-way; undefined for a path that no request target can have. Its syntax is

@@ -31,9 +31,9 @@ it('the page has a strict policy, and a name of an attacker reaches no data', as
   const gateway = await start();
   for (const path of [
     '/',
-    '/console/browser/main.js',
+    '/console/console/browser/main.js',
     '/console/page.css',
-    '/console/browser/widgets/chart.js',
+    '/console/console/browser/widgets/chart.js',
   ]) {
     const { status, headers } = await fetch(gateway.adminUrl + path);
     expect(status, path).toBe(200);

@@ -1,10 +1,10 @@
 import { Socket } from 'node:net';
 import { afterAll, describe, expect, it } from 'vitest';
-import { FieldLines } from '../../../src/http1/head/field-lines.ts';
-import { FieldSection } from '../../../src/http1/head/field-section.ts';
-import { ClientConnection } from '../../../src/listener/client-connection.ts';
-import { EdgeExchange } from '../../../src/listener/edge/exchange.ts';
-import { PlainHead } from '../../../src/listener/edge/plain-head.ts';
+import { FieldLines } from '../../../src/http/message/head/field-lines.ts';
+import { FieldSection } from '../../../src/http/message/head/field-section.ts';
+import { ClientConnection } from '../../../src/http/server/client-connection.ts';
+import { EdgeExchange } from '../../../src/http/server/edge/exchange.ts';
+import { PlainHead } from '../../../src/http/server/edge/plain-head.ts';
 import { TwoReaders } from '../../fixtures/read-connection.ts';
 
 const readers = new TwoReaders();

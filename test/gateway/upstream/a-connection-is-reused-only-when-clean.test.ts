@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Pool } from '../../../src/http1/pool.ts';
+import { Pool } from '../../../src/http/client/pool.ts';
 import { answering, type RawServer, startRawServer } from '../../fixtures/raw-server.ts';
 import { Call, call } from '../../fixtures/upstream-call.ts';
 

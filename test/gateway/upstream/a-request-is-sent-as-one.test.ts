@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import { PassThrough, Readable } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
-import { FieldLines } from '../../../src/http1/head/field-lines.ts';
-import { Pool } from '../../../src/http1/pool.ts';
-import { type UpstreamRequest, writeRequestHead } from '../../../src/http1/request.ts';
+import { Pool } from '../../../src/http/client/pool.ts';
+import { type UpstreamRequest, writeRequestHead } from '../../../src/http/client/request.ts';
+import { FieldLines } from '../../../src/http/message/head/field-lines.ts';
 import { type RawServer, startRawServer } from '../../fixtures/raw-server.ts';
 import { Call, call } from '../../fixtures/upstream-call.ts';
 

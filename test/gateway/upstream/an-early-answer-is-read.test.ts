@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { Pool } from '../../../src/http1/pool.ts';
+import { Pool } from '../../../src/http/client/pool.ts';
 import { makeCertificate } from '../../fixtures/certificate.ts';
 import { type RawServer, startRawServer } from '../../fixtures/raw-server.ts';
 import { Call } from '../../fixtures/upstream-call.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
-import { Pool } from '../../../src/http1/pool.ts';
+import { Pool } from '../../../src/http/client/pool.ts';
 import { makeCertificate } from '../../fixtures/certificate.ts';
 import { call } from '../../fixtures/upstream-call.ts';
 

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import type { TlsOptions } from '../../../src/http1/connector.ts';
-import { Pool } from '../../../src/http1/pool.ts';
+import type { TlsOptions } from '../../../src/http/client/connector.ts';
+import { Pool } from '../../../src/http/client/pool.ts';
 import { makeCertificate } from '../../fixtures/certificate.ts';
 import { call } from '../../fixtures/upstream-call.ts';
 

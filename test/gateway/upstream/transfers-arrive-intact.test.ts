@@ -4,10 +4,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { FieldLines } from '../../../src/http1/head/field-lines.ts';
-import type { ResponseHead } from '../../../src/http1/head/response-head.ts';
-import { Pool } from '../../../src/http1/pool.ts';
-import type { ChunkMemory, ResponseHandler, Transfer } from '../../../src/http1/request.ts';
+import { Pool } from '../../../src/http/client/pool.ts';
+import type { ChunkMemory, ResponseHandler, Transfer } from '../../../src/http/client/request.ts';
+import { FieldLines } from '../../../src/http/message/head/field-lines.ts';
+import type { ResponseHead } from '../../../src/http/message/head/response-head.ts';
 import { random } from '../../fixtures/random.ts';
 
 /** `WEIR_TEST_TRANSFERS=50000` for the long form. */

@@ -3,8 +3,8 @@ import { limitOwner, readLimitRequest } from '../../../src/admin/limits/request.
 import { readRevocationRequest } from '../../../src/admin/revocations/request.ts';
 import { parseIdentities } from '../../../src/config/files/identities.ts';
 import { parseLimits, parseOverrides } from '../../../src/config/files/limits/parse.ts';
+import { principalTarget } from '../../../src/facts/revocation-target.ts';
 import { readPrincipal } from '../../../src/identity/claims.ts';
-import { principalTarget } from '../../../src/identity/revocation-target.ts';
 
 const IDS = [
   'a\rb',

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { type CryptoKey, createLocalJWKSet, exportJWK, generateKeyPair } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { Revocations, RevokedToken } from '../../../../src/facts/revocations.ts';
 import { CachedTokens } from '../../../../src/identity/cached-tokens.ts';
 import { isCanonical, twinOf } from '../../../../src/identity/jwt/signature-malleability.ts';
 import { JwtVerifier } from '../../../../src/identity/jwt/verifier.ts';
 import { silentIdentityObserver } from '../../../../src/identity/observer.ts';
-import { Revocations, RevokedToken } from '../../../../src/identity/revocations.ts';
 import { AUDIENCE, ISSUER, signWith } from '../../../fixtures/issuer.ts';
 
 const CLAIMS = {

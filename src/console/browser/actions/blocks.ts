@@ -1,0 +1,79 @@
+import type { ShownBlock } from '../../../admin/blocks/actions.ts';
+import { moment } from '../../format.ts';
+import { ask } from '../api.ts';
+import type { Scope } from '../owner.ts';
+import { element, icon } from '../widgets/dom.ts';
+import { choiceInput, confirmAction, reasonQuery } from './dialog.ts';
+import { SECTIONS } from './limits.ts';
+
+const DURATIONS = { '15m': '15 minutes', '1h': '1 hour', '8h': '8 hours', '1d': '1 day', '7d': '7 days' };
+
+interface Owner {
+  readonly scope: Scope | ShownBlock['scope'];
+  readonly id: string;
+}
+
+/** A Person is blocked as a principal. */
+function blockScopeOf({ scope }: Owner): ShownBlock['scope'] {
+  return scope === 'person' ? 'principal' : scope;
+}
+
+function pathOf(owner: Owner): string {
+  return `blocks/${SECTIONS[blockScopeOf(owner)]}/${encodeURIComponent(owner.id)}`;
+}
+
+/** Asks for how long, and blocks somebody at all replicas. */
+export function block(owner: Owner): void {
+  const duration = choiceInput(DURATIONS, '1h');
+  const scope = blockScopeOf(owner);
+  confirmAction({
+    title: 'Block',
+    fields: [{ name: 'for', label: 'For', control: duration }],
+    confirm: `Block the ${scope}`,
+    isDangerous: true,
+    summary: () =>
+      `Every request of ${scope} ${owner.id} gets a 429 at every replica, for ${DURATIONS[duration.value as keyof typeof DURATIONS]}.`,
+    async carryOut(values) {
+      const made = (await ask(pathOf(owner), 'PUT', Object.fromEntries(values))) as ShownBlock;
+      return [`${owner.id} is blocked until ${moment(made.until)}.`, ...(made.notes ?? [])].join(' ');
+    },
+  });
+}
+
+/** Asks why, and ends a block at all replicas. */
+export function unblock(owner: Owner): void {
+  confirmAction({
+    title: 'Unblock',
+    fields: [],
+    confirm: 'Unblock',
+    summary: () => `Requests of ${owner.id} are admitted again, at every replica.`,
+    async carryOut(values) {
+      const { notes = [] } = (await ask(`${pathOf(owner)}?${reasonQuery(values)}`, 'DELETE')) as ShownBlock;
+      return [`${owner.id} is no longer blocked.`, ...notes].join(' ');
+    },
+  });
+}
+
+/** Who is blocked, and the button that blocks. */
+export function blockLines(scope: Scope, id: string) {
+  const start = element('button', { type: 'button' }, 'Block…');
+  start.addEventListener('click', () => block({ scope, id }));
+  const node = element('div', { class: 'blocks' }, start);
+  let key = '';
+  return {
+    node,
+    show(blocks: readonly ShownBlock[]): void {
+      if (key === JSON.stringify(blocks)) return;
+      key = JSON.stringify(blocks);
+      const own = blocks.some((one) => one.id === id);
+      node.replaceChildren(...blocks.map(blockLine), ...(own ? [] : [start]));
+    },
+  };
+}
+
+function blockLine({ scope, id, until, why, by }: ShownBlock): HTMLElement {
+  const end = element('button', { type: 'button', class: 'quiet' }, 'Unblock…');
+  end.addEventListener('click', () => unblock({ scope, id }));
+  const text = `The ${scope} ${id} is blocked until ${moment(until)}: ${why} (${by})`;
+  return element('p', { class: 'problem' }, icon('bad'), ` ${text} `, end);
+}

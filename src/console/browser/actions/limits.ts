@@ -1,0 +1,89 @@
+import type { ShownLimit } from '../../../admin/limits/live.ts';
+import { count, moment } from '../../format.ts';
+import { ask } from '../api.ts';
+import { element } from '../widgets/dom.ts';
+import { choiceInput, confirmAction, reasonQuery } from './dialog.ts';
+
+const DURATIONS = {
+  '15m': '15 minutes',
+  '1h': '1 hour',
+  '2h': '2 hours',
+  '8h': '8 hours',
+  '1d': '1 day',
+  '7d': '7 days',
+};
+
+/** The sections of the limits file, and of the paths of live limits. */
+export const SECTIONS: Readonly<Record<ShownLimit['scope'], string>> = {
+  account: 'accounts',
+  person: 'principals',
+  organization: 'organizations',
+  address: 'addresses',
+  principal: 'principals',
+  service: 'principals',
+};
+
+interface LimitTarget {
+  readonly scope: ShownLimit['scope'];
+  readonly id: string;
+  readonly bucket: string;
+  /** The limit in force. */
+  readonly limit: number;
+}
+
+/** Asks for another limit of a bucket, and sets it at all replicas. */
+export function setLimit({ scope, id, bucket, limit }: LimitTarget): void {
+  const points = element('input', {
+    type: 'number',
+    required: true,
+    min: 1,
+    step: 1,
+    value: limit,
+    inputmode: 'numeric',
+  });
+  const duration = choiceInput(DURATIONS, '1h');
+  confirmAction({
+    title: 'Set a live limit',
+    fields: [
+      { name: 'points', label: 'Points per window', control: points },
+      {
+        name: 'for',
+        label: 'For',
+        control: duration,
+        hint: 'Then the files apply again. A longer limit belongs in the limits file.',
+      },
+    ],
+    confirm: 'Set the limit',
+    summary: (values) =>
+      `${bucket} of ${id}: ${count(Number(values.get('points')))} points instead of ${count(limit)}, at every replica, for ${DURATIONS[duration.value as keyof typeof DURATIONS]}.`,
+    async carryOut(values) {
+      const [why, by] = [values.get('why'), values.get('by')];
+      const body = { [bucket]: Number(values.get('points')), for: values.get('for'), why, by };
+      const [set] = (await ask(
+        `limits/live/${SECTIONS[scope]}/${encodeURIComponent(id)}`,
+        'PUT',
+        body,
+      )) as ShownLimit[];
+      const done = `${bucket} of ${id} is ${count(Number(set?.limit))} until ${moment(String(set?.until))}.`;
+      return [done, ...(set?.notes ?? [])].join(' ');
+    },
+  });
+}
+
+/** Asks why, and removes a live limit at all replicas. */
+export function unsetLimit({ scope, id, bucket, limit }: LimitTarget): void {
+  confirmAction({
+    title: 'Remove a live limit',
+    fields: [],
+    confirm: 'Remove the limit',
+    isDangerous: true,
+    summary: () =>
+      `The live limit of ${count(limit)} points on ${bucket} of ${id} ends now. The files apply again.`,
+    async carryOut(values) {
+      const query = `${new URLSearchParams({ bucket })}&${reasonQuery(values)}`;
+      const path = `limits/live/${SECTIONS[scope]}/${encodeURIComponent(id)}?${query}`;
+      const [removed] = (await ask(path, 'DELETE')) as ShownLimit[];
+      return [`The live limit on ${bucket} of ${id} is removed.`, ...(removed?.notes ?? [])].join(' ');
+    },
+  });
+}

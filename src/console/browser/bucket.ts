@@ -1,0 +1,152 @@
+import type { BucketUsage } from '../../admin/usage/usage.ts';
+import { count, duration, inFlightText, moment } from '../format.ts';
+import { setLimit, unsetLimit } from './actions/limits.ts';
+import { Sparkline } from './widgets/chart.ts';
+import { element, setText } from './widgets/dom.ts';
+import { sinceText } from './widgets/figures.ts';
+
+/** Readings in a bucket's history: a minute at two a second. */
+const HISTORY = 120;
+
+/** A bucket with less than this share left is nearly empty. */
+const NEAR_SHARE = 0.1;
+
+interface Card {
+  readonly node: HTMLElement;
+  update(bucket: BucketUsage): void;
+}
+
+/** A bucket as it fills and drains, with its limit, where the limit comes from, and what can be done about it. */
+export function bucketCard({ bucket: name, owner, shadow }: BucketUsage): Card {
+  const parts = partsOf(name);
+  const history = new Sparkline(HISTORY);
+  const used: number[] = [];
+  let last: BucketUsage | undefined;
+  let readAtMs: number | undefined;
+  const buttons = actionsOf(() => last);
+  const id = element('small', { class: 'muted id' }, owner);
+  const node = element(
+    'section',
+    { class: `panel bucket${shadow ? ' shadow' : ''}`, 'data-bucket': name },
+    element('div', { class: 'panel-head' }, element('h2', {}, name), id, parts.state),
+    element('p', {}, parts.left, ' ', parts.limit),
+    parts.meter,
+    history.node,
+    parts.returns,
+    parts.source,
+    buttons.node,
+  );
+  return {
+    node,
+    update(bucket) {
+      last = bucket;
+      const level = levelOf(bucket);
+      node.dataset.level = level;
+      parts.meter.setAttribute('aria-valuemax', String(bucket.limit));
+      if (bucket.used === null) {
+        parts.meter.removeAttribute('aria-valuenow');
+        if (readAtMs === undefined) setText(parts.left, '–');
+      } else {
+        readAtMs = Date.now();
+        used.push(bucket.used);
+        if (used.length > HISTORY) used.shift();
+        history.draw(used, Math.max(bucket.limit, 1));
+        parts.fill.style.setProperty('--share', String(shareOf(bucket.used, bucket.limit)));
+        parts.meter.setAttribute('aria-valuenow', String(bucket.used));
+        setText(parts.left, count(bucket.remaining ?? 0));
+      }
+      setText(parts.limit, limitText(bucket));
+      setText(parts.state, level === 'unknown' ? unknownText(readAtMs) : LEVELS[level]);
+      setText(parts.returns, returnsText(bucket));
+      setText(parts.source, sourceText(bucket));
+      buttons.update(bucket);
+    },
+  };
+}
+
+function partsOf(name: BucketUsage['bucket']) {
+  const parts = {
+    fill: element('div', { class: 'fill' }),
+    meter: element('div', {
+      class: 'meter',
+      role: 'meter',
+      'aria-label': `${name}: used`,
+      'aria-valuemin': 0,
+    }),
+    left: element('b', { class: 'left' }),
+    limit: element('span', { class: 'muted' }),
+    state: element('span', { class: 'state' }),
+    returns: element('p', { class: 'returns muted' }),
+    source: element('p', { class: 'source muted' }),
+  };
+  parts.meter.append(parts.fill);
+  return parts;
+}
+
+const LEVELS = { empty: '■ none left', near: '▲ nearly used up', room: '' };
+
+function levelOf(bucket: BucketUsage): keyof typeof LEVELS | 'unknown' {
+  if (bucket.used === null) return 'unknown';
+  const share = shareOf(bucket.used, bucket.limit);
+  if (share === 1) return 'empty';
+  return share > 1 - NEAR_SHARE ? 'near' : 'room';
+}
+
+function shareOf(used: number, limit: number): number {
+  return Math.min(1, used / limit);
+}
+
+/** @param readAtMs undefined for a bucket that was never read */
+function unknownText(readAtMs: number | undefined): string {
+  return readAtMs === undefined ? 'unknown' : sinceText(readAtMs);
+}
+
+function limitText({ limit, counts, windowSeconds }: BucketUsage): string {
+  if (counts === 'concurrent') return `of ${count(limit)} requests at a time left`;
+  return `of ${count(limit)} ${counts} left, per\u00a0${duration(windowSeconds * 1_000)}`;
+}
+
+function returnsText(bucket: BucketUsage): string {
+  const { counts, used, byReplica, nextPointsAfterSeconds, resetAfterSeconds } = bucket;
+  if (used === null) return 'The store could not be read';
+  if (counts === 'concurrent') return inFlightText(used, byReplica ?? []);
+  if (used === 0) return `All ${counts} are available`;
+  return `Next ${counts} in ${seconds(nextPointsAfterSeconds)}, full again in ${seconds(resetAfterSeconds)}`;
+}
+
+function seconds(value: number | null): string {
+  if (value === null) return '–';
+  return value < 10 ? `${value.toFixed(1)} s` : duration(value * 1_000);
+}
+
+const SOURCES = { default: 'Default', plan: 'Plan', override: 'Override', live: 'Live limit' };
+
+function sourceText({ source, plan, writtenAt, until, why, by, shadow }: BucketUsage): string {
+  const name = plan === null ? SOURCES[source] : `${SOURCES[source]} ${plan}`;
+  const parts = [shadow ? `${name} in shadow: refuses nothing` : name];
+  if (writtenAt !== null) parts.push(writtenAt);
+  if (until !== null) parts.push(`until ${moment(until)}`);
+  if (why !== null) parts.push(`${why} (${by})`);
+  return parts.join(' · ');
+}
+
+function actionsOf(current: () => BucketUsage | undefined) {
+  const set = element('button', { type: 'button' }, 'Set a live limit…');
+  const unset = element('button', { type: 'button', class: 'quiet', hidden: true }, 'Remove…');
+  const act = (open: typeof setLimit) => () => {
+    const shown = current();
+    if (shown === undefined) return;
+    const { bucket, scope, owner, limit } = shown;
+    open({ scope, id: owner, bucket, limit });
+  };
+  set.addEventListener('click', act(setLimit));
+  unset.addEventListener('click', act(unsetLimit));
+  const node = element('div', { class: 'buttons' }, set, unset);
+  return {
+    node,
+    update({ source, shadow }: BucketUsage) {
+      node.hidden = shadow;
+      unset.hidden = source !== 'live';
+    },
+  };
+}

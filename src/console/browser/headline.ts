@@ -1,0 +1,165 @@
+import type { FleetSnapshot, ReplicaState } from '../../admin/fleet/snapshot.ts';
+import { clock, count, percent, plural } from '../format.ts';
+import { byId, element, icon, setText } from './widgets/dom.ts';
+import { sinceText } from './widgets/figures.ts';
+
+export type Level = 'good' | 'warning' | 'bad';
+
+/** A sentence, whose links lead to the cause. */
+type Sentence = readonly (string | { readonly text: string; readonly href: string })[];
+
+interface Problem {
+  readonly level: Level;
+  readonly text: Sentence;
+  /** Too small for the headline, however little else there is. */
+  readonly isMinor?: boolean;
+}
+
+/** A share of requests below this, or fewer refusals in ten seconds, does not make the headline. */
+const MAJOR_SHARE = 0.01;
+const MAJOR_REFUSALS = 10;
+
+/** From this share on, one owner is the cause of refusals. */
+const CAUSE_SHARE = 0.3;
+
+const REPLICAS = '#replicas';
+
+/** Shows what is wrong, the worst first, and what was counted. */
+export function showHeadline(fleet: FleetSnapshot): void {
+  const { replicas, second, totals } = fleet;
+  const problems = problemsOf(fleet);
+  const first = problems.find(({ isMinor }) => !isMinor);
+  const healthy = replicas.length === 1 ? 'The replica is' : `All ${replicas.length} replicas are`;
+  showSentence(byId('headline'), first ?? { level: 'good', text: [`${healthy} healthy`] });
+  const others = problems.filter((one) => one !== first);
+  const list = byId('problems');
+  for (const [index, problem] of others.entries()) {
+    const item = list.children[index] ?? list.appendChild(element('li'));
+    showSentence(item as HTMLElement, problem);
+  }
+  while (list.children.length > others.length) list.lastElementChild?.remove();
+  const known = replicas.filter(isKnown).length;
+  const part = partOf(fleet);
+  setText(
+    byId('facts'),
+    `${count(totals.requests)} requests and ${count(totals.points)} points since the ${known === 1 ? 'replica' : 'replicas'} started${part === undefined ? '' : `, ${part}`} · as of ${clock(second * 1_000)}`,
+  );
+}
+
+/** Shows that nothing has come from the gateway since then, and where other replicas were. */
+export function showLost(sinceMs: number, replicas: readonly ReplicaState[]): void {
+  const text = [`The connection is lost: everything here is ${sinceText(sinceMs)}`];
+  showSentence(byId('headline'), { level: 'bad', text });
+  const others = replicas.filter(({ adminUrl }) => adminUrl !== null && adminUrl !== location.origin);
+  const links = others.map(({ name, adminUrl }) =>
+    element('li', {}, element('a', { href: String(adminUrl) }, `${name} at ${adminUrl}`)),
+  );
+  byId('problems').replaceChildren(...links);
+  setText(
+    byId('facts'),
+    `The page tries to reach this replica, or another one at the same address.${links.length === 0 ? '' : ' The others had their own consoles at these.'}`,
+  );
+}
+
+/** Changes nothing where it says so already, so that a link keeps the focus. */
+function showSentence(node: HTMLElement, { level, text }: Problem): void {
+  const key = JSON.stringify([level, text]);
+  if (node.dataset.key === key) return;
+  node.dataset.key = key;
+  const parts = text.map((part) =>
+    typeof part === 'string' ? part : element('a', { href: part.href }, part.text),
+  );
+  node.replaceChildren(icon(level), element('span', {}, ...parts));
+}
+
+export function isKnown({ unknownSinceMs }: Pick<ReplicaState, 'unknownSinceMs'>): boolean {
+  return unknownSinceMs === null;
+}
+
+/** Of which replicas the sums are, such as `at 1 of 3 replicas`. Undefined where they are those of all. */
+export function partOf({
+  replicas,
+  othersUnknownSinceMs,
+}: Pick<FleetSnapshot, 'replicas' | 'othersUnknownSinceMs'>): string | undefined {
+  const known = replicas.filter(isKnown).length;
+  if (known < replicas.length) return `at ${known} of ${replicas.length} replicas`;
+  return othersUnknownSinceMs === null ? undefined : 'at this replica alone';
+}
+
+export function isDown({ breaker, unknownSinceMs }: ReplicaState['store']): boolean {
+  return unknownSinceMs === null && breaker !== 'closed';
+}
+
+/** The worst first. */
+function problemsOf(fleet: FleetSnapshot): readonly Problem[] {
+  const { replicas, rates } = fleet;
+  const of = (affected: number) =>
+    replicas.length === 1 ? '' : ` at ${affected} of ${replicas.length} replicas`;
+  const known = replicas.filter(isKnown);
+  const about = (
+    isIt: (replica: ReplicaState) => boolean,
+    level: Level,
+    what: string,
+    rest = '',
+  ): readonly Problem[] => {
+    const affected = known.filter(isIt).length;
+    return affected === 0
+      ? []
+      : [{ level, text: [{ text: what, href: REPLICAS }, `${rest}${of(affected)}`] }];
+  };
+  const share = (level: Level, part: number, text: string): readonly Problem[] =>
+    part === 0
+      ? []
+      : [{ level, text: [`${percent(part)} of requests ${text}`], isMinor: part < MAJOR_SHARE }];
+  const versions = new Set(known.map(({ limits }) => limits)).size;
+  const costs = new Set(known.map(({ operations }) => operations)).size;
+  const differ = (what: string, number: number): readonly Problem[] =>
+    number < 2
+      ? []
+      : [
+          {
+            level: 'warning',
+            text: [{ text: `${number} versions`, href: REPLICAS }, ` of ${what} are in force`],
+          },
+        ];
+  return [
+    ...about(({ store }) => isDown(store), 'bad', 'The store', ' does not answer'),
+    ...unknownProblem(fleet),
+    ...about(({ store }) => store.unknownSinceMs !== null, 'bad', 'Whether the store answers', ' is unknown'),
+    ...share('bad', rates.failedShare, 'fail with 503'),
+    ...share('bad', rates.degradedShare, 'are served uncounted'),
+    ...differ('the limits', versions),
+    ...differ('the costs', costs),
+    ...about(({ isReady }) => !isReady, 'warning', 'Replicas are not ready'),
+    ...refusalProblem(fleet),
+    ...about(({ store }) => store.unsafeSettings > 0, 'warning', 'Redis', ' is not set up for strict limits'),
+  ].sort((a, b) => Number(a.isMinor ?? false) - Number(b.isMinor ?? false));
+}
+
+/** Who causes the refusals, or how many there are. */
+function refusalProblem({ rates, cause }: FleetSnapshot): readonly Problem[] {
+  const { refused, refusedShare } = rates;
+  if (refused === 0) return [];
+  const isMinor = refused < MAJOR_REFUSALS || refusedShare < MAJOR_SHARE;
+  const all = `${percent(refusedShare)} of requests are refused`;
+  if (isMinor)
+    return [{ level: 'warning', text: [`${plural(refused, 'request')} refused in 10 s`], isMinor }];
+  if (cause === null) return [{ level: 'warning', text: [all] }];
+  const { scope, id, share } = cause;
+  const link = { text: id, href: `#/${scope}/${encodeURIComponent(id)}` };
+  const text: Sentence =
+    share < CAUSE_SHARE
+      ? [`${all}, most of them of `, link, ` (${percent(share)})`]
+      : [link, ` causes ${percent(share)} of refusals: ${all}`];
+  return [{ level: 'warning', text }];
+}
+
+function unknownProblem({ replicas, othersUnknownSinceMs }: FleetSnapshot): readonly Problem[] {
+  const times = replicas.flatMap(({ unknownSinceMs }) => (unknownSinceMs === null ? [] : [unknownSinceMs]));
+  if (times.length === 0 && othersUnknownSinceMs === null) return [];
+  const reason = othersUnknownSinceMs === null ? '' : ', because Redis cannot be read';
+  const sinceMs = Math.min(...times, ...(times.length === 0 ? [othersUnknownSinceMs ?? 0] : []));
+  const what = times.length === 0 ? 'Other replicas' : `${times.length} of ${replicas.length} replicas`;
+  const are = times.length === 0 ? ' are' : '';
+  return [{ level: 'bad', text: [{ text: what, href: REPLICAS }, `${are} ${sinceText(sinceMs)}${reason}`] }];
+}

@@ -1,0 +1,145 @@
+import type { ShownBlock } from '../../admin/blocks/actions.ts';
+import type { FleetChange } from '../../admin/fleet/merged-changes.ts';
+import { SHARED_PERIOD_MS } from '../../admin/freshness.ts';
+import type { ShownLimit } from '../../admin/limits/live.ts';
+import type { ShownRevocation } from '../../admin/revocations/actions.ts';
+import { clock, count, duration, moment } from '../format.ts';
+import { unblock } from './actions/blocks.ts';
+import { unsetLimit } from './actions/limits.ts';
+import { revoke, undoRevocation } from './actions/revocations.ts';
+import { askAged } from './api.ts';
+import { hasPage } from './owner.ts';
+import { byId, element, ownerLink, remark, setText } from './widgets/dom.ts';
+import { Figures } from './widgets/figures.ts';
+import { type LiveCell, Table } from './widgets/table.ts';
+
+function quietButton(text: string, act: () => void): HTMLElement {
+  const button = element('button', { type: 'button', class: 'quiet' }, text);
+  button.addEventListener('click', act);
+  return button;
+}
+
+function reason(why: string | null, by: string | null): HTMLElement {
+  return element('span', {}, why ?? '–', ' ', remark(by === null ? '' : `by ${by}`));
+}
+
+/** A principal has no page of its own: it may be no Person. */
+function nameOf({ scope, id }: Pick<ShownBlock | ShownLimit, 'scope' | 'id'>): HTMLElement {
+  return hasPage(scope) ? ownerLink(scope, id) : element('span', { class: 'id' }, id);
+}
+
+function isBlock(shown: ShownLimit | ShownBlock): shown is ShownBlock {
+  return shown.bucket === 'blocked';
+}
+
+const limits = new Table<ShownLimit | ShownBlock>(byId('live-limits'), 'Live limits and blocks', {
+  columns: [
+    {
+      title: 'For',
+      cell: ({ scope, id, bucket }) =>
+        element('span', {}, nameOf({ scope, id }), element('br'), remark(bucket)),
+    },
+    { title: 'Points', style: 'number', text: ({ limit }) => count(limit) },
+    {
+      title: 'Ends in',
+      style: 'number',
+      text: ({ until }) => duration(Date.parse(until) - Date.now()),
+    },
+    { title: 'Why', style: 'wide', cell: ({ why, by }) => reason(why, by) },
+    {
+      title: 'Action',
+      style: 'number',
+      cell: (limit) =>
+        isBlock(limit)
+          ? quietButton('Unblock', () => unblock(limit))
+          : quietButton('Remove', () => {
+              const { scope, id, bucket, limit: points } = limit;
+              unsetLimit({ scope, id, bucket, limit: points });
+            }),
+    },
+  ],
+  empty: 'None: the files apply. Open an Account to set a limit or to block it.',
+  keyOf: ({ scope, id, bucket, until }) => JSON.stringify([scope, id, bucket, until]),
+});
+
+/** Whoever tries a revoked token has it. */
+function triedCell(): LiveCell<ShownRevocation> {
+  const node = element('span');
+  return {
+    node,
+    update({ lastTried }) {
+      const { at = '', from } = lastTried ?? {};
+      setText(
+        node,
+        lastTried === null ? 'never' : `${duration(Date.now() - Date.parse(at))} ago from ${from}`,
+      );
+      node.title = at;
+      node.className = lastTried === null ? 'muted' : 'refused';
+    },
+  };
+}
+
+const revocations = new Table<ShownRevocation>(
+  byId('revocations'),
+  'Revocations',
+  {
+    columns: [
+      {
+        title: 'Revoked',
+        cell: ({ kind, target }) =>
+          element('span', {}, element('span', { class: 'id' }, target), element('br'), remark(kind)),
+      },
+      {
+        title: 'At',
+        cell: ({ at, until }) =>
+          element('span', { class: 'nowrap', title: `remembered until ${moment(until)}` }, moment(at)),
+      },
+      { title: 'Last tried', cell: triedCell },
+      { title: 'Why', style: 'wide', cell: ({ why, by }) => reason(why, by) },
+      {
+        title: 'Action',
+        style: 'number',
+        cell: (revocation) => quietButton('Undo', () => undoRevocation(revocation)),
+      },
+    ],
+    empty: 'Nothing is revoked.',
+    keyOf: ({ kind, target, at }) => JSON.stringify([kind, target, at]),
+  },
+  [quietButton('Revoke…', revoke)],
+);
+
+const changes = new Table<FleetChange>(byId('changes'), 'Changes', {
+  columns: [
+    { title: 'At', style: 'nowrap', text: ({ atMs }) => clock(atMs) },
+    { title: 'What', style: 'nowrap', text: ({ name }) => name },
+    { title: 'Difference', cell: ({ text }) => element('span', { class: 'text', title: text }, text) },
+    { title: 'Replicas', style: 'number', text: ({ replicas }) => count(replicas) },
+  ],
+  empty: 'Nothing has changed since the replicas started.',
+  keyOf: ({ atMs, name, text }) => `${atMs} ${name} ${text}`,
+});
+
+const FEW = 12;
+
+/** Shows what was deployed, set, revoked and blocked lately. */
+export function showChanges(latest: readonly FleetChange[]): void {
+  changes.show(latest.slice(0, FEW));
+}
+
+/** Other operators act as well: the lists are read again after this time. */
+export const LISTS_MS = 3_000;
+
+const figures = {
+  limits: new Figures(() => [byId('live-limits')], undefined, SHARED_PERIOD_MS),
+  revocations: new Figures(() => [byId('revocations')], undefined, SHARED_PERIOD_MS),
+};
+
+/** Reads and shows the live limits and the revocations. */
+export async function showLists(): Promise<void> {
+  const live = await askAged<readonly (ShownLimit | ShownBlock)[]>('limits/live');
+  limits.show(live.value);
+  figures.limits.measured(live.ageMs);
+  const revoked = await askAged<readonly ShownRevocation[]>('revocations');
+  revocations.show(revoked.value);
+  figures.revocations.measured(revoked.ageMs);
+}

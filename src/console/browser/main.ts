@@ -1,0 +1,227 @@
+import type { RefusedRequest } from '../../admin/fleet/refusals.ts';
+import type { FleetSnapshot } from '../../admin/fleet/snapshot.ts';
+import { askForToken, onAction, showNotice } from './actions/dialog.ts';
+import { ApiError, readEvents } from './api.ts';
+import { showLost } from './headline.ts';
+import { LISTS_MS, showChanges, showLists } from './lists.ts';
+import { followOperations } from './operations.ts';
+import { showOverview } from './overview.ts';
+import { hasPage, type OwnerView, openOwner, type Scope } from './owner.ts';
+import { fewOfEach, refusalTable } from './refusals.ts';
+import { showReplicas } from './replicas.ts';
+import { choices, rankedIds, showTalkers, startTalkers, type WindowName } from './talkers.ts';
+import { byId, element, setText, switchTheme } from './widgets/dom.ts';
+import { Figures, sinceText } from './widgets/figures.ts';
+
+/** How long a stream that failed is left alone: the first time, and at most. */
+const RETRY_MS = 500;
+const LONGEST_RETRY_MS = 5_000;
+
+/** A stream that has sent nothing for so long is replaced: its replica may have disappeared without a word. */
+const SILENCE_MS = 5_000;
+
+/** The times that the charts cover. */
+const RANGES = { '1m': '1 min', '10m': '10 min', '1h': '1 h' } as const;
+
+type PageName = 'overview' | 'operations' | 'owner';
+
+interface View {
+  window: WindowName;
+  range: keyof typeof RANGES;
+  name: PageName;
+  owner: { readonly scope: Scope; readonly id: string } | undefined;
+  page: OwnerView | undefined;
+  /** Ends the stream, so that another is opened. */
+  stream: AbortController;
+}
+
+const view: View = {
+  window: '10s',
+  range: '1m',
+  name: 'overview',
+  owner: undefined,
+  page: undefined,
+  stream: new AbortController(),
+};
+const refusals = refusalTable(byId('refusals'), 'Latest refusals', 'No request was refused lately.');
+
+/** What comes with the stream: all of the overview but its lists. */
+const figures = new Figures(
+  () => document.querySelectorAll<HTMLElement>('#overview .panel:not(#live-limits, #revocations)'),
+  (sinceMs) => {
+    if (sinceMs === null || newest === undefined) return;
+    showConnection('lost', sinceText(sinceMs));
+    showLost(sinceMs, newest.replicas);
+  },
+);
+
+let newest: FleetSnapshot | undefined;
+let isDrawing = false;
+
+/** Draws the newest state in the next frame, once, however many have come. A hidden page draws nothing. */
+function draw(): void {
+  if (isDrawing) return;
+  isDrawing = true;
+  requestAnimationFrame(() => {
+    isDrawing = false;
+    if (newest === undefined) return;
+    if (view.name === 'overview') {
+      byId('overview').hidden = false;
+      showOverview(newest);
+      showTalkers(newest);
+      showReplicas(newest.replicas);
+      showChanges(newest.changes);
+      refusals.show(fewOfEach(newest.refusals));
+    }
+    showIds();
+  });
+}
+
+function showIds(): void {
+  const ids = rankedIds();
+  const list = byId('known-ids');
+  if (list.dataset.ids === ids.join()) return;
+  list.dataset.ids = ids.join();
+  list.replaceChildren(...ids.map((value) => element('option', { value })));
+}
+
+function receive(name: string, data: unknown): void {
+  showConnection('live', 'live');
+  figures.measured();
+  if (name === 'refusals') view.page?.showRefusals(data as readonly RefusedRequest[]);
+  if (name !== 'fleet') return;
+  newest = data as FleetSnapshot;
+  view.page?.showChanges(newest);
+  draw();
+}
+
+function showConnection(state: 'live' | 'lost' | 'waiting', text: string): void {
+  byId('connection').dataset.state = state;
+  setText(byId('connection'), text);
+}
+
+/** Follows the fleet for as long as the page is open. */
+async function follow(): Promise<void> {
+  let waitMs = RETRY_MS;
+  for (;;) {
+    view.stream = new AbortController();
+    const { stream } = view;
+    let silence = setTimeout(() => stream.abort(), SILENCE_MS);
+    const query = new URLSearchParams({ window: view.window, range: view.range, ...view.owner });
+    try {
+      await readEvents(`fleet/events?${query}`, stream.signal, (name, data) => {
+        clearTimeout(silence);
+        silence = setTimeout(() => stream.abort(), SILENCE_MS);
+        waitMs = RETRY_MS;
+        receive(name, data);
+      });
+    } catch (error) {
+      if (stream.signal.aborted) continue;
+      if (error instanceof ApiError && error.status === 401) await askForToken(error.message);
+      else {
+        await retryLater(error, waitMs);
+        waitMs = Math.min(LONGEST_RETRY_MS, 2 * waitMs);
+      }
+    } finally {
+      clearTimeout(silence);
+    }
+  }
+}
+
+async function retryLater(error: unknown, waitMs: number): Promise<void> {
+  showConnection('lost', error instanceof ApiError ? 'refused' : 'reconnecting');
+  if (error instanceof ApiError) showNotice(error.message);
+  await new Promise((resolve) => setTimeout(resolve, waitMs));
+}
+
+async function followLists(): Promise<void> {
+  if (newest !== undefined && view.name === 'overview' && !document.hidden)
+    await showLists().catch(() => undefined);
+  setTimeout(followLists, newest === undefined ? LISTS_MS / 10 : LISTS_MS);
+}
+
+/** What the address asks for. */
+function asked(): Pick<View, 'name' | 'owner'> {
+  const [, scope = '', id = ''] = /^#\/(\w+)\/(.+)$/.exec(location.hash) ?? [];
+  if (hasPage(scope)) return { name: 'owner', owner: { scope, id: decoded(id) } };
+  return { name: location.hash === '#/operations' ? 'operations' : 'overview', owner: undefined };
+}
+
+function route(): void {
+  const { name, owner } = asked();
+  const isOtherStream = owner !== undefined || view.owner !== undefined;
+  view.page?.close();
+  Object.assign(view, { name, owner });
+  view.page = owner && openOwner(owner.scope, owner.id);
+  showPage(name);
+  document.title = owner === undefined ? 'Weir' : `${owner.id} · Weir`;
+  if (isOtherStream) view.stream.abort();
+  draw();
+}
+
+function showPage(name: PageName): void {
+  for (const one of ['owner', 'operations'] as const) byId(one).hidden = one !== name;
+  byId('overview').hidden = name !== 'overview' || newest === undefined;
+  for (const link of document.querySelectorAll<HTMLAnchorElement>('nav a')) {
+    const isHere = link.hash === { overview: '#/', operations: '#/operations', owner: '' }[name];
+    link.setAttribute('aria-current', isHere ? 'page' : 'false');
+  }
+  // The headline links to a panel of the overview.
+  const panel = document.querySelector(/^#\w[\w-]*$/.exec(location.hash)?.[0] ?? 'none');
+  if (panel === null) scrollTo(0, 0);
+  else panel.scrollIntoView({ block: 'center' });
+}
+
+/** The id in the address; one that somebody typed may not be encoded. */
+function decoded(id: string): string {
+  try {
+    return decodeURIComponent(id);
+  } catch {
+    return id;
+  }
+}
+
+function startSearch(): void {
+  const input = byId('search-id') as HTMLInputElement;
+  byId('search').addEventListener('submit', (event) => {
+    event.preventDefault();
+    const scope = (byId('search-scope') as HTMLSelectElement).value;
+    const id = input.value.trim();
+    if (id !== '') location.hash = `#/${scope}/${encodeURIComponent(id)}`;
+    input.blur();
+  });
+  addEventListener('keydown', (event) => {
+    const isTyping = event.target instanceof HTMLElement && event.target.matches('input, select, dialog *');
+    if (event.key === '/' && !isTyping) {
+      event.preventDefault();
+      input.focus();
+    }
+    if (event.key === 'Escape' && !isTyping && view.name !== 'overview') location.hash = '#/';
+  });
+}
+
+function startTheme(): void {
+  const kept = localStorage.getItem('weir-theme');
+  if (kept !== null) document.documentElement.dataset.theme = kept;
+  byId('theme').addEventListener('click', () => localStorage.setItem('weir-theme', switchTheme()));
+}
+
+startTheme();
+startSearch();
+startTalkers((window) => {
+  view.window = window;
+  view.stream.abort();
+});
+choices('range', RANGES, view.range, (range) => {
+  view.range = range;
+  view.stream.abort();
+});
+onAction(() => {
+  view.page?.refresh();
+  void showLists().catch(() => undefined);
+});
+addEventListener('hashchange', route);
+route();
+void follow();
+void followLists();
+void followOperations();

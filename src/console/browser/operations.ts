@@ -1,0 +1,93 @@
+import type { ShownOperation, ShownPlan, ShownRow } from '../../admin/limits/rows.ts';
+import { count, duration } from '../format.ts';
+import { ask } from './api.ts';
+import { byId, element, remark, shortId } from './widgets/dom.ts';
+import { Figures } from './widgets/figures.ts';
+import { Table } from './widgets/table.ts';
+
+const ACCESS = { caller: 'any caller', person: 'Persons only', public: 'anybody' };
+
+const operations = new Table<ShownOperation>(byId('operation-list'), 'Operations', {
+  columns: [
+    { title: 'Operation', cell: ({ id }) => shortId(id) },
+    { title: 'Method', style: 'nowrap', text: ({ method }) => method },
+    { title: 'Path', cell: ({ path }) => element('code', { class: 'id', title: path }, path) },
+    { title: 'Points', style: 'number', text: ({ cost }) => count(cost) },
+    { title: 'Bucket', style: 'wide', text: ({ kind }) => kind },
+    { title: 'Who may call', style: 'wide', text: ({ access }) => ACCESS[access] },
+  ],
+  empty: 'None is listed: every operation costs what operations.unlisted says.',
+  keyOf: (operation) => JSON.stringify(operation),
+});
+
+const limits = new Table<ShownRow>(
+  byId('limit-list'),
+  'Limits',
+  {
+    columns: [
+      { title: 'Limit', text: ({ bucket, shadow }) => (shadow ? `${bucket} (shadow)` : bucket) },
+      { title: 'Per', text: ({ scope }) => scope },
+      {
+        title: 'At most',
+        style: 'number',
+        text: ({ limit, counts }) => (limit === null ? 'none' : `${count(limit)} ${counts}`),
+      },
+      {
+        title: 'In',
+        style: 'number',
+        text: ({ windowSeconds }) => (windowSeconds === 0 ? '–' : duration(windowSeconds * 1_000)),
+      },
+      { title: 'Of', style: 'wide', cell: (row) => remark(selectionText(row)) },
+    ],
+    empty: '',
+    keyOf: (row) => JSON.stringify(row),
+  },
+  [remark('for owners without a plan or a limit of their own')],
+);
+
+const plans = new Table<ShownPlan>(byId('plan-list'), 'Plans', {
+  columns: [
+    { title: 'Plan', text: ({ plan }) => plan },
+    {
+      title: 'Sets',
+      cell: ({ limits: set }) => element('span', { class: 'text' }, set.map(limitText).join(', ')),
+    },
+  ],
+  empty: 'There are no plans.',
+  keyOf: (plan) => JSON.stringify(plan),
+});
+
+function limitText({ bucket, limit, shadow }: ShownPlan['limits'][number]): string {
+  return `${bucket} ${limit === null ? 'none' : count(limit)}${shadow ? ' (shadow)' : ''}`;
+}
+
+/** What a limit counts, where that is not everything. */
+function selectionText({ kind, operations: named = [], tags = [] }: ShownRow): string {
+  const tagged = tags.map((tag) => `tag ${tag}`);
+  return [...(kind === undefined ? [] : [`${kind}s`]), ...named, ...tagged].join(', ') || 'all operations';
+}
+
+/** A deploy changes them, so they are read again after this time. */
+const PERIOD_MS = 3_000;
+
+const page = byId('operations');
+const figures = new Figures(
+  () => (page.hidden ? [] : page.querySelectorAll<HTMLElement>('.panel')),
+  undefined,
+  PERIOD_MS,
+);
+
+/** Reads and shows what operations cost, and what the files limit. */
+async function showOperations(): Promise<void> {
+  const [costed, rows, planned] = await Promise.all([ask('operations'), ask('limits'), ask('plans')]);
+  operations.show(costed as readonly ShownOperation[]);
+  limits.show(rows as readonly ShownRow[]);
+  plans.show(planned as readonly ShownPlan[]);
+  figures.measured();
+}
+
+/** Shows them again and again while the page is open. */
+export async function followOperations(): Promise<void> {
+  if (!page.hidden && !document.hidden) await showOperations().catch(() => undefined);
+  setTimeout(followOperations, page.hidden ? PERIOD_MS / 10 : PERIOD_MS);
+}

@@ -1,0 +1,69 @@
+import type { RefusedRequest } from '../../admin/fleet/refusals.ts';
+import { clock, count } from '../format.ts';
+import { element, ownerLink, shortId } from './widgets/dom.ts';
+import { Table } from './widgets/table.ts';
+
+/** Equal refusals: the newest, and how many there are. */
+export interface RefusedRequests extends RefusedRequest {
+  readonly times: number;
+}
+
+/** A table of refused requests, with their reasons. */
+export function refusalTable(panel: HTMLElement, title: string, empty: string): Table<RefusedRequests> {
+  return new Table<RefusedRequests>(panel, title, {
+    columns: [
+      { title: 'Last at', style: 'nowrap', text: ({ atMs }) => clock(atMs) },
+      { title: 'Times', style: 'number', text: ({ times }) => count(times) },
+      {
+        title: 'Account or address',
+        style: 'account',
+        cell: ({ account, address }) =>
+          account === null ? ownerLink('address', String(address)) : ownerLink('account', account),
+      },
+      {
+        title: 'Operation',
+        style: 'wide',
+        cell: ({ operation }) => shortId(operation),
+      },
+      { title: 'Cost', style: 'number wide', text: ({ cost }) => count(cost) },
+      { title: 'Reason', cell: reasonOf },
+      {
+        title: 'Request',
+        style: 'wide',
+        cell: ({ requestId }) => element('code', { class: 'id' }, requestId),
+      },
+    ],
+    empty,
+    keyOf: ({ requestId, atMs, times }) => `${requestId} ${atMs} ${times}`,
+  });
+}
+
+const FEW = 8;
+
+/** Equal refusals as one, the newest, with their number: one that is refused all the time hides no other. */
+export function collapsed(refusals: readonly RefusedRequest[]): readonly RefusedRequests[] {
+  const groups = new Map<string, RefusedRequests>();
+  for (const refusal of refusals) {
+    const { account, address, operation, status, bucket, reason } = refusal;
+    const key = JSON.stringify([account, address, operation, status, bucket ?? reason]);
+    const known = groups.get(key) ?? { ...refusal, times: 0 };
+    groups.set(key, { ...known, times: known.times + 1 });
+  }
+  return [...groups.values()];
+}
+
+/** The first few, for the overview. */
+export function fewOfEach(refusals: readonly RefusedRequest[]): readonly RefusedRequests[] {
+  return collapsed(refusals).slice(0, FEW);
+}
+
+function reasonOf({ status, bucket, reason, detail, retryAfterSeconds }: RefusedRequest): HTMLElement {
+  const wait = retryAfterSeconds === null ? '' : ` Fits after ${count(retryAfterSeconds)} s.`;
+  return element(
+    'span',
+    { class: 'reason' },
+    element('b', {}, `${status} ${bucket ?? reason}`),
+    ' ',
+    element('span', { class: 'muted' }, `${detail}${wait}`),
+  );
+}

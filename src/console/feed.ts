@@ -1,0 +1,141 @@
+import type { Writable } from 'node:stream';
+import { setTimeout } from 'node:timers/promises';
+import type { Fleet, FleetReading } from '../admin/fleet/fleet.ts';
+import type { OwnerReports } from '../admin/fleet/owner-reports.ts';
+import type { Range } from '../admin/fleet/ranges.ts';
+import { isOf, newestFirst, type RefusedOwner, type RefusedRequest } from '../admin/fleet/refusals.ts';
+import { type FleetSnapshot, fleetSnapshot } from '../admin/fleet/snapshot.ts';
+import { PERIOD_MS } from '../admin/freshness.ts';
+import type { Window } from '../observe/usage/windows.ts';
+
+/** The times of the rankings and of the charts. */
+interface Shown {
+  readonly window: Window;
+  readonly range: Range;
+}
+
+/** What a stream shows. */
+export interface FeedQuery extends Shown {
+  /** Whose refusals are sent as well. */
+  readonly owner: RefusedOwner | undefined;
+}
+
+/** Open streams per replica. A console has one, and a wall display rarely more than a few. */
+const MAX_STREAMS = 32;
+
+/** A reading is shared by the streams that ask for it within this time. */
+const READING_LIFE_MS = 700;
+
+/** A stream whose reader takes nothing for so long is ended. */
+const MAX_STALLED_MS = 30_000;
+
+/** A stream is ended after this time, so that one with a token that was replaced does not last. The console opens another. */
+const MAX_STREAM_MS = 10 * 60_000;
+
+/** Sends the state of the fleet to consoles, once a second. While none is open it does nothing. */
+export class FleetFeed {
+  readonly #fleet: Fleet;
+  readonly #reports: Pick<OwnerReports, 'sumOf'>;
+  readonly #open = new Set<AbortController>();
+  #reading: { readonly atMs: number; readonly result: Promise<Reading> } | undefined;
+
+  constructor(fleet: Fleet, reports: Pick<OwnerReports, 'sumOf'>) {
+    this.#fleet = fleet;
+    this.#reports = reports;
+  }
+
+  async snapshot(shown: Shown): Promise<FleetSnapshot> {
+    return (await this.#read()).snapshot(shown);
+  }
+
+  /** The last refusals of one owner: those that replicas report, and what those that do not report yet published. */
+  async refusalsOf(owner: RefusedOwner): Promise<readonly RefusedRequest[]> {
+    const { pulses } = await this.#read();
+    const published = pulses.flatMap(({ refusals }) => refusals).filter((one) => isOf(one, owner));
+    const { refusals: own } = await this.#reports.sumOf(owner, false);
+    const known = new Set(own.map(({ requestId, atMs }) => `${requestId} ${atMs}`));
+    return newestFirst([...own, ...published.filter((one) => !known.has(`${one.requestId} ${one.atMs}`))]);
+  }
+
+  /** Whether another stream may be opened. */
+  get hasRoom(): boolean {
+    return this.#open.size < MAX_STREAMS;
+  }
+
+  /** Sends server-sent events until the reader leaves, stalls or the stream is too old. Never rejects. */
+  async stream(output: Writable, query: FeedQuery): Promise<void> {
+    const ended = new AbortController();
+    const end = () => ended.abort();
+    this.#open.add(ended);
+    output.on('close', end).on('error', end);
+    const openedMs = performance.now();
+    let sentMs = openedMs;
+    while (!ended.signal.aborted) {
+      const nowMs = performance.now();
+      if (nowMs - openedMs > MAX_STREAM_MS || nowMs - sentMs > MAX_STALLED_MS) break;
+      // An event that was not read yet is not followed by others: every event has the whole state.
+      if (output.writableLength === 0) {
+        const text = await this.#events(query).catch(() => undefined);
+        if (text !== undefined && !ended.signal.aborted) output.write(text);
+        sentMs = nowMs;
+      }
+      const passedMs = performance.now() - nowMs;
+      await setTimeout(Math.max(0, PERIOD_MS - passedMs), undefined, {
+        ref: false,
+        signal: ended.signal,
+      }).catch(() => undefined);
+    }
+    this.#open.delete(ended);
+    if (output.writableLength === 0) output.end();
+    else output.destroy();
+  }
+
+  close(): void {
+    for (const stream of this.#open) stream.abort();
+  }
+
+  async #events({ owner, ...shown }: FeedQuery): Promise<string> {
+    const fleet = (await this.#read()).text(shown);
+    if (owner === undefined) return fleet;
+    return fleet + eventText('refusals', await this.refusalsOf(owner));
+  }
+
+  #read(): Promise<Reading> {
+    const nowMs = performance.now();
+    if (this.#reading === undefined || nowMs - this.#reading.atMs > READING_LIFE_MS) {
+      const result = this.#fleet.read().then((reading) => new Reading(reading));
+      this.#reading = { atMs: nowMs, result };
+    }
+    return this.#reading.result;
+  }
+}
+
+/** One reading of the fleet, and the events made of it. */
+class Reading {
+  readonly #reading: FleetReading;
+  readonly #texts = new Map<string, string>();
+
+  constructor(reading: FleetReading) {
+    this.#reading = reading;
+  }
+
+  get pulses() {
+    return [...this.#reading.pulses.values()];
+  }
+
+  snapshot({ window, range }: Shown): FleetSnapshot {
+    const [top, recent] = [this.#reading.top(window), this.#reading.top('10s')];
+    return fleetSnapshot(this.#reading, { top, recent, range });
+  }
+
+  text(shown: Shown): string {
+    const key = `${shown.window} ${shown.range}`;
+    const text = this.#texts.get(key) ?? eventText('fleet', this.snapshot(shown));
+    this.#texts.set(key, text);
+    return text;
+  }
+}
+
+function eventText(name: string, data: unknown): string {
+  return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+}

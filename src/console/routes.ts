@@ -1,0 +1,52 @@
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { isRange, RANGES } from '../admin/fleet/ranges.ts';
+import type { RefusedOwner } from '../admin/fleet/refusals.ts';
+import { isScopeName } from '../domain/limits/scopes.ts';
+import { networkOf } from '../domain/network.ts';
+import { WINDOWS } from '../observe/usage/windows.ts';
+import type { FleetFeed } from './feed.ts';
+
+interface Query {
+  readonly window?: string;
+  readonly range?: string;
+  readonly scope?: string;
+  readonly id?: string;
+}
+
+/**
+ * Adds `/fleet?window=10s&range=1m`, the state of all replicas, and `/fleet/events`, the same once a second as server-sent events; with
+ * `?scope=account&id=acct_1`, the last refusals of that owner come as well.
+ */
+export function addFleetRoutes(app: FastifyInstance, feed: FleetFeed): void {
+  app.get<{ Querystring: Query }>('/fleet', async ({ query }, reply) => {
+    const shown = shownOf(query);
+    return shown === undefined ? refuse(reply) : feed.snapshot(shown);
+  });
+  app.get<{ Querystring: Query }>('/fleet/events', async ({ query }, reply) => {
+    const shown = shownOf(query);
+    if (shown === undefined) return refuse(reply);
+    if (!feed.hasRoom) return reply.code(503).send({ error: 'Too many consoles are open at this replica.' });
+    const headers = { ...reply.getHeaders(), 'content-type': 'text/event-stream', connection: 'close' };
+    reply.hijack();
+    reply.raw.writeHead(200, headers as Record<string, string>);
+    void feed.stream(reply.raw, { ...shown, owner: ownerOf(query) });
+    return reply;
+  });
+  app.addHook('preClose', async () => feed.close());
+}
+
+function shownOf({ window: asked = '10s', range = '1m' }: Query) {
+  const window = WINDOWS.find((one) => one === asked);
+  return window === undefined || !isRange(range) ? undefined : { window, range };
+}
+
+function refuse(reply: FastifyReply): FastifyReply {
+  const ranges = Object.keys(RANGES).join(', ');
+  return reply.code(400).send({ error: `window takes ${WINDOWS.join(', ')}, and range ${ranges}.` });
+}
+
+function ownerOf({ scope, id: named }: Query): RefusedOwner | undefined {
+  if (named === undefined || scope === undefined || !isScopeName(scope)) return undefined;
+  const id = scope === 'address' ? networkOf(named) : named;
+  return id === undefined ? undefined : { scope, id };
+}

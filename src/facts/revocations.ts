@@ -1,0 +1,106 @@
+import { type Fact, Facts } from './facts.ts';
+import { principalKey, REVOCATIONS, tokenKey } from './revocation-message.ts';
+
+/** The target of a revocation: one token, or all tokens that a principal was issued up to the time of the revocation. */
+export type Revoked =
+  | { readonly kind: 'token'; readonly digestHex: string }
+  | { readonly kind: 'principal'; readonly id: string };
+
+/** Who revoked or undid, and why, as far as the sender stated it. */
+export interface RevocationReason {
+  readonly why: string;
+  readonly by: string;
+}
+
+export interface Revocation extends Fact {
+  readonly revoked: Revoked;
+  /** Undefined for `weir revoke`, which does not ask for one. */
+  readonly reason?: RevocationReason;
+}
+
+/** What a revoked token gets in place of its principal. */
+export class RevokedToken {
+  /** SHA-256 of the token, as a latin1 string. */
+  readonly digest: string;
+  /** What refuses it. */
+  readonly by: Revocation;
+
+  constructor(digest: string, by: Revocation) {
+    this.digest = digest;
+    this.by = by;
+  }
+
+  get digestHex(): string {
+    return Buffer.from(this.digest, 'latin1').toString('hex');
+  }
+}
+
+/** The revocations in force in this process. */
+export class Revocations extends Facts<Revocation> {
+  readonly #nowMs: () => number;
+
+  /** @param nowMs Unix time by the clock that all replicas share */
+  constructor(nowMs: () => number = Date.now) {
+    super(REVOCATIONS);
+    this.#nowMs = nowMs;
+  }
+
+  /** Unix time by the clock that revocations are made and expire by. */
+  get nowMs(): number {
+    return this.#nowMs();
+  }
+
+  get isEmpty(): boolean {
+    return this.size === 0;
+  }
+
+  /**
+   * Applies a revocation. Returns false if it changes nothing. The latest of the revocations of a target and their undoings wins,
+   * regardless of the order of arrival.
+   */
+  override add(revocation: Revocation, nowMs = this.#nowMs()): boolean {
+    return super.add(revocation, nowMs);
+  }
+
+  /** All entries that have not expired, including undone ones. */
+  override remembered(nowMs = this.#nowMs()): readonly Revocation[] {
+    return super.remembered(nowMs);
+  }
+
+  /**
+   * The token as a revoked one, if it is: by itself, or through its principal. A principal's revocation does not apply to tokens that
+   * were signed, or confirmed by the provider, after it.
+   *
+   * @param digests SHA-256 of each form of the token, as latin1 strings; the first is that of the form that was presented
+   * @param principal undefined for a token that nobody knows, or no longer
+   * @param confirmedAtMs when the token was signed or confirmed; undefined if unknown
+   */
+  refuse(
+    digests: readonly [string, ...string[]],
+    principal?: string,
+    confirmedAtMs?: number,
+    atMs?: number,
+  ): RevokedToken | undefined {
+    if (this.isEmpty) return undefined;
+    const nowMs = atMs ?? this.#nowMs();
+    for (const digest of digests) {
+      const ofToken = this.findInForce(tokenKey(digest), nowMs);
+      if (ofToken !== undefined) return new RevokedToken(digests[0], ofToken);
+    }
+    const ofPrincipal =
+      principal === undefined ? undefined : this.ofPrincipal(principal, confirmedAtMs, nowMs);
+    return ofPrincipal && new RevokedToken(digests[0], ofPrincipal);
+  }
+
+  /** What revokes the tokens of a principal that were signed or confirmed at this time. */
+  ofPrincipal(
+    principal: string,
+    confirmedAtMs: number | undefined,
+    nowMs = this.#nowMs(),
+  ): Revocation | undefined {
+    const revocation = this.findInForce(principalKey(principal), nowMs);
+    const isLater =
+      revocation !== undefined && confirmedAtMs !== undefined && confirmedAtMs > revocation.atMs;
+    return isLater ? undefined : revocation;
+  }
+}

@@ -1,0 +1,120 @@
+import { adminGuard } from '../admin/access.ts';
+import type { Ages } from '../admin/action.ts';
+import type { BlockActions } from '../admin/blocks/actions.ts';
+import { addBlockRoutes } from '../admin/blocks/routes.ts';
+import type { Fleet } from '../admin/fleet/fleet.ts';
+import { addTopRoute } from '../admin/fleet/fleet.ts';
+import type { OwnerReports } from '../admin/fleet/owner-reports.ts';
+import type { LiveLimitActions } from '../admin/limits/live.ts';
+import { addLiveLimitRoutes } from '../admin/limits/routes.ts';
+import type { RevocationActions } from '../admin/revocations/actions.ts';
+import { addRevocationRoutes } from '../admin/revocations/routes.ts';
+import { addUsageRoutes } from '../admin/usage/routes.ts';
+import type { UsageSources } from '../admin/usage/usage.ts';
+import type { Settings } from '../config/settings/settings.ts';
+import { FleetFeed } from '../console/feed.ts';
+import { addConsolePage } from '../console/page.ts';
+import { addFleetRoutes } from '../console/routes.ts';
+import { turnOf } from '../http/server/node/exchange.ts';
+import { closeWithin, serveFastify } from '../http/server/server.ts';
+import { type PortTls, servedUrl } from '../http/server/tls.ts';
+import { refuseUnread } from '../http/server/unreadable.ts';
+import { Exposition } from '../observe/metrics/exposition.ts';
+import type { Metrics } from '../observe/metrics/metrics.ts';
+
+/** Readiness of the process. It does not depend on the store. */
+export interface Health {
+  /** False once shutdown has begun. */
+  isReady(): boolean;
+}
+
+export interface AdminServer {
+  /** @returns its URL */
+  listen(address: { readonly host: string; readonly port: number }): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** What the admin port serves. */
+export interface AdminSources {
+  /** The time-outs of the port for clients are those of this port as well. */
+  readonly settings: Pick<Settings, 'admin' | 'listen' | 'baseUrl'>;
+  /** Undefined to serve HTTP. */
+  readonly tls: PortTls | undefined;
+  readonly metrics: Metrics;
+  readonly health: Health;
+  readonly usage: UsageSources;
+  readonly fleet: Fleet;
+  readonly reports: OwnerReports;
+  readonly limits: LiveLimitActions;
+  readonly blocks: BlockActions;
+  readonly revocations: RevocationActions;
+  readonly ages: Ages;
+}
+
+/** The gateway's own requests have ended when this port closes: what is left is short, or has no end. */
+const GRACE_MS = 1_000;
+
+/** Probes, scrapes, commands and open consoles need few connections. */
+const MAX_CONNECTIONS = 256;
+
+/** The longest id in a path. */
+const MAX_ID_CHARACTERS = 1_000;
+
+/**
+ * The admin server. It listens on a separate port that clients cannot reach. `/metrics`, `/livez`, `/readyz` and the
+ * files of the console are open; `adminGuard` protects everything else.
+ */
+export function createAdminServer({
+  settings: { admin, listen, baseUrl },
+  tls,
+  metrics,
+  health,
+  usage,
+  fleet,
+  reports,
+  limits,
+  blocks,
+  revocations,
+  ages,
+}: AdminSources): AdminServer {
+  const unread = { baseUrl, lines: '' };
+  const server = serveFastify(
+    { limits: listen, limit: { max: MAX_CONNECTIONS, beyond: 'displace' }, unread, tls },
+    { routerOptions: { maxParamLength: MAX_ID_CHARACTERS } },
+  );
+  const { app } = server;
+  app.addHook('onRequest', (request, reply, done) => {
+    const { connection, request: read } = turnOf(request.raw);
+    if (read.brokenBy === undefined) {
+      done();
+      return;
+    }
+    reply.hijack();
+    refuseUnread(connection, unread, read.brokenBy);
+  });
+  const exposition = new Exposition(() => metrics.text());
+  app.get('/metrics', async (_request, reply) => {
+    reply.type(metrics.contentType);
+    return exposition.text();
+  });
+  app.get('/livez', async () => ({ status: 'alive' }));
+  app.get('/readyz', async (_request, reply) => {
+    const isReady = health.isReady();
+    reply.code(isReady ? 200 : 503);
+    return { status: isReady ? 'ready' : 'draining' };
+  });
+  addConsolePage(app);
+  app.register(async (guarded) => {
+    guarded.addHook('onRequest', adminGuard(admin));
+    addFleetRoutes(guarded, new FleetFeed(fleet, reports));
+    addLiveLimitRoutes(guarded, limits, blocks, ages);
+    addBlockRoutes(guarded, blocks, ages);
+    addRevocationRoutes(guarded, revocations, ages);
+    addTopRoute(guarded, fleet);
+    addUsageRoutes(guarded, usage);
+  });
+  return {
+    listen: async ({ host, port }) => servedUrl(await app.listen({ host, port }), tls),
+    close: () => closeWithin(server, GRACE_MS),
+  };
+}

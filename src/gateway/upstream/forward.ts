@@ -1,0 +1,126 @@
+import type { Refusal } from '../../domain/problems.ts';
+import type { UpstreamRequest } from '../../http/client/request.ts';
+import {
+  bearerToken,
+  type CredentialField,
+  hiddenCredentials,
+} from '../../http/message/fields/credentials.ts';
+import { addForwarded, type TrustedProxies } from '../../http/message/fields/forwarded.ts';
+import type { FieldLines } from '../../http/message/head/field-lines.ts';
+import { addIdentity, addTrace, type FieldTest, requestLines } from '../../http/message/headers.ts';
+import type { TunnelObserver } from '../../observe/gateway-observer.ts';
+import { targetOf } from '../../stages/decide.ts';
+import type { Exchange } from '../../stages/exchange.ts';
+import { crowdedOut, Relay } from './relay.ts';
+import { TunnelRelay } from './tunnel.ts';
+import type { Upstream } from './upstreams.ts';
+
+const TRAILERS = /(?<![^,])\s*trailers\s*(?:,|$)/i;
+
+/** What all forwarded requests share. */
+export interface ForwardContext {
+  readonly trusted: TrustedProxies;
+  readonly observer: TunnelObserver;
+  readonly maxBodyBytes: number;
+  readonly baseUrl: string;
+  readonly credentials: readonly CredentialField[];
+}
+
+/**
+ * Sends the request to the upstream and streams the response back; an upstream that does not respond is a 503 problem.
+ *
+ * @returns why the request is not sent; undefined if it is
+ */
+export function forward(
+  upstream: Upstream,
+  exchange: Exchange,
+  { trusted, maxBodyBytes, baseUrl, observer, credentials }: ForwardContext,
+): Refusal | undefined {
+  if (exchange.isAbandoned) {
+    exchange.abort();
+    return undefined;
+  }
+  // Requests that passed the earlier check together, and were then charged or sent their bodies, must not all go on.
+  const refusal = crowdedOut(upstream, exchange);
+  if (refusal !== undefined) return refusal;
+  const { path, search } = targetOf(exchange);
+  const outgoing = {
+    method: exchange.method,
+    target: upstream.basePath + path + search,
+    host: upstream.preservesHost ? exchange.field('host') || undefined : undefined,
+    lines: upstreamLines(exchange, trusted.has(exchange.peer), upstream.origin, credentials),
+    body: bodyOf(exchange, maxBodyBytes),
+    bodyLength: lengthOf(exchange),
+  };
+  const relay = exchange.isTunnel
+    ? new TunnelRelay(upstream, outgoing, exchange, baseUrl, observer)
+    : new Relay(upstream, outgoing, exchange, baseUrl);
+  relay.start();
+  return undefined;
+}
+
+/** The body to send: what was already read of it, or else the client's as it arrives. */
+function bodyOf(exchange: Exchange, maxBodyBytes: number): UpstreamRequest['body'] {
+  if (!exchange.hasBody) return null;
+  return exchange.body ?? exchange.readBody(maxBodyBytes);
+}
+
+function lengthOf(exchange: Exchange): number | undefined {
+  const length = exchange.field('content-length');
+  return length === undefined ? undefined : Number(length);
+}
+
+/** The fields sent upstream: the client's end-to-end fields and the gateway's own. */
+function upstreamLines(
+  exchange: Exchange,
+  isTrusted: boolean,
+  upstreamOrigin: string,
+  credentials: readonly CredentialField[],
+): FieldLines {
+  const { head, requestId, traceparent, spans, caller, peer } = exchange;
+  const lines = clientLines(exchange, isTrusted, credentials);
+  if (spans === undefined) addTrace(lines, head, requestId, traceparent);
+  else {
+    lines.add('X-Request-Id', requestId);
+    lines.addAll(spans.forward(upstreamOrigin));
+  }
+  // RFC 9110 section 10.1.4: the only TE value that is passed on, because trailers are.
+  const te = exchange.field('te');
+  if (te !== undefined && TRAILERS.test(te)) lines.add('TE', 'trailers');
+  addForwarded(lines, exchange, isTrusted);
+  const subject = peer.certificateSubject;
+  if (subject !== undefined) lines.add('X-Client-Certificate-Subject', subject);
+  if (caller !== undefined) addIdentity(lines, caller);
+  return lines;
+}
+
+function clientLines(
+  { head, caller }: Exchange,
+  isTrusted: boolean,
+  credentials: readonly CredentialField[],
+): FieldLines {
+  const authorization = head.field('authorization');
+  const token = caller && bearerToken(authorization ?? '');
+  // For upstreams that compare the scheme's case.
+  const isRespelt = token !== undefined && authorization?.startsWith('Bearer ') === false;
+  const isCredential = hiddenCredentials(credentials, authorization);
+  const isHidden =
+    isRespelt || caller === undefined || isCredential !== undefined
+      ? hiddenTest(isRespelt, caller === undefined, isCredential)
+      : undefined;
+  const lines = requestLines(head, isTrusted, isHidden);
+  if (isRespelt) lines.add('Authorization', `Bearer ${token}`);
+  return lines;
+}
+
+/** @param isAnonymous nobody checked that the sender of a public request or OPTIONS may act for the Account that it names */
+function hiddenTest(
+  isRespelt: boolean,
+  isAnonymous: boolean,
+  isCredential: FieldTest | undefined,
+): FieldTest {
+  return (name) => {
+    if (isRespelt && name.lower === 'authorization') return true;
+    return (isAnonymous && name.lower === 'x-service-account') || isCredential?.(name) === true;
+  };
+}

@@ -1,0 +1,187 @@
+import { Readable } from 'node:stream';
+import type { Traffic } from '../../domain/operation.ts';
+import type { Refusal } from '../../domain/problems.ts';
+import { TUNNELS_BUSY } from '../../domain/problems.ts';
+import type {
+  ChunkMemory,
+  Repeat,
+  ResponseHandler,
+  Transfer,
+  UpstreamRequest,
+} from '../../http/client/request.ts';
+import { UpstreamError } from '../../http/message/errors.ts';
+import { addCors } from '../../http/message/fields/cors.ts';
+import type { FieldLines } from '../../http/message/head/field-lines.ts';
+import type { FieldName } from '../../http/message/head/field-names.ts';
+import type { FieldSection } from '../../http/message/head/field-section.ts';
+import type { ResponseHead } from '../../http/message/head/response-head.ts';
+import { type ResponseChanges, responseLines } from '../../http/message/headers.ts';
+import type { Exchange, Taker } from '../../stages/exchange.ts';
+import { addGatewayFields, respond } from '../../stages/respond.ts';
+import { codeOf, isRepeatable, refusalOf, UPSTREAM_BUSY } from './failures.ts';
+import type { Upstream } from './upstreams.ts';
+
+/** Joining a body of this length to its head costs less than a second piece to write. */
+const MAX_JOINED_BYTES = 16_384;
+
+/** Copies one upstream response to the client, chunk by chunk, as fast as the slower of the two. */
+export class Relay implements ResponseHandler, ResponseChanges, Taker {
+  protected readonly exchange: Exchange;
+  readonly #upstream: Upstream;
+  readonly #baseUrl: string;
+  readonly #sentMs = performance.now();
+  #request: UpstreamRequest;
+  #transfer: Transfer | undefined;
+  #head: ResponseHead | undefined;
+  #isRepeated = false;
+
+  constructor(
+    upstream: Upstream,
+    request: Omit<UpstreamRequest, 'handler'>,
+    exchange: Exchange,
+    baseUrl: string,
+  ) {
+    this.exchange = exchange;
+    this.#upstream = upstream;
+    this.#baseUrl = baseUrl;
+    const { method, target, host, lines, body, bodyLength, upgrade } = request;
+    // Without a spread, which costs 0.5 µs here.
+    this.#request = { method, target, host, lines, body, bodyLength, upgrade, handler: this };
+    exchange.taker = this;
+    if (body instanceof Readable) body.on('error', (error) => this.#onBodyError(error));
+  }
+
+  /** Sends the request; the response, or a 503 in its place, goes to the client. */
+  start(): void {
+    this.#upstream.shares.enter(trafficOf(this.exchange), this.#isTunnel);
+    this.exchange.hold?.share();
+    this.#upstream.pool.dispatch(this.#request);
+  }
+
+  /** To be called once, when the upstream is done with the request. */
+  protected leave(): void {
+    this.detach();
+    this.#upstream.shares.leave(trafficOf(this.exchange), this.#isTunnel);
+    this.exchange.hold?.end();
+  }
+
+  /** From here on, a client that leaves does not abort the request. */
+  protected detach(): void {
+    this.#transfer = undefined;
+  }
+
+  get #isTunnel(): boolean {
+    return this.#request.upgrade !== undefined;
+  }
+
+  onConnection(transfer: Transfer): void {
+    this.#transfer = transfer;
+  }
+
+  /** An interim response is forwarded as it is (RFC 9110 section 15.2). */
+  onInterim({ status, fields, connection }: ResponseHead): void {
+    this.exchange.sendInterim(status, responseLines(fields, connection, status));
+  }
+
+  onHead(head: ResponseHead): void {
+    this.#head = head;
+    const { exchange } = this;
+    exchange.upstreamMs = performance.now() - this.#sentMs;
+    exchange.upstreamStatus = head.status;
+    const lines = this.linesOf(head);
+    addCors(lines, exchange.cors, head.fields);
+    if (exchange.isUploadUnfinished) exchange.makeLast();
+    exchange.begin(head.status, lines);
+  }
+
+  /** The fields that the client gets, without those of CORS. */
+  protected linesOf({ fields, connection, status }: ResponseHead): FieldLines {
+    const lines = responseLines(fields, connection, status, this);
+    addGatewayFields(lines, this.exchange);
+    return lines;
+  }
+
+  get isVaried(): boolean {
+    return this.exchange.cors?.isVaried === true;
+  }
+
+  translate({ lower }: FieldName, value: string): string {
+    return this.#upstream.addresses.translate(lower, value, this.exchange);
+  }
+
+  onData(chunk: Buffer): void {
+    const { exchange } = this;
+    if (chunk.length === this.#head?.bodyLength && chunk.length <= MAX_JOINED_BYTES) {
+      this.onWholeBody(chunk.toString('latin1'));
+    } else exchange.write(chunk);
+  }
+
+  /** As a string it shares one write with the head. */
+  onWholeBody(text: string): void {
+    this.exchange.endWith({ text, encoding: 'latin1' });
+  }
+
+  onFlush(): ChunkMemory {
+    const { exchange } = this;
+    if (this.#head === undefined || exchange.isClosed) return 'released';
+    if (!exchange.isEnded) {
+      // The body may be long in coming, and the chunks are only valid now.
+      exchange.flush();
+      if (exchange.needsDrain && exchange.unsentBytes > 0) this.#transfer?.pause();
+    }
+    // The operating system has a copy of what the response no longer counts.
+    return exchange.unsentBytes === 0 ? 'released' : 'kept';
+  }
+
+  onEnd(trailers: FieldSection | undefined): void {
+    this.leave();
+    const { exchange } = this;
+    if (exchange.isEnded) return;
+    // Elsewhere than behind chunks, trailers may be dropped (RFC 9110 section 6.5.1).
+    exchange.end(trailers && responseLines(trailers, undefined, exchange.status));
+  }
+
+  onError(error: Error, repeat: Repeat): void {
+    this.leave();
+    const { exchange } = this;
+    if (!this.#isRepeated && !exchange.isClosed && isRepeatable(repeat, this.#request)) {
+      this.#isRepeated = true;
+      this.#request = { ...this.#request, needsNewConnection: true };
+      this.start();
+      return;
+    }
+    exchange.upstreamError = codeOf(error);
+    if (error instanceof UpstreamError) exchange.upstreamErrorDetail = error.message;
+    // The status line is already sent: an incomplete body is how the client learns of the failure.
+    if (exchange.hasBegun || exchange.isClosed) exchange.abort();
+    else respond(exchange, refusalOf(error), this.#baseUrl);
+  }
+
+  onDrain(): void {
+    this.#transfer?.resume();
+  }
+
+  onAbandoned(): void {
+    if (this.#transfer !== undefined) this.#transfer.abort();
+    else if (this.#upstream.pool.cancel(this.#request)) this.leave();
+  }
+
+  /** A body may break while its request waits for a connection; later, the connection reports it. */
+  #onBodyError(error: Error): void {
+    if (this.#transfer === undefined && this.#upstream.pool.cancel(this.#request))
+      this.onError(error, 'none');
+  }
+}
+
+/** The refusal of a request that has no share of the upstream's connections left. */
+export function crowdedOut({ shares }: Upstream, exchange: Exchange): Refusal | undefined {
+  const traffic = trafficOf(exchange);
+  if (!shares.hasRoomFor(traffic)) return UPSTREAM_BUSY;
+  return exchange.isTunnel && !shares.hasRoomForTunnel(traffic) ? TUNNELS_BUSY : undefined;
+}
+
+/** Whose share of the upstream's connections a request uses. */
+export function trafficOf({ caller, publicClient }: Pick<Exchange, 'caller' | 'publicClient'>): Traffic {
+  if (caller !== undefined) return 'caller';
+  return publicClient === undefined ? 'uncharged' : 'public';
+}

@@ -1,0 +1,93 @@
+/** The connections to the services behind the gateway. */
+import { type TlsFiles, tlsOptions } from '../../domain/tls-files.ts';
+import { Pool } from '../../http/client/pool.ts';
+import type { TrustedProxies } from '../../http/message/fields/forwarded.ts';
+import { type ShareSettings, Shares } from './shares.ts';
+import { UpstreamAddresses } from './upstream-addresses.ts';
+
+interface TlsSettings extends TlsFiles {
+  readonly verify: boolean;
+}
+
+interface Place {
+  /** `http://host:port` or `https://host:port`, with a base path where it has one. */
+  readonly url: string;
+  readonly tls?: TlsSettings;
+  readonly host?: HostField;
+}
+
+/** Which Host field an upstream receives: that of its own URL, or the client's. */
+type HostField = 'upstream' | 'preserve';
+
+export interface UpstreamSettings extends Place, ShareSettings {
+  readonly host: HostField;
+  readonly routes: readonly (Place & { readonly prefix: string })[];
+  readonly connectTimeoutMs: number;
+  readonly headersTimeoutMs: number;
+  readonly bodyTimeoutMs: number;
+  readonly keepAliveTimeoutMs: number;
+  readonly tunnelIdleTimeoutMs: number;
+}
+
+/** One service, and how busy it is. */
+export class Upstream {
+  readonly prefix: string;
+  readonly pool: Pool;
+  /** Such as `http://127.0.0.1:3000`. */
+  readonly origin: string;
+  /** Path of the upstream's URL, put before every canonical path; empty for none. */
+  readonly basePath: string;
+  /** Whether requests carry the Host field that the client sent. */
+  readonly preservesHost: boolean;
+  readonly addresses: UpstreamAddresses;
+  readonly shares: Shares;
+  /** How long a tunnel may carry nothing. */
+  readonly tunnelIdleTimeoutMs: number;
+
+  constructor(
+    prefix: string,
+    { url, tls, host }: Place,
+    settings: UpstreamSettings,
+    trusted: TrustedProxies,
+  ) {
+    const origin = new URL(url);
+    this.prefix = prefix;
+    this.origin = origin.origin;
+    this.basePath = origin.pathname.replace(/\/$/, '');
+    this.preservesHost = (host ?? settings.host) === 'preserve';
+    this.addresses = new UpstreamAddresses(origin, this.basePath, trusted);
+    this.shares = new Shares(settings);
+    this.tunnelIdleTimeoutMs = settings.tunnelIdleTimeoutMs;
+    this.pool = new Pool(origin, settings, tls && { verify: tls.verify, ...tlsOptions(tls) });
+  }
+}
+
+/** Every upstream, found by path. */
+export class Upstreams {
+  readonly #byPrefix: readonly Upstream[];
+  readonly #main: Upstream;
+
+  /** @throws Error when a certificate file cannot be read */
+  constructor(settings: UpstreamSettings, trusted: TrustedProxies) {
+    this.#main = new Upstream('', settings, settings, trusted);
+    this.#byPrefix = settings.routes
+      .map((place) => new Upstream(place.prefix, place, settings, trusted))
+      .sort((a, b) => b.prefix.length - a.prefix.length);
+  }
+
+  /** The upstream with the longest prefix that the path is at or below; whole segments only. */
+  find(path: string): Upstream {
+    for (const upstream of this.#byPrefix) {
+      const { prefix } = upstream;
+      if (path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/')) {
+        return upstream;
+      }
+    }
+    return this.#main;
+  }
+
+  /** Closes every connection, and with them what is under way. */
+  destroy(): void {
+    for (const { pool } of [this.#main, ...this.#byPrefix]) pool.destroy();
+  }
+}

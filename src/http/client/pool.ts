@@ -1,0 +1,176 @@
+import { ABORTED, UpstreamError } from '../message/errors.ts';
+import type { TimeLimits } from '../message/time-limits.ts';
+import { Connection } from './connection.ts';
+import { Connector, type TlsOptions } from './connector.ts';
+import { type UpstreamRequest, writeRequestHead } from './request.ts';
+import { UpgradeConnection } from './upgrade-connection.ts';
+
+export interface PoolSettings extends TimeLimits {
+  /** Most connections at once. */
+  readonly connections: number;
+}
+
+/** A connection as its pool sees it. */
+export interface PooledConnection {
+  /** @param head the request's head as it is sent */
+  send(request: UpstreamRequest, head: string, nowMs: number): void;
+  /** Ends a wait that has exceeded its limit. */
+  sweep(nowMs: number): void;
+  abort(): void;
+}
+
+export interface ConnectionOwner {
+  readonly limits: TimeLimits;
+  /** A request ended, well or not. */
+  onSettled(): void;
+  /** The connection can carry another request. */
+  onIdle(connection: Connection): void;
+  onClosed(connection: PooledConnection): void;
+}
+
+/** A request that waits for a connection. */
+interface Waiting {
+  readonly request: UpstreamRequest;
+  readonly head: string;
+}
+
+/** How often time limits are checked at least. */
+const MAX_SWEEP_MS = 1_000;
+
+/** Keep-alive connections to one upstream, and the requests that wait for one, first come, first served. */
+export class Pool implements ConnectionOwner {
+  readonly limits: TimeLimits;
+  readonly #connector: Connector;
+  readonly #maxConnections: number;
+  readonly #open = new Set<PooledConnection>();
+  /** The most recently used one last. */
+  readonly #idle: Connection[] = [];
+  readonly #waiting: Waiting[] = [];
+  readonly #timer: NodeJS.Timeout;
+  #inFlight = 0;
+  #isSendScheduled = false;
+  #isDestroyed = false;
+
+  /** @throws Error when a certificate or a key cannot be used */
+  constructor(origin: URL, settings: PoolSettings, tls?: TlsOptions) {
+    this.#connector = new Connector(origin, tls);
+    this.#maxConnections = settings.connections;
+    this.limits = settings;
+    const { connectTimeoutMs, headersTimeoutMs, bodyTimeoutMs, keepAliveTimeoutMs } = settings;
+    const limits = [connectTimeoutMs, headersTimeoutMs, bodyTimeoutMs, keepAliveTimeoutMs];
+    const shortestMs = Math.min(...limits.filter((limitMs) => limitMs > 0));
+    this.#timer = setInterval(() => this.sweep(), Math.min(MAX_SWEEP_MS, Math.ceil(shortestMs / 4)));
+    this.#timer.unref();
+  }
+
+  /** Requests that were dispatched and have not ended. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /**
+   * Sends the request on a connection once there is one. It waits until this turn of the event loop has read every
+   * socket: a connection that the upstream has closed by then is not used.
+   */
+  dispatch(request: UpstreamRequest): void {
+    let head: string;
+    try {
+      if (this.#isDestroyed) throw destroyed();
+      head = writeRequestHead(request, this.#connector.host);
+    } catch (error) {
+      request.handler.onError(error as Error, 'none');
+      return;
+    }
+    this.#inFlight++;
+    this.#waiting.push({ request, head });
+    this.#scheduleSend();
+  }
+
+  /**
+   * Takes back a request that waits for a connection; its handler is called no more.
+   *
+   * @returns false for a request that does not wait
+   */
+  cancel(request: UpstreamRequest): boolean {
+    const index = this.#waiting.findIndex((waiting) => waiting.request === request);
+    if (index === -1) return false;
+    this.#waiting.splice(index, 1);
+    this.#inFlight--;
+    return true;
+  }
+
+  /** Closes every connection; requests under way fail. */
+  destroy(): void {
+    this.#isDestroyed = true;
+    clearInterval(this.#timer);
+    for (const { request } of this.#waiting.splice(0)) {
+      this.#inFlight--;
+      request.handler.onError(destroyed(), 'none');
+    }
+    for (const connection of this.#open) connection.abort();
+  }
+
+  /** Ends what has taken too long. */
+  sweep(nowMs = performance.now()): void {
+    for (const connection of this.#open) connection.sweep(nowMs);
+  }
+
+  onSettled(): void {
+    this.#inFlight--;
+  }
+
+  onIdle(connection: Connection): void {
+    this.#idle.push(connection);
+    if (this.#waiting.length > 0) this.#scheduleSend();
+  }
+
+  onClosed(connection: PooledConnection): void {
+    this.#open.delete(connection);
+    const index = connection instanceof Connection ? this.#idle.indexOf(connection) : -1;
+    if (index !== -1) this.#idle.splice(index, 1);
+    if (this.#waiting.length > 0) this.#scheduleSend();
+  }
+
+  #scheduleSend(): void {
+    if (this.#isSendScheduled) return;
+    this.#isSendScheduled = true;
+    setImmediate(this.#send);
+  }
+
+  readonly #send = (): void => {
+    this.#isSendScheduled = false;
+    const nowMs = performance.now();
+    for (;;) {
+      const next = this.#waiting[0];
+      if (next === undefined) return;
+      const connection = this.#connectionFor(next.request, nowMs);
+      if (connection === undefined) return;
+      this.#waiting.shift();
+      connection.send(next.request, next.head, nowMs);
+    }
+  };
+
+  #connectionFor(
+    { needsNewConnection, upgrade }: UpstreamRequest,
+    nowMs: number,
+  ): PooledConnection | undefined {
+    if (needsNewConnection !== true && upgrade === undefined) {
+      for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
+        if (idle.isReusable(nowMs)) return idle;
+        idle.close();
+      }
+    }
+    if (this.#open.size < this.#maxConnections) {
+      const connection = new (upgrade === undefined ? Connection : UpgradeConnection)(this, this.#connector);
+      this.#open.add(connection);
+      return connection;
+    }
+    // Makes room for a new one.
+    this.#idle.shift()?.close();
+    return undefined;
+  }
+}
+
+function destroyed(): UpstreamError {
+  return new UpstreamError(ABORTED, 'the pool is closed');
+}

@@ -1,0 +1,96 @@
+import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import { UNSENDABLE, UpstreamError } from '../message/errors.ts';
+import { isFieldValue, isRequestTarget, isToken } from '../message/grammar.ts';
+import type { FieldLines } from '../message/head/field-lines.ts';
+import type { ResponseHead } from '../message/head/response-head.ts';
+import type { ResponseReceiver } from './response-reader.ts';
+
+/** One request for an upstream, and who takes its response. */
+export interface UpstreamRequest {
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  /** The Host field in place of the upstream's own. */
+  readonly host?: string | undefined;
+  /** Without Host and without those that frame the message. */
+  readonly lines: FieldLines;
+  readonly body: Buffer | Readable | null;
+  /** Length of a body that is a stream; undefined sends it chunked. */
+  readonly bodyLength?: number | undefined;
+  /** Never sent on a connection that has carried another request. */
+  readonly needsNewConnection?: boolean;
+  /** A request to switch protocols; it has no body. */
+  readonly upgrade?: UpgradeRequest | undefined;
+  readonly handler: ResponseHandler;
+}
+
+export interface UpgradeRequest {
+  /** In lower case. */
+  readonly protocol: string;
+  /** Called in place of everything else once the upstream has switched. The socket belongs to whoever is called, and keeps its place in the pool until it closes. */
+  onUpgrade(head: ResponseHead, socket: Socket): void;
+}
+
+/**
+ * The memory of the chunks that a handler was given. `released`: the next read overwrites it. `kept`: it is the handler's, for as long as
+ * something refers to it, and the connection reads into other memory.
+ */
+export type ChunkMemory = 'released' | 'kept';
+
+/**
+ * Whether a request whose connection broke may be sent again, on a new one. `any`: nothing of it was sent. `idempotent`: the connection had
+ * been used before and broke without a byte of the response, so the upstream may or may not have seen the request.
+ */
+export type Repeat = 'any' | 'idempotent' | 'none';
+
+/** Takes one response. Exactly one of `onEnd` and `onError` is called, and nothing after it but `onFlush`. */
+export interface ResponseHandler extends ResponseReceiver {
+  /** The request is about to be sent; until then it can be cancelled at the pool only. */
+  onConnection(transfer: Transfer): void;
+  /**
+   * Called when a read has been handed over: what can be passed on should be passed on now.
+   *
+   * @returns who owns the memory of the chunks from now on
+   */
+  onFlush(): ChunkMemory;
+  /** @param repeat with `any`, the body can be sent from its beginning */
+  onError(error: Error, repeat: Repeat): void;
+}
+
+/** A request that has a connection. */
+export interface Transfer {
+  /** Stops reading the response; some chunks may still follow. */
+  pause(): void;
+  resume(): void;
+  /** Closes the connection; `onError` follows at once. */
+  abort(): void;
+}
+
+/** Methods whose requests state a length even when they have no body (RFC 9110 section 8.6). */
+const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
+
+/**
+ * The head of a request as it is sent.
+ *
+ * @throws UpstreamError when a name, a value or the target could break the framing
+ */
+export function writeRequestHead(request: UpstreamRequest, upstreamHost: string): string {
+  const { method, target, lines, host = upstreamHost } = request;
+  if (!isToken(method)) throw unsendable('the method');
+  if (!isRequestTarget(target)) throw unsendable('the target');
+  if (!isFieldValue(host)) throw unsendable('the host');
+  if (!lines.isSafe || lines.hasClients) throw unsendable('a field');
+  return `${method} ${target} HTTP/1.1\r\nHost: ${host}\r\n${lines.text}${framingField(request)}\r\n`;
+}
+
+function framingField({ method, body, bodyLength, upgrade }: UpstreamRequest): string {
+  if (upgrade !== undefined) return `Connection: Upgrade\r\nUpgrade: ${upgrade.protocol}\r\n`;
+  if (body === null) return METHODS_WITH_BODY.has(method) ? 'Content-Length: 0\r\n' : '';
+  const length = Buffer.isBuffer(body) ? body.length : bodyLength;
+  return length === undefined ? 'Transfer-Encoding: chunked\r\n' : `Content-Length: ${length}\r\n`;
+}
+
+function unsendable(part: string): UpstreamError {
+  return new UpstreamError(UNSENDABLE, `${part} cannot be written as HTTP/1.1`);
+}

@@ -1,0 +1,205 @@
+import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import type { Refusal } from '../../../domain/problems.ts';
+import { Exchange, type WholeBody } from '../../../stages/exchange.ts';
+import type { FieldLines } from '../../message/head/field-lines.ts';
+import { httpDate, statusLine } from '../../message/head/response-head.ts';
+import type { ClientConnection, Turn } from '../client-connection.ts';
+import { endThisTurn } from '../this-turn.ts';
+import { NOT_HTTP } from '../unreadable.ts';
+import type { PlainHead } from './plain-head.ts';
+
+/** What an exchange needs of its reader. */
+interface Answering {
+  /** The field lines that promise to keep the connection. */
+  readonly keepAliveLines: string;
+  /** The system has taken the whole response. */
+  onAnswered(isLast: boolean): void;
+}
+
+/** An exchange by the bytes of a plain request, which is whole. The response is written to the socket as Node's server would write it. */
+export class EdgeExchange extends Exchange implements Turn {
+  readonly reader = 'edge';
+  readonly isTunnel = false;
+  readonly isAwaited = false;
+  readonly isComplete: boolean;
+  isAnswered = false;
+  hasBegun = false;
+  isEnded = false;
+  readonly #connection: ClientConnection;
+  readonly #answering: Answering;
+  #brokenBy: Refusal | undefined;
+  #lines: FieldLines | undefined;
+  #isHeadSent = false;
+  #isChunked = false;
+  #keepsAlive = true;
+
+  /** @param body undefined if the client ended before it was complete */
+  constructor(connection: ClientConnection, head: PlainHead, body: Buffer | undefined, answering: Answering) {
+    super(head, connection, body);
+    this.#connection = connection;
+    this.#answering = answering;
+    this.isComplete = body !== undefined;
+    if (body === undefined) this.#brokenBy = NOT_HTTP;
+  }
+
+  get brokenBy(): Refusal | undefined {
+    return this.#brokenBy;
+  }
+
+  get isSurplus(): boolean {
+    return this.#connection.isSurplus;
+  }
+
+  get isClosed(): boolean {
+    return this.isAnswered || this.#socket.destroyed;
+  }
+
+  get isAbandoned(): boolean {
+    return this.isClosed || this.#socket.writableEnded;
+  }
+
+  get unsentBytes(): number {
+    return this.#socket.writableLength;
+  }
+
+  get needsDrain(): boolean {
+    return this.#socket.writableNeedDrain;
+  }
+
+  get #socket(): Socket {
+    return this.#connection.socket;
+  }
+
+  /** The body is whole: there is nothing to read. */
+  readBody(): Readable {
+    return Readable.from([]);
+  }
+
+  dropBody(): void {}
+
+  /** There is no rest that could be broken off. */
+  breakOff(): void {}
+
+  endKeepAlive(): void {
+    this.#keepsAlive = false;
+  }
+
+  closeBehind(): void {
+    this.#connection.beginClosing();
+  }
+
+  begin(status: number, lines: FieldLines): void {
+    if (!lines.isSafe) throw new TypeError('a response field has an octet that is not allowed');
+    this.status = status;
+    this.#lines = lines;
+    this.hasBegun = true;
+  }
+
+  write(chunk: Buffer): void {
+    const socket = this.#socket;
+    if (socket.writableCorked === 0) socket.cork();
+    this.#sendHead();
+    // An empty chunk would end the body.
+    if (this.#isBodyless || chunk.length === 0) return;
+    if (this.#isChunked) socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1');
+    socket.write(chunk);
+    if (this.#isChunked) socket.write('\r\n', 'latin1');
+  }
+
+  endWith({ text, encoding }: WholeBody): void {
+    if (this.#isHeadSent || !this.#hasLength) {
+      if (text !== '') this.write(Buffer.from(text, encoding));
+      this.end();
+      return;
+    }
+    this.isEnded = true;
+    this.#isHeadSent = true;
+    const head = this.#head();
+    this.#socket.write(this.#isBodyless ? head : head + text, encoding);
+    this.#noteWritten();
+  }
+
+  endThisTurn(body: WholeBody): void {
+    this.isEnded = true;
+    endThisTurn(this, body);
+  }
+
+  flush(): void {
+    this.#sendHead();
+    if (this.#socket.writableCorked > 0) this.#socket.uncork();
+  }
+
+  end(trailers?: FieldLines): void {
+    const socket = this.#socket;
+    this.isEnded = true;
+    if (socket.writableCorked === 0) socket.cork();
+    this.#sendHead();
+    const lines = trailers?.isSafe === true ? trailers.text : '';
+    if (this.#isChunked) socket.write(`0\r\n${lines}\r\n`, 'latin1');
+    socket.uncork();
+    this.#noteWritten();
+  }
+
+  sendInterim(status: number, lines: FieldLines): void {
+    if (!this.hasBegun && !this.isClosed) {
+      this.#socket.write(`${statusLine(status)}${lines.text}\r\n`, 'latin1');
+    }
+  }
+
+  switchProtocols(): Socket {
+    throw new TypeError('a plain request asks for no other protocol');
+  }
+
+  abort(): void {
+    this.#socket.destroy();
+  }
+
+  /** The response has been sent, or the connection is gone. */
+  close(): void {
+    this.onClosed?.(this);
+    if (!this.isAnswered) this.taker?.onAbandoned();
+  }
+
+  #sendHead(): void {
+    if (this.#isHeadSent) return;
+    this.#isHeadSent = true;
+    this.#isChunked = !this.#hasLength;
+    this.#socket.write(this.#head(), 'latin1');
+  }
+
+  /** Whether the response has no body, whatever its fields say (RFC 9110 section 6.4.1). */
+  get #isBodyless(): boolean {
+    return this.head.method === 'HEAD' || this.status === 204 || this.status === 304;
+  }
+
+  get #hasLength(): boolean {
+    return this.#isBodyless || this.#lines?.hasLength === true;
+  }
+
+  /** The head as Node's server writes it. */
+  #head(): string {
+    let head = statusLine(this.status) + (this.#lines?.text ?? '');
+    if (this.#lines?.hasDate !== true) head += `Date: ${httpDate()}\r\n`;
+    head += this.#keepsAlive ? this.#answering.keepAliveLines : 'Connection: close\r\n';
+    if (this.#isChunked) head += 'Transfer-Encoding: chunked\r\n';
+    return `${head}\r\n`;
+  }
+
+  /** The whole response has been written. The system nearly always takes it at once: then there is no callback to wait for (1.2 µs). */
+  #noteWritten(): void {
+    const socket = this.#socket;
+    // A socket that cannot be written to closes, and ends the exchange.
+    if (socket.destroyed || socket.errored !== null) return;
+    if (socket.writableLength === 0) this.#onWritten();
+    else
+      socket.write('', (error) => {
+        if (!error) this.#onWritten();
+      });
+  }
+
+  #onWritten(): void {
+    this.isAnswered = true;
+    this.#answering.onAnswered(!this.#keepsAlive);
+  }
+}

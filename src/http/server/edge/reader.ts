@@ -1,0 +1,189 @@
+import type { Socket } from 'node:net';
+import type { Exchange } from '../../../stages/exchange.ts';
+import { countBuffer } from '../../message/buffer-garbage.ts';
+import type { ClientConnection, Reader } from '../client-connection.ts';
+import type { ListenSettings } from '../server.ts';
+import { EdgeExchange } from './exchange.ts';
+import { type PlainHead, readPlainHead } from './plain-head.ts';
+
+/** Longer bodies are streamed, which is for Node's server. */
+const MAX_BODY_BYTES = 16_384;
+
+/** A body usually follows its head at once; a slower one is for Node's server, with its time-outs. */
+const BODY_WAIT_MS = 50;
+
+const NO_BODY = Buffer.alloc(0);
+
+/** A plain request of which a part of the body is missing. */
+interface Unfinished {
+  readonly head: PlainHead;
+  readonly pieces: Buffer[];
+  length: number;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** What the readers of a port's connections share, and whom they give a connection to. */
+export interface EdgeRole {
+  readonly limits: ListenSettings;
+  /** The field lines that promise to keep a connection. */
+  readonly keepAliveLines: string;
+  /** How long a new connection may be silent before Node's server times it. */
+  readonly newForMs: number;
+  serve(exchange: Exchange): void;
+  /** Whether connections are to end with their next response. */
+  isDraining(): boolean;
+  /** Gives the connection to Node's server; what has not been read is in the socket. */
+  handOver(): void;
+}
+
+/**
+ * Reads a connection on which nothing but plain requests has arrived: whole requests that every parser reads in the same way. They are
+ * served one at a time, at a lower cost than behind Node's server. At the first other bytes the connection goes to Node's server,
+ * with these bytes: a head that is not plain or not whole, a long or slow body.
+ */
+export class EdgeReader implements Reader {
+  readonly #connection: ClientConnection;
+  readonly #socket: Socket;
+  readonly #role: EdgeRole;
+  #exchange: EdgeExchange | undefined;
+  #unfinished: Unfinished | undefined;
+  /** When it was opened, or first seen to be idle after its last response; undefined between that response and the next check. */
+  #waitsSinceMs: number | undefined = performance.now();
+  #isNew = true;
+  #hasReadAhead = false;
+  #hasClientEnded = false;
+
+  constructor(connection: ClientConnection, role: EdgeRole) {
+    this.#connection = connection;
+    this.#role = role;
+    this.#socket = connection.socket;
+    this.#socket.on('data', this.#onData).on('end', this.#onEnd).on('drain', this.#onDrain);
+    this.#socket.on('close', this.#onClose);
+  }
+
+  get isIdle(): boolean {
+    return !this.#isNew && this.#exchange === undefined && this.#unfinished === undefined;
+  }
+
+  /** Closes a connection that was idle for too long. Node's server times a new one on which nothing arrives. */
+  check(nowMs: number): void {
+    this.#waitsSinceMs ??= nowMs;
+    const waitedMs = nowMs - this.#waitsSinceMs;
+    if (this.isIdle) {
+      if (waitedMs >= this.#role.limits.keepAliveTimeoutMs) this.#socket.destroy();
+    } else if (this.#isNew && this.#unfinished === undefined && waitedMs >= this.#role.newForMs)
+      this.#handOver();
+  }
+
+  readonly #onData = (bytes: Buffer): void => {
+    // What follows the last response is dropped.
+    if (this.#connection.isClosing) countBuffer(bytes);
+    else if (this.#exchange !== undefined) this.#holdBack(bytes);
+    else if (this.#unfinished !== undefined) this.#readBody(this.#unfinished, bytes);
+    else this.#readHead(bytes);
+  };
+
+  #readHead(bytes: Buffer): void {
+    const { limits } = this.#role;
+    const head = readPlainHead(bytes, limits);
+    if (head === undefined || head.bodyLength > Math.min(MAX_BODY_BYTES, limits.maxBodyBytes)) {
+      this.#handOver(bytes);
+      return;
+    }
+    this.#hasReadAhead = false;
+    if (head.length + head.bodyLength <= bytes.length) this.#serveFirst(head, bytes);
+    else {
+      const timer = setTimeout(() => this.#handOver(this.#arrived()), BODY_WAIT_MS);
+      this.#unfinished = { head, pieces: [bytes], length: bytes.length, timer };
+    }
+  }
+
+  #readBody(unfinished: Unfinished, bytes: Buffer): void {
+    unfinished.pieces.push(bytes);
+    unfinished.length += bytes.length;
+    const { head, length } = unfinished;
+    if (head.length + head.bodyLength <= length) this.#serveFirst(head, this.#arrived());
+  }
+
+  /** The bytes of the request that has not arrived whole. */
+  #arrived(): Buffer {
+    return Buffer.concat(this.#unfinished?.pieces ?? []);
+  }
+
+  /** Serves the first request of these bytes; what follows it waits for its turn. */
+  #serveFirst(head: PlainHead, bytes: Buffer): void {
+    const end = head.length + head.bodyLength;
+    if (end < bytes.length) this.#holdBack(bytes.subarray(end));
+    this.#serve(head, head.bodyLength === 0 ? NO_BODY : bytes.subarray(head.length, end));
+  }
+
+  /** Leaves bytes in the socket until the response in front of them has been sent. */
+  #holdBack(bytes: Buffer): void {
+    this.#hasReadAhead = true;
+    this.#socket.pause();
+    this.#socket.unshift(bytes);
+  }
+
+  /** @param body undefined if the client ended before it was complete */
+  #serve(head: PlainHead, body: Buffer | undefined): void {
+    this.#stopWaiting();
+    this.#isNew = false;
+    const exchange = new EdgeExchange(this.#connection, head, body, this);
+    this.#exchange = exchange;
+    this.#connection.turn = exchange;
+    if (this.#role.isDraining()) exchange.endKeepAlive();
+    this.#role.serve(exchange);
+  }
+
+  #stopWaiting(): void {
+    clearTimeout(this.#unfinished?.timer);
+    this.#unfinished = undefined;
+  }
+
+  /** The system has taken the whole response. */
+  onAnswered(isLast: boolean): void {
+    this.#waitsSinceMs = undefined;
+    this.#closeExchange();
+    if (this.#connection.isClosing) this.#connection.linger();
+    else if (isLast || this.#hasClientEnded) this.#socket.destroySoon();
+    // In the next turn of the event loop, so that other connections get theirs.
+    else if (this.#hasReadAhead) setImmediate(() => this.#socket.resume());
+  }
+
+  get keepAliveLines(): string {
+    return this.#role.keepAliveLines;
+  }
+
+  #closeExchange(): void {
+    const exchange = this.#exchange;
+    this.#exchange = undefined;
+    this.#connection.turn = undefined;
+    exchange?.close();
+  }
+
+  readonly #onEnd = (): void => {
+    if (this.#exchange === undefined && this.#unfinished === undefined) this.#socket.end();
+    else this.#hasClientEnded = true;
+    if (this.#unfinished !== undefined) this.#serve(this.#unfinished.head, undefined);
+  };
+
+  readonly #onDrain = () => this.#exchange?.taker?.onDrain();
+
+  readonly #onClose = (): void => {
+    this.#stopWaiting();
+    this.#closeExchange();
+  };
+
+  /** Gives the connection to Node's server, with what arrived last. */
+  #handOver(bytes?: Buffer): void {
+    const socket = this.#socket;
+    this.#stopWaiting();
+    socket.pause();
+    socket.off('data', this.#onData).off('end', this.#onEnd).off('drain', this.#onDrain);
+    socket.off('close', this.#onClose);
+    if (bytes !== undefined) socket.unshift(bytes);
+    if (this.#hasReadAhead) this.#connection.readAhead();
+    this.#role.handOver();
+    socket.resume();
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * Handles messages that the parser rejects or that do not arrive in time. The response to an earlier request on the connection is
+ * always sent first (RFC 9112 section 9.3.2); nothing after the broken bytes is executed.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
+import { problemBody, Refusal } from '../../domain/problems.ts';
+import { countBuffer } from '../message/buffer-garbage.ts';
+import { FieldLines } from '../message/head/field-lines.ts';
+import { statusLine } from '../message/head/response-head.ts';
+import type { ClientConnection, Turn } from './client-connection.ts';
+
+/** An error of Node's `clientError` event. */
+interface ClientError extends NodeJS.ErrnoException {
+  /** The bytes that the parser could not read, in a Buffer; Fastify declares another type. */
+  readonly rawPacket?: unknown;
+}
+
+/** What the answers to unreadable bytes have in common. */
+export interface UnreadAnswer {
+  readonly baseUrl: string;
+  /** Further field lines. */
+  readonly lines: string;
+}
+
+/** Handles an error of the parser, of its time-outs or of the socket. */
+export function handleClientError(
+  error: ClientError,
+  socket: Socket,
+  connection: ClientConnection | undefined,
+  answer: UnreadAnswer,
+): void {
+  const { code = '', rawPacket } = error;
+  // Bytes that arrive after the last request or response are dropped.
+  if (code === 'HPE_CLOSED_CONNECTION' || socket.writableEnded || connection?.isClosing === true) {
+    if (Buffer.isBuffer(rawPacket)) countBuffer(rawPacket);
+    return;
+  }
+  const isOfRequest = code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT';
+  if (connection === undefined || !isOfRequest) {
+    socket.destroy();
+    return;
+  }
+  const { turn } = connection;
+  if (turn !== undefined && !turn.isComplete) breakTurn(connection, turn, refusalOf(code));
+  else if (connection.isAnswering) turn?.makeLast();
+  else if (connection.isReadingAhead) connection.closeNow();
+  // Between requests or within a header there is no request to respond to.
+  else refuseUnread(connection, answer, refusalOf(code));
+}
+
+/** An error within a request's body is the response to that request, unless it already has one. */
+export function breakTurn(connection: ClientConnection, turn: Turn, refusal: Refusal): void {
+  if (turn.isAnswered) connection.linger();
+  else if (turn.isComplete) turn.makeLast();
+  else if (!turn.hasBegun) turn.breakOff(refusal);
+  else if (turn.isEnded) turn.makeLast();
+  else connection.socket.destroy();
+}
+
+/** Answers bytes that are no request of HTTP, and closes the connection. */
+export function refuseUnread(
+  connection: Pick<ClientConnection, 'closeWith'>,
+  { baseUrl, lines }: UnreadAnswer,
+  refusal: Refusal = NOT_HTTP,
+): void {
+  const requestId = randomUUID();
+  const { text, bytes } = problemBody(refusal, requestId, baseUrl);
+  const own = FieldLines.of(['X-Request-Id', requestId, 'Connection', 'close']).text;
+  const ofBody = FieldLines.of([
+    'Content-Type',
+    'application/problem+json',
+    'Content-Length',
+    `${bytes}`,
+  ]).text;
+  connection.closeWith(`${statusLine(refusal.status)}${own}${lines}${ofBody}\r\n${text}`);
+}
+
+export const TOO_SLOW = new Refusal('BadRequest', 'The request took too long to arrive.', {
+  status: 408,
+  closes: true,
+});
+
+export const NOT_HTTP = new Refusal('BadRequest', 'The request is not valid HTTP/1.1.', { closes: true });
+
+function refusalOf(code: string): Refusal {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new Refusal('BadRequest', 'The request line and its headers are too long.', {
+        status: 431,
+        closes: true,
+      });
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return TOO_SLOW;
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new Refusal('PayloadTooLarge', 'The chunk extensions are too long.', { closes: true });
+    default:
+      return NOT_HTTP;
+  }
+}

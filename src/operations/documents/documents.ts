@@ -1,0 +1,190 @@
+import { hash } from 'node:crypto';
+import {
+  ConfigError,
+  fileError,
+  formatPath,
+  type Place,
+  type Problem,
+  problemIn,
+} from '../../config/problem.ts';
+import type { FileSource } from '../../config/reader/file-source.ts';
+import { isMapping } from '../../config/reader/schema-node.ts';
+import { readYaml, type YamlText } from '../../config/reader/yaml-text.ts';
+import { isRemote, resolveReference } from './references.ts';
+
+/** One file of an OpenAPI description. */
+interface Document extends YamlText {
+  readonly file: string;
+  /** Digest of the text. */
+  readonly digest: string;
+  readonly characters: number;
+}
+
+/** A value in one of the files, with its location. */
+export interface Node {
+  readonly document: Document;
+  readonly path: readonly string[];
+  readonly value: unknown;
+}
+
+/** A longer chain of `$ref`s is treated as circular. */
+const MAX_REFS = 50;
+
+/** An OpenAPI document and every file that its `$ref`s lead to. */
+export class Documents {
+  readonly root: Node;
+  readonly #documents: ReadonlyMap<string, Document>;
+  readonly #failures: ReadonlyMap<string, Problem>;
+
+  constructor(
+    root: Document,
+    documents: ReadonlyMap<string, Document>,
+    failures: ReadonlyMap<string, Problem>,
+  ) {
+    this.root = { document: root, path: [], value: root.value };
+    this.#documents = documents;
+    this.#failures = failures;
+  }
+
+  /** The paths of all files, including those that could not be read. */
+  files(): readonly string[] {
+    return [...this.#documents.keys(), ...this.#failures.keys()];
+  }
+
+  all(): readonly Document[] {
+    return [...this.#documents.values()];
+  }
+
+  /** Resolves the `$ref`s of a node. Returns the node itself if it has none, and a Problem if one cannot be resolved. */
+  follow(node: Node): Node | Problem {
+    let current = node;
+    for (let count = 0; count < MAX_REFS; count++) {
+      const ref = isMapping(current.value) ? current.value.$ref : undefined;
+      if (typeof ref !== 'string') return current;
+      const next = this.#target(current, ref);
+      if ('message' in next) return next;
+      current = next;
+    }
+    return problemAt(node, 'its $refs are circular');
+  }
+
+  #target(from: Node, ref: string): Node | Problem {
+    const target = resolveReference(ref, from.document.file);
+    if (target?.words === undefined)
+      return problemAt(child(from, '$ref'), `"${ref}" is not a valid reference`);
+    const { file, words } = target;
+    const failure = this.#failures.get(file);
+    if (failure !== undefined) return failure;
+    const document = this.#documents.get(file);
+    let node: Node | undefined =
+      document === undefined ? undefined : { document, path: [], value: document.value };
+    for (const word of words) node = existing(node, word);
+    return node ?? problemAt(child(from, '$ref'), `"${ref}" cannot be resolved`);
+  }
+}
+
+/** The child of a node with the given key. Its value is undefined if the key does not exist. */
+export function child(node: Node, key: string): Node {
+  const { value, document, path } = node;
+  const held = typeof value === 'object' && value !== null && Object.hasOwn(value, key);
+  return {
+    document,
+    path: [...path, key],
+    value: held ? (value as Record<string, unknown>)[key] : undefined,
+  };
+}
+
+function existing(node: Node | undefined, key: string): Node | undefined {
+  if (node === undefined) return undefined;
+  const found = child(node, key);
+  return found.value === undefined ? undefined : found;
+}
+
+export function placeOf({ document, path }: Node): Place {
+  return { file: document.file, path: formatPath(path), line: () => document.lineOf(path) };
+}
+
+export function problemAt(node: Node, message: string, hint?: string): Problem {
+  return problemIn(placeOf(node), message, hint);
+}
+
+/**
+ * Reads a document and the local files that it refers to. References to other hosts are not followed, so that startup does
+ * not depend on them.
+ *
+ * @throws ConfigError if the document itself cannot be read. If a referenced file cannot be read, the problem is reported
+ *   only when that `$ref` is followed, because many documents have such references in examples.
+ */
+export function openDocuments(file: string, source: FileSource): Documents {
+  const documents = new Map<string, Document>();
+  const failures = new Map<string, Problem>();
+  let characters = 0;
+  const open = (path: string): unknown => {
+    const opened = openDocument(path, source, MAX_CHARACTERS - characters);
+    if ('message' in opened) failures.set(path, opened);
+    else {
+      documents.set(path, opened);
+      characters += opened.characters;
+    }
+    return 'value' in opened ? opened.value : undefined;
+  };
+  crawl(file, open);
+  const root = documents.get(file);
+  if (root === undefined) throw new ConfigError([...failures.values()]);
+  return new Documents(root, documents, failures);
+}
+
+/** Large descriptions have some thousand files. */
+const MAX_FILES = 10_000;
+
+/** Calls `open` once for the file and for every file that it refers to, directly or indirectly. */
+function crawl(root: string, open: (path: string) => unknown): void {
+  const files = new Set([root]);
+  for (const file of files) {
+    if (files.size > MAX_FILES) throw fileError(root, TOO_MANY_FILES);
+    const seen = new Set<unknown>();
+    for (const reference of referencesIn(open(file), seen)) {
+      const target = resolveReference(reference, file);
+      if (target !== undefined) files.add(target.file);
+    }
+  }
+}
+
+const TOO_MANY_FILES = `refers to more than ${MAX_FILES} files`;
+
+/** Every `$ref` in a value, including those in YAML aliases. `seen` stops at circular aliases. */
+function* referencesIn(value: unknown, seen: Set<unknown>): Generator<string> {
+  if (typeof value !== 'object' || value === null || seen.has(value)) return;
+  seen.add(value);
+  for (const [key, one] of Object.entries(value)) {
+    if (key === '$ref' && typeof one === 'string') yield one;
+    else yield* referencesIn(one, seen);
+  }
+}
+
+/** All files together may be as large as one file: one file can have many names below /proc. */
+const MAX_CHARACTERS = 64 * 1024 * 1024;
+
+/** @param mostCharacters that may still be read */
+function openDocument(file: string, source: FileSource, mostCharacters: number): Document | Problem {
+  if (isRemote(file)) {
+    return {
+      source: file,
+      path: '',
+      message: 'is not a local file',
+      hint: 'keep a copy next to the document',
+    };
+  }
+  try {
+    const text = source.read(file, 'the setting operations.openapi or a $ref refers to it');
+    if (text.length > mostCharacters)
+      return { source: file, path: '', message: 'is not read: the files of this description are too large' };
+    const yaml = readYaml(text, file);
+    if ('message' in yaml) return yaml;
+    const digest = hash('sha256', text, 'base64');
+    return { file, digest, characters: text.length, ...yaml };
+  } catch (error) {
+    if (error instanceof ConfigError && error.problems[0] !== undefined) return error.problems[0];
+    throw error;
+  }
+}

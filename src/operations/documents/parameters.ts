@@ -1,0 +1,70 @@
+import type { Problem } from '../../config/problem.ts';
+import { isMapping } from '../../config/reader/schema-node.ts';
+import { child, type Documents, type Node, problemAt } from './documents.ts';
+
+/** A parameter declared in the document. */
+export interface Parameter {
+  readonly node: Node;
+  readonly name: string;
+  readonly in: string;
+  readonly isRequired: boolean;
+  readonly style: string | undefined;
+  readonly explodes: boolean | undefined;
+  /** The schema of the value. If the value is JSON text, the schema of the parsed JSON. */
+  readonly schema: Node;
+  readonly isJson: boolean;
+}
+
+/** The parameters of an operation and of its path. Those of the operation take precedence (OpenAPI 3.1, 4.8.9). */
+export function readParameters(
+  documents: Documents,
+  pathItem: Node,
+  operation: Node,
+  problems: Problem[],
+): readonly Parameter[] {
+  const parameters = new Map<string, Parameter>();
+  for (const owner of [pathItem, operation]) {
+    const list = child(owner, 'parameters');
+    if (!Array.isArray(list.value)) continue;
+    for (const index of list.value.keys()) {
+      const parameter = readParameter(documents, child(list, String(index)), problems);
+      if (parameter !== undefined) parameters.set(`${parameter.in} ${parameter.name}`, parameter);
+    }
+  }
+  return [...parameters.values()];
+}
+
+function readParameter(documents: Documents, at: Node, problems: Problem[]): Parameter | undefined {
+  const node = documents.follow(at);
+  if ('message' in node) {
+    problems.push(node);
+    return undefined;
+  }
+  const { name, in: place, required, style, explode } = isMapping(node.value) ? node.value : {};
+  if (typeof name !== 'string' || typeof place !== 'string') {
+    problems.push(problemAt(node, 'a parameter needs a name and an in'));
+    return undefined;
+  }
+  return {
+    node,
+    name,
+    in: place,
+    isRequired: required === true,
+    style: typeof style === 'string' ? style : undefined,
+    explodes: typeof explode === 'boolean' ? explode : undefined,
+    ...schemaOf(node),
+  };
+}
+
+/** A parameter has either a `schema`, or a `content` with one media type (OpenAPI 3.1, 4.8.12). */
+function schemaOf(node: Node): Pick<Parameter, 'schema' | 'isJson'> {
+  const content = child(node, 'content');
+  if (!isMapping(content.value)) return { schema: child(node, 'schema'), isJson: false };
+  const mediaType = Object.keys(content.value)[0] ?? '';
+  return { schema: child(child(content, mediaType), 'schema'), isJson: isJsonMediaType(mediaType) };
+}
+
+/** Whether a media type is `application/json` or has the suffix `+json` (RFC 6839 section 3.1). */
+export function isJsonMediaType(mediaType: string): boolean {
+  return /^[\w*.+-]+\/(?:json|[\w.+-]+\+json|\*)\s*(?:;|$)/i.test(mediaType);
+}

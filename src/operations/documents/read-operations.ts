@@ -1,0 +1,194 @@
+import type { Problem } from '../../config/problem.ts';
+import { isMapping } from '../../config/reader/schema-node.ts';
+import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from '../listed-operation.ts';
+import { DanglingReferences } from './dangling.ts';
+import { child, type Documents, type Node, placeOf, problemAt } from './documents.ts';
+import { type Extension, misspellings, readAccess, readExtension } from './extension.ts';
+import { readParameters } from './parameters.ts';
+import { type Described, readRules } from './read-rules.ts';
+import type { RuleMaker } from './rule-maker.ts';
+import { Schemas } from './schemas.ts';
+import { readBasePaths } from './servers.ts';
+
+type Method = keyof typeof KINDS_BY_METHOD;
+
+/** Settings that apply to all documents. */
+export interface ReadOptions {
+  readonly maxCost: number;
+  readonly maxBodyBytes: number;
+  /** Replaces the paths of the documents' `servers`. */
+  readonly basePath: string | undefined;
+  /** What happens to query parameters that an operation does not declare, unless its `validate` is set. */
+  readonly undeclaredQuery: 'reject' | 'forward';
+}
+
+/** State while reading one document. */
+interface Reading extends RuleMaker {
+  readonly options: ReadOptions;
+  readonly warnings: Problem[];
+  /** Of bodies that are not validated. */
+  readonly dangling: DanglingReferences;
+}
+
+/** What one OpenAPI description contains. */
+interface ReadResult {
+  readonly operations: readonly ListedOperation[];
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+}
+
+/** A path, with the values that its operations inherit. */
+interface PathItem {
+  readonly node: Node;
+  readonly path: string;
+  readonly basePaths: readonly string[];
+  readonly extension: Extension;
+}
+
+/** Paths to read before yielding to the event loop, because requests are served during a reload. */
+const BATCH = 20;
+
+/** Limit on operations and their parameters. The largest public descriptions have some ten thousand; with `$ref`s, a few lines can be many. */
+const MAX_SIZE = 300_000;
+const TOO_LARGE = `the document expands to more than ${MAX_SIZE} operations and parameters`;
+
+/** The operations of one OpenAPI description, its problems, and warnings. */
+export async function readOperations(documents: Documents, options: ReadOptions): Promise<ReadResult> {
+  const problems: Problem[] = [];
+  const warnings: Problem[] = [];
+  const { root } = documents;
+  const problem = versionProblem(root);
+  if (problem !== undefined) return { operations: [], problems: [problem], warnings: [] };
+  const version = `${child(root, 'openapi').value}`;
+  const schemas = new Schemas(documents, version.startsWith('3.0.'));
+  const dangling = new DanglingReferences(documents);
+  const { maxBodyBytes } = options;
+  const reading: Reading = { documents, schemas, problems, warnings, options, maxBodyBytes, dangling };
+  const operations: ListedOperation[] = [];
+  let paths = 0;
+  let size = 0;
+  for (const item of pathItems(reading)) {
+    for (const method of Object.keys(KINDS_BY_METHOD) as Method[]) {
+      const node = child(item.node, method.toLowerCase());
+      if (!isMapping(node.value)) continue;
+      size += sizeOf(item, node);
+      if (size > MAX_SIZE) return { operations: [], problems: [problemAt(root, TOO_LARGE)], warnings: [] };
+      operations.push(...readOperation(reading, item, method, node));
+    }
+    if (++paths % BATCH === 0) await new Promise((resume) => setImmediate(resume));
+  }
+  return { operations, problems, warnings: [...warnings, ...dangling.found] };
+}
+
+/** An operation and its parameters, for each base path of the path. */
+function sizeOf({ node, basePaths }: PathItem, operation: Node): number {
+  const lists = [node, operation].map((owner) => child(owner, 'parameters').value);
+  const parameters = lists.reduce<number>((sum, list) => sum + (Array.isArray(list) ? list.length : 0), 1);
+  return parameters * basePaths.length;
+}
+
+/** Why a document cannot be read at all. */
+function versionProblem(root: Node): Problem | undefined {
+  const { value: swagger } = child(root, 'swagger');
+  if (swagger !== undefined) {
+    const hint = 'convert it to OpenAPI 3, for example with swagger2openapi';
+    return problemAt(child(root, 'swagger'), `this is a Swagger ${swagger} document`, hint);
+  }
+  const at = child(root, 'openapi');
+  const { value: version } = at;
+  if (version === undefined)
+    return problemAt(at, 'this is not an OpenAPI document', 'it has no "openapi: 3.1.0"');
+  if (typeof version !== 'string' || !/^3\.[0-2]\.\d/.test(version)) {
+    return problemAt(at, `OpenAPI ${version} is not supported`, 'expected 3.0, 3.1 or 3.2, such as "3.1.0"');
+  }
+  const self = child(root, '$self');
+  if (self.value !== undefined) {
+    return problemAt(self, 'is not supported', 'references are resolved from the location of the file');
+  }
+  return undefined;
+}
+
+/** Undefined if there are none. Since OpenAPI 3.1 (section 4.8.1), a document may describe webhooks or components only. */
+function readPaths(root: Node, problems: Problem[]): Node | undefined {
+  const paths = child(root, 'paths');
+  if (isMapping(paths.value)) return paths;
+  const others = ['webhooks', 'components'].some((name) => isMapping(child(root, name).value));
+  if (paths.value !== undefined || !others) problems.push(problemAt(paths, 'the document lists no paths'));
+  return undefined;
+}
+
+function* pathItems(reading: Reading): Generator<PathItem> {
+  const { documents, problems } = reading;
+  const { root } = documents;
+  const paths = readPaths(root, problems);
+  if (paths === undefined) return;
+  const above = extensionOf(reading, root, {});
+  const basePaths = readBasePaths(root, problems) ?? [''];
+  for (const path of Object.keys(paths.value as object)) {
+    if (path.startsWith('x-')) continue;
+    const node = documents.follow(child(paths, path));
+    if ('message' in node) problems.push(node);
+    else if (!path.startsWith('/')) problems.push(problemAt(node, 'a path begins with a slash'));
+    else {
+      const extension = extensionOf(reading, node, above);
+      yield { node, path, basePaths: readBasePaths(node, problems) ?? basePaths, extension };
+    }
+  }
+}
+
+function extensionOf({ options, problems, warnings }: Reading, owner: Node, above: Extension): Extension {
+  warnings.push(...misspellings(owner));
+  return readExtension(owner, above, options.maxCost, problems);
+}
+
+/** One operation for each base path of its servers. */
+function readOperation(reading: Reading, item: PathItem, method: Method, node: Node): ListedOperation[] {
+  const { options, problems } = reading;
+  const extension = extensionOf(reading, node, item.extension);
+  const { cost = DEFAULT_COST, costNode, kind = KINDS_BY_METHOD[method] } = extension;
+  const access = readAccess(node, reading.documents.root, extension, problems);
+  const basePaths =
+    options.basePath === undefined ? (readBasePaths(node, problems) ?? item.basePaths) : [options.basePath];
+  const { validation = 'parameters' } = extension;
+  const described = validation === 'none' ? undefined : describe(reading, item, node, extension);
+  const operationId = child(node, 'operationId').value;
+  const tags = tagsOf(node);
+  return basePaths.map((basePath) => {
+    const path = basePath + item.path;
+    return {
+      method,
+      path,
+      id: typeof operationId === 'string' ? operationId : `${method} ${path}`,
+      kind,
+      cost,
+      access,
+      tags,
+      listed: true,
+      writtenAt: placeOf(node),
+      costWrittenAt: costNode === undefined ? undefined : placeOf(costNode),
+      validation,
+      rules: described === undefined ? undefined : readRules(reading, { ...described, path }),
+    };
+  });
+}
+
+/** OpenAPI 3.1 section 4.8.10. What is not a list of texts selects nothing. */
+function tagsOf(node: Node): readonly string[] {
+  const { value } = child(node, 'tags');
+  return Array.isArray(value) ? value.filter((tag) => typeof tag === 'string') : [];
+}
+
+function describe(
+  { documents, problems, dangling, options }: Reading,
+  item: PathItem,
+  node: Node,
+  { validation }: Extension,
+): Omit<Described, 'path'> {
+  const body = child(node, 'requestBody');
+  if (validation !== 'body') dangling.search(body);
+  return {
+    parameters: readParameters(documents, item.node, node, problems),
+    requestBody: validation === 'body' && body.value !== undefined ? body : undefined,
+    undeclaredQuery: validation === undefined ? options.undeclaredQuery : 'reject-all',
+  };
+}

@@ -1,0 +1,178 @@
+import { isMapping } from '../../config/reader/schema-node.ts';
+import type { BodyRules } from '../validation/body.ts';
+import type { HeaderRule } from '../validation/headers.ts';
+import type { Check, Shape } from '../validation/parameter-value.ts';
+import type { PathRule } from '../validation/path.ts';
+import type { QueryForm, QueryRule, QueryRules } from '../validation/query.ts';
+import type { RequestRules } from '../validation/rules.ts';
+import { child, type Node } from './documents.ts';
+import { isJsonMediaType, type Parameter } from './parameters.ts';
+import { compiledCheck, type RuleMaker, valueRule } from './rule-maker.ts';
+import { escapeExpression, isParameter, parameterExpression, segmentParts } from './segment.ts';
+
+/** Header fields that OpenAPI describes elsewhere in the document (3.1, section 4.8.12.2.1). */
+const IGNORED_HEADERS = new Set(['accept', 'content-type', 'authorization']);
+
+/** The parts of an operation that are validated. */
+export interface Described {
+  /** Includes the base path of the servers. Parameters are found by their position in it. */
+  readonly path: string;
+  readonly parameters: readonly Parameter[];
+  /** Undefined if bodies are not validated. */
+  readonly requestBody: Node | undefined;
+  /**
+   * What happens to a query parameter that the operation does not declare. With `reject`, an operation that declares none
+   * accepts all, because the document may describe only costs.
+   */
+  readonly undeclaredQuery: 'reject-all' | 'reject' | 'forward';
+}
+
+/** The rules for requests of an operation, from its declared parameters and body. */
+export function readRules(
+  maker: RuleMaker,
+  { path, parameters, requestBody, undeclaredQuery }: Described,
+): RequestRules {
+  const inQuery = parameters.filter((one) => one.in === 'query');
+  const query = readQueryRules(maker, inQuery);
+  // OpenAPI 3.2 section 4.12.2: the whole query is one value.
+  const isWhole = parameters.some((one) => one.in === 'querystring');
+  const isOpen =
+    isWhole || undeclaredQuery === 'forward' || (undeclaredQuery === 'reject' && inQuery.length === 0);
+  return {
+    query: isOpen ? { ...query, isOpen } : query,
+    path: parameters.filter((one) => one.in === 'path').flatMap((one) => pathRules(maker, path, one)),
+    headers: parameters.filter((one) => one.in === 'header').flatMap((one) => headerRules(maker, one)),
+    body: requestBody === undefined ? undefined : readBodyRules(maker, requestBody),
+  };
+}
+
+function pathRules(maker: RuleMaker, path: string, parameter: Parameter): readonly PathRule[] {
+  const segments = path.split('/').slice(1);
+  const segment = segments.findIndex((one) => one.includes(`{${parameter.name}}`));
+  const text = segments[segment];
+  // The styles `label` and `matrix` are not validated.
+  if (text === undefined || (parameter.style ?? 'simple') !== 'simple') return [];
+  const rule = valueRule(maker, parameter.name, parameter.schema);
+  if (rule === undefined) return [];
+  const within = text === `{${parameter.name}}` ? undefined : segmentPattern(text, parameter.name);
+  return [{ ...rule, segment, within, isList: rule.shape.types.has('array') }];
+}
+
+/** A regular expression for a segment such as `report-{id}.{format}`, with a group for the given parameter. */
+function segmentPattern(segment: string, name: string): RegExp {
+  const parts = segmentParts(segment).map((part, index, all) => {
+    if (!isParameter(index)) return escapeExpression(part);
+    const parameter = parameterExpression(all.slice(index + 1));
+    return part === `{${name}}` ? `(${parameter})` : parameter;
+  });
+  return new RegExp(`^${parts.join('')}$`);
+}
+
+function headerRules(maker: RuleMaker, parameter: Parameter): readonly HeaderRule[] {
+  const { name, isRequired } = parameter;
+  const lowerName = name.toLowerCase();
+  if (IGNORED_HEADERS.has(lowerName)) return [];
+  const rule = valueRule(maker, name, parameter.schema);
+  return rule === undefined
+    ? []
+    : [{ ...rule, lowerName, isRequired, isList: rule.shape.types.has('array') }];
+}
+
+function readBodyRules(maker: RuleMaker, at: Node): BodyRules | undefined {
+  const node = maker.documents.follow(at);
+  if ('message' in node) {
+    maker.problems.push(node);
+    return undefined;
+  }
+  const content = child(node, 'content');
+  if (!isMapping(content.value)) return undefined;
+  const byMediaType = new Map(
+    Object.keys(content.value).map((mediaType) => {
+      const schema = child(child(content, mediaType), 'schema');
+      return [(mediaType.split(';', 1)[0] ?? '').trim().toLowerCase(), jsonRule(maker, mediaType, schema)];
+    }),
+  );
+  const isRequired = isMapping(node.value) && node.value.required === true;
+  return { isRequired, byMediaType, maxBytes: maker.maxBodyBytes };
+}
+
+function jsonRule(
+  maker: RuleMaker,
+  mediaType: string,
+  schema: Node,
+): { check: Check; checkAll: Check } | undefined {
+  if (!isJsonMediaType(mediaType)) return undefined;
+  const check = compiledCheck(maker, schema);
+  const checkAll = check && compiledCheck(maker, schema, 'all');
+  return checkAll && { check, checkAll };
+}
+
+/** Default schemas of the list parameters (contract section 4.1). Constraints in the document take precedence. */
+const PAGE_CONVENTIONS: ReadonlyMap<string, Readonly<Record<string, unknown>>> = new Map([
+  ['page[size]', { type: 'integer', minimum: 1, maximum: 100 }],
+  ['page[token]', { type: 'string', minLength: 1 }],
+]);
+
+const SEPARATORS: ReadonlyMap<string, string> = new Map([
+  ['form', ','],
+  ['spaceDelimited', ' '],
+  ['pipeDelimited', '|'],
+]);
+
+/** The rules of the declared query parameters. */
+function readQueryRules(maker: RuleMaker, parameters: readonly Parameter[]): QueryRules {
+  const rules: QueryRule[] = [];
+  let isOpen = false;
+  for (const parameter of parameters) {
+    const rule = readQueryRule(maker, parameter);
+    if (rule === undefined) continue;
+    if (!isSpreadObject(parameter, rule.shape)) {
+      rules.push(rule);
+      continue;
+    }
+    rules.push(...spreadRules(maker, parameter, rule.shape));
+    isOpen ||= rule.shape.isOpen;
+  }
+  const byName = new Map(rules.map((rule) => [rule.name, rule]));
+  return { byName, required: rules.filter(({ isRequired }) => isRequired), isOpen };
+}
+
+function readQueryRule(maker: RuleMaker, parameter: Parameter): QueryRule | undefined {
+  const { name, isRequired, isJson } = parameter;
+  const rule = valueRule(maker, name, withConvention(maker, name, parameter.schema));
+  if (rule === undefined) return undefined;
+  return { ...rule, isRequired, form: isJson ? { kind: 'json' } : formOf(parameter, rule.shape) };
+}
+
+function withConvention(maker: RuleMaker, name: string, schema: Node): Node {
+  const convention = PAGE_CONVENTIONS.get(name);
+  const node = maker.documents.follow(schema);
+  if (convention === undefined || 'message' in node) return schema;
+  return { ...node, value: { ...convention, ...(isMapping(node.value) ? node.value : {}) } };
+}
+
+/** OpenAPI 3.1 section 4.8.12.3: by default, lists are repeated parameters. */
+function formOf({ style = 'form', explodes }: Parameter, { types }: Shape): QueryForm {
+  if (style === 'deepObject') return { kind: 'deep' };
+  if (!types.has('array')) return { kind: 'single' };
+  const separator = SEPARATORS.get(style);
+  if (separator === undefined || (explodes ?? style === 'form')) return { kind: 'repeated' };
+  return { kind: 'separated', separator };
+}
+
+/** Whether an object has the default form, in which each property is a separate parameter. */
+function isSpreadObject({ style = 'form', explodes = true, isJson }: Parameter, { types }: Shape): boolean {
+  return style === 'form' && explodes && !isJson && types.size === 1 && types.has('object');
+}
+
+function spreadRules(maker: RuleMaker, parameter: Parameter, shape: Shape): readonly QueryRule[] {
+  const schema = maker.documents.follow(parameter.schema);
+  if ('message' in schema) return [];
+  const required =
+    isMapping(schema.value) && Array.isArray(schema.value.required) ? schema.value.required : [];
+  return [...shape.properties.keys()].flatMap((name) => {
+    const property = child(child(schema, 'properties'), name);
+    const isRequired = parameter.isRequired && required.includes(name);
+    return readQueryRule(maker, { ...parameter, name, isRequired, schema: property }) ?? [];
+  });
+}

@@ -1,0 +1,34 @@
+import type { CostedOperation } from '../config/checks/costs.ts';
+import type { Place } from '../config/problem.ts';
+import type { RequestRules } from './validation/rules.ts';
+
+/** The methods that are charged, and the kind of bucket that each is charged to (contract section 8.1). */
+export const KINDS_BY_METHOD = {
+  GET: 'read',
+  HEAD: 'read',
+  POST: 'write',
+  PUT: 'write',
+  PATCH: 'write',
+  DELETE: 'write',
+} as const;
+
+/** Contract section 8.1 rule 3: "Most operations cost 1 point." */
+export const DEFAULT_COST = 1;
+
+/** The parts of a request that are validated before it is forwarded. */
+export type Validation = 'none' | 'parameters' | 'body';
+
+/** An operation and its cost, from an OpenAPI document or the setting `operations.list`. */
+export interface ListedOperation extends CostedOperation {
+  /** Upper case. */
+  readonly method: string;
+  /** With the base path of the document's servers, such as `/v3/payments/payables/{payableId}/open`. */
+  readonly path: string;
+  readonly listed: true;
+  readonly writtenAt: Place;
+  /** Where the cost is set; undefined if it is the default of 1. */
+  readonly costWrittenAt: Place | undefined;
+  readonly validation: Validation;
+  /** The rules for validating a request; undefined if nothing is validated. */
+  readonly rules: RequestRules | undefined;
+}

@@ -1,0 +1,92 @@
+import type { FieldErrors } from '../../domain/field-errors.ts';
+import type { Fields } from '../../domain/field-name.ts';
+import { readJson } from './json-text.ts';
+import { addIssues, type Check, TOO_COMPLEX } from './parameter-value.ts';
+
+/** The rules for a request body. */
+export interface BodyRules {
+  readonly isRequired: boolean;
+  /** By media type in lower case, including ranges such as `application/*`. Undefined for types other than JSON. */
+  readonly byMediaType: ReadonlyMap<string, JsonRule | undefined>;
+  /** Maximum size of a body that is validated. */
+  readonly maxBytes: number;
+}
+
+interface JsonRule {
+  /** Reports the first issue. */
+  readonly check: Check;
+  /** Reports all issues. Used only for small bodies, because collecting many issues takes long. */
+  readonly checkAll: Check;
+}
+
+/** Maximum size of a body for which all issues are reported. For larger bodies only the first issue is. */
+const ALL_ISSUES_BYTES = 16 * 1024;
+
+/** How to handle the body, based on the request headers. */
+export type BodyPlan =
+  | { readonly kind: 'stream' | 'refused' | 'too-large' }
+  | { readonly kind: 'read'; readonly rule: JsonRule };
+
+export function planBody(rules: BodyRules, given: Fields, errors: FieldErrors): BodyPlan {
+  if (!hasBody(given)) {
+    if (!rules.isRequired) return { kind: 'stream' };
+    errors.add('body', 'is missing');
+    return { kind: 'refused' };
+  }
+  const mediaType = (given.field('content-type')?.split(';', 1)[0] ?? '').trim().toLowerCase();
+  const declared = mediaTypesFor(mediaType).find((range) => rules.byMediaType.has(range));
+  if (declared === undefined) {
+    errors.add('Content-Type', `must be ${[...rules.byMediaType.keys()].join(' or ')}`);
+    return { kind: 'refused' };
+  }
+  const rule = rules.byMediaType.get(declared);
+  if (rule === undefined) return { kind: 'stream' };
+  if (!isUtf8(given.field('content-type') ?? '')) {
+    errors.add('Content-Type', 'must not name a charset other than UTF-8');
+    return { kind: 'refused' };
+  }
+  const coding = given.field('content-encoding');
+  if (coding !== undefined && coding.toLowerCase() !== 'identity') {
+    errors.add('Content-Encoding', 'is not supported here: the body is validated as it is sent');
+    return { kind: 'refused' };
+  }
+  if (Number(given.field('content-length') ?? 0) > rules.maxBytes) return { kind: 'too-large' };
+  return { kind: 'read', rule };
+}
+
+/**
+ * Whether every charset in the content type is UTF-8, the only encoding of JSON (RFC 8259 section 8.1). Any other parameter
+ * that contains `charset` counts as a different charset, because parsers differ in how they read malformed parameters.
+ */
+function isUtf8(contentType: string): boolean {
+  const charsets = contentType.split(';').filter((part, index) => index > 0 && /charset/i.test(part));
+  return charsets.every((parameter) => /^[ \t]*charset=(?:utf-?8|"utf-?8")[ \t]*$/i.test(parameter));
+}
+
+/** Validates a JSON body. */
+export function checkBody(rule: JsonRule, body: Buffer, errors: FieldErrors): void {
+  const read = readJson(body);
+  if ('problem' in read) {
+    errors.add('body', read.problem);
+    return;
+  }
+  const { value } = read;
+  const first = rule.check(value, body.length);
+  if (first === undefined) return;
+  const all = body.length <= ALL_ISSUES_BYTES ? rule.checkAll(value, body.length) : undefined;
+  const issues = all === undefined || all === TOO_COMPLEX ? first : all;
+  for (const { path, message } of issues) {
+    if (path.length === 0) errors.add('body', message);
+    else addIssues(path[0] ?? '', [{ path: path.slice(1), message }], errors);
+  }
+}
+
+function hasBody(given: Fields): boolean {
+  const length = given.field('content-length');
+  return given.field('transfer-encoding') !== undefined || (length !== undefined && Number(length) > 0);
+}
+
+/** The keys under which a document may declare a media type, most specific first. */
+function mediaTypesFor(mediaType: string): readonly string[] {
+  return [mediaType, `${mediaType.split('/', 1)[0]}/*`, '*/*'];
+}

@@ -1,0 +1,47 @@
+import type { ErrorObject } from 'ajv';
+import type { Issue } from '../parameter-value.ts';
+
+/** Errors that are reported for the property that they name, not for the object that has or lacks it. */
+const MESSAGES: ReadonlyMap<string, string> = new Map([
+  ['required', 'is missing'],
+  ['additionalProperties', 'is not a known field'],
+  ['unevaluatedProperties', 'is not a known field'],
+]);
+
+/**
+ * Longer paths are cut. Each still makes a field of more than 200 characters, which is where a field is cut: two characters of a path
+ * are one of the field at least.
+ */
+const MAX_PATH = 450;
+
+/** Further allowed values are not listed, to keep the response small. */
+const MAX_VALUES = 200;
+
+export function toIssue(error: ErrorObject): Issue {
+  const { instancePath, keyword, params, message = 'is not valid' } = error;
+  const path = instancePath
+    .slice(0, MAX_PATH)
+    .split('/')
+    .slice(1)
+    .map((word) => word.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const property = propertyOf(error);
+  if (property !== undefined) return { path: [...path, property], message: MESSAGES.get(keyword) ?? message };
+  return { path, message: keyword === 'enum' ? allowed(params.allowedValues) : message };
+}
+
+function allowed(values: readonly unknown[]): string {
+  const listed = values.slice(0, MAX_VALUES).join(', ');
+  return `must be one of ${listed}${values.length > MAX_VALUES ? ', ...' : ''}`;
+}
+
+/** A text that is the same for all errors that are reported for one field. */
+export function placeOf(error: ErrorObject): string {
+  const path = error.instancePath.slice(0, MAX_PATH);
+  return path.length === MAX_PATH ? path : `${path}\n${propertyOf(error) ?? ''}`;
+}
+
+/** The property that an error is reported for. */
+function propertyOf({ keyword, params }: ErrorObject): string | undefined {
+  if (!MESSAGES.has(keyword)) return undefined;
+  return params.missingProperty ?? params.additionalProperty ?? params.unevaluatedProperty;
+}

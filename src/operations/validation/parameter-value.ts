@@ -1,0 +1,88 @@
+import type { FieldErrors } from '../../domain/field-errors.ts';
+
+/** A validation error within a value. An empty path refers to the whole value. */
+export interface Issue {
+  readonly path: readonly string[];
+  readonly message: string;
+}
+
+/**
+ * A compiled schema. Returns undefined for a valid value. Runs in linear time, and returns TOO_COMPLEX if the schema would
+ * take longer.
+ *
+ * @param bytes the size of the value as sent. Default: the largest possible parameter
+ */
+export type Check = (value: unknown, bytes?: number) => readonly Issue[] | undefined;
+
+/** The result for a value that would take too long to validate. */
+export const TOO_COMPLEX: readonly Issue[] = [
+  { path: [], message: 'is too deeply nested or too complex to be validated' },
+];
+
+/** The rules for the value of a parameter. */
+export interface ValueRule {
+  readonly name: string;
+  readonly shape: Shape;
+  readonly check: Check;
+}
+
+/** Validates the value of a text. If the schema allows both text and a number, either interpretation may match. */
+export function checkValue(rule: ValueRule, tree: RawValue, errors: FieldErrors): void {
+  const issues = rule.check(readValue(tree, rule.shape, false));
+  if (issues === undefined) return;
+  if (rule.check(readValue(tree, rule.shape, true)) === undefined) return;
+  addIssues(rule.name, issues, errors);
+}
+
+/** Adds the issues as field errors. An issue of `filter` at `status`, `eq` is reported for `filter[status][eq]`. */
+export function addIssues(name: string, issues: readonly Issue[], errors: FieldErrors): void {
+  for (const { path, message } of issues) {
+    errors.add(name + path.map((word) => `[${word}]`).join(''), message);
+  }
+}
+
+/** An unparsed value from a URL or header: text, a list, or an object made from names with brackets. */
+export type RawValue = string | RawValue[] | { [key: string]: RawValue };
+
+/** The parts of a schema that are needed to parse a value from text. */
+export interface Shape {
+  /** JSON Schema types; empty if any type is allowed. */
+  readonly types: ReadonlySet<string>;
+  /** Shape of the list items; undefined if no list is allowed. */
+  readonly items: Shape | undefined;
+  readonly properties: ReadonlyMap<string, Shape>;
+  /** Whether other properties are allowed. */
+  readonly isOpen: boolean;
+}
+
+/** A number as in RFC 8259 section 6. Rejects `+5`, `0x10`, `1_000`, `007` and digits other than 0 to 9. */
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+/** An integer without `.0` or an exponent, because other parsers may read `1e2` as 1. */
+const INTEGER = /^-?(?:0|[1-9]\d*)$/;
+
+/**
+ * Parses a value from text. A text that does not match the types of the shape stays text, and the schema then rejects it.
+ *
+ * @param prefersText whether to keep a value as text if the schema allows text
+ */
+function readValue(tree: RawValue, shape: Shape | undefined, prefersText: boolean): unknown {
+  if (shape === undefined) return tree;
+  if (typeof tree === 'string') return scalarOf(tree, shape.types, prefersText);
+  if (Array.isArray(tree)) return tree.map((item) => readValue(item, shape.items, prefersText));
+  const value: Record<string, unknown> = Object.create(null);
+  for (const key of Object.keys(tree)) {
+    value[key] = readValue(tree[key] ?? '', shape.properties.get(key), prefersText);
+  }
+  return value;
+}
+
+function scalarOf(text: string, types: ReadonlySet<string>, prefersText: boolean): unknown {
+  if (types.size === 0 || (prefersText && types.has('string'))) return text;
+  if (types.has('number') ? NUMBER.test(text) : types.has('integer') && INTEGER.test(text))
+    return Number(text);
+  if (types.has('boolean')) {
+    if (text === 'true') return true;
+    if (text === 'false') return false;
+  }
+  return text;
+}

@@ -1,0 +1,42 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { FieldErrors } from '../../../../src/domain/field-errors.ts';
+import { checkQuery } from '../../../../src/operations/validation/query.ts';
+import { apiFolder, openapi } from '../../../fixtures/api-files.ts';
+
+const LIMIT = "parameters: [{ name: limit, in: query, schema: { type: integer } }], responses: { '200': {} }";
+const PATHS = `
+/declared: { get: { ${LIMIT} } }
+/strict: { get: { x-weir: { validate: parameters }, ${LIMIT} } }
+/bare: { get: { responses: {} } }
+/strict-bare: { get: { x-weir: { validate: body }, responses: {} } }
+`;
+
+/** The operations that refuse each query. */
+async function refusing(setting: string): Promise<Readonly<Record<string, readonly string[]>>> {
+  const folder = await apiFolder({ 'openapi.yaml': openapi(PATHS) });
+  onTestFinished(() => folder.remove());
+  const operations = await folder.load(`{ openapi: openapi.yaml, undeclaredQuery: ${setting} }`);
+  const refusals = (search: string) =>
+    operations
+      .filter(({ rules }) => {
+        const errors = new FieldErrors();
+        if (rules !== undefined) checkQuery(rules.query, search, errors);
+        return errors.list.length > 0;
+      })
+      .map(({ path }) => path);
+  return { undeclared: refusals('?utm=5'), invalid: refusals('?limit=x') };
+}
+
+test('undeclaredQuery: forward lets undeclared parameters pass, unless validate is set', async () => {
+  expect(await refusing('forward')).toEqual({
+    undeclared: ['/strict', '/strict-bare'],
+    invalid: ['/declared', '/strict', '/strict-bare'],
+  });
+});
+
+test('by default, one declared parameter refuses all others', async () => {
+  expect(await refusing('reject')).toEqual({
+    undeclared: ['/declared', '/strict', '/strict-bare'],
+    invalid: ['/declared', '/strict', '/strict-bare'],
+  });
+});

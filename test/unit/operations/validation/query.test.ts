@@ -1,0 +1,253 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FieldErrors } from '../../../../src/domain/field-errors.ts';
+import { checkQuery } from '../../../../src/operations/validation/query.ts';
+import type { RequestRules } from '../../../../src/operations/validation/rules.ts';
+import { type ApiFolder, apiFolder, openapi } from '../../../fixtures/api-files.ts';
+
+const PATHS = `
+/list:
+  get:
+    parameters:
+      - { name: 'page[size]', in: query, schema: { type: integer } }
+      - { name: 'page[token]', in: query, schema: { type: string } }
+      - { name: 'filter[status][eq]', in: query, schema: { type: string, enum: [Activated, "Zurück"] } }
+      - { name: 'filter[createdAt][gte]', in: query, schema: { type: string, format: date-time } }
+/audit-logs:
+  get: { parameters: [{ name: 'page[size]', in: query, schema: { type: integer, minimum: 1, maximum: 25 } }] }
+/plain: { get: { x-weir: { validate: parameters } } }
+/undescribed: { get: {} }
+/values:
+  get:
+    parameters:
+      - { name: must, in: query, required: true, schema: { type: boolean } }
+      - { name: number, in: query, schema: { type: number, exclusiveMinimum: 0 } }
+      - { name: either, in: query, schema: { anyOf: [{ type: integer }, { type: string, enum: ['', all] }] } }
+      - { name: many, in: query, schema: { type: array, maxItems: 2, items: { type: integer } } }
+      - { name: comma, in: query, explode: false, schema: { type: array, items: { enum: [a, b] } } }
+      - { name: pipe, in: query, style: pipeDelimited, explode: false, schema: { type: array, items: { type: integer } } }
+      - { name: json, in: query, content: { application/json: { schema: { type: object, required: [a] } } } }
+      - { name: text, in: query, schema: { type: string } }
+/deep:
+  get:
+    parameters:
+      - name: filter
+        in: query
+        style: deepObject
+        schema:
+          type: object
+          properties:
+            status: { type: object, properties: { eq: { type: string }, in: { type: array, items: { type: string } } } }
+            amount: { type: integer }
+            any: { type: object, additionalProperties: { type: string } }
+      - { name: ids, in: query, style: deepObject, schema: { type: array, items: { type: integer } } }
+      - name: created
+        in: query
+        style: deepObject
+        schema: { anyOf: [{ type: integer }, { type: object, properties: { gt: { type: integer } } }] }
+/spread:
+  get:
+    parameters:
+      - { name: options, in: query, required: true, schema: { type: object, required: [a], properties: { a: { type: integer }, b: { type: boolean } } } }
+/open:
+  get: { parameters: [{ name: rest, in: query, schema: { type: object, properties: {}, additionalProperties: true } }] }
+`;
+
+let folder: ApiFolder;
+const rules = new Map<string, RequestRules | undefined>();
+beforeAll(async () => {
+  folder = await apiFolder({ 'openapi.yaml': openapi(PATHS) });
+  for (const operation of await folder.load()) rules.set(operation.path, operation.rules);
+});
+afterAll(() => folder.remove());
+
+/** The fields that a query of an operation is refused for. */
+function refused(path: string, query: string): Record<string, string> {
+  const errors = new FieldErrors();
+  const found = rules.get(path);
+  if (found === undefined) throw new Error(`no rules for ${path}`);
+  checkQuery(found.query, query === '' ? '' : `?${query}`, errors);
+  return Object.fromEntries(errors.list.map(({ field, message }) => [field, message]));
+}
+
+describe('the conventions for lists', () => {
+  test.each([
+    '',
+    'page[size]=1',
+    'page[size]=100',
+    'page[token]=abc&page[size]=25',
+    'filter[status][eq]=Activated',
+    '&&page[size]=5&',
+  ])('let %j through', (query) => expect(refused('/list', query)).toEqual({}));
+
+  test.each([
+    '0',
+    '101',
+    '-1',
+    '1.5',
+    '1e1',
+    '1.0',
+    '',
+    '+5',
+    '%2B5',
+    '%205',
+    '5%20',
+    '0x10',
+    '05',
+    'ten',
+    '٥',
+    '%EF%BC%95',
+    'null',
+    '9999999999999999999999',
+  ])('refuse page[size]=%s', (size) =>
+    expect(Object.keys(refused('/list', `page[size]=${size}`))).toEqual(['page[size]']),
+  );
+
+  test('a constraint in the document replaces the convention', () => {
+    expect(refused('/audit-logs', 'page[size]=25')).toEqual({});
+    expect(refused('/audit-logs', 'page[size]=26')).toEqual({ 'page[size]': 'must be <= 25' });
+  });
+
+  test('brackets mean the same encoded or not, and together they are one parameter twice', () => {
+    expect(refused('/list', 'page%5Bsize%5D=101')).toEqual({ 'page[size]': 'must be <= 100' });
+    expect(refused('/list', 'page%5bsize%5d=5')).toEqual({});
+    expect(refused('/list', 'page[size]=5&page%5Bsize%5D=5')).toEqual({
+      'page[size]': 'is given more than once',
+    });
+  });
+
+  test('unknown parameters are all reported together, pageSize and limit with the correct name', () => {
+    expect(
+      refused(
+        '/list',
+        'pageSize=5&limit=5&Page[size]=5&page[size]=0&filter[status][ne]=x&filter[name][eq]=y&sort',
+      ),
+    ).toEqual({
+      pageSize: 'is not supported: the parameter is page[size]',
+      limit: 'is not supported: the parameter is page[size]',
+      'Page[size]': 'is not a parameter of this operation',
+      'page[size]': 'must be >= 1',
+      'filter[status][ne]': 'is not a parameter of this operation',
+      'filter[name][eq]': 'is not a parameter of this operation',
+      sort: 'is not a parameter of this operation',
+    });
+    expect(Object.keys(refused('/plain', 'x=1'))).toEqual(['x']);
+    expect(refused('/undescribed', 'x=1')).toEqual({});
+  });
+
+  test('an empty token is refused, for the first page has none', () => {
+    expect(Object.keys(refused('/list', 'page[token]='))).toEqual(['page[token]']);
+    expect(Object.keys(refused('/list', 'page[token]'))).toEqual(['page[token]']);
+  });
+
+  test('formats are checked: date-time', () => {
+    expect(refused('/list', 'filter[createdAt][gte]=2026-11-20T10:00:00Z')).toEqual({});
+    expect(refused('/list', 'filter[createdAt][gte]=2026-11-20T10:00:00%2B01:00')).toEqual({});
+    expect(Object.keys(refused('/list', 'filter[createdAt][gte]=yesterday'))).toEqual([
+      'filter[createdAt][gte]',
+    ]);
+  });
+});
+
+describe('the text of a query', () => {
+  test('Unicode is compared after decoding, without normalisation', () => {
+    expect(refused('/list', 'filter[status][eq]=Zur%C3%BCck')).toEqual({});
+    expect(Object.keys(refused('/list', 'filter[status][eq]=Zuru%CC%88ck'))).toEqual(['filter[status][eq]']);
+  });
+
+  test.each(['%FF', '%C0%AF', '%ED%A0%80', '%', '%4', '%zz'])(
+    'the escape %s is refused, in a value and in a name',
+    (octets) => {
+      expect(refused('/values', `must=true&text=${octets}`)).toEqual({
+        text: 'has an escape that is not valid UTF-8',
+      });
+      expect(refused('/open', `${octets}=1`)).toEqual({ [octets]: 'has an escape that is not valid UTF-8' });
+    },
+  );
+
+  test('characters that must be percent-encoded are refused', () => {
+    expect(refused('/values', 'must=true&text=\u00e9')).toEqual({
+      text: 'has characters that need percent-encoding',
+    });
+  });
+
+  test('at most a hundred errors are reported, and long names are truncated', () => {
+    const many = Array.from({ length: 1000 }, (_, index) => `x${index}=1`).join('&');
+    expect(Object.keys(refused('/plain', many))).toHaveLength(100);
+    expect(Object.keys(refused('/plain', 'y'.repeat(5000)))[0]).toHaveLength(203);
+  });
+
+  test('inherited property names are ordinary names', () => {
+    expect(Object.keys(refused('/plain', '__proto__=1&constructor=1&toString=1'))).toEqual([
+      '__proto__',
+      'constructor',
+      'toString',
+    ]);
+    expect(Object.keys(refused('/deep', 'filter[__proto__]=1&filter[constructor][eq]=1'))).toHaveLength(2);
+  });
+});
+
+describe('the forms of OpenAPI parameters', () => {
+  const passes = [
+    'must=true',
+    'number=0.5',
+    'number=1e-3',
+    'either=5',
+    'either=all',
+    'either=',
+    'many=1&many=2',
+    'comma=a,b',
+    'pipe=1|2',
+    'pipe=1%7C2',
+    'json=%7B%22a%22:1%7D',
+    'text=',
+    'text=a+b',
+  ];
+  test.each(passes)('%s passes', (query) => {
+    expect(refused('/values', query.startsWith('must') ? query : `must=false&${query}`)).toEqual({});
+  });
+
+  const fails: [string, string][] = [
+    ['must=yes', 'must'],
+    ['must=', 'must'],
+    ['must=true&must=true', 'must'],
+    ['text=a', 'must'],
+    ['must=true&number=0', 'number'],
+    ['must=true&either=some', 'either'],
+    ['must=true&many=1&many=x', 'many[1]'],
+    ['must=true&many=1&many=2&many=3', 'many'],
+    ['must=true&comma=a,c', 'comma[1]'],
+    ['must=true&pipe=1,2', 'pipe[0]'],
+    ['must=true&json={', 'json'],
+    ['must=true&json=%7B%7D', 'json[a]'],
+  ];
+  test.each(fails)('%s is refused for %s', (query, field) => {
+    expect(Object.keys(refused('/values', query))).toEqual([field]);
+  });
+
+  test('deep objects take what their schema declares', () => {
+    const query =
+      'filter[status][eq]=a&filter[status][in][]=b&filter[status][in][]=c&filter[amount]=5&filter[any][thing]=x&ids[]=1&ids[1]=2&created[gt]=1';
+    expect(refused('/deep', query)).toEqual({});
+    expect(refused('/deep', 'created=5')).toEqual({});
+    const wrong =
+      'filter[status][ne]=a&filter[amount]=x&filter[name]=y&filter[=1&filter]=1&ids[x]=1&created=5&created[gt]=1&filter[status]=z&filter[amount]=6';
+    expect(Object.keys(refused('/deep', wrong)).sort()).toEqual(
+      [
+        'created[gt]',
+        'filter[',
+        'filter[amount]',
+        'filter[name]',
+        'filter[status]',
+        'filter[status][ne]',
+        'filter]',
+        'ids',
+      ].sort(),
+    );
+  });
+
+  test('an object in the default form is its properties, and an open one lets others through', () => {
+    expect(refused('/spread', 'a=1&b=true')).toEqual({});
+    expect(Object.keys(refused('/spread', 'b=1&c=1'))).toEqual(['c', 'a', 'b']);
+    expect(refused('/open', 'anything=goes')).toEqual({});
+  });
+});
