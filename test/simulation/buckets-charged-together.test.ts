@@ -22,7 +22,7 @@ function byWindow(asks: readonly Ask[], admitted: readonly boolean[]): number[] 
   return points.slice(1);
 }
 
-/** The figures that README.md, lua/README.md and docs/comparison.md give. */
+/** The figures that docs/guarantees.md, lua/README.md and docs/comparison.md give. */
 test('one point that counts 9 ms too long leaves an Organization 68 of 500 points a window for good, and no window too many', async () => {
   const asks = arrivals(20);
   const admitted = await admittedBy(clockedMemory(), 'm', EXAMPLE, asks);
