@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify';
+import { parseDuration } from '../domain/duration.ts';
 import { PLAIN_TEXT } from '../domain/printable.ts';
 
 /** A request that cannot be carried out as it is. The message is for the person who sent it. */
@@ -27,13 +28,10 @@ function readText(name: string, value: unknown): string {
   return text;
 }
 
-const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
 /** A time such as `30m`, `2h` or `7d`, in ms. Undefined for anything else, for less than a second, and for more than `longestMs`. */
 export function readDuration(duration: unknown, longestMs: number): number | undefined {
-  const [, count, unit = ''] = /^(\d{1,6})([smhd])$/.exec(String(duration)) ?? [];
-  const ms = Number(count) * (UNITS_MS[unit] ?? Number.NaN);
-  return ms >= 1_000 && ms <= longestMs ? ms : undefined;
+  const ms = 1_000 * (parseDuration(String(duration)) ?? 0);
+  return ms > 0 && ms <= longestMs ? ms : undefined;
 }
 
 /** The result of an action, or the reason why it was refused: as a status, and JSON with `error`. */

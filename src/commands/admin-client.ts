@@ -8,6 +8,7 @@ import { loadSettings } from '../config/load.ts';
 import { readText } from '../config/reader/read-text.ts';
 import { readTokenFile } from '../config/settings/port-token.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import { roundedDuration } from '../domain/duration.ts';
 import { hostInUrl } from '../domain/network.ts';
 import { CommandError } from '../process/failure.ts';
 import { SETTINGS_FILE } from './options.ts';
@@ -63,7 +64,7 @@ export async function askAdmin(
   }
   if (answer.ageSeconds > OLD_SECONDS) {
     printError(
-      `Changes are unknown since ${answer.ageSeconds} seconds ago: ${port.url} has not read Redis since.`,
+      `Changes are unknown since ${roundedDuration(answer.ageSeconds)} ago: ${port.url} has not read Redis since.`,
     );
   }
   if (answer.status === 200 && answer.body !== undefined) return answer.body;

@@ -5,6 +5,7 @@ import { configurationFiles, loadSettings } from '../config/load.ts';
 import { ConfigError } from '../config/problem.ts';
 import { FileSource } from '../config/reader/file-source.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import { exactDuration } from '../domain/duration.ts';
 import { formatTarget, REVOCATIONS } from '../facts/revocation-message.ts';
 import { publishRevocation, publishUndoing, recordedRevocations } from '../facts/revocation-record.ts';
 import {
@@ -142,8 +143,8 @@ async function revokeNow(sharing: Sharing, revoked: Revoked, hours: number): Pro
   }));
   const what =
     revoked.kind === 'token'
-      ? `The token is revoked for ${hours} hours (${formatTarget(revoked)})`
-      : `Every token issued to ${revoked.id} until now is revoked for ${hours} hours`;
+      ? `The token is revoked for ${exactDuration(hours * 3_600)} (${formatTarget(revoked)})`
+      : `Every token issued to ${revoked.id} until now is revoked for ${exactDuration(hours * 3_600)}`;
   const received = receivedBy(published, sharing.settings.store.kind);
   print(`${what}. ${received} One that starts later receives it then.`);
   if (isLasting === false) {

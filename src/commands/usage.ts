@@ -1,5 +1,6 @@
 import type { BucketUsage, Usage } from '../admin/usage/usage.ts';
 import { inFlightText } from '../console/format.ts';
+import { exactDuration, roundedDuration } from '../domain/duration.ts';
 import { unitOf } from '../domain/limits/rows.ts';
 import { isScopeName, SCOPES } from '../domain/limits/scopes.ts';
 import { CommandError } from '../process/failure.ts';
@@ -104,23 +105,13 @@ function shown(value: number | null): string {
   return value === null ? '?' : `${value}`;
 }
 
-const UNITS = [
-  { seconds: 86_400, name: 'd' },
-  { seconds: 3_600, name: 'h' },
-] as const;
-
-/** ` in 30 d`, in whole days and hours as such; nothing for concurrent requests. */
+/** ` in 30 days`; nothing for concurrent requests. */
 export function windowText({ windowSeconds }: { readonly windowSeconds: number }): string {
-  if (windowSeconds === 0) return '';
-  const unit = UNITS.find((one) => windowSeconds % one.seconds === 0);
-  return unit === undefined ? ` in ${windowSeconds} s` : ` in ${windowSeconds / unit.seconds} ${unit.name}`;
+  return windowSeconds === 0 ? '' : ` in ${exactDuration(windowSeconds)}`;
 }
 
-/** Rounded up to hours or days once there are two of them. */
 function waitText(seconds: number | null): string {
-  const unit = UNITS.find((one) => (seconds ?? 0) >= 2 * one.seconds);
-  if (seconds === null || unit === undefined) return seconds === null ? '?' : `${seconds} s`;
-  return `${Math.ceil(seconds / unit.seconds)} ${unit.name}`;
+  return seconds === null ? '?' : roundedDuration(seconds, Math.ceil);
 }
 
 function sourceOf({ source, plan, writtenAt, shadow, until, why, by }: BucketUsage): string {

@@ -1,3 +1,4 @@
+import { roundedDuration } from '../domain/duration.ts';
 import type { ReadProgress } from './input/read-log.ts';
 import { shownCount } from './shown.ts';
 
@@ -27,20 +28,15 @@ export class ProgressLine {
   }
 }
 
-/** Such as `access.log.2.gz  [########------------] 41 %  182,400 lines/s  0:23 left`. */
+/** Such as `access.log.2.gz  [########------------] 41 %  182,400 lines/s  23 s left`. */
 export function progressText({ file, lines, bytes, bytesRead }: ReadProgress, seconds: number): string {
   const speed = `${shownCount(seconds > 0 ? lines / seconds : 0)} lines/s`;
   if (bytes === undefined || bytes === 0) return `${file}  ${shownCount(lines)} lines  ${speed}`;
   const done = Math.min(1, bytesRead / bytes);
   const filled = Math.round(done * BAR_WIDTH);
   const bar = `${'#'.repeat(filled)}${'-'.repeat(BAR_WIDTH - filled)}`;
-  const left = done > 0 ? `  ${shownDuration((seconds / done) * (1 - done))} left` : '';
+  const left = done > 0 ? `  ${roundedDuration(Math.round((seconds / done) * (1 - done)))} left` : '';
   return `${file}  [${bar}] ${Math.floor(done * 100)} %  ${speed}${left}`;
 }
 
 const BAR_WIDTH = 20;
-
-function shownDuration(seconds: number): string {
-  const whole = Math.round(seconds);
-  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')}`;
-}

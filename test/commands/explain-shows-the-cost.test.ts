@@ -112,7 +112,7 @@ describe('weir explain', () => {
     );
     expect(stdout).toMatch(/cost {7}1 point, by default\n/);
     expect(stdout).toMatch(/path thingId; headers Idempotency-Key; body application\/json, text\/csv\n/);
-    expect(stdout).toMatch(/charged to account-write of acct_1: 50 points in 60 s\n/);
+    expect(stdout).toMatch(/charged to account-write of acct_1: 50 points in 1 min\n/);
   });
 });
 
@@ -183,7 +183,7 @@ describe('weir operations and weir check', () => {
     const { code, stdout } = await explainHealth('POST', { token: 'made-up' });
     expect(code).toBe(0);
     expect(stdout).toMatch(/callers +public: needs no token\n/);
-    expect(stdout).toMatch(/charged to address-write of anyone without an override: 10 points in 60 s\n/);
+    expect(stdout).toMatch(/charged to address-write of anyone without an override: 10 points in 1 min\n/);
     const words = ['explain', 'POST', '/v3/health', '--address', '2001:db8::1', '--json', '--config', config];
     const json = await runWeirHere(words, { WEIR_OPERATIONS_OPENAPI: 'second.yaml' });
     expect(JSON.parse(json.stdout)).toMatchObject({

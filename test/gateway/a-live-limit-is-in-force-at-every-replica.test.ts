@@ -167,7 +167,7 @@ it('weir explain shows it', async () => {
   });
   expect(buckets[1]).not.toHaveProperty('live');
   expect((await run()).stdout).toMatch(
-    /account-read of acct_1: 5000 points in 60 s, live until \S+Z, set by alice: launch/,
+    /account-read of acct_1: 5000 points in 1 min, live until \S+Z, set by alice: launch/,
   );
 });
 
@@ -175,7 +175,7 @@ it('weir explain does without Redis, and says so', async () => {
   const store = uniqueRedisStore('redis://127.0.0.1:1');
   const config = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:2', store });
   const { stdout, stderr } = await runHere(() => explain('GET', '/v3/things', { config, token: 'service' }));
-  expect(stdout).toContain('account-read of acct_1: 20 points in 60 s');
+  expect(stdout).toContain('account-read of acct_1: 20 points in 1 min');
   expect(stderr).toMatch(
     /^Live limits and blocks are not shown: Redis does not answer \(.*ECONNREFUSED.*\)\.\n$/,
   );

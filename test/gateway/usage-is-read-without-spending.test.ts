@@ -191,14 +191,14 @@ describe('weir usage', () => {
     const { stdout } = await run('acct_1', { url: gateway.adminUrl });
     expect(stdout).toMatch(/^account acct_1 of organization org_1\n/);
     expect(stdout).toMatch(
-      /account-read +20 in 60 s +1 +19 +[\d.]+ s +[\d.]+ s +default, \S+limits\.yaml:\d+\n/,
+      /account-read +20 in 1 min +1 +19 +[\d.]+ s +[\d.]+ s +default, \S+limits\.yaml:\d+\n/,
     );
     expect(stdout).toMatch(/10m +1 +1 +0\n/);
     expect(stdout).toMatch(/listThings +1 +1 +0\n/);
     const json = await run('acct_1', { url: gateway.adminUrl, json: true });
     expect(JSON.parse(json.stdout)).toMatchObject({ id: 'acct_1', recent: { '10m': { points: 1 } } });
     const person = await run('person_1', { url: gateway.adminUrl, scope: 'person' });
-    expect(person.stdout).toMatch(/person-read +10 in 60 s +0 +10/);
+    expect(person.stdout).toMatch(/person-read +10 in 1 min +0 +10/);
   });
 
   it('says what is wrong', async () => {

@@ -22,7 +22,7 @@ function written(
 
 it('a terminal shows the file, the share, the speed and the time that is left', () => {
   expect(written(HALF_READ, { isTTY: true, columns: 100 })).toBe(
-    '\r\x1b[Kaccess.log.2.gz  [##########----------] 50 %  5,000 lines/s  0:10 left',
+    '\r\x1b[Kaccess.log.2.gz  [##########----------] 50 %  5,000 lines/s  10 s left',
   );
 });
 

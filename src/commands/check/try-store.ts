@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Settings } from '../../config/settings/settings.ts';
 import { addressOf } from '../../config/settings/store.ts';
+import { exactDuration } from '../../domain/duration.ts';
 import { bucketKey } from '../../store/keys.ts';
 import { type StoreObserver, silentObserver } from '../../store/observer.ts';
 import { openShared, openStore } from '../../store/open.ts';
@@ -106,7 +107,7 @@ class Seen {
   noteForgetful(longestSeconds: number): void {
     this.#risks.set(
       'persistence',
-      `Redis keeps nothing on disk (appendonly no, save ""): a restart forgets up to ${longestSeconds} s of counts, and limits are exceeded. Set appendonly yes`,
+      `Redis keeps nothing on disk (appendonly no, save ""): a restart forgets up to ${exactDuration(longestSeconds)} of counts, and limits are exceeded. Set appendonly yes`,
     );
   }
 

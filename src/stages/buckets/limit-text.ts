@@ -1,14 +1,8 @@
+import { roundedDuration, windowText } from '../../domain/duration.ts';
 import { ownerText } from '../../domain/limits/scopes.ts';
 import { isConcurrent } from '../../store/in-flight/held-slots.ts';
 import { costIn } from '../../store/store.ts';
 import type { PayerBucket } from './payer-bucket.ts';
-
-const UNITS = [
-  { seconds: 86_400, name: 'day' },
-  { seconds: 3_600, name: 'hour' },
-  { seconds: 60, name: 'minute' },
-  { seconds: 1, name: 'second' },
-] as const;
 
 /**
  * Why this bucket refuses a request of `cost` points, and when it fits.
@@ -25,7 +19,7 @@ export function limitText(
   const owner = ownerText(bucket.scope, bucket.owner);
   if (isConcurrent(bucket)) return concurrentText(bucket, owner, isPart);
   const limit = `${isPart ? "this replica's part of its" : 'its'} ${amountText(bucket)} ${windowText(bucket.windowSeconds)}${selectionText(bucket)}`;
-  const wait = waitText(waitSeconds);
+  const wait = roundedDuration(waitSeconds, Math.ceil);
   if (remaining === 0) return `${owner} has used ${limit}; try again in ${wait}.`;
   const left = remaining.toLocaleString('en');
   return `${owner} has ${left} left of ${limit}, and this request costs ${costIn(bucket, cost)}; try again in ${wait}.`;
@@ -48,17 +42,4 @@ function selectionText({ name, selection }: PayerBucket): string {
   const { kind, operations, tags } = selection;
   if (operations !== undefined || tags !== undefined) return ` for ${name}`;
   return kind === undefined ? '' : ` for ${kind}s`;
-}
-
-/** Such as `per minute` or `in 5 minutes`. */
-function windowText(seconds: number): string {
-  const unit = UNITS.find((one) => seconds % one.seconds === 0) ?? UNITS[3];
-  const count = seconds / unit.seconds;
-  return count === 1 ? `per ${unit.name}` : `in ${count} ${unit.name}s`;
-}
-
-/** Rounded up to a unit of which there are two or more: `90 s`, `5 minutes`, `36 hours`. */
-function waitText(seconds: number): string {
-  const unit = UNITS.find((one) => seconds > 2 * one.seconds) ?? UNITS[3];
-  return unit.name === 'second' ? `${seconds} s` : `${Math.ceil(seconds / unit.seconds)} ${unit.name}s`;
 }

@@ -1,4 +1,5 @@
 import type { Static } from 'typebox';
+import { parseDuration } from '../../../domain/duration.ts';
 import {
   CONTRACT_ROWS,
   contractRows,
@@ -82,7 +83,8 @@ function windowOf(
   findings: Finding[],
 ): number {
   const path = [...row, 'window'];
-  const windowSeconds = window === undefined ? 0 : secondsOf(window);
+  // The schema has checked the text.
+  const windowSeconds = (window === undefined ? 0 : parseDuration(window)) ?? 0;
   if (windowSeconds > LONGEST_WINDOW_SECONDS)
     findings.push({ path, message: `must be at most 31d, is "${window}"` });
   if (counts === 'concurrent' && window !== undefined) {
@@ -92,13 +94,6 @@ function windowOf(
   if (counts !== 'concurrent' && window === undefined)
     findings.push({ path: row, message: 'has no window', hint: 'such as window: 1m' });
   return windowSeconds;
-}
-
-const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
-
-/** The seconds of a text such as `30d`, which the schema has checked. */
-function secondsOf(window: string): number {
-  return Number(window.slice(0, -1)) * SECONDS[window.slice(-1) as keyof typeof SECONDS];
 }
 
 const MAX_NAME_LENGTH = 40;

@@ -24,19 +24,19 @@ test.each<[Partial<PayerBucket>, number, number, string]>([
     { name: 'account-write', selection: { kind: 'write' }, limit: 20, windowSeconds: 300 },
     6,
     121,
-    'Account acct_1 has 6 left of its 20 points in 5 minutes for writes, and this request costs 7; try again in 3 minutes.',
+    'Account acct_1 has 6 left of its 20 points in 5 min for writes, and this request costs 7; try again in 3 min.',
   ],
   [
     { name: 'organization-read', scope: 'organization', owner: 'org_1', windowSeconds: 86_400 },
     0,
     7_201,
-    'The Organization has used its 10,000 points per day for reads; try again in 3 hours.',
+    'The Organization has used its 10,000 points per day for reads; try again in 3 h.',
   ],
   [
     { name: 'person-read', scope: 'person', owner: 'person_1', windowSeconds: 90 },
     0,
     90,
-    'Person person_1 has used its 10,000 points in 90 seconds for reads; try again in 90 s.',
+    'Person person_1 has used its 10,000 points in 90 s for reads; try again in 90 s.',
   ],
   [
     { name: 'address-read', scope: 'address', owner: '203.0.113.7', windowSeconds: 2_592_000 },
@@ -61,7 +61,7 @@ test.each<[Partial<PayerBucket>, number, number, string]>([
     },
     0,
     600,
-    'Principal svc_1 has used its 10,000 requests per hour; try again in 10 minutes.',
+    'Principal svc_1 has used its 10,000 requests per hour; try again in 10 min.',
   ],
   [
     { name: 'search', limit: 25, windowSeconds: 1, selection: { tags: ['search'] } },
