@@ -75,7 +75,7 @@ export function isComplete(
 /** The files of an `identity` section. */
 export type IdentityFiles = ReturnType<typeof identityFiles>;
 
-/** The files named by the settings that are reloaded while running, except those of the operations. */
+/** The files named by the settings that are reloaded while running, except the files of operations. */
 export type ConfigurationFiles = ReturnType<typeof configurationFiles> & { readonly limits: LimitsFiles };
 
 /** Opens the files of the given sections. */

@@ -1,16 +1,23 @@
 import { maskUrl, maskUrls } from './reader/mask.ts';
 
-/** One error in the configuration. */
-export interface Problem {
+/** What is wrong, and how to fix it. */
+export interface Advice {
+  readonly message: string;
+  readonly hint?: string | undefined;
+}
+
+/** Where a setting was read. */
+export interface Origin {
   /** The file, as the user named it, or the environment variable. */
   readonly source: string;
   /** Line in that file, from 1, if known. */
   readonly line?: number | undefined;
+}
+
+/** One error in the configuration. */
+export interface Problem extends Advice, Origin {
   /** The setting, such as `listen.port`; empty if the problem concerns the whole file. */
   readonly path: string;
-  readonly message: string;
-  /** How to fix it. */
-  readonly hint?: string | undefined;
 }
 
 /** Formats a problem, such as `weir.yaml:3: listen: unknown key "prot": did you mean "port"?`. Masks credentials in URLs. */
@@ -21,7 +28,7 @@ export function formatProblem(problem: Problem): string {
 }
 
 /** Where a problem is, such as `weir.yaml:3`. */
-export function formatSource({ source, line }: Pick<Problem, 'source' | 'line'>): string {
+export function formatSource({ source, line }: Origin): string {
   const masked = maskUrls(maskUrl(source));
   return line === undefined ? masked : `${masked}:${line}`;
 }

@@ -3,7 +3,7 @@ import { furtherRows, isCharged, type LimitRow } from '../../domain/limits/rows.
 import { OVERRIDE_SECTIONS } from '../../domain/limits/scopes.ts';
 import type { Selectable } from '../../domain/limits/selection.ts';
 import type { Access } from '../../domain/operation.ts';
-import { formatPath, formatPlace, type Place, type Problem } from '../problem.ts';
+import { type Advice, formatPath, formatPlace, type Origin, type Place, type Problem } from '../problem.ts';
 
 /** The parts of an operation that the cost check reads. */
 export interface CostedOperation extends Selectable {
@@ -18,7 +18,7 @@ export interface LimitPlaces {
   /** The file with this setting. */
   fileOf(path: readonly string[]): string;
   /** The same with the line, which takes longer. */
-  locate(path: readonly string[]): Pick<Problem, 'source' | 'line'>;
+  locate(path: readonly string[]): Origin;
 }
 
 /** Limits that are all in one source, without lines. */
@@ -71,14 +71,14 @@ export function visitLimits(
   }
 }
 
-function tooLow(limit: number, operation: CostedOperation): Pick<Problem, 'message' | 'hint'> {
+function tooLow(limit: number, operation: CostedOperation): Advice {
   return {
     message: `the limit ${limit} is below the cost ${operation.cost} of operation ${operation.id}, which could never be admitted`,
-    hint: `raise the limit to at least ${operation.cost}${orLower(operation)}`,
+    hint: `raise the limit to at least ${operation.cost}${orLower(operation.costWrittenAt)}`,
   };
 }
 
-export function orLower({ costWrittenAt }: Pick<CostedOperation, 'costWrittenAt'>): string {
+export function orLower(costWrittenAt: Place | undefined): string {
   return costWrittenAt === undefined ? '' : `, or lower the cost at ${formatPlace(costWrittenAt)}`;
 }
 

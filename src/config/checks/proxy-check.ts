@@ -1,13 +1,11 @@
 import { createSecureContext } from 'node:tls';
-import { isKeyPair } from '../../domain/tls-files.ts';
+import { isKeyPair, type TlsFiles } from '../../domain/tls-files.ts';
 import { ConfigError, type Problem } from '../problem.ts';
 import type { Finding } from '../reader/check.ts';
 import { readText } from '../reader/read-text.ts';
 import type { Settings } from '../settings/settings.ts';
 
 const PAIR_HINT = 'keyFile must be the private key of the certificate in certFile; set both or neither';
-
-type Tls = Pick<NonNullable<Settings['upstream']['tls']>, 'caFile' | 'certFile' | 'keyFile'>;
 
 /**
  * Checks what the schema of `upstream` and `store` cannot: certificates.
@@ -30,7 +28,7 @@ export function checkProxySettings(
 }
 
 function tlsProblems(
-  tls: Tls | undefined,
+  tls: TlsFiles | undefined,
   path: readonly string[],
   place: (finding: Finding) => Problem,
 ): readonly Problem[] {

@@ -2,14 +2,14 @@ import type { Limits } from '../../domain/limits/limits.ts';
 import { furtherRows, isCharged, type LimitRow } from '../../domain/limits/rows.ts';
 import { scopeNamed } from '../../domain/limits/scopes.ts';
 import { isNamed } from '../../domain/limits/selection.ts';
-import { formatPath, type Problem } from '../problem.ts';
+import { type Advice, formatPath, type Problem } from '../problem.ts';
 import { didYouMean } from '../reader/messages.ts';
 import type { CostedOperation, LimitPlaces } from './costs.ts';
 
 /** Further limits that one request may be charged to. Each can have a shadow limit beside it, and the store takes 32 buckets. */
 const MOST_FURTHER = 12;
 
-type Found = Pick<Problem, 'message' | 'hint'> & { readonly path: readonly string[] };
+type Found = Advice & { readonly path: readonly string[] };
 
 /** One problem for each limit that counts no request, or less than its list of operations promises; and for too many limits. */
 export function checkSelections(
@@ -59,7 +59,7 @@ function entryProblem(
   row: LimitRow,
   entry: string,
   operations: readonly CostedOperation[],
-): Pick<Problem, 'message' | 'hint'> | undefined {
+): Advice | undefined {
   const named = operations.filter((operation) => isNamed(entry, operation));
   const [first] = named;
   if (first === undefined) {
@@ -76,7 +76,7 @@ function entryProblem(
   return row.scope === 'address'
     ? {
         message: `${first.id} is not public, and only public operations are counted by address`,
-        hint: 'the buckets of a caller are in another slot of a Redis Cluster than those of an address',
+        hint: 'in a Redis Cluster, the buckets of callers and of addresses are in different slots',
       }
     : { message: `${first.id} is ${CHARGED_TO[first.access]}, not per ${row.scope}` };
 }
@@ -87,7 +87,7 @@ const CHARGED_TO = {
   public: 'public, and charged per address',
 } as const;
 
-function noSuchTag(tag: string, operations: readonly CostedOperation[]): Pick<Problem, 'message' | 'hint'> {
+function noSuchTag(tag: string, operations: readonly CostedOperation[]): Advice {
   const known = [...new Set(operations.flatMap(({ tags = [] }) => tags))];
   return { message: `no operation has the tag "${tag}"`, hint: didYouMean(tag, known) };
 }

@@ -40,13 +40,13 @@ export function findUnusedPoints(
 
 export function unusedPointsWarning(
   { path, limit, leastPercent, costliest: { id, cost, costWrittenAt } }: UnusedPoints,
-  places: Pick<LimitPlaces, 'locate'>,
+  places: LimitPlaces,
 ): Problem {
   return {
     ...places.locate(path),
     path: formatPath(path),
     message: `may admit as little as ${leastPercent} % of its points, because the limit ${limit} is below ten times the cost ${cost} of operation ${id}`,
-    hint: `raise the limit to at least ${COSTS_PER_LIMIT * cost}${orLower({ costWrittenAt })}`,
+    hint: `raise the limit to at least ${COSTS_PER_LIMIT * cost}${orLower(costWrittenAt)}`,
   };
 }
 

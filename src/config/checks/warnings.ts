@@ -2,13 +2,12 @@ import type { Limits, Overrides } from '../../domain/limits/limits.ts';
 import { concurrentRows, isInPolicy, MOST_HEADER_ITEMS } from '../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection } from '../../domain/limits/scopes.ts';
 import { type Identities, ownersIn } from '../files/identities.ts';
-import type { LimitsFiles } from '../files/limits/files.ts';
 import { formatPath, type Problem } from '../problem.ts';
 import { type Environment, unknownVariables } from '../reader/environment.ts';
 import { didYouMean } from '../reader/messages.ts';
 import { asNode } from '../reader/schema-node.ts';
 import { type Settings, settingsSchema } from '../settings/settings.ts';
-import type { CostedOperation } from './costs.ts';
+import type { CostedOperation, LimitPlaces } from './costs.ts';
 import { settingsWarnings } from './settings-warnings.ts';
 import { findUnusedPoints, unusedPointsWarning } from './unused-points.ts';
 
@@ -19,7 +18,7 @@ export interface ValidConfiguration {
   readonly identities: Identities;
   readonly operations: readonly CostedOperation[];
   readonly files: {
-    readonly limits: Pick<LimitsFiles, 'locate'>;
+    readonly limits: LimitPlaces;
     /** Undefined if callers and Accounts do not come from a file. */
     readonly identities: { readonly file: string } | undefined;
     readonly operations: { readonly warnings: readonly Problem[] };

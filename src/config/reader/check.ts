@@ -1,4 +1,5 @@
 import { Check } from 'typebox/schema';
+import type { Advice } from '../problem.ts';
 import { maskUrl } from './mask.ts';
 import { described, didYouMean, expected, listed } from './messages.ts';
 import { foreignSetting, impliedKind, isMapping, kindOf, type SchemaNode } from './schema-node.ts';
@@ -6,10 +7,8 @@ import { foreignSetting, impliedKind, isMapping, kindOf, type SchemaNode } from 
 type Path = readonly string[];
 
 /** A problem whose file, line or variable has not been determined yet. */
-export interface Finding {
+export interface Finding extends Advice {
   readonly path: readonly string[];
-  readonly message: string;
-  readonly hint?: string | undefined;
 }
 
 /**
@@ -133,10 +132,7 @@ function withKind(value: Record<string, unknown>, kind: string | undefined): Rec
   return kind === undefined ? value : { ...value, kind };
 }
 
-function kindProblem(
-  value: Readonly<Record<string, unknown>>,
-  named: readonly SchemaNode[],
-): Omit<Finding, 'path'> {
+function kindProblem(value: Readonly<Record<string, unknown>>, named: readonly SchemaNode[]): Advice {
   const kinds = named.map((variant) => kindOf(variant) ?? '');
   const { kind } = value;
   if (kind === undefined || kind === null) {

@@ -210,7 +210,7 @@ function isOther(name: string, value: string | undefined): boolean {
   return SERVICE_LINKS.test(name) && (!/_PORT$/.test(name) || value.includes('://'));
 }
 
-/** Every setting of a schema; those of a union for each of its kinds. */
+/** Every setting of a schema, including the settings of each kind of a union. */
 function* settingsOf(schema: SchemaNode, path: Path = []): Generator<{ schema: SchemaNode; path: Path }> {
   yield { schema, path };
   for (const variant of schema.anyOf ?? []) {

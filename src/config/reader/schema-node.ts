@@ -31,7 +31,7 @@ export interface SchemaNode {
   readonly url?: boolean;
   /** Never shown in messages. Applies to the value of a setting, or to the keys of a mapping. */
   readonly secret?: boolean;
-  /** The setting that `off`, in place of the mapping, sets to `off`. */
+  /** Name of the setting that becomes `off` when the file has `off` instead of this mapping. */
   readonly offBy?: string;
 }
 

@@ -22,7 +22,7 @@ const optionalPort = (description: string) =>
 /** The port of Envoy's rate limit service. */
 const envoy = closed(
   {
-    host: Type.Optional(text('Address to listen on. Without it, that of `decisions.host`.')),
+    host: Type.Optional(text('Address to listen on. Default: `decisions.host`.')),
     port: portNumber('Port to listen on. 0 selects a free port.'),
     files: Type.Array(filePath('A file, or a folder of them.'), {
       description: 'Files with the rules, one domain in each, and folders of such files.',
@@ -45,7 +45,7 @@ export const decisionsSchema = section(
     port: optionalPort('Port to listen on. 0 selects a free port. Without it, there is no such port.'),
     socketPath: Type.Optional(
       filePath(
-        'Unix socket to listen on, in place of a port. Its owner and its group may ask (mode 660), whatever `trusted` has.',
+        'Unix socket to listen on, instead of a port. Its owner and its group may ask (mode 660), whatever `trusted` has.',
         { expects: 'the path of a socket' },
       ),
     ),

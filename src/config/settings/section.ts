@@ -134,7 +134,7 @@ export const serverTls = <T extends TProperties>(others: T) =>
 
 /** The settings that `tlsOptions` (src/domain/tls-files.ts) reads. */
 export const tlsFiles = {
-  caFile: Type.Optional(filePath('Certificate authority to trust instead of those of the system.')),
+  caFile: Type.Optional(filePath('Certificate authority to trust instead of the authorities of the system.')),
   certFile: Type.Optional(filePath('Client certificate.')),
   keyFile: Type.Optional(filePath('Private key of the client certificate.')),
   serverName: Type.Optional(text('Expected name in the server certificate.')),

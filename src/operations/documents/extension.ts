@@ -128,7 +128,7 @@ function isOpen(operation: Node, root: Node, extension: Extension): boolean {
   return extension.public === true || isEmptyList(child(root, 'security').value);
 }
 
-/** A list with an empty requirement (`[{}]`) makes a token optional. Only an empty list says that there is none. */
+/** A list with an empty requirement (`[{}]`) makes a token optional. Only an empty list means that no token is needed. */
 function isEmptyList(security: unknown): boolean {
   return Array.isArray(security) && security.length === 0;
 }

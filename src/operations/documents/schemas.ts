@@ -83,7 +83,7 @@ export class Schemas {
     }
   }
 
-  /** A message with the names of files in place of the addresses within the root schema. */
+  /** A message in which addresses within the root schema are replaced by names of files. */
   #withFiles(message: string): string {
     return message.replace(/weir:\/\/description(?:#\/(file:\d+))?/g, (_, key: string | undefined) => {
       const found = [...this.#keys].find(([, one]) => one === key);

@@ -7,7 +7,7 @@ import {
   UNIT_SECONDS,
   type UnitName,
 } from '../../../domain/limits/descriptors.ts';
-import { ConfigError, type Problem } from '../../problem.ts';
+import { ConfigError, type Origin, type Problem } from '../../problem.ts';
 import type { Finding } from '../../reader/check.ts';
 import { didYouMean } from '../../reader/messages.ts';
 import { parse } from '../../reader/parse.ts';
@@ -17,7 +17,7 @@ import { descriptorsSchema, type WrittenDomain, type WrittenLimit, type WrittenR
 export interface DescriptorFile {
   readonly domain: DescriptorDomain;
   /** Where the domain is written. */
-  readonly place: Pick<Problem, 'source' | 'line'>;
+  readonly place: Origin;
   readonly rules: number;
   readonly warnings: readonly Problem[];
 }
@@ -94,7 +94,11 @@ class RuleReader {
         this.#refuse([...path, 'replaces', `${index}`], 'is the name of this limit itself');
     }
     return {
-      ...{ label, headerName: headerNameOf(label), name, unit: known, windowSeconds: UNIT_SECONDS[known] },
+      label,
+      headerName: headerNameOf(label),
+      name,
+      unit: known,
+      windowSeconds: UNIT_SECONDS[known],
       requestsPerUnit: requestsPerUnit ?? 0,
       replaces: replaces.map((one) => one.name),
       mode: modeOf(rule),

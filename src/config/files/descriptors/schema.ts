@@ -67,7 +67,9 @@ const RULE = {
   shadow_mode: isOn('Counts what fits, and refuses nothing.'),
   quota_mode: isOn('Refuses only where all limits of the request that are in quota mode have no room.'),
   share_threshold: isOn('All values that match the wildcard share one count.'),
-  spend_rest: isOn('Hits that do not fit spend what is left, as those of a response that was sent already.'),
+  spend_rest: isOn(
+    'Hits that do not fit spend what is left, for example the hits of a response that has already been sent.',
+  ),
   detailed_metric: isOn('Ignored.'),
   value_to_metric: isOn('Ignored.'),
   metadata: Type.Optional(Type.Unsafe<object>({ type: 'object', expects: 'a mapping' })),

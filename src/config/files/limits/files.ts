@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { type LimitSource, type Limits, type Overrides, rowNamed } from '../../../domain/limits/limits.ts';
 import { furtherRows } from '../../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection, scopeNamed } from '../../../domain/limits/scopes.ts';
-import { ConfigError, formatPath, type Problem, problemsOf } from '../../problem.ts';
+import { ConfigError, formatPath, type Origin, type Problem, problemsOf } from '../../problem.ts';
 import { FileSource } from '../../reader/file-source.ts';
 import { lineOfPath } from '../../reader/yaml-text.ts';
 import { bySection, type Named, NOTHING } from './parse.ts';
@@ -76,8 +76,8 @@ export class LimitsFiles {
   }
 
   /**
-   * Where the limit of a bucket is written, such as `/etc/weir/limits.yaml:12`: the default of its row, that of a plan, or the
-   * override of this owner. The line is left out while the file is another than the one in force. Undefined where nothing is written.
+   * Where the limit of a bucket is written, such as `/etc/weir/limits.yaml:12`: the default of its row, the limit of a
+   * plan, or the override of this owner. The line is left out while the file is another than the one in force. Undefined where nothing is written.
    */
   async writtenAt({ source, name, owner, plan }: WrittenLimit): Promise<string | undefined> {
     const { sources = [], limits } = this.#last ?? {};
@@ -99,7 +99,7 @@ export class LimitsFiles {
   }
 
   /** The file with this setting, and its line unless the file is so large that finding it takes long. */
-  locate(path: readonly string[]): Pick<Problem, 'source' | 'line'> {
+  locate(path: readonly string[]): Origin {
     const file = this.fileOf(path);
     const text = this.#source.read(file, '');
     const line = text.length > SMALL_CHARACTERS ? undefined : lineOfPath(text, path);

@@ -16,8 +16,10 @@ interface LimitsJob {
   readonly file: string;
 }
 
-interface OverridesJob extends Omit<LimitsJob, 'kind'> {
+interface OverridesJob {
   readonly kind: 'overrides';
+  readonly text: string;
+  readonly file: string;
   /** What the limits file names. */
   readonly named: Named;
 }

@@ -10,7 +10,7 @@ import type {
 import type { LimitRow } from '../../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection } from '../../../domain/limits/scopes.ts';
 import { networkOf } from '../../../domain/network.ts';
-import { ConfigError } from '../../problem.ts';
+import { type Advice, ConfigError } from '../../problem.ts';
 import type { Finding } from '../../reader/check.ts';
 import { didYouMean } from '../../reader/messages.ts';
 import { parseAs } from '../../reader/parse.ts';
@@ -155,7 +155,7 @@ function assigned(name: string, untilMs: number | undefined): AssignedPlan {
   return untilMs === undefined ? { name } : { name, untilMs };
 }
 
-function unknownPlan(plan: string, plans: readonly string[]): Omit<Finding, 'path'> {
+function unknownPlan(plan: string, plans: readonly string[]): Advice {
   const known = plans.length === 0 ? 'there are no plans' : `expected one of ${plans.join(', ')}`;
   return { message: `there is no plan "${plan}"`, hint: didYouMean(plan, plans) ?? known };
 }

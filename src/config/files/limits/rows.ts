@@ -8,6 +8,7 @@ import {
   LONGEST_WINDOW_SECONDS,
 } from '../../../domain/limits/rows.ts';
 import { isScopeName } from '../../../domain/limits/scopes.ts';
+import type { Advice } from '../../problem.ts';
 import type { Finding } from '../../reader/check.ts';
 import { isMapping } from '../../reader/schema-node.ts';
 import { type limitsSchemaOf, type NamedRow, ROW_NAME } from './schema.ts';
@@ -114,7 +115,7 @@ function isTaken(name: string): boolean {
   return CONTRACT_ROWS.some((row) => row.name === name) || RESERVED.has(name);
 }
 
-function nameProblem(name: string): Omit<Finding, 'path'> | undefined {
+function nameProblem(name: string): Advice | undefined {
   if (isTaken(name)) return { message: 'this name is taken', hint: 'give the limit another name' };
   // The store keeps the count of a shadow limit under the name with this ending.
   if (name.endsWith('-shadow')) return { message: 'a name must not end in -shadow' };

@@ -77,7 +77,7 @@ const some = (description: string, expects: string) =>
 
 const furtherLimit = closed({
   per: literals(PER, {
-    description: 'Whose requests are counted together. Addresses: only those of public operations.',
+    description: 'Whose requests are counted together. Addresses are counted on public operations only.',
   }),
   points: amount('Points per window'),
   requests: amount('Instead of points: requests per window'),
@@ -154,7 +154,7 @@ function sectionsOf(rows: readonly NamedRow[]) {
   };
 }
 
-/** Plans set the limits of Accounts, Organizations and principals, not those of Persons and addresses. */
+/** Plans set the limits of Accounts, Organizations and principals. Persons and addresses have no plan. */
 function plansOf(rows: readonly NamedRow[]) {
   const own = [...CONTRACT, ...rows].filter(({ scope }) => scope !== 'person' && scope !== 'address');
   const properties = Object.fromEntries(

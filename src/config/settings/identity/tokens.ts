@@ -31,7 +31,7 @@ const issued = {
         'actsFor',
       ),
       plan: claim(
-        'Plan whose limits apply to its Account, unless the limits file assigns another. Without an Account: to those of its Organization.',
+        'Plan whose limits apply to its Account, unless the limits file assigns another. Without an Account, its limits apply to the Organization.',
         'plan',
       ),
     },

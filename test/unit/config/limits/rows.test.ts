@@ -245,7 +245,7 @@ describe('selections', () => {
     ],
     [
       'a: { per: address, points: 9, window: 1m, operations: [find] }',
-      'limits.a.operations.0: find is not public, and only public operations are counted by address: the buckets of a caller are in another slot of a Redis Cluster than those of an address',
+      'limits.a.operations.0: find is not public, and only public operations are counted by address: in a Redis Cluster, the buckets of callers and of addresses are in different slots',
     ],
     [
       'a: { per: account, points: 9, window: 1m, kind: read, operations: [find] }',
