@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
 import type { Answer, Lookup } from './identity.ts';
-import { RefusedKeys } from './refused-keys.ts';
 
 /** The result of loading a key, and how long to cache it. Times are Unix time. */
 export type Loaded<T> =
@@ -14,12 +13,10 @@ export type Loaded<T> =
   | { readonly value: undefined; readonly freshUntilMs: number }
   | 'unavailable';
 
-type Known<T> = Extract<Loaded<T>, { readonly usableUntilMs: number }>;
-
-export interface LookupCacheOptions<T, I> {
+interface LookupCacheOptions<T, I> {
   /** Loads the value for `input`. Must not reject. */
   load(input: I, key: string): Promise<Loaded<T>>;
-  /** Maximum number of cached values, and of cached misses. Evicts the least recently used value, or the oldest miss. */
+  /** Maximum number of cached values, and of cached misses. Evicts the least recently used value or miss. */
   readonly maxKeys: number;
   readonly nowMs?: () => number;
 }
@@ -29,63 +26,69 @@ export interface LookupCacheOptions<T, I> {
  * share one load. While loading is unavailable, cached values are used longer.
  */
 export class LookupCache<T extends object, I> {
-  readonly #options: LookupCacheOptions<T, I>;
+  readonly #load: LookupCacheOptions<T, I>['load'];
   readonly #nowMs: () => number;
-  readonly #known: LRUCache<string, Known<T>>;
-  readonly #unknown: RefusedKeys;
-  readonly #pending = new Map<string, Promise<Answer<T>>>();
+  readonly #known: LRUCache<string, { readonly value: T; readonly usableUntilMs: number }>;
+  /** Misses and loads in progress. A timer removes a miss that expires, even if it is never looked up again. */
+  readonly #misses: LRUCache<string, { readonly answer: Answer<T> }, { readonly input: I }>;
 
-  constructor(options: LookupCacheOptions<T, I>) {
-    this.#options = options;
-    this.#nowMs = options.nowMs ?? Date.now;
-    this.#known = new LRUCache({ max: options.maxKeys });
-    this.#unknown = new RefusedKeys({ maxKeys: options.maxKeys, nowMs: this.#nowMs });
+  constructor({ load, maxKeys, nowMs = Date.now }: LookupCacheOptions<T, I>) {
+    this.#load = load;
+    this.#nowMs = nowMs;
+    // With `max`, lists of that length would be allocated at once, and cleared whenever a cache becomes empty.
+    const limits = { maxSize: maxKeys, sizeCalculation: () => 1 };
+    const clock = { ttl: 1, ttlResolution: 0, perf: { now: nowMs } };
+    this.#known = new LRUCache({ ...limits, ...clock, noDeleteOnStaleGet: true });
+    this.#misses = new LRUCache<string, { readonly answer: Answer<T> }, { readonly input: I }>({
+      ...limits,
+      ...clock,
+      ttlAutopurge: true,
+      // A load whose place is needed, or whose value is forgotten, still answers the lookups that wait for it.
+      ignoreFetchAbort: true,
+      fetchMethod: async (key, _expired, { context, options }) => {
+        const loaded = await this.#load(context.input, key);
+        const isMiss = loaded !== 'unavailable' && loaded.value === undefined;
+        options.ttl = this.#ttlUntil(isMiss ? loaded.freshUntilMs : 0);
+        return { answer: this.#keep(key, loaded) };
+      },
+    });
+  }
+
+  /** The number of cached values, misses and loads in progress. */
+  get size(): number {
+    return this.#known.size + this.#misses.size;
   }
 
   /** The value of a key. Loads `input` if the cached value is missing or no longer fresh. */
   get(key: string, input: I): Lookup<T> {
     const known = this.#known.get(key);
-    if (known === undefined) {
-      if (this.#unknown.has(key)) return undefined;
-    } else if (this.#nowMs() < known.freshUntilMs) {
-      return known.value;
-    }
-    return this.#pending.get(key) ?? this.#begin(key, input);
+    if (known !== undefined) return known.value;
+    if (this.#misses.get(key) !== undefined) return undefined;
+    // A load in progress does not expire.
+    return this.#misses.fetch(key, { context: { input }, ttl: 0 }).then((loaded) => loaded?.answer);
   }
 
   /** Removes the value of a key if the predicate matches it. Later lookups do not wait for a load in progress. */
   forget(key: string, isGone: (value: T) => boolean): void {
-    const known = this.#known.get(key);
+    const known = this.#known.peek(key, { allowStale: true });
     if (known === undefined || !isGone(known.value)) return;
     this.#known.delete(key);
-    this.#pending.delete(key);
+    this.#misses.delete(key);
   }
 
-  #begin(key: string, input: I): Promise<Answer<T>> {
-    const answer = this.#load(key, input).finally(() => {
-      if (this.#pending.get(key) === answer) this.#pending.delete(key);
-    });
-    this.#pending.set(key, answer);
-    return answer;
-  }
-
-  async #load(key: string, input: I): Promise<Answer<T>> {
-    const loaded = await this.#options.load(input, key);
+  #keep(key: string, loaded: Loaded<T>): Answer<T> {
     if (loaded === 'unavailable') {
-      const known = this.#known.get(key);
+      const known = this.#known.peek(key, { allowStale: true });
       return known !== undefined && this.#nowMs() < known.usableUntilMs ? known.value : 'unavailable';
     }
-    this.#keep(key, loaded);
+    if ('usableUntilMs' in loaded) this.#known.set(key, loaded, { ttl: this.#ttlUntil(loaded.freshUntilMs) });
+    else this.#known.delete(key);
     return loaded.value;
   }
 
-  #keep(key: string, loaded: Exclude<Loaded<T>, 'unavailable'>): void {
-    if ('usableUntilMs' in loaded) {
-      this.#known.set(key, loaded);
-      this.#unknown.delete(key);
-    } else {
-      this.#known.delete(key);
-      if (loaded.freshUntilMs > this.#nowMs()) this.#unknown.add(key, loaded.freshUntilMs);
-    }
+  /** An entry is stale once it is older than its `ttl`, so a negative one is stale at once. Zero would never expire. */
+  #ttlUntil(untilMs: number): number {
+    const ttl = untilMs - this.#nowMs() - 1;
+    return ttl > 0 ? ttl : -1;
   }
 }

@@ -1,6 +1,6 @@
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { IdentityObserver, ProviderName, ProviderOutcome } from '../observer.ts';
-import { RefusedKeys } from '../refused-keys.ts';
 import { FailedAnswer, isMalformed, type ProviderAnswer, readAnswer, UnusableAnswer } from './answer.ts';
 import { Attempts } from './attempts.ts';
 import { FairSlots, type FairSlotsOptions } from './fair-slots.ts';
@@ -20,11 +20,11 @@ export interface ProviderOptions extends Reporting {
   readonly statuses?: readonly number[];
 }
 
-/** For how long a question with an unusable answer is not asked again, so that requests with it do not all become calls. */
-const UNUSABLE_MS = 1_000;
-
-/** Questions with an unusable answer that are remembered. */
-const MOST_UNUSABLE = 10_000;
+/**
+ * How many questions with an unusable answer are remembered, and for how long. Such a question is not asked again, so that requests with
+ * it do not all become calls.
+ */
+const UNUSABLE = { maxSize: 10_000, sizeCalculation: () => 1, ttl: 1_000, ttlAutopurge: true };
 
 /** A problem that goes on is logged once in this time. */
 const QUIET_MS = 60_000;
@@ -56,7 +56,7 @@ export class Provider {
   readonly #options: ProviderOptions;
   readonly #attempts: Attempts;
   readonly #calls = new FairSlots(CALLS);
-  readonly #unusable = new RefusedKeys({ maxKeys: MOST_UNUSABLE, nowMs: () => performance.now() });
+  readonly #unusable = new LRUCache<string, true>(UNUSABLE);
   readonly #quietUntilMs = { failed: 0, unusable: 0 };
   #isFailureLogged = false;
 
@@ -141,7 +141,7 @@ export class Provider {
   #unusableFor(question: string, error: Error): void {
     const { name, log } = this.#options;
     this.#succeeded();
-    this.#unusable.add(question, performance.now() + UNUSABLE_MS);
+    this.#unusable.set(question, true);
     if (this.#isQuiet('unusable')) return;
     log.warn({ provider: name, reason: error.message }, 'the identity provider gave an unusable answer');
   }

@@ -1,8 +1,14 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Loaded, LookupCache } from '../../../src/identity/lookup-cache.ts';
 
 interface Thing {
   readonly name: string;
+}
+
+/** A load that answers when it is told to. */
+interface Held {
+  readonly input: string;
+  answer(loaded: Loaded<Thing>): void;
 }
 
 let nowMs: number;
@@ -109,5 +115,106 @@ describe('what is forgotten', () => {
     for (const key of ['b', 'c']) cache.forget(key, ({ name }) => name === 'b');
     expect(get(cache, 'b')).toBeInstanceOf(Promise);
     expect(get(cache, 'c')).toEqual({ name: 'c' });
+  });
+});
+
+describe('a load in progress', () => {
+  /** A cache whose loads end when the test says so. */
+  function heldCache(maxKeys: number) {
+    const held: Held[] = [];
+    const cache = new LookupCache<Thing, string>({
+      maxKeys,
+      nowMs: () => nowMs,
+      load: (input) => new Promise((answer) => held.push({ input, answer })),
+    });
+    return { cache, held };
+  }
+
+  it('is shared for as long as it takes', async () => {
+    const { cache, held } = heldCache(10);
+    const first = get(cache, 'a');
+    nowMs += 60_000;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const second = get(cache, 'a');
+    expect(held).toHaveLength(1);
+    held[0]?.answer('unavailable');
+    expect([await first, await second]).toEqual(['unavailable', 'unavailable']);
+  });
+
+  it('evicts no value, and answers even if its own place is needed', async () => {
+    const { cache, held } = heldCache(10);
+    const real = get(cache, 'real');
+    held[0]?.answer(found('real'));
+    await real;
+    const lookups = Array.from({ length: 100 }, (_, index) => get(cache, `made-up-${index}`));
+    expect(get(cache, 'real')).toEqual({ name: 'real' });
+    for (const one of held.slice(1)) one.answer({ value: undefined, freshUntilMs: nowMs + 10 });
+    expect(new Set(await Promise.all(lookups))).toEqual(new Set([undefined]));
+    expect(cache.size).toBeLessThanOrEqual(11);
+  });
+
+  it('is not joined after its key was forgotten, and still answers', async () => {
+    const { cache, held } = heldCache(10);
+    const first = get(cache, 'a');
+    held[0]?.answer(found('a'));
+    await first;
+    nowMs += 100;
+    const before = get(cache, 'a');
+    cache.forget('a', () => true);
+    const after = get(cache, 'a');
+    expect(held).toHaveLength(3);
+    held[2]?.answer(found('new'));
+    held[1]?.answer(found('old'));
+    expect([await before, await after]).toEqual([{ name: 'old' }, { name: 'new' }]);
+  });
+});
+
+describe('misses', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  function missingCache(maxKeys: number): LookupCache<Thing, string> {
+    return new LookupCache<Thing, string>({
+      maxKeys,
+      async load(input) {
+        loads.push(input);
+        return { value: undefined, freshUntilMs: Date.now() + 10_000 };
+      },
+    });
+  }
+
+  it('are limited in number', async () => {
+    const cache = missingCache(100);
+    for (let index = 0; index < 1_000; index++) {
+      await get(cache, `key-${index}`);
+      expect(cache.size).toBeLessThanOrEqual(100);
+    }
+    expect([get(cache, 'key-900'), get(cache, 'key-999')]).toEqual([undefined, undefined]);
+    expect(get(cache, 'key-899')).toBeInstanceOf(Promise);
+  });
+
+  it('are removed when they expire, even without another lookup', async () => {
+    const cache = missingCache(100);
+    for (let index = 0; index < 60; index++) {
+      await get(cache, `key-${index}`);
+      await vi.advanceTimersByTimeAsync(100);
+    }
+    expect(cache.size).toBe(60);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(cache.size).toBe(0);
+  });
+
+  it('get a new expiry when they are loaded again', async () => {
+    const cache = missingCache(100);
+    await get(cache, 'a');
+    await vi.advanceTimersByTimeAsync(10_000);
+    await get(cache, 'a');
+    await vi.advanceTimersByTimeAsync(9_000);
+    expect(get(cache, 'a')).toBeUndefined();
+    expect(loads).toEqual(['a', 'a']);
   });
 });
