@@ -7,7 +7,7 @@ import { SECONDS } from '../../src/observe/metrics/histogram.ts';
 import { UsageBatch } from '../../src/observe/usage/batch.ts';
 import { Talkers } from '../../src/observe/usage/talkers.ts';
 import type { RequestContext } from '../../src/stages/request-context.ts';
-import { openBoard } from '../../src/store/redis/shared/board.ts';
+import { sharedByRedis } from '../../src/store/redis/shared/shared-store.ts';
 import { finishedRequests } from '../load/finished-requests.ts';
 
 const SECOND_MS = 1_000;
@@ -49,11 +49,8 @@ function startReplica(url: string, index: number, requests: readonly RequestCont
     liveLimits: () => 0,
     clock: new SharedClock(),
   });
-  const board = openBoard(
-    { kind: 'redis', url, keyPrefix: 'weir', deadlineMs: 1_000 },
-    'top',
-    `replica-${index}`,
-  );
+  const shared = sharedByRedis({ kind: 'redis', url, keyPrefix: 'weir', deadlineMs: 1_000 }, () => {});
+  const board = shared.openBoard('top', `replica-${index}`);
   const fleet = new Fleet(
     `replica-${index}`,
     {

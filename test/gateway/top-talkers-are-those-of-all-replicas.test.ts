@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
 import type { FleetTop } from '../../src/admin/fleet/fleet.ts';
 import { type TopOptions, top } from '../../src/commands/top.ts';
-import { openBoard } from '../../src/store/redis/shared/board.ts';
+import { sharedByRedis } from '../../src/store/redis/shared/shared-store.ts';
 import { PLENTY } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';
@@ -94,7 +94,7 @@ it('a replica that stops is gone at once, and one that crashes within five secon
   expect(await read(staying)).toMatchObject({ replicas: 1, accounts: { byPoints: [] } });
 
   // What a replica that is killed leaves behind: a text that nobody renews.
-  const board = openBoard(store, 'top', 'killed');
+  const board = sharedByRedis(store, () => {}).openBoard('top', 'killed');
   onTestFinished(() => board.close());
   const client = new Redis(sharedRedisUrl());
   onTestFinished(async () => client.disconnect());

@@ -1,9 +1,8 @@
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import type { RemoteStoreSettings } from '../../src/store/redis/connection/link.ts';
-import { subscribe } from '../../src/store/redis/shared/channel.ts';
-import { openRecord } from '../../src/store/redis/shared/open-record.ts';
-import type { Channel } from '../../src/store/shared-store.ts';
+import { sharedByRedis } from '../../src/store/redis/shared/shared-store.ts';
+import type { Channel, ChannelListener, MessageRecord } from '../../src/store/shared-store.ts';
 import { startRawServer } from '../fixtures/raw-server.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';
 import { startSentinel } from '../fixtures/redis-sentinel.ts';
@@ -48,13 +47,31 @@ const TOPOLOGIES: readonly Topology[] = [
   },
 ];
 
+const TOPIC = 'revocations';
+
+function shareWith(settings: RemoteStoreSettings, keyPrefix: string) {
+  return sharedByRedis({ ...settings, keyPrefix }, () => {});
+}
+
+function subscribe(settings: RemoteStoreSettings, keyPrefix: string, listener: ChannelListener): Channel {
+  return shareWith(settings, keyPrefix).subscribe(TOPIC, listener);
+}
+
+function openRecord<T>(
+  settings: RemoteStoreSettings,
+  keyPrefix: string,
+  use: (record: MessageRecord) => Promise<T>,
+): Promise<T> {
+  return shareWith(settings, keyPrefix).withRecord(TOPIC, use);
+}
+
 async function publish(
   settings: RemoteStoreSettings,
-  name: string,
+  keyPrefix: string,
   text: string,
   untilMs: number,
 ): Promise<void> {
-  await openRecord(settings, name, (record) => record.publish([{ text, untilMs }]));
+  await openRecord(settings, keyPrefix, (record) => record.publish([{ text, untilMs }]));
 }
 
 const SOON = { timeout: 60_000, interval: 20 };
@@ -77,7 +94,7 @@ describe.each(TOPOLOGIES)('the channel of $kind', ({ start }) => {
 
   it('delivers a message to every subscriber, and to later ones until it expires', async () => {
     const { settings } = await started;
-    const name = `${uniquePrefix()}:1:revocations`;
+    const name = uniquePrefix();
     const subscribers = await Promise.all([subscriber(name), subscriber(name)]);
     await Promise.all(subscribers.map(({ channel }) => channel.subscribed));
     await publish(settings, name, 'lasting', Date.now() + 60_000);
@@ -92,7 +109,7 @@ describe.each(TOPOLOGIES)('the channel of $kind', ({ start }) => {
 
   it('writes again what the record has lost', async () => {
     const { settings } = await started;
-    const name = `${uniquePrefix()}:1:revocations`;
+    const name = uniquePrefix();
     const known = { text: 'known', untilMs: Date.now() + 60_000 };
     const channel = subscribe(settings, name, {
       message() {},
@@ -107,10 +124,10 @@ describe.each(TOPOLOGIES)('the channel of $kind', ({ start }) => {
 
   it('does not deliver messages of another channel', async () => {
     const { settings } = await started;
-    const name = `${uniquePrefix()}:1:revocations`;
+    const name = uniquePrefix();
     const { received, channel } = await subscriber(name);
     await channel.subscribed;
-    await publish(settings, `${uniquePrefix()}:1:revocations`, 'not for us', Date.now() + 60_000);
+    await publish(settings, uniquePrefix(), 'not for us', Date.now() + 60_000);
     await publish(settings, name, 'for us', Date.now() + 60_000);
     await vi.waitFor(() => expect([...received]).toEqual(['for us']), SOON);
   });

@@ -1,14 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
-import { openPresence } from '../../src/store/redis/shared/presence.ts';
+import type { RemoteStoreSettings } from '../../src/store/redis/connection/link.ts';
+import { sharedByRedis } from '../../src/store/redis/shared/shared-store.ts';
 import type { Presence, Seen } from '../../src/store/shared-store.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';
 import { sharedRedisUrl, uniquePrefix, uniqueRedisStore } from '../fixtures/redis-url.ts';
 
 const SOON = { timeout: 30_000, interval: 20 };
 
-type Settings = Parameters<typeof openPresence>[0];
+type Settings = RemoteStoreSettings & { readonly keyPrefix: string };
+
+function openPresence(settings: Settings, replica: string): Presence {
+  return sharedByRedis(settings, () => {}).openPresence(replica);
+}
 
 function open(settings: Settings, replica: string): Presence {
   const presence = openPresence(settings, replica);

@@ -3,11 +3,11 @@
  * share a hash tag, so that one command reads all of them in a Cluster as well.
  */
 import type { Board } from '../../shared-store.ts';
-import { openAnyLink, type RemoteStoreSettings } from '../connection/link.ts';
 import { runScript } from '../run-script.ts';
 import { Script } from '../script-call.ts';
 import type { RedisClient } from '../scripts.ts';
 import { readShared, type WrongTypeFound } from './read-shared.ts';
+import type { SharedLink } from './shared-link.ts';
 
 /** How long a text stays without being renewed. */
 const LIFE_MS = 3_500;
@@ -22,16 +22,15 @@ const PER_READ = 25;
 
 const readBoard = new Script('read-board');
 
-/** Opens the board of a topic. It connects by itself, and never queues a command. */
+/** Opens the board whose names are in the sorted set `index`. */
 export function openBoard(
-  settings: RemoteStoreSettings & { readonly keyPrefix: string },
-  topic: string,
+  shared: SharedLink,
+  index: string,
   replica: string,
-  wrongTypeFound: WrongTypeFound = () => {},
+  wrongTypeFound: WrongTypeFound,
 ): Board {
-  const link = openAnyLink(settings, { ready() {}, lost() {} });
+  const link = shared.use();
   const { client } = link;
-  const index = `${settings.keyPrefix}:1:{${topic}}`;
   const keyOf = (name: string) => `${index}:${name}`;
   const readPart = (most: number) =>
     readShared(client, index, { most, longestBytes: LONGEST_NAME }, wrongTypeFound);

@@ -1,11 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
-import { type StoreObserver, silentObserver } from '../../observer.ts';
 import { type Channel, type ChannelListener, LOOK_MS, type RecordedMessage } from '../../shared-store.ts';
-import type { RedisConnection } from '../connection/connection.ts';
-import { openAnyLink, type RemoteStoreSettings } from '../connection/link.ts';
 import { isRefusal } from '../run-script.ts';
 import type { Reading, WrongTypeFound } from './read-shared.ts';
 import { RedisRecord } from './record.ts';
+import type { LinkUse, SharedLink } from './shared-link.ts';
 
 const RETRY_MS = 250;
 
@@ -18,70 +16,71 @@ const PER_TURN = 16;
 /** A missing connection is a problem only after this time, because connecting takes a moment. */
 const FIRST_CONTACT_MS = 1_000;
 
+interface ChannelLinks {
+  /** In RESP2 a subscribed connection cannot read anything else. */
+  readonly subscriber: SharedLink;
+  readonly commands: SharedLink;
+}
+
 /**
  * Subscribes to a Redis channel, and reads the record of unexpired messages at every connection and every few seconds. A message
  * may arrive more than once, and late by at most the time between two reads.
  */
 export function subscribe(
-  settings: RemoteStoreSettings,
+  links: ChannelLinks,
   name: string,
   listener: ChannelListener,
-  wrongTypeFound: WrongTypeFound = () => {},
+  wrongTypeFound: WrongTypeFound,
 ): Channel {
-  return new Subscription(settings, name, listener, wrongTypeFound);
+  return new Subscription(links, name, listener, wrongTypeFound);
 }
 
 class Subscription implements Channel {
   readonly subscribed: Promise<void>;
   readonly #name: string;
   readonly #listener: ChannelListener;
-  readonly #wrongTypeFound: WrongTypeFound;
-  readonly #subscriber: RedisConnection;
-  /** In RESP2 a subscribed connection cannot read anything else. */
-  readonly #reader: RedisConnection;
+  readonly #subscriber: LinkUse;
+  readonly #reader: LinkUse;
+  readonly #record: RedisRecord;
   #receivedAll: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
   #hasTime = false;
   /** Undefined before the first contact. */
   #state: { readonly isConnected: boolean; readonly problem: string | undefined } | undefined;
-  /** Why Redis could not be reached since the last successful read. */
-  #problem: string | undefined;
   readonly #openedMs = performance.now();
   #isClosed = false;
 
   constructor(
-    settings: RemoteStoreSettings,
+    { subscriber, commands }: ChannelLinks,
     name: string,
     listener: ChannelListener,
     wrongTypeFound: WrongTypeFound,
   ) {
     this.#name = name;
     this.#listener = listener;
-    this.#wrongTypeFound = wrongTypeFound;
     this.subscribed = new Promise((resolve) => {
       this.#receivedAll = resolve;
     });
     const events = {
       ready: () => this.#lookIn(0),
-      lost: () => this.#connected(false, this.#problem ?? 'the connection was lost'),
+      lost: () => this.#disconnected('the connection was lost'),
     };
-    const observer: StoreObserver = {
-      ...silentObserver,
-      connectionFailed: (_reason, message) => {
-        this.#problem = message;
-      },
-    };
-    this.#subscriber = openAnyLink(settings, events, observer);
-    this.#reader = openAnyLink(settings, events, observer);
-    this.#subscriber.client.on('message', (channel: string, text: string) => {
-      if (channel === name) this.#call(() => listener.message(text));
-    });
-    this.#lookIn(RETRY_MS);
+    this.#subscriber = subscriber.use(events);
+    this.#reader = commands.use(events);
+    this.#record = new RedisRecord(this.#reader.client, name, wrongTypeFound);
+    this.#subscriber.client.on('message', this.#received);
+    // A connection that others use may be ready.
+    this.#lookIn(0);
   }
+
+  readonly #received = (channel: string, text: string): void => {
+    if (channel === this.#name) this.#call(() => this.#listener.message(text));
+  };
 
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
+    this.#subscriber.client.off('message', this.#received);
     this.#subscriber.close();
     this.#reader.close();
     this.#receivedAll();
@@ -94,17 +93,15 @@ class Subscription implements Channel {
 
   async #look(): Promise<void> {
     try {
-      const record = new RedisRecord(this.#reader.client, this.#name, this.#wrongTypeFound);
-      if (!this.#hasTime) this.#time(await record.time());
+      if (!this.#hasTime) this.#time(await this.#record.time());
       const refusal = await this.#subscribe();
-      const held = await this.#read(record);
-      this.#problem = undefined;
+      const held = await this.#read();
       this.#connected(true, refusal);
       this.#receivedAll();
-      await this.#restore(record, held);
+      await this.#restore(held);
       this.#lookIn(LOOK_MS);
     } catch (error) {
-      this.#connected(false, this.#problem ?? (error instanceof Error ? error.message : String(error)));
+      this.#disconnected(error instanceof Error ? error.message : String(error));
       this.#lookIn(RETRY_MS);
     }
   }
@@ -121,9 +118,9 @@ class Subscription implements Channel {
   }
 
   /** Delivers what the record holds, and yields to requests in between. */
-  async #read(record: RedisRecord): Promise<ReadonlySet<string>> {
+  async #read(): Promise<ReadonlySet<string>> {
     const held = new Set<string>();
-    for await (const reading of record.readings()) {
+    for await (const reading of this.#record.readings()) {
       this.#time(reading);
       if (reading.leftOut > 0) this.#call(() => this.#listener.leftOut?.(reading.leftOut));
       for (const [index, text] of reading.members.entries()) {
@@ -141,19 +138,24 @@ class Subscription implements Channel {
   }
 
   /** A Redis that restarted without its data or failed over may have lost messages that this process still has. */
-  async #restore(record: RedisRecord, held: ReadonlySet<string>): Promise<void> {
+  async #restore(held: ReadonlySet<string>): Promise<void> {
     let missing: readonly RecordedMessage[] = [];
     this.#call(() => {
       missing = (this.#listener.missingFrom?.(held) ?? []).slice(0, MOST_RESTORED);
     });
     if (missing.length === 0) return;
     try {
-      await record.write(missing);
+      await this.#record.write(missing);
     } catch {
       // A Redis user without write permission leaves this to other replicas.
       return;
     }
     this.#call(() => this.#listener.restored?.(missing.length));
+  }
+
+  /** @param error to be reported where it is not known why Redis cannot be reached */
+  #disconnected(error: string): void {
+    this.#connected(false, this.#subscriber.problem() ?? this.#reader.problem() ?? error);
   }
 
   #connected(isConnected: boolean, problem?: string): void {

@@ -13,6 +13,7 @@ import { isRefusal, runScript } from '../run-script.ts';
 import { Script } from '../script-call.ts';
 import type { RedisClient } from '../scripts.ts';
 import { type Reading, readShared, type WrongTypeFound } from './read-shared.ts';
+import type { SharedLink } from './shared-link.ts';
 
 /** Messages of one read. The parts of a long record arrive one after another, so that neither Redis nor this process is blocked. */
 const PER_READ = 500;
@@ -114,5 +115,36 @@ export class RedisRecord implements MessageRecord {
       if (isRefusal(error) || !(error instanceof Error)) throw error;
       throw new UnknownOutcome(error.message);
     }
+  }
+}
+
+/** How long `withRecord` tries to reach Redis. */
+const CONNECT_MS = 5_000;
+const RETRY_MS = 100;
+
+/** Calls `use` with the record of a channel. Rejects if Redis cannot be reached within `connectMs`, or refuses. */
+export async function withRecord<T>(
+  shared: SharedLink,
+  channel: string,
+  use: (record: MessageRecord) => Promise<T>,
+  wrongTypeFound: WrongTypeFound,
+  connectMs = CONNECT_MS,
+): Promise<T> {
+  const link = shared.use();
+  const giveUpMs = performance.now() + connectMs;
+  try {
+    for (;;) {
+      const problem = await link.client.ping().then(
+        () => undefined,
+        (error: Error) => error.message,
+      );
+      if (problem === undefined) return await use(new RedisRecord(link.client, channel, wrongTypeFound));
+      const refusal = link.refusal();
+      if (refusal !== undefined || performance.now() >= giveUpMs)
+        throw new Error(refusal ?? link.problem() ?? problem);
+      await new Promise((resume) => setTimeout(resume, RETRY_MS));
+    }
+  } finally {
+    link.close();
   }
 }

@@ -1,39 +1,82 @@
 import { bucketKey } from '../../keys.ts';
-import type { Claims, SharedStore } from '../../shared-store.ts';
-import { openAnyLink, type RemoteStoreSettings } from '../connection/link.ts';
+import { type Claims, PRESENCE_MS, type Presence, type SharedStore } from '../../shared-store.ts';
+import type { RemoteStoreSettings } from '../connection/link.ts';
 import { runScript } from '../run-script.ts';
 import { Script } from '../script-call.ts';
 import { openBoard } from './board.ts';
 import { subscribe } from './channel.ts';
-import { openRecord } from './open-record.ts';
-import { openPresence } from './presence.ts';
-import type { WrongTypeFound } from './read-shared.ts';
+import { readShared, type WrongTypeFound } from './read-shared.ts';
+import { withRecord } from './record.ts';
+import { SharedLink } from './shared-link.ts';
 
 const claimScript = new Script('claim');
 
-/** What replicas with this Redis and key prefix share besides counts. */
+/** Longer names are not those of a replica, and more replicas are not counted. */
+const LONGEST_NAME = 64;
+const MOST_REPLICAS = 1_000;
+
+/**
+ * What replicas with this Redis and key prefix share besides counts. It takes three connections at most, which are open while they are
+ * used: one receives messages, and in RESP2 can do nothing else; one is for boards, whose texts are long; one is for all other commands,
+ * which are short. Charges have a connection of their own, so they wait for none of these.
+ */
 export function sharedByRedis(
   settings: RemoteStoreSettings & { readonly keyPrefix: string },
   wrongTypeFound: WrongTypeFound,
 ): SharedStore {
-  const channelOf = (topic: string) => `${settings.keyPrefix}:1:${topic}`;
+  const { keyPrefix } = settings;
+  const commands = new SharedLink(settings);
+  const subscriber = new SharedLink(settings);
+  const boards = new SharedLink(settings);
+  const channelOf = (topic: string) => `${keyPrefix}:1:${topic}`;
   return {
-    subscribe: (topic, listener) => subscribe(settings, channelOf(topic), listener, wrongTypeFound),
+    subscribe: (topic, listener) =>
+      subscribe({ subscriber, commands }, channelOf(topic), listener, wrongTypeFound),
     withRecord: (topic, use, connectMs) =>
-      openRecord(settings, channelOf(topic), use, connectMs, wrongTypeFound),
-    openBoard: (topic, replica) => openBoard(settings, topic, replica, wrongTypeFound),
-    openPresence: (replica) => openPresence(settings, replica, wrongTypeFound),
-    openClaims: () => openClaims(settings),
+      withRecord(commands, channelOf(topic), use, wrongTypeFound, connectMs),
+    openBoard: (topic, replica) => openBoard(boards, `${keyPrefix}:1:{${topic}}`, replica, wrongTypeFound),
+    openPresence: (replica) => openPresence(commands, `${keyPrefix}:1:replicas`, replica, wrongTypeFound),
+    openClaims: () => openClaims(commands, keyPrefix),
   };
 }
 
-/** Opens the claims of the replicas with this Redis and key prefix. Each is a key that only its first writer gets. */
-function openClaims(settings: RemoteStoreSettings & { readonly keyPrefix: string }): Claims {
-  const link = openAnyLink(settings, { ready() {}, lost() {} });
+/** Opens the list of replicas that is in the sorted set `key`. */
+function openPresence(
+  shared: SharedLink,
+  key: string,
+  replica: string,
+  wrongTypeFound: WrongTypeFound,
+): Presence {
+  const link = shared.use();
+  const { client } = link;
+  return {
+    async announce() {
+      const part = { most: MOST_REPLICAS, longestBytes: LONGEST_NAME };
+      const read = await readShared(client, key, part, wrongTypeFound);
+      // In this order on the connection: what fails is never taken for a replica that is alive.
+      await Promise.all([
+        read.isWrongType ? client.del(key) : undefined,
+        client.zremrangebyscore(key, '-inf', read.nowMs),
+        client.zadd(key, read.nowMs + PRESENCE_MS, replica),
+        client.pexpire(key, PRESENCE_MS),
+      ]);
+      const alive = new Set(read.members).add(replica);
+      return { replicas: alive.size, isContinued: read.members.includes(replica) };
+    },
+    async close() {
+      await client.zrem(key, replica).catch(() => undefined);
+      link.close();
+    },
+  };
+}
+
+/** Opens the claims of the replicas with this key prefix. Each is a key that only its first writer gets. */
+function openClaims(shared: SharedLink, keyPrefix: string): Claims {
+  const link = shared.use();
   return {
     async claim({ tag, name, owner }, lifeMs) {
       // Names of buckets have no point, so that no bucket has this key.
-      const key = bucketKey(settings.keyPrefix, tag, name, owner);
+      const key = bucketKey(keyPrefix, tag, name, owner);
       return (await runScript(link.client, claimScript, [key], [lifeMs])) === 1;
     },
     close: () => link.close(),
