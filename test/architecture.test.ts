@@ -1,7 +1,10 @@
+import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { dirname, join, normalize } from 'node:path';
+import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { sharedRedisUrl } from './fixtures/redis-url.ts';
 
 /**
  * Which folders a folder may import, types included. A folder covers its subfolders, and may always import itself. Each folder imports
@@ -138,6 +141,9 @@ const folderOf = (file: string) => folders.find((folder) => file.startsWith(`${f
 const isImported = (home: string, other: string) =>
   imports.some(({ from, to }) => folderOf(from) === home && folderOf(to) === other);
 
+/** In how many files of `src` a plain GET may run, by its store. The bound only falls. */
+const MOST_FILES = { memory: 88, Redis: 104 };
+
 describe('the structure of the source', () => {
   test('has one direction: a folder imports only the folders below it', () => {
     const wrong = imports.filter(({ from, to }) => {
@@ -207,6 +213,15 @@ describe('the structure of the source', () => {
     const isStage = (file: string) => STAGES.includes(file);
     const wrong = imports.filter(({ from, to }) => isStage(from) && isStage(to));
     expect(wrong.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
+  });
+
+  test('runs a plain GET in few files', async () => {
+    const script = ['--import', 'tsx', 'scripts/files-of-a-get.ts', sharedRedisUrl()];
+    const { stderr } = await promisify(execFile)(process.execPath, script);
+    for (const [store, most] of Object.entries(MOST_FILES)) {
+      const files = Number(new RegExp(`^${store}: (\\d+) files`, 'm').exec(stderr)?.[1]);
+      expect(files, stderr).toBeLessThanOrEqual(most);
+    }
   });
 
   test.each([
