@@ -11,16 +11,14 @@ COPY platform/package.json ./platform/
 
 FROM manifests AS build
 RUN npm ci
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json ./
+COPY scripts ./scripts
 COPY src ./src
 COPY platform ./platform
 RUN npm run build
 
 FROM manifests AS platform-packages
 RUN npm ci --omit=dev --workspace platform
-
-FROM manifests AS gateway-packages
-RUN npm ci --omit=dev --workspaces=false
 
 FROM ${NODE_IMAGE} AS platform
 ENV NODE_ENV=production
@@ -40,7 +38,7 @@ FROM ${NODE_IMAGE} AS gateway
 ENV NODE_ENV=production
 WORKDIR /app
 COPY package.json ./
-COPY --from=gateway-packages /app/node_modules ./node_modules
+# The packages that it uses are part of it.
 COPY --from=build /app/dist ./dist
 COPY lua ./lua
 # The prices of the platform: for the demo's configuration and the chart's `platform.enabled`.

@@ -1,5 +1,5 @@
 /**
- * What 100,000 overrides cost: `npm run build && node --import tsx --expose-gc bench/overrides.ts`. Six files of at most 1 MiB, as
+ * What 100,000 overrides cost: `npm run build:modules && node --import tsx --expose-gc bench/overrides.ts`. Six files of at most 1 MiB, as
  * ConfigMaps hold them; ratios matter more than the numbers.
  */
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import type { Limits } from '../src/domain/limits/limits.ts';
 import { Buckets } from '../src/stages/buckets/buckets.ts';
 
 // As built: from source there is no thread to parse in.
-const BUILT = new URL('../dist/config/files/limits/files.js', import.meta.url).href;
+const BUILT = new URL('../modules/config/files/limits/files.js', import.meta.url).href;
 const { LimitsFiles } = (await import(BUILT)) as typeof import('../src/config/files/limits/files.ts');
 
 const OVERRIDES = 100_000;

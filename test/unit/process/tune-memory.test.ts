@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 
-/** Sizes of the young generation, in MiB, while a process of its own, with the built module, keeps more and more objects. */
+/** Sizes of the young generation, in MiB, while a process of its own keeps more and more objects. */
 function growthOf(preparation: string): number[] {
   const program = `
     import { getHeapSpaceStatistics } from 'node:v8';
-    import { growAtOnce } from './dist/process/tune-memory.js';
+    import { growAtOnce } from './src/process/tune-memory.ts';
     ${preparation}
     const mib = () => getHeapSpaceStatistics().find((space) => space.space_name === 'new_space').space_size / 2 ** 20;
     const sizes = [];
@@ -15,7 +15,7 @@ function growthOf(preparation: string): number[] {
       if (count % 256 === 0 && mib() !== sizes.at(-1)) sizes.push(mib());
     }
     console.log(JSON.stringify(sizes));`;
-  const args = ['--input-type=module', '--eval', program];
+  const args = ['--import', 'tsx', '--input-type=module', '--eval', program];
   const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   expect(stderr).toBe('');
   return JSON.parse(stdout) as number[];

@@ -1,11 +1,14 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { MessageChannel } from 'node:worker_threads';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { bundle } from '../../../../scripts/build/bundle.ts';
+import { GATEWAY } from '../../../../scripts/build/programs.ts';
 import { NOTHING, parseLimits, parseOverrides } from '../../../../src/config/files/limits/parse.ts';
 import { type Job, receiveParsed, sendParsed } from '../../../../src/config/files/limits/parse-messages.ts';
 import { ConfigError } from '../../../../src/config/problem.ts';
-
-/** As built: from source there is no thread to parse in. */
-const BUILT = new URL('../../../../dist/config/files/limits/parse-thread.js', import.meta.url).href;
 
 /** What arrives of a job when both ends of the thread run here. */
 async function passedOn(job: Job) {
@@ -53,10 +56,18 @@ describe('a file that is parsed in a thread', () => {
 });
 
 describe('the thread', () => {
+  let built: typeof import('../../../../src/config/files/limits/parse-thread.ts');
+
+  // From source there is no thread to parse in.
+  beforeAll(async () => {
+    const output = mkdtempSync(join(tmpdir(), 'parse-thread-'));
+    const module = 'config/files/limits/parse-thread';
+    await bundle({ ...GATEWAY, output, entries: [module, 'config/files/limits/parse-worker'] });
+    writeFileSync(join(output, 'package.json'), '{ "type": "module" }');
+    built = (await import(pathToFileURL(join(output, `${module}.js`)).href)) as typeof built;
+  });
+
   test('parses one large file after another, an invalid one included', async () => {
-    const { parseFile } = (await import(
-      BUILT
-    )) as typeof import('../../../../src/config/files/limits/parse-thread.ts');
     const text = manyAccounts(5_000);
     const jobs = [text, `${text}\nother: 1`, text].map((one) => ({
       kind: 'overrides' as const,
@@ -64,7 +75,7 @@ describe('the thread', () => {
       file: 'o.yaml',
       named: NOTHING,
     }));
-    const parsed = await Promise.allSettled(jobs.map((job) => parseFile(job)));
+    const parsed = await Promise.allSettled(jobs.map((job) => built.parseFile(job)));
     const value = parseOverrides(text, 'o.yaml');
     expect(parsed[0]).toEqual({ status: 'fulfilled', value });
     expect(parsed[1]).toMatchObject({
@@ -75,13 +86,10 @@ describe('the thread', () => {
   });
 
   test('finds the line of a setting in a large file', async () => {
-    const { findLine } = (await import(
-      BUILT
-    )) as typeof import('../../../../src/config/files/limits/parse-thread.ts');
     const text = manyAccounts(5_000);
     const lines = text.split('\n');
-    const line = await findLine(text, 'o.yaml', ['accounts', 'acct_4321', 'account-read']);
+    const line = await built.findLine(text, 'o.yaml', ['accounts', 'acct_4321', 'account-read']);
     expect(lines[(line ?? 0) - 1]).toContain('acct_4321');
-    expect(await findLine(text, 'o.yaml', ['organizations', 'org_1'])).toBeUndefined();
+    expect(await built.findLine(text, 'o.yaml', ['organizations', 'org_1'])).toBeUndefined();
   });
 });

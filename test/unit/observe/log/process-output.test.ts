@@ -1,14 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 
-/** Runs lines of code, with the built modules, in a process of its own, whose output goes to the log. */
+/** Runs lines of code in a process of its own, whose output goes to the log. */
 function outputOf(code: string): { stdout: string; stderr: string; status: number | null } {
   const program = `
-    import { openLog } from './dist/observe/log/log.js';
-    import { logProcessOutput } from './dist/observe/log/process-output.js';
+    import { openLog } from './src/observe/log/log.ts';
+    import { logProcessOutput } from './src/observe/log/process-output.ts';
     logProcessOutput(openLog('info').log);
     ${code}`;
-  const args = ['--input-type=module', '--eval', program];
+  const args = ['--import', 'tsx', '--input-type=module', '--eval', program];
   return spawnSync(process.execPath, args, { encoding: 'utf8' });
 }
 
