@@ -2,21 +2,22 @@
 -- decided by itself, in order, and one whose bucket cannot be read does not affect the others. A charge replaces a value that
 -- no release has written, whatever it is: the first decision that finds it reports it, and the next one counts from zero.
 --
--- KEYS     the buckets of every decision, in order, then the slots of every decision, then those of the statements; all in one
---          Cluster slot
--- ARGV[1]  now in µs since 1970, for tests; 0 for Redis TIME
--- ARGV[2]  1 to charge; 0 to peek, which decides the same and writes nothing; 2 to charge, and to check how long the keys
---          live: a key that a shorter window wrote is written again, even by a denial; 3 more than that where decisions
---          have slots, which is what limits on concurrent requests count
--- ARGV[3]  life of a written key in ms, for tests whose clock is not that of Redis; 0 for one and a half windows
--- ARGV     then per decision: number of buckets, and per bucket the life of its key in ms, which is one and a half windows,
---          what the charge costs it in points, and its limit in points, negative for a shadow bucket (it counts what fits,
---          and refuses nothing)
--- With slots, the replica (16 bytes), the life of its leases in ms, the number of slots of all decisions, that of statements, and
---          the statements stand before the decisions, and each decision ends with the number of its slots, and per slot its limit,
---          negative for a shadow, and a statement. A statement says of one owner, in two numbers, which generation of statements it
---          is of; and 2^20 times how many slots the replica holds, in case the store has no lease of this generation, plus how many
---          it has given back since its last statement of this generation. Those before the decisions take no slot.
+-- KEYS     the buckets of every decision, in order, then the slots of every decision, then those of further statements; all in
+--          one Cluster slot
+-- ARGV     texts of decimal numbers, separated by single spaces
+-- ARGV[1]  the call, four numbers:
+--            now in µs since 1970, for tests; 0 for Redis TIME
+--            1 to charge; 0 to peek, which decides the same and writes nothing; 2 to charge, and to check how long the keys live: a
+--              key that a shorter window wrote is written again, even by a denial
+--            life of a written key in ms, for tests whose clock is not that of Redis; 0 for one and a half windows
+--            the number of KEYS that are slots, which limits on concurrent requests count
+-- ARGV[2]  only if there are such: the replica (16 bytes) and the life of its leases in ms; then a statement for each slot, in the order
+--          of KEYS, each after a comma: its generation; how many slots the replica holds; how many it has given back since its last
+--          statement of this generation. The first number counts only if the store has no lease of this generation, the second only
+--          if it has one. A statement that belongs to no decision takes no slot
+-- ARGV     then a text per decision: per bucket three numbers, which are the life of its key in ms (one and a half windows), what the
+--          charge costs it in points, and its limit in points; then per slot # and its limit. A negative limit is a shadow's, which
+--          counts what fits and refuses nothing
 -- Reply    one string of big-endian integers; per decision 1 byte, 1 admitted | 0 denied, and per bucket
 --          4 bytes remaining points, 6 bytes µs until it is full again, 6 bytes µs until this cost fits (0 when it fits),
 --          and per slot 4 bytes that remain, 1 byte whether it had room, and for a peek 2 bytes with the number of leases
@@ -43,8 +44,10 @@ local FIRST_READ_BYTES, FIRST_READ_END = HEADER_BYTES + 16 * ENTRY_BYTES, '190'
 -- to renew its life: once a quarter of a window, but at least once a minute, so that a key soon lives for a window that
 -- was raised.
 local FIRST_COMPACTED, RENEWALS_PER_WINDOW = 1 + HEADER_BYTES + 8 * ENTRY_BYTES, 4
-local US_PER_SECOND, US_PER_MINUTE, ARGUMENTS_PER_BUCKET = 1000000, 60000000, 3
-local ARGUMENTS_PER_SLOT, MOST_ENDED = 3, 1048576
+local US_PER_SECOND, US_PER_MINUTE = 1000000, 60000000
+-- A text of a decision is read one bucket, and one slot, at a time.
+local BUCKET, SLOT, STATEMENT = '(%d+) (%d+) (%-?%d+)', '#(%-?%d+)', ',(%d+) (%d+) (%d+)'
+local NUMBERS_PER_BUCKET = 4
 -- No replica holds so many slots of one bucket.
 local TOO_MANY_SLOTS = 1048576
 local WRONG_VALUE = 'WRONGVALUE no release has written this value'
@@ -67,7 +70,7 @@ local WRONG_VALUE = 'WRONGVALUE no release has written this value'
 
 local KEYS, ARGV, call, pcall = KEYS, ARGV, redis.call, redis.pcall
 local all_of = unpack
-local pack, unpack, sub = struct.pack, struct.unpack, string.sub
+local pack, unpack, sub, gmatch = struct.pack, struct.unpack, string.sub, string.gmatch
 
 -- The whole value. Of one that does not consist of whole entries, the header alone: its total then shows that it is wrong. No
 -- release has written 64 KiB, which do not end with a whole entry.
@@ -139,26 +142,34 @@ local function compare_life(bucket, nowUs)
   return leftMs > 1.5 * windowMs + math.max(0, -sinceMs) + 1 and 1 or 0
 end
 
-local nowUs, mode, givenLifeMs = ARGV[1] + 0, ARGV[2], ARGV[3]
-local isSpending, isCheckingLives = mode ~= '0' and mode ~= '3', mode == '2' or mode == '5'
-local hasSlots = mode == '3' or mode == '4' or mode == '5'
+local nowUs, mode, givenLifeMs, slotCount = string.match(ARGV[1], '(%d+) (%d) (%d+) (%d+)')
+local isSpending, isCheckingLives, hasSlots = mode ~= '0', mode == '2', slotCount ~= '0'
+nowUs = nowUs + 0
 if nowUs == 0 then
   local time = call('TIME')
   nowUs = time[1] * US_PER_SECOND + time[2]
 end
 
 local buckets, written, writes, reply, replied = {}, {}, 0, {}, 0
-local nextKey, nextArg, argCount = 1, 4, #ARGV
+-- What each text of this call says, once for decisions that say the same: the numbers of the buckets, and the limits of the slots.
+local terms, slotLimits = {}, {}
+local nextKey, firstText = 1, 2
 
-local slots, value_of, read_leases, settle, leases_of_others, write_leases
-local nextSlot, stated = nil, 0
+local slots, statements, value_of, read_leases, settle, leases_of_others, write_leases
+local nextSlot = #KEYS + 1
 if hasSlots then
-  local replica, leaseMs, leaseUs = ARGV[4], ARGV[5], ARGV[5] * 1000
+  local replica, leaseMs = string.match(ARGV[2], '^(%S+) (%d+)')
+  local leaseUs = leaseMs * 1000
   local endUs = nowUs + leaseUs
   local endSecond = endUs - endUs % US_PER_SECOND
-  slots, stated, nextArg = {}, ARGV[7] + 0, 8 + 2 * ARGV[7]
-  nextSlot = #KEYS - ARGV[6] - stated + 1
+  slots, statements, firstText = {}, {}, 3
+  nextSlot = #KEYS - slotCount + 1
   local firstSlot = nextSlot
+  local key = firstSlot
+  for generation, held, ended in gmatch(ARGV[2], STATEMENT) do
+    statements[key] = { generation = generation + 0, held = held + 0, ended = ended + 0 }
+    key = key + 1
+  end
   -- One call for all. It is no error for a key of another type, or where its user may not run it: then each is read by itself.
   local values = pcall('MGET', all_of(KEYS, firstSlot))
 
@@ -194,11 +205,10 @@ if hasSlots then
   end
 
   -- How many slots the replica holds by its statement; nil if that is older than what the store knows.
-  function settle(held, known, generation, counts)
-    if known > generation then return nil end
-    local ended = counts % MOST_ENDED
-    if known < generation then return (counts - ended) / MOST_ENDED end
-    return held > ended and held - ended or 0
+  function settle(held, known, statement)
+    if known > statement.generation then return nil end
+    if known < statement.generation then return statement.held end
+    return held > statement.ended and held - statement.ended or 0
   end
 
   -- The leases of others that are valid.
@@ -223,14 +233,24 @@ if hasSlots then
   end
 end
 
-while nextArg <= argCount do
-  local lastKey, arg = nextKey + ARGV[nextArg] - 1, nextArg + 1
+for text = firstText, #ARGV do
+  local asked = terms[ARGV[text]]
+  if not asked then
+    local count = 0
+    asked = {}
+    for lifeMs, cost, limit in gmatch(ARGV[text], BUCKET) do
+      asked[count + 1], asked[count + 2], asked[count + 3], asked[count + 4] = lifeMs, lifeMs * 2000 / 3, cost + 0, limit + 0
+      count = count + NUMBERS_PER_BUCKET
+    end
+    terms[ARGV[text]] = asked
+  end
+  local lastKey, number = nextKey + #asked / NUMBERS_PER_BUCKET - 1, 1
   local admitted, problem = 1, nil
 
   -- Read: every bucket as it is now, and whether all have room.
   for i = nextKey, lastKey do
-    local lifeMs, cost, limit = ARGV[arg], ARGV[arg + 1] + 0, ARGV[arg + 2] + 0
-    local key, windowUs, isWritten, wrong = KEYS[i], lifeMs * 2000 / 3, false, nil
+    local lifeMs, windowUs, cost, limit = asked[number], asked[number + 1], asked[number + 2], asked[number + 3]
+    local key, isWritten, wrong = KEYS[i], false, nil
     local startUs = nowUs - windowUs
     local bucket = buckets[key]
     if bucket then
@@ -306,14 +326,20 @@ while nextArg <= argCount do
       if windowUs > bucket.keptUs then bucket.keptMs, bucket.keptUs = lifeMs, windowUs end
     end
     if limit > 0 and total + cost > limit then admitted = 0 end
-    arg = arg + ARGUMENTS_PER_BUCKET
+    number = number + NUMBERS_PER_BUCKET
   end
 
-  local slotArg, lastSlot = nextArg + 1 + ARGUMENTS_PER_BUCKET * (lastKey - nextKey + 1), nil
+  local limits, lastSlot
   if hasSlots then
-    lastSlot, arg = nextSlot + ARGV[slotArg] - 1, slotArg + 1
+    limits = slotLimits[ARGV[text]]
+    if not limits then
+      limits = {}
+      for limit in gmatch(ARGV[text], SLOT) do limits[#limits + 1] = limit + 0 end
+      slotLimits[ARGV[text]] = limits
+    end
+    lastSlot = nextSlot + #limits - 1
     for i = nextSlot, problem and 0 or lastSlot do
-      local key, limit, generation = KEYS[i], ARGV[arg] + 0, ARGV[arg + 1] + 0
+      local key, limit, statement = KEYS[i], limits[i - nextSlot + 1], statements[i]
       local slot = slots[key]
       if not slot then
         local value, wrong = value_of(i)
@@ -329,16 +355,15 @@ while nextArg <= argCount do
         slot = { value = value, taken = taken, held = held, generation = known, place = place, isWritten = isAhead }
         slots[key] = slot
       end
-      local held = settle(slot.held, slot.generation, generation, ARGV[arg + 2] + 0)
+      local held = settle(slot.held, slot.generation, statement)
       if held then
         if slot.held ~= held then slot.held, slot.isWritten = held, true end
-        slot.generation = generation
+        slot.generation = statement.generation
       elseif isSpending then
         problem = 'STALE the replica has stated its slots anew'
         break
       end
       if limit > 0 and slot.taken + slot.held >= limit then admitted = 0 end
-      arg = arg + ARGUMENTS_PER_SLOT
     end
   end
 
@@ -398,11 +423,10 @@ while nextArg <= argCount do
     reply[replied] =
       pack(STATE, total < limit and limit - total or 0, total > 0 and bucket.newestUs - startUs or 0, retryAfterUs)
   end
-  nextArg, nextKey = slotArg, lastKey + 1
+  nextKey = lastKey + 1
   if hasSlots then
-    arg = slotArg + 1
     for i = nextSlot, problem and 0 or lastSlot do
-      local slot, limit = slots[KEYS[i]], ARGV[arg] + 0
+      local slot, limit = slots[KEYS[i]], limits[i - nextSlot + 1]
       if limit < 0 then limit = -limit end
       local free = limit - slot.taken - slot.held
       local hasRoom = free > 0
@@ -415,9 +439,8 @@ while nextArg <= argCount do
         local others = leases_of_others(slot.value)
         reply[replied] = reply[replied] .. pack('>I2', #others / LEASE_BYTES) .. others
       end
-      arg = arg + ARGUMENTS_PER_SLOT
     end
-    nextArg, nextSlot = slotArg + 1 + ARGUMENTS_PER_SLOT * (lastSlot - nextSlot + 1), lastSlot + 1
+    nextSlot = lastSlot + 1
   end
 end
 
@@ -448,19 +471,18 @@ for i = 1, isSpending and writes or 0 do
     call('SETRANGE', bucket.key, '0', pack(HEADER, bucket.total + bucket.expired, bucket.newestUs, bucket.newestPoints))
   end
 end
-for i = 1, stated do
-  local key, generation, counts = KEYS[nextSlot], ARGV[6 + 2 * i] + 0, ARGV[7 + 2 * i] + 0
+for i = nextSlot, #KEYS do
+  local key, statement = KEYS[i], statements[i]
   local slot = slots[key]
   if slot then
-    local held = settle(slot.held, slot.generation, generation, counts)
-    if held then slot.held, slot.generation, slot.isWritten = held, generation, true end
+    local held = settle(slot.held, slot.generation, statement)
+    if held then slot.held, slot.generation, slot.isWritten = held, statement.generation, true end
   else
-    local value = value_of(nextSlot)
+    local value = value_of(i)
     local taken, held, known, place = read_leases(value or '')
-    held = value and taken and settle(held, known, generation, counts)
-    if held then write_leases(key, value, place, taken, generation, held) end
+    held = value and taken and settle(held, known, statement)
+    if held then write_leases(key, value, place, taken, statement.generation, held) end
   end
-  nextSlot = nextSlot + 1
 end
 for key, slot in pairs(isSpending and slots or {}) do
   if slot.isWritten then write_leases(key, slot.value, slot.place, slot.taken, slot.generation, slot.held) end

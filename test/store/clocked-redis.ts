@@ -18,14 +18,13 @@ export async function openClockedRedis(
   settings: RemoteStoreSettings,
 ): Promise<{ store: ClockedStore; close(): void }> {
   const events = { ready() {}, lost() {} };
-  const { client, groupOf, close } =
+  const { client, close } =
     settings.kind === 'cluster'
       ? openClusterConnection(settings, silentObserver, events)
       : openConnection(settings, silentObserver, events);
   const decide = async (charge: Charge, isSpending: boolean, nowUs: number): Promise<Decision> => {
     if (!isValidCharge(charge)) return INVALID;
-    const slot = groupOf(charge.buckets[0]?.key ?? '');
-    const [decision = INVALID] = await runCharges(client, [charge], { slot, isSpending, nowUs });
+    const [decision = INVALID] = await runCharges(client, [charge], { isSpending, nowUs });
     return decision;
   };
   await untilAnswering(client);

@@ -97,13 +97,11 @@ async function chargeByOneWindow({ buckets, cost }: Charge, atUs: number): Promi
 
 async function chargeByThis({ buckets, cost }: Charge, atUs: number): Promise<Buffer> {
   const keys = buckets.map(({ key }) => key);
-  const args = buckets.flatMap(({ windowSeconds, limit, shadow }) => [
-    1500 * windowSeconds,
-    cost,
-    shadow ? -limit : limit,
-  ]);
-  const all = [atUs, 1, lifeOf(buckets[0]?.windowSeconds ?? 0), buckets.length, ...args];
-  return (await client.callBuffer('EVAL', current, keys.length, ...keys, ...all)) as Buffer;
+  const call = `${atUs} 1 ${lifeOf(buckets[0]?.windowSeconds ?? 0)} 0`;
+  const decision = buckets
+    .map(({ windowSeconds, limit, shadow }) => `${1500 * windowSeconds} ${cost} ${shadow ? -limit : limit}`)
+    .join(' ');
+  return (await client.callBuffer('EVAL', current, keys.length, ...keys, call, decision)) as Buffer;
 }
 
 test('replicas of 0.2.0 and of this version share buckets: whichever decides, each decision is the same', async () => {

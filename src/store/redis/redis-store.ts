@@ -19,7 +19,7 @@ import {
 import type { ConnectionEvents, RedisConnection } from './connection/connection.ts';
 import { reasonOf } from './connection/failures.ts';
 import { NewWindows } from './new-windows.ts';
-import { sendCharges } from './scripts.ts';
+import { sendCharges } from './send-charges.ts';
 
 /** ioredis's error for a command whose connection ended after it was sent: it may have run. */
 const ENDED_BEFORE_ANSWER =
@@ -143,7 +143,7 @@ export class RedisStore implements Store {
         const leases = this.slots.open([], group);
         if (leases === undefined) break;
         const batch = new Batch();
-        this.#call(batch, this.#route(group, leases.stated[0]?.key ?? ''), group, leases);
+        this.#call(batch, this.#route(group, leases.stated[0]?.key ?? ''), leases);
       }
     }
   }
@@ -158,12 +158,11 @@ export class RedisStore implements Store {
     const route = this.#route(group, charges[0] === undefined ? '' : firstKey(charges[0]));
     const reason = this.#problemAt(group, route);
     if (reason !== undefined) this.#giveUp(batch, reason);
-    else
-      this.#call(batch, route, group, batch.kind === 'charge' ? this.slots.open(charges, group) : undefined);
+    else this.#call(batch, route, batch.kind === 'charge' ? this.slots.open(charges, group) : undefined);
   }
 
   /** Sends a batch, and settles it in every case. */
-  #call(batch: Batch, route: Route, slot: number, leases?: LeaseCall): void {
+  #call(batch: Batch, route: Route, leases?: LeaseCall): void {
     const startMs = performance.now();
     const isCheckingLives = batch.kind === 'charge' && this.#newWindows.areIn(batch.charges, startMs);
     this.#deadline.watch({ batch, route });
@@ -171,7 +170,7 @@ export class RedisStore implements Store {
     sendCharges(
       this.#link.client,
       batch.charges,
-      { slot, isSpending: batch.kind !== 'peek', isCheckingLives, leases },
+      { isSpending: batch.kind !== 'peek', isCheckingLives, leases },
       (error, decisions) => {
         if (error !== undefined) {
           this.#unanswered(batch, route, error.message);
@@ -259,7 +258,7 @@ export class RedisStore implements Store {
     if (problem !== undefined) return problem;
     const batch = new Batch('probe');
     const answer = batch.add({ buckets: [trialBucket(`${key}:probe`)], cost: 1 });
-    this.#call(batch, route, group);
+    this.#call(batch, route);
     const decision = await answer;
     return decision.outcome === 'uncounted' && !isOfOneCharge(decision.reason) ? decision.reason : undefined;
   }

@@ -1,124 +1,45 @@
-import type { Cluster, Redis } from 'ioredis';
-import { isConcurrent, slotState } from '../in-flight/held-slots.ts';
-import type { BucketCharge, BucketState, Charge, Decision, Holder } from '../store.ts';
-import { type BodyOptions, ChargeBody } from './charge-body.ts';
-import { reasonOf } from './connection/failures.ts';
-import { isUnknown, Script, ScriptCall } from './script-call.ts';
+import { readFileSync } from 'node:fs';
+import type { Callback, Cluster, Redis } from 'ioredis';
 
-/** The reply of lua/charge.lua. */
-const PROBLEM = 2;
-const ADMITTED = 1;
-const STATE_BYTES = 16;
-const SLOT_BYTES = 5;
-const COUNT_BYTES = 2;
-const LEASE_BYTES = 33;
-const REPLICA_BYTES = 16;
-const HELD_START = 22;
+type Argument = string | number;
 
-const charge = new Script('charge');
-
-export type RedisClient = Redis | Cluster;
-
-export interface ScriptOptions extends BodyOptions {
-  /** The Cluster slot of all keys; any number elsewhere. */
-  readonly slot: number;
+/** The scripts of `lua/` as methods of a client. In a Cluster, the keys of a call are in one slot. */
+interface Scripts {
+  /** Takes the number of keys, the keys, then the texts. `callback` is called once: with the reply, or with the error of Redis or of its connection. */
+  chargeBuffer(args: readonly Argument[], callback: Callback<Buffer>): Promise<unknown>;
+  claim(key: string, lifeMs: number): Promise<unknown>;
+  /** Takes the number of keys, the keys, then the longest text in bytes. */
+  readBoard(args: readonly Argument[]): Promise<unknown>;
+  readShared(key: string, from: string, skip: number, most: number, longestBytes: number): Promise<unknown>;
+  share(record: string, args: readonly Argument[]): Promise<unknown>;
 }
 
-/** Called once: with a decision for each charge, or with the error for which none was counted or none is known. */
-export type Decided = (error: Error | undefined, decisions: readonly Decision[]) => void;
+/** Each file of `lua/`, and how many keys its calls have where that is always the same. */
+const DEFINITIONS = {
+  charge: { file: 'charge' },
+  claim: { file: 'claim', numberOfKeys: 1 },
+  readBoard: { file: 'read-board' },
+  readShared: { file: 'read-shared', numberOfKeys: 1 },
+  share: { file: 'share', numberOfKeys: 1 },
+};
 
-/** Decides several charges in one script call, in order. All their keys must be in one Cluster slot. */
-export function sendCharges(
-  client: RedisClient,
-  charges: readonly Charge[],
-  options: ScriptOptions,
-  decided: Decided,
-): void {
-  const { text, argumentCount } = new ChargeBody(charges, options);
-  const send = (isLastTry: boolean): void => {
-    const call = new ScriptCall(charge, options.slot, argumentCount, text, (error, reply) => {
-      // Nothing ran: the next call sends the whole script.
-      if (error !== undefined && isUnknown(error) && !isLastTry) send(true);
-      else if (error !== undefined) decided(error, []);
-      else readReply(reply, charges, options.isSpending, decided);
-    });
-    client.sendCommand(call);
-  };
-  send(false);
+const definitions = Object.entries(DEFINITIONS).map(([name, { file, ...keys }]) => {
+  const lua = readFileSync(new URL(`../../../lua/${file}.lua`, import.meta.url), 'utf8');
+  return { name, definition: { lua, ...keys } };
+});
+
+export type RedisClient = (Redis | Cluster) & Scripts;
+
+/**
+ * Gives a client the scripts. ioredis sends the text of a script with its first call on a connection (EVAL), then its digest (EVALSHA), and
+ * repeats a call that Redis did not run because it does not have the script (NOSCRIPT), for example after a restart.
+ */
+export function withScripts<Client extends Redis | Cluster>(client: Client): Client & Scripts {
+  for (const { name, definition } of definitions) client.defineCommand(name, definition);
+  return client as Client & Scripts;
 }
 
-function readReply(reply: Buffer, charges: readonly Charge[], isSpending: boolean, decided: Decided): void {
-  let decisions: readonly Decision[];
-  try {
-    decisions = readDecisions(reply, charges, isSpending);
-  } catch (error) {
-    decided(error instanceof Error ? error : new Error(String(error)), []);
-    return;
-  }
-  decided(undefined, decisions);
-}
-
-function readDecisions(reply: Buffer, charges: readonly Charge[], isSpending: boolean): Decision[] {
-  const decisions: Decision[] = [];
-  let position = 0;
-  for (const { buckets } of charges) {
-    const head = reply.readUInt8(position);
-    position += 1;
-    if (head === PROBLEM) {
-      const end = position + 2 + reply.readUInt16BE(position);
-      const message = reply.toString('utf8', position + 2, end);
-      decisions.push({ outcome: 'uncounted', reason: reasonOf(message) });
-      position = end;
-    } else {
-      const states: BucketState[] = [];
-      position = readStates(reply, position, buckets, isSpending, states);
-      decisions.push({ outcome: head === ADMITTED ? 'admitted' : 'denied', buckets: states });
-    }
-  }
-  return decisions;
-}
-
-/** Adds the states in the order of the buckets, and returns where they end. The script's are in that of its arguments: slots come last. */
-function readStates(
-  reply: Buffer,
-  start: number,
-  buckets: readonly BucketCharge[],
-  isSpending: boolean,
-  states: BucketState[],
-): number {
-  let position = start;
-  let slotPosition = start;
-  for (const bucket of buckets) if (!isConcurrent(bucket)) slotPosition += STATE_BYTES;
-  for (const bucket of buckets) {
-    if (isConcurrent(bucket)) {
-      const hasRoom = reply.readUInt8(slotPosition + 4) === 1;
-      const holders = isSpending ? undefined : readHolders(reply, slotPosition + SLOT_BYTES);
-      states.push(slotState(reply.readUInt32BE(slotPosition), hasRoom, holders));
-      slotPosition += SLOT_BYTES + bytesOf(holders);
-    } else {
-      states.push({
-        remaining: reply.readUInt32BE(position),
-        resetAfterUs: reply.readUIntBE(position + 4, 6),
-        retryAfterUs: reply.readUIntBE(position + 10, 6),
-      });
-      position += STATE_BYTES;
-    }
-  }
-  return slotPosition;
-}
-
-function bytesOf(holders: readonly Holder[] | undefined): number {
-  return holders === undefined ? 0 : COUNT_BYTES + LEASE_BYTES * holders.length;
-}
-
-/** The leases of one key: see lua/README.md. */
-function readHolders(reply: Buffer, start: number): Holder[] {
-  const entries = start + COUNT_BYTES;
-  return Array.from({ length: reply.readUInt16BE(start) }, (_, index) => {
-    const entry = entries + index * LEASE_BYTES;
-    return {
-      replica: reply.toString('latin1', entry, entry + REPLICA_BYTES),
-      slots: reply.readUInt32BE(entry + HELD_START),
-    };
-  });
+/** Whether Redis itself answered with this error: the connection's own errors leave open what has happened. */
+export function isRefusal(error: unknown): error is Error {
+  return error instanceof Error && error.name === 'ReplyError';
 }

@@ -188,13 +188,13 @@ test('a limit that is raised again and again within a window leaves no more entr
 test('a key expires a window after its last charge, in any sequence of charges', async () => {
   const key = `${uniquePrefix()}:1:{a}:account-read:a`;
   const script = readFileSync(new URL('../../../lua/charge.lua', import.meta.url), 'utf8');
-  const keysAndArguments = [key, 0, 1, 0, 1, 1500, 1, 100_000];
+  const keysAndTexts = [key, '0 1 0 0', '1500 1 100000'];
   const fromUs = await clockUs();
   let leastMs = Number.POSITIVE_INFINITY;
   while ((await clockUs()) < fromUs + 1.3 * US_PER_SECOND) {
     const results = await client
       .multi()
-      .eval(script, 1, ...keysAndArguments)
+      .eval(script, 1, ...keysAndTexts)
       .pttl(key)
       .exec();
     leastMs = Math.min(leastMs, Number(results?.[1]?.[1]));
@@ -221,8 +221,8 @@ test("the example of lua/README.md has the script's own bytes", async () => {
     [1_000_000, 2],
     [4_000_000, 96],
   ] as const) {
-    const args = [START_US + afterUs, 1, 0, 1, 15_000, cost, 100];
-    const reply = await client.callBuffer('EVAL', script, 1, key, ...args);
+    const texts = [`${START_US + afterUs} 1 0 0`, `15000 ${cost} 100`];
+    const reply = await client.callBuffer('EVAL', script, 1, key, ...texts);
     const value = await client.getBuffer(key);
     seen.push([value, reply].map((bytes) => (bytes as Buffer).toString('hex')));
   }

@@ -2,6 +2,7 @@ import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
 import type { StoreObserver } from '../../observer.ts';
 import type { UncountedReason } from '../../store.ts';
+import { withScripts } from '../scripts.ts';
 import type { ConnectionEvents, RedisConnection } from './connection.ts';
 import { reasonOf } from './failures.ts';
 import { accessOptions, commonOptions, type RemoteSettings, readUrl } from './options.ts';
@@ -20,7 +21,7 @@ export function openClusterConnection(
   events: ConnectionEvents,
 ): RedisConnection {
   const reconnection = new Reconnection();
-  const cluster = connect(settings, reconnection.nextDelayMs);
+  const cluster = withScripts(connect(settings, reconnection.nextDelayMs));
   const nodes = new Map<string, Redis>();
   let problem: UncountedReason = 'disconnected';
   const failed = ({ message, lastNodeError }: Error & { readonly lastNodeError?: Error }): void => {

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import type { StoreObserver } from '../../observer.ts';
 import type { UncountedReason } from '../../store.ts';
-import type { RedisClient } from '../scripts.ts';
+import { type RedisClient, withScripts } from '../scripts.ts';
 import { reasonOf } from './failures.ts';
 import { accessOptions, commonOptions, type RemoteSettings, readUrl } from './options.ts';
 import { Reconnection } from './reconnection.ts';
@@ -59,8 +59,9 @@ export function openConnection(
 ): RedisConnection {
   const reconnection = new Reconnection();
   const { nextDelayMs } = reconnection;
-  const client =
-    settings.kind === 'redis' ? connectSingle(settings, nextDelayMs) : connectSentinel(settings, nextDelayMs);
+  const client = withScripts(
+    settings.kind === 'redis' ? connectSingle(settings, nextDelayMs) : connectSentinel(settings, nextDelayMs),
+  );
   return {
     client,
     groupOf: () => THE_ONLY_GROUP,

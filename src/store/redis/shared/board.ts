@@ -3,8 +3,6 @@
  * share a hash tag, so that one command reads all of them in a Cluster as well.
  */
 import type { Board } from '../../shared-store.ts';
-import { runScript } from '../run-script.ts';
-import { Script } from '../script-call.ts';
 import type { RedisClient } from '../scripts.ts';
 import { readShared, type WrongTypeFound } from './read-shared.ts';
 import type { SharedLink } from './shared-link.ts';
@@ -19,8 +17,6 @@ const LONGEST_TEXT = 524_288;
 /** More replicas than this are not read, and so many at a time. */
 const MOST_REPLICAS = 500;
 const PER_READ = 25;
-
-const readBoard = new Script('read-board');
 
 /** Opens the board whose names are in the sorted set `index`. */
 export function openBoard(
@@ -70,6 +66,6 @@ const TOO_LONG = 0;
 
 /** The texts of these keys, in order. */
 async function readTexts(client: RedisClient, keys: readonly string[]): Promise<readonly unknown[]> {
-  const reply = await runScript(client, readBoard, keys, [LONGEST_TEXT]);
+  const reply = await client.readBoard([keys.length, ...keys, LONGEST_TEXT]);
   return Array.isArray(reply) ? reply : [];
 }

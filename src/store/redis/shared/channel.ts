@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { type Channel, type ChannelListener, LOOK_MS, type RecordedMessage } from '../../shared-store.ts';
-import { isRefusal } from '../run-script.ts';
+import { isRefusal } from '../scripts.ts';
 import type { Reading, WrongTypeFound } from './read-shared.ts';
 import { RedisRecord } from './record.ts';
 import type { LinkUse, SharedLink } from './shared-link.ts';

@@ -1,6 +1,4 @@
 import type { ClockReading } from '../../shared-store.ts';
-import { runScript } from '../run-script.ts';
-import { Script } from '../script-call.ts';
 import type { RedisClient } from '../scripts.ts';
 
 /** Members of a sorted set by expiry, and the clock of the server that holds it. */
@@ -25,8 +23,6 @@ interface Part {
 /** Receives a key that holds another type than Weir writes, whenever it is read. Must not throw. */
 export type WrongTypeFound = (key: string) => void;
 
-const script = new Script('read-shared');
-
 /** Reads members that have not expired by the clock of Redis. */
 export async function readShared(
   client: RedisClient,
@@ -36,7 +32,7 @@ export async function readShared(
 ): Promise<Reading> {
   const { most, longestBytes, from = '', skip = 0 } = part;
   const sentMs = performance.now();
-  const reply = await runScript(client, script, [key], [from, skip, most, longestBytes]);
+  const reply = await client.readShared(key, from, skip, most, longestBytes);
   const answeredMs = performance.now();
   const [nowMs, found, leftOut, nextFrom, nextSkip, wrong, ...members] = Array.isArray(reply) ? reply : [];
   const isWrongType = Number(wrong) === 1;

@@ -9,9 +9,7 @@ import {
   type RecordedMessage,
   UnknownOutcome,
 } from '../../shared-store.ts';
-import { isRefusal, runScript } from '../run-script.ts';
-import { Script } from '../script-call.ts';
-import type { RedisClient } from '../scripts.ts';
+import { isRefusal, type RedisClient } from '../scripts.ts';
 import { type Reading, readShared, type WrongTypeFound } from './read-shared.ts';
 import type { SharedLink } from './shared-link.ts';
 
@@ -20,8 +18,6 @@ const PER_READ = 500;
 
 /** Of a longer record, the messages that expire last are not read: more than all that a replica keeps. */
 const MOST_READ = 150_000;
-
-const share = new Script('share');
 
 export class RedisRecord implements MessageRecord {
   readonly #client: RedisClient;
@@ -109,7 +105,7 @@ export class RedisRecord implements MessageRecord {
     const given = messages.flatMap(({ text, untilMs }) => [untilMs, text]);
     try {
       const args = [channel, messages.length, ...given, ...replaced];
-      const reply = await runScript(this.#client, share, [this.#key], args);
+      const reply = await this.#client.share(this.#key, args);
       return Array.isArray(reply) ? reply : [];
     } catch (error) {
       if (isRefusal(error) || !(error instanceof Error)) throw error;

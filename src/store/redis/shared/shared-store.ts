@@ -1,15 +1,11 @@
 import { bucketKey } from '../../keys.ts';
 import { type Claims, PRESENCE_MS, type Presence, type SharedStore } from '../../shared-store.ts';
 import type { RemoteStoreSettings } from '../connection/link.ts';
-import { runScript } from '../run-script.ts';
-import { Script } from '../script-call.ts';
 import { openBoard } from './board.ts';
 import { subscribe } from './channel.ts';
 import { readShared, type WrongTypeFound } from './read-shared.ts';
 import { withRecord } from './record.ts';
 import { SharedLink } from './shared-link.ts';
-
-const claimScript = new Script('claim');
 
 /** Longer names are not those of a replica, and more replicas are not counted. */
 const LONGEST_NAME = 64;
@@ -77,7 +73,7 @@ function openClaims(shared: SharedLink, keyPrefix: string): Claims {
     async claim({ tag, name, owner }, lifeMs) {
       // Names of buckets have no point, so that no bucket has this key.
       const key = bucketKey(keyPrefix, tag, name, owner);
-      return (await runScript(link.client, claimScript, [key], [lifeMs])) === 1;
+      return (await link.client.claim(key, lifeMs)) === 1;
     },
     close: () => link.close(),
   };

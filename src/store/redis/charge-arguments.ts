@@ -1,0 +1,104 @@
+import { isConcurrent } from '../in-flight/held-slots.ts';
+import { LEASE_MS, type LeaseCall, type Statement } from '../in-flight/leases.ts';
+import { type BucketCharge, type Charge, costIn } from '../store.ts';
+
+/** A key outlives its window by half: more than the slot that its newest entry may still grow for. */
+const LIFE_MS_PER_WINDOW_SECOND = 1500;
+/** The script reads Redis TIME when it is given no other time, and keys live as long as their buckets say. */
+const STORE_CLOCK = 0;
+const USUAL_LIFE = 0;
+
+/** What lua/charge.lua does. */
+const PEEK = 0;
+const CHARGE = 1;
+const CHARGE_AND_CHECK_LIVES = 2;
+
+export interface ChargeOptions {
+  /** False to decide the same without spending. */
+  readonly isSpending: boolean;
+  /** True where another window may have given a key a shorter life than its bucket's. */
+  readonly isCheckingLives?: boolean | undefined;
+  /** What this replica states of its slots; undefined without slots, and for a peek. */
+  readonly leases?: LeaseCall | undefined;
+  /** A clock for tests. */
+  readonly nowUs?: number;
+  /** Life of a written key, for tests whose clock is slower than that of Redis; by default one and a half windows. */
+  readonly lifeMs?: number | undefined;
+}
+
+/** A peek states nothing. */
+const NOBODY: LeaseCall = { replica: '-'.repeat(16), asked: [], stated: [] };
+const NO_STATEMENT = ',0 0 0';
+
+/** The arguments of one call of lua/charge.lua: the number of keys, the keys, then the texts. */
+export function chargeArguments(charges: readonly Charge[], options: ChargeOptions): (string | number)[] {
+  const { nowUs = STORE_CLOCK, lifeMs = USUAL_LIFE, leases = NOBODY } = options;
+  const packed = charges.map(packedOf);
+  const args: (string | number)[] = [0];
+  for (const { keys } of packed) for (const key of keys) args.push(key);
+  const buckets = args.length - 1;
+  for (const { slotKeys } of packed) for (const key of slotKeys) args.push(key);
+  const asked = args.length - 1 - buckets;
+  for (const { key } of leases.stated) args.push(key);
+  args[0] = args.length - 1;
+  const slots = asked + leases.stated.length;
+  args.push(`${nowUs} ${modeOf(options)} ${lifeMs} ${slots}`);
+  if (slots > 0) args.push(statementsOf(leases, asked));
+  for (const { text } of packed) args.push(text);
+  return args;
+}
+
+/** What a replica states of the slots that charges ask for, and of further ones. */
+function statementsOf({ replica, asked, stated }: LeaseCall, askedCount: number): string {
+  let text = `${replica} ${LEASE_MS}`;
+  for (let index = 0; index < askedCount; index++) text += statementOf(asked[index]);
+  for (const statement of stated) text += statementOf(statement);
+  return text;
+}
+
+function statementOf(statement: Statement | undefined): string {
+  if (statement === undefined) return NO_STATEMENT;
+  return `,${statement.generation} ${statement.base} ${statement.ended}`;
+}
+
+/** What a charge always says. */
+interface PackedCharge {
+  readonly cost: number;
+  readonly keys: readonly string[];
+  readonly slotKeys: readonly string[];
+  readonly text: string;
+}
+
+/** The last charge to the same buckets, which the requests of a payer share. Packing it anew takes three times as long. */
+const lastCharges = new WeakMap<readonly BucketCharge[], PackedCharge>();
+
+function packedOf({ buckets, cost }: Charge): PackedCharge {
+  const last = lastCharges.get(buckets);
+  if (last?.cost === cost) return last;
+  const points = buckets.filter((bucket) => !isConcurrent(bucket));
+  const slots = buckets.filter(isConcurrent);
+  const packed = {
+    cost,
+    keys: points.map(({ key }) => key),
+    slotKeys: slots.map(({ key }) => key),
+    text: [
+      ...points.map(
+        (bucket) =>
+          `${LIFE_MS_PER_WINDOW_SECOND * bucket.windowSeconds} ${costIn(bucket, cost)} ${limitOf(bucket)}`,
+      ),
+      ...slots.map((bucket) => `#${limitOf(bucket)}`),
+    ].join(' '),
+  };
+  lastCharges.set(buckets, packed);
+  return packed;
+}
+
+function modeOf({ isSpending, isCheckingLives }: ChargeOptions): number {
+  if (!isSpending) return PEEK;
+  return isCheckingLives === true ? CHARGE_AND_CHECK_LIVES : CHARGE;
+}
+
+/** Negative for a shadow. */
+function limitOf({ limit, shadow }: BucketCharge): number {
+  return shadow === true ? -limit : limit;
+}

@@ -1,0 +1,108 @@
+import { isConcurrent, slotState } from '../in-flight/held-slots.ts';
+import type { BucketCharge, BucketState, Charge, Decision, Holder } from '../store.ts';
+import { type ChargeOptions, chargeArguments } from './charge-arguments.ts';
+import { reasonOf } from './connection/failures.ts';
+import type { RedisClient } from './scripts.ts';
+
+/** The reply of lua/charge.lua. */
+const PROBLEM = 2;
+const ADMITTED = 1;
+const STATE_BYTES = 16;
+const SLOT_BYTES = 5;
+const COUNT_BYTES = 2;
+const LEASE_BYTES = 33;
+const REPLICA_BYTES = 16;
+const HELD_START = 22;
+
+/** Called once: with a decision for each charge, or with the error for which none was counted or none is known. */
+export type Decided = (error: Error | undefined, decisions: readonly Decision[]) => void;
+
+/** Decides several charges in one script call, in order. All their keys must be in one Cluster slot. */
+export function sendCharges(
+  client: RedisClient,
+  charges: readonly Charge[],
+  options: ChargeOptions,
+  decided: Decided,
+): void {
+  // `decided` gets the error of the promise too.
+  void client.chargeBuffer(chargeArguments(charges, options), (error, reply) => {
+    if (error || !reply) decided(error ?? new TypeError('the script returned no text'), []);
+    else readReply(reply, charges, options.isSpending, decided);
+  });
+}
+
+function readReply(reply: Buffer, charges: readonly Charge[], isSpending: boolean, decided: Decided): void {
+  let decisions: readonly Decision[];
+  try {
+    decisions = readDecisions(reply, charges, isSpending);
+  } catch (error) {
+    decided(error instanceof Error ? error : new Error(String(error)), []);
+    return;
+  }
+  decided(undefined, decisions);
+}
+
+function readDecisions(reply: Buffer, charges: readonly Charge[], isSpending: boolean): Decision[] {
+  const decisions: Decision[] = [];
+  let position = 0;
+  for (const { buckets } of charges) {
+    const head = reply.readUInt8(position);
+    position += 1;
+    if (head === PROBLEM) {
+      const end = position + 2 + reply.readUInt16BE(position);
+      const message = reply.toString('utf8', position + 2, end);
+      decisions.push({ outcome: 'uncounted', reason: reasonOf(message) });
+      position = end;
+    } else {
+      const states: BucketState[] = [];
+      position = readStates(reply, position, buckets, isSpending, states);
+      decisions.push({ outcome: head === ADMITTED ? 'admitted' : 'denied', buckets: states });
+    }
+  }
+  return decisions;
+}
+
+/** Adds the states in the order of the buckets, and returns where they end. The script's are in that of its arguments: slots come last. */
+function readStates(
+  reply: Buffer,
+  start: number,
+  buckets: readonly BucketCharge[],
+  isSpending: boolean,
+  states: BucketState[],
+): number {
+  let position = start;
+  let slotPosition = start;
+  for (const bucket of buckets) if (!isConcurrent(bucket)) slotPosition += STATE_BYTES;
+  for (const bucket of buckets) {
+    if (isConcurrent(bucket)) {
+      const hasRoom = reply.readUInt8(slotPosition + 4) === 1;
+      const holders = isSpending ? undefined : readHolders(reply, slotPosition + SLOT_BYTES);
+      states.push(slotState(reply.readUInt32BE(slotPosition), hasRoom, holders));
+      slotPosition += SLOT_BYTES + bytesOf(holders);
+    } else {
+      states.push({
+        remaining: reply.readUInt32BE(position),
+        resetAfterUs: reply.readUIntBE(position + 4, 6),
+        retryAfterUs: reply.readUIntBE(position + 10, 6),
+      });
+      position += STATE_BYTES;
+    }
+  }
+  return slotPosition;
+}
+
+function bytesOf(holders: readonly Holder[] | undefined): number {
+  return holders === undefined ? 0 : COUNT_BYTES + LEASE_BYTES * holders.length;
+}
+
+/** The leases of one key: see lua/README.md. */
+function readHolders(reply: Buffer, start: number): Holder[] {
+  const entries = start + COUNT_BYTES;
+  return Array.from({ length: reply.readUInt16BE(start) }, (_, index) => {
+    const entry = entries + index * LEASE_BYTES;
+    return {
+      replica: reply.toString('latin1', entry, entry + REPLICA_BYTES),
+      slots: reply.readUInt32BE(entry + HELD_START),
+    };
+  });
+}
