@@ -159,6 +159,7 @@ it('a Redis that refuses the subscription is reported with its answer, and once 
 const ANSWERS: Readonly<Record<string, string>> = {
   ping: '+PONG\r\n',
   // The time, and no message.
+  eval: '*5\r\n:1\r\n:0\r\n:0\r\n$0\r\n\r\n:0\r\n',
   evalsha: '*5\r\n:1\r\n:0\r\n:0\r\n$0\r\n\r\n:0\r\n',
   subscribe: '*3\r\n$9\r\nsubscribe\r\n$4\r\nname\r\n:1\r\n',
 };
@@ -208,7 +209,7 @@ it.each([
   const server = await startRawServer((socket) => {
     socket.on('data', (chunk) => {
       const commands = commandsOf(chunk);
-      const isChange = commands.includes('evalsha');
+      const isChange = commands.includes('eval');
       if (isChange)
         react(
           () => socket.destroy(),

@@ -23,10 +23,15 @@ const DEFINITIONS = {
   share: { file: 'share', numberOfKeys: 1 },
 };
 
-const definitions = Object.entries(DEFINITIONS).map(([name, { file, ...keys }]) => {
-  const lua = readFileSync(new URL(`../../../lua/${file}.lua`, import.meta.url), 'utf8');
-  return { name, definition: { lua, ...keys } };
-});
+const definitions = Object.entries(DEFINITIONS).map(([name, { file, ...keys }]) => ({
+  name,
+  definition: { lua: textOf(file), ...keys },
+}));
+
+/** The text of a script. */
+export function textOf(file: string): string {
+  return readFileSync(new URL(`../../../lua/${file}.lua`, import.meta.url), 'utf8');
+}
 
 export type RedisClient = (Redis | Cluster) & Scripts;
 

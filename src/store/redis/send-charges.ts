@@ -1,8 +1,11 @@
+import type { Callback } from 'ioredis';
 import { isConcurrent, slotState } from '../in-flight/held-slots.ts';
 import type { BucketCharge, BucketState, Charge, Decision, Holder } from '../store.ts';
 import { type ChargeOptions, chargeArguments } from './charge-arguments.ts';
 import { reasonOf } from './connection/failures.ts';
-import type { RedisClient } from './scripts.ts';
+import { type RedisClient, textOf } from './scripts.ts';
+
+const CHARGE = textOf('charge');
 
 /** The reply of lua/charge.lua. */
 const PROBLEM = 2;
@@ -24,10 +27,15 @@ export function sendCharges(
   options: ChargeOptions,
   decided: Decided,
 ): void {
-  // `decided` gets the error of the promise too.
-  void client.chargeBuffer(chargeArguments(charges, options), (error, reply) => {
-    if (error || !reply) decided(error ?? new TypeError('the script returned no text'), []);
+  const args = chargeArguments(charges, options);
+  const answered: Callback = (error, reply) => {
+    if (error || !Buffer.isBuffer(reply)) decided(error ?? new TypeError('the script returned no text'), []);
     else readReply(reply, charges, options.isSpending, decided);
+  };
+  void client.chargeBuffer(args, (error, reply) => {
+    // Redis has not run the call, nor ioredis's repetition of it, which is as short: it may forget its scripts twice in a row.
+    if (error?.message.startsWith('NOSCRIPT')) void client.callBuffer('EVAL', [CHARGE, ...args], answered);
+    else answered(error, reply);
   });
 }
 

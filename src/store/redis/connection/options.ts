@@ -1,6 +1,6 @@
 import type { RedisOptions } from 'ioredis';
 import { type TlsFiles, tlsOptions } from '../../../domain/tls-files.ts';
-import './ioredis-internals.ts';
+import './protected-mode.ts';
 
 /** ioredis's constructors are typed by `replyMapping`, which is not used here. */
 type ConnectOptions = Omit<RedisOptions, 'replyMapping'>;
