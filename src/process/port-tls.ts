@@ -4,7 +4,7 @@ import { formatProblem } from '../config/problem.ts';
 import { type Watch, watchFiles } from '../config/watch.ts';
 import type { ServerCertificates } from '../domain/tls-files.ts';
 import { PortTls } from '../http/server/tls.ts';
-import type { ReloadMetrics } from '../observe/metrics/reload.ts';
+import type { ReloadMetrics } from '../observe/metrics/metrics.ts';
 import type { Configuration } from './configuration.ts';
 
 interface RunningTls {

@@ -1,20 +1,38 @@
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { KubernetesObserver } from '../../config/kubernetes/follow.ts';
 import type { Settings } from '../../config/settings/settings.ts';
+import type { ReloadObserver } from '../../config/watch.ts';
+import { TRAFFICS } from '../../domain/operation.ts';
 import type { SharedObserver } from '../../facts/ignored.ts';
 import type { IdentityObserver } from '../../identity/observer.ts';
 import type { HeldSlots } from '../../store/in-flight/held-slots.ts';
 import type { NotificationObserver } from '../notify/deliveries.ts';
-import { type DescriptorObserver, descriptorMetrics } from './descriptors.ts';
-import { identityMetrics } from './identity.ts';
-import { notificationMetrics } from './notifications.ts';
-import { gauge, readGauge } from './register.ts';
-import { kubernetesMetrics, type ReloadMetrics, reloadMetrics } from './reload.ts';
 import { type RequestMetrics, requestMetrics } from './requests.ts';
-import { sharedMetrics } from './shared.ts';
 import { type StoreMetrics, storeMetrics } from './store.ts';
+import { type MetricTable, OTHER_RULE, registerMetrics } from './table.ts';
 
-/** All metrics. Labels never contain an Account, a token or a path. */
+/** How a limit took a request. */
+export type LimitOutcome = 'within' | 'near' | 'over' | 'shadow_over';
+
+/** Counts what Envoy's rate limit service decides. */
+export interface DescriptorObserver {
+  descriptorsDecided(outcome: 'admitted' | 'denied' | 'uncounted' | 'invalid', durationMs: number): void;
+  /** @param label of a rule in the files, which are the only source of labels */
+  descriptorLimited(domain: string, label: string, outcome: LimitOutcome): void;
+}
+
+export interface ReloadMetrics extends ReloadObserver {
+  /** The version of the limits in force; empty before they are known. */
+  limitsVersion(): string;
+  /** Called with the version of the operations in force, at startup and after every change. */
+  operationsInForce(sha: string): void;
+  /** Empty before they are known. */
+  operationsVersion(): string;
+  /** Called with the end of the certificate that a port presents, in Unix milliseconds. */
+  certificateInUse(port: string, endsAtMs: number): void;
+}
+
+/** All metrics. They are fed by the events of every part of the gateway. */
 export interface Metrics
   extends RequestMetrics,
     StoreMetrics,
@@ -55,7 +73,7 @@ export interface MetricValue {
 }
 
 /** What the metrics describe. */
-export interface Described {
+interface Described {
   /** The version of Weir. */
   readonly version: string;
   readonly identity: Settings['identity'];
@@ -72,45 +90,117 @@ export function createMetrics({ version, identity }: Described): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const name of MISNAMED) registry.removeSingleMetric(name);
-  const build = 'Always 1. The version of Weir, and that of Node.';
-  gauge(registry, 'weir_build_info', build, ...['version', 'node']).set(
-    { version, node: process.versions.node },
-    1,
-  );
+  const table = registerMetrics(registry, identity);
+  table.weir_build_info.set({ version, node: process.versions.node }, 1);
+  for (const traffic of TRAFFICS) table.weir_tunnels.set({ traffic }, 0);
   return {
-    ...requestMetrics(registry),
-    ...storeMetrics(registry),
-    ...identityMetrics(registry, identity),
-    ...reloadMetrics(registry),
-    ...sharedMetrics(registry),
-    ...kubernetesMetrics(registry),
-    ...descriptorMetrics(registry),
-    ...notificationMetrics(registry),
-    showLiveLimits(count, firstEndMs) {
-      const end =
-        'Unix time at which the first of the live limits in force ends. Missing while there is none.';
-      readGauge(registry, 'weir_live_limits_first_end_timestamp_seconds', end, () => {
-        const endMs = firstEndMs();
-        return endMs === undefined ? undefined : endMs / 1_000;
-      });
-      const help = 'Live limits in force: those that were set while the gateway ran.';
-      readGauge(registry, 'weir_live_limits', help, count);
-    },
-    showInFlight(slots) {
-      new Gauge({
-        name: 'weir_requests_in_flight',
-        help: 'Requests of this replica that hold a slot, by their limit on concurrent requests.',
-        labelNames: ['bucket'],
-        registers: [registry],
-        collect() {
-          this.reset();
-          for (const [bucket, count] of slots.byBucket()) this.set({ bucket }, count);
-        },
-      });
-    },
+    ...requestMetrics(table),
+    ...storeMetrics(table),
+    ...identityMetrics(table),
+    ...fileMetrics(table),
+    ...sharedMetrics(table),
+    ...descriptorMetrics(table),
+    notified: (outcome, count = 1) => table.weir_notifications_total.add(count, outcome),
+    showWaiting: (count) => table.weir_notifications_waiting(count),
+    showInFlight: (slots) => table.weir_requests_in_flight(() => slots.byBucket()),
     contentType: registry.contentType,
     text: () => registry.metrics(),
     // prom-client's types use an enum, but its code uses strings.
     read: async () => (await registry.getMetricsAsJSON()) as unknown as MetricReading[],
+  };
+}
+
+function identityMetrics(table: MetricTable): IdentityObserver {
+  return {
+    identified: (source, outcome, cached) =>
+      table.weir_identifications_total.add(1, source, outcome, cached ? 'true' : 'false'),
+    providerCalled: (provider, outcome, durationMs) =>
+      table.weir_identity_provider_duration_seconds.observe({ provider, outcome }, durationMs / 1000),
+    keysFetched: (atMs) => table.weir_jwks_age_seconds(() => (Date.now() - atMs) / 1000),
+    revoked: () => table.weir_revocations_total.add(1),
+    revocationsSubscribed: (isSubscribed) => table.weir_revocations_heard(() => Number(isSubscribed)),
+  };
+}
+
+/** Feeds the metrics of the files that are followed. */
+function fileMetrics(table: MetricTable): ReloadMetrics & KubernetesObserver {
+  const successful = {
+    limits: table.weir_limits_last_reload_successful,
+    operations: table.weir_operations_last_reload_successful,
+    identities: table.weir_identities_last_reload_successful,
+    certificates: table.weir_certificates_last_reload_successful,
+    descriptors: table.weir_descriptors_last_reload_successful,
+  };
+  for (const one of Object.values(successful)) one.set(1);
+  const versions = { limits: '', operations: '' };
+  const replaceVersion = (files: keyof typeof versions, sha: string) => {
+    const info = table[`weir_${files}_info`];
+    versions[files] = sha;
+    info.reset();
+    info.set({ sha }, 1);
+  };
+  return {
+    limitsInForce: (sha) => replaceVersion('limits', sha),
+    limitsVersion: () => versions.limits,
+    operationsInForce: (sha) => replaceVersion('operations', sha),
+    operationsVersion: () => versions.operations,
+    certificateInUse: (port, endsAtMs) =>
+      table.weir_certificate_expiry_timestamp_seconds.set({ port }, endsAtMs / 1_000),
+    watchConnected: (object, isConnected) =>
+      table.weir_kubernetes_watch_connected.set({ object }, Number(isConnected)),
+    reloaded(file) {
+      table.weir_reloads_total.add(1, file, 'success');
+      successful[file].set(1);
+    },
+    reloadRefused(file) {
+      table.weir_reloads_total.add(1, file, 'failure');
+      successful[file].set(0);
+    },
+  };
+}
+
+/** Feeds the metrics of what the replicas share. */
+function sharedMetrics(table: MetricTable): SharedObserver & Pick<Metrics, 'showLiveLimits'> {
+  return {
+    sharedIgnored: (kind, reason, count) => table.weir_shared_ignored_total.add(count, kind, reason),
+    showReplicas(replicas) {
+      table.weir_share_replicas(() => replicas.count);
+      table.weir_share_replicas_age_seconds(() => replicas.ageSeconds);
+    },
+    showClock: (offsetMs) => table.weir_clock_offset_seconds(() => (offsetMs() ?? 0) / 1_000),
+    showLiveLimits(count, firstEndMs) {
+      table.weir_live_limits(count);
+      table.weir_live_limits_first_end_timestamp_seconds(() => {
+        const endMs = firstEndMs();
+        return endMs === undefined ? undefined : endMs / 1_000;
+      });
+    },
+  };
+}
+
+/** Rules with labels of their own; further ones are counted together. */
+const MOST_LABELS = 1_000;
+
+/** Feeds the metrics of Envoy's rate limit service. */
+function descriptorMetrics(table: MetricTable): DescriptorObserver {
+  const labels = new Map<string, Set<string>>();
+  let labelCount = 0;
+  const isLabelled = (domain: string, label: string): boolean => {
+    const known = labels.get(domain) ?? new Set();
+    if (known.has(label)) return true;
+    if (labelCount >= MOST_LABELS) return false;
+    labelCount += 1;
+    labels.set(domain, known.add(label));
+    return true;
+  };
+  return {
+    descriptorsDecided(outcome, durationMs) {
+      table.weir_descriptor_decisions_total.add(1, outcome);
+      table.weir_descriptor_decision_duration_seconds.observe(durationMs / 1_000);
+    },
+    descriptorLimited(domain, label, outcome) {
+      const [named, rule] = isLabelled(domain, label) ? [domain, label] : OTHER_RULE;
+      table.weir_descriptor_limits_total.add(1, named, rule, outcome);
+    },
   };
 }

@@ -1,10 +1,6 @@
-import type { Registry } from 'prom-client';
 import { US_PER_SECOND } from '../../domain/clock.ts';
 import type { BreakerState, StoreObserver } from '../../store/observer.ts';
-import { UNCOUNTED_REASONS } from '../../store/store.ts';
-import { PlainHistogram, SECONDS } from './histogram.ts';
-import { counter, gauge } from './register.ts';
-import { Tally } from './tally.ts';
+import type { MetricTable } from './table.ts';
 
 const BREAKER_STATES = { closed: 0, 'half-open': 1, open: 2 };
 
@@ -26,111 +22,69 @@ export interface StoreMetrics extends StoreObserver {
   storeMeasured(isAnswering: boolean): void;
 }
 
-/** Metrics of the store. */
-export function storeMetrics(registry: Registry): StoreMetrics {
-  const remembered = new Tally(registry, {
-    name: 'weir_denials_remembered_total',
-    help: 'Denials answered from memory, without a store call.',
-    labelNames: [],
-  });
-  const failures = counter(
-    registry,
-    'weir_store_connection_failures_total',
-    'Failed connections to the store, by reason.',
-    { reason: UNCOUNTED_REASONS },
-  );
-  const duration = new PlainHistogram(registry, {
-    name: 'weir_store_call_duration_seconds',
-    help: 'Duration of calls to the store that were answered before the deadline.',
-    buckets: SECONDS,
-  });
-  const decisions = new PlainHistogram(registry, {
-    name: 'weir_store_call_decisions',
-    help: 'Decisions per call to the store.',
-    buckets: [1, 2, 4, 8, 16, 32, 64],
-  });
-  const unsafe = gauge(
-    registry,
-    'weir_store_setting_unsafe',
-    'Redis settings that allow limits to be exceeded, read on connect: 1 unsafe, 0 safe.',
-    ...['route', 'setting'],
-  );
+/** Feeds the metrics of the store. */
+export function storeMetrics(table: MetricTable): StoreMetrics {
   const unsafeSettings = new Set<string>();
-  const breakers = breakerMetrics(registry);
+  const breakers = new Breakers(table.weir_store_breaker_state);
   return {
-    ...pointMetrics(registry),
-    breakerChanged: breakers.changed,
-    storeMeasured: breakers.measured,
-    storeTotals: () => ({
-      breaker: breakers.worst(),
-      calls: duration.counts(),
-      unsafeSettings: unsafeSettings.size,
-    }),
-    deniedFromMemory: () => remembered.add(1),
-    called(count, roundTripUs) {
-      decisions.observe(count);
-      duration.observe(roundTripUs / US_PER_SECOND);
+    uncounted: (reason, points) => table.weir_points_uncounted_total.add(points, reason),
+    answeredLate: (points) => table.weir_points_late_total.add(points),
+    unanswered: (points) => table.weir_points_unanswered_total.add(points),
+    deniedFromMemory: () => table.weir_denials_remembered_total.add(1),
+    connectionFailed: (reason) => table.weir_store_connection_failures_total.add(1, reason),
+    called(decisions, roundTripUs) {
+      table.weir_store_call_decisions.observe(decisions);
+      table.weir_store_call_duration_seconds.observe(roundTripUs / US_PER_SECOND);
     },
-    connectionFailed: (reason) => failures.inc({ reason }),
     settingChecked(route, setting, risk) {
-      unsafe.set({ route, setting }, risk === undefined ? 0 : 1);
+      table.weir_store_setting_unsafe.set({ route, setting }, risk === undefined ? 0 : 1);
       if (risk === undefined) unsafeSettings.delete(`${route} ${setting}`);
       else unsafeSettings.add(`${route} ${setting}`);
     },
-  };
-}
-
-/** Metrics of points that were not counted, or that may have been counted for requests served uncounted. */
-function pointMetrics(registry: Registry): Pick<StoreObserver, 'uncounted' | 'answeredLate' | 'unanswered'> {
-  const uncounted = counter(
-    registry,
-    'weir_points_uncounted_total',
-    'Points of requests that could not be counted, by reason.',
-    { reason: UNCOUNTED_REASONS },
-  );
-  const late = counter(
-    registry,
-    'weir_points_late_total',
-    'Points that the store counted only after the requests had been served uncounted.',
-  );
-  const unanswered = counter(
-    registry,
-    'weir_points_unanswered_total',
-    'Points of requests served uncounted because the connection to the store closed before its answer. The store may have counted them.',
-  );
-  return {
-    uncounted: (reason, points) => uncounted.inc({ reason }, points),
-    answeredLate: (points) => late.inc(points),
-    unanswered: (points) => unanswered.inc(points),
+    breakerChanged: (route, state) => breakers.changed(route, state),
+    storeMeasured: (isAnswering) => breakers.measured(isAnswering),
+    storeTotals: () => ({
+      breaker: breakers.worst,
+      calls: table.weir_store_call_duration_seconds.counts(),
+      unsafeSettings: unsafeSettings.size,
+    }),
   };
 }
 
 /** The breakers' states. */
-function breakerMetrics(registry: Registry) {
-  const breaker = gauge(
-    registry,
-    'weir_store_breaker_state',
-    'Circuit breaker of the store, or of each Cluster master: 0 closed, 1 half-open, 2 open.',
-    'route',
-  );
-  const states = new Map<string, BreakerState>();
-  let isAnswering = true;
+class Breakers {
+  readonly #gauge: MetricTable['weir_store_breaker_state'];
+  readonly #states = new Map<string, BreakerState>();
+  #isAnswering = true;
+
+  constructor(gauge: MetricTable['weir_store_breaker_state']) {
+    this.#gauge = gauge;
+  }
+
+  get worst(): BreakerState {
+    const states = [...this.#states.values()];
+    return this.#inForce(WORST_FIRST.find((state) => states.includes(state)) ?? 'closed');
+  }
+
+  changed(route: string, state: BreakerState): void {
+    this.#states.set(route, state);
+    this.#show();
+  }
+
+  measured(isAnswering: boolean): void {
+    this.#isAnswering = isAnswering;
+    this.#show();
+  }
+
   /** Without a connection no call is made, so that no breaker opens. */
-  const inForce = (state: BreakerState): BreakerState => (isAnswering || state !== 'closed' ? state : 'open');
+  #inForce(state: BreakerState): BreakerState {
+    return this.#isAnswering || state !== 'closed' ? state : 'open';
+  }
+
   /** Of several masters, any may be the one that was asked. */
-  const show = () => {
-    for (const [route, state] of states)
-      breaker.set({ route }, BREAKER_STATES[states.size === 1 ? inForce(state) : state]);
-  };
-  return {
-    worst: () => inForce(WORST_FIRST.find((state) => [...states.values()].includes(state)) ?? 'closed'),
-    changed(route: string, state: BreakerState) {
-      states.set(route, state);
-      show();
-    },
-    measured(isNowAnswering: boolean) {
-      isAnswering = isNowAnswering;
-      show();
-    },
-  };
+  #show(): void {
+    const isAlone = this.#states.size === 1;
+    for (const [route, state] of this.#states)
+      this.#gauge.set({ route }, BREAKER_STATES[isAlone ? this.#inForce(state) : state]);
+  }
 }

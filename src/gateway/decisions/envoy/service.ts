@@ -3,7 +3,7 @@ import { type Awaitable, andThen } from '../../../domain/awaitable.ts';
 import type { DescriptorLimit, DescriptorRules } from '../../../domain/limits/descriptors.ts';
 import { NEAR_LIMIT_SHARE } from '../../../domain/limits/rows.ts';
 import { UNCOUNTED } from '../../../domain/problems.ts';
-import type { DescriptorObserver, LimitOutcome } from '../../../observe/metrics/descriptors.ts';
+import type { DescriptorObserver, LimitOutcome } from '../../../observe/metrics/metrics.ts';
 import type { DecisionDependencies } from '../../../stages/decide.ts';
 import type { BucketState } from '../../../store/store.ts';
 import { answerOf, type HeaderForm } from './answer.ts';

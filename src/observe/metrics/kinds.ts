@@ -1,0 +1,96 @@
+import { Gauge, Histogram, type Registry } from 'prom-client';
+import type { Settings } from '../../config/settings/settings.ts';
+import { PlainHistogram } from './histogram.ts';
+import { Tally } from './tally.ts';
+
+/** Makes a metric of the table for one registry. */
+export type Row<M> = (name: string, registry: Registry, identity: Settings['identity']) => M;
+
+/** Names of labels, each with the values that are shown from the start. */
+type Labels = Readonly<Record<string, readonly string[]>>;
+
+/** A counter that events add to. It is shown from the start, with 0 for each combination of its labels' values. */
+export function counter(help: string, labels: Labels = {}): Row<Tally> {
+  return counterOf(help, Object.keys(labels), () => combinationsOf(Object.values(labels)));
+}
+
+/** A counter that is shown from the start with some combinations of labels, which may depend on the identity settings. */
+export function counterOf(
+  help: string,
+  labelNames: readonly string[],
+  known: (identity: Settings['identity']) => Iterable<readonly string[]>,
+): Row<Tally> {
+  return (name, registry, identity) =>
+    new Tally(registry, { name, help, labelNames, known: known(identity) });
+}
+
+/** A gauge that events set. */
+export function gauge(help: string, ...labelNames: readonly string[]): Row<Gauge> {
+  return (name, registry) => new Gauge({ name, help, labelNames: [...labelNames], registers: [registry] });
+}
+
+/** The value of a gauge at a scrape, or one for each value of its label. Undefined: it is missing, if it has no label. */
+type Read = () => number | undefined | Iterable<readonly [label: string, value: number]>;
+
+/** Shows a gauge, which is read at each scrape. Shown again, it is read in the new way. */
+type Show = (read: Read) => void;
+
+/** A gauge that is read at each scrape. It is missing before it is shown. */
+export function reading(help: string, label = ''): Row<Show> {
+  return (name, registry) => {
+    let read: Read | undefined;
+    return (next) => {
+      const isShown = read !== undefined;
+      read = next;
+      if (isShown) return;
+      new Gauge({
+        name,
+        help,
+        labelNames: label === '' ? [] : [label],
+        registers: [registry],
+        collect() {
+          showIn(this, label, read?.());
+        },
+      });
+    };
+  };
+}
+
+function showIn(shown: Gauge, label: string, value: ReturnType<Read>): void {
+  shown.reset();
+  if (value === undefined) shown.remove();
+  else if (typeof value === 'number') shown.set(value);
+  else for (const [one, count] of value) shown.set({ [label]: one }, count);
+}
+
+/** A histogram without labels, for values that every request has. */
+export function histogram(help: string, buckets: readonly number[]): Row<PlainHistogram> {
+  return (name, registry) => new PlainHistogram(registry, { name, help, buckets });
+}
+
+/** A histogram with labels. It is shown from the start with the combinations that the identity settings have. */
+export function histogramOf<L extends string>(
+  help: string,
+  buckets: readonly number[],
+  labelNames: readonly L[],
+  known: (identity: Settings['identity']) => Iterable<Record<L, string>>,
+): Row<Histogram<L>> {
+  return (name, registry, identity) => {
+    const made = new Histogram<L>({
+      name,
+      help,
+      buckets: [...buckets],
+      labelNames: [...labelNames],
+      registers: [registry],
+    });
+    for (const labels of known(identity)) made.zero(labels);
+    return made;
+  };
+}
+
+function combinationsOf(values: readonly (readonly string[])[]): readonly (readonly string[])[] {
+  return values.reduce<readonly (readonly string[])[]>(
+    (all, next) => all.flatMap((one) => next.map((value) => [...one, value])),
+    [[]],
+  );
+}
