@@ -9,6 +9,7 @@ import { charge } from '../../src/stages/charge.ts';
 import type { Charged, Operation } from '../../src/stages/request-context.ts';
 import { MemoryStore } from '../../src/store/memory-store.ts';
 import { PLENTY } from '../fixtures/configuration.ts';
+import { generatedCases } from '../fixtures/generated-cases.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
 import { startWeir } from '../fixtures/weir-process.ts';
 import { logLine, START_MS } from './log-lines.ts';
@@ -50,7 +51,7 @@ it('on the same clock, a replay refuses exactly the requests that the gateway re
       expect(replay.refused.after).toBe(replay.refused.before);
       for (const stats of replay.buckets) expect(stats.refusedAfter, stats.name).toBe(stats.refusedBefore);
     }),
-    { numRuns: 60 },
+    { numRuns: generatedCases(60) },
   );
 });
 

@@ -6,6 +6,7 @@ import type { Entry } from '../../src/replay/input/entry.ts';
 import { Replay } from '../../src/replay/replay.ts';
 import { Demand } from '../../src/replay/suggest/demand.ts';
 import { suggestLimits } from '../../src/replay/suggest/search.ts';
+import { generatedCases } from '../fixtures/generated-cases.ts';
 import { type LoggedRequest, logText, START_MS, writeFiles } from './log-lines.ts';
 import { runReplayCommand } from './replay-command.ts';
 
@@ -71,7 +72,7 @@ it('a suggested limit refuses at most the share that is allowed, and one point l
       }
       expect(refused).toBe(sum);
     }),
-    { numRuns: 40 },
+    { numRuns: generatedCases(40) },
   );
 });
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { generatedCases } from '../fixtures/generated-cases.ts';
 import { clockedMemory } from '../store/clocked-memory.ts';
 import { ExactLog } from '../store/exact-log.ts';
 import {
@@ -55,7 +56,7 @@ test('buckets that are all below 500 points decide exactly as exact logs do, cha
       const admitted = await admittedBy(clockedMemory(), `${run++}`, each, asks);
       expect(admitted).toEqual(admittedExactly(each, asks));
     }),
-    { numRuns: 200, endOnFailure: true },
+    { numRuns: generatedCases(200), endOnFailure: true },
   );
 });
 

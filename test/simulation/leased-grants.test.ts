@@ -1,6 +1,7 @@
 /** The claims of docs/scale.md about leased grants, tried on the model beside this file. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { generatedCases } from '../fixtures/generated-cases.ts';
 import {
   type Admission,
   type Arrival,
@@ -84,7 +85,7 @@ describe('leased grants', () => {
         const { admitted } = runLeasedGrants(design, arrivals, weather);
         expect(fullestWindow(admitted)).toBeLessThanOrEqual(design.limit);
       }),
-      { numRuns: 60 },
+      { numRuns: generatedCases(60) },
     );
   });
 
@@ -116,7 +117,7 @@ describe('leased grants', () => {
         const least = 1 - (4 * replicas * design.grant) / design.limit;
         expect(pointsOf(admitted) / pointsOf(exactLog(design.limit, arrivals))).toBeGreaterThanOrEqual(least);
       }),
-      { numRuns: 300 },
+      { numRuns: generatedCases(300) },
     );
   });
 

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
+import { generatedCases } from '../fixtures/generated-cases.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { clockedMemory } from '../store/clocked-memory.ts';
 import { openClockedRedis } from '../store/clocked-redis.ts';
@@ -7,7 +8,7 @@ import type { ClockedStore } from '../store/conformance.ts';
 import { ManyWindows } from './many-windows.ts';
 
 /** `npm run simulate` makes two million. */
-const DECISIONS = Number(process.env.SIMULATED_DECISIONS ?? 20_000);
+const DECISIONS = Number(process.env.SIMULATED_DECISIONS ?? generatedCases(20_000));
 const PER_SCENARIO = [200, 200, 200, 2000];
 /** Scenarios that are played at the same time, because a decision of Redis takes a moment. */
 const AT_ONCE = 16;

@@ -5,6 +5,7 @@ import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { bucketKey } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Charge, Store } from '../../src/store/store.ts';
+import { generatedCases } from '../fixtures/generated-cases.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { runCharges } from '../fixtures/run-charges.ts';
@@ -145,7 +146,7 @@ test('however often the window changes, a key outlives its counts and goes withi
         }
       }
     }),
-    { numRuns: 100, endOnFailure: true },
+    { numRuns: generatedCases(100), endOnFailure: true },
   );
 });
 

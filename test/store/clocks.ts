@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { bucketKey } from '../../src/store/keys.ts';
 import type { Charge } from '../../src/store/store.ts';
+import { generatedCases } from '../fixtures/generated-cases.ts';
 import type { ClockedStore } from './conformance.ts';
 import { ExactLog } from './exact-log.ts';
 
@@ -84,7 +85,7 @@ export function testsOfClocks(open: () => Promise<{ store: ClockedStore; prefix:
         }
         expect(log.worstWindow(windowUs)).toBeLessThanOrEqual(20);
       }),
-      { numRuns: 60, endOnFailure: true },
+      { numRuns: generatedCases(60), endOnFailure: true },
     );
   });
 
@@ -114,7 +115,7 @@ export function testsOfClocks(open: () => Promise<{ store: ClockedStore; prefix:
         }
         expect(log.worstWindow(windowUs)).toBeLessThanOrEqual(20);
       }),
-      { numRuns: 60, endOnFailure: true },
+      { numRuns: generatedCases(60), endOnFailure: true },
     );
   });
 
@@ -138,7 +139,7 @@ export function testsOfClocks(open: () => Promise<{ store: ClockedStore; prefix:
         }
         expect(log.worstWindow(Math.max(0, windowUs - jumpedUs))).toBeLessThanOrEqual(20);
       }),
-      { numRuns: 60, endOnFailure: true },
+      { numRuns: generatedCases(60), endOnFailure: true },
     );
   });
 

@@ -4,6 +4,7 @@ import type { Awaitable } from '../../src/domain/awaitable.ts';
 import { bucketKey } from '../../src/store/keys.ts';
 import { readBuckets } from '../../src/store/read-buckets.ts';
 import type { Charge, Decision } from '../../src/store/store.ts';
+import { generatedCases } from '../fixtures/generated-cases.ts';
 import { testsOfClocks } from './clocks.ts';
 import { ExactLog } from './exact-log.ts';
 import { type Step, Walk } from './walk.ts';
@@ -42,7 +43,7 @@ const scenario = fc.record({
  * What every store guarantees (DESIGN section 3), whatever arrives when.
  *
  * @param open gives a store and a fresh prefix
- * @param runs how many scenarios are tried
+ * @param runs how many scenarios are tried in CI
  */
 export function testsOfConformance(
   open: () => Promise<{ store: ClockedStore; prefix: string }>,
@@ -74,7 +75,7 @@ export function testsOfConformance(
         for (const each of plan.steps) await walk.take(each);
         walk.expectStrict();
       }),
-      { numRuns: runs, endOnFailure: true },
+      { numRuns: generatedCases(runs), endOnFailure: true },
     );
   });
 
@@ -102,7 +103,7 @@ export function testsOfConformance(
         }
         expect(log.worstWindow(US_PER_SECOND)).toBeLessThanOrEqual(20);
       }),
-      { numRuns: Math.ceil((runs * 2) / 3), endOnFailure: true },
+      { numRuns: generatedCases((runs * 2) / 3), endOnFailure: true },
     );
   });
 

@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
 import { bucketKey } from '../../src/store/keys.ts';
 import type { Charge } from '../../src/store/store.ts';
+import { generatedCases } from '../fixtures/generated-cases.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { runCharges, TEST_LIFE_MS } from '../fixtures/run-charges.ts';
 import { anyBursts, arrivalsOf, WINDOW_US } from './bursts.ts';
@@ -59,7 +60,7 @@ test('replicas of two releases that share a bucket never admit more than its lim
         expect(log.worstWindow(WINDOW_US)).toBeLessThanOrEqual(bursts.limit);
       },
     ),
-    { numRuns: 25, endOnFailure: true },
+    { numRuns: generatedCases(25), endOnFailure: true },
   );
 });
 
@@ -129,6 +130,6 @@ test('replicas of 0.2.0 and of this version share buckets: whichever decides, ea
         expect(decided).toEqual(await chargeByThis({ buckets: alone, cost: one.cost }, atUs));
       }
     }),
-    { numRuns: 60, endOnFailure: true },
+    { numRuns: generatedCases(60), endOnFailure: true },
   );
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { generatedCases } from '../fixtures/generated-cases.ts';
 import { anyBursts, arrivalsOf, type Bursts, promisedShare } from './bursts.ts';
 import type { ClockedStore } from './conformance.ts';
 import { anyGroups, arrivalsOfGroups, costlyGroups, type Groups, HAND_MADE, keptTooLong } from './groups.ts';
@@ -27,7 +28,7 @@ const REPORTED: readonly { readonly name: string; readonly bursts: Bursts }[] = 
   { name: 'half its limit', bursts: { ...EVERY_WINDOW, width: 0.005, period: 0.5, size: 0.5, count: 12 } },
 ];
 
-/** That the store refuses hardly more than an exact sliding log would. `runs` patterns are tried. */
+/** That the store refuses hardly more than an exact sliding log would. In CI, `runs` patterns are tried. */
 export function testsOfUsefulness(
   open: () => Promise<{ store: ClockedStore; prefix: string }>,
   runs: number,
@@ -48,7 +49,7 @@ export function testsOfUsefulness(
         expect(promised, 'the promise itself').toBeGreaterThanOrEqual(0.98);
         expect(share, 'the share of the exact points').toBeGreaterThanOrEqual(promised);
       }),
-      { numRuns: runs, endOnFailure: true },
+      { numRuns: generatedCases(runs), endOnFailure: true },
     );
   });
 
@@ -66,7 +67,10 @@ export function testsOfUsefulness(
       if (points > 0) expect(share, JSON.stringify(groups)).toBeGreaterThanOrEqual(promised);
     };
     for (const groups of HAND_MADE.slice(0, runs / 3)) await judge(groups);
-    await fc.assert(fc.asyncProperty(anyGroups, judge), { numRuns: Math.ceil(runs / 3), endOnFailure: true });
+    await fc.assert(fc.asyncProperty(anyGroups, judge), {
+      numRuns: generatedCases(runs / 3),
+      endOnFailure: true,
+    });
   });
 
   test.each([
@@ -88,7 +92,7 @@ export function testsOfUsefulness(
         const { share, points } = await shareOf(groups);
         if (points > 0) expect(share, JSON.stringify(groups)).toBeGreaterThanOrEqual(promised);
       };
-      const numRuns = Math.ceil(runs / 5);
+      const numRuns = generatedCases(runs / 5);
       await fc.assert(fc.asyncProperty(costlyGroups(500, [1, highest]), judge), {
         numRuns,
         endOnFailure: true,
@@ -114,7 +118,7 @@ export function testsOfUsefulness(
         );
         if (points > 0) expect(share, JSON.stringify(groups)).toBe(1);
       };
-      const numRuns = Math.ceil(runs / 5);
+      const numRuns = generatedCases(runs / 5);
       await fc.assert(fc.asyncProperty(costlyGroups(limit, costs), judge), { numRuns, endOnFailure: true });
     },
   );

@@ -5,6 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import type { CoalescedLog } from '../../src/store/coalesced-log.ts';
 import { type BucketLogs, MemoryStore } from '../../src/store/memory-store.ts';
 import type { Charge, Decision } from '../../src/store/store.ts';
+import { generatedCases } from '../fixtures/generated-cases.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { runCharges } from '../fixtures/run-charges.ts';
 import { WRONG_TYPES, type WrongValue, wrongBytes } from '../fixtures/wrong-values.ts';
@@ -105,7 +106,7 @@ test('among any charges, a wrong value changes the first decision that finds it,
         }
       }
     }),
-    { numRuns: 40, endOnFailure: true },
+    { numRuns: generatedCases(40), endOnFailure: true },
   );
 }, 60_000);
 
@@ -171,6 +172,6 @@ test('a damaged bucket harms its owner alone, and for two windows at most', asyn
       const [healed] = await runCharges(client, [charge('damaged', 1)], { nowUs });
       expect(healed).toMatchObject({ outcome: 'admitted', buckets: [{ remaining: limit - 1 }] });
     }),
-    { numRuns: 60, endOnFailure: true },
+    { numRuns: generatedCases(60), endOnFailure: true },
   );
 }, 60_000);

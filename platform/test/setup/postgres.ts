@@ -1,24 +1,23 @@
 import type { TestProject } from 'vitest/node';
-import { installDebianPackage } from '../../../test/fixtures/debian.ts';
-import { findPostgres, startPostgres } from '../fixtures/postgres.ts';
+import { requirePackage } from '../../../test/fixtures/packages.ts';
+import { startPostgres } from '../fixtures/postgres.ts';
 
-const HINT =
-  'PostgreSQL is not installed (`initdb` and `postgres`): the tests of the platform run on PGlite alone.';
-
-/** One PostgreSQL for the whole run; tests keep apart by database. Without one they run on the embedded one alone. */
+/** One PostgreSQL for the whole run. Each test uses its own database. Without PostgreSQL the tests run on PGlite alone. */
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  const binaries = findPostgres() ?? install();
+  const binaries = findOrInstall();
   if (binaries === undefined) return undefined;
   const server = await startPostgres(binaries);
   project.provide('postgresUrl', server.url);
   return () => server.stop();
 }
 
-function install(): string | undefined {
+function findOrInstall(): string | undefined {
   try {
-    installDebianPackage('postgresql', HINT);
-  } catch {
-    console.warn(HINT);
+    return requirePackage('postgresql');
+  } catch (error) {
+    console.warn(
+      `Without PostgreSQL, the tests of the platform run on PGlite alone. ${(error as Error).message}`,
+    );
+    return undefined;
   }
-  return findPostgres();
 }

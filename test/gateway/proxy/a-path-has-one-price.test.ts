@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Refusal } from '../../../src/domain/problems.ts';
 import { OperationTable } from '../../../src/stages/match.ts';
 import { normalise } from '../../../src/stages/normalise.ts';
+import { generatedCases } from '../../fixtures/generated-cases.ts';
 import { COSTS, UPSTREAMS } from '../../fixtures/hostile/upstream-routers.ts';
 
 const WRITTEN_AT = { file: 'test', path: '', line: () => undefined };
@@ -143,10 +144,10 @@ describe.each(UPSTREAMS)('in front of %s', (_, upstream, profile) => {
         const charged = operation === 'free' ? 0 : operation.cost;
         expect(charged, `${target.path} runs ${ran}`).toBeGreaterThanOrEqual(COSTS[ran ?? ''] ?? 0);
       }),
-      { numRuns: 4000 },
+      { numRuns: generatedCases(4000) },
     );
     // A gateway that refuses everything would pass as well.
-    expect(forwarded).toBeGreaterThan(400);
+    expect(forwarded).toBeGreaterThan(generatedCases(400));
   });
 });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { digestOf, LastDigest } from '../../../src/domain/token-digest.ts';
+import { generatedCases } from '../../fixtures/generated-cases.ts';
 
 it('the digest of a connection is that of the token, whatever came before', () => {
   const token = fc.oneof(
@@ -13,6 +14,6 @@ it('the digest of a connection is that of the token, whatever came before', () =
       const last = new LastDigest();
       expect(sent.map((one) => last.of(one))).toEqual(sent.map(digestOf));
     }),
-    { numRuns: 1_000 },
+    { numRuns: generatedCases(1_000) },
   );
 });

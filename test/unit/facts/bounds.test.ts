@@ -4,6 +4,7 @@ import { readPulse } from '../../../src/admin/fleet/pulse.ts';
 import { LIVE_LIMITS } from '../../../src/facts/live-limits.ts';
 import { REVOCATIONS } from '../../../src/facts/revocation-message.ts';
 import { readSummary } from '../../../src/observe/usage/talkers.ts';
+import { generatedCases } from '../../fixtures/generated-cases.ts';
 
 const NOW_MS = 1_790_000_000_000;
 const DAY_MS = 86_400_000;
@@ -96,7 +97,7 @@ it('no text makes a reader throw, and what is read can be shown and written', ()
         expect(() => new Date(fact.untilMs).toISOString() + new Date(fact.atMs).toISOString()).not.toThrow();
       }
     }),
-    { numRuns: 2_000 },
+    { numRuns: generatedCases(2_000) },
   );
 });
 

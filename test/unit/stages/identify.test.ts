@@ -5,6 +5,7 @@ import type { Principal } from '../../../src/domain/caller.ts';
 import { Refusal } from '../../../src/domain/problems.ts';
 import type { IdentitySource, Lookup } from '../../../src/identity/identity.ts';
 import { identify } from '../../../src/stages/identify.ts';
+import { generatedCases } from '../../fixtures/generated-cases.ts';
 
 const GOOD = 'a-good.token_~+/=';
 const PRINCIPAL: Principal = { id: 'svc_1', type: 'ServiceAccount', account: 'acct_1', actsFor: new Set() };
@@ -56,7 +57,7 @@ describe('the Authorization header', () => {
         expect(refusal).toMatchObject({ code: 'Unauthenticated', status: 401 });
         expect((refusal as Refusal).headers?.['WWW-Authenticate']).toMatch(/^Bearer realm="weir"/);
       }),
-      { numRuns: 3000 },
+      { numRuns: generatedCases(3000) },
     );
   });
 });

@@ -4,6 +4,7 @@ import { DenialCache } from '../../../src/store/denial-cache.ts';
 import { MemoryStore } from '../../../src/store/memory-store.ts';
 import { silentObserver } from '../../../src/store/observer.ts';
 import type { BucketCharge, Charge, Decision, Store } from '../../../src/store/store.ts';
+import { generatedCases } from '../../fixtures/generated-cases.ts';
 
 const US_PER_SECOND = 1_000_000;
 
@@ -123,7 +124,7 @@ test('no cached denial refuses what the store would admit, with windows of any l
       }
       remembered += simulation.fromMemory;
     }),
-    { numRuns: 400, endOnFailure: true },
+    { numRuns: generatedCases(400), endOnFailure: true },
   );
   expect(remembered).toBeGreaterThan(100);
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { bucketKey, bucketOf } from '../../../src/store/keys.ts';
+import { generatedCases } from '../../fixtures/generated-cases.ts';
 
 const anyId = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 40 }),
@@ -40,7 +41,7 @@ test('two ids never share a key', () => {
         bucketKey('weir', tagA, 'account-read', idA) === bucketKey('weir', tagB, 'account-read', idB);
       expect(areKeysSame).toBe(isSame);
     }),
-    { numRuns: 500 },
+    { numRuns: generatedCases(500) },
   );
 });
 

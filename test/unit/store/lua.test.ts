@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
 import { MemoryStore } from '../../../src/store/memory-store.ts';
 import type { Charge } from '../../../src/store/store.ts';
+import { generatedCases } from '../../fixtures/generated-cases.ts';
 import { sharedRedisUrl, uniquePrefix } from '../../fixtures/redis-url.ts';
 import { runCharges } from '../../fixtures/run-charges.ts';
 
@@ -67,7 +68,7 @@ test('a batch in Redis makes the same decisions as the reference one by one', as
         expect(await runCharges(client, batch, { nowUs })).toEqual(expected);
       }
     }),
-    { numRuns: 60, endOnFailure: true },
+    { numRuns: generatedCases(60), endOnFailure: true },
   );
 });
 
@@ -96,7 +97,7 @@ test('a bucket in Redis handles a clock that is set back like the reference', as
         expect(await runCharges(client, [charge], { nowUs })).toEqual([reference.charge(charge)]);
       }
     }),
-    { numRuns: 60, endOnFailure: true },
+    { numRuns: generatedCases(60), endOnFailure: true },
   );
 });
 

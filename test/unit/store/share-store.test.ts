@@ -4,6 +4,7 @@ import { Hold } from '../../../src/store/in-flight/hold.ts';
 import { MemoryStore } from '../../../src/store/memory-store.ts';
 import { ShareStore } from '../../../src/store/share-store.ts';
 import type { Charge, Decision, Store } from '../../../src/store/store.ts';
+import { generatedCases } from '../../fixtures/generated-cases.ts';
 
 const SECOND_US = 1_000_000;
 
@@ -198,7 +199,7 @@ describe('when the store answers again', () => {
           expect(inside.length).toBeLessThanOrEqual(8 + 2);
         }
       }),
-      { numRuns: 50 },
+      { numRuns: generatedCases(50) },
     );
   });
 });

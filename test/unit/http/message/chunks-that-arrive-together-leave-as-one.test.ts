@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { ChunkedDecoder } from '../../../../src/http/message/chunked-decoder.ts';
+import { generatedCases } from '../../../fixtures/generated-cases.ts';
 
 /** The pieces in which a decoder gives what it reads in one read, or in two. */
 function piecesOf(text: string, cut = text.length): string[] {
@@ -34,6 +35,6 @@ it('every byte arrives in order, wherever one read ends and the next begins', ()
       // At most the chunks in front of the cut, both parts of the one at the cut, and the chunks behind it.
       expect(pieces.length).toBeLessThanOrEqual(4);
     }),
-    { numRuns: 2_000 },
+    { numRuns: generatedCases(2_000) },
   );
 });

@@ -7,6 +7,7 @@ import { CachedTokens } from '../../../../src/identity/cached-tokens.ts';
 import { isCanonical, twinOf } from '../../../../src/identity/jwt/signature-malleability.ts';
 import { JwtVerifier } from '../../../../src/identity/jwt/verifier.ts';
 import { silentIdentityObserver } from '../../../../src/identity/observer.ts';
+import { generatedCases } from '../../../fixtures/generated-cases.ts';
 import { AUDIENCE, ISSUER, signWith } from '../../../fixtures/issuer.ts';
 
 const CLAIMS = {
@@ -39,7 +40,7 @@ describe.each(['RS256', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA'])('%s', (alg
         fc.pre(changed !== token);
         expect((await verifier.verify(changed)).outcome).toBe('invalid');
       }),
-      { numRuns: 200 },
+      { numRuns: generatedCases(200) },
     );
     for (const character of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_') {
       const changed = token.slice(0, -1) + character;

@@ -5,6 +5,7 @@ import type { Caller } from '../../../../src/domain/caller.ts';
 import { Refusal } from '../../../../src/domain/problems.ts';
 import { AccessLog } from '../../../../src/observe/log/access-log.ts';
 import type { Charged, RequestContext } from '../../../../src/stages/request-context.ts';
+import { generatedCases } from '../../../fixtures/generated-cases.ts';
 
 const lines: string[] = [];
 const output = { write: (line: string) => void lines.push(line) };
@@ -145,7 +146,7 @@ test("a line has the same members in the same order as pino's, for any text", ()
         expect(JSON.stringify(own)).toBe(JSON.stringify(expected));
       },
     ),
-    { numRuns: 1_000 },
+    { numRuns: generatedCases(1_000) },
   );
 });
 

@@ -8,6 +8,7 @@ import {
 } from '../../../../src/operations/documents/segment.ts';
 import type { ListedOperation } from '../../../../src/operations/listed-operation.ts';
 import { OperationTable } from '../../../../src/stages/match.ts';
+import { generatedCases } from '../../../fixtures/generated-cases.ts';
 import { expectLinearTime } from '../../../fixtures/growth.ts';
 
 function operation(path: string): ListedOperation {
@@ -36,7 +37,7 @@ describe('a segment with several parameters', () => {
         const expected = expressionOf(segment, () => '[^/]+?').exec(one);
         expect(expressionOf(segment, parameterExpression).exec(one)).toEqual(expected);
       }),
-      { numRuns: 5000 },
+      { numRuns: generatedCases(5000) },
     );
   });
 

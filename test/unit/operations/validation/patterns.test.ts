@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Meter, TooComplex } from '../../../../src/operations/validation/engine/meter.ts';
 import { compilePattern } from '../../../../src/operations/validation/engine/patterns.ts';
+import { generatedCases } from '../../../fixtures/generated-cases.ts';
 import { expectLinearTime } from '../../../fixtures/growth.ts';
 
 /** Its clock stands still. */
@@ -96,9 +97,9 @@ describe('a pattern', () => {
           judged++;
         }
       }),
-      { numRuns: 300 },
+      { numRuns: generatedCases(300) },
     );
-    expect(judged).toBeGreaterThan(300);
+    expect(judged).toBeGreaterThan(generatedCases(300));
   });
 
   it.each([
@@ -118,7 +119,7 @@ describe('a pattern', () => {
       expect(compiled.test(one), one).toBe(native.test(one));
     };
     for (const one of ['', ' ', 'a1b', 'b', 'ab'.repeat(650), 'x'.repeat(3_500)]) judge(one);
-    fc.assert(fc.property(text, judge), { numRuns: 60 });
+    fc.assert(fc.property(text, judge), { numRuns: generatedCases(60) });
   });
 
   it.each([
