@@ -1,28 +1,37 @@
--- charge: spends points in every bucket of a decision, or in none. Several decisions may share one call; each is
--- decided by itself, in order, and one whose bucket cannot be read does not affect the others. A charge replaces a value that
--- no release has written, whatever it is: the first decision that finds it reports it, and the next one counts from zero.
+-- charge: spends points in every bucket of a decision, or in none. A call may have several decisions, which are made in order and
+-- separately: a bucket that cannot be read affects only its own decision. If a key has a value that no release has written, the
+-- first decision reports it and replaces it, and the next decision counts from zero.
 --
--- KEYS     the buckets of every decision, in order, then the slots of every decision, then those of further statements; all in
---          one Cluster slot
+-- KEYS     the buckets of every decision, in order, then the slots of every decision, then the slots of further statements; all
+--          in one Cluster slot
 -- ARGV     texts of decimal numbers, separated by single spaces
 -- ARGV[1]  the call, four numbers:
---            now in µs since 1970, for tests; 0 for Redis TIME
---            1 to charge; 0 to peek, which decides the same and writes nothing; 2 to charge, and to check how long the keys live: a
---              key that a shorter window wrote is written again, even by a denial
---            life of a written key in ms, for tests whose clock is not that of Redis; 0 for one and a half windows
---            the number of KEYS that are slots, which limits on concurrent requests count
--- ARGV[2]  only if there are such: the replica (16 bytes) and the life of its leases in ms; then a statement for each slot, in the order
---          of KEYS, each after a comma: its generation; how many slots the replica holds; how many it has given back since its last
---          statement of this generation. The first number counts only if the store has no lease of this generation, the second only
---          if it has one. A statement that belongs to no decision takes no slot
--- ARGV     then a text per decision: per bucket three numbers, which are the life of its key in ms (one and a half windows), what the
---          charge costs it in points, and its limit in points; then per slot # and its limit. A negative limit is a shadow's, which
---          counts what fits and refuses nothing
--- Reply    one string of big-endian integers; per decision 1 byte, 1 admitted | 0 denied, and per bucket
---          4 bytes remaining points, 6 bytes µs until it is full again, 6 bytes µs until this cost fits (0 when it fits),
---          and per slot 4 bytes that remain, 1 byte whether it had room, and for a peek 2 bytes with the number of leases
---          that are valid, and these;
---          or, instead of all that, one byte 2, a length of 2 bytes and the error that kept the buckets from being read
+--            now       µs since 1970, for tests; 0 for Redis TIME
+--            mode      1 to charge; 0 to peek, which makes the same decisions and writes nothing; 2 to charge, and to check how
+--                      long the keys live: a key that a shorter window wrote is written again, even by a denial
+--            life      of a written key in ms, for tests with a clock of their own; 0 for one and a half windows
+--            slots     the number of KEYS that are slots, which limits on concurrent requests count
+-- ARGV[2]  only if there are slots: the replica (16 bytes) and the life of its leases in ms; then a statement for each slot, in
+--          the order of KEYS, each after a comma, three numbers:
+--            generation  of the replica's statements
+--            held        slots that the replica holds. Used only if the store has no lease of this generation
+--            ended       slots that it has given back since its last statement of this generation. Used only if the store has
+--                        a lease of this generation
+--          A statement that belongs to no decision takes no slot.
+-- ARGV     then a text per decision: per bucket three numbers, which are the life of its key in ms (one and a half windows), the
+--          points to charge, and its limit in points; then per slot # and its limit. A negative limit is a shadow limit, which
+--          counts charges below it and refuses nothing
+-- Reply    one string of big-endian integers; per decision
+--            1 byte   1 admitted | 0 denied
+--            and per bucket
+--            4 bytes  remaining points
+--            6 bytes  µs until the bucket is full again
+--            6 bytes  µs until this cost fits; 0 if it fits now
+--            and per slot
+--            4 bytes  remaining slots
+--            1 byte   1 if there was room | 0
+--            2 bytes  only for a peek: the number of valid leases, which follow
+--          If the buckets of a decision cannot be read, it has instead: 1 byte 2, a length of 2 bytes, and the error
 -- Errors   Redis's own; then nothing was written
 --
 -- README.md describes the format of a bucket and of a lease, and why no window ever holds more than the limit.
@@ -31,14 +40,14 @@ local HEADER, HEADER_BYTES = '>I4I7I4', 15
 local ENTRY, ENTRY_BYTES = '>I7I4', 11
 local STATE, PROBLEM = '>I4I6I6', '>BI2c0'
 local LEASE, LEASE_BYTES = '>c16I6I4I7', 33
--- Where a lease has its generation, how many it holds and its end, which are written in place.
+-- The part of a lease that is written in place: its generation, its slots and its end.
 local LEASE_CHANGE, LEASE_CHANGE_START = '>I6I4I7', 15
 -- A charge joins the newest entry if both are in the same 1/100 of the window and hold at most 1/250 of the limit.
 local SLOTS_PER_WINDOW, ENTRIES_PER_LIMIT = 100, 250
--- That leaves at most 601 entries, unless a limit is raised: then older ones are joined as the new limit allows.
+-- That leaves at most 601 entries. If a limit is raised, older entries are joined as the new limit allows.
 local MOST_ENTRIES = 601
--- A bucket's first read covers the header and the 16 oldest entries, which is all that most decisions need: the cost
--- of a decision then does not grow with the bucket.
+-- A bucket's first read covers the header and the 16 oldest entries. Most decisions need no more, so their cost does not
+-- grow with the bucket.
 local FIRST_READ_BYTES, FIRST_READ_END = HEADER_BYTES + 16 * ENTRY_BYTES, '190'
 -- A write changes the header and appends. A key is written whole to drop expired entries, eight or more at a time, and
 -- to renew its life: once a quarter of a window, but at least once a minute, so that a key soon lives for a window that
@@ -48,13 +57,13 @@ local US_PER_SECOND, US_PER_MINUTE = 1000000, 60000000
 -- A text of a decision is read one bucket, and one slot, at a time.
 local BUCKET, SLOT, STATEMENT = '(%d+) (%d+) (%-?%d+)', '#(%-?%d+)', ',(%d+) (%d+) (%d+)'
 local NUMBERS_PER_BUCKET = 4
--- No replica holds so many slots of one bucket.
+-- No replica holds as many slots of one bucket.
 local TOO_MANY_SLOTS = 1048576
 local WRONG_VALUE = 'WRONGVALUE no release has written this value'
 
 -- A bucket in this call is a table:
 --   key                     its key
---   log, isWhole            the part of its value that has been read, and whether that is all of it
+--   log, isWhole            the part of its value that has been read, and whether that is the whole value
 --   oldest                  the place in log of the oldest entry that counts
 --   total                   the points that count now
 --   expired                 the points of the entries before oldest; the stored total includes them until the value is
@@ -63,17 +72,17 @@ local WRONG_VALUE = 'WRONGVALUE no release has written this value'
 --   added                   the older entry that this call appends, or ''
 --   isRewritten             whether it is written whole
 --   lifeMs, windowUs, cost, limit
---                           what the decision at hand asks of it; lifeMs is a text, which Redis takes as it is
---   keptMs, keptUs          of a bucket that is written, the longest life and window that were asked for; keptUs is 0 otherwise
--- The path of an admitted charge has no function: a closure over a dozen locals costs as much as a GET, and this script
--- has 8 µs. Arithmetic reads a number from a text in less than half the time that `tonumber` takes.
+--                           of the current decision; lifeMs is a text, which Redis accepts unchanged
+--   keptMs, keptUs          the longest requested life and window of a bucket that is written; keptUs is 0 for other buckets
+-- The path of an admitted charge has no function, because a closure over a dozen locals costs as much as a GET, and the
+-- whole script takes 8 µs. Arithmetic reads a number from a text in less than half the time that `tonumber` takes.
 
 local KEYS, ARGV, call, pcall = KEYS, ARGV, redis.call, redis.pcall
 local all_of = unpack
 local pack, unpack, sub, gmatch = struct.pack, struct.unpack, string.sub, string.gmatch
 
--- The whole value. Of one that does not consist of whole entries, the header alone: its total then shows that it is wrong. No
--- release has written 64 KiB, which do not end with a whole entry.
+-- Returns the whole value. If it does not consist of whole entries, returns only the header, whose total then shows that the value
+-- is wrong. No release has written 64 KiB, which do not end with a whole entry.
 local function whole_log(bucket)
   if not bucket.isWhole then
     local log = redis.call('GETRANGE', bucket.key, '0', '65535')
@@ -83,8 +92,8 @@ local function whole_log(bucket)
 end
 
 -- For a bucket that was just read and has a time that only another clock or another window leaves. Returns whether its value is
--- consistent: its total is the sum of its entries, and no entry is later than the newest. If so and the clock went back by more than a
--- window, what still counted then counts as charged now, for one more window.
+-- consistent: its total is the sum of its entries, and no entry is later than the newest. If it is consistent and the clock went back
+-- by more than a window, charges that still counted then count as charged now, for one more window.
 local function rewind(bucket, nowUs, windowUs)
   local log, newestUs, points = whole_log(bucket), bucket.newestUs, bucket.newestPoints
   local total, endUs = points, newestUs - windowUs
@@ -94,7 +103,7 @@ local function rewind(bucket, nowUs, windowUs)
     if atUs > endUs then total = total + entryPoints end
     points = points + entryPoints
   end
-  -- Times are exact up to 2^53 µs, in the year 2255. The first 7 bytes of a printable text are more.
+  -- Times are exact up to 2^53 µs, in the year 2255. The first 7 bytes of a printable text are a later time.
   if points ~= bucket.total or bucket.newestPoints == 0 or newestUs > 9007199254740992 then return false end
   if newestUs > nowUs + windowUs then
     bucket.log, bucket.oldest, bucket.total, bucket.newestUs, bucket.newestPoints = '', 1, total, nowUs, total
@@ -103,7 +112,7 @@ local function rewind(bucket, nowUs, windowUs)
   return true
 end
 
--- When the last of the oldest `points` was charged.
+-- Returns the time at which the last of the oldest `points` was charged.
 local function charged_at(bucket, points)
   local log, entry, is_complete = bucket.log, bucket.oldest, false
   while true do
@@ -117,7 +126,7 @@ local function charged_at(bucket, points)
   end
 end
 
--- The older entries, joined as if they had been charged at this limit.
+-- Returns the older entries, joined as if they had been charged at this limit.
 local function join_entries(entries, limit, slotUs)
   local joined, count, lastUs, lastPoints = {}, 0, nil, nil
   for entry = 1, #entries, 11 do
@@ -151,7 +160,7 @@ if nowUs == 0 then
 end
 
 local buckets, written, writes, reply, replied = {}, {}, 0, {}, 0
--- What each text of this call says, once for decisions that say the same: the numbers of the buckets, and the limits of the slots.
+-- The numbers in each text of this call, parsed once for equal texts: of the buckets, and the limits of the slots.
 local terms, slotLimits = {}, {}
 local nextKey, firstText = 1, 2
 
@@ -170,7 +179,7 @@ if hasSlots then
     statements[key] = { generation = generation + 0, held = held + 0, ended = ended + 0 }
     key = key + 1
   end
-  -- One call for all. It is no error for a key of another type, or where its user may not run it: then each is read by itself.
+  -- One call for all. A key of another type is no error. If the user may not run MGET, each key is read separately.
   local values = pcall('MGET', all_of(KEYS, firstSlot))
 
   -- The leases of a key. Returns nil and why they cannot be read.
@@ -181,8 +190,8 @@ if hasSlots then
     return value
   end
 
-  -- Returns how many slots other replicas hold, and this one; the generation of its lease, or -1; the place of that if it may be
-  -- changed in place; and whether the clock went back. Nil if no release has written the value.
+  -- Returns the slots that other replicas hold; the slots that this replica holds; the generation of its lease, or -1; the place of
+  -- its lease if it may be changed in place; and whether the clock went back. Returns nil if no release has written the value.
   function read_leases(value)
     local taken, held, known, place, isAhead = 0, 0, -1, nil, false
     for entry = 1, #value, LEASE_BYTES do
@@ -196,7 +205,7 @@ if hasSlots then
         else
           taken = taken + count
         end
-        -- No lease is valid for longer than a whole one.
+        -- No lease is valid for longer than its full life.
         if untilUs > endUs then isAhead = true end
       end
     end
@@ -204,14 +213,14 @@ if hasSlots then
     return taken, held, known, place, isAhead
   end
 
-  -- How many slots the replica holds by its statement; nil if that is older than what the store knows.
+  -- Returns the slots that the replica holds by its statement, or nil if the store has a later generation.
   function settle(held, known, statement)
     if known > statement.generation then return nil end
     if known < statement.generation then return statement.held end
     return held > statement.ended and held - statement.ended or 0
   end
 
-  -- The leases of others that are valid.
+  -- Returns the valid leases of other replicas.
   function leases_of_others(value)
     local others = {}
     for entry = 1, #value, LEASE_BYTES do
@@ -247,7 +256,7 @@ for text = firstText, #ARGV do
   local lastKey, number = nextKey + #asked / NUMBERS_PER_BUCKET - 1, 1
   local admitted, problem = 1, nil
 
-  -- Read: every bucket as it is now, and whether all have room.
+  -- Read every bucket as it is now, and decide whether all have room.
   for i = nextKey, lastKey do
     local lifeMs, windowUs, cost, limit = asked[number], asked[number + 1], asked[number + 2], asked[number + 3]
     local key, isWritten, wrong = KEYS[i], false, nil
@@ -444,7 +453,7 @@ for text = firstText, #ARGV do
   end
 end
 
--- Write: only after every bucket of every decision has been read.
+-- Write, only after every bucket of every decision has been read.
 for i = 1, isSpending and writes or 0 do
   local bucket = written[i]
   if bucket.added ~= '' and not bucket.isRewritten then
@@ -454,7 +463,7 @@ for i = 1, isSpending and writes or 0 do
     end
   end
   if bucket.newestPoints == 0 then
-    -- A wrong value that no later decision of this call has replaced. This works with every type, and needs no other right.
+    -- A wrong value that no later decision of this call has replaced. PSETEX works with every type, and needs no further right.
     call('PSETEX', bucket.key, '1', '')
   elseif bucket.isRewritten then
     local lifeMs, newestUs = givenLifeMs, bucket.newestUs

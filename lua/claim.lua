@@ -1,4 +1,4 @@
--- claim: records what one of the replicas does for all, unless another one has claimed it. Replaces what no replica has written.
+-- claim: records that one replica does a task for all, unless another replica has claimed it. Replaces a value that no replica wrote.
 --
 -- KEYS[1]  the claim
 -- ARGV[1]  its life in ms
@@ -9,7 +9,7 @@ local KEYS, ARGV, call, pcall = KEYS, ARGV, redis.call, redis.pcall
 local claim, life_ms, CLAIMED = KEYS[1], ARGV[1], '1'
 
 if call('SET', claim, CLAIMED, 'PX', life_ms, 'NX') then return 1 end
--- Every claim ends.
+-- Every claim expires.
 if pcall('GET', claim) == CLAIMED and call('PTTL', claim) >= 0 then return 0 end
 call('SET', claim, CLAIMED, 'PX', life_ms)
 return 1

@@ -2,7 +2,7 @@
 --
 -- KEYS     keys that hold strings, all in one Cluster slot
 -- ARGV[1]  longest text in bytes: a longer one is left out, so that it never leaves Redis
--- Reply    per key its text, nil where there is none, or the integer 0 for one that was left out
+-- Reply    per key its text, nil if the key does not exist, or the integer 0 if its text was left out
 -- Errors   Redis's own
 
 local longest_bytes = tonumber(ARGV[1])

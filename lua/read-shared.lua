@@ -1,4 +1,4 @@
--- read-shared: one page of the members of a sorted set that have not expired, those that expire first first.
+-- read-shared: one page of the members of a sorted set that have not expired, in the order of their expiry.
 --
 -- KEYS[1]  a sorted set of members by the Unix time in ms of their expiry
 -- ARGV[1]  expiry at which the page begins; an empty string for now

@@ -3,7 +3,7 @@
 -- KEYS[1]  the record: a sorted set of the messages by the Unix time in ms of their expiry
 -- ARGV[1]  the channel; empty to record without publishing
 -- ARGV[2]  number of messages
--- ARGV     then per message: its expiry in ms since 1970, its text; then the texts that the messages take the place of
+-- ARGV     then per message: its expiry in ms since 1970, its text; then the texts that the messages replace
 -- Reply    {1 published | 0 not published, number of subscribers that received the last message (in a Cluster: at this node),
 --          the error of PUBLISH, or an empty string}
 -- Errors   Redis's own; then nothing was recorded and nothing published
@@ -29,7 +29,7 @@ local last_ms = tonumber(last[2]) or 0
 for place = FIRST, FIRST + 2 * count - 1, 2 do
   last_ms = math.max(last_ms, tonumber(ARGV[place]))
 end
--- Another program may have written any expiry, an infinite one as well. No fact is kept for longer than ten years.
+-- Another program may have written any expiry, even an infinite one. No fact is kept for longer than ten years.
 local life_text = string.format('%.0f', math.min(last_ms, now_ms + LONGEST_MS))
 local has_life = call('PEXPIREAT', record, life_text)
 
