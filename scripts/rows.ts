@@ -7,7 +7,7 @@ export interface Row {
   /** The path, such as `store.url`. Ids chosen by the user are in angle brackets. */
   readonly path: string;
   readonly takes: string;
-  /** As written in YAML; undefined if there is none. */
+  /** As written in YAML; undefined if the setting has no default. */
   readonly fallback: string | undefined;
   readonly variable: string | undefined;
   readonly description: string;

@@ -112,3 +112,9 @@ it('the first sentence of every detail is in docs/errors.md', () => {
   });
   expect(missing).toEqual([]);
 });
+
+it('every change in CHANGELOG.md has one line, with a link', () => {
+  const lines = readFileSync('CHANGELOG.md', 'utf8').split('\n');
+  expect(lines.filter((line) => line.startsWith('- ') && !/\]\(\S+\)\)\.$/.test(line))).toEqual([]);
+  expect(lines.filter((line) => /^\s/.test(line))).toEqual([]);
+});

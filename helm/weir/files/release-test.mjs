@@ -13,7 +13,7 @@ const { SERVICE_URL, METRICS_HOST, METRICS_SCHEME, REQUEST_PATH, ACCOUNT, TOKEN,
 const MOST_REQUESTS = Number(process.env.MOST_REQUESTS);
 const AT_ONCE = 64;
 const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
-// The test is about limits: the certificate may be for the name that clients outside of the cluster use.
+// The test is about limits, so the certificate may have the name that clients outside of the cluster use.
 const secureAgent = new SecureAgent({ keepAlive: true, maxSockets: AT_ONCE, rejectUnauthorized: false });
 let failures = 0;
 

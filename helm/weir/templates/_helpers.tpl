@@ -109,12 +109,12 @@ app.kubernetes.io/component: gateway
 {{- define "weir.decisionsScheme" -}}
 {{- ternary "https" "http" (and (ne (include "weir.tlsSecret" .) "") (eq (toString (default dict .Values.tls).decisions) "true")) -}}
 {{- end -}}
-{{/* "yes" where the pods have no port for clients. */}}
+{{/* "yes" if the pods have no port for clients. */}}
 {{- define "weir.onlyDecides" -}}
 {{- $decisions := default dict .Values.decisions -}}
 {{- if and $decisions.enabled $decisions.only -}}yes{{- end -}}
 {{- end -}}
-{{/* "yes" where the pods have a port of Envoy's rate limit service. */}}
+{{/* "yes" if the pods have a port for Envoy's rate limit service. */}}
 {{- define "weir.servesEnvoy" -}}
 {{- $decisions := default dict .Values.decisions -}}
 {{- if and $decisions.enabled (dig "envoy" "enabled" false $decisions) -}}yes{{- end -}}
@@ -169,7 +169,7 @@ bounds of 1 and 1000.
 {{- end -}}
 {{- end -}}
 
-{{/* Refuses limits of single owners and of plans that are neither buckets nor further limits: the schema knows no names of these. */}}
+{{/* Refuses limits of single owners and of plans that are neither buckets nor further limits, because the schema does not know these names. */}}
 {{- define "weir.validateLimitNames" -}}
 {{- $limits := default dict .Values.limits -}}
 {{- $further := default dict $limits.limits -}}

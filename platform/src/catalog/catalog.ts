@@ -15,7 +15,7 @@ export const catalog: Catalog = {
   ...platformCatalog,
 };
 
-/** The catalog's entry for a kind, or undefined if there is none. */
+/** The catalog's entry for a kind. Undefined for an unknown kind. */
 export function findCatalogResource(kind: string): CatalogResource | undefined {
   return Object.hasOwn(catalog, kind) ? catalog[kind] : undefined;
 }

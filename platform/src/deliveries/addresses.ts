@@ -57,7 +57,7 @@ export function createPublicLookup(nameServers?: readonly string[]): LookupFunct
   };
 }
 
-/** Addresses of the given family, or of both. Rejects if there are none. */
+/** The addresses of the given family, or of both. Rejects if the name has no such address. */
 async function resolve(resolver: Resolver, hostname: string, family: number | string | undefined) {
   const ofFamily = [
     ...(family === 6 || family === 'IPv6' ? [] : [resolver.resolve4(hostname)]),
@@ -91,7 +91,7 @@ export function refusalOfNewUrl(text: string, allowPrivate: boolean): string | u
   // `new URL` takes a path for a host (`https:/hooks`), and drops tabs and line ends.
   if (!/^https?:\/\/[^/?#\\\s]+(?:[/?#]\S*)?$/i.test(text)) return 'must have a host, and no spaces';
   const { protocol, port } = new URL(text);
-  // Ports below are those of other services, such as mail. Only http, for development, has a default that is among them.
+  // Other services, such as mail, use lower ports. One of these is the default of http, which is allowed for development.
   const isOpen = port === '' || port === '443' || Number(port) > 1023;
   return isOpen || (protocol === 'http:' && port === '80')
     ? undefined

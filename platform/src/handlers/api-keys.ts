@@ -62,7 +62,7 @@ export function apiKeyHandlers({ settings }: Services): Handlers {
 
 /**
  * The owner of a key, who receives its events. A caller may issue keys for itself and for ServiceAccounts of the acting
- * Account, but not for those of the Organization, which have more rights.
+ * Account, but not for ServiceAccounts of the Organization, which have more rights.
  */
 async function ownerOf(db: Database, { caller }: Call, principalId: string) {
   if (principalId === caller.personId) {

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 
 /** The methods that each path of the application has. */
 export interface ServedMethods {
-  /** Those of a request's path; empty if nothing is served there. `*` is the whole server (RFC 9110 section 9.3.7). */
+  /** The methods of a request's path; empty for an unknown path. `*` is the whole server (RFC 9110 section 9.3.7). */
   at(path: string): readonly string[];
 }
 

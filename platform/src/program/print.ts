@@ -3,7 +3,7 @@ import { styleText } from 'node:util';
 /** Exit code of a program that a closed pipe ended, as in a shell. */
 const BROKEN_PIPE = 141;
 
-/** What a terminal would obey or hide, such as control characters and those of bidirectional text. */
+/** Characters that a terminal would obey or hide, such as control characters and marks of bidirectional text. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
 
 process.stderr.on('error', () => {});

@@ -10,8 +10,8 @@ export interface Visibility {
 }
 
 /**
- * The resources of a kind that a caller may see, as alternatives: those of its Account as owner or other party, those of
- * its Organization, and its own. The same scopes receive the events of the kind.
+ * The resources of a kind that a caller may see, as alternatives: its Account is the owner or the other party, its
+ * Organization is the owner, or the caller itself is. The same scopes receive the events of the kind.
  */
 export function visibilityOf(kind: string, caller: ActingCaller): Visibility[] {
   const entry = findCatalogResource(kind);
