@@ -3,7 +3,7 @@ import type { Payer } from '../domain/caller.ts';
 import { US_PER_SECOND } from '../domain/clock.ts';
 import { NEAR_LIMIT_SHARE } from '../domain/limits/rows.ts';
 import { Refusal } from '../domain/problems.ts';
-import { Hold } from '../store/in-flight/hold.ts';
+import { Hold } from '../store/in-flight/held-slots.ts';
 import type { BucketState, Charge, Decision, Store } from '../store/store.ts';
 import type { Buckets, PayerBuckets } from './buckets/buckets.ts';
 import { fillingOf } from './buckets/filling.ts';

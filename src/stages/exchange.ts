@@ -10,7 +10,7 @@ import { clientNetwork } from '../http/message/fields/forwarded.ts';
 import type { Peer } from '../http/message/fields/peer.ts';
 import type { FieldLines } from '../http/message/head/field-lines.ts';
 import { hasBody, type RequestHead } from '../http/message/head/request-head.ts';
-import type { Hold } from '../store/in-flight/hold.ts';
+import type { Hold } from '../store/in-flight/held-slots.ts';
 import type { DecidedRequest } from './decide.ts';
 import type { Identified } from './identify.ts';
 import type { LastPayer } from './last-payer.ts';

@@ -1,7 +1,6 @@
 import type { Awaitable } from '../domain/awaitable.ts';
 import { US_PER_SECOND } from '../domain/clock.ts';
-import type { HeldSlots } from './in-flight/held-slots.ts';
-import type { Hold } from './in-flight/hold.ts';
+import type { HeldSlots, Hold } from './in-flight/held-slots.ts';
 
 /**
  * Counts points. A store deals with keys, limits and costs, and is independent of HTTP, Accounts and operations.

@@ -1,15 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isValidCharge } from '../../src/store/dispatch/valid-charge.ts';
 import { silentObserver } from '../../src/store/observer.ts';
-import type { StoreSettings } from '../../src/store/open.ts';
-import { openClusterConnection } from '../../src/store/redis/connection/cluster.ts';
 import { openConnection } from '../../src/store/redis/connection/connection.ts';
+import type { RemoteStoreSettings } from '../../src/store/redis/connection/options.ts';
 import type { RedisClient } from '../../src/store/redis/scripts.ts';
 import type { Charge, Decision } from '../../src/store/store.ts';
 import { runCharges } from '../fixtures/run-charges.ts';
 import type { ClockedStore } from './conformance.ts';
-
-export type RemoteStoreSettings = Exclude<StoreSettings, { kind: 'memory' }>;
 
 const INVALID: Decision = { outcome: 'uncounted', reason: 'invalid' };
 
@@ -18,10 +15,7 @@ export async function openClockedRedis(
   settings: RemoteStoreSettings,
 ): Promise<{ store: ClockedStore; close(): void }> {
   const events = { ready() {}, lost() {} };
-  const { client, close } =
-    settings.kind === 'cluster'
-      ? openClusterConnection(settings, silentObserver, events)
-      : openConnection(settings, silentObserver, events);
+  const { client, close } = openConnection(settings, silentObserver, events);
   const decide = async (charge: Charge, isSpending: boolean, nowUs: number): Promise<Decision> => {
     if (!isValidCharge(charge)) return INVALID;
     const [decision = INVALID] = await runCharges(client, [charge], { isSpending, nowUs });

@@ -1,10 +1,10 @@
 /** What the packed texts of a call must carry whole: any key, any number in range, several windows, slots. */
 import fc from 'fast-check';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { Hold } from '../../src/store/in-flight/hold.ts';
+import { Hold } from '../../src/store/in-flight/held-slots.ts';
 import { MemoryStore } from '../../src/store/memory-store.ts';
 import { silentObserver } from '../../src/store/observer.ts';
-import { openAnyLink } from '../../src/store/redis/connection/link.ts';
+import { openConnection } from '../../src/store/redis/connection/connection.ts';
 import { RedisStore } from '../../src/store/redis/redis-store.ts';
 import type { BucketCharge, Charge, Decision, Store } from '../../src/store/store.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
@@ -100,7 +100,7 @@ async function open(): Promise<Store> {
   const settings = { kind: 'redis', url: sharedRedisUrl(), deadlineMs: 60_000 } as const;
   // Without the cache of denials, so that every charge is a call.
   const store = new RedisStore(
-    (events) => openAnyLink(settings, events, silentObserver),
+    (events) => openConnection(settings, silentObserver, events),
     settings.deadlineMs,
     silentObserver,
     () => {},

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
-import type { RemoteStoreSettings } from '../../src/store/redis/connection/link.ts';
+import type { RemoteStoreSettings } from '../../src/store/redis/connection/options.ts';
 import { sharedByRedis } from '../../src/store/redis/shared/shared-store.ts';
 import type { Presence, Seen } from '../../src/store/shared-store.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, expect, it, onTestFinished, vi } from 'vitest';
-import { Hold } from '../../src/store/in-flight/hold.ts';
+import { Hold } from '../../src/store/in-flight/held-slots.ts';
 import { bucketKey, SLOTS_ENDING } from '../../src/store/keys.ts';
 import { silentObserver } from '../../src/store/observer.ts';
 import { openStore } from '../../src/store/open.ts';

@@ -3,13 +3,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { bucketKey } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open.ts';
+import type { RemoteStoreSettings } from '../../src/store/redis/connection/options.ts';
 import type { Charge, Decision, Store } from '../../src/store/store.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';
 import { startSentinel } from '../fixtures/redis-sentinel.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';
 import { startTlsRedis } from '../fixtures/redis-tls.ts';
 import { uniquePrefix } from '../fixtures/redis-url.ts';
-import { openClockedRedis, type RemoteStoreSettings } from './clocked-redis.ts';
+import { openClockedRedis } from './clocked-redis.ts';
 import { testsOfConformance } from './conformance.ts';
 
 interface Topology {

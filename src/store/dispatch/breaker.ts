@@ -7,26 +7,23 @@ const FAILURES_TO_OPEN = 3;
 /** Time between probes: short at first, because most outages are short, then doubling. With jitter, the longest is below a third of a second. */
 const PROBES = { firstMs: 50, longestMs: 250 };
 
-export interface BreakerOptions {
-  /** Makes one call that no request depends on. Returns why it failed, or undefined if it succeeded. */
-  probe(): Promise<UncountedReason | undefined>;
-  changed(state: BreakerState): void;
-}
-
 /**
  * Keeps a dead or hanging store from delaying requests: after three consecutive failures it refuses all calls, and probes the store
  * until it is back. Requests never wait for a probe.
  */
 export class Breaker {
-  readonly #options: BreakerOptions;
+  readonly #makeProbe: () => Promise<UncountedReason | undefined>;
+  readonly #changed: (state: BreakerState) => void;
   #state: BreakerState = 'closed';
   #failures = 0;
   #cause: UncountedReason = 'error';
   #probes = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: BreakerOptions) {
-    this.#options = options;
+  /** @param probe makes one call that no request depends on; resolves to the reason why it failed, or undefined if it succeeded */
+  constructor(probe: () => Promise<UncountedReason | undefined>, changed: (state: BreakerState) => void) {
+    this.#makeProbe = probe;
+    this.#changed = changed;
   }
 
   /** Why calls are refused: the failure that opened the breaker or that of the latest probe. Undefined if it is closed. */
@@ -67,7 +64,7 @@ export class Breaker {
 
   async #probe(): Promise<void> {
     this.#become('half-open');
-    const failure = await this.#options.probe();
+    const failure = await this.#makeProbe();
     if (this.#state !== 'half-open') return;
     if (failure !== undefined) {
       this.#cause = failure;
@@ -79,6 +76,6 @@ export class Breaker {
 
   #become(state: BreakerState): void {
     this.#state = state;
-    this.#options.changed(state);
+    this.#changed(state);
   }
 }

@@ -1,6 +1,37 @@
 import { randomBytes } from 'node:crypto';
 import { bucketOf, SLOTS_ENDING } from '../keys.ts';
-import type { BucketCharge, BucketState, Charge, Holder } from '../store.ts';
+import type { BucketCharge, BucketState, Charge, Decision, Holder } from '../store.ts';
+
+/**
+ * The slots of one request in buckets that count concurrent requests. The store takes them with the charge. They are given back when
+ * everything that works on the request has ended: the exchange with the client, and the exchange with the upstream.
+ */
+export class Hold {
+  #users = 1;
+  #release: (() => void) | undefined;
+
+  /** Whether a store counts these slots. */
+  get isTaken(): boolean {
+    return this.#release !== undefined;
+  }
+
+  /** @param release called once, when the request has ended; at once if it has already ended */
+  take(release: () => void): void {
+    this.#release = release;
+    if (this.#users === 0) release();
+  }
+
+  /** Adds a user, which has to call `end`. */
+  share(): void {
+    this.#users += 1;
+  }
+
+  /** To be called once by the creator of the hold, and once for each `share`. */
+  end(): void {
+    this.#users -= 1;
+    if (this.#users === 0) this.#release?.();
+  }
+}
 
 /** How many slots the requests of this process hold in one bucket. */
 interface Held {
@@ -25,7 +56,16 @@ export abstract class HeldSlots<Entry extends Held = Held> {
     return slots === 0 ? [] : [{ replica: this.replica, slots }];
   }
 
-  /** By the name of the bucket, whoever owns it. */
+  /** The denial of a charge for whose slots this process alone uses up a limit; undefined if there is none. */
+  denialOf(buckets: readonly BucketCharge[]): Decision | undefined {
+    const isFull = (bucket: BucketCharge) =>
+      isConcurrent(bucket) && bucket.shadow !== true && this.of(bucket.key) >= bucket.limit;
+    if (!buckets.some(isFull)) return undefined;
+    const states = buckets.map((bucket) => (isFull(bucket) ? slotState(0, false) : undefined));
+    return { outcome: 'denied', buckets: states };
+  }
+
+  /** By the name of the bucket, of all owners together. */
   byBucket(): ReadonlyMap<string, number> {
     const sums = new Map<string, number>();
     for (const { key, held } of this.buckets.values()) {

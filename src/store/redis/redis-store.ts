@@ -1,14 +1,10 @@
 import type { Awaitable } from '../../domain/awaitable.ts';
-import { Batch } from '../dispatch/batch.ts';
-import { Breaker } from '../dispatch/breaker.ts';
 import { Deadline } from '../dispatch/deadline.ts';
-import { TurnBatcher } from '../dispatch/turn-batcher.ts';
+import { Batch, TurnBatcher } from '../dispatch/turn-batcher.ts';
 import { isValidCharge } from '../dispatch/valid-charge.ts';
-import { isConcurrent, slotState } from '../in-flight/held-slots.ts';
 import { type LeaseCall, Leases } from '../in-flight/leases.ts';
 import type { StoreObserver } from '../observer.ts';
 import {
-  type BucketCharge,
   type Charge,
   type Decision,
   isOfOneCharge,
@@ -17,26 +13,17 @@ import {
   type UncountedReason,
 } from '../store.ts';
 import type { ConnectionEvents, RedisConnection } from './connection/connection.ts';
-import { reasonOf } from './connection/failures.ts';
+import { mayHaveRun, reasonOf } from './connection/failures.ts';
 import { NewWindows } from './new-windows.ts';
+import { type Route, Routes } from './routes.ts';
 import { sendCharges } from './send-charges.ts';
-
-/** ioredis's error for a command whose connection ended after it was sent: it may have run. */
-const ENDED_BEFORE_ANSWER =
-  /^Connection is closed|^Reached the max retries|^Command aborted due to connection close/;
-
-/** One server: its breaker, and what its probes charge. */
-interface Route {
-  readonly breaker: Breaker;
-  /** The group of the last call, and a key in it: the slots of a Cluster move between servers. */
-  group: number;
-  key: string;
-}
 
 /** A batch in progress. */
 interface Call {
   readonly batch: Batch;
   readonly route: Route;
+  /** What it states of this replica's slots. */
+  readonly leases?: LeaseCall | undefined;
 }
 
 /**
@@ -48,12 +35,9 @@ export class RedisStore implements Store {
   readonly #observer: StoreObserver;
   readonly #deadline: Deadline<Call>;
   readonly #batcher: TurnBatcher;
-  readonly #routes = new Map<string, Route>();
+  readonly #routes: Routes;
   readonly #newWindows = new NewWindows();
   readonly slots: Leases;
-  /** Whether this replica alone holds all slots of a bucket. */
-  readonly #isFull = (bucket: BucketCharge) =>
-    isConcurrent(bucket) && bucket.shadow !== true && this.slots.of(bucket.key) >= bucket.limit;
   #isClosed = false;
 
   /** @param connectionLost called whenever a connection to Redis ends */
@@ -67,10 +51,15 @@ export class RedisStore implements Store {
     this.#deadline = new Deadline(
       deadlineMs,
       ({ batch }) => batch.isSettled,
-      ({ batch, route }) => this.#failed(batch, route, 'deadline'),
+      (call) => this.#failed(call, 'deadline'),
+    );
+    this.#routes = new Routes(
+      observer,
+      (route) => this.#probe(route),
+      () => this.slots.renew(),
     );
     const ready = () => {
-      for (const { breaker } of this.#routes.values()) breaker.probeSoon();
+      this.#routes.probeSoon();
       this.slots.renew();
     };
     this.#link = openConnection({ ready, lost: connectionLost });
@@ -97,9 +86,9 @@ export class RedisStore implements Store {
     this.slots.close();
     this.#isClosed = true;
     this.#batcher.flush();
-    for (const { batch } of this.#deadline.pending()) this.#giveUp(batch, 'closed');
+    for (const call of this.#deadline.pending()) this.#giveUp(call, 'closed');
     this.#deadline.close();
-    for (const { breaker } of this.#routes.values()) breaker.close();
+    this.#routes.close();
     this.#link.close();
   }
 
@@ -112,24 +101,20 @@ export class RedisStore implements Store {
   }
 
   /** The denial of a charge for which this replica alone holds all slots, while the store answers. */
-  #denyOwn(charge: Charge): Decision | undefined {
-    const { buckets } = charge;
-    if (!buckets.some(this.#isFull) || this.#problemOf(this.#link.groupOf(firstKey(charge))) !== undefined) {
+  #denyOwn({ buckets }: Charge): Decision | undefined {
+    const denial = this.slots.denialOf(buckets);
+    if (denial === undefined || this.#problemOf(this.#link.groupOf(buckets[0]?.key ?? '')) !== undefined) {
       return undefined;
     }
     this.#observer.deniedFromMemory();
-    return {
-      outcome: 'denied',
-      buckets: buckets.map((bucket) => (this.#isFull(bucket) ? slotState(0, false) : undefined)),
-    };
+    return denial;
   }
 
   /** Why calls of a group cannot be made. */
-  #problemOf(group: number): UncountedReason | undefined {
-    return this.#problemAt(group, this.#routes.get(this.#link.routeOf(group)));
-  }
-
-  #problemAt(group: number, route: Route | undefined): UncountedReason | undefined {
+  #problemOf(
+    group: number,
+    route = this.#routes.find(this.#link.routeOf(group)),
+  ): UncountedReason | undefined {
     if (this.#isClosed) return 'closed';
     return this.#link.problemOf(group) ?? route?.breaker.reason;
   }
@@ -142,8 +127,7 @@ export class RedisStore implements Store {
       for (;;) {
         const leases = this.slots.open([], group);
         if (leases === undefined) break;
-        const batch = new Batch();
-        this.#call(batch, this.#route(group, leases.stated[0]?.key ?? ''), leases);
+        this.#call({ batch: new Batch(), route: this.#route(group, leases.stated[0]?.key ?? ''), leases });
       }
     }
   }
@@ -154,43 +138,42 @@ export class RedisStore implements Store {
   }
 
   #send(batch: Batch, group: number): void {
-    const { charges } = batch;
+    const { charges, kind } = batch;
     const route = this.#route(group, charges[0] === undefined ? '' : firstKey(charges[0]));
-    const reason = this.#problemAt(group, route);
-    if (reason !== undefined) this.#giveUp(batch, reason);
-    else this.#call(batch, route, batch.kind === 'charge' ? this.slots.open(charges, group) : undefined);
+    const reason = this.#problemOf(group, route);
+    if (reason !== undefined) this.#giveUp({ batch, route }, reason);
+    else
+      this.#call({ batch, route, leases: kind === 'charge' ? this.slots.open(charges, group) : undefined });
   }
 
   /** Sends a batch, and settles it in every case. */
-  #call(batch: Batch, route: Route, leases?: LeaseCall): void {
+  #call(call: Call): void {
+    const { batch, route, leases } = call;
+    const { charges, kind } = batch;
     const startMs = performance.now();
-    const isCheckingLives = batch.kind === 'charge' && this.#newWindows.areIn(batch.charges, startMs);
-    this.#deadline.watch({ batch, route });
-    batch.leases = leases;
-    sendCharges(
-      this.#link.client,
-      batch.charges,
-      { isSpending: batch.kind !== 'peek', isCheckingLives, leases },
-      (error, decisions) => {
-        if (error !== undefined) {
-          this.#unanswered(batch, route, error.message);
-        } else if (batch.isSettled) {
-          this.#answeredLate(batch, decisions);
-        } else {
-          route.breaker.succeeded();
-          if (leases !== undefined) this.slots.answered(batch.charges, leases, decisions);
-          this.#observer.called(decisions.length, (performance.now() - startMs) * 1000);
-          this.#settle(batch, decisions);
-        }
-      },
-    );
+    const isCheckingLives = kind === 'charge' && this.#newWindows.areIn(charges, startMs);
+    this.#deadline.watch(call);
+    const options = { isSpending: kind !== 'peek', isCheckingLives, leases };
+    sendCharges(this.#link.client, charges, options, (error, decisions) => {
+      if (error !== undefined) {
+        this.#unanswered(call, error.message);
+      } else if (batch.isSettled) {
+        this.#answeredLate(batch, decisions);
+      } else {
+        route.breaker.succeeded();
+        if (leases !== undefined) this.slots.answered(charges, leases, decisions);
+        this.#observer.called(decisions.length, (performance.now() - startMs) * 1000);
+        this.#settle(batch, decisions);
+      }
+    });
   }
 
-  #unanswered(batch: Batch, route: Route, message: string): void {
-    if (batch.kind === 'charge' && ENDED_BEFORE_ANSWER.test(message)) {
+  #unanswered(call: Call, message: string): void {
+    const { batch } = call;
+    if (batch.kind === 'charge' && mayHaveRun(message)) {
       this.#observer.unanswered(batch.charges.reduce((points, { cost }) => points + cost, 0));
     }
-    if (!batch.isSettled) this.#failed(batch, route, reasonOf(message));
+    if (!batch.isSettled) this.#failed(call, reasonOf(message));
   }
 
   #settle(batch: Batch, decisions: readonly Decision[]): void {
@@ -211,41 +194,25 @@ export class RedisStore implements Store {
   }
 
   /** Handles a failed call. If that opens the route's breaker, other calls in progress on the route fail at once. */
-  #failed(batch: Batch, route: Route, reason: UncountedReason): void {
-    this.#giveUp(batch, reason);
+  #failed(call: Call, reason: UncountedReason): void {
+    const { route } = call;
+    this.#giveUp(call, reason);
     if (isOfOneCharge(reason)) return;
     route.breaker.failed(reason);
     const cause = route.breaker.reason;
     if (cause === undefined) return;
-    for (const call of this.#deadline.pending()) if (call.route === route) this.#giveUp(call.batch, cause);
+    for (const other of this.#deadline.pending()) if (other.route === route) this.#giveUp(other, cause);
   }
 
-  #giveUp(batch: Batch, reason: UncountedReason): void {
-    if (batch.leases !== undefined) this.slots.lost(batch.leases);
+  #giveUp({ batch, leases }: Call, reason: UncountedReason): void {
+    if (leases !== undefined) this.slots.lost(leases);
     if (batch.kind === 'charge') for (const { cost } of batch.charges) this.#observer.uncounted(reason, cost);
     batch.giveUp(reason);
   }
 
   /** @param key one of the group */
   #route(group: number, key: string): Route {
-    const name = this.#link.routeOf(group);
-    const known = this.#routes.get(name);
-    if (known !== undefined) {
-      known.group = group;
-      known.key = key;
-      return known;
-    }
-    const breaker = new Breaker({
-      probe: () => this.#probe(route),
-      changed: (state) => {
-        this.#observer.breakerChanged(name, state);
-        if (state === 'closed') this.slots.renew();
-      },
-    });
-    const route: Route = { breaker, group, key };
-    this.#routes.set(name, route);
-    this.#observer.breakerChanged(name, 'closed');
-    return route;
+    return this.#routes.use(this.#link.routeOf(group), group, key);
   }
 
   /**
@@ -258,7 +225,7 @@ export class RedisStore implements Store {
     if (problem !== undefined) return problem;
     const batch = new Batch('probe');
     const answer = batch.add({ buckets: [trialBucket(`${key}:probe`)], cost: 1 });
-    this.#call(batch, route);
+    this.#call({ batch, route });
     const decision = await answer;
     return decision.outcome === 'uncounted' && !isOfOneCharge(decision.reason) ? decision.reason : undefined;
   }

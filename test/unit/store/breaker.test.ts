@@ -12,13 +12,13 @@ afterEach(() => {
 function breakerOver(store: { isBack: boolean }) {
   const states: BreakerState[] = [];
   let probes = 0;
-  const breaker = new Breaker({
-    probe: async () => {
+  const breaker = new Breaker(
+    async () => {
       probes += 1;
       return store.isBack ? undefined : 'busy';
     },
-    changed: (state) => states.push(state),
-  });
+    (state) => states.push(state),
+  );
   return { breaker, states, probes: () => probes };
 }
 

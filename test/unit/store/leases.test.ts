@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { Hold } from '../../../src/store/in-flight/hold.ts';
+import { Hold } from '../../../src/store/in-flight/held-slots.ts';
 import { Leases } from '../../../src/store/in-flight/leases.ts';
 
 const SLOTS = { key: 'k', limit: 3, windowSeconds: 0, counts: 'concurrent' } as const;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Hold } from '../../../src/store/in-flight/hold.ts';
+import { Hold } from '../../../src/store/in-flight/held-slots.ts';
 import { MemoryStore } from '../../../src/store/memory-store.ts';
 import { ShareStore } from '../../../src/store/share-store.ts';
 import type { Charge, Decision, Store } from '../../../src/store/store.ts';

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Batch } from '../../../src/store/dispatch/batch.ts';
-import { TurnBatcher } from '../../../src/store/dispatch/turn-batcher.ts';
+import { type Batch, TurnBatcher } from '../../../src/store/dispatch/turn-batcher.ts';
 import type { Charge, Decision } from '../../../src/store/store.ts';
 
 function chargeOf(buckets: number): Charge {

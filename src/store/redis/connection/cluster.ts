@@ -5,14 +5,11 @@ import type { UncountedReason } from '../../store.ts';
 import { withScripts } from '../scripts.ts';
 import type { ConnectionEvents, RedisConnection } from './connection.ts';
 import { reasonOf } from './failures.ts';
-import { accessOptions, commonOptions, type RemoteSettings, readUrl } from './options.ts';
+import { accessOptions, commonOptions, type RemoteStoreSettings, readUrl } from './options.ts';
 import { Reconnection } from './reconnection.ts';
 import { checkSettings } from './settings-check.ts';
 
-export interface ClusterSettings extends RemoteSettings {
-  readonly kind: 'cluster';
-  readonly nodes: readonly string[];
-}
+type ClusterSettings = RemoteStoreSettings & { readonly kind: 'cluster' };
 
 /** A Redis Cluster, found through some of its nodes. A dead master degrades its own slots and no others. */
 export function openClusterConnection(

@@ -2,21 +2,11 @@ import { Redis } from 'ioredis';
 import type { StoreObserver } from '../../observer.ts';
 import type { UncountedReason } from '../../store.ts';
 import { type RedisClient, withScripts } from '../scripts.ts';
+import { openClusterConnection } from './cluster.ts';
 import { reasonOf } from './failures.ts';
-import { accessOptions, commonOptions, type RemoteSettings, readUrl } from './options.ts';
+import { accessOptions, commonOptions, type RemoteStoreSettings, readUrl } from './options.ts';
 import { Reconnection } from './reconnection.ts';
 import { checkSettings } from './settings-check.ts';
-
-export interface SingleSettings extends RemoteSettings {
-  readonly kind: 'redis';
-  readonly url: string;
-}
-
-export interface SentinelSettings extends RemoteSettings {
-  readonly kind: 'sentinel';
-  readonly sentinels: readonly string[];
-  readonly name: string;
-}
 
 /** A connection to Redis of any topology. Reconnects forever, and never queues a command. */
 export interface RedisConnection {
@@ -51,12 +41,13 @@ const SENTINEL_PORT = 26_379;
 const THE_ONLY_GROUP = 0;
 const THE_ONLY_ROUTE = 'primary';
 
-/** One Redis, or the primary that Sentinels name. */
+/** Opens a connection. Returns at once. */
 export function openConnection(
-  settings: SingleSettings | SentinelSettings,
+  settings: RemoteStoreSettings,
   observer: StoreObserver,
   events: ConnectionEvents,
 ): RedisConnection {
+  if (settings.kind === 'cluster') return openClusterConnection(settings, observer, events);
   const reconnection = new Reconnection();
   const { nextDelayMs } = reconnection;
   const client = withScripts(
@@ -78,7 +69,7 @@ function watchConnection(
   reconnection: Reconnection,
   observer: StoreObserver,
   events: ConnectionEvents,
-): Pick<RedisConnection, 'problemOf' | 'close'> {
+) {
   let problem: UncountedReason = 'disconnected';
   let state: 'unanswered' | 'failed' | 'answered' | 'closed' = 'unanswered';
   const become = (next: typeof state): void => {
@@ -122,7 +113,10 @@ function watchConnection(
   };
 }
 
-function connectSingle(settings: SingleSettings, retryStrategy: () => number): Redis {
+function connectSingle(
+  settings: RemoteStoreSettings & { kind: 'redis' },
+  retryStrategy: () => number,
+): Redis {
   return new Redis({
     ...commonOptions(settings),
     ...readUrl(settings.url),
@@ -132,7 +126,10 @@ function connectSingle(settings: SingleSettings, retryStrategy: () => number): R
   });
 }
 
-function connectSentinel(settings: SentinelSettings, retryStrategy: () => number): Redis {
+function connectSentinel(
+  settings: RemoteStoreSettings & { kind: 'sentinel' },
+  retryStrategy: () => number,
+): Redis {
   const sentinels = settings.sentinels.map((url) => readUrl(url, SENTINEL_PORT));
   const [first] = sentinels;
   const access = accessOptions(settings);

@@ -27,6 +27,9 @@ const REASONS: ReadonlyMap<string, UncountedReason> = new Map([
 const DISCONNECTED =
   /connection (is |was )?closed?|isn't writeable|isn't ready|is ended|ECONN|ETIMEDOUT|timed out|EHOSTUNREACH|ENETUNREACH|EPIPE|ENOTFOUND|EAI_AGAIN|socket|sentinels? |startup nodes|slots cache|max retries/i;
 
+const ENDED_BEFORE_ANSWER =
+  /^Connection is closed|^Reached the max retries|^Command aborted due to connection close/;
+
 const LAST_ERROR = ' Last error: ';
 
 /** The reason for an error of Redis or of its connection. */
@@ -42,6 +45,11 @@ export function reasonOf(message: string): UncountedReason {
   if (/WRONGPASS|user executing the script can't|ACL failure in script|certificate|TLS/i.test(message))
     return 'auth';
   return DISCONNECTED.test(message) ? 'disconnected' : 'error';
+}
+
+/** Whether this is ioredis's error for a command whose connection ended after it was sent. */
+export function mayHaveRun(message: string): boolean {
+  return ENDED_BEFORE_ANSWER.test(message);
 }
 
 /** The error of the last sentinel, or an empty text. */

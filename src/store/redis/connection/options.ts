@@ -5,8 +5,15 @@ import './protected-mode.ts';
 /** ioredis's constructors are typed by `replyMapping`, which is not used here. */
 type ConnectOptions = Omit<RedisOptions, 'replyMapping'>;
 
-/** The settings that all Redis topologies have in common, named as in weir.yaml. */
-export interface RemoteSettings {
+/** The `store` section of weir.yaml for a Redis of any topology. */
+export type RemoteStoreSettings = (
+  | { readonly kind: 'redis'; readonly url: string }
+  | { readonly kind: 'sentinel'; readonly sentinels: readonly string[]; readonly name: string }
+  | { readonly kind: 'cluster'; readonly nodes: readonly string[] }
+) &
+  AccessSettings;
+
+export interface AccessSettings {
   readonly deadlineMs: number;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
@@ -22,7 +29,7 @@ const SILENCE_MS = 1000;
  * Nothing is queued, resent or retried: a charge that cannot be sent now fails now, and one whose connection broke
  * may have been counted, so it must not be sent again.
  */
-export function commonOptions(settings: RemoteSettings): ConnectOptions {
+export function commonOptions(settings: AccessSettings): ConnectOptions {
   return {
     autoResendUnfulfilledCommands: false,
     // channel.ts subscribes by itself. ioredis leaves the promise of its own attempt without a handler: a connection that broke
@@ -53,7 +60,7 @@ export function readUrl(url: string, defaultPort = 6379): ConnectOptions {
 }
 
 /** Credentials and TLS from the settings, which take precedence over those of a URL. */
-export function accessOptions({ username, password, tls }: RemoteSettings): ConnectOptions {
+export function accessOptions({ username, password, tls }: AccessSettings): ConnectOptions {
   return {
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),

@@ -1,6 +1,6 @@
 import { type StoreObserver, silentObserver } from '../../observer.ts';
-import type { ConnectionEvents, RedisConnection } from '../connection/connection.ts';
-import { openAnyLink, type RemoteStoreSettings } from '../connection/link.ts';
+import { type ConnectionEvents, openConnection, type RedisConnection } from '../connection/connection.ts';
+import type { RemoteStoreSettings } from '../connection/options.ts';
 
 /** The connection, as one of its users sees it. */
 export interface LinkUse extends Pick<RedisConnection, 'client' | 'groupOf' | 'routeOf'> {
@@ -56,7 +56,7 @@ export class SharedLink {
         this.#refusal = reason === 'auth' ? message : undefined;
       },
     };
-    return openAnyLink(this.#settings, events, observer);
+    return openConnection(this.#settings, observer, events);
   }
 
   #leave(user: ConnectionEvents): void {

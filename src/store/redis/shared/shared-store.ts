@@ -1,6 +1,6 @@
 import { bucketKey } from '../../keys.ts';
 import { type Claims, PRESENCE_MS, type Presence, type SharedStore } from '../../shared-store.ts';
-import type { RemoteStoreSettings } from '../connection/link.ts';
+import type { RemoteStoreSettings } from '../connection/options.ts';
 import { openBoard } from './board.ts';
 import { subscribe } from './channel.ts';
 import { readShared, type WrongTypeFound } from './read-shared.ts';
