@@ -1,6 +1,7 @@
+import { LOOK_SECONDS } from '../domain/pace.ts';
 import { type Fact, type Facts, timeAfter } from '../facts/facts.ts';
 import type { Changes } from '../observe/log/changes.ts';
-import { LOOK_MS, type Published, UnknownOutcome } from '../store/shared-store.ts';
+import { type Published, UnknownOutcome } from '../store/shared-store.ts';
 import { ActionRefused } from './action.ts';
 
 /** Redis did not take a change, or gave no answer. */
@@ -102,7 +103,7 @@ export async function changeFacts<T extends Fact>(
 /** @param reader what reads the record, in the operator's words */
 export function lateNote(problem: string, reader: 'replica' | 'gateway'): string {
   return (
-    `It is recorded, and every ${reader} reads the record within ${LOOK_MS / 1_000} seconds. It was not published at once, ` +
+    `It is recorded, and every ${reader} reads the record within ${LOOK_SECONDS} seconds. It was not published at once, ` +
     `because the Redis user may not publish (${problem}).`
   );
 }

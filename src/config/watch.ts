@@ -1,4 +1,5 @@
 import { realpath, stat } from 'node:fs/promises';
+import { pace } from '../domain/pace.ts';
 import { ConfigError, type Problem } from './problem.ts';
 
 /** What to watch, how to read it, and callbacks for changes. */
@@ -15,7 +16,7 @@ export interface Watched<T> {
   onLoad(value: T): void;
   /** Called once per change if the files are not valid. The previous value stays in force. */
   onProblems(problems: readonly Problem[]): void;
-  /** Time between two polls. */
+  /** Time between two polls. By default, a change is loaded within a second: one poll notices it, and the next one loads it. */
   readonly intervalMs?: number;
 }
 
@@ -30,9 +31,6 @@ export interface ReloadObserver {
   /** A change was refused, and the previous version stays in force. */
   reloadRefused(file: ReloadedFile): void;
 }
-
-/** A change is noticed by one poll and loaded by the next, so within a second. */
-const DEFAULT_INTERVAL_MS = 400;
 
 /**
  * Reloads files when they change. Also loads them once at the start, in case they changed after they were first read.
@@ -80,7 +78,7 @@ class FileWatch<T> {
   }
 
   #schedule(): void {
-    const { intervalMs = DEFAULT_INTERVAL_MS } = this.#watched;
+    const { intervalMs = pace.filesMs } = this.#watched;
     this.#timer = setTimeout(() => this.poll().then(() => this.#schedule()), intervalMs).unref();
   }
 

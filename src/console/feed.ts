@@ -5,7 +5,7 @@ import type { OwnerReports } from '../admin/fleet/owner-reports.ts';
 import type { Range } from '../admin/fleet/ranges.ts';
 import { isOf, newestFirst, type RefusedOwner, type RefusedRequest } from '../admin/fleet/refusals.ts';
 import { type FleetSnapshot, fleetSnapshot } from '../admin/fleet/snapshot.ts';
-import { PERIOD_MS } from '../admin/freshness.ts';
+import { pace } from '../domain/pace.ts';
 import type { Window } from '../observe/usage/windows.ts';
 
 /** The times of the rankings and of the charts. */
@@ -22,9 +22,6 @@ export interface FeedQuery extends Shown {
 
 /** Open streams per replica. A console has one, and a wall display rarely more than a few. */
 const MAX_STREAMS = 32;
-
-/** A reading is shared by the streams that ask for it within this time. */
-const READING_LIFE_MS = 700;
 
 /** A stream whose reader takes nothing for so long is ended. */
 const MAX_STALLED_MS = 30_000;
@@ -80,7 +77,7 @@ export class FleetFeed {
         sentMs = nowMs;
       }
       const passedMs = performance.now() - nowMs;
-      await setTimeout(Math.max(0, PERIOD_MS - passedMs), undefined, {
+      await setTimeout(Math.max(0, pace.publishMs - passedMs), undefined, {
         ref: false,
         signal: ended.signal,
       }).catch(() => undefined);
@@ -102,7 +99,7 @@ export class FleetFeed {
 
   #read(): Promise<Reading> {
     const nowMs = performance.now();
-    if (this.#reading === undefined || nowMs - this.#reading.atMs > READING_LIFE_MS) {
+    if (this.#reading === undefined || nowMs - this.#reading.atMs > pace.fleetReadingMs) {
       const result = this.#fleet.read().then((reading) => new Reading(reading));
       this.#reading = { atMs: nowMs, result };
     }

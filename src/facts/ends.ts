@@ -1,6 +1,5 @@
+import { pace } from '../domain/pace.ts';
 import type { Fact, FactKind } from './facts.ts';
-
-const LOOK_MS = 1_000;
 
 /** Reports facts that end by themselves, once each and at most a second late. */
 export class Ends<T extends Fact> {
@@ -16,7 +15,7 @@ export class Ends<T extends Fact> {
     this.#kind = kind;
     this.#nowMs = nowMs;
     this.#ended = ended;
-    this.#timer = setInterval(() => this.look(), LOOK_MS).unref();
+    this.#timer = setInterval(() => this.look(), pace.endsMs).unref();
   }
 
   /** A fact is in force, in place of the one about the same; or it removes that. */

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { withinMs } from '../domain/awaitable.ts';
-import { type ChannelListener, LONGEST_MESSAGE, LOOK_MS, type SharedStore } from '../store/shared-store.ts';
+import { LOOK_SECONDS } from '../domain/pace.ts';
+import { type ChannelListener, LONGEST_MESSAGE, type SharedStore } from '../store/shared-store.ts';
 import type { SharedClock } from './clock.ts';
 import type { Fact, FactKind, Facts } from './facts.ts';
 import { Ignored, type SharedKind, type SharedObserver } from './ignored.ts';
@@ -72,10 +73,9 @@ class FactListener<T extends Fact> implements ChannelListener {
     this.#follower.connected?.(isConnected);
     if (!isConnected) log.warn({ problem }, `${words.plural} do not reach this replica until Redis is back`);
     else if (problem !== undefined) {
-      const seconds = LOOK_MS / 1_000;
       log.warn(
         { problem },
-        `${words.plural} reach this replica up to ${seconds} seconds late: the Redis user may not subscribe`,
+        `${words.plural} reach this replica up to ${LOOK_SECONDS} seconds late: the Redis user may not subscribe`,
       );
     }
   }

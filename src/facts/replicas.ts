@@ -1,7 +1,5 @@
-import { PRESENCE_MS, type Presence, type Seen } from '../store/shared-store.ts';
-
-/** Three announcements may fail before others miss this replica. */
-const ANNOUNCE_MS = 400;
+import { pace } from '../domain/pace.ts';
+import type { Presence, Seen } from '../store/shared-store.ts';
 
 /**
  * How many replicas share the store, as this one saw last. It announces itself as long as it runs.
@@ -48,7 +46,7 @@ export class Replicas {
   /** Announces this replica at once, and regularly until `close`. */
   start(): void {
     void this.announce();
-    this.#timer = setInterval(() => void this.announce(), ANNOUNCE_MS).unref();
+    this.#timer = setInterval(() => void this.announce(), pace.announceMs).unref();
   }
 
   /** Does nothing while an earlier announcement waits for the store, whose connection ends it. */
@@ -73,7 +71,7 @@ export class Replicas {
   #see({ replicas, isContinued }: Seen): void {
     const nowMs = this.#nowMs();
     if (!isContinued) this.#brokenAtMs = nowMs;
-    const isWhole = nowMs - this.#brokenAtMs >= PRESENCE_MS;
+    const isWhole = nowMs - this.#brokenAtMs >= pace.presenceMs;
     const seenTwice = Math.max(replicas, this.#lastSeen);
     this.#lastSeen = replicas;
     if (seenTwice < this.#count && !isWhole) return;

@@ -29,9 +29,6 @@ export interface Claims {
   close(): void;
 }
 
-/** Time between reads of the record: the longest delay of a message if the subscription broke unnoticed. */
-export const LOOK_MS = 5_000;
-
 /** Longer texts are not messages. A reason of 200 characters, an author and an id come to less than that. */
 export const LONGEST_MESSAGE = 4_096;
 
@@ -50,7 +47,7 @@ export interface ChannelListener {
   message(text: string): void;
   /**
    * Called when messages stop arriving, with the reason, and when they arrive again. With a reason although connected: they arrive
-   * late, by up to `LOOK_MS`, because the subscription is refused.
+   * late, by up to `pace.lookMs`, because the subscription is refused.
    */
   connected(isConnected: boolean, problem?: string): void;
   /** The clock of the store was read. Called before the first message, and at every read of the record. */
@@ -122,16 +119,13 @@ export interface BoardReading {
   readonly leftOut: number;
 }
 
-/** Which replicas are alive: those that have announced themselves within `PRESENCE_MS`. */
+/** Which replicas are alive: those that have announced themselves within `pace.presenceMs`. */
 export interface Presence {
   /** Announces this replica, and counts those that are alive. Rejects if the store cannot be read or written. */
   announce(): Promise<Seen>;
   /** Takes this replica off the list. */
   close(): Promise<void>;
 }
-
-/** How long a replica counts as alive after it has announced itself. */
-export const PRESENCE_MS = 1_800;
 
 export interface Seen {
   /** Replicas that are alive, this one included: 1 or more. */

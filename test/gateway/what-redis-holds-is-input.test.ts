@@ -81,12 +81,15 @@ afterAll(async () => {
   client.disconnect();
 });
 
+/** These tests compare durations, which depend on how often what Redis holds is read. */
+const AS_USUAL = { WEIR_TEST_PACE: '1' };
+
 /** Starts replicas that share one part of Redis. */
 async function start(count: number): Promise<Started> {
   const store = uniqueRedisStore();
   const replicas: WeirProcess[] = [];
   for (let one = 0; one < count; one++) {
-    replicas.push(await startWeir({ upstreamUrl: upstream.url, store, limits: PLENTY }));
+    replicas.push(await startWeir({ upstreamUrl: upstream.url, store, limits: PLENTY }, AS_USUAL));
   }
   running.push(...replicas);
   return { prefix: `${store.keyPrefix}:1`, replicas };
@@ -154,8 +157,10 @@ it('hostile messages, records and summaries end no replica, fail no request and 
   const started = await start(2);
   const { replicas } = started;
   const { cases, next } = openFuzz(150, 30);
+  // Medians of fewer would depend on the machine.
+  const rounds = Math.max(cases, 150);
   const served = [...replicas, undisturbed].map(servedBy);
-  for (let done = 0; done < cases; done++) {
+  for (let done = 0; done < rounds; done++) {
     const attacked = attack(started, next);
     // Side by side, so that what slows the machine slows all of them.
     for (const one of served) await send(one);

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
+import { pace } from '../../src/domain/pace.ts';
 import type { RemoteStoreSettings } from '../../src/store/redis/connection/options.ts';
 import { sharedByRedis } from '../../src/store/redis/shared/shared-store.ts';
 import type { Presence, Seen } from '../../src/store/shared-store.ts';
@@ -62,7 +63,7 @@ test('a replica that stops announcing itself is gone within two seconds, and the
   const key = `${settings.keyPrefix}:1:replicas`;
   const lifeMs = await client.pttl(key);
   expect(lifeMs).toBeGreaterThan(0);
-  expect(lifeMs).toBeLessThanOrEqual(1_800);
+  expect(lifeMs).toBeLessThanOrEqual(pace.presenceMs);
   await expect.poll(async () => (await staying.announce()).replicas, SOON).toBe(1);
   await expect.poll(() => client.exists(key), SOON).toBe(0);
 });

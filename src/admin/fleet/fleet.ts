@@ -1,5 +1,6 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
+import { pace } from '../../domain/pace.ts';
 import type { BlockScope, Blocks } from '../../facts/blocks.ts';
 import { parsed } from '../../facts/bounds.ts';
 import type { Ignored } from '../../facts/ignored.ts';
@@ -14,7 +15,7 @@ import {
 } from '../../observe/usage/talkers.ts';
 import { WINDOWS, type Window } from '../../observe/usage/windows.ts';
 import type { Board, BoardReading } from '../../store/shared-store.ts';
-import { PERIOD_MS, unknownSince } from '../freshness.ts';
+import { unknownSince } from '../freshness.ts';
 import { hasPulse, type Pulse, readPulse } from './pulse.ts';
 import { answered } from './store-health.ts';
 
@@ -183,7 +184,7 @@ export class Fleet {
       const own = await this.#own();
       const isPosted = await answered(board.post(textOf(own)).then(() => true));
       if (isPosted) this.#sharedAtMs = this.#sources.nowMs();
-      await setTimeout(PERIOD_MS, undefined, { ref: false, signal }).catch(() => undefined);
+      await setTimeout(pace.publishMs, undefined, { ref: false, signal }).catch(() => undefined);
     }
   }
 }

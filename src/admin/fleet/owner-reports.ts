@@ -1,12 +1,13 @@
 import { hostname } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
+import { pace } from '../../domain/pace.ts';
 import { parsed } from '../../facts/bounds.ts';
 import type { Ignored } from '../../facts/ignored.ts';
 import type { Activity, Recent } from '../../observe/usage/activity.ts';
 import { newSum } from '../../observe/usage/counts.ts';
 import { SERIES_SLICES } from '../../observe/usage/windows.ts';
 import type { Board, BoardReading } from '../../store/shared-store.ts';
-import { PERIOD_MS, unknownSince } from '../freshness.ts';
+import { unknownSince } from '../freshness.ts';
 import {
   type AskedOwner,
   asOwners,
@@ -26,9 +27,8 @@ const ASKED_MS = 5_000;
 /** Owners that a replica reports on at a time. */
 const MOST_REPORTS = 32;
 
-/** A reading of the board is used for so long, and a first question waits so long for the replicas. */
-const READING_LIFE_MS = 400;
-const LONGEST_WAIT_MS = 2.5 * PERIOD_MS;
+/** How long a first question waits for the replicas. */
+const LONGEST_WAIT_MS = 2_500;
 const LOOK_MS = 100;
 
 interface ReportSources {
@@ -150,7 +150,7 @@ export class OwnerReports {
 
   #readOthers(): Promise<Others> {
     const nowMs = performance.now();
-    if (this.#reading === undefined || nowMs - this.#reading.atMs > READING_LIFE_MS) {
+    if (this.#reading === undefined || nowMs - this.#reading.atMs > pace.reportsReadingMs) {
       this.#reading = { atMs: nowMs, others: this.#readBoard() };
     }
     return this.#reading.others;
@@ -185,7 +185,7 @@ export class OwnerReports {
       const owners = new Map(inOrder.map((owner) => [keyOf(owner), owner]));
       await answered(reports.post(this.#textOf([...owners.values()])));
       if (this.#owners.length > 0) await answered(asked.post(this.#askedText));
-      await setTimeout(PERIOD_MS, undefined, { ref: false, signal }).catch(() => undefined);
+      await setTimeout(pace.publishMs, undefined, { ref: false, signal }).catch(() => undefined);
     }
   }
 

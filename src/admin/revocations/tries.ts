@@ -1,5 +1,7 @@
 /** When what is revoked was last tried, and from where: a leaked token is in the hands of whoever still sends it. */
+
 import { Type } from 'typebox';
+import { pace } from '../../domain/pace.ts';
 import { id, matching, parsed, plainText, timeMs } from '../../facts/bounds.ts';
 import { formatTarget, REVOCATIONS, readTarget } from '../../facts/revocation-message.ts';
 import type { Revocation, Revoked } from '../../facts/revocations.ts';
@@ -23,11 +25,7 @@ export const TRIES = 'tries';
 /** Revocations whose last try is kept. Beyond, the earliest tries are dropped. */
 const MOST = 1_000;
 
-/** A replica writes to Redis at most this often, however often a token is tried. */
-const SHARE_MS = 2_000;
-
-/** A reading is used for so long, and waits so long for Redis. */
-const READING_LIFE_MS = 1_000;
+/** How long a reading waits for Redis. */
 const LONGEST_WAIT_MS = 1_000;
 
 const asMessage = matching(
@@ -86,7 +84,7 @@ export class RevocationTries {
   /** Those of all replicas. While Redis cannot be read, those that were read last and those of this replica. */
   async latest(): Promise<Tries> {
     const nowMs = performance.now();
-    if (this.#reading === undefined || nowMs - this.#reading.atMs > READING_LIFE_MS) {
+    if (this.#reading === undefined || nowMs - this.#reading.atMs > pace.triesReadingMs) {
       this.#reading = { atMs: nowMs, done: this.#withRecord((record) => this.#read(record)) };
     }
     await this.#reading.done;
@@ -114,7 +112,7 @@ export class RevocationTries {
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       if (this.#own.size > 0) void this.#share();
-    }, SHARE_MS).unref();
+    }, pace.triesMs).unref();
   }
 
   /** The store's own metrics and log report a Redis that does not answer. */

@@ -1,11 +1,10 @@
 import { backoffMs } from '../../domain/backoff.ts';
+import { pace } from '../../domain/pace.ts';
 import type { BreakerState } from '../observer.ts';
 import type { UncountedReason } from '../store.ts';
 
 /** Consecutive failures that open the breaker: a single slow call, such as during a fork, is not an outage. */
 const FAILURES_TO_OPEN = 3;
-/** Time between probes: short at first, because most outages are short, then doubling. With jitter, the longest is below a third of a second. */
-const PROBES = { firstMs: 50, longestMs: 250 };
 
 /**
  * Keeps a dead or hanging store from delaying requests: after three consecutive failures it refuses all calls, and probes the store
@@ -59,7 +58,7 @@ export class Breaker {
 
   #open(): void {
     this.#become('open');
-    this.#timer = setTimeout(() => void this.#probe(), backoffMs(PROBES, ++this.#probes)).unref();
+    this.#timer = setTimeout(() => void this.#probe(), backoffMs(pace.probes, ++this.#probes)).unref();
   }
 
   async #probe(): Promise<void> {

@@ -1,9 +1,6 @@
+import { pace } from '../../domain/pace.ts';
 import type { BucketState, Charge, Decision } from '../store.ts';
 import { HeldSlots, isConcurrent } from './held-slots.ts';
-
-/** How long the store believes what a replica stated last. A renewal may be late by 1.9 s. */
-export const LEASE_MS = 2_900;
-const RENEWAL_MS = 1_000;
 
 /** By then, the lease has expired in the store. */
 const MOST_IDLE_RENEWALS = 4;
@@ -54,7 +51,7 @@ export interface LeaseCall {
 
 /**
  * This replica's slots, as it has them counted by a store that is shared. The store keeps a count per replica and bucket, which each
- * charge raises and each end lowers. The count is valid for `LEASE_MS`; a renewal replaces it every second by what this replica
+ * charge raises and each end lowers. The count is valid for `pace.leaseMs`; a renewal replaces it every second by what this replica
  * really holds, so that nothing that a failure left lives longer.
  *
  * A renewal begins a generation. Calls are carried out in the order of sending, so all charges that are on their way when it is sent
@@ -211,7 +208,7 @@ export class Leases extends HeldSlots<Lease> {
   }
 
   protected override make(key: string): Lease {
-    this.#timer ??= setInterval(() => this.renew(), RENEWAL_MS).unref();
+    this.#timer ??= setInterval(() => this.renew(), pace.renewalMs).unref();
     const counts = { held: 0, pending: 0, doubtful: 0, ended: 0, idleRenewals: 0 };
     return { key, group: this.#groupOf(key), generation: this.#generation, ...counts, isNew: false };
   }

@@ -1,5 +1,6 @@
+import { pace } from '../../domain/pace.ts';
 import { isConcurrent } from '../in-flight/held-slots.ts';
-import { LEASE_MS, type LeaseCall, type Statement } from '../in-flight/leases.ts';
+import type { LeaseCall, Statement } from '../in-flight/leases.ts';
 import { type BucketCharge, type Charge, costIn } from '../store.ts';
 
 /** A key outlives its window by half: more than the slot that its newest entry may still grow for. */
@@ -50,7 +51,7 @@ export function chargeArguments(charges: readonly Charge[], options: ChargeOptio
 
 /** What a replica states of the slots that charges ask for, and of further ones. */
 function statementsOf({ replica, asked, stated }: LeaseCall, askedCount: number): string {
-  let text = `${replica} ${LEASE_MS}`;
+  let text = `${replica} ${pace.leaseMs}`;
   for (let index = 0; index < askedCount; index++) text += statementOf(asked[index]);
   for (const statement of stated) text += statementOf(statement);
   return text;

@@ -1,6 +1,10 @@
 import { expect, it } from 'vitest';
+import { pace } from '../../../src/domain/pace.ts';
 import { Replicas } from '../../../src/facts/replicas.ts';
 import type { Seen } from '../../../src/store/shared-store.ts';
+
+/** Four of these steps are longer than an announcement lasts, and three are not. */
+const STEP_MS = pace.presenceMs / 3.6;
 
 /** Replicas with a list that shows what the test says, and no answer for undefined. */
 function open(expected = 1) {
@@ -15,7 +19,7 @@ function open(expected = 1) {
   };
   const replicas = new Replicas(presence, expected, () => clock.ms);
   const see = async (count: number | undefined, isContinued = true): Promise<number> => {
-    clock.ms += 500;
+    clock.ms += STEP_MS;
     next = count === undefined ? undefined : { replicas: count, isContinued };
     await replicas.announce();
     return replicas.count;
@@ -27,7 +31,7 @@ it('a replica that appears counts at once, and one that is gone once two reading
   const { see, clock } = open();
   expect(await see(1, false)).toBe(1);
   expect(await see(4)).toBe(4);
-  clock.ms += 2_000;
+  clock.ms += 4 * STEP_MS;
   expect(await see(3)).toBe(4);
   expect(await see(4)).toBe(4);
   expect(await see(3)).toBe(4);
@@ -41,7 +45,7 @@ it('the last number stays while the store does not answer, and its age grows', a
   expect(replicas.ageSeconds).toBe(0);
   for (let failed = 0; failed < 10; failed++) expect(await see(undefined)).toBe(4);
   clock.ms += 55_000;
-  expect(replicas.ageSeconds).toBe(60);
+  expect(replicas.ageSeconds).toBe(55 + (10 * STEP_MS) / 1_000);
 });
 
 it('a list that has just come back empty divides by nobody less until all had time to return', async () => {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { pace } from '../../../src/domain/pace.ts';
 import { Breaker } from '../../../src/store/dispatch/breaker.ts';
 import type { BreakerState } from '../../../src/store/observer.ts';
 
@@ -38,13 +39,13 @@ test('it probes at growing intervals, and closes on the first success', async ()
   const store = { isBack: false };
   const { breaker, states, probes } = breakerOver(store);
   for (let failure = 0; failure < 3; failure++) breaker.failed('deadline');
-  await vi.advanceTimersByTimeAsync(70);
+  await vi.advanceTimersByTimeAsync(1.4 * pace.probes.firstMs);
   expect(probes()).toBe(1);
   await vi.advanceTimersByTimeAsync(60_000);
-  expect(probes()).toBeLessThan(60_000 / 187);
+  expect(probes()).toBeLessThan(60_000 / (0.74 * pace.probes.longestMs));
   expect(breaker.reason).toBe('busy');
   store.isBack = true;
-  await vi.advanceTimersByTimeAsync(313);
+  await vi.advanceTimersByTimeAsync(1.26 * pace.probes.longestMs);
   expect(breaker.reason).toBeUndefined();
   expect(states.slice(0, 4)).toEqual(['open', 'half-open', 'open', 'half-open']);
   expect(states.at(-1)).toBe('closed');

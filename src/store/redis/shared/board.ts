@@ -2,13 +2,11 @@
  * A board on which every replica keeps one text, for the others to read. A text that is not renewed disappears. Its keys
  * share a hash tag, so that one command reads all of them in a Cluster as well.
  */
+import { pace } from '../../../domain/pace.ts';
 import type { Board } from '../../shared-store.ts';
 import type { RedisClient } from '../scripts.ts';
 import { readShared, type WrongTypeFound } from './read-shared.ts';
 import type { SharedLink } from './shared-link.ts';
-
-/** How long a text stays without being renewed. */
-const LIFE_MS = 3_500;
 
 /** Longer names and texts are not those of a replica: its text has at most 1,200 rows of owners, a minute and 40 refusals. */
 const LONGEST_NAME = 64;
@@ -34,10 +32,10 @@ export function openBoard(
     async post(text) {
       const { nowMs, isWrongType } = await readPart(0);
       if (isWrongType) await client.del(index);
-      await client.psetex(keyOf(replica), LIFE_MS, text);
+      await client.psetex(keyOf(replica), pace.boardMs, text);
       await client.zremrangebyscore(index, '-inf', nowMs);
-      await client.zadd(index, nowMs + LIFE_MS, replica);
-      await client.pexpire(index, LIFE_MS);
+      await client.zadd(index, nowMs + pace.boardMs, replica);
+      await client.pexpire(index, pace.boardMs);
     },
     async read() {
       const { members, leftOut } = await readPart(MOST_REPLICAS);

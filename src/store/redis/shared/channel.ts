@@ -1,11 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
-import { type Channel, type ChannelListener, LOOK_MS, type RecordedMessage } from '../../shared-store.ts';
+import { pace } from '../../../domain/pace.ts';
+import type { Channel, ChannelListener, RecordedMessage } from '../../shared-store.ts';
 import { isRefusal } from '../scripts.ts';
 import type { Reading, WrongTypeFound } from './read-shared.ts';
 import { RedisRecord } from './record.ts';
 import type { LinkUse, SharedLink } from './shared-link.ts';
-
-const RETRY_MS = 250;
 
 /** At most this many messages are written again per read; the others follow with the next. */
 const MOST_RESTORED = 1_000;
@@ -99,10 +98,10 @@ class Subscription implements Channel {
       this.#connected(true, refusal);
       this.#receivedAll();
       await this.#restore(held);
-      this.#lookIn(LOOK_MS);
+      this.#lookIn(pace.lookMs);
     } catch (error) {
       this.#disconnected(error instanceof Error ? error.message : String(error));
-      this.#lookIn(RETRY_MS);
+      this.#lookIn(pace.lookAgainMs);
     }
   }
 

@@ -1,5 +1,6 @@
+import { pace } from '../../../domain/pace.ts';
 import { bucketKey } from '../../keys.ts';
-import { type Claims, PRESENCE_MS, type Presence, type SharedStore } from '../../shared-store.ts';
+import type { Claims, Presence, SharedStore } from '../../shared-store.ts';
 import type { RemoteStoreSettings } from '../connection/options.ts';
 import { openBoard } from './board.ts';
 import { subscribe } from './channel.ts';
@@ -53,8 +54,8 @@ function openPresence(
       await Promise.all([
         read.isWrongType ? client.del(key) : undefined,
         client.zremrangebyscore(key, '-inf', read.nowMs),
-        client.zadd(key, read.nowMs + PRESENCE_MS, replica),
-        client.pexpire(key, PRESENCE_MS),
+        client.zadd(key, read.nowMs + pace.presenceMs, replica),
+        client.pexpire(key, pace.presenceMs),
       ]);
       const alive = new Set(read.members).add(replica);
       return { replicas: alive.size, isContinued: read.members.includes(replica) };

@@ -1,0 +1,53 @@
+/** Seconds between two reads of a record that replicas share, as messages name them. */
+export const LOOK_SECONDS = 5;
+
+/**
+ * How many times faster periods run than in production. Tests set it, so that they wait less. It is no setting: all replicas of a
+ * deployment need the same periods.
+ */
+const FASTER = Number(process.env.WEIR_TEST_PACE) || 1;
+
+/** A period of something that is repeated, in milliseconds. */
+function every(ms: number): number {
+  return Math.ceil(ms / FASTER);
+}
+
+/**
+ * How long something counts that is renewed. It shrinks half as much as the period of the renewal: on a machine that is busy with
+ * tests, a process may pause for longer than five times its usual margin.
+ */
+function lasts(ms: number): number {
+  return Math.ceil(ms / Math.max(1, FASTER / 2));
+}
+
+/** How often the program repeats what it does without a request, and how long the results count. In milliseconds. */
+export const pace = {
+  /** Between two reads of a record that replicas share: the longest delay of a message if the subscription broke unnoticed. */
+  lookMs: every(LOOK_SECONDS * 1_000),
+  /** Until a read that failed is tried again. */
+  lookAgainMs: every(250),
+  /** Between two announcements of a replica. Three may fail before others miss it. */
+  announceMs: every(400),
+  /** How long a replica counts as alive after it has announced itself. */
+  presenceMs: lasts(1_800),
+  /** Between two statements of the slots that a replica holds. */
+  renewalMs: every(1_000),
+  /** How long the store believes what a replica stated last. In production, a renewal may be late by 1.9 s. */
+  leaseMs: lasts(2_900),
+  /** Between two looks for facts that have ended. */
+  endsMs: every(1_000),
+  /** Between two publications of a replica, and between two measurements of its store. */
+  publishMs: every(1_000),
+  /** How long what a replica published is kept. */
+  boardMs: lasts(3_500),
+  /** How long a reading of the fleet, and a reading of the reports on one owner, is shared by those who ask. */
+  fleetReadingMs: every(700),
+  reportsReadingMs: every(400),
+  /** Between two writes of tries of revoked tokens, and how long a reading of them is shared. */
+  triesMs: every(2_000),
+  triesReadingMs: every(1_000),
+  /** Waits between probes of a store that failed: short at first, because most outages are short. */
+  probes: { firstMs: every(50), longestMs: every(250) },
+  /** Between two looks at watched files. */
+  filesMs: every(400),
+} as const;
