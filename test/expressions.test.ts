@@ -33,11 +33,6 @@ const EXCEPTIONS: readonly (readonly [file: string, text: string, reason: string
   ['src/replay/input/text-formats.ts', '/,(?=[A-Za-z]+=)/', 'the option --map'],
   ['src/replay/input/text-formats.ts', String.raw`/^\s*([A-Za-z]+)=(.+?)\s*$/`, 'the option --map'],
   ['src/replay/input/text-formats.ts', String.raw`/\.(?:"([^"]+)"|([^."]+))/g`, 'the option --map'],
-  [
-    'src/console/report/report.ts',
-    String.raw`/^(?:import [^;]*;|\/\/# sourceMappingURL=.*)\n?/gm`,
-    "the report's own script",
-  ],
   // Takes linear time for the reason given, which the check does not see.
   [
     'src/replay/input/text-formats.ts',

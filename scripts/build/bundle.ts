@@ -59,6 +59,19 @@ export async function emitModules(program: Program, output: string): Promise<voi
   await build.close();
 }
 
+/** Bundles the script of each page into one file, without a source map: pages load nothing else. */
+export async function bundlePages({ source, pages }: Program, output: string): Promise<void> {
+  for (const name of pages) {
+    const build = await rolldown({
+      input: filesOf(source, [name]),
+      platform: 'browser',
+      onLog: failOnWarning,
+    });
+    await build.write({ file: join(output, `${name}.js`), format: 'esm' });
+    await build.close();
+  }
+}
+
 function filesOf(source: string, modules: readonly string[]): string[] {
   return modules.map((name) => posix.join(source, `${name}.ts`));
 }

@@ -6,9 +6,8 @@ import { cpSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bundle, emitModules } from './bundle.ts';
+import { bundle, bundlePages, emitModules } from './bundle.ts';
 import { noticesOf } from './notices.ts';
-import { compilePages } from './pages.ts';
 import { GATEWAY, PLATFORM, type Program } from './programs.ts';
 
 process.chdir(fileURLToPath(new URL('../../', import.meta.url)));
@@ -26,19 +25,19 @@ async function build(program: Program): Promise<void> {
   const chunks = await bundle(program);
   const modules = chunks.flatMap(({ moduleIds }) => moduleIds);
   writeFileSync(join(output, 'THIRD-PARTY-NOTICES.txt'), noticesOf(modules));
-  copyFiles(program, output);
+  await copyFiles(program, output);
 }
 
 async function buildModules(program: Program, output: string): Promise<void> {
   rmSync(output, { recursive: true, force: true });
   await emitModules(program, output);
-  copyFiles(program, output);
+  await copyFiles(program, output);
 }
 
 /** What the program reads at run time: pages, and all files that are not TypeScript, at the same places as in its sources. */
-function copyFiles(program: Program, output: string): void {
+async function copyFiles(program: Program, output: string): Promise<void> {
   const { source, copies } = program;
-  compilePages(program, output);
+  await bundlePages(program, output);
   for (const file of readdirSync(source, { recursive: true, encoding: 'utf8' })) {
     if (/\.(?!ts$)\w+$/.test(file) && !file.endsWith('tsconfig.json'))
       cpSync(join(source, file), join(output, file));

@@ -10,7 +10,7 @@ export interface Program {
   readonly entries: readonly string[];
   /** Packages that stay in node_modules. */
   readonly external: readonly RegExp[];
-  /** Modules that browsers load, relative to `source` and without `.ts`. They stay files of their own, with what they import. */
+  /** Scripts of pages, relative to `source` and without `.ts`. Each is a file of its own, with what it imports. */
   readonly pages: readonly string[];
   /** Files of packages that are copied: from, and to within `output`. */
   readonly copies: readonly (readonly [string, string])[];
@@ -22,7 +22,7 @@ export const GATEWAY: Program = {
   output: 'dist',
   entries: ['main', 'store/embedded', 'config/files/limits/parse-worker'],
   external: [],
-  pages: ['console/browser/main', 'replay/shown'],
+  pages: ['console/browser/main', 'console/browser/report/report-page'],
   copies: [],
 };
 

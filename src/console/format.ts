@@ -1,18 +1,14 @@
 import type { ReplicaSlots } from '../admin/usage/slots-by-replica.ts';
+import { roundedDuration } from '../domain/duration.ts';
+import { shownCount } from '../domain/shown.ts';
 
-const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
-
-/** `12,345`. */
-export function count(value: number): string {
-  return whole.format(value);
-}
 
 /** A number of at most five characters, such as `0.4`, `312` or `12.3K`. */
 export function short(value: number): string {
   if (value > 0 && value < 0.1) return '<0.1';
   if (value > 0 && value < 10) return value.toFixed(1).replace(/\.0$/, '');
-  return value < 10_000 ? whole.format(value) : compact.format(value);
+  return value < 10_000 ? shownCount(value) : compact.format(value);
 }
 
 /** `0 %`, `0.4 %`, `12 %`. What is more than nothing is never shown as 0. */
@@ -44,13 +40,9 @@ export function moment(at: string): string {
   });
 }
 
-/** The longest unit of a duration: `45 s`, `12 min`, `3 h`, `2 d`. */
+/** `45 s`, `12 min`, `3 h`, `2 days`. */
 export function duration(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1_000));
-  if (seconds < 90) return `${seconds} s`;
-  if (seconds < 5_400) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 172_800) return `${Math.round(seconds / 3_600)} h`;
-  return `${Math.round(seconds / 86_400)} d`;
+  return roundedDuration(Math.max(0, Math.round(ms / 1_000)));
 }
 
 /** An id of at most `length` characters: the middle of a longer one is left out, because ids differ at their ends. */
@@ -60,13 +52,10 @@ export function shortened(id: string, length: number): string {
   return `${id.slice(0, length - 1 - behind)}…${id.slice(-behind)}`;
 }
 
-/** `1 replica`, `2 replicas`. */
-export function plural(value: number, noun: string): string {
-  return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
-}
-
 /** `3 in flight (weir-0: 2, weir-1: 1)`. */
 export function inFlightText(used: number, byReplica: readonly ReplicaSlots[]): string {
-  const shares = byReplica.map(({ replica, name, inFlight }) => `${name ?? replica}: ${count(inFlight)}`);
-  return `${count(used)} in flight${shares.length === 0 ? '' : ` (${shares.join(', ')})`}`;
+  const shares = byReplica.map(
+    ({ replica, name, inFlight }) => `${name ?? replica}: ${shownCount(inFlight)}`,
+  );
+  return `${shownCount(used)} in flight${shares.length === 0 ? '' : ` (${shares.join(', ')})`}`;
 }

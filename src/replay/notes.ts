@@ -1,9 +1,9 @@
 import { US_PER_SECOND } from '../domain/clock.ts';
 import { furtherRows } from '../domain/limits/rows.ts';
+import { counted, shownCount } from '../domain/shown.ts';
 import type { CostOf } from './input/entry.ts';
 import type { LineCounts } from './input/line-counts.ts';
 import { MOST_TRIES, type Replay, type Retries } from './replay.ts';
-import { counted, shownCount } from './shown.ts';
 
 export interface Circumstances {
   readonly replay: Replay;

@@ -1,6 +1,6 @@
 import { roundedDuration } from '../domain/duration.ts';
+import { shownCount } from '../domain/shown.ts';
 import type { ReadProgress } from './input/read-log.ts';
-import { shownCount } from './shown.ts';
 
 /** Time between updates. */
 const EVERY_MS = 200;

@@ -1,12 +1,12 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { reportData, reportHtml } from '../../console/report/report.ts';
+import { shownShare } from '../../domain/shown.ts';
 import { CommandError } from '../../process/failure.ts';
 import type { LogSource } from '../../replay/input/log-file.ts';
 import { ProgressLine } from '../../replay/progress.ts';
 import type { Retries } from '../../replay/replay.ts';
 import { type ReplayResult, runReplay } from '../../replay/run.ts';
-import { shownShare } from '../../replay/shown.ts';
 import { replayLines } from '../../replay/text.ts';
 import { printError, printExactly, printJsonExactly } from '../print.ts';
 import { standardError } from '../terminal/output.ts';

@@ -1,10 +1,10 @@
 import { costliestByRow } from '../../config/checks/costs.ts';
 import { windowedRows } from '../../domain/limits/rows.ts';
+import { counted, shownTime } from '../../domain/shown.ts';
 import { CommandError } from '../../process/failure.ts';
 import type { ReadOptions } from '../../replay/input/read-log.ts';
 import { readLog } from '../../replay/input/read-log.ts';
 import type { Retries } from '../../replay/replay.ts';
-import { counted, shownTime } from '../../replay/shown.ts';
 import { Demand } from '../../replay/suggest/demand.ts';
 import { limitsYaml } from '../../replay/suggest/limits-yaml.ts';
 import { suggestLimits } from '../../replay/suggest/search.ts';

@@ -1,5 +1,6 @@
 import type { BucketUsage } from '../../admin/usage/usage.ts';
-import { count, duration, inFlightText, moment } from '../format.ts';
+import { shownCount } from '../../domain/shown.ts';
+import { duration, inFlightText, moment } from '../format.ts';
 import { setLimit, unsetLimit } from './actions/limits.ts';
 import { Sparkline } from './widgets/chart.ts';
 import { element, setText } from './widgets/dom.ts';
@@ -53,7 +54,7 @@ export function bucketCard({ bucket: name, owner, shadow }: BucketUsage): Card {
         history.draw(used, Math.max(bucket.limit, 1));
         parts.fill.style.setProperty('--share', String(shareOf(bucket.used, bucket.limit)));
         parts.meter.setAttribute('aria-valuenow', String(bucket.used));
-        setText(parts.left, count(bucket.remaining ?? 0));
+        setText(parts.left, shownCount(bucket.remaining ?? 0));
       }
       setText(parts.limit, limitText(bucket));
       setText(parts.state, level === 'unknown' ? unknownText(readAtMs) : LEVELS[level]);
@@ -102,8 +103,8 @@ function unknownText(readAtMs: number | undefined): string {
 }
 
 function limitText({ limit, counts, windowSeconds }: BucketUsage): string {
-  if (counts === 'concurrent') return `of ${count(limit)} requests at a time left`;
-  return `of ${count(limit)} ${counts} left, per\u00a0${duration(windowSeconds * 1_000)}`;
+  if (counts === 'concurrent') return `of ${shownCount(limit)} requests at a time left`;
+  return `of ${shownCount(limit)} ${counts} left, per\u00a0${duration(windowSeconds * 1_000)}`;
 }
 
 function returnsText(bucket: BucketUsage): string {

@@ -1,5 +1,6 @@
 import type { FleetSnapshot, ReplicaState } from '../../admin/fleet/snapshot.ts';
-import { clock, count, percent, plural } from '../format.ts';
+import { counted, shownCount } from '../../domain/shown.ts';
+import { clock, percent } from '../format.ts';
 import { byId, element, icon, setText } from './widgets/dom.ts';
 import { sinceText } from './widgets/figures.ts';
 
@@ -42,7 +43,7 @@ export function showHeadline(fleet: FleetSnapshot): void {
   const part = partOf(fleet);
   setText(
     byId('facts'),
-    `${count(totals.requests)} requests and ${count(totals.points)} points since the ${known === 1 ? 'replica' : 'replicas'} started${part === undefined ? '' : `, ${part}`} · as of ${clock(second * 1_000)}`,
+    `${shownCount(totals.requests)} requests and ${shownCount(totals.points)} points since the ${known === 1 ? 'replica' : 'replicas'} started${part === undefined ? '' : `, ${part}`} · as of ${clock(second * 1_000)}`,
   );
 }
 
@@ -143,7 +144,7 @@ function refusalProblem({ rates, cause }: FleetSnapshot): readonly Problem[] {
   const isMinor = refused < MAJOR_REFUSALS || refusedShare < MAJOR_SHARE;
   const all = `${percent(refusedShare)} of requests are refused`;
   if (isMinor)
-    return [{ level: 'warning', text: [`${plural(refused, 'request')} refused in 10 s`], isMinor }];
+    return [{ level: 'warning', text: [`${counted(refused, 'request')} refused in 10 s`], isMinor }];
   if (cause === null) return [{ level: 'warning', text: [all] }];
   const { scope, id, share } = cause;
   const link = { text: id, href: `#/${scope}/${encodeURIComponent(id)}` };

@@ -3,7 +3,8 @@ import type { FleetChange } from '../../admin/fleet/merged-changes.ts';
 import { SHARED_PERIOD_MS } from '../../admin/freshness.ts';
 import type { ShownLimit } from '../../admin/limits/live.ts';
 import type { ShownRevocation } from '../../admin/revocations/actions.ts';
-import { clock, count, duration, moment } from '../format.ts';
+import { shownCount } from '../../domain/shown.ts';
+import { clock, duration, moment } from '../format.ts';
 import { unblock } from './actions/blocks.ts';
 import { unsetLimit } from './actions/limits.ts';
 import { revoke, undoRevocation } from './actions/revocations.ts';
@@ -39,7 +40,7 @@ const limits = new Table<ShownLimit | ShownBlock>(byId('live-limits'), 'Live lim
       cell: ({ scope, id, bucket }) =>
         element('span', {}, nameOf({ scope, id }), element('br'), remark(bucket)),
     },
-    { title: 'Points', style: 'number', text: ({ limit }) => count(limit) },
+    { title: 'Points', style: 'number', text: ({ limit }) => shownCount(limit) },
     {
       title: 'Ends in',
       style: 'number',
@@ -113,7 +114,7 @@ const changes = new Table<FleetChange>(byId('changes'), 'Changes', {
     { title: 'At', style: 'nowrap', text: ({ atMs }) => clock(atMs) },
     { title: 'What', style: 'nowrap', text: ({ name }) => name },
     { title: 'Difference', cell: ({ text }) => element('span', { class: 'text', title: text }, text) },
-    { title: 'Replicas', style: 'number', text: ({ replicas }) => count(replicas) },
+    { title: 'Replicas', style: 'number', text: ({ replicas }) => shownCount(replicas) },
   ],
   empty: 'Nothing has changed since the replicas started.',
   keyOf: ({ atMs, name, text }) => `${atMs} ${name} ${text}`,

@@ -1,5 +1,6 @@
 import type { ShownOperation, ShownPlan, ShownRow } from '../../admin/limits/rows.ts';
-import { count, duration } from '../format.ts';
+import { shownCount } from '../../domain/shown.ts';
+import { duration } from '../format.ts';
 import { ask } from './api.ts';
 import { byId, element, remark, shortId } from './widgets/dom.ts';
 import { Figures } from './widgets/figures.ts';
@@ -12,7 +13,7 @@ const operations = new Table<ShownOperation>(byId('operation-list'), 'Operations
     { title: 'Operation', cell: ({ id }) => shortId(id) },
     { title: 'Method', style: 'nowrap', text: ({ method }) => method },
     { title: 'Path', cell: ({ path }) => element('code', { class: 'id', title: path }, path) },
-    { title: 'Points', style: 'number', text: ({ cost }) => count(cost) },
+    { title: 'Points', style: 'number', text: ({ cost }) => shownCount(cost) },
     { title: 'Bucket', style: 'wide', text: ({ kind }) => kind },
     { title: 'Who may call', style: 'wide', text: ({ access }) => ACCESS[access] },
   ],
@@ -30,7 +31,7 @@ const limits = new Table<ShownRow>(
       {
         title: 'At most',
         style: 'number',
-        text: ({ limit, counts }) => (limit === null ? 'none' : `${count(limit)} ${counts}`),
+        text: ({ limit, counts }) => (limit === null ? 'none' : `${shownCount(limit)} ${counts}`),
       },
       {
         title: 'In',
@@ -58,7 +59,7 @@ const plans = new Table<ShownPlan>(byId('plan-list'), 'Plans', {
 });
 
 function limitText({ bucket, limit, shadow }: ShownPlan['limits'][number]): string {
-  return `${bucket} ${limit === null ? 'none' : count(limit)}${shadow ? ' (shadow)' : ''}`;
+  return `${bucket} ${limit === null ? 'none' : shownCount(limit)}${shadow ? ' (shadow)' : ''}`;
 }
 
 /** What a limit counts, where that is not everything. */

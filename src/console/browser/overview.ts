@@ -1,5 +1,6 @@
 import type { FleetSnapshot, ReplicaState } from '../../admin/fleet/snapshot.ts';
-import { count, milliseconds, percent, short } from '../format.ts';
+import { shownCount } from '../../domain/shown.ts';
+import { milliseconds, percent, short } from '../format.ts';
 import { isDown, isKnown, type Level, partOf, showHeadline } from './headline.ts';
 import { Chart, type ChartMark } from './widgets/chart.ts';
 import { byId, element, icon } from './widgets/dom.ts';
@@ -92,7 +93,7 @@ function tilesOf(fleet: FleetSnapshot): readonly Tile[] {
       title: 'Replicas',
       value:
         part === undefined
-          ? count(replicas.length)
+          ? shownCount(replicas.length)
           : `${known.length} of ${known.length < replicas.length ? replicas.length : '?'}`,
       more: versions === 1 ? `limits ${shortVersion(commonLimits(known))}` : `${versions} versions of limits`,
       level: versions === 1 && part === undefined ? 'good' : 'warning',

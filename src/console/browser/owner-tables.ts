@@ -1,6 +1,6 @@
+import { shownCount } from '../../domain/shown.ts';
 import type { OperationCounts } from '../../observe/usage/activity.ts';
 import type { Talker } from '../../observe/usage/extract.ts';
-import { count } from '../format.ts';
 import { element, ownerLink, remark } from './widgets/dom.ts';
 import { Table } from './widgets/table.ts';
 
@@ -18,7 +18,7 @@ export interface Counts {
 
 /** A column of numbers. */
 function numbers(title: string, name: keyof Counts) {
-  return { title, style: 'number', text: (counts: Counts) => count(counts[name]) };
+  return { title, style: 'number', text: (counts: Counts) => shownCount(counts[name]) };
 }
 
 /** What an owner did in the last minutes. `reported` says of which replicas that is. */

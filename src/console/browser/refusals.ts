@@ -1,5 +1,6 @@
 import type { RefusedRequest } from '../../admin/fleet/refusals.ts';
-import { clock, count } from '../format.ts';
+import { shownCount } from '../../domain/shown.ts';
+import { clock } from '../format.ts';
 import { element, ownerLink, shortId } from './widgets/dom.ts';
 import { Table } from './widgets/table.ts';
 
@@ -13,7 +14,7 @@ export function refusalTable(panel: HTMLElement, title: string, empty: string): 
   return new Table<RefusedRequests>(panel, title, {
     columns: [
       { title: 'Last at', style: 'nowrap', text: ({ atMs }) => clock(atMs) },
-      { title: 'Times', style: 'number', text: ({ times }) => count(times) },
+      { title: 'Times', style: 'number', text: ({ times }) => shownCount(times) },
       {
         title: 'Account or address',
         style: 'account',
@@ -25,7 +26,7 @@ export function refusalTable(panel: HTMLElement, title: string, empty: string): 
         style: 'wide',
         cell: ({ operation }) => shortId(operation),
       },
-      { title: 'Cost', style: 'number wide', text: ({ cost }) => count(cost) },
+      { title: 'Cost', style: 'number wide', text: ({ cost }) => shownCount(cost) },
       { title: 'Reason', cell: reasonOf },
       {
         title: 'Request',
@@ -58,7 +59,7 @@ export function fewOfEach(refusals: readonly RefusedRequest[]): readonly Refused
 }
 
 function reasonOf({ status, bucket, reason, detail, retryAfterSeconds }: RefusedRequest): HTMLElement {
-  const wait = retryAfterSeconds === null ? '' : ` Fits after ${count(retryAfterSeconds)} s.`;
+  const wait = retryAfterSeconds === null ? '' : ` Fits after ${shownCount(retryAfterSeconds)} s.`;
   return element(
     'span',
     { class: 'reason' },

@@ -1,5 +1,6 @@
 import type { ReplicaState } from '../../admin/fleet/snapshot.ts';
-import { count, duration, milliseconds, percent, plural, short } from '../format.ts';
+import { counted, shownCount } from '../../domain/shown.ts';
+import { duration, milliseconds, percent, short } from '../format.ts';
 import type { Level } from './headline.ts';
 import { commonLimits, shortVersion } from './overview.ts';
 import { byId, element, icon, remark } from './widgets/dom.ts';
@@ -47,7 +48,7 @@ const table = new Table<ReplicaState>(byId('replicas'), 'Replicas', {
       style: 'wide',
       cell: marked(({ operations }) => [undefined, shortVersion(operations)]),
     },
-    { title: 'Live limits', style: 'number wide', text: ({ liveLimits }) => count(liveLimits) },
+    { title: 'Live limits', style: 'number wide', text: ({ liveLimits }) => shownCount(liveLimits) },
     { title: 'Store', style: 'wide', cell: marked(storeOf) },
     { title: 'Requests/s', style: 'number', text: ({ rates }) => short(rates.requestsPerSecond) },
     { title: 'Refused', style: 'number wide', text: ({ rates }) => percent(rates.refusedShare) },
@@ -85,17 +86,17 @@ function nameOf({ name, isReady, clockOffsetMs, unknownSinceMs }: ReplicaState):
 }
 
 /** While the store is away, a replica enforces its part of every limit. */
-function shareText({ share }: ReplicaState['store']): string {
+function shownShare({ share }: ReplicaState['store']): string {
   if (share === null) return '';
   const age =
     share.ageSeconds === null ? 'never counted' : `counted ${duration(share.ageSeconds * 1_000)} ago`;
-  return `: 1/${share.replicas} of each limit, for ${plural(share.replicas, 'replica')} ${age}`;
+  return `: 1/${share.replicas} of each limit, for ${counted(share.replicas, 'replica')} ${age}`;
 }
 
 function storeOf({ store }: ReplicaState): readonly [Level, string] {
   const { breaker, kind, p99Ms, unsafeSettings, problem, unknownSinceMs } = store;
   if (unknownSinceMs !== null) return ['warning', `${kind} ${sinceText(unknownSinceMs)}`];
-  if (problem !== null) return ['bad', `${kind} down (${problem})${shareText(store)}`];
+  if (problem !== null) return ['bad', `${kind} down (${problem})${shownShare(store)}`];
   const state = `${kind} ${STORE_STATES[breaker]}`;
   const level = unsafeSettings === 0 ? 'good' : 'warning';
   const text = p99Ms === null ? state : `${state}, ${milliseconds(p99Ms)}`;

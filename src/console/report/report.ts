@@ -4,11 +4,8 @@ import type { BucketStats } from '../../replay/measure/bucket-stats.ts';
 import type { Replay } from '../../replay/replay.ts';
 import type { ReplayResult } from '../../replay/run.ts';
 
-/** In the order of their dependencies. */
-const SCRIPTS = ['frame.js', 'time-chart.js', 'histogram.js', 'table.js', 'page.js'];
-
-/** Compiled scripts that others use as well, whether this file runs compiled or as it is. */
-const SHARED = ['console/browser/widgets/dom.js', 'console/browser/widgets/plot.js', 'replay/shown.js'];
+/** The report's script, bundled, whether this file runs compiled or as it is. */
+const SCRIPT = '../../../dist/console/browser/report/report-page.js';
 
 /**
  * A replay's report as one HTML page with its styles, scripts and data. Its content security policy does not let it load
@@ -16,11 +13,7 @@ const SHARED = ['console/browser/widgets/dom.js', 'console/browser/widgets/plot.
  */
 export function reportHtml(data: ReportData): string {
   const style = asset('page.css');
-  const texts = [
-    ...SHARED.map((name) => asset(`../../../dist/${name}`)),
-    ...SCRIPTS.map((name) => asset(`browser/${name}`)),
-  ];
-  const script = texts.map(withoutModules).join('\n');
+  const script = asset(SCRIPT);
   const parts: Readonly<Record<string, string>> = {
     POLICY: `default-src 'none'; style-src '${digest(style)}'; script-src '${digest(script)}'; base-uri 'none'; form-action 'none'`,
     STYLE: style,
@@ -35,11 +28,6 @@ function asset(name: string): string {
   return readFileSync(new URL(name, import.meta.url), 'utf8');
 }
 
-/** The scripts are modules for editors and linters. In the page they share one scope. */
-function withoutModules(script: string): string {
-  return script.replace(/^(?:import [^;]*;|\/\/# sourceMappingURL=.*)\n?/gm, '').replace(/^export /gm, '');
-}
-
 function digest(text: string): string {
   return `sha256-${hash('sha256', text, 'base64')}`;
 }
@@ -51,7 +39,9 @@ const MOST_BUCKETS = 2_000;
 const MOST_CHARTS = 200;
 
 /** The data of a report, which its scripts read as JSON. */
-type ReportData = ReturnType<typeof reportData>;
+export type ReportData = ReturnType<typeof reportData>;
+
+export type ReportBucket = ReportData['buckets'][number];
 
 interface ReportNames {
   /** The source of the limits, such as a file name. */
@@ -81,6 +71,6 @@ function keyOf(name: string, id: string): string {
 
 /** Values over time, and the points of a window with the number of such windows, ascending. */
 function chartsOf(stats: BucketStats | undefined) {
-  if (stats?.series === undefined) return {};
+  if (stats?.series === undefined) return { charts: undefined };
   return { charts: { bins: stats.series.bins(), windows: stats.windows.entries() } };
 }

@@ -1,7 +1,7 @@
 import type { AssignedPlan, GivenLimit, Limits, Overrides } from '../../domain/limits/limits.ts';
 import { furtherRows, type LimitRow } from '../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
-import { counted, shownCount, shownShare } from '../shown.ts';
+import { counted, shownCount, shownShare } from '../../domain/shown.ts';
 import type { SuggestedLimit, Suggestion } from './search.ts';
 
 export interface LimitsText {

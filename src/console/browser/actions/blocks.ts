@@ -3,10 +3,11 @@ import { moment } from '../../format.ts';
 import { ask } from '../api.ts';
 import type { Scope } from '../owner.ts';
 import { element, icon } from '../widgets/dom.ts';
-import { choiceInput, confirmAction, reasonQuery } from './dialog.ts';
+import { durationInput, durationText } from '../widgets/inputs.ts';
+import { confirmAction, reasonQuery } from './dialog.ts';
 import { SECTIONS } from './limits.ts';
 
-const DURATIONS = { '15m': '15 minutes', '1h': '1 hour', '8h': '8 hours', '1d': '1 day', '7d': '7 days' };
+const DURATIONS = ['15m', '1h', '8h', '1d', '7d'];
 
 interface Owner {
   readonly scope: Scope | ShownBlock['scope'];
@@ -24,7 +25,7 @@ function pathOf(owner: Owner): string {
 
 /** Asks for how long, and blocks somebody at all replicas. */
 export function block(owner: Owner): void {
-  const duration = choiceInput(DURATIONS, '1h');
+  const duration = durationInput(DURATIONS, '1h');
   const scope = blockScopeOf(owner);
   confirmAction({
     title: 'Block',
@@ -32,7 +33,7 @@ export function block(owner: Owner): void {
     confirm: `Block the ${scope}`,
     isDangerous: true,
     summary: () =>
-      `Every request of ${scope} ${owner.id} gets a 429 at every replica, for ${DURATIONS[duration.value as keyof typeof DURATIONS]}.`,
+      `Every request of ${scope} ${owner.id} gets a 429 at every replica, for ${durationText(duration.value)}.`,
     async carryOut(values) {
       const made = (await ask(pathOf(owner), 'PUT', Object.fromEntries(values))) as ShownBlock;
       return [`${owner.id} is blocked until ${moment(made.until)}.`, ...(made.notes ?? [])].join(' ');

@@ -1,5 +1,6 @@
 import { ApiError, ask, keepToken } from '../api.ts';
 import { byId, element, setText } from '../widgets/dom.ts';
+import { textInput } from '../widgets/inputs.ts';
 
 /** A field of a dialog. */
 export interface Field {
@@ -142,17 +143,6 @@ function valuesOf(fields: readonly Field[]): ReadonlyMap<string, string> {
 /** Who acts and why, as the query of a DELETE. */
 export function reasonQuery(values: ReadonlyMap<string, string>): string {
   return `${new URLSearchParams({ why: values.get('why') ?? '', by: values.get('by') ?? '' })}`;
-}
-
-export function textInput(attributes: Readonly<Record<string, string>> = {}): HTMLInputElement {
-  return element('input', { type: 'text', required: true, maxlength: 200, spellcheck: false, ...attributes });
-}
-
-export function choiceInput(options: Readonly<Record<string, string>>, chosen: string): HTMLSelectElement {
-  const nodes = Object.entries(options).map(([value, text]) =>
-    element('option', { value, selected: value === chosen }, text),
-  );
-  return element('select', {}, ...nodes);
 }
 
 let hiding: number | undefined;

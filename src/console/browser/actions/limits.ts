@@ -1,17 +1,12 @@
 import type { ShownLimit } from '../../../admin/limits/live.ts';
-import { count, moment } from '../../format.ts';
+import { shownCount } from '../../../domain/shown.ts';
+import { moment } from '../../format.ts';
 import { ask } from '../api.ts';
 import { element } from '../widgets/dom.ts';
-import { choiceInput, confirmAction, reasonQuery } from './dialog.ts';
+import { durationInput, durationText } from '../widgets/inputs.ts';
+import { confirmAction, reasonQuery } from './dialog.ts';
 
-const DURATIONS = {
-  '15m': '15 minutes',
-  '1h': '1 hour',
-  '2h': '2 hours',
-  '8h': '8 hours',
-  '1d': '1 day',
-  '7d': '7 days',
-};
+const DURATIONS = ['15m', '1h', '2h', '8h', '1d', '7d'];
 
 /** The sections of the limits file, and of the paths of live limits. */
 export const SECTIONS: Readonly<Record<ShownLimit['scope'], string>> = {
@@ -41,7 +36,7 @@ export function setLimit({ scope, id, bucket, limit }: LimitTarget): void {
     value: limit,
     inputmode: 'numeric',
   });
-  const duration = choiceInput(DURATIONS, '1h');
+  const duration = durationInput(DURATIONS, '1h');
   confirmAction({
     title: 'Set a live limit',
     fields: [
@@ -55,7 +50,7 @@ export function setLimit({ scope, id, bucket, limit }: LimitTarget): void {
     ],
     confirm: 'Set the limit',
     summary: (values) =>
-      `${bucket} of ${id}: ${count(Number(values.get('points')))} points instead of ${count(limit)}, at every replica, for ${DURATIONS[duration.value as keyof typeof DURATIONS]}.`,
+      `${bucket} of ${id}: ${shownCount(Number(values.get('points')))} points instead of ${shownCount(limit)}, at every replica, for ${durationText(duration.value)}.`,
     async carryOut(values) {
       const [why, by] = [values.get('why'), values.get('by')];
       const body = { [bucket]: Number(values.get('points')), for: values.get('for'), why, by };
@@ -64,7 +59,7 @@ export function setLimit({ scope, id, bucket, limit }: LimitTarget): void {
         'PUT',
         body,
       )) as ShownLimit[];
-      const done = `${bucket} of ${id} is ${count(Number(set?.limit))} until ${moment(String(set?.until))}.`;
+      const done = `${bucket} of ${id} is ${shownCount(Number(set?.limit))} until ${moment(String(set?.until))}.`;
       return [done, ...(set?.notes ?? [])].join(' ');
     },
   });
@@ -78,7 +73,7 @@ export function unsetLimit({ scope, id, bucket, limit }: LimitTarget): void {
     confirm: 'Remove the limit',
     isDangerous: true,
     summary: () =>
-      `The live limit of ${count(limit)} points on ${bucket} of ${id} ends now. The files apply again.`,
+      `The live limit of ${shownCount(limit)} points on ${bucket} of ${id} ends now. The files apply again.`,
     async carryOut(values) {
       const query = `${new URLSearchParams({ bucket })}&${reasonQuery(values)}`;
       const path = `limits/live/${SECTIONS[scope]}/${encodeURIComponent(id)}?${query}`;

@@ -1,5 +1,6 @@
 import { ask } from '../api.ts';
-import { choiceInput, confirmAction, reasonQuery, textInput } from './dialog.ts';
+import { choiceInput, durationInput, textInput } from '../widgets/inputs.ts';
+import { confirmAction, reasonQuery } from './dialog.ts';
 
 /** Asks for a token or principal, and revokes it at all replicas. */
 export function revoke(): void {
@@ -8,10 +9,7 @@ export function revoke(): void {
     'principal',
   );
   const target = textInput({ autocomplete: 'off' });
-  const duration = choiceInput(
-    { '1h': '1 hour', '24h': '24 hours', '7d': '7 days', '30d': '30 days' },
-    '24h',
-  );
+  const duration = durationInput(['1h', '24h', '7d', '30d'], '24h');
   kind.addEventListener('input', () => {
     target.type = kind.value === 'token' ? 'password' : 'text';
     target.maxLength = kind.value === 'token' ? 16_384 : 200;

@@ -1,5 +1,6 @@
+import { roundedDuration } from '../../../domain/duration.ts';
 import { element, setText, svgElement } from './dom.ts';
-import { type Line, Plot } from './plot.ts';
+import { Drawing, type Line, type Plot } from './plot.ts';
 
 interface ChartOptions {
   readonly title: string;
@@ -29,11 +30,6 @@ export interface ChartMark {
   readonly text: string;
 }
 
-/** In units of the drawing, which grow with the text of the page: 15 of them are its font size. */
-const FONT_SIZE = 15;
-const HEIGHT = 168;
-const MARGIN = { left: 44, right: 10, top: 10, bottom: 22 };
-
 /** The scale of a chart without traffic. */
 const LEAST = 3;
 
@@ -44,12 +40,7 @@ const LEAST = 3;
 export class Chart {
   readonly node = element('figure', { class: 'panel chart' });
   readonly #options: ChartOptions;
-  readonly #drawing = svgElement('svg', { role: 'img', tabindex: 0 });
-  readonly #cursor = svgElement('line', {
-    class: 'cursor',
-    y1: MARGIN.top,
-    y2: HEIGHT - MARGIN.bottom,
-  });
+  readonly #drawing = new Drawing({ tabindex: 0 }, () => this.#draw());
   readonly #legend = element('ul', { class: 'legend' });
   readonly #when = element('span', { class: 'muted' });
   #lines: readonly Line[] = [];
@@ -57,18 +48,12 @@ export class Chart {
   #steps: ChartScale = SECONDS;
   /** Seconds back from the newest value. */
   #chosen: number | undefined;
-  #width = 0;
-  #scale = 1;
+  #cursor: SVGLineElement | undefined;
 
   constructor(options: ChartOptions) {
     this.#options = options;
     const caption = element('figcaption', {}, element('h2', {}, options.title), this.#when);
-    this.node.append(caption, this.#drawing, this.#legend);
-    new ResizeObserver(([entry]) => {
-      this.#scale = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / FONT_SIZE;
-      this.#width = Math.floor((entry?.contentRect.width ?? 0) / this.#scale);
-      this.#draw();
-    }).observe(this.#drawing);
+    this.node.append(caption, this.#drawing.svg, this.#legend);
     this.#followPointer();
   }
 
@@ -88,24 +73,20 @@ export class Chart {
   }
 
   #draw(): void {
-    if (this.#width === 0 || this.#length === 0) return;
-    this.#drawing.setAttribute('viewBox', `0 0 ${this.#width} ${HEIGHT}`);
+    if (!this.#drawing.hasSize || this.#length === 0) return;
     const highest = Math.max(LEAST, ...this.#lines.flatMap(({ values }) => values.map(Number)));
-    const plot = this.#plot(highest);
+    const plot = this.#drawing.plot(highest);
     const marks = [60, 45, 30, 15, 0]
       .filter((back) => back < this.#length)
-      .map((back) =>
-        back === 0
-          ? plot.mark(1, this.#endText, 'end')
-          : plot.mark(this.#shareOf(back), `−${this.#ageOf(back)}`),
-      );
+      .map((back) => plot.mark(this.#shareOf(back), back === 0 ? this.#endText : `−${this.#ageOf(back)}`));
     const grid = plot.grid(this.#options.format);
     grid.append(...marks);
     const paths = this.#lines
       .filter(hasValues)
       .flatMap((line) => plot.paths(line, (index) => [this.#shareOf(line.values.length - 1 - index)]));
     const partial = this.#partialIn(plot);
-    this.#drawing.replaceChildren(grid, ...partial, ...paths, ...this.#marksIn(plot), this.#cursor);
+    this.#cursor = plot.upright(1, 'cursor');
+    this.#drawing.svg.replaceChildren(grid, ...partial, ...paths, ...this.#marksIn(plot), this.#cursor);
     this.#showValues();
   }
 
@@ -116,9 +97,9 @@ export class Chart {
       .map(({ agoSeconds, text }) => ({ share: this.#shareOf(agoSeconds / stepSeconds), text }))
       .filter(({ share }) => share >= 0 && share <= 1)
       .map(({ share, text }) => {
-        const x = plot.x(share).toFixed(1);
-        const place = { x1: x, x2: x, y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom };
-        return svgElement('line', { class: 'change', ...place }, svgElement('title', {}, text));
+        const line = plot.upright(share, 'change');
+        line.append(svgElement('title', {}, text));
+        return line;
       });
   }
 
@@ -127,7 +108,8 @@ export class Chart {
     const { partialSteps, partialText } = this.#steps;
     if (partialSteps === 0) return [];
     const x = plot.x(this.#shareOf(Math.min(partialSteps, this.#length - 1)));
-    const place = { x, y: MARGIN.top, width: plot.x(1) - x, height: HEIGHT - MARGIN.bottom - MARGIN.top };
+    const { top, bottom } = plot.area;
+    const place = { x, y: top, width: plot.x(1) - x, height: bottom - top };
     return [svgElement('rect', { class: 'partial', ...place }, svgElement('title', {}, partialText))];
   }
 
@@ -136,15 +118,12 @@ export class Chart {
     return endAgoSeconds < NOW_SECONDS ? 'now' : `−${this.#ageOf(Math.round(endAgoSeconds) / stepSeconds)}`;
   }
 
-  #plot(highest = LEAST): Plot {
-    const { left, top, right, bottom } = MARGIN;
-    return new Plot({ left, right: this.#width - right, top, bottom: HEIGHT - bottom }, highest);
-  }
-
   /** Such as `15 s`, or `7.5 min` of values that are ten seconds apart. */
   #ageOf(back: number): string {
-    const seconds = Math.round(back * this.#steps.stepSeconds);
-    return seconds < 90 ? `${seconds} s` : `${seconds / 60} min`.replace(/(\.\d)\d+/, '$1');
+    return roundedDuration(
+      Math.round(back * this.#steps.stepSeconds),
+      (count) => Math.round(count * 10) / 10,
+    );
   }
 
   /** The place of a value that is so many seconds old. */
@@ -169,10 +148,13 @@ export class Chart {
     const isPartial = partialSteps > back;
     const parts = [unit, ...(this.#chosen === undefined ? [] : [`${this.#ageOf(back)} ago`])];
     setText(this.#when, [...parts, ...(isPartial ? [partialText] : [])].join(', '));
-    this.#drawing.setAttribute('aria-label', `${title}: ${entries.map((one) => one.textContent).join(', ')}`);
-    const x = String(this.#plot().x(this.#shareOf(back)));
-    for (const end of ['x1', 'x2']) this.#cursor.setAttribute(end, x);
-    this.#cursor.classList.toggle('shown', this.#chosen !== undefined);
+    this.#drawing.svg.setAttribute(
+      'aria-label',
+      `${title}: ${entries.map((one) => one.textContent).join(', ')}`,
+    );
+    const x = String(this.#drawing.plot().x(this.#shareOf(back)));
+    for (const end of ['x1', 'x2']) this.#cursor?.setAttribute(end, x);
+    this.#cursor?.classList.toggle('shown', this.#chosen !== undefined);
   }
 
   #followPointer(): void {
@@ -180,12 +162,12 @@ export class Chart {
       this.#chosen = back === undefined ? undefined : Math.min(Math.max(0, back), this.#length - 1);
       this.#showValues();
     };
-    this.#drawing.addEventListener('pointermove', ({ offsetX }) => {
-      choose(Math.round((1 - this.#plot().shareAt(offsetX / this.#scale)) * (this.#length - 1)));
+    const { svg } = this.#drawing;
+    svg.addEventListener('pointermove', (event) => {
+      choose(Math.round((1 - this.#drawing.shareAt(event)) * (this.#length - 1)));
     });
-    for (const event of ['pointerleave', 'blur'])
-      this.#drawing.addEventListener(event, () => choose(undefined));
-    this.#drawing.addEventListener('keydown', (event) => {
+    for (const event of ['pointerleave', 'blur']) svg.addEventListener(event, () => choose(undefined));
+    svg.addEventListener('keydown', (event) => {
       const step = { ArrowLeft: 1, ArrowRight: -1 }[event.key];
       if (step === undefined) return;
       event.preventDefault();

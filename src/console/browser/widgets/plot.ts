@@ -19,6 +19,46 @@ interface Area {
   readonly bottom: number;
 }
 
+/** In units of the drawing, which grow with the text of the page: 15 of them are its font size. */
+const FONT_SIZE = 15;
+const MARGIN: Area = { left: 44, right: 10, top: 12, bottom: 22 };
+
+/** A drawing that fills its box. It is drawn when its size is known, and again whenever that changes. */
+export class Drawing {
+  readonly svg: SVGSVGElement;
+  #width = 0;
+  #height = 0;
+  #scale = 1;
+
+  constructor(attributes: Readonly<Record<string, string | number>>, draw: () => void) {
+    this.svg = svgElement('svg', { role: 'img', ...attributes });
+    new ResizeObserver(([entry]) => {
+      const { width = 0, height = 0 } = entry?.contentRect ?? {};
+      this.#scale = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / FONT_SIZE;
+      this.#width = Math.floor(width / this.#scale);
+      this.#height = Math.floor(height / this.#scale);
+      this.svg.setAttribute('viewBox', `0 0 ${this.#width} ${this.#height}`);
+      if (this.hasSize) draw();
+    }).observe(this.svg);
+  }
+
+  /** False while the page is not laid out, or the drawing is hidden. */
+  get hasSize(): boolean {
+    return this.#width > 0 && this.#height > 0;
+  }
+
+  /** @param most the largest value */
+  plot(most = 0): Plot {
+    const { left, right, top, bottom } = MARGIN;
+    return new Plot({ left, right: this.#width - right, top, bottom: this.#height - bottom }, most);
+  }
+
+  /** The share of the plot's width at which the pointer is. */
+  shareAt({ offsetX }: PointerEvent): number {
+    return this.plot().shareAt(offsetX / this.#scale);
+  }
+}
+
 /** Places values within a drawing, from 0 at its bottom to a round number at its top. */
 export class Plot {
   readonly area: Area;
@@ -42,7 +82,6 @@ export class Plot {
     return bottom - (Math.min(value, this.#top) / this.#top) * (bottom - top);
   }
 
-  /** The share of the width at a place. */
   shareAt(x: number): number {
     return (x - this.area.left) / (this.area.right - this.area.left);
   }
@@ -60,10 +99,18 @@ export class Plot {
     return svgElement('g', { class: 'grid' }, ...parts);
   }
 
-  /** A label below the values. */
-  mark(share: number, text: string, anchor: 'start' | 'middle' | 'end' = 'middle'): SVGTextElement {
-    const place = { x: this.x(share), y: this.area.bottom + 16 };
-    return svgElement('text', { ...place, 'text-anchor': anchor }, text);
+  /** A label below the values. Near an edge it is kept within the plot. */
+  mark(share: number, text: string): SVGTextElement {
+    const x = this.x(share);
+    const { left, right, bottom } = this.area;
+    const anchor = x < left + 20 ? 'start' : x > right - 20 ? 'end' : 'middle';
+    return svgElement('text', { x, y: bottom + 16, 'text-anchor': anchor }, text);
+  }
+
+  /** A line from the top to the bottom. */
+  upright(share: number, style: string): SVGLineElement {
+    const x = this.x(share).toFixed(1);
+    return svgElement('line', { class: style, x1: x, x2: x, y1: this.area.top, y2: this.area.bottom });
   }
 
   /**

@@ -1,9 +1,20 @@
-import { shownCount, shownShare } from '../../../replay/shown.ts';
-import { byId, element } from '../../browser/widgets/dom.ts';
+import { shownCount, shownShare } from '../../../domain/shown.ts';
+import type { ReportBucket } from '../../report/report.ts';
+import { byId, element } from '../widgets/dom.ts';
 
 const ROWS_AT_ONCE = 50;
 
-const COLUMNS = [
+interface BucketColumn {
+  readonly name: string;
+  /** What the column is sorted by. */
+  value(bucket: ReportBucket): number | string;
+  cell(bucket: ReportBucket): Node | string | readonly (Node | string)[];
+  /** Classes of the style sheet. */
+  readonly style?: string;
+  isZero?(bucket: ReportBucket): boolean;
+}
+
+const COLUMNS: readonly BucketColumn[] = [
   { name: 'Bucket', value: ({ id }) => id, cell: idCell, style: 'word id' },
   {
     name: 'Limit',
@@ -60,20 +71,37 @@ const COLUMNS = [
   },
 ];
 
-function idCell({ id, bucket }) {
+function idCell({ id, bucket }: ReportBucket) {
   return [id, element('small', {}, bucket)];
 }
 
-function shareCell({ shareRefused }) {
+function shareCell({ shareRefused }: ReportBucket) {
   const fill = element('i');
   fill.style.width = `${Math.min(100, shareRefused.after * 100)}%`;
   const meter = element('span', { class: 'meter', 'aria-hidden': 'true' }, fill);
   return [shownShare(shareRefused.after), meter];
 }
 
-/** The searchable table of buckets. @param onSelect gets the bucket that was chosen */
-export function bucketTable(buckets, leftOut, onSelect) {
-  const state = {
+/** What of the table is shown. */
+interface TableState {
+  search: string;
+  /** The name of the only buckets that are shown; empty for all. */
+  kind: string;
+  sort: BucketColumn | undefined;
+  isAscending: boolean;
+  rows: number;
+  selected: ReportBucket | undefined;
+}
+
+type Select = (bucket: ReportBucket) => void;
+
+/**
+ * The searchable table of buckets.
+ *
+ * @param onSelect gets the bucket that was chosen
+ */
+export function bucketTable(buckets: readonly ReportBucket[], leftOut: number, onSelect: Select): void {
+  const state: TableState = {
     search: '',
     kind: '',
     sort: undefined,
@@ -82,30 +110,36 @@ export function bucketTable(buckets, leftOut, onSelect) {
     selected: buckets[0],
   };
   const render = () => renderTable(buckets, leftOut, state, select);
-  const select = (bucket) => {
+  const select = (bucket: ReportBucket) => {
     state.selected = bucket;
     render();
     onSelect(bucket);
   };
   const names = [...new Set(buckets.map(({ bucket }) => bucket))].sort();
   byId('kind').append(...names.map((name) => element('option', { value: name }, name)));
-  const onChange = (id, key) =>
-    byId(id).addEventListener('input', ({ target }) => {
-      state[key] = target.value.trim().toLowerCase();
+  for (const key of ['search', 'kind'] as const) {
+    const control = byId(key) as HTMLInputElement | HTMLSelectElement;
+    control.addEventListener('input', () => {
+      state[key] = control.value.trim().toLowerCase();
       state.rows = ROWS_AT_ONCE;
       render();
     });
-  onChange('search', 'search');
-  onChange('kind', 'kind');
+  }
   byId('more').addEventListener('click', () => {
     state.rows += ROWS_AT_ONCE * 4;
     render();
   });
-  byId('buckets').tHead.append(headRow(state, render));
+  tablePart('thead').append(headRow(state, render));
   render();
 }
 
-function headRow(state, render) {
+function tablePart(name: 'thead' | 'tbody'): HTMLTableSectionElement {
+  const found = byId('buckets').querySelector(name);
+  if (found === null) throw new TypeError(`the table has no ${name}`);
+  return found;
+}
+
+function headRow(state: TableState, render: () => void): HTMLElement {
   return element(
     'tr',
     {},
@@ -121,7 +155,12 @@ function headRow(state, render) {
   );
 }
 
-function renderTable(buckets, leftOut, state, select) {
+function renderTable(
+  buckets: readonly ReportBucket[],
+  leftOut: number,
+  state: TableState,
+  select: Select,
+): void {
   const { search, kind, sort, isAscending, rows, selected } = state;
   const found = buckets.filter(
     ({ id, bucket }) => id.toLowerCase().includes(search) && (kind === '' || bucket === kind),
@@ -130,11 +169,11 @@ function renderTable(buckets, leftOut, state, select) {
     const order = isAscending ? 1 : -1;
     found.sort((one, other) => (sort.value(one) < sort.value(other) ? -order : order));
   }
-  for (const [index, head] of [...byId('buckets').tHead.rows[0].cells].entries()) {
+  for (const [index, head] of tablePart('thead').querySelectorAll('th').entries()) {
     if (COLUMNS[index] === sort) head.setAttribute('aria-sort', isAscending ? 'ascending' : 'descending');
     else head.removeAttribute('aria-sort');
   }
-  byId('buckets').tBodies[0].replaceChildren(
+  tablePart('tbody').replaceChildren(
     ...found.slice(0, rows).map((one) => bucketRow(one, one === selected, select)),
   );
   const rest = found.length - rows;
@@ -145,7 +184,7 @@ function renderTable(buckets, leftOut, state, select) {
     `${shownCount(found.length)}${leftOut > 0 ? ` of ${shownCount(buckets.length + leftOut)}; the least affected are left out` : ''}`;
 }
 
-function bucketRow(bucket, isSelected, select) {
+function bucketRow(bucket: ReportBucket, isSelected: boolean, select: Select): HTMLElement {
   const cells = COLUMNS.map(({ cell, style = '', isZero }) =>
     element('td', { class: isZero?.(bucket) ? `${style} zero` : style }, ...[cell(bucket)].flat()),
   );

@@ -1,15 +1,16 @@
-import { shownCount, shownShare } from '../../../replay/shown.ts';
-import { byId, element, switchTheme } from '../../browser/widgets/dom.ts';
-import { short, time } from './frame.js';
-import { histogram } from './histogram.js';
-import { bucketTable } from './table.js';
-import { timeChart } from './time-chart.js';
+import { windowText } from '../../../domain/duration.ts';
+import { shownCount, shownShare, shownTime } from '../../../domain/shown.ts';
+import type { ReportBucket, ReportData } from '../../report/report.ts';
+import { byId, element, switchTheme } from '../widgets/dom.ts';
+import { bucketTable } from './bucket-table.ts';
+import { short } from './charts.ts';
+import { timeChart } from './time-chart.ts';
+import { windowsChart } from './windows-chart.ts';
 
-const data = JSON.parse(byId('data').textContent);
+const data = JSON.parse(byId('data').textContent) as ReportData;
 const { result, traffic, buckets } = data;
-let shown = buckets[0];
 
-function headline() {
+function headline(): string {
   const { requests, shareRefused, changed } = result;
   if (requests === 0) return 'No charged request was read';
   if (changed.refused === 0 && changed.admitted === 0) return 'These limits would have changed nothing';
@@ -17,7 +18,7 @@ function headline() {
   return `These limits would have refused ${shownShare(after)} of the requests instead of ${shownShare(before)}`;
 }
 
-function figure(name, value, more, style = '') {
+function figure(name: string, value: string, more: string, style = ''): HTMLElement {
   return element(
     'div',
     { class: 'figure' },
@@ -27,11 +28,11 @@ function figure(name, value, more, style = '') {
   );
 }
 
-function showTotals() {
+function showTotals(): void {
   const { requests, refused, shareRefused, changed, from, to, lines, unreadable } = result;
   document.title = `Weir replay: ${data.limitsName}`;
   byId('headline').textContent = headline();
-  const period = from === null ? '' : `${time(Date.parse(from))} to ${time(Date.parse(to))} UTC · `;
+  const period = from === null || to === null ? '' : `${shownTime(from)} to ${shownTime(to)} UTC · `;
   byId('period').textContent = `${period}${data.logNames.join(', ')} · limits of ${data.limitsName}`;
   const changeStyle =
     refused.after > refused.before ? 'worse' : refused.after < refused.before ? 'better' : '';
@@ -51,27 +52,30 @@ function showTotals() {
   byId('notes').append(...result.notes.map((note) => element('p', {}, note)));
 }
 
-const REFUSED_LEGEND = [
+/** Classes of the style sheet, and what they mean. */
+type Legend = readonly (readonly [style: string, name: string])[];
+
+const REFUSED_LEGEND: Legend = [
   ['before', 'refused before'],
   ['after', 'refused after'],
 ];
 
-function showLegend(id, entries) {
+function showLegend(id: string, entries: Legend): void {
   byId(id).replaceChildren(...entries.map(([style, name]) => element('span', { class: style }, name)));
 }
 
-function refusedLines({ requests, refusedBefore, refusedAfter }) {
-  const shares = (refused) =>
-    refused.map((one, bin) => (requests[bin] > 0 ? Math.min(1, one / requests[bin]) : 0));
+function refusedLines({ requests, refusedBefore, refusedAfter }: ReportData['traffic']['columns']) {
+  const shares = (refused: readonly number[]) =>
+    refused.map((one, bin) => Math.min(1, one / (requests[bin] || Number.POSITIVE_INFINITY)));
   return [
     { name: 'before', style: 'before', values: shares(refusedBefore) },
     { name: 'after', style: 'after', values: shares(refusedAfter), isFilled: true },
   ];
 }
 
-function drawTraffic() {
+function drawTraffic(): void {
   const seconds = traffic.binUs / 1_000_000;
-  const perSecond = (values) => values.map((value) => value / seconds);
+  const perSecond = (values: readonly number[]) => values.map((value) => value / seconds);
   showLegend('traffic-legend', [['asked', 'requests'], ...REFUSED_LEGEND]);
   timeChart(byId('traffic'), {
     label: 'Requests per second over time',
@@ -96,14 +100,14 @@ function drawTraffic() {
   });
 }
 
-function showFacts(bucket) {
+function showFacts(bucket: ReportBucket): void {
   const { limit, shadow, requests, points, refusedBefore, refusedAfter, shareRefused, windows, worstHour } =
     bucket;
-  const facts = [
+  const facts: [name: string, value: string, more: string][] = [
     [
       'Limit',
       limit === null ? 'none' : shownCount(limit),
-      limit === null ? '' : `points in ${result.windowSeconds} s`,
+      limit === null ? '' : `points ${windowText(result.windowSeconds)}`,
     ],
     ['Requests', shownCount(requests), `${shownCount(points)} points`],
     ['Refused before', shownCount(refusedBefore), shownShare(shareRefused.before)],
@@ -116,7 +120,7 @@ function showFacts(bucket) {
     ],
   ];
   if (worstHour !== null) {
-    const hour = time(Date.parse(worstHour.from)).slice(5, 16);
+    const hour = shownTime(worstHour.from).slice(5, 16);
     facts.push(['Worst hour', hour, `${shownCount(worstHour.refused)} refused`]);
   }
   if (bucket.refusedByOther.after > 0)
@@ -135,10 +139,9 @@ function showFacts(bucket) {
   );
 }
 
-function showBucket(bucket) {
+function showBucket(bucket: ReportBucket | undefined): void {
   byId('detail').hidden = bucket === undefined;
   if (bucket === undefined) return;
-  shown = bucket;
   byId('detail-title').replaceChildren(`${bucket.id} `, element('span', { class: 'muted' }, bucket.bucket));
   showFacts(bucket);
   const { charts, limit } = bucket;
@@ -163,12 +166,7 @@ function showBucket(bucket) {
     lines: refusedLines(bins.columns),
     format: shownShare,
   });
-  histogram(byId('windows'), { label: 'Windows by their points', windows, limit });
-}
-
-function draw() {
-  drawTraffic();
-  showBucket(shown);
+  windowsChart(byId('windows'), 'Windows by their points', windows, limit);
 }
 
 byId('theme').addEventListener('click', switchTheme);
@@ -177,10 +175,5 @@ bucketTable(buckets, data.leftOut, (bucket) => {
   showBucket(bucket);
   byId('detail').scrollIntoView({ block: 'nearest', behavior: 'smooth' });
 });
-draw();
-let width = innerWidth;
-addEventListener('resize', () => {
-  if (innerWidth === width) return;
-  width = innerWidth;
-  draw();
-});
+drawTraffic();
+showBucket(buckets[0]);

@@ -1,7 +1,8 @@
-/** Numbers formatted for people. */
+/** Numbers and times formatted for people. */
 
 const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
+/** `12,345`. */
 export function shownCount(count: number): string {
   return WHOLE.format(count);
 }
@@ -15,12 +16,12 @@ export function shownShare(share: number): string {
   return `${percent} %`;
 }
 
-/** `2026-11-21T14:00:00.000Z` as `2026-11-21 14:00:00`; UTC. */
-export function shownTime(iso: string): string {
-  return iso.slice(0, 19).replace('T', ' ');
+/** A time in Unix milliseconds or ISO 8601, as `2026-11-21 14:00:00`; UTC. */
+export function shownTime(at: number | string): string {
+  return new Date(at).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** A count with its noun, in the plural unless the count is 1. */
+/** `1 replica`, `2 replicas`. */
 export function counted(count: number, noun: string): string {
   return `${shownCount(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
