@@ -1,6 +1,6 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { CompiledQuery, Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
-import { migrate } from './migrate.ts';
 import { openPglitePool, type ScriptPool } from './pglite-pool.ts';
 import type { Database, Tables } from './schema.ts';
 import { openingError } from './unavailable.ts';
@@ -57,6 +57,25 @@ async function open(settings: DatabaseSettings): Promise<OpenDatabase> {
     exclusively: (work) => pool.exclusively(work),
     close: () => pool.end(),
   };
+}
+
+const MIGRATIONS = new URL('./migrations/', import.meta.url);
+
+/**
+ * Runs the SQL files of `migrations/` that this database has not seen, in the order of their names, each in one
+ * transaction. Not to be run twice at once.
+ */
+async function migrate(pool: ScriptPool): Promise<void> {
+  await pool.runScript(
+    'create table if not exists weir_migrations (name text primary key, applied_at timestamptz not null default now())',
+  );
+  const { rows } = await pool.runScript('select name from weir_migrations');
+  const seen = new Set(rows.map((row) => row.name));
+  for (const name of readdirSync(MIGRATIONS).sort()) {
+    if (seen.has(name)) continue;
+    const body = readFileSync(new URL(name, MIGRATIONS), 'utf8');
+    await pool.runScript(`begin; ${body}; insert into weir_migrations (name) values ('${name}'); commit`);
+  }
 }
 
 /** Lets pg-boss write in the caller's transaction. */

@@ -1,9 +1,10 @@
+import type { IncomingMessage } from 'node:http';
 import { type FastifyInstance, fastify, LogController } from 'fastify';
 import type { Database } from '../database/schema.ts';
 import type { PlatformSettings } from '../settings.ts';
-import { refuseAmbiguous } from './ambiguous.ts';
 import { loadContract } from './contract.ts';
 import { parseJsonBodies } from './json-body.ts';
+import { PlatformError } from './problems.ts';
 import { answerTheRest, createRefusals } from './refusals.ts';
 import { requestIdFrom } from './request-id.ts';
 import { bindContract, type Handlers } from './routes.ts';
@@ -14,6 +15,12 @@ import { runWrite } from './writes.ts';
 
 /** More than Node accepts. */
 const MAX_URL_LENGTH = 65_536;
+
+/** The header fields that the platform reads. Node joins or drops the second one of a name. */
+const SINGLE = [
+  ...['content-type', 'idempotency-key', 'x-account-id', 'x-organization-id', 'x-principal-id'],
+  'x-principal-type',
+];
 
 /** The HTTP server of the platform. Calls `afterWrite` after each committed write. */
 export function buildApp(
@@ -51,4 +58,12 @@ export function buildApp(
     return answer;
   });
   return app;
+}
+
+/** Throws a 400 for a request without Host (RFC 9112 section 3.2), or with two values where there may be one. */
+function refuseAmbiguous({ httpVersion, headers, headersDistinct }: IncomingMessage): void {
+  if (httpVersion === '1.1' && headers.host === undefined)
+    throw new PlatformError(400, 'BadRequest', 'The request has no Host.');
+  const twice = SINGLE.find((name) => (headersDistinct[name]?.length ?? 0) > 1);
+  if (twice) throw new PlatformError(400, 'BadRequest', `The request has two header fields ${twice}.`);
 }
