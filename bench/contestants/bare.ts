@@ -9,7 +9,6 @@ export const bare: Contestant = {
   name: 'bare node:http + undici',
   limiter: 'none',
   hasLimiter: false,
-  usesRedis: false,
   find: () => ({ version: `Node ${process.version}` }),
   start: (scene) => startOnNode(scene, (port) => [...LIKE_WEIR, SERVER, port, scene.upstreamPort]),
 };

@@ -1,4 +1,5 @@
 import type { Cores } from '../lab/machine.ts';
+import type { Program } from '../lab/program.ts';
 
 /** What every contestant stands between, and what it has to enforce. */
 export interface Scene {
@@ -30,13 +31,21 @@ export interface Running {
   stop(): Promise<void>;
 }
 
+/** A program that takes requests at this port, and the limiter that it asks, which ends after it. */
+export function runningOf(program: Program, port: number, limiter?: Running): Running {
+  const stop = async () => {
+    await program.stop();
+    await limiter?.stop();
+  };
+  return { port, pids: [program.pid, ...(limiter?.pids ?? [])], stop };
+}
+
 /** One way to put a limit in front of the same upstream. */
 export interface Contestant {
   readonly name: string;
   /** How it limits, in a few words for the table. */
   readonly limiter: string;
   readonly hasLimiter: boolean;
-  readonly usesRedis: boolean;
   /** Its version, or why it cannot take part here. */
   find(): { readonly version: string } | { readonly missing: string };
   start(scene: Scene): Promise<Running>;

@@ -2,14 +2,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../test/fixtures/free-port.ts';
 import { findProgram, versionOf } from '../lab/machine.ts';
-import { type Program, startProgram } from '../lab/program.ts';
-import type { Scene } from './contestant.ts';
+import { startProgram } from '../lab/program.ts';
+import { type Running, runningOf, type Scene } from './contestant.ts';
 
-/** An Envoy that asks a limiter before it forwards. */
+/** How Envoy asks a limiter before it forwards. */
 export interface EnvoyOptions {
-  readonly port: number;
   /** The filter that asks. */
-  readonly limiter: object;
+  readonly filter: object;
   /** Further settings of the route. */
   readonly route?: object;
   /** Where the limiter is. */
@@ -23,12 +22,13 @@ export function findEnvoy(): { readonly version: string } | { readonly missing: 
   return { version: `Envoy ${versionOf(program, ['--version'], /\/(\d+\.\d+\.\d+)\//)}` };
 }
 
-/** Starts Envoy on the gateway's core. */
+/** Starts Envoy on the gateway's core, beside its limiter, which ends with it. */
 export async function startEnvoy(
   { cores, folder, upstreamPort }: Scene,
-  options: EnvoyOptions,
-): Promise<Program> {
-  const { port, limiter, route = {}, cluster: limiterCluster } = options;
+  limiter: Running,
+  { filter: asking, route = {}, cluster: limiterCluster }: EnvoyOptions,
+): Promise<Running> {
+  const port = await freePort();
   const manager = {
     stat_prefix: 'clients',
     route_config: {
@@ -40,7 +40,7 @@ export async function startEnvoy(
         },
       ],
     },
-    http_filters: [limiter, filter('http.router', {})],
+    http_filters: [asking, filter('http.router', {})],
   };
   const configuration = {
     admin: { address: address(await freePort()) },
@@ -56,12 +56,18 @@ export async function startEnvoy(
   };
   const file = join(folder, 'envoy.json');
   writeFileSync(file, JSON.stringify(configuration));
-  return startProgram({
-    command: findProgram('envoy', 'ENVOY') ?? 'envoy',
-    args: ['-c', file, '--concurrency', '1', '--log-level', 'error', '--disable-hot-restart'],
-    cores: cores?.gateway,
-    port,
-  });
+  try {
+    const program = await startProgram({
+      command: findProgram('envoy', 'ENVOY') ?? 'envoy',
+      args: ['-c', file, '--concurrency', '1', '--log-level', 'error', '--disable-hot-restart'],
+      cores: cores?.gateway,
+      port,
+    });
+    return runningOf(program, port, limiter);
+  } catch (error) {
+    await limiter.stop();
+    throw error;
+  }
 }
 
 const EXTENSIONS: Readonly<Record<string, string>> = {

@@ -1,38 +1,18 @@
 import { freePort } from '../../test/fixtures/free-port.ts';
 import type { Contestant } from './contestant.ts';
 import { cluster, filter, findEnvoy, startEnvoy } from './envoy-proxy.ts';
-import { startOnNode } from './node-program.ts';
-import { MAIN, writeConfiguration } from './weir.ts';
+import { weir } from './weir.ts';
 
 /** Envoy that asks Weir about every request over ext_authz; both are on the gateway's core. */
 export const envoyWeir: Contestant = {
   name: 'Envoy + Weir (decisions)',
   limiter: 'Account and Organization, sliding window, in Redis',
   hasLimiter: true,
-  usesRedis: true,
   find: findEnvoy,
   async start(scene) {
     const decisionsPort = await freePort();
-    const weir = await startOnNode(scene, (port) => {
-      const file = writeConfiguration(scene, { kind: 'redis', port, accessLog: true, decisionsPort });
-      return [MAIN, 'start', '-c', file];
-    });
-    try {
-      const port = await freePort();
-      const proxy = await startEnvoy(scene, {
-        port,
-        limiter: EXT_AUTHZ,
-        cluster: cluster('weir', decisionsPort, false),
-      });
-      const stop = async () => {
-        await proxy.stop();
-        await weir.stop();
-      };
-      return { port, pids: [proxy.pid, ...weir.pids], stop };
-    } catch (error) {
-      await weir.stop();
-      throw error;
-    }
+    const gateway = await weir('redis', { settings: { decisions: { port: decisionsPort } } }).start(scene);
+    return startEnvoy(scene, gateway, { filter: EXT_AUTHZ, cluster: cluster('weir', decisionsPort, false) });
   },
 };
 

@@ -2,8 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../test/fixtures/free-port.ts';
 import { findProgram, versionOf } from '../lab/machine.ts';
-import { type Program, startProgram } from '../lab/program.ts';
-import type { Contestant, Scene } from './contestant.ts';
+import { startProgram } from '../lab/program.ts';
+import { type Contestant, type Running, runningOf, type Scene } from './contestant.ts';
 import { cluster, filter, findEnvoy, startEnvoy } from './envoy-proxy.ts';
 
 /** Envoy that asks envoyproxy/ratelimit about every request; the service stands on the gateway's core. */
@@ -11,7 +11,6 @@ export const envoy: Contestant = {
   name: 'Envoy + ratelimit',
   limiter: 'Account and Organization, fixed window, in Redis',
   hasLimiter: true,
-  usesRedis: true,
   find() {
     const found = findEnvoy();
     if ('missing' in found) return found;
@@ -21,28 +20,24 @@ export const envoy: Contestant = {
     };
   },
   async start(scene) {
-    const ports = { envoy: await freePort(), limiter: await freePort() };
-    const limiter = await startService(scene, ports.limiter);
-    try {
-      const proxy = await startEnvoy(scene, {
-        port: ports.envoy,
-        limiter: RATE_LIMIT,
-        route: {
-          rate_limits: [byHeader('account', 'x-service-account'), byHeader('organization', 'x-organization')],
-        },
-        cluster: cluster('ratelimit', ports.limiter, true),
-      });
-      const stop = async () => {
-        await proxy.stop();
-        await limiter.stop();
-      };
-      return { port: ports.envoy, pids: [proxy.pid, limiter.pid], stop };
-    } catch (error) {
-      await limiter.stop();
-      throw error;
-    }
+    const limiter = await startRateLimit(scene, {
+      domain: 'weir',
+      descriptors: [
+        { key: 'account', rate_limit: perSecond(scene.limit) },
+        { key: 'organization', rate_limit: perSecond(scene.limit * 10) },
+      ],
+    });
+    return startEnvoy(scene, limiter, {
+      filter: RATE_LIMIT,
+      route: {
+        rate_limits: [byHeader('account', 'x-service-account'), byHeader('organization', 'x-organization')],
+      },
+      cluster: cluster('ratelimit', limiter.port, true),
+    });
   },
 };
+
+const perSecond = (points: number) => ({ unit: 'second', requests_per_unit: points });
 
 const RATE_LIMIT = filter('http.ratelimit', {
   domain: 'weir',
@@ -67,29 +62,17 @@ export function rateLimitVersion(): string {
   return versionOf('go', ['version', '-m', findService() ?? ''], /\tmod\t\S+\t(\S+)/);
 }
 
-function startService(scene: Scene, port: number): Promise<Program> {
-  const perSecond = (points: number) => ({ unit: 'second', requests_per_unit: points });
-  const { limit } = scene;
-  return startRateLimit(scene, port, {
-    domain: 'weir',
-    descriptors: [
-      { key: 'account', rate_limit: perSecond(limit) },
-      { key: 'organization', rate_limit: perSecond(limit * 10) },
-    ],
-  });
-}
-
 /** Starts envoyproxy/ratelimit with these rules, and variables of its own. */
 export async function startRateLimit(
   { cores, folder, redisPort }: Scene,
-  port: number,
   rules: object,
   env: Readonly<Record<string, string>> = {},
-): Promise<Program> {
+): Promise<Running> {
   const config = join(folder, 'ratelimit', 'config');
   mkdirSync(config, { recursive: true });
   writeFileSync(join(config, 'weir.yaml'), JSON.stringify(rules));
-  return startProgram({
+  const port = await freePort();
+  const program = await startProgram({
     command: findService() ?? 'ratelimit',
     args: [],
     cores: cores?.gateway,
@@ -108,4 +91,5 @@ export async function startRateLimit(
       ...env,
     },
   });
+  return runningOf(program, port);
 }

@@ -21,7 +21,6 @@ export function fastifyProxy(limiter: FastifyLimiter, tls?: CertificateFiles): C
     name: limiter === 'none' ? '@fastify/http-proxy' : `${limiter} + http-proxy`,
     limiter: limiter === 'none' ? 'none' : 'Account, fixed window, in Redis',
     hasLimiter: limiter !== 'none',
-    usesRedis: limiter !== 'none',
     find: () => ({ version: packages.map((name) => `${name} ${installedVersion(name)}`).join(', ') }),
     start(scene) {
       const { limit, redisPort } = scene;

@@ -3,14 +3,13 @@ import { join } from 'node:path';
 import { freePort } from '../../test/fixtures/free-port.ts';
 import { findProgram, versionOf } from '../lab/machine.ts';
 import { startProgram } from '../lab/program.ts';
-import type { Contestant } from './contestant.ts';
+import { type Contestant, runningOf } from './contestant.ts';
 
 /** HAProxy with a stick-table that counts each Account's requests of the last second. */
 export const haproxy: Contestant = {
   name: 'HAProxy stick-table',
   limiter: 'Account, two-window estimate, in memory',
   hasLimiter: true,
-  usesRedis: false,
   find() {
     const program = findProgram('haproxy');
     if (program === undefined) return { missing: 'no haproxy on PATH (Debian: apt-get install haproxy)' };
@@ -48,6 +47,6 @@ backend platform
       cores: cores?.gateway,
       port,
     });
-    return { port, pids: [program.pid], stop: () => program.stop() };
+    return runningOf(program, port);
   },
 };

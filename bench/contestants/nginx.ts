@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { freePort } from '../../test/fixtures/free-port.ts';
 import { findProgram, versionOf } from '../lab/machine.ts';
 import { type Program, startProgram } from '../lab/program.ts';
-import type { Contestant } from './contestant.ts';
+import { type Contestant, runningOf } from './contestant.ts';
 
 /** nginx in front of the same upstream, with limit_req or without. */
 export function nginx(limiter: 'none' | 'limit_req'): Contestant {
@@ -12,7 +12,6 @@ export function nginx(limiter: 'none' | 'limit_req'): Contestant {
     name: isLimiting ? 'nginx limit_req' : 'nginx proxy_pass',
     limiter: isLimiting ? 'Account, leaky bucket, in shared memory' : 'none',
     hasLimiter: isLimiting,
-    usesRedis: false,
     find: findNginx,
     async start({ cores, folder, limit, upstreamPort }) {
       const port = await freePort();
@@ -25,7 +24,7 @@ export function nginx(limiter: 'none' | 'limit_req'): Contestant {
         location: `${isLimiting ? `limit_req zone=accounts burst=${limit} nodelay;` : ''}
           proxy_pass http://platform; proxy_http_version 1.1; proxy_set_header Connection "";`,
       });
-      return { port, pids: [program.pid], stop: () => program.stop() };
+      return runningOf(program, port);
     },
   };
 }

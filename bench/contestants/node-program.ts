@@ -1,6 +1,6 @@
 import { freePort } from '../../test/fixtures/free-port.ts';
 import { startProgram } from '../lab/program.ts';
-import type { Running, Scene } from './contestant.ts';
+import { type Running, runningOf, type Scene } from './contestant.ts';
 
 /** What other gateways on Node get, because Weir sets the same for itself (decision 11). */
 export const LIKE_WEIR = ['--min-semi-space-size=16', '--no-allocation-site-pretenuring'];
@@ -26,5 +26,5 @@ export async function startOnNode(
       ...(upstreamCaFile === undefined ? {} : { NODE_EXTRA_CA_CERTS: upstreamCaFile }),
     },
   });
-  return { port, pids: [program.pid], stop: () => program.stop() };
+  return runningOf(program, port);
 }

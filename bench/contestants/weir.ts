@@ -25,46 +25,36 @@ interface WeirOptions {
 }
 
 /** Weir as users run it: two buckets a request, the platform's own price list, the access log unless it is turned off. */
-export function weir(
-  kind: 'memory' | 'redis',
-  { accessLog = true, allocations, ...more }: WeirOptions = {},
-): Contestant {
+export function weir(kind: 'memory' | 'redis', options: WeirOptions = {}): Contestant {
+  const { accessLog = true, allocations } = options;
   return {
     name: `Weir (${kind}${accessLog ? '' : ', no access log'})`,
     limiter: `Account and Organization, sliding window, in ${kind === 'redis' ? 'Redis' : 'memory'}`,
     hasLimiter: true,
-    usesRedis: kind === 'redis',
     find: () => ({ version: `Node ${process.version}` }),
     start(scene) {
       const trace = allocations === undefined ? [] : TRACE_ALLOCATIONS;
-      const argsOf = (port: number) => {
-        const file = writeConfiguration(scene, { kind, port, accessLog, ...more });
-        return [...trace, MAIN, 'start', '-c', file];
-      };
+      const argsOf = (port: number) => [
+        ...trace,
+        ...[MAIN, 'start', '-c', writeConfiguration(scene, kind, port, options)],
+      ];
       return startOnNode(scene, argsOf, (text) => allocations?.take(text));
     },
   };
 }
 
-interface Configuration extends Omit<WeirOptions, 'accessLog' | 'allocations'> {
-  readonly kind: 'memory' | 'redis';
-  readonly port: number;
-  readonly accessLog: boolean;
-  /** Opens a port for the decisions of another proxy. */
-  readonly decisionsPort?: number;
-  /** Any free port by default. */
-  readonly adminPort?: number;
-}
-
 /** Writes Weir's files. @returns the path of weir.yaml */
-export function writeConfiguration(scene: Scene, configuration: Configuration): string {
-  const { kind, port, accessLog, limits = {}, settings = {}, decisionsPort, adminPort = 0 } = configuration;
+function writeConfiguration(
+  scene: Scene,
+  kind: 'memory' | 'redis',
+  port: number,
+  { accessLog = true, limits = {}, settings = {} }: WeirOptions,
+): string {
   const { folder, limit, accounts, organizationLimit = limit * ACCOUNTS_PER_ORGANIZATION } = scene;
   const url = `redis://127.0.0.1:${scene.redisPort}`;
   const own: Record<string, object> = {
     listen: { host: '127.0.0.1', port },
-    admin: { host: '127.0.0.1', port: adminPort },
-    ...(decisionsPort === undefined ? {} : { decisions: { port: decisionsPort } }),
+    admin: { host: '127.0.0.1', port: 0 },
     upstream: { url: upstreamUrl(scene) },
     store: kind === 'memory' ? { kind } : { kind, url },
     operations: { openapi: OPENAPI },

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import RedisStore from '@fastify/rate-limit/store/RedisStore.js';
 import { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-import { bucketKey } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open.ts';
+import { type Limits, twoBuckets } from '../load/two-buckets.ts';
 
 /** A way to count, as a gateway's replica would use it. Windows are of one second. */
 export interface Contender {
@@ -11,11 +11,6 @@ export interface Contender {
   /** False for what can charge one point a time only. */
   readonly canWeigh: boolean;
   open(url: string, prefix: string, limits: Limits): Promise<Counter>;
-}
-
-export interface Limits {
-  readonly account: number;
-  readonly organization: number;
 }
 
 export interface Counter {
@@ -26,25 +21,13 @@ export interface Counter {
 
 const WINDOW_MS = 1000;
 
-const weir: Contender = {
+export const weir: Contender = {
   name: 'Weir',
   canWeigh: true,
   async open(url, prefix, limits) {
     const store = openStore({ kind: 'redis', url, deadlineMs: 1000 });
-    const windowSeconds = WINDOW_MS / 1000;
     const decide: Counter['decide'] = async (account, organization, cost) => {
-      const buckets = [
-        {
-          key: bucketKey(prefix, organization, 'account-read', account),
-          limit: limits.account,
-          windowSeconds,
-        },
-        {
-          key: bucketKey(prefix, organization, 'organization-read', organization),
-          limit: limits.organization,
-          windowSeconds,
-        },
-      ];
+      const buckets = twoBuckets(prefix, account, organization, limits);
       return (await store.charge({ buckets, cost })).outcome === 'admitted';
     };
     while (!(await decide('warm', 'warm', 1))) await new Promise(setImmediate);

@@ -6,9 +6,10 @@ import type { Charge, Decision, Store } from '../../src/store/store.ts';
 import { startRedisServer } from '../../test/fixtures/redis-server.ts';
 import { runCharges } from '../../test/fixtures/run-charges.ts';
 import { startTcpProxy } from '../../test/fixtures/tcp-proxy.ts';
+import { table } from '../report/section.ts';
 
 /** What one fault does to the limit under one setting of Redis. */
-export interface FaultRow {
+interface FaultRow {
   readonly fault: string;
   readonly setting: string;
   /** Points admitted in the fullest window, over the limit, as the fault begins. */
@@ -27,16 +28,28 @@ const DEADLINE_MS = 1000;
 const EVICTION_TURNS = 2000;
 const OTHERS = 60;
 
-export async function measureFaults(): Promise<FaultRow[]> {
-  return [
+export async function measureFaults(): Promise<string[]> {
+  const protects = ['--min-replicas-to-write', '1', '--min-replicas-max-lag', '2'];
+  const faults: FaultRow[] = [
     await splitBrain('min-replicas-to-write 0', []),
-    await splitBrain('min-replicas-to-write 1, min-replicas-max-lag 2', [
-      ...['--min-replicas-to-write', '1'],
-      ...['--min-replicas-max-lag', '2'],
-    ]),
+    await splitBrain('min-replicas-to-write 1, min-replicas-max-lag 2', protects),
     await eviction('volatile-ttl'),
     await eviction('allkeys-lru'),
     await eviction('noeviction'),
+  ];
+  const rows = faults.map(({ fault, setting, atFirst, later, degradedShare }) => [
+    fault,
+    setting,
+    atFirst.toFixed(2),
+    later.toFixed(2),
+    `${Math.round(degradedShare * 100)} %`,
+  ]);
+  return [
+    '**Two faults of Redis.** Points admitted in the fullest window over the limit of 100. Split brain: a replica is cut off and promoted, and one',
+    'gateway beside each primary asks for the whole limit in every window; in the first four seconds, and in the next four. Memory: one bucket of 100 points while',
+    '120,000 others fill a Redis of 4 MB; after a quarter of them, and after all. Degraded: charges that Redis refused to count.',
+    '',
+    ...table(['fault', 'setting of Redis', 'at first:', 'later:', 'degraded:'], rows),
   ];
 }
 

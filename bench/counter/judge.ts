@@ -1,6 +1,7 @@
+import { fullestWindow } from '../load/fullest-window.ts';
 import type { Arrival } from './patterns.ts';
 
-export const WINDOW_MS = 1000;
+const WINDOW_MS = 1000;
 
 /** A decision, with the two moments between which the counter made it. */
 export interface Decided {
@@ -20,35 +21,20 @@ export interface Verdict {
   readonly usefulShare: readonly [number, number];
 }
 
-/**
- * A window counts only what was certainly decided in it: sent after it began and answered before it ended. So no slow
- * answer is held against a counter; the true worst window may be a little fuller.
- */
+/** A slow answer is never held against a counter. */
 export function judge(decided: readonly Decided[], limit: number): Verdict {
-  const admitted = decided.filter(({ isAdmitted }) => isAdmitted).sort((a, b) => a.sentMs - b.sentMs);
-  const points = admitted.reduce((sum, { cost }) => sum + cost, 0);
+  const admitted = decided
+    .filter(({ isAdmitted }) => isAdmitted)
+    .map(({ sentMs, receivedMs, cost }) => ({ fromMs: sentMs, toMs: receivedMs, points: cost, limit }));
+  const total = admitted.reduce((sum, { points }) => sum + points, 0);
   const shares = [
-    points / exactPoints(decided, limit, 'sentMs'),
-    points / exactPoints(decided, limit, 'receivedMs'),
+    total / exactPoints(decided, limit, 'sentMs'),
+    total / exactPoints(decided, limit, 'receivedMs'),
   ];
   return {
-    worstWindow: worstWindow(admitted) / limit,
+    worstWindow: fullestWindow(admitted),
     usefulShare: [Math.min(...shares), Math.max(...shares)],
   };
-}
-
-function worstWindow(admitted: readonly Decided[]): number {
-  let worst = 0;
-  for (const [first, { sentMs }] of admitted.entries()) {
-    let points = 0;
-    for (let index = first; index < admitted.length; index++) {
-      const charge = admitted[index];
-      if (charge === undefined || charge.sentMs >= sentMs + WINDOW_MS) break;
-      if (charge.receivedMs < sentMs + WINDOW_MS) points += charge.cost;
-    }
-    worst = Math.max(worst, points);
-  }
-  return worst;
 }
 
 /** What an exact sliding log admits of the same requests, decided at these moments. */

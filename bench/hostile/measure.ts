@@ -1,9 +1,6 @@
-import { once } from 'node:events';
-import { createConnection, type Socket } from 'node:net';
-import { setImmediate } from 'node:timers/promises';
 import type { Running } from '../contestants/contestant.ts';
 import { cpuUs } from '../lab/process-table.ts';
-import { MessageReader, statusOf } from '../load/answer.ts';
+import { Client } from '../load/client.ts';
 import { type HostileInput, PLAIN } from './inputs.ts';
 import type { Stage } from './stage.ts';
 
@@ -13,9 +10,6 @@ const MOST_REQUESTS = 5_000;
 const LOOK_MS = 5;
 /** An input above it is sent alone: several at once would only wait for each other. */
 const HEAVY_US = 20_000;
-/** An answer that takes longer is not coming. */
-const ANSWER_MS = 30_000;
-
 /** IPv4 and TCP: what a packet costs its sender besides its bytes. */
 const PACKET_HEADER_BYTES = 40;
 
@@ -69,7 +63,7 @@ async function costOf(
 ): Promise<Cost> {
   let status = 0;
   /** @returns CPU time of a request */
-  const send = async (connections: number, mostUs: number, mostRequests: number) => {
+  const spend = async (connections: number, mostUs: number, mostRequests: number) => {
     const startUs = cpuUs(pids);
     let requests = 0;
     let lookedMs = performance.now();
@@ -78,7 +72,7 @@ async function costOf(
       const client = new Client(port);
       while (!isOver && requests < mostRequests) {
         requests++;
-        status = await client.send(input, serial++);
+        status = await send(client, input);
         if (performance.now() - lookedMs < LOOK_MS) continue;
         lookedMs = performance.now();
         isOver = cpuUs(pids) - startUs >= mostUs;
@@ -88,18 +82,18 @@ async function costOf(
     await Promise.all(Array.from({ length: connections }, converse));
     return (cpuUs(pids) - startUs) / requests / (input.responses ?? 1);
   };
-  const us = await send(1, budgetUs, 1);
+  const us = await spend(1, budgetUs, 1);
   if (us > budgetUs) return { us, status };
   const connections = us > HEAVY_US ? 1 : CONNECTIONS;
-  await send(connections, budgetUs / 2, MOST_REQUESTS);
-  return { us: await send(connections, budgetUs, MOST_REQUESTS), status };
+  await spend(connections, budgetUs / 2, MOST_REQUESTS);
+  return { us: await spend(connections, budgetUs, MOST_REQUESTS), status };
 }
 
 /** Sends the input once. @returns the status of its last response */
 export async function statusFor(stage: Stage, input: HostileInput): Promise<number> {
   stage.prepare(input);
   const client = new Client(input.port === 'decisions' ? stage.decisionsPort : stage.weir.port);
-  const status = await client.send(input, serial++);
+  const status = await send(client, input);
   client.close();
   return status;
 }
@@ -107,63 +101,7 @@ export async function statusFor(stage: Stage, input: HostileInput): Promise<numb
 /** Counts all inputs, so that each has names of its own. */
 let serial = 0;
 
-/** One connection, opened again after each close. */
-class Client {
-  readonly #port: number;
-  #socket: Socket | undefined;
-  #reader = new MessageReader();
-
-  constructor(port: number) {
-    this.#port = port;
-  }
-
-  /** @returns the status of the last response; 0 if there was none */
-  async send({ request, responses = 1, isFirst = false }: HostileInput, of: number): Promise<number> {
-    const bytes = request(of);
-    if (isFirst) this.close();
-    const socket = await this.#open();
-    const status = this.#answer(socket, responses);
-    if (typeof bytes === 'string') socket.write(bytes, 'latin1');
-    else await writeEach(socket, bytes);
-    return status;
-  }
-
-  close(): void {
-    this.#socket?.destroy();
-    this.#socket = undefined;
-  }
-
-  async #open(): Promise<Socket> {
-    if (this.#socket?.writable === true) return this.#socket;
-    const socket = createConnection(this.#port, '127.0.0.1').setEncoding('latin1').setNoDelay(true);
-    socket.on('error', () => undefined).setTimeout(ANSWER_MS, () => socket.destroy());
-    await once(socket, 'connect');
-    this.#socket = socket;
-    this.#reader = new MessageReader();
-    return socket;
-  }
-
-  #answer(socket: Socket, count: number): Promise<number> {
-    const statuses: number[] = [];
-    return new Promise((resolve) => {
-      const end = () => {
-        socket.off('data', take).off('close', end);
-        resolve(statuses.at(-1) ?? 0);
-      };
-      const take = (chunk: unknown) => {
-        const heads = this.#reader.push(String(chunk));
-        statuses.push(...heads.map(statusOf));
-        if (heads.some((head) => /\r\nconnection: close/i.test(head))) this.close();
-        if (statuses.length >= count) end();
-      };
-      socket.on('data', take).on('close', end);
-    });
-  }
-}
-
-async function writeEach(socket: Socket, pieces: readonly string[]): Promise<void> {
-  for (const piece of pieces) {
-    await new Promise((resolve) => socket.write(piece, 'latin1', resolve));
-    await setImmediate();
-  }
+function send(client: Client, { request, responses, isFirst = false }: HostileInput): Promise<number> {
+  if (isFirst) client.close();
+  return client.send(request(serial++), responses);
 }

@@ -1,14 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../test/fixtures/free-port.ts';
 import { type RawServer, startRawServer } from '../../test/fixtures/raw-server.ts';
-import type { Running } from '../contestants/contestant.ts';
+import { type Running, runningOf } from '../contestants/contestant.ts';
 import { startNginx } from '../contestants/nginx.ts';
 import { weir } from '../contestants/weir.ts';
+import { Bench } from '../lab/bench.ts';
 import type { Cores } from '../lab/machine.ts';
 import { MessageReader } from '../load/answer.ts';
-import { FAR_ABOVE, sceneOf } from '../measure/bench.ts';
 import type { HostileInput } from './inputs.ts';
 
 /** The gateway, and nginx if it was asked for, in front of one upstream. */
@@ -24,8 +23,8 @@ export interface Stage {
 const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{"data":[]}';
 
 export async function startStage(cores: Cores | undefined, withNginx: boolean): Promise<Stage> {
-  const folder = mkdtempSync(join(tmpdir(), 'weir-hostile-'));
-  const openapi = join(folder, 'openapi.json');
+  const bench = new Bench({ sharesCores: cores === undefined });
+  const openapi = join(bench.folder, 'openapi.json');
   writeFileSync(openapi, JSON.stringify(DOCUMENT));
   let response: HostileInput['response'];
   let serial = 0;
@@ -35,6 +34,7 @@ export async function startStage(cores: Cores | undefined, withNginx: boolean): 
       for (const _ of reader.push(String(chunk))) socket.write(response?.(serial++) ?? ANSWER, 'latin1');
     });
   });
+  bench.endWith({ stop: () => upstream.close() });
   const decisionsPort = await freePort();
   const settings = {
     listen: { trustedProxies: ['127.0.0.1'], maxEventLoopDelayMs: 0 },
@@ -42,13 +42,10 @@ export async function startStage(cores: Cores | undefined, withNginx: boolean): 
     decisions: { port: decisionsPort },
     operations: { openapi },
   };
-  const port = Number(new URL(upstream.url).port);
-  const scene = sceneOf(
-    { folder, cores, upstream: { port }, redis: { port: 0 } },
-    { name: 'weir', limit: FAR_ABOVE, accounts: 1 },
-  );
-  const gateway = await weir('memory', { settings }).start(scene);
-  const nginx = withNginx ? await startNginxBefore(upstream, folder, cores?.gateway) : undefined;
+  const terms = { upstreamPort: Number(new URL(upstream.url).port), redisPort: 0, accounts: 1 };
+  const gateway = await bench.start(weir('memory', { settings }), 'weir', terms);
+  const nginx = withNginx ? await startNginxBefore(upstream, bench.folder, cores?.gateway) : undefined;
+  if (nginx !== undefined) bench.endWith(nginx);
   return {
     weir: gateway,
     decisionsPort,
@@ -56,12 +53,7 @@ export async function startStage(cores: Cores | undefined, withNginx: boolean): 
     prepare(input) {
       response = input.response;
     },
-    async stop() {
-      await nginx?.stop();
-      await gateway.stop();
-      await upstream.close();
-      rmSync(folder, { recursive: true });
-    },
+    stop: () => bench.end(),
   };
 }
 
@@ -81,7 +73,7 @@ async function startNginxBefore(
       proxy_buffer_size 32k; proxy_buffers 8 32k; proxy_busy_buffers_size 64k;`,
     location: 'proxy_pass http://platform; proxy_http_version 1.1; proxy_set_header Connection "";',
   });
-  return { port, pids: [program.pid], stop: () => program.stop() };
+  return runningOf(program, port);
 }
 
 const query = (name: string, schema: object, more: object = {}) => ({ name, in: 'query', schema, ...more });

@@ -48,12 +48,12 @@ export function send({ account, method = 'GET', path = '/v3/payments/payees', co
   return response;
 }
 
-/** The limits of reads that were in force for this request. */
+/** The limits that were in force for this request. */
 function limitsOf(response: Answer): Record<string, string> {
   const policy = header(response, 'Ratelimit-Policy') ?? '';
   return {
-    accountLimit: /"account-read";q=(\d+)/.exec(policy)?.[1] ?? '',
-    organizationLimit: /"organization-read";q=(\d+)/.exec(policy)?.[1] ?? '',
+    accountLimit: /"account-(?:read|write)";q=(\d+)/.exec(policy)?.[1] ?? '',
+    organizationLimit: /"organization-(?:read|write)";q=(\d+)/.exec(policy)?.[1] ?? '',
   };
 }
 

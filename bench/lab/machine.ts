@@ -3,6 +3,10 @@ import { accessSync, constants } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { delimiter, join } from 'node:path';
 
+export const [NODE = ''] = process.versions.node.split('.');
+/** The sections without a version in their titles, and the plots, are of the image's Node. */
+export const IS_IMAGE_NODE = NODE === '24';
+
 /** Core numbers of the two sides: what is measured stands alone on its core. */
 export interface Cores {
   readonly gateway: string;

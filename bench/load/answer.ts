@@ -58,19 +58,9 @@ export class MessageReader {
   }
 }
 
-/** The answers of a connection that asks one question at a time. */
-export class AnswerReader {
-  readonly #messages = new MessageReader();
-  /** Whether the last answer says that its request was not counted. */
-  isDegraded = false;
-
-  /** Takes a chunk in latin1. @returns the status of the answer that it completed; 0 while one is under way */
-  push(chunk: string): number {
-    const [head] = this.#messages.push(chunk);
-    if (head === undefined) return 0;
-    this.isDegraded = head.includes(DEGRADED);
-    return statusOf(head);
-  }
+/** Whether a response says that its request was not counted. */
+export function isDegraded(head: string): boolean {
+  return head.includes(DEGRADED);
 }
 
 export function statusOf(head: string): number {

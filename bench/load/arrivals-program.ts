@@ -5,11 +5,11 @@
  */
 import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
-import { AnswerReader, requestOf } from './answer.ts';
+import { isDegraded, MessageReader, requestOf, statusOf } from './answer.ts';
 import type { ArrivalOptions, ArrivalResult } from './arrivals.ts';
+import { fullestWindow } from './fullest-window.ts';
 
 const TICK_MS = 1;
-const WINDOW_MS = 1_000;
 /** How long answers may take after the last request. */
 const GRACE_MS = 2_000;
 
@@ -42,11 +42,12 @@ async function open(): Promise<Line> {
   const socket = createConnection(options.port, '127.0.0.1');
   socket.setNoDelay(true).setEncoding('latin1');
   const line: Line = { socket, dueMs: 0 };
-  const reader = new AnswerReader();
+  const reader = new MessageReader();
   socket.on('data', (chunk) => {
-    const status = reader.push(String(chunk));
-    if (status === 0) return;
-    answers.push({ dueMs: line.dueMs, answeredMs: performance.now(), status, isDegraded: reader.isDegraded });
+    const [head] = reader.push(String(chunk));
+    if (head === undefined) return;
+    const times = { dueMs: line.dueMs, answeredMs: performance.now() };
+    answers.push({ ...times, status: statusOf(head), isDegraded: isDegraded(head) });
     const next = waiting.shift();
     if (next === undefined) idle.push(line);
     else send(line, next);
@@ -99,29 +100,16 @@ function resultOf(all: readonly Answer[]): ArrivalResult {
   const at = (share: number) =>
     waits[Math.min(waits.length - 1, Math.floor(waits.length * share))] ?? Number.NaN;
   const admitted = all.filter(({ status }) => status < 400);
+  const counted = admitted.filter((answer) => !answer.isDegraded);
+  const timed = ({ dueMs, answeredMs }: Answer) => ({ fromMs: dueMs, toMs: answeredMs, points: 1, limit: 1 });
   return {
     sent,
     answered: all.length,
     admitted: admitted.length,
-    degraded: all.filter(({ isDegraded }) => isDegraded).length,
+    degraded: all.filter((answer) => answer.isDegraded).length,
     p50Ms: at(0.5),
     p99Ms: at(0.99),
     p999Ms: at(0.999),
-    worstWindow: options.findsWorstWindow ? worstWindow(admitted.filter(({ isDegraded }) => !isDegraded)) : 0,
+    worstWindow: options.findsWorstWindow ? fullestWindow(counted.map(timed)) : 0,
   };
-}
-
-/**
- * The most requests that one second certainly admitted: those sent and answered inside it, because the decision
- * lies between the two. It may miss some at the edges; it never counts one too many.
- */
-function worstWindow(admitted: readonly Answer[]): number {
-  let worst = 0;
-  for (const { dueMs: start } of admitted) {
-    const inside = admitted.filter(
-      ({ dueMs, answeredMs }) => dueMs >= start && answeredMs <= start + WINDOW_MS,
-    );
-    worst = Math.max(worst, inside.length);
-  }
-  return worst;
 }

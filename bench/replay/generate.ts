@@ -3,8 +3,7 @@
  * `tsx bench/replay/generate.ts FILE [LINES] [ACCOUNTS] [ORGANIZATIONS] [HOURS] [LIMIT]`.
  * The demo's is `generated-access.log.gz 8000 9 3 24 25`.
  */
-import { seededRandom } from './generated-log.ts';
-import { writeLog } from './write-log.ts';
+import { seededRandom, writeLog } from './generated-log.ts';
 
 const [
   file = 'access.log',

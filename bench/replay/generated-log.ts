@@ -1,7 +1,11 @@
 /** A made-up access log of Weir: a busy day of Accounts of very different sizes, with bursts. */
+import { once } from 'node:events';
+import { createWriteStream, type WriteStream } from 'node:fs';
+import type { Writable } from 'node:stream';
+import { createGzip } from 'node:zlib';
 import { MemoryStore } from '../../src/store/memory-store.ts';
 
-export interface GeneratedLog {
+interface GeneratedLog {
   readonly lines: number;
   readonly accounts: number;
   /** Each Account belongs to one of them. */
@@ -44,7 +48,7 @@ const SHARES = [0.5, 0.75, 0.85, 0.98, 1];
 const LABEL = 'This log is generated: no client sent any of its requests.';
 
 /** Yields lines in the order of their writing; before the requests, one that says that they are made up. */
-export function* linesOf(log: GeneratedLog): Generator<string> {
+function* linesOf(log: GeneratedLog): Generator<string> {
   const { lines, accounts, startMs, spanMs, random } = log;
   yield `${JSON.stringify({ level: 30, time: startMs, msg: LABEL })}\n`;
   const gateway = createGateway(log.limit);
@@ -114,4 +118,29 @@ function lineOf(
     totalMs: Math.round((upstreamMs + 0.4) * 1000) / 1000,
     msg: 'request',
   };
+}
+
+/** Characters that are written at once. */
+const PIECE = 1_000_000;
+
+/** Writes a generated log; compressed if the file's name ends with .gz. */
+export async function writeLog(file: string, log: GeneratedLog): Promise<void> {
+  const disk = createWriteStream(file);
+  const written = once(disk, 'finish');
+  const stream = file.endsWith('.gz') ? compressedInto(disk) : disk;
+  let text = '';
+  for (const line of linesOf(log)) {
+    text += line;
+    if (text.length < PIECE) continue;
+    if (!stream.write(text)) await once(stream, 'drain');
+    text = '';
+  }
+  stream.end(text);
+  await written;
+}
+
+function compressedInto(disk: WriteStream): Writable {
+  const gzip = createGzip({ level: 9 });
+  gzip.pipe(disk);
+  return gzip;
 }

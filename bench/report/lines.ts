@@ -1,4 +1,5 @@
-/** Line charts as SVG: panels one below the other that share their horizontal axis, with marks for events. */
+/** Line charts: panels one below the other that share their horizontal axis, with marks for events. */
+import { DARK, GREEN, GREY, legend, RED, svg, text, WIDTH } from './svg.ts';
 
 export interface LineChart {
   readonly title: string;
@@ -25,11 +26,10 @@ export interface Mark {
   readonly x: number;
 }
 
-const WIDTH = 860;
-const [LEFT, RIGHT] = [70, 840];
+const [LEFT, RIGHT] = [70, WIDTH - 20];
 const [HEAD_HEIGHT, PANEL_HEIGHT, PANEL_GAP] = [92, 130, 44];
-const LINE_COLORS = ['#0b6e4f', '#c77700', '#6b7785'];
-const MARK_COLORS = ['#b3261e', '#2457a6', '#8a4fbf', '#16202a'];
+const LINE_COLORS = [GREEN, '#c77700', '#6b7785'];
+const MARK_COLORS = [RED, '#2457a6', '#8a4fbf', DARK];
 const TICKS = 4;
 
 export function drawLines({ title, subtitle, across, panels, marks }: LineChart): string {
@@ -41,20 +41,15 @@ export function drawLines({ title, subtitle, across, panels, marks }: LineChart)
     drawPanel(panel, HEAD_HEIGHT + 20 + index * (PANEL_HEIGHT + PANEL_GAP), { xOf, right, marks }),
   );
   const names = [...new Set(marks.map(({ name }) => name))];
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" font-family="system-ui, 'DejaVu Sans', sans-serif" font-size="12">
-<title>${escapeXml(title)}</title>
-<rect width="100%" height="100%" fill="#ffffff"/>
-${text(20, 30, title, 'font-size="18" font-weight="600" fill="#16202a"')}
-${text(20, 52, subtitle, 'font-size="13" fill="#5a6672"')}
-${legend(
-  names.map((name, index) => [`│ ${name}`, MARK_COLORS[index % MARK_COLORS.length] ?? '']),
-  20,
-  76,
-)}
-${bodies.join('\n')}
-${text((LEFT + RIGHT) / 2, height - 8, across, 'text-anchor="middle" fill="#5a6672"')}
-</svg>
-`;
+  return svg(title, subtitle, height, [
+    legend(
+      names.map((name, index) => [`│ ${name}`, MARK_COLORS[index % MARK_COLORS.length] ?? '']),
+      20,
+      76,
+    ),
+    ...bodies,
+    text((LEFT + RIGHT) / 2, height - 8, across, `text-anchor="middle" fill="${GREY}"`),
+  ]);
 }
 
 interface Frame {
@@ -103,25 +98,6 @@ function niceStep(least: number): number {
   return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= least) ?? power;
 }
 
-function legend(entries: readonly (readonly [string, string])[], left: number, y: number): string {
-  let x = left;
-  return entries
-    .map(([words, color]) => {
-      const entry = text(x, y, words, `fill="${color}"`);
-      x += words.length * 7 + 24;
-      return entry;
-    })
-    .join('');
-}
-
 function shown(value: number): string {
   return Number(value.toPrecision(6)).toLocaleString('en');
-}
-
-function text(x: number, y: number, words: string, attributes: string): string {
-  return `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" ${attributes}>${escapeXml(words)}</text>`;
-}
-
-function escapeXml(words: string): string {
-  return words.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 }

@@ -4,8 +4,8 @@ import { setTimeout } from 'node:timers/promises';
 import { freePort } from '../../test/fixtures/free-port.ts';
 import { identities, limitsOf, MAIN, OPENAPI } from '../contestants/weir.ts';
 import { type Program, startProgram } from '../lab/program.ts';
+import type { Limits } from '../load/two-buckets.ts';
 import { type Entry, type Slot, startEntry } from './entry.ts';
-import type { Limits } from './windows.ts';
 
 /** One replica stays for the whole run; the other two are replaced at every deploy, which needs a spare slot. */
 const SLOTS = ['stays', 'a', 'b', 'c'];

@@ -1,16 +1,7 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { writeSection } from '../report/section.ts';
-import { plotOf } from './plot.ts';
+import { existsSync, readFileSync } from 'node:fs';
+import { table, thousands } from '../report/section.ts';
 import { type EventKind, type Run, type Sample, unexplainedFailures } from './run.ts';
 import { slopeOf } from './slope.ts';
-
-const FOLDER = fileURLToPath(new URL('../results', import.meta.url));
-const RUN_FILE = join(FOLDER, 'soak.json');
-const PLOT_FILE = join(FOLDER, 'soak.svg');
-/** k6's own summary. */
-export const SUMMARY_FILE = join(FOLDER, 'k6', 'soak.json');
 
 /** What k6's summary says of its thresholds. */
 interface Summary {
@@ -19,20 +10,8 @@ interface Summary {
   >;
 }
 
-/** Writes what is known so far, so that a run that is cut short leaves its figures. */
-export function saveRun(run: Run): void {
-  mkdirSync(join(FOLDER, 'k6'), { recursive: true });
-  writeFileSync(RUN_FILE, `${JSON.stringify(run, null, 1)}\n`);
-}
-
-/** Writes the raw figures, the plot, and the soak's section of RESULTS.md. */
-export function writeReport(run: Run): void {
-  saveRun(run);
-  writeFileSync(PLOT_FILE, plotOf(run));
-  writeSection('soak', sectionOf(run));
-}
-
-function sectionOf(run: Run): string {
+/** The lines of the soak's section. `summaryFile` is k6's. */
+export function linesOf(run: Run, summaryFile: string): string[] {
   const { samples, events, seconds, rate } = run;
   const first = samples.find((sample) => sample.seconds >= seconds / 12) ?? samples[0];
   const last = samples.at(-1);
@@ -103,34 +82,30 @@ function sectionOf(run: Run): string {
     ['replicas killed; slowest until replaced', `${count('kill')}; ${slowest('kill')} s`],
   ];
   return [
-    '## Soak',
-    '',
-    `${run.date.slice(0, 16).replace('T', ' ')} UTC, \`npm run bench:soak\`, ${minutes(reached)} minutes at ${rate} requests/s, ${run.hardware}, Node ${run.node}.`,
+    `${run.date.slice(0, 16).replace('T', ' ')} UTC, ${minutes(reached)} minutes at ${rate} requests/s, ${run.hardware}, Node ${run.node}.`,
     'Three replicas behind HAProxy, which repeats no request, and a Redis with a replica and a Sentinel. One replica of Weir stays; deploys replace',
     'the other two while requests arrive, and one of these is killed at times.',
     'Most Accounts stay below their limits; one sends five times its own, and one Organization almost twice its own.',
-    outcomeOf(run, reached),
+    outcomeOf(run, reached, summaryFile),
     '',
-    '| | |',
-    '|---|--:|',
-    ...rows.map(([what, figure]) => `| ${what} | ${figure} |`),
+    ...table(['', ':'], rows),
     '',
     '![Latency, load, memory and handles over time](results/soak.svg)',
-  ].join('\n');
+  ];
 }
 
-function outcomeOf({ ended, seconds }: Run, reachedSeconds: number): string {
+function outcomeOf({ ended, seconds }: Run, reachedSeconds: number, summaryFile: string): string {
   if (ended === undefined) {
     return `The figures are those of the first ${minutes(reachedSeconds)} of ${minutes(seconds)} minutes.`;
   }
-  const broken = ended.thresholdsKept || !existsSync(SUMMARY_FILE) ? [] : brokenThresholds();
+  const broken = ended.thresholdsKept || !existsSync(summaryFile) ? [] : brokenThresholds(summaryFile);
   const outcome = ended.thresholdsKept ? 'kept' : `broken: ${broken.join(', ')}`;
   return `k6's thresholds were ${outcome} ([summary](results/k6/soak.json)).`;
 }
 
 /** By k6's summary: `dropped_iterations rate<0.5`. */
-function brokenThresholds(): string[] {
-  const { metrics }: Summary = JSON.parse(readFileSync(SUMMARY_FILE, 'utf8'));
+function brokenThresholds(summaryFile: string): string[] {
+  const { metrics }: Summary = JSON.parse(readFileSync(summaryFile, 'utf8'));
   return Object.entries(metrics).flatMap(([name, { thresholds = {} }]) =>
     Object.entries(thresholds).flatMap(([rule, { ok }]) => (ok ? [] : [`\`${name}: ${rule}\``])),
   );
@@ -158,8 +133,4 @@ function sorted(numbers: readonly number[]): number[] {
 
 function mb(value: number | undefined): string {
   return (value ?? 0).toFixed(0);
-}
-
-function thousands(value: number): string {
-  return value.toLocaleString('en');
 }

@@ -1,11 +1,6 @@
-/** Runs k6's soak script and follows the samples that it prints. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-import { FullestWindows, type Limits } from './windows.ts';
-
-const SCRIPT = fileURLToPath(new URL('../k6/soak.ts', import.meta.url));
+import { FullestSeconds } from '../k6/fullest-seconds.ts';
+import { runK6, type Sample } from '../k6/k6.ts';
+import type { Limits } from '../load/two-buckets.ts';
 
 /** What the clients saw in one interval. */
 export interface Seen {
@@ -33,68 +28,31 @@ export interface Requests {
   readonly ended: Promise<number>;
 }
 
-/** A line of `k6 run --out json`. */
-interface Sample {
-  readonly type: string;
-  readonly metric: string;
-  readonly data: { readonly time: string; readonly value: number; readonly tags: Record<string, string> };
-}
-
-export function startRequests(k6: string, env: Record<string, string>): Requests {
-  const variables = Object.entries(env).flatMap(([key, value]) => ['-e', `${key}=${value}`]);
-  const options = ['--quiet', '--no-usage-report', '--system-tags', 'status,check', '--out', 'json=-'];
-  const child = spawn(k6, ['run', ...options, ...variables, SCRIPT], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    detached: true,
-  });
-  process.once('exit', () => child.kill('SIGKILL'));
+/** Runs k6's soak script and counts the samples that it prints. */
+export function startRequests(env: Readonly<Record<string, string>>): Requests {
   const counts = new Counts();
-  const lines = createInterface({ input: child.stdout });
-  lines.on('line', (line) => {
-    if (!line.startsWith('{')) process.stdout.write(`${line}\n`);
-    else if (Counts.wants(line)) counts.add(JSON.parse(line));
-  });
-  const read = once(lines, 'close');
-  const ended = once(child, 'exit').then(async ([code]) => {
-    await read;
-    return code ?? 1;
-  });
+  const ended = runK6('soak', env, (sample) => counts.add(sample));
   return { take: () => counts.take(), ended };
 }
 
-const METRICS =
-  /^\{"metric":"(?:http_req_duration|admitted_from_ms|refused|degraded|checks|dropped_iterations)","type":"Point"/;
-
 class Counts {
-  readonly #windows = new FullestWindows();
+  readonly #seconds = new FullestSeconds();
   #durations: number[] = [];
   #statuses: Record<string, number> = {};
   #counters = { refused: 0, degraded: 0, dropped: 0 };
   #failedAtMs: number[] = [];
 
-  /** Whether a line is worth parsing: k6 prints a dozen for each request. */
-  static wants(line: string): boolean {
-    return METRICS.test(line);
-  }
-
-  add({ metric, data: { time, value, tags } }: Sample): void {
+  add(sample: Sample): void {
+    const {
+      metric,
+      data: { time, value, tags },
+    } = sample;
     if (metric === 'http_req_duration') this.#addResponse(value, tags.status ?? '0');
     else if (metric === 'refused') this.#counters.refused += value;
     else if (metric === 'degraded') this.#counters.degraded += value;
     else if (metric === 'dropped_iterations') this.#counters.dropped += value;
-    else if (metric === 'checks') {
-      if (value === 0) this.#failedAtMs.push(Date.parse(time));
-    } else {
-      const limits = { account: Number(tags.accountLimit), organization: Number(tags.organizationLimit) };
-      const points = Number(tags.cost);
-      this.#windows.add({
-        account: Number(tags.account),
-        fromMs: value,
-        toMs: Date.parse(time),
-        points,
-        limits,
-      });
-    }
+    else if (metric === 'checks' && value === 0) this.#failedAtMs.push(Date.parse(time));
+    else this.#seconds.add(sample);
   }
 
   #addResponse(durationMs: number, status: string): void {
@@ -113,7 +71,7 @@ class Counts {
       p50Ms: at(0.5),
       p99Ms: at(0.99),
       maxMs: at(1),
-      fullest: this.#windows.take(),
+      fullest: this.#seconds.take(),
     };
     this.#durations = [];
     this.#statuses = {};

@@ -1,0 +1,140 @@
+/** What k6 runs: the scenario of the table that SCRIPT names. */
+import { check } from 'k6';
+import exec from 'k6/execution';
+import http from 'k6/http';
+import type { Options, Scenario } from 'k6/options';
+import { ACCOUNTS, degraded, header, LIMIT, SECONDS, send } from './gateway.ts';
+
+export { handleSummary } from './summary.ts';
+
+const UPSTREAM = __ENV.UPSTREAM ?? 'http://127.0.0.1:3000';
+/** Points per second and Organization, as the gateway was configured. */
+const ORGANIZATION_LIMIT = Number(__ENV.ORGANIZATION_LIMIT ?? 4 * LIMIT);
+/** By then the gateway must have found Redis again: it probes once a second at most. */
+const BACK = 0.8;
+
+const WRITES = [
+  { path: '/v3/payments/payables/payable_1/open', cost: 1 },
+  { path: '/v3/compliance/tax-forms/form_1/submit', cost: 5 },
+  { path: '/v3/platform/sessions', cost: 10 },
+];
+const MEAN_COST = 16 / 3;
+
+/** A number of the iterations of the whole run, from 0 on. */
+const turn = () => exec.scenario.iterationInTest;
+/** An Account after the other, the first `count` ones. */
+const inTurn = (count: number) => send({ account: (turn() % count) + 1 });
+
+/** Some send more than their limits in each round of five requests: one Account, and ten Accounts of one Organization together. */
+const QUIET_ACCOUNTS = 80;
+const HOT_ACCOUNT = 91;
+const FIRST_OF_HOT_ORGANIZATION = 81;
+
+function soakAccount(): number {
+  const [place, round] = [turn() % 5, Math.floor(turn() / 5)];
+  if (place < 3) return ((round * 3 + place) % QUIET_ACCOUNTS) + 1;
+  return place === 3 ? HOT_ACCOUNT : FIRST_OF_HOT_ORGANIZATION + (round % 10);
+}
+
+interface Script {
+  readonly scenario: Scenario;
+  /** Beyond those of `KEPT`. */
+  readonly thresholds?: Options['thresholds'];
+  readonly run: () => void;
+}
+
+/** Each check holds, and no request is left out. */
+const KEPT = { checks: ['rate==1'], dropped_iterations: ['count==0'] };
+const REFUSES = { refused: ['count>0'] };
+
+/** So many requests a second, and clients for them. */
+function steadily(rate: number, maxVUs: number, preAllocatedVUs = maxVUs / 2): Scenario {
+  const duration = `${SECONDS}s`;
+  return { executor: 'constant-arrival-rate', rate, duration, preAllocatedVUs, maxVUs };
+}
+
+const STEP = `${Math.ceil(SECONDS / 6)}s`;
+
+const SCRIPTS: Readonly<Record<string, Script>> = {
+  /** The upstream alone, to compare the others with. */
+  baseline: {
+    scenario: steadily(500, 200),
+    run: () =>
+      check(http.get(`${UPSTREAM}/v3/payments/payees`), { 'is a 200': ({ status }) => status === 200 }),
+  },
+  /** A constant rate well below every limit: nothing is refused, nothing is late. */
+  steady: {
+    scenario: steadily(500, 600),
+    thresholds: { refused: ['count==0'], http_req_failed: ['rate==0'], http_req_duration: ['p(99)<100'] },
+    run: () => inTurn(ACCOUNTS),
+  },
+  /** Rates that rise and fall faster than windows slide, partly above the limit. */
+  burst: {
+    scenario: {
+      executor: 'ramping-arrival-rate',
+      startRate: 50,
+      preAllocatedVUs: 300,
+      maxVUs: 600,
+      stages: [
+        { target: 50, duration: STEP },
+        { target: 1000, duration: '1s' },
+        { target: 1000, duration: STEP },
+        { target: 50, duration: '1s' },
+        { target: 50, duration: STEP },
+        { target: 1000, duration: STEP },
+      ],
+    },
+    run: () => inTurn(ACCOUNTS),
+  },
+  /** One Account at ten times its limit: 429s at once, and never a point too many. */
+  flood: { scenario: steadily(10 * LIMIT, 600), thresholds: REFUSES, run: () => send({ account: 1 }) },
+  /** Ten Accounts of one Organization, each within its own limit, all together at twice the Organization's. */
+  'hot-org': {
+    scenario: steadily(2 * ORGANIZATION_LIMIT, 600),
+    thresholds: REFUSES,
+    run() {
+      const response = inTurn(10);
+      if (response.status !== 429) return;
+      check(response, {
+        'the Organization refused': (refusal) => refusal.json('extensions.bucket') === 'organization-read',
+      });
+    },
+  },
+  /** Writes of 1, 5 and 10 points beside each other, together above the limit. */
+  'mixed-cost': {
+    scenario: steadily(Math.ceil((3 * LIMIT) / MEAN_COST), 200),
+    thresholds: REFUSES,
+    run: () => send({ account: 1, method: 'POST', ...WRITES[turn() % WRITES.length] }),
+  },
+  /**
+   * The runner kills Redis after a third of the run and starts it after two: every request is served, responses between the two say that
+   * they were not counted, and the last ones are counted again.
+   */
+  'redis-down': {
+    scenario: steadily(200, 200),
+    thresholds: { http_req_failed: ['rate==0'], [degraded.name]: ['count>0'] },
+    run() {
+      const response = inTurn(ACCOUNTS);
+      if (exec.scenario.progress < BACK) return;
+      check(response, { 'is counted again': (answer) => header(answer, 'Ratelimit') !== undefined });
+    },
+  },
+  /** For hours, against the replicas of `bench/soak`. The runner judges the checks: what a killed replica had begun may fail. */
+  soak: {
+    scenario: steadily(500, 2000, 500),
+    thresholds: { checks: [], dropped_iterations: ['rate<0.5'] },
+    run: () => send({ account: soakAccount() }),
+  },
+};
+
+const NAME = __ENV.SCRIPT ?? 'steady';
+const script = SCRIPTS[NAME];
+if (script === undefined) throw new Error(`There is no script ${NAME}`);
+if (NAME === 'soak') http.setResponseCallback(http.expectedStatuses(200, 429));
+
+export const options: Options = {
+  scenarios: { [NAME]: script.scenario },
+  thresholds: { ...KEPT, ...script.thresholds },
+};
+
+export default script.run;

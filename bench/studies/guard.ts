@@ -1,0 +1,160 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Running } from '../contestants/contestant.ts';
+import { fastifyProxy } from '../contestants/fastify.ts';
+import { weir } from '../contestants/weir.ts';
+import { guardHostileInputs } from '../hostile/guard.ts';
+import { Allocations } from '../lab/allocations.ts';
+import { ACCOUNTS, type Bench, REFUSED_ACCOUNTS } from '../lab/bench.ts';
+import { readsAndWrites } from '../lab/process-table.ts';
+import { costOf, inTurn, median } from '../lab/turns.ts';
+import { requestOf } from '../load/answer.ts';
+import { Client } from '../load/client.ts';
+import { PATH } from '../load/wrk.ts';
+
+/**
+ * CPU time per request with its access log line, in times of the plain proxy's; the kilobytes of heap that it takes; its reads and writes.
+ * Seen on machines of two makes, idle and busy: 0.80 to 0.94, 13.0, 4.1; 1.00 to 1.23, 17.1, 4.4; 0.34 to 0.42, 9.9, 2.0.
+ */
+const MOST = {
+  forwarded: { cpu: 1.1, kilobytes: 14.5, calls: 4.5 },
+  'forwarded with Redis': { cpu: 1.4, kilobytes: 22, calls: 5.5 },
+  refused: { cpu: 0.6, kilobytes: 11, calls: 2.5 },
+} as const;
+
+const MOST_TRIES = 3;
+const WARM_UP_ROUNDS = 4;
+const REQUESTS = 6_000;
+const CONNECTIONS = 32;
+
+/** One gateway, and how many Accounts ask it. */
+interface Side {
+  readonly name: string;
+  readonly running: Running;
+  readonly accounts: number;
+}
+
+/** A kind of request whose cost is bounded. */
+interface Entry extends Side {
+  readonly name: keyof typeof MOST;
+  readonly allocations: Allocations;
+}
+
+/** Heap bytes and system calls so far. */
+interface Counts {
+  readonly bytes: number;
+  readonly calls: number;
+}
+
+/**
+ * Fails when a request costs clearly more than it did. It compares Weir with the plain proxy in each of several short rounds, because a busy
+ * machine changes its pace, and takes the median of the ratios. Rounds with too much are measured again, because other work can slow one of
+ * two programs more than the other for minutes. A request that costs more costs it each time.
+ * Bytes and system calls do not depend on the pace, so their bounds are closer.
+ */
+export async function guard(bench: Bench): Promise<readonly string[]> {
+  if (process.platform !== 'linux') return ['The guard reads /proc: it checks nothing outside Linux.'];
+  const upstreamPort = await startUpstream(bench);
+  const enter = async (
+    name: Entry['name'],
+    kind: 'memory' | 'redis',
+    terms: { limit?: number; accounts?: number } = {},
+  ): Promise<Entry> => {
+    const allocations = new Allocations();
+    const running = await bench.start(weir(kind, { allocations }), name, { upstreamPort, ...terms });
+    return { name, running, accounts: terms.accounts ?? ACCOUNTS, allocations };
+  };
+  const running = await bench.start(fastifyProxy('none'), 'plain', { upstreamPort });
+  const entries = [
+    await enter('forwarded', 'memory'),
+    await enter('forwarded with Redis', 'redis'),
+    await enter('refused', 'memory', { limit: 1, accounts: REFUSED_ACCOUNTS }),
+  ];
+  const sides: readonly Side[] = [{ name: 'plain', running, accounts: ACCOUNTS }, ...entries];
+  await inTurn(sides, WARM_UP_ROUNDS, measure);
+  for (let tries = 1; ; tries++) {
+    const before = entries.map(countsOf);
+    const seen = await inTurn(sides, bench.rounds, measure);
+    const verdicts = entries.map((entry, index) =>
+      verdictsOf(entry, before[index] ?? countsOf(entry), seen, bench.rounds),
+    );
+    if (tries < MOST_TRIES && verdicts.some(([cpu]) => cpu?.isKept === false)) continue;
+    for (const { line } of verdicts.flat()) bench.say(line);
+    if (verdicts.flat().some(({ isKept }) => !isKept)) process.exitCode = 1;
+    break;
+  }
+  if (!(await guardHostileInputs((line) => bench.say(line)))) process.exitCode = 1;
+  return [];
+}
+
+/** CPU time of one request, in microseconds. */
+async function measure({ running, accounts }: Side): Promise<number> {
+  return (await costOf(running, () => load(running.port, accounts))).gatewayUs;
+}
+
+/** Sends all requests over connections that never pause. */
+async function load(port: number, accounts: number): Promise<{ readonly requests: number }> {
+  const each = Math.ceil(REQUESTS / CONNECTIONS);
+  const converse = async (_: unknown, index: number) => {
+    const client = new Client(port);
+    for (let sent = 1; sent <= each; sent++) {
+      const account = ((index * each + sent) % accounts) + 1;
+      if ((await client.send(requestOf(account, PATH))) === 0)
+        throw new Error('the gateway closed a connection');
+    }
+    client.close();
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, converse));
+  return { requests: REQUESTS };
+}
+
+function countsOf({ running, allocations }: Entry): Counts {
+  return { bytes: allocations.bytes, calls: readsAndWrites(running.pids) };
+}
+
+interface Verdict {
+  readonly isKept: boolean;
+  readonly line: string;
+}
+
+/** Judges the CPU time first, then the heap and the system calls. */
+function verdictsOf(
+  entry: Entry,
+  before: Counts,
+  seen: Readonly<Record<string, readonly number[]>>,
+  rounds: number,
+): Verdict[] {
+  const { name } = entry;
+  const most = MOST[name];
+  const after = countsOf(entry);
+  const each = (count: number) => count / (rounds * REQUESTS);
+  const ratios = (seen[name] ?? []).map((us, round) => us / (seen.plain?.[round] ?? Number.NaN));
+  const range = [Math.min(...ratios), Math.max(...ratios)].map((one) => one.toFixed(2)).join(' to ');
+  return [
+    verdictOf(name, median(ratios), most.cpu, `times the plain proxy's CPU time (rounds from ${range})`),
+    verdictOf(name, each(after.bytes - before.bytes) / 1_000, most.kilobytes, 'KB of heap'),
+    verdictOf(name, each(after.calls - before.calls), most.calls, 'reads and writes'),
+  ];
+}
+
+function verdictOf(name: string, seen: number, most: number, of: string): Verdict {
+  const isKept = seen <= most;
+  const word = isKept ? 'ok  ' : 'FAIL';
+  return { isKept, line: `${word} a request that is ${name}: ${seen.toFixed(2)} ${of}, at most ${most}` };
+}
+
+/** A server of this process, because CI has no nginx. @returns its port */
+async function startUpstream(bench: Bench): Promise<number> {
+  const server = createServer((_request, response) => {
+    response.setHeader('Content-Type', 'application/json').end('{"data":[]}');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  bench.endWith({
+    stop() {
+      server.closeAllConnections();
+      server.close();
+    },
+  });
+  return (server.address() as AddressInfo).port;
+}
