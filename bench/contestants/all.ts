@@ -1,10 +1,10 @@
-import { bare } from './bare.ts';
 import type { Contestant } from './contestant.ts';
 import { envoy } from './envoy.ts';
 import { envoyWeir } from './envoy-weir.ts';
 import { fastifyProxy } from './fastify.ts';
 import { haproxy } from './haproxy.ts';
 import { nginx } from './nginx.ts';
+import { bare } from './node-program.ts';
 import { weir } from './weir.ts';
 
 /** What all ratios refer to. */

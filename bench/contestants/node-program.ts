@@ -1,6 +1,7 @@
+import { fileURLToPath } from 'node:url';
 import { freePort } from '../../test/fixtures/free-port.ts';
 import { startProgram } from '../lab/program.ts';
-import { type Running, runningOf, type Scene } from './contestant.ts';
+import { type Contestant, type Running, runningOf, type Scene } from './contestant.ts';
 
 /** What other gateways on Node get, because Weir sets the same for itself (decision 11). */
 export const LIKE_WEIR = ['--min-semi-space-size=16', '--no-allocation-site-pretenuring'];
@@ -28,3 +29,14 @@ export async function startOnNode(
   });
   return runningOf(program, port);
 }
+
+const SERVER = fileURLToPath(new URL('./bare-server.mjs', import.meta.url));
+
+/** The floor of this stack: no framework, no limiter, no request id, hardly a header looked at. */
+export const bare: Contestant = {
+  name: 'bare node:http + undici',
+  limiter: 'none',
+  hasLimiter: false,
+  find: () => ({ version: `Node ${process.version}` }),
+  start: (scene) => startOnNode(scene, (port) => [...LIKE_WEIR, SERVER, port, scene.upstreamPort]),
+};

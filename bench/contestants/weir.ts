@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Allocations, TRACE_ALLOCATIONS } from '../lab/allocations.ts';
+import { type Allocations, TRACE_ALLOCATIONS } from '../lab/heap.ts';
 import { type Contestant, type Scene, upstreamUrl } from './contestant.ts';
 import { startOnNode } from './node-program.ts';
 

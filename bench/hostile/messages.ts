@@ -1,5 +1,5 @@
 /** Requests, and parts of them. All text is latin1: one character is one octet. */
-import { requestOf } from '../load/answer.ts';
+import { requestOf } from '../load/client.ts';
 
 export const LAST_CHUNK = '0\r\n\r\n';
 export const TOKEN = 'Authorization: Bearer token-1\r\n';

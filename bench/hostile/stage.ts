@@ -7,7 +7,7 @@ import { startNginx } from '../contestants/nginx.ts';
 import { weir } from '../contestants/weir.ts';
 import { Bench } from '../lab/bench.ts';
 import type { Cores } from '../lab/machine.ts';
-import { MessageReader } from '../load/answer.ts';
+import { MessageReader } from '../load/client.ts';
 import type { HostileInput } from './inputs.ts';
 
 /** The gateway, and nginx if it was asked for, in front of one upstream. */

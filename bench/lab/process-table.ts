@@ -22,7 +22,7 @@ export function residentBytes(pids: readonly number[]): number {
 
 /** Open file descriptors of these processes and all their children: files, sockets, pipes. */
 export function openHandles(pids: readonly number[]): number {
-  return sum(family(pids).map(handlesOf));
+  return sum(family(pids).map((pid) => namesIn(`/proc/${pid}/fd`).length));
 }
 
 function family(pids: readonly number[]): number[] {
@@ -30,50 +30,43 @@ function family(pids: readonly number[]): number[] {
 }
 
 function childrenOf(pid: number): number[] {
-  try {
-    return readdirSync(`/proc/${pid}/task`).flatMap((task) => {
-      const children = readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').trim();
-      return children === '' ? [] : children.split(' ').map(Number);
-    });
-  } catch {
-    return [];
-  }
+  const tasks = namesIn(`/proc/${pid}/task`);
+  return tasks.flatMap((task) => {
+    const children = textOf(`/proc/${pid}/task/${task}/children`).trim();
+    return children === '' ? [] : children.split(' ').map(Number);
+  });
 }
 
 function ticksOf(pid: number): number {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The program's name, in parentheses, may hold spaces: fields are counted from its end (proc(5): 14 and 15).
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return Number(fields[11]) + Number(fields[12]);
-  } catch {
-    return 0;
-  }
+  const stat = textOf(`/proc/${pid}/stat`);
+  // The program's name, in parentheses, may hold spaces: fields are counted from its end (proc(5): 14 and 15).
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return Number(fields[11] ?? 0) + Number(fields[12] ?? 0);
 }
 
 function readsAndWritesOf(pid: number): number {
-  try {
-    const calls = readFileSync(`/proc/${pid}/io`, 'utf8').matchAll(/^sysc[rw]: (\d+)$/gm);
-    return sum([...calls].map(([, count]) => Number(count)));
-  } catch {
-    return 0;
-  }
+  const calls = textOf(`/proc/${pid}/io`).matchAll(/^sysc[rw]: (\d+)$/gm);
+  return sum([...calls].map(([, count]) => Number(count)));
 }
 
 function residentOf(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(textOf(`/proc/${pid}/status`))?.[1] ?? 0) * BYTES_PER_KIB;
+}
+
+/** Empty if the process has ended. */
+function textOf(file: string): string {
   try {
-    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-    return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * BYTES_PER_KIB;
+    return readFileSync(file, 'utf8');
   } catch {
-    return 0;
+    return '';
   }
 }
 
-function handlesOf(pid: number): number {
+function namesIn(folder: string): string[] {
   try {
-    return readdirSync(`/proc/${pid}/fd`).length;
+    return readdirSync(folder);
   } catch {
-    return 0;
+    return [];
   }
 }
 

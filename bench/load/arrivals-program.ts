@@ -5,8 +5,8 @@
  */
 import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
-import { isDegraded, MessageReader, requestOf, statusOf } from './answer.ts';
 import type { ArrivalOptions, ArrivalResult } from './arrivals.ts';
+import { isDegraded, MessageReader, requestOf, statusOf } from './client.ts';
 import { fullestWindow } from './fullest-window.ts';
 
 const TICK_MS = 1;

@@ -1,5 +1,4 @@
-import { requestOf } from './answer.ts';
-import { Client } from './client.ts';
+import { Client, requestOf } from './client.ts';
 
 /** How many are opened at once: a listener's backlog is no part of what is measured. */
 const AT_ONCE = 100;

@@ -5,12 +5,11 @@ import type { Running } from '../contestants/contestant.ts';
 import { fastifyProxy } from '../contestants/fastify.ts';
 import { weir } from '../contestants/weir.ts';
 import { guardHostileInputs } from '../hostile/guard.ts';
-import { Allocations } from '../lab/allocations.ts';
 import { ACCOUNTS, type Bench, REFUSED_ACCOUNTS } from '../lab/bench.ts';
+import { Allocations } from '../lab/heap.ts';
 import { readsAndWrites } from '../lab/process-table.ts';
 import { costOf, inTurn, median } from '../lab/turns.ts';
-import { requestOf } from '../load/answer.ts';
-import { Client } from '../load/client.ts';
+import { Client, requestOf } from '../load/client.ts';
 import { PATH } from '../load/wrk.ts';
 
 /**

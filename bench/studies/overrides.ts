@@ -8,7 +8,7 @@ import type { Caller } from '../../src/domain/caller.ts';
 import type { Limits } from '../../src/domain/limits/limits.ts';
 import { Buckets } from '../../src/stages/buckets/buckets.ts';
 import type { Bench } from '../lab/bench.ts';
-import { collectGarbage } from '../lab/garbage.ts';
+import { collectGarbage } from '../lab/heap.ts';
 import { table } from '../report/section.ts';
 
 // As built: from source there is no thread to parse in.

@@ -3,7 +3,7 @@ import { UsageBatch } from '../../src/observe/usage/batch.ts';
 import { Talkers } from '../../src/observe/usage/talkers.ts';
 import type { RequestContext } from '../../src/stages/request-context.ts';
 import type { Bench } from '../lab/bench.ts';
-import { collectGarbage } from '../lab/garbage.ts';
+import { collectGarbage } from '../lab/heap.ts';
 import { inTurn, median } from '../lab/turns.ts';
 import { finishedRequests } from '../load/finished-requests.ts';
 import { table, thousands } from '../report/section.ts';

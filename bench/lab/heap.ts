@@ -1,3 +1,6 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
 /** Options of V8: each collection writes a line to standard output that says how much was allocated since the one before. */
 export const TRACE_ALLOCATIONS = ['--trace-gc', '--trace-gc-nvp'];
 
@@ -13,4 +16,11 @@ export class Allocations {
     this.#rest = lines.pop() ?? '';
     for (const line of lines) this.bytes += Number(/ allocated=(\d+)/.exec(line)?.[1] ?? 0);
   }
+}
+
+/** Collects all garbage of this process, so that what it holds can be measured. */
+export function collectGarbage(): void {
+  setFlagsFromString('--expose-gc');
+  const collect: unknown = runInNewContext('gc');
+  if (typeof collect === 'function') collect();
 }
