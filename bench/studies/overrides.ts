@@ -1,7 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { checkCosts, placesIn } from '../../src/config/checks/costs.ts';
 import { differenceOf } from '../../src/config/files/limits/difference.ts';
 import type { Caller } from '../../src/domain/caller.ts';
@@ -11,8 +13,10 @@ import type { Bench } from '../lab/bench.ts';
 import { collectGarbage } from '../lab/heap.ts';
 import { table } from '../report/section.ts';
 
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 // As built: from source there is no thread to parse in.
-const BUILT = new URL('../../dist/config/files/limits/files.js', import.meta.url).href;
+execFileSync('npm', ['run', '--silent', 'build:modules'], { cwd: ROOT, stdio: 'inherit' });
+const BUILT = new URL('../../modules/config/files/limits/files.js', import.meta.url).href;
 const { LimitsFiles } = (await import(BUILT)) as typeof import('../../src/config/files/limits/files.ts');
 
 const OVERRIDES = 100_000;
