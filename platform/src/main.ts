@@ -17,7 +17,7 @@ const program = new Command('weir-platform')
   // Commander omits the styles where the output is not a terminal or NO_COLOR is set.
   .configureHelp({ styleTitle: (title) => styleText('bold', title, { validateStream: false }) })
   .configureOutput({
-    // Commander's errors repeat what was given, and may end with a suggestion in a line of its own.
+    // Commander's errors repeat the arguments, and may end with a suggestion on a separate line.
     outputError(text, write) {
       const lines = text.replace(/\n$/, '').split(/\n(?=\(Did you mean )/);
       write(lines.map((line) => `${printable(line)}\n`).join(''));
@@ -92,7 +92,7 @@ async function serve(flags: { host: string; port: string; data?: string }): Prom
     ...(flags.data && { database: { kind: 'directory', path: flags.data } as const }),
   });
   print(`platform listening on ${running.url}`);
-  // The demo that started this process waits for the word; it may have gone in the meantime.
+  // The demo that started this process waits for this message. It may have ended in the meantime.
   process.send?.({ url: running.url }, undefined, undefined, () => {});
   closeOnSignal(() => running.close());
 }

@@ -3,7 +3,7 @@ import type { DatabaseSettings } from './database/connect.ts';
 export interface DeliverySettings {
   /** Timeout of one attempt, from the name lookup to the last byte of the response. */
   readonly timeoutMs: number;
-  /** The first retry follows after one to two times this, each further one after about twice as long. */
+  /** The first retry follows after one to two times this delay. The delay then doubles with each retry. */
   readonly retryBaseSeconds: number;
   readonly maxAttempts: number;
   /** A subscription is paused when its endpoint has failed for this long without a success. */

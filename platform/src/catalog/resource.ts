@@ -39,7 +39,7 @@ export interface CatalogResource {
   readonly parent?: string;
   /** Members besides id, status, externalId, parent, times and parties. The contract defines none; these are the platform's own. */
   readonly fields: Readonly<Record<string, Field>>;
-  /** The optional ones among `fields`. */
+  /** The names of the optional `fields`. */
   readonly optional?: readonly string[];
   /** Fields that lists can be filtered by, besides status, externalId and createdAt. */
   readonly filters?: readonly string[];

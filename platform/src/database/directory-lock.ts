@@ -15,7 +15,7 @@ export interface DirectoryLock {
 const PREFIX = 'weir-lock.';
 /** Addresses of Unix sockets end after 108 bytes on Linux and 104 on macOS. */
 const MAX_ADDRESS_BYTES = 100;
-/** How long a process may take to answer. Without an answer it counts as one that has the lock. */
+/** How long a process may take to answer. Without an answer, Weir assumes that it has the lock. */
 const ANSWER_MS = 3000;
 /** How long to wait for processes that started at the same time. Each of them decides within a few answers. */
 const START_MS = 10_000;
@@ -53,10 +53,11 @@ async function lock(directory: string, address: string): Promise<DirectoryLock> 
     socket.on('error', () => undefined);
     socket.end(isHolder ? `process ${process.pid} on ${hostname()}` : '', () => socket.destroy());
   });
-  // A process of another user has to find out too whether this one has ended.
+  // A process of another user must be able to find out whether this process has ended.
   server.listen({ path: join(address, name), readableAll: true, writableAll: true });
   await once(server, 'listening');
-  // A connection that cannot be accepted is one of another process that wants the lock. It takes the silence for a busy process.
+  // A connection that cannot be accepted comes from another process that wants the lock. Without an answer, that process
+  // assumes that this one is busy.
   server.on('error', () => undefined).unref();
   const release = async () => {
     server.close();
@@ -91,7 +92,7 @@ async function waitForOthers(directory: string, address: string, ownName: string
   }
 }
 
-/** The other processes that have yet to find out if they get the lock. Removes the names of those that have ended. */
+/** The other processes that are still waiting for the lock. Removes the names of processes that have ended. */
 async function findStarting(directory: string, address: string, ownName: string): Promise<string[]> {
   const starting: string[] = [];
   for (const name of readdirSync(directory)) {
@@ -103,7 +104,7 @@ async function findStarting(directory: string, address: string, ownName: string)
 }
 
 /**
- * Whether a process that listens there has yet to find out if it gets the lock. False if that process has ended.
+ * Whether the process that listens there is still waiting for the lock. False if that process has ended.
  *
  * @throws DatabaseUnavailable if it has the lock, or does not answer because it is suspended or busy
  */
@@ -160,7 +161,7 @@ const REASONS: Readonly<Record<string, string>> = {
 function toUnavailable(directory: string, error: unknown): unknown {
   const { code = '', message, syscall } = error as NodeJS.ErrnoException;
   if (syscall === undefined) return error;
-  // It looked before the socket listened, and took it for one of a process that has ended.
+  // Another process looked before the socket listened, and took it for the socket of a process that has ended.
   if (syscall === 'uv_pipe_chmod' && code === 'ENOENT') return inUse(directory, 'a process that is starting');
   const reason = REASONS[code] ?? message;
   return new DatabaseUnavailable(`The directory ${directory} cannot be used: ${reason}.`, { cause: error });

@@ -67,7 +67,7 @@ export async function openPglitePool(directory: string | undefined): Promise<Scr
 
 /**
  * Both packages are loaded only where they are used: one is a whole PostgreSQL, the other its first data directory,
- * which takes a quarter of the time and half of the memory that making one would.
+ * which takes a quarter of the time and half of the memory of creating one.
  */
 async function openPglite(directory: string | undefined): Promise<PGlite> {
   const { PGlite } = await import('@electric-sql/pglite');
@@ -77,7 +77,7 @@ async function openPglite(directory: string | undefined): Promise<PGlite> {
   return PGlite.create({ loadDataDir, ...(directory !== undefined && { dataDir: directory }) });
 }
 
-/** PGlite does not say why it cannot open a directory. An error of its file system is not an `Error`, and has a number only. */
+/** PGlite does not report why it cannot open a directory. An error of its file system is not an `Error`, and has only a number. */
 function unusable(directory: string, error: unknown): DatabaseUnavailable {
   const detail = error instanceof Error ? error.message : JSON.stringify(error);
   const message = `The directory ${directory} cannot be used: its disk may be full, or its database damaged (${detail}).`;

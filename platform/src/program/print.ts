@@ -11,12 +11,12 @@ process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
   process.exit(code === 'EPIPE' ? BROKEN_PIPE : 1);
 });
 
-/** Writes lines to standard output. Whatever values are in a line, it stays one line, without the credentials of URLs. */
+/** Writes lines to standard output. Values cannot break a line, and credentials in URLs are masked. */
 export function print(...lines: readonly string[]): void {
   process.stdout.write(lines.map((line) => `${printable(line)}\n`).join(''));
 }
 
-/** As `print`, to standard error, in red on a terminal that has colours. */
+/** Like `print`, but to standard error, and in red on a terminal that has colours. */
 export function printError(...lines: readonly string[]): void {
   const { stderr } = process;
   const hasColours = stderr.isTTY && stderr.hasColors();
@@ -34,7 +34,7 @@ function escaped(character: string): string {
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
 }
 
-/** All before the last `@` of a URL counts as credentials: a password may be one that is not percent-encoded. */
+/** Everything before the last `@` of a URL counts as credentials, because a password may not be percent-encoded. */
 function masked(word: string): string {
   const start = word.indexOf('://');
   const end = word.lastIndexOf('@');
