@@ -52,7 +52,7 @@ export class CoalescedLog {
   /** Drops expired entries. Call it before other methods, with the same `nowUs`. */
   advance(nowUs: number, windowUs: number): void {
     this.#rewind(nowUs, windowUs);
-    // A longer window than that of the last charge keeps what still counts for longer.
+    // If the window is longer than at the last charge, what still counts stays for longer.
     if (this.#count > 0) this.#emptyFromUs = this.#atUs(this.#count - 1) + windowUs;
     const startUs = this.#bucketUs(nowUs) - windowUs;
     while (this.#count > 0 && this.#atUs(0) <= startUs) {

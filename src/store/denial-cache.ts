@@ -3,10 +3,9 @@
  * therefore valid for `retryAfterUs` from before its call was sent, and needs no call during that time: a flood of 429s costs
  * Redis a few calls per second and bucket. The denial of one bucket refuses every charge that needs this bucket, unless another
  * bucket may need a longer wait. A cached denial never refuses what Redis would admit, as long as Redis keeps its counts and its
- * clock runs. If they are lost without a lost connection (FLUSHALL, DEL, an eviction, a failover behind a proxy), a replica still
- * refuses by what it believes, for a second at most after the answer that it believes, or for ten where the window is longer than
- * an hour. A denial is cached for one limit, window and cost, so a changed limit takes effect at once. Denials by concurrent
- * requests are not cached, because any of them may end at any time.
+ * clock runs. If the counts are lost while the connection lasts (FLUSHALL, DEL, an eviction, a failover behind a proxy), a replica may
+ * refuse from its cache for up to a second, or ten where the window is longer than an hour. A denial is cached for one limit, window
+ * and cost, so a changed limit takes effect at once. Denials by limits on concurrent requests are not cached, because a request may end at any time.
  */
 
 import { type Awaitable, andThenWith } from '../domain/awaitable.ts';
@@ -25,7 +24,7 @@ import {
   windowUsOf,
 } from './store.ts';
 
-/** Two clocks may differ in speed: by at most 500 ppm while NTP corrects one of them. */
+/** Two clocks may differ in speed, by at most 500 ppm while NTP corrects one. */
 const CLOCK_RATE_MARGIN = 0.999;
 /** How long a denial is cached at most, in windows, so that the RateLimit header of a short window stays fresh. */
 const MAX_AGE_WINDOWS = 0.1;
@@ -36,7 +35,7 @@ const MAX_AGE_WINDOWS = 0.1;
 const MAX_AGE_US = US_PER_SECOND;
 const LONG_WINDOW_US = 3_600 * US_PER_SECOND;
 const MAX_AGE_OF_LONG_US = 10 * US_PER_SECOND;
-/** Per generation, of which there are two. Beyond that, older denials are dropped. */
+/** Per generation; there are two. Beyond that, older denials are dropped. */
 const MAX_REMEMBERED = 5000;
 
 type Denied = Extract<Decision, { outcome: 'denied' }>;
@@ -163,7 +162,7 @@ function waitOf({ bucket, state, sentUs }: Remembered, nowUs: number): number {
   return bucket.shadow === true ? 0 : sentUs + state.retryAfterUs * CLOCK_RATE_MARGIN - nowUs;
 }
 
-/** Waits are measured from the arrival of the reply, so that Retry-After is never too short. */
+/** Waits are measured from when the reply arrived, so that Retry-After is never too short. */
 function stateAt({ bucket, state, receivedUs }: Remembered, nowUs: number): BucketState {
   const agedUs = nowUs - receivedUs;
   return {

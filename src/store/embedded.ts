@@ -1,4 +1,4 @@
-/** The counter inside a program of one's own: what `import { createStore } from '<package>'` gives. */
+/** The counter for use inside another program: `import { createStore } from '<package>'`. */
 import { isValidCharge } from './dispatch/valid-charge.ts';
 import { isConcurrent } from './in-flight/held-slots.ts';
 import { bucketKey } from './keys.ts';
@@ -9,7 +9,7 @@ export type { BucketState, Decision, UncountedReason } from './store.ts';
 
 /** A limit of one owner, such as 100 points an hour for the tenant `acme`. */
 export interface Limit extends Omit<BucketCharge, 'key' | 'counts'> {
-  /** What the limit is of: the points that charges cost, by default, or the charges themselves. */
+  /** What the limit counts: the points that charges cost (the default), or the charges. */
   readonly counts?: 'points' | 'requests';
   /** What the limit is called. Two limits with the same name and owner are the same bucket. */
   readonly name: string;

@@ -17,7 +17,7 @@ export class Generations<T> {
     return this.#young.get(key) ?? this.#old.get(key);
   }
 
-  /** Keeps an entry. Beyond `most` newer ones, the entries of the generation before are dropped. */
+  /** Keeps an entry. After `most` newer ones, the older generation is dropped. */
   set(key: string, value: T): void {
     if (this.#young.size >= this.#most && !this.#young.has(key)) {
       this.#old = this.#young;
@@ -26,7 +26,7 @@ export class Generations<T> {
     this.#young.set(key, value);
   }
 
-  /** The entry of a key, which is kept as the newest; made if there is none. */
+  /** The entry of a key, which becomes the newest. It is created if needed. */
   renew(key: string, make: (key: string) => T): T {
     const young = this.#young.get(key);
     if (young !== undefined) return young;

@@ -12,16 +12,54 @@ import {
   type Store,
   windowUsOf,
 } from './store.ts';
-import { SweptLogs } from './swept-logs.ts';
 
 /** Where a memory store keeps its buckets. */
 export interface BucketLogs {
   get(key: string): CoalescedLog | undefined;
-  /** The bucket of a key; made if there is none. */
+  /** The bucket of a key, which is created if needed. */
   renew(key: string, make: (key: string) => CoalescedLog): CoalescedLog;
   clear(): void;
-  /** Drops expired buckets, of which it checks `count`. Not needed where the number of buckets is bounded. */
+  /** Checks `count` buckets and drops the expired ones. Not needed where the number of buckets is bounded. */
   sweep?(nowUs: number, count: number): void;
+}
+
+/** As many buckets as there are, until they expire. */
+export class SweptLogs implements BucketLogs {
+  readonly #logs = new Map<string, CoalescedLog>();
+  #sweep = this.#logs.values();
+
+  /** The number of buckets held, including expired ones that were not swept yet. */
+  get size(): number {
+    return this.#logs.size;
+  }
+
+  get(key: string): CoalescedLog | undefined {
+    return this.#logs.get(key);
+  }
+
+  renew(key: string, make: (key: string) => CoalescedLog): CoalescedLog {
+    let log = this.#logs.get(key);
+    if (log === undefined) {
+      log = make(key);
+      this.#logs.set(key, log);
+    }
+    return log;
+  }
+
+  clear(): void {
+    this.#logs.clear();
+  }
+
+  /** Drops the next `count` buckets if they are expired, in a cycle over all buckets. */
+  sweep(nowUs: number, count: number): void {
+    let left = count;
+    for (const log of this.#sweep) {
+      if (log.isEmptyAt(nowUs)) this.#logs.delete(log.key);
+      left -= 1;
+      if (left === 0) return;
+    }
+    this.#sweep = this.#logs.values();
+  }
 }
 
 /** A bucket of the current charge. */
@@ -44,7 +82,7 @@ const SWEPT_PER_BUCKET = 2;
 
 const newLog = (key: string) => new CoalescedLog(key);
 
-/** Counts in this process only: the default for a single gateway. Its guarantees are those of the Redis store. */
+/** Counts in this process only: the default for a single gateway. It gives the same guarantees as the Redis store. */
 export class MemoryStore implements Store {
   readonly #nowUs: () => number;
   readonly #logs: BucketLogs;
@@ -53,7 +91,7 @@ export class MemoryStore implements Store {
 
   /**
    * @param nowUs a clock for tests; by default the monotonic clock of the process
-   * @param slots those of another store for the same requests
+   * @param slots by default its own; the slots of another store that handles the same requests
    */
   constructor(
     nowUs: () => number = monotonicUs,

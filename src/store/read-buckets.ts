@@ -26,7 +26,7 @@ export type Readings =
  * 1. With the highest limit, 2,000,000,000, the bucket has 1,999,999,995 points left, so 5 are used. It is empty again in 9 s.
  * 2. With those 5 points as its limit, the bucket is full. A cost of 1 fits as soon as the oldest points expire, in 6 s.
  *
- * What is charged or expires between the two peeks shows in one of them only.
+ * A charge or an expiry between the two peeks affects only the second one.
  */
 export async function readBuckets(
   store: Pick<Store, 'peek'>,

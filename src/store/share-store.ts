@@ -7,8 +7,8 @@ import { MemoryStore } from './memory-store.ts';
 import { type BucketCharge, type Charge, costIn, type Decision, type Store, windowUsOf } from './store.ts';
 
 /**
- * Buckets per generation, of which there are two. Beyond that, those that were charged longest ago are dropped; they are the ones that
- * are far from their limits.
+ * Buckets per generation; there are two generations. Beyond that, the buckets that were charged longest ago are dropped. They are far from
+ * their limits.
  */
 const MOST_BUCKETS = 10_000;
 
@@ -17,7 +17,7 @@ const MOST_BUCKETS = 10_000;
  * of replicas, and at least the cost of one request. What fits the part is `uncounted`, as the store decided. What does not fit is
  * denied, and says that the store did not decide it.
  *
- * Its part of a limit on concurrent requests is compared with all that run here, also those that the store admitted.
+ * Its part of a limit on concurrent requests is compared with all requests that run here, including requests that the store admitted.
  *
  * The counts outlive the outage until their windows have passed. A store that fails again and again therefore admits at most twice a
  * limit in any window: once by its own counts, and once by the parts.
@@ -88,7 +88,7 @@ export class ShareStore implements Store {
   }
 }
 
-/** What this replica decides in place of a store that did not. */
+/** The decision of this replica's own counts, for a charge that the store did not decide. */
 function degraded(uncounted: Extract<Decision, { outcome: 'uncounted' }>, own: Decision): Decision {
   if (own.outcome !== 'denied') return uncounted;
   return { ...own, degraded: uncounted.reason };

@@ -28,7 +28,7 @@ export interface Charge {
   readonly buckets: readonly BucketCharge[];
   /** Points, an integer of at least 1. */
   readonly cost: number;
-  /** Holds the slots in buckets that count concurrent requests, from the admission on. To be given if there are such buckets. */
+  /** Holds the slots in buckets that count concurrent requests, from the admission on. Required if there are such buckets. */
   readonly hold?: Hold | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface BucketCharge {
   readonly limit: number;
   /** Length of the bucket's sliding window, in whole seconds: at most 31 days. 0 for one that counts concurrent requests. */
   readonly windowSeconds: number;
-  /** What the limit is of: the points that charges cost, by default, the charges themselves, or those whose hold has not ended. */
+  /** What the limit counts: the points that charges cost (the default), the charges, or the charges whose hold has not ended. */
   readonly counts?: 'points' | 'requests' | 'concurrent';
   /** Points that the charge costs this bucket, an integer of at least 1. Default: the cost of the charge. */
   readonly cost?: number;

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { MemoryStore } from '../../src/store/memory-store.ts';
-import { SweptLogs } from '../../src/store/swept-logs.ts';
+import { MemoryStore, SweptLogs } from '../../src/store/memory-store.ts';
 import { clockedMemory } from './clocked-memory.ts';
 import { testsOfConformance } from './conformance.ts';
 import { leastUsefulBursts, leastUsefulGroups } from './least-useful.ts';

@@ -25,7 +25,7 @@ export class Breaker {
     this.#changed = changed;
   }
 
-  /** Why calls are refused: the failure that opened the breaker or that of the latest probe. Undefined if it is closed. */
+  /** Why calls are refused: the failure that opened the breaker, or the latest probe's failure. Undefined if it is closed. */
   get reason(): UncountedReason | undefined {
     return this.#state === 'closed' ? undefined : this.#cause;
   }

@@ -41,7 +41,7 @@ interface Held {
 
 /** How many slots the requests of this process hold in each bucket that counts concurrent requests. */
 export abstract class HeldSlots<Entry extends Held = Held> {
-  /** Names this process among those that share a store: 16 characters. */
+  /** Names this process among the replicas of a store: 16 characters. */
   readonly replica = randomBytes(12).toString('base64url');
   protected readonly buckets = new Map<string, Entry>();
 
@@ -56,7 +56,7 @@ export abstract class HeldSlots<Entry extends Held = Held> {
     return slots === 0 ? [] : [{ replica: this.replica, slots }];
   }
 
-  /** The denial of a charge for whose slots this process alone uses up a limit; undefined if there is none. */
+  /** The denial of a charge, if this process alone holds all slots of one of its buckets; otherwise undefined. */
   denialOf(buckets: readonly BucketCharge[]): Decision | undefined {
     const isFull = (bucket: BucketCharge) =>
       isConcurrent(bucket) && bucket.shadow !== true && this.of(bucket.key) >= bucket.limit;
@@ -77,7 +77,7 @@ export abstract class HeldSlots<Entry extends Held = Held> {
   }
 
   /**
-   * Counts the slots of a charge until its hold ends; those that it holds already, once.
+   * Counts the slots of a charge until its hold ends. A second call for the same hold changes nothing.
    *
    * @param states in which a shadow bucket without room takes no slot
    */
@@ -95,7 +95,7 @@ export abstract class HeldSlots<Entry extends Held = Held> {
     });
   }
 
-  /** The entry of the bucket with this key, which is made if there is none. */
+  /** The entry of the bucket with this key, which is created if needed. */
   protected enter(key: string): Entry {
     const known = this.buckets.get(key);
     if (known !== undefined) return known;
@@ -111,7 +111,7 @@ export abstract class HeldSlots<Entry extends Held = Held> {
   }
 }
 
-/** The slots of a process that shares its counts with no other. */
+/** The slots of a process that counts for itself. */
 export class OwnSlots extends HeldSlots {
   protected override make(key: string): Held {
     return { key, held: 0 };

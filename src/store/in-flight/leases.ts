@@ -2,10 +2,10 @@ import { pace } from '../../domain/pace.ts';
 import type { BucketState, Charge, Decision } from '../store.ts';
 import { HeldSlots, isConcurrent } from './held-slots.ts';
 
-/** By then, the lease has expired in the store. */
+/** After so many renewals without a slot, the lease has expired in the store. */
 const MOST_IDLE_RENEWALS = 4;
 
-/** Buckets that one call states besides those that it charges. */
+/** Buckets that one call states in addition to its charges. */
 const MOST_STATED = 128;
 
 /** What this replica knows of its slots in one bucket. */
@@ -13,50 +13,44 @@ interface Lease {
   readonly key: string;
   held: number;
   readonly group: number;
-  /** Statements of a generation replace those of earlier ones. */
+  /** A statement replaces the statements of earlier generations. */
   generation: number;
   /** Charges that have been sent and not answered. */
   pending: number;
-  /** Of these, those that the base of this generation contains: the store may have admitted them before it. */
+  /** How many of them this generation's statement counts as held: the store may have admitted them before it. */
   doubtful: number;
   /** Slots given back since the last statement. */
   ended: number;
   /** Whether the store has not been sent this generation. */
   isNew: boolean;
-  /** Renewals that have found nothing to hold, and could not be sent. */
+  /** Renewals in a row at which nothing was held. */
   idleRenewals: number;
 }
 
-/** What a call says of one bucket: see lua/charge.lua. */
+/** What a call states about one bucket: see lua/charge.lua. */
 export interface Statement {
-  readonly key: string;
-  readonly generation: number;
-  readonly ended: number;
-  readonly base: number;
-}
-
-/** What a charge says of a bucket that it asks for a slot. */
-interface Question extends Statement {
   readonly lease: Lease;
+  readonly generation: number;
+  readonly held: number;
+  readonly ended: number;
 }
 
 /** What one call of a store states. */
 export interface LeaseCall {
   readonly replica: string;
-  /** Of each slot of the charges, in their order. */
-  readonly asked: readonly Question[];
-  /** Of further buckets, which no charge asks for. */
+  /** For each slot of the charges, in their order. */
+  readonly asked: readonly Statement[];
+  /** For further buckets, which no charge asks for. */
   readonly stated: readonly Statement[];
 }
 
 /**
- * This replica's slots, as it has them counted by a store that is shared. The store keeps a count per replica and bucket, which each
- * charge raises and each end lowers. The count is valid for `pace.leaseMs`; a renewal replaces it every second by what this replica
- * really holds, so that nothing that a failure left lives longer.
+ * The slots that this replica reports to a shared store. The store keeps a count per replica and bucket, which each charge raises and each
+ * end lowers. The count is valid for `pace.leaseMs`. Every second, a renewal replaces it by what this replica really holds, so that an error in
+ * the count lasts no longer.
  *
- * A renewal begins a generation. Calls are carried out in the order of sending, so all charges that are on their way when it is sent
- * have been decided before it: it counts them as admitted (`doubtful`), and those that were not are given back when their
- * answers arrive.
+ * A renewal begins a generation. Redis runs the calls of a connection in order, so it decides all charges in progress before the renewal.
+ * The renewal counts them as admitted (`doubtful`), and gives back the others when their answers arrive.
  */
 export class Leases extends HeldSlots<Lease> {
   readonly #groupOf: (key: string) => number;
@@ -92,7 +86,7 @@ export class Leases extends HeldSlots<Lease> {
   /** What the next call of a group states; undefined if that is nothing. The call has to be sent, or be `lost`. */
   open(charges: readonly Charge[], group: number): LeaseCall | undefined {
     if (!this.#changed.has(group) && charges.every(({ hold }) => hold === undefined)) return undefined;
-    const asked: Question[] = [];
+    const asked: Statement[] = [];
     for (const { buckets, hold } of charges) {
       if (hold === undefined) continue;
       for (const bucket of buckets) if (isConcurrent(bucket)) asked.push(this.#ask(bucket.key));
@@ -115,8 +109,8 @@ export class Leases extends HeldSlots<Lease> {
   }
 
   /**
-   * It is unknown whether the store has carried out a call. The next renewal puts that right, and so does the next charge for a bucket
-   * that holds nothing any more. To state it at once would never end where a call fails at once.
+   * It is unknown whether the store has run a call. The next renewal corrects the count, and so does the next charge for a bucket without
+   * slots. Retrying immediately could loop forever if calls fail immediately.
    */
   lost({ asked }: LeaseCall): void {
     this.#generation += 1;
@@ -126,7 +120,7 @@ export class Leases extends HeldSlots<Lease> {
     }
   }
 
-  /** States everything anew. */
+  /** States every bucket again. */
   renew(): void {
     for (const lease of this.buckets.values()) {
       lease.idleRenewals = lease.pending > 0 || lease.held > 0 ? 0 : lease.idleRenewals + 1;
@@ -145,14 +139,14 @@ export class Leases extends HeldSlots<Lease> {
     clearInterval(this.#timer);
   }
 
-  #ask(key: string): Question {
+  #ask(key: string): Statement {
     const lease = this.enter(key);
     const asked = this.#state(lease);
     lease.pending += 1;
     return asked;
   }
 
-  #settle(asked: Question | undefined, decision: Decision | undefined, place: number): void {
+  #settle(asked: Statement | undefined, decision: Decision | undefined, place: number): void {
     if (asked === undefined) throw new TypeError('a slot was charged that was not asked for');
     const { lease, generation } = asked;
     const state = decision?.outcome === 'admitted' ? decision.buckets[place] : undefined;
@@ -181,11 +175,11 @@ export class Leases extends HeldSlots<Lease> {
     return stated;
   }
 
-  #state(lease: Lease): Question {
-    const { key, generation, ended, held, doubtful } = lease;
+  #state(lease: Lease): Statement {
+    const { generation, ended, held, doubtful } = lease;
     lease.ended = 0;
     lease.isNew = false;
-    return { lease, key, generation, ended, base: held + doubtful };
+    return { lease, generation, held: held + doubtful, ended };
   }
 
   #begin(lease: Lease): void {
@@ -203,7 +197,7 @@ export class Leases extends HeldSlots<Lease> {
     else changed.add(lease);
     if (this.#isFlushing) return;
     this.#isFlushing = true;
-    // A turn later than charges are sent: those of the next turn usually take the statements along, which spares Redis a call in four.
+    // A turn later than charges are sent. The next turn's charges usually carry the statements, which spares Redis a call in four.
     setImmediate(() => setImmediate(() => this.flush()));
   }
 

@@ -5,7 +5,7 @@ import { type BucketCharge, type Charge, costIn } from '../store.ts';
 
 /** A key outlives its window by half: more than the slot that its newest entry may still grow for. */
 const LIFE_MS_PER_WINDOW_SECOND = 1500;
-/** The script reads Redis TIME when it is given no other time, and keys live as long as their buckets say. */
+/** The script then reads Redis TIME, and each key gets the life that its bucket states. */
 const STORE_CLOCK = 0;
 const USUAL_LIFE = 0;
 
@@ -23,7 +23,7 @@ export interface ChargeOptions {
   readonly leases?: LeaseCall | undefined;
   /** A clock for tests. */
   readonly nowUs?: number;
-  /** Life of a written key, for tests whose clock is slower than that of Redis; by default one and a half windows. */
+  /** Life of a written key, for tests whose clock is slower than Redis's; by default one and a half windows. */
   readonly lifeMs?: number | undefined;
 }
 
@@ -40,7 +40,7 @@ export function chargeArguments(charges: readonly Charge[], options: ChargeOptio
   const buckets = args.length - 1;
   for (const { slotKeys } of packed) for (const key of slotKeys) args.push(key);
   const asked = args.length - 1 - buckets;
-  for (const { key } of leases.stated) args.push(key);
+  for (const { lease } of leases.stated) args.push(lease.key);
   args[0] = args.length - 1;
   const slots = asked + leases.stated.length;
   args.push(`${nowUs} ${modeOf(options)} ${lifeMs} ${slots}`);
@@ -59,7 +59,7 @@ function statementsOf({ replica, asked, stated }: LeaseCall, askedCount: number)
 
 function statementOf(statement: Statement | undefined): string {
   if (statement === undefined) return NO_STATEMENT;
-  return `,${statement.generation} ${statement.base} ${statement.ended}`;
+  return `,${statement.generation} ${statement.held} ${statement.ended}`;
 }
 
 /** What a charge always says. */

@@ -4,8 +4,8 @@ import type { Charge } from '../store.ts';
 
 const MS_PER_SECOND = 1000;
 /**
- * A key lives for a window and a half, and somewhat longer after its clock was set back. Of a longer window than a minute, the
- * script itself renews what it finds after a minute.
+ * A key lives for a window and a half, and somewhat longer after its clock was set back. The script itself renews the keys of windows of more
+ * than a minute, once a minute.
  */
 const CHECKED_WINDOWS = 2;
 const LONGEST_CHECKED_SECONDS = 60;
@@ -21,9 +21,8 @@ interface Use {
 }
 
 /**
- * Finds buckets whose window this process has not used for long. Until then, keys may still live for as long as an earlier,
- * shorter window asked for, and would forget what the new one counts. To check a key's life costs Redis a microsecond, so it is
- * only checked during that time.
+ * Finds buckets whose window is new to this process. Their keys may still have the life that an earlier, shorter window gave them, and would
+ * expire before their counts. Checking the life of a key costs Redis a microsecond, so only keys of new windows are checked.
  */
 export class NewWindows {
   /** By the bucket's name. */

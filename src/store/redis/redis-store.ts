@@ -127,7 +127,11 @@ export class RedisStore implements Store {
       for (;;) {
         const leases = this.slots.open([], group);
         if (leases === undefined) break;
-        this.#call({ batch: new Batch(), route: this.#route(group, leases.stated[0]?.key ?? ''), leases });
+        this.#call({
+          batch: new Batch(),
+          route: this.#route(group, leases.stated[0]?.lease.key ?? ''),
+          leases,
+        });
       }
     }
   }

@@ -3,9 +3,7 @@ import { isConcurrent, slotState } from '../in-flight/held-slots.ts';
 import type { BucketCharge, BucketState, Charge, Decision, Holder } from '../store.ts';
 import { type ChargeOptions, chargeArguments } from './charge-arguments.ts';
 import { reasonOf } from './connection/failures.ts';
-import { type RedisClient, textOf } from './scripts.ts';
-
-const CHARGE = textOf('charge');
+import { CHARGE, type RedisClient } from './scripts.ts';
 
 /** The reply of lua/charge.lua. */
 const PROBLEM = 2;
@@ -33,7 +31,7 @@ export function sendCharges(
     else readReply(reply, charges, options.isSpending, decided);
   };
   void client.chargeBuffer(args, (error, reply) => {
-    // Redis has not run the call, nor ioredis's repetition of it, which is as short: it may forget its scripts twice in a row.
+    // Nothing ran: Redis has forgotten its scripts again before it got ioredis's repetition, which may be as short as the call.
     if (error?.message.startsWith('NOSCRIPT')) void client.callBuffer('EVAL', [CHARGE, ...args], answered);
     else answered(error, reply);
   });
@@ -70,7 +68,7 @@ function readDecisions(reply: Buffer, charges: readonly Charge[], isSpending: bo
   return decisions;
 }
 
-/** Adds the states in the order of the buckets, and returns where they end. The script's are in that of its arguments: slots come last. */
+/** Adds the states in the order of the buckets, and returns where they end. In the reply, slots come last. */
 function readStates(
   reply: Buffer,
   start: number,

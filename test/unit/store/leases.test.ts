@@ -47,9 +47,9 @@ it('after a release whose call is lost, the next charge of the owner states what
   leases.answered([first], taken, [admitted]);
   first.hold.end();
   const released = open([]);
-  expect(released.stated).toMatchObject([{ ended: 1, base: 0 }]);
+  expect(released.stated).toMatchObject([{ ended: 1, held: 0 }]);
   leases.lost(released);
   const [next] = open([charge()]).asked;
-  expect(next?.base).toBe(0);
+  expect(next?.held).toBe(0);
   expect(next?.generation).toBeGreaterThan(taken.asked[0]?.generation ?? Number.NaN);
 });

@@ -11,7 +11,7 @@ import { checkSettings } from './settings-check.ts';
 /** A connection to Redis of any topology. Reconnects forever, and never queues a command. */
 export interface RedisConnection {
   readonly client: RedisClient;
-  /** Keys of one group may share a script call: all of them, or those of one Cluster slot. */
+  /** Keys of one group may share a script call. A group is a Cluster slot; elsewhere it is all keys. */
   groupOf(key: string): number;
   /** The server that a group's calls go to. */
   routeOf(group: number): string;

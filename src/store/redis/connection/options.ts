@@ -59,7 +59,7 @@ export function readUrl(url: string, defaultPort = 6379): ConnectOptions {
   };
 }
 
-/** Credentials and TLS from the settings, which take precedence over those of a URL. */
+/** Credentials and TLS from the settings, which take precedence over a URL's. */
 export function accessOptions({ username, password, tls }: AccessSettings): ConnectOptions {
   return {
     ...(username === undefined ? {} : { username }),
