@@ -1,6 +1,6 @@
-import type { FastifyReply } from 'fastify';
 import { parseDuration } from '../domain/duration.ts';
 import { PLAIN_TEXT } from '../domain/printable.ts';
+import type { Reason } from '../facts/operator-facts.ts';
 
 /** A request that cannot be carried out as it is. The message is for the person who sent it. */
 export class ActionRefused extends Error {
@@ -12,8 +12,8 @@ const MAX_TEXT_CHARACTERS = 200;
 
 const PLAIN = new RegExp(PLAIN_TEXT, 'u');
 
-/** Who acts, and why: every audit line has both. */
-export function readReason(why: unknown, by: unknown): { readonly why: string; readonly by: string } {
+/** Who acts, and why: every audit line has both. Throws an ActionRefused for what is no text, or too long. */
+export function readReason(why: unknown, by: unknown): Reason {
   return { why: readText('why', why), by: readText('by', by ?? 'unnamed') };
 }
 
@@ -32,26 +32,4 @@ function readText(name: string, value: unknown): string {
 export function readDuration(duration: unknown, longestMs: number): number | undefined {
   const ms = 1_000 * (parseDuration(String(duration)) ?? 0);
   return ms > 0 && ms <= longestMs ? ms : undefined;
-}
-
-/** The result of an action, or the reason why it was refused: as a status, and JSON with `error`. */
-export async function orRefusal(reply: FastifyReply, act: () => Promise<unknown>): Promise<unknown> {
-  try {
-    return await act();
-  } catch (error) {
-    if (error instanceof ActionRefused) return reply.code(error.status).send({ error: error.message });
-    throw error;
-  }
-}
-
-/** How old each list of what the replicas share is, in seconds: the time since it was read from Redis. */
-export interface Ages {
-  limits(): number;
-  blocks(): number;
-  revocations(): number;
-}
-
-/** Says how old an answer is (RFC 9111 section 5.1). */
-export function withAge(reply: FastifyReply, ageSeconds: number): FastifyReply {
-  return reply.header('Age', Math.floor(ageSeconds));
 }

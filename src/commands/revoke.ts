@@ -1,13 +1,12 @@
-import { shownTry } from '../admin/revocations/actions.ts';
-import { readTries, TRIES, triedKey } from '../admin/revocations/tries.ts';
-import { lateNote } from '../admin/shared-change.ts';
+import { lateNote } from '../admin/facts/fact-change.ts';
+import { readTries, shownTry, TRIES, triedKey } from '../admin/facts/tries.ts';
 import { configurationFiles, loadSettings } from '../config/load.ts';
 import { ConfigError } from '../config/problem.ts';
 import { FileSource } from '../config/reader/file-source.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { exactDuration } from '../domain/duration.ts';
+import { recordedFacts, recordFacts } from '../facts/fact-record.ts';
 import { formatTarget, REVOCATIONS } from '../facts/revocation-message.ts';
-import { publishRevocation, publishUndoing, recordedRevocations } from '../facts/revocation-record.ts';
 import {
   judgingIdentity,
   knownTogether,
@@ -18,7 +17,7 @@ import {
   TargetRefused,
   tokenTarget,
 } from '../facts/revocation-target.ts';
-import type { Revoked } from '../facts/revocations.ts';
+import { Revocations, type Revoked, revoking, undoing } from '../facts/revocations.ts';
 import { CommandError } from '../process/failure.ts';
 import { openShared } from '../store/open.ts';
 import {
@@ -138,7 +137,7 @@ async function revokeNow(sharing: Sharing, revoked: Revoked, hours: number): Pro
   const note = noteOn(revoked, sharing.settings);
   if (note !== undefined) printError(revoked.kind === 'token' ? `Warning: ${note}` : note);
   const { isLasting, ...published } = await withRecord(sharing, 'Nothing was revoked', async (record) => ({
-    ...(await publishRevocation(record, revoked, hours * MS_PER_HOUR)),
+    ...(await recordFacts(record, REVOCATIONS, revoking(revoked, hours * MS_PER_HOUR))),
     isLasting: await record.isLasting(),
   }));
   const what =
@@ -174,8 +173,8 @@ function receivedBy({ received: count, notPublished }: Published, kind: string):
 }
 
 async function undo(record: MessageRecord, revoked: Revoked): Promise<void> {
-  const undone = await publishUndoing(record, revoked);
-  if (undone === undefined) {
+  const undone = await recordFacts(record, REVOCATIONS, undoing(revoked));
+  if (undone.facts.length === 0) {
     const what = revoked.kind === 'token' ? 'This token' : 'This principal';
     throw new CommandError(`${what} is not revoked: weir revoke --list shows what is.`);
   }
@@ -185,11 +184,13 @@ async function undo(record: MessageRecord, revoked: Revoked): Promise<void> {
 
 async function list(sharing: Sharing, asJson = false): Promise<void> {
   const failure = 'The revocations cannot be read';
-  const all = await withRecord(sharing, failure, recordedRevocations);
+  const { facts, clock } = await withRecord(sharing, failure, (record) => recordedFacts(record, REVOCATIONS));
+  const known = new Revocations(() => clock.nowMs());
+  for (const revocation of facts) known.add(revocation);
   const tries = await withRecord(sharing, failure, readTries, TRIES);
-  const entries = all
-    .filter(({ isRemoved }) => !isRemoved)
-    .sort((a, b) => a.atMs - b.atMs)
+  const entries = known
+    .inForce(clock.nowMs())
+    .toSorted((a, b) => a.atMs - b.atMs)
     .map((revocation) => ({
       kind: revocation.revoked.kind,
       target: formatTarget(revocation.revoked),

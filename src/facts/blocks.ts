@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { id, matching } from './bounds.ts';
+import { id } from './bounds.ts';
 import type { SharedClock } from './clock.ts';
-import { Facts } from './facts.ts';
+import { type FactKind, Facts } from './facts.ts';
 import { OPERATOR_MEMBERS, type OperatorFact, operatorKind } from './operator-facts.ts';
 
 /** Who can be blocked. */
@@ -25,12 +25,12 @@ const message = Type.Object({
   ...OPERATOR_MEMBERS,
 });
 
-export const BLOCKS = operatorKind<Block>({
+export const BLOCKS: FactKind<Block> = operatorKind(message, {
   topic: 'blocks',
+  plural: 'blocks',
+  metric: 'block',
   most: 10_000,
   keyOf: ({ scope, id }) => blockKey(scope, id),
-  members: Object.keys(message.properties),
-  asMessage: matching(message),
 });
 
 /** The blocks that this process knows. */

@@ -18,25 +18,19 @@ const READING_ERROR_MS = 2;
 const TOLERATED_MS = 1_000;
 
 /**
- * The clock of Redis, as this process estimates it: all that replicas share is made and expires by it, so replicas agree on what is
- * in force however wrong their own clocks are. Between readings it runs with the monotonic clock. Before the first reading, and
- * without Redis, it is the process's own.
+ * The clock of Redis, as this process estimates it. Everything that replicas share expires by it, so replicas agree on what is in force
+ * however wrong their own clocks are. In a Cluster it is the clock of the server that has the live limits. Between readings it runs with
+ * the monotonic clock. Before the first reading, and without Redis, it is the process's own.
  */
 export class SharedClock {
   readonly #ownMs: () => number;
   readonly #monotonicMs: () => number;
   #estimate: Estimate | undefined;
-  #readMs: number;
+  #wasOwnWrong = false;
 
   constructor(ownMs: () => number = Date.now, monotonicMs: () => number = () => performance.now()) {
     this.#ownMs = ownMs;
     this.#monotonicMs = monotonicMs;
-    this.#readMs = monotonicMs();
-  }
-
-  /** How long ago Redis was read, or this clock made if it never was. */
-  get ageSeconds(): number {
-    return Math.max(0, this.#monotonicMs() - this.#readMs) / 1_000;
   }
 
   /** Unix time. */
@@ -56,10 +50,20 @@ export class SharedClock {
     return Math.abs(offsetMs) > TOLERATED_MS + (this.#estimate?.errorMs ?? 0);
   }
 
-  /** Takes a reading, unless an earlier one is more exact and agrees with it. */
-  read({ nowMs, sentMs, answeredMs }: ClockReading): void {
-    if (!Number.isSafeInteger(nowMs)) return;
-    this.#readMs = answeredMs;
+  /**
+   * Takes a reading, unless an earlier one is more exact and agrees with it. Returns whether `isOwnWrong` has changed.
+   *
+   * @param isReference false for a server of a Cluster whose clock is used only until the reference has been read
+   */
+  read(reading: ClockReading, isReference = true): boolean {
+    const isNeeded = isReference || this.#estimate === undefined;
+    if (isNeeded && Number.isSafeInteger(reading.nowMs)) this.#take(reading);
+    const wasOwnWrong = this.#wasOwnWrong;
+    this.#wasOwnWrong = this.isOwnWrong;
+    return this.#wasOwnWrong !== wasOwnWrong;
+  }
+
+  #take({ nowMs, sentMs, answeredMs }: ClockReading): void {
     const errorMs = (answeredMs - sentMs) / 2 + READING_ERROR_MS;
     const taken = { originMs: nowMs - (sentMs + answeredMs) / 2, errorMs, takenMs: answeredMs };
     const known = this.#estimate;

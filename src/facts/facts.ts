@@ -1,3 +1,5 @@
+import type { SharedKind } from './ignored.ts';
+
 /** What one replica changes and all replicas know until it expires. */
 export interface Fact {
   /** Unix time at which it was made, by the clock of Redis. */
@@ -12,6 +14,10 @@ export interface Fact {
 export interface FactKind<T extends Fact> {
   /** The last part of the channel's name. */
   readonly topic: 'limits' | 'revocations' | 'blocks';
+  /** In messages of the log, such as `live limits`. */
+  readonly plural: string;
+  /** In metrics. */
+  readonly metric: SharedKind;
   /** At most this many are kept. */
   readonly most: number;
   /** What a fact is about. Of two facts about the same, the latest wins. */
@@ -38,7 +44,7 @@ interface Kept<T> {
  * text, of which the one that sorts first wins. So all replicas end up with the same facts, whatever the order of arrival.
  */
 export class Facts<T extends Fact> {
-  readonly #kind: FactKind<T>;
+  readonly kind: FactKind<T>;
   readonly #kept = new Map<string, Kept<T>>();
   readonly #texts = new Set<string>();
   #sweptMs = 0;
@@ -46,7 +52,7 @@ export class Facts<T extends Fact> {
   onAdded: (fact: T) => void = () => {};
 
   constructor(kind: FactKind<T>) {
-    this.#kind = kind;
+    this.kind = kind;
   }
 
   /** How many are kept; some of them may have expired. */
@@ -58,8 +64,8 @@ export class Facts<T extends Fact> {
   add(fact: T, nowMs: number): boolean {
     if (fact.untilMs <= nowMs) return false;
     this.#sweep(nowMs);
-    const key = this.#kind.keyOf(fact);
-    const after = { fact, text: this.#kind.write(fact) };
+    const key = this.kind.keyOf(fact);
+    const after = { fact, text: this.kind.write(fact) };
     const before = this.#kept.get(key);
     if (before !== undefined && byOrder(after, before) <= 0) return false;
     this.#remove(key);
@@ -125,17 +131,15 @@ export class Facts<T extends Fact> {
   }
 
   #makeRoom(): void {
-    const { most } = this.#kind;
+    const { most } = this.kind;
     if (this.#kept.size <= most * (1 + SPARE_SHARE)) return;
     const earliest = [...this.#kept].sort(([, a], [, b]) => byOrder(a, b)).slice(0, this.#kept.size - most);
     for (const [key] of earliest) this.#remove(key);
   }
 }
 
-/** When a change is made: later than those it takes the place of, though all may be of one millisecond. */
-export function timeAfter(replaced: readonly Fact[], nowMs: number): number {
-  return Math.max(nowMs, ...replaced.map(({ atMs }) => atMs + 1));
-}
+/** Facts as they are read: what adds to them may have more to do than to add. */
+export type KnownFacts<T extends Fact> = Omit<Facts<T>, 'add'>;
 
 /** Positive if `a` comes after `b`, and so takes its place. */
 function byOrder<T extends Fact>(a: Kept<T>, b: Kept<T>): number {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { id, matching } from './bounds.ts';
-import { Facts } from './facts.ts';
+import { id } from './bounds.ts';
+import { type FactKind, Facts } from './facts.ts';
 import { OPERATOR_MEMBERS, type OperatorFact, operatorKind } from './operator-facts.ts';
 
 /** A limit that was set while the gateways run, or its removal. It takes precedence over the files until it expires. */
@@ -22,12 +22,12 @@ const message = Type.Object({
   ...OPERATOR_MEMBERS,
 });
 
-export const LIVE_LIMITS = operatorKind<LiveLimit>({
+export const LIVE_LIMITS: FactKind<LiveLimit> = operatorKind(message, {
   topic: 'limits',
+  plural: 'live limits',
+  metric: 'limit',
   most: 50_000,
   keyOf: ({ bucket, id }) => liveKey(bucket, id),
-  members: Object.keys(message.properties),
-  asMessage: matching(message),
 });
 
 /** The live limits that this process knows. */

@@ -1,12 +1,15 @@
-import { Type } from 'typebox';
-import { isMade, parsed, reasonText, timeMs } from './bounds.ts';
+import { type Static, type TObject, Type } from 'typebox';
+import { isMade, matching, parsed, reasonText, timeMs } from './bounds.ts';
 import type { Fact, FactKind } from './facts.ts';
 
-/** What an operator sets at all replicas, or its removal. */
-export interface OperatorFact extends Fact {
+/** Who changes something, and why. */
+export interface Reason {
   readonly why: string;
   readonly by: string;
 }
+
+/** What an operator sets at all replicas, or its removal. */
+export interface OperatorFact extends Fact, Reason {}
 
 /** Files remain the source of truth: what is needed for longer belongs in one. */
 export const LONGEST_MS = 7 * 86_400_000;
@@ -20,18 +23,20 @@ export const OPERATOR_MEMBERS = {
   isRemoved: Type.Optional(Type.Boolean()),
 };
 
-interface OperatorKind<T extends OperatorFact> extends Pick<FactKind<T>, 'topic' | 'most' | 'keyOf'> {
-  /** The members of a message, in the order in which they are written. */
-  readonly members: readonly string[];
-  /** A message, if it matches its schema. */
-  asMessage(value: unknown): T | undefined;
-}
-
-export function operatorKind<T extends OperatorFact>(kind: OperatorKind<T>): FactKind<T> {
-  const { topic, most, keyOf, members, asMessage } = kind;
+/**
+ * The kind of facts whose messages are JSON that matches a schema.
+ *
+ * @param message has the members in the order in which they are written, the last are `OPERATOR_MEMBERS`
+ */
+export function operatorKind<S extends TObject<typeof OPERATOR_MEMBERS>>(
+  message: S,
+  kind: Omit<FactKind<Static<S>>, 'write' | 'read'>,
+): FactKind<Static<S>> {
+  const asMessage = matching(message);
+  const members = Object.keys(message.properties);
   return {
-    ...{ topic, most, keyOf },
-    write: (fact) => JSON.stringify(fact, [...members]),
+    ...kind,
+    write: (fact) => JSON.stringify(fact, members),
     read(text, nowMs) {
       const read = asMessage(parsed(text));
       if (read === undefined) return undefined;

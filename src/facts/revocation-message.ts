@@ -2,7 +2,8 @@ import { Type } from 'typebox';
 import { digestOfHex } from '../domain/token-digest.ts';
 import { id, isMade, matching, parsed, reasonText, timeMs } from './bounds.ts';
 import type { FactKind } from './facts.ts';
-import type { Revocation, RevocationReason, Revoked } from './revocations.ts';
+import type { Reason } from './operator-facts.ts';
+import type { Revocation, Revoked } from './revocations.ts';
 
 /** How long a revocation is kept by default: longer than the lifetime of access tokens. */
 export const REMEMBERED_MS = 24 * 3_600_000;
@@ -26,10 +27,11 @@ const asTarget = matching(id);
 
 export const REVOCATIONS: FactKind<Revocation> = {
   topic: 'revocations',
+  plural: 'revocations',
+  metric: 'revocation',
   // Far more than are ever revoked by hand.
   most: 100_000,
-  keyOf: ({ revoked }) =>
-    revoked.kind === 'token' ? tokenKey(digestOfHex(revoked.digestHex)) : principalKey(revoked.id),
+  keyOf: ({ revoked }) => targetKey(revoked),
   write: writeRevocation,
   read: readRevocation,
 };
@@ -41,6 +43,10 @@ export function tokenKey(digest: string): string {
 
 export function principalKey(principal: string): string {
   return `principal ${principal}`;
+}
+
+export function targetKey(revoked: Revoked): string {
+  return revoked.kind === 'token' ? tokenKey(digestOfHex(revoked.digestHex)) : principalKey(revoked.id);
 }
 
 /** The target of a plain message: the hex digest of a token, with or without `sha256:`, or the id of a principal. */
@@ -112,7 +118,7 @@ export function readRevocation(message: string, nowMs: number): Revocation | und
 }
 
 /** A token that was revoked for a reason out of bounds is revoked all the same. */
-function reasonOf(given: unknown): { readonly reason?: RevocationReason } {
+function reasonOf(given: unknown): { readonly reason?: Reason } {
   const reason = asReason(given);
   return reason === undefined ? {} : { reason };
 }

@@ -1,21 +1,17 @@
+import type { Making } from './fact-record.ts';
 import { type Fact, Facts } from './facts.ts';
-import { principalKey, REVOCATIONS, tokenKey } from './revocation-message.ts';
+import type { Reason } from './operator-facts.ts';
+import { principalKey, REVOCATIONS, targetKey, tokenKey } from './revocation-message.ts';
 
 /** The target of a revocation: one token, or all tokens that a principal was issued up to the time of the revocation. */
 export type Revoked =
   | { readonly kind: 'token'; readonly digestHex: string }
   | { readonly kind: 'principal'; readonly id: string };
 
-/** Who revoked or undid, and why, as far as the sender stated it. */
-export interface RevocationReason {
-  readonly why: string;
-  readonly by: string;
-}
-
 export interface Revocation extends Fact {
   readonly revoked: Revoked;
   /** Undefined for `weir revoke`, which does not ask for one. */
-  readonly reason?: RevocationReason;
+  readonly reason?: Reason;
 }
 
 /** What a revoked token gets in place of its principal. */
@@ -103,4 +99,29 @@ export class Revocations extends Facts<Revocation> {
       revocation !== undefined && confirmedAtMs !== undefined && confirmedAtMs > revocation.atMs;
     return isLater ? undefined : revocation;
   }
+}
+
+/** Revokes a target. One that is revoked for longer already stays so. */
+export function revoking(revoked: Revoked, forMs: number, reason?: Reason): Making<Revocation> {
+  return {
+    keys: [targetKey(revoked)],
+    readsRecord: true,
+    make(atMs, [current]) {
+      const isRevoked = current !== undefined && !current.isRemoved;
+      const untilMs = Math.max(Math.ceil(atMs + forMs), isRevoked ? current.untilMs : 0);
+      return [{ revoked, atMs, untilMs, ...(reason && { reason }) }];
+    },
+  };
+}
+
+/** Undoes a revocation. Makes nothing if the target is not revoked. */
+export function undoing(revoked: Revoked, reason?: Reason): Making<Revocation> {
+  return {
+    keys: [targetKey(revoked)],
+    readsRecord: true,
+    make(atMs, [current]) {
+      if (current === undefined || current.isRemoved) return [];
+      return [{ revoked, atMs, untilMs: current.untilMs, isRemoved: true, ...(reason && { reason }) }];
+    },
+  };
 }

@@ -1,14 +1,9 @@
 import { adminGuard } from '../admin/access.ts';
-import type { Ages } from '../admin/action.ts';
-import type { BlockActions } from '../admin/blocks/actions.ts';
-import { addBlockRoutes } from '../admin/blocks/routes.ts';
+import { addFactRoutes, type FactApi } from '../admin/facts/fact-api.ts';
+import { addLimitRoutes, type ShownOperation } from '../admin/facts/shown-limits.ts';
 import type { Fleet } from '../admin/fleet/fleet.ts';
 import { addTopRoute } from '../admin/fleet/fleet.ts';
 import type { OwnerReports } from '../admin/fleet/owner-reports.ts';
-import type { LiveLimitActions } from '../admin/limits/live.ts';
-import { addLiveLimitRoutes } from '../admin/limits/routes.ts';
-import type { RevocationActions } from '../admin/revocations/actions.ts';
-import { addRevocationRoutes } from '../admin/revocations/routes.ts';
 import { addUsageRoutes } from '../admin/usage/routes.ts';
 import type { UsageSources } from '../admin/usage/usage.ts';
 import type { Settings } from '../config/settings/settings.ts';
@@ -45,10 +40,10 @@ export interface AdminSources {
   readonly usage: UsageSources;
   readonly fleet: Fleet;
   readonly reports: OwnerReports;
-  readonly limits: LiveLimitActions;
-  readonly blocks: BlockActions;
-  readonly revocations: RevocationActions;
-  readonly ages: Ages;
+  /** Live limits, blocks and revocations. */
+  readonly facts: readonly FactApi[];
+  /** The operations in force. */
+  operations(): readonly ShownOperation[];
 }
 
 /** The gateway's own requests have ended when this port closes: what is left is short, or has no end. */
@@ -72,10 +67,8 @@ export function createAdminServer({
   usage,
   fleet,
   reports,
-  limits,
-  blocks,
-  revocations,
-  ages,
+  facts,
+  operations,
 }: AdminSources): AdminServer {
   const unread = { baseUrl, lines: '' };
   const server = serveFastify(
@@ -107,9 +100,8 @@ export function createAdminServer({
   app.register(async (guarded) => {
     guarded.addHook('onRequest', adminGuard(admin));
     addFleetRoutes(guarded, new FleetFeed(fleet, reports));
-    addLiveLimitRoutes(guarded, limits, blocks, ages);
-    addBlockRoutes(guarded, blocks, ages);
-    addRevocationRoutes(guarded, revocations, ages);
+    addLimitRoutes(guarded, () => usage.buckets.limits, operations);
+    addFactRoutes(guarded, facts);
     addTopRoute(guarded, fleet);
     addUsageRoutes(guarded, usage);
   });

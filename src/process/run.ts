@@ -5,7 +5,8 @@ import { version } from '../config/package.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { hostInUrl } from '../domain/network.ts';
 import { SharedClock } from '../facts/clock.ts';
-import { Ignored } from '../facts/ignored.ts';
+import type { FactSharing } from '../facts/followed-facts.ts';
+import { Ignored, type SharedObserver } from '../facts/ignored.ts';
 import { createGateway } from '../gateway/clients.ts';
 import { createDecisionServer } from '../gateway/decisions/server.ts';
 import type { Address, Gateway, GatewayDependencies } from '../gateway/dependencies.ts';
@@ -57,17 +58,16 @@ export async function runGateway(
   const metrics = createMetrics({ version, identity: settings.identity });
   const storeObserver = observeStore(metrics, log);
   const store = openStore(settings.store, storeObserver);
-  const ignored = new Ignored('key', metrics, log);
-  const shared = openShared(settings.store, (key) => ignored.add('type', 1, key));
+  const sharing = openSharing(settings, metrics, log);
+  const { store: shared, clock } = sharing;
   const share = runShare(settings.store, { store, shared, metrics });
-  const clock = new SharedClock();
   const reporting = { log, changes: new Changes(log, () => clock.nowMs()) };
-  const identity = runIdentity(configuration, shared, metrics, reporting);
+  const identity = runIdentity(configuration, sharing, metrics, reporting.changes);
   const operationTable = operationTableOf(configuration);
   const buckets = new Buckets(settings.store.keyPrefix, limits, () => clock.nowMs());
   let isReady = true;
   const tls = runTls(configuration, metrics, log);
-  const parts = { store, shared, share, buckets, clock, identity, metrics, ...reporting };
+  const parts = { store, sharing, share, buckets, clock, identity, metrics, ...reporting };
   const admin = runAdmin(configuration, { ...parts, tls: tls.admin, isReady: () => isReady });
   const telemetry = await startTelemetry(process.env, log, metrics);
   const notifications = await runNotifications(settings, { shared, metrics, clock, log });
@@ -100,7 +100,7 @@ export async function runGateway(
     await close();
   };
   try {
-    await Promise.all([untilAnswering(store, settings.store, storeObserver), identity.ready, admin.ready]);
+    await Promise.all([untilAnswering(store, settings.store, storeObserver), admin.ready]);
     const { url, decisionsUrl, envoyUrl } = await ports.open();
     const adminUrl = await openPort('admin', settings.admin, (address) => admin.listen(address));
     return noted({ url, adminUrl, decisionsUrl, envoyUrl, close, drain }, settings, log);
@@ -108,6 +108,13 @@ export async function runGateway(
     await close();
     throw error;
   }
+}
+
+/** What replicas share, and the clock by which they share it. */
+function openSharing({ store }: Settings, observer: SharedObserver, log: Log['log']): FactSharing {
+  const ignored = new Ignored('key', observer, log);
+  const shared = openShared(store, (key) => ignored.add('type', 1, key));
+  return { store: shared, clock: new SharedClock(), observer, log };
 }
 
 async function closeInOrder(parts: readonly ({ close(): unknown } | undefined)[]): Promise<void> {

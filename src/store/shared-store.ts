@@ -50,8 +50,12 @@ export interface ChannelListener {
    * late, by up to `pace.lookMs`, because the subscription is refused.
    */
   connected(isConnected: boolean, problem?: string): void;
-  /** The clock of the store was read. Called before the first message, and at every read of the record. */
-  time?(reading: ClockReading): void;
+  /**
+   * The clock of the store was read. Called before the first message, and at every read of the record.
+   *
+   * @param isReference whether it is the clock that all replicas go by: a Cluster has several, and goes by that of the live limits
+   */
+  time?(reading: ClockReading, isReference: boolean): void;
   /** This many texts of the record are too long for a message. */
   leftOut?(count: number): void;
   /** Returns messages that the record has lost; they are written again. */

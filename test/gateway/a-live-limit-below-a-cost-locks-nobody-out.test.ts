@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import type { ShownLimit } from '../../src/admin/limits/live.ts';
+import type { ShownLimit } from '../../src/admin/facts/live-limit-api.ts';
 import { check } from '../../src/commands/check/check.ts';
 import { listLimits, setLimit } from '../../src/commands/limit/limit.ts';
 import { mountConfigMap } from '../fixtures/config-map.ts';

@@ -1,4 +1,7 @@
 /** What a replica reads and writes in Redis, by connection: nothing that is slow delays a charge or the count of replicas. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
 import { startGateway } from '../fixtures/gateway.ts';
@@ -60,21 +63,28 @@ it('a replica has four connections to Redis, and opens no other for a change', a
 it('charges, short commands and boards do not wait for one another', async () => {
   const { redis, client, keyPrefix, use } = await start();
   await expect.poll(() => connectionsOf(client), SOON).toBe(4);
-  const watcher = new Redis(redis.url);
-  onTestFinished(() => watcher.disconnect());
-  const monitor = await watcher.monitor();
-  onTestFinished(() => monitor.disconnect());
+  const monitor = connect(Number(new URL(redis.url).port), '127.0.0.1');
+  onTestFinished(() => void monitor.destroy());
   const sources = new Map<string, Set<string>>();
-  monitor.on('monitor', (_time: string, args: string[], source: string) => {
+  createInterface(monitor).on('line', (line) => {
+    const { source, args } = readCommand(line);
     const kind = kindOf(args, keyPrefix);
     if (kind !== undefined && source !== 'lua')
       sources.set(kind, (sources.get(kind) ?? new Set()).add(source));
   });
+  monitor.write('MONITOR\r\n');
+  await once(monitor, 'data');
   await use();
   await expect.poll(() => [...sources.keys()].sort(), SOON).toEqual(['board', 'charge', 'short']);
   const all = [...sources.values()].flatMap((of) => [...of]);
   expect([all.length, new Set(all).size]).toEqual([3, 3]);
 });
+
+/** A line of MONITOR, such as `+1700000000.000000 [0 127.0.0.1:40014] "get" "a-key"`. */
+function readCommand(line: string): { readonly source: string; readonly args: readonly string[] } {
+  const [, source = '', text = ''] = /^\+\S+ \[\d+ ([^\]]+)\] (.*)$/.exec(line) ?? [];
+  return { source, args: [...text.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, arg = '']) => arg) };
+}
 
 /** What a command is for; undefined for commands without a key. */
 function kindOf(args: readonly string[], keyPrefix: string): string | undefined {

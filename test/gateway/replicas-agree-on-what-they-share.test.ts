@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { ShownLimit } from '../../src/admin/facts/live-limit-api.ts';
 import type { FleetSnapshot } from '../../src/admin/fleet/snapshot.ts';
-import type { ShownLimit } from '../../src/admin/limits/live.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { startClockedRedis } from '../fixtures/redis-clock.ts';

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ShownRevocation } from '../../src/admin/revocations/actions.ts';
+import type { ShownRevocation } from '../../src/admin/facts/revocation-api.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { ShownBlock } from '../../src/admin/blocks/actions.ts';
+import type { ShownBlock } from '../../src/admin/facts/block-api.ts';
 import type { FleetTop } from '../../src/admin/fleet/fleet.ts';
 import type { Usage } from '../../src/admin/usage/usage.ts';
 import { explain } from '../../src/commands/costs/explain.ts';

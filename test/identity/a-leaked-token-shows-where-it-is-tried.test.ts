@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { ShownRevocation } from '../../src/admin/revocations/actions.ts';
+import type { ShownRevocation } from '../../src/admin/facts/revocation-api.ts';
 import { PLENTY, writeConfiguration } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { jwtSettings, startIssuer } from '../fixtures/issuer.ts';

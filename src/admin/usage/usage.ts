@@ -10,7 +10,7 @@ import { namedLimit, type PayerBucket } from '../../stages/buckets/payer-bucket.
 import { isConcurrent } from '../../store/in-flight/held-slots.ts';
 import { type BucketReading, readBuckets } from '../../store/read-buckets.ts';
 import type { Store } from '../../store/store.ts';
-import { shownBlock } from '../blocks/actions.ts';
+import { shownBlock } from '../facts/block-api.ts';
 import type { OwnerReports } from '../fleet/owner-reports.ts';
 import { slotsByReplica } from './slots-by-replica.ts';
 

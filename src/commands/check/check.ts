@@ -1,15 +1,15 @@
-import { raisedLimit } from '../../admin/limits/raised.ts';
+import { raisedLimit } from '../../admin/facts/raised-limits.ts';
 import { costliestByRow } from '../../config/checks/costs.ts';
 import { findWarnings } from '../../config/checks/warnings.ts';
 import type { Problem } from '../../config/problem.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
 import { furtherRows } from '../../domain/limits/rows.ts';
+import { readFacts } from '../../facts/fact-record.ts';
 import { LIVE_LIMITS, LiveLimits } from '../../facts/live-limits.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
 import { type Configuration, chargedOperations, readConfiguration } from '../../process/configuration.ts';
 import { CommandError } from '../../process/failure.ts';
-import { readFacts } from '../../process/parts/run-facts.ts';
 import { openShared } from '../../store/open.ts';
 import { reviewCosts } from '../costs/review.ts';
 import { print, printError, shownPlace } from '../print.ts';

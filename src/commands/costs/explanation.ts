@@ -8,6 +8,7 @@ import { FieldErrors } from '../../domain/field-errors.ts';
 import { networkOf } from '../../domain/network.ts';
 import { Refusal } from '../../domain/problems.ts';
 import { type Block, Blocks } from '../../facts/blocks.ts';
+import type { RecordedFacts } from '../../facts/fact-record.ts';
 import type { LiveLimit } from '../../facts/live-limits.ts';
 import type { Directory, IdentitySource } from '../../identity/identity.ts';
 import { silentIdentityObserver } from '../../identity/observer.ts';
@@ -15,7 +16,6 @@ import { openIdentity } from '../../identity/open.ts';
 import { checkPath } from '../../operations/validation/path.ts';
 import { checkQuery } from '../../operations/validation/query.ts';
 import { type Configuration, chargedOperations, operationTableOf } from '../../process/configuration.ts';
-import type { ReadFacts } from '../../process/parts/run-facts.ts';
 import { Buckets } from '../../stages/buckets/buckets.ts';
 import { namedLimit, type PayerBucket } from '../../stages/buckets/payer-bucket.ts';
 import { type DecidedRequest, decide } from '../../stages/decide.ts';
@@ -37,8 +37,8 @@ export interface Question {
 }
 
 export interface LiveState {
-  readonly limits: ReadFacts<LiveLimit>;
-  readonly blocks: ReadFacts<Block>;
+  readonly limits: RecordedFacts<LiveLimit>;
+  readonly blocks: RecordedFacts<Block>;
   /** Who holds the slots of buckets that count concurrent requests, by key; undefined where that is unknown. */
   slotsOf(
     buckets: readonly PayerBucket[],
@@ -138,7 +138,7 @@ function decideAlone(
   });
 }
 
-function blocksOf({ facts, clock }: ReadFacts<Block>): Blocks {
+function blocksOf({ facts, clock }: RecordedFacts<Block>): Blocks {
   const blocks = new Blocks(clock);
   for (const block of facts) blocks.add(block, clock.nowMs());
   return blocks;

@@ -1,4 +1,4 @@
-import type { ShownBlock } from '../../admin/blocks/actions.ts';
+import type { ShownBlock } from '../../admin/facts/block-api.ts';
 import { networkOf } from '../../domain/network.ts';
 import { BLOCK_SCOPES, BLOCKED, type BlockScope } from '../../facts/blocks.ts';
 import { CommandError } from '../../process/failure.ts';

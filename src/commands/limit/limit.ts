@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
-import type { ShownBlock } from '../../admin/blocks/actions.ts';
-import type { ShownLimit } from '../../admin/limits/live.ts';
-import type { ShownRow } from '../../admin/limits/rows.ts';
+import type { ShownBlock } from '../../admin/facts/block-api.ts';
+import type { ShownLimit } from '../../admin/facts/live-limit-api.ts';
+import type { ShownRow } from '../../admin/facts/shown-limits.ts';
 import { unitOf } from '../../domain/limits/rows.ts';
 import { type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
 import { networkOf } from '../../domain/network.ts';

@@ -1,8 +1,8 @@
-import type { ShownBlock } from '../../admin/blocks/actions.ts';
+import type { ShownBlock } from '../../admin/facts/block-api.ts';
+import type { ShownLimit } from '../../admin/facts/live-limit-api.ts';
+import type { ShownRevocation } from '../../admin/facts/revocation-api.ts';
 import type { FleetChange } from '../../admin/fleet/merged-changes.ts';
 import { SHARED_PERIOD_MS } from '../../admin/freshness.ts';
-import type { ShownLimit } from '../../admin/limits/live.ts';
-import type { ShownRevocation } from '../../admin/revocations/actions.ts';
 import { shownCount } from '../../domain/shown.ts';
 import { clock, duration, moment } from '../format.ts';
 import { unblock } from './actions/blocks.ts';

@@ -1,4 +1,4 @@
-import type { ShownOperation, ShownPlan, ShownRow } from '../../admin/limits/rows.ts';
+import type { ShownOperation, ShownPlan, ShownRow } from '../../admin/facts/shown-limits.ts';
 import { shownCount } from '../../domain/shown.ts';
 import { duration } from '../format.ts';
 import { ask } from './api.ts';

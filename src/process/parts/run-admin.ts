@@ -1,15 +1,16 @@
 import type { Logger } from 'pino';
-import type { Ages } from '../../admin/action.ts';
-import { BlockActions } from '../../admin/blocks/actions.ts';
+import { BlockApi } from '../../admin/facts/block-api.ts';
+import { blockEvents, liveLimitEvents } from '../../admin/facts/fact-events.ts';
+import { LiveLimitApi } from '../../admin/facts/live-limit-api.ts';
+import { RevocationApi } from '../../admin/facts/revocation-api.ts';
+import { RevocationTries } from '../../admin/facts/tries.ts';
 import type { OwnerReports } from '../../admin/fleet/owner-reports.ts';
 import { Refusals } from '../../admin/fleet/refusals.ts';
-import { LiveLimitActions } from '../../admin/limits/live.ts';
-import { RevocationActions } from '../../admin/revocations/actions.ts';
-import { RevocationTries } from '../../admin/revocations/tries.ts';
 import type { UsageSources } from '../../admin/usage/usage.ts';
 import type { Identities } from '../../config/files/identities.ts';
-import type { Blocks } from '../../facts/blocks.ts';
+import { Blocks } from '../../facts/blocks.ts';
 import type { SharedClock } from '../../facts/clock.ts';
+import { type FactSharing, FollowedFacts } from '../../facts/followed-facts.ts';
 import { judgingIdentity } from '../../facts/revocation-target.ts';
 import { createAdminServer, type Health } from '../../gateway/admin.ts';
 import type { PortTls } from '../../http/server/tls.ts';
@@ -21,14 +22,10 @@ import { Activity } from '../../observe/usage/activity.ts';
 import { UsageBatch } from '../../observe/usage/batch.ts';
 import { Talkers } from '../../observe/usage/talkers.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
-import type { SharedStore } from '../../store/shared-store.ts';
 import { type Configuration, findCosts } from '../configuration.ts';
 import { KnownIdentities } from './known-identities.ts';
-import { runBlocks } from './run-blocks.ts';
-import type { RunningFacts } from './run-facts.ts';
 import { runFleet } from './run-fleet.ts';
 import type { RunningIdentity } from './run-identity.ts';
-import { runLiveLimits } from './run-live-limits.ts';
 import type { RunningShare } from './run-share.ts';
 
 /** What the admin port reports on. */
@@ -38,8 +35,7 @@ type Reported = Pick<UsageSources, 'store' | 'buckets'> &
     readonly log: Logger;
     readonly changes: Changes;
     readonly tls: PortTls | undefined;
-    /** Undefined where no other replica shares the store. */
-    readonly shared: SharedStore | undefined;
+    readonly sharing: FactSharing;
     /** The clock of Redis. */
     readonly clock: SharedClock;
     readonly identity: Pick<RunningIdentity, 'directory' | 'revocations'>;
@@ -53,7 +49,7 @@ export interface RunningAdmin {
   readonly observer: GatewayObserver;
   readonly blocks: Blocks;
   readonly reports: OwnerReports;
-  /** Resolves once the live limits and blocks that were set before are in force, or after a second without Redis. */
+  /** Resolves when earlier live limits, blocks and revocations are in force, or after one second if Redis does not answer. */
   readonly ready: Promise<unknown>;
   replaceIdentities(identities: Identities): void;
   /** Of one of the `credentials`. */
@@ -65,47 +61,38 @@ export interface RunningAdmin {
 /** The admin port of a configured gateway, ready to listen. */
 export function runAdmin(configuration: Configuration, reported: Reported): RunningAdmin {
   const { settings } = configuration;
-  const { metrics, isReady, log, changes, tls, shared, clock, identity, buckets } = reported;
+  const { metrics, isReady, log, tls, sharing, clock } = reported;
   const batch = new UsageBatch();
   const [activity, talkers] = [new Activity(batch), new Talkers(batch)];
   const refusals = new Refusals(() => clock.nowMs());
-  const tries = new RevocationTries(shared, () => clock.nowMs());
+  const tries = new RevocationTries(sharing.store, () => clock.nowMs());
   const known = new KnownIdentities(configuration);
   let { operations } = configuration;
-  const reporting = { observer: metrics, log, changes };
-  const live = runLiveLimits(shared, buckets, { clock, ...reporting });
-  const { blocks, ...blocking } = runBlocks(shared, reporting);
+  const facts = runFacts(configuration, reported, { tries, known, operations: () => operations });
+  const { blocks } = facts;
   const sources = { refusals, activity, blocks, settings: settings.store };
-  const { fleet, reports, ...running } = runFleet(shared, talkers, { ...sources, ...shownOf(reported) }, log);
+  const { fleet, reports, ...running } = runFleet(
+    sharing.store,
+    talkers,
+    { ...sources, ...shownOf(reported) },
+    log,
+  );
   const server = createAdminServer({
-    ...{
-      settings,
-      tls,
-      metrics,
-      health: { isReady },
-      fleet,
-      reports,
-      ages: agesOf(live, blocking, identity),
-    },
-    limits: new LiveLimitActions({
-      ...{ buckets, log: changes, publisher: live.publisher },
-      knownOwners: (section) => known.owners(section),
-      operations: () => operations,
-      findCosts: (changed) => findCosts(operations, changed, settings),
-    }),
-    blocks: new BlockActions({
-      ...{ blocks, log: changes, publisher: blocking.publisher },
-      known: (scope) => known.ids(scope),
-    }),
-    revocations: new RevocationActions({
-      ...{ log, tries, identity: judgingIdentity(settings), shared: identity.revocations },
-      identities: () => known.together(),
-    }),
+    settings,
+    tls,
+    metrics,
+    health: { isReady },
+    fleet,
+    reports,
+    facts: facts.apis,
+    operations: () => operations,
     usage: usageOf(configuration, { ...reported, blocks, activity, reports, known }),
   });
   return {
     listen: running.announced(server.listen),
-    ...{ blocks, reports, ready: Promise.all([live.ready, blocking.ready]) },
+    blocks,
+    reports,
+    ready: facts.ready,
     observer: observerOf(metrics, { batch, refusals, tries, events: new LimitEvents(log) }),
     replaceIdentities: (changed) => known.replace(changed),
     replaceCredential: (index, changed) => known.replaceCredential(index, changed),
@@ -116,7 +103,56 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
       await server.close();
       tries.close();
       await running.close();
-      live.close();
+      facts.close();
+    },
+  };
+}
+
+interface FactSources {
+  readonly tries: RevocationTries;
+  readonly known: KnownIdentities;
+  /** The operations in force. */
+  operations(): readonly ListedOperation[];
+}
+
+/** Follows the live limits and the blocks of all replicas, and lets operators change them and the revocations. */
+function runFacts(
+  { settings }: Configuration,
+  { sharing, buckets, changes, identity, metrics }: Reported,
+  { tries, known, operations }: FactSources,
+) {
+  const { clock } = sharing;
+  if (sharing.store !== undefined) metrics.showClock(() => clock.offsetMs);
+  const limits = new FollowedFacts(buckets.live, sharing, liveLimitEvents(buckets, changes));
+  const blocks = new Blocks(clock);
+  const blocking = new FollowedFacts(blocks, sharing, blockEvents(blocks, changes));
+  const blockApi = new BlockApi({
+    blocks,
+    facts: blocking,
+    log: changes,
+    known: (scope) => known.ids(scope),
+  });
+  const limitApi = new LiveLimitApi({
+    buckets,
+    facts: limits,
+    blocks: blockApi,
+    log: changes,
+    knownOwners: (section) => known.owners(section),
+    findCosts: (changed) => findCosts(operations(), changed, settings),
+  });
+  const revocationApi = new RevocationApi({
+    facts: identity.revocations,
+    log: changes,
+    identity: judgingIdentity(settings),
+    tries,
+    identities: () => known.together(),
+  });
+  return {
+    blocks,
+    apis: [limitApi, blockApi, revocationApi],
+    ready: Promise.all([limits.ready, blocking.ready, identity.revocations.ready]),
+    close() {
+      limits.close();
       blocking.close();
     },
   };
@@ -136,17 +172,6 @@ function usageOf(
     directory: identity.directory,
     homeOf: (person) => known.homeOf(person),
     writtenAt: (bucket) => files.limits.writtenAt(bucket),
-  };
-}
-
-type Aged = Pick<RunningFacts<never>, 'ageSeconds'>;
-
-/** Without Redis, nobody else makes any. */
-function agesOf(live: Aged, blocks: Aged, { revocations }: Reported['identity']): Ages {
-  return {
-    limits: live.ageSeconds,
-    blocks: blocks.ageSeconds,
-    revocations: () => revocations?.ageSeconds() ?? 0,
   };
 }
 

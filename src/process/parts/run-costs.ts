@@ -1,4 +1,4 @@
-import { aboutRaised, raisedLimits } from '../../admin/limits/raised.ts';
+import { aboutRaised, raisedLimits } from '../../admin/facts/raised-limits.ts';
 import { costliestByRow } from '../../config/checks/costs.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { Changes } from '../../observe/log/changes.ts';

@@ -54,3 +54,13 @@ it('a clock of Redis that is set is followed at the next reading', () => {
   read(200, 200);
   expect(Math.abs(clock.nowMs() - (state.trueMs - 30_000))).toBeLessThanOrEqual(202);
 });
+
+it('a server that is not the reference counts only until the reference has been read', () => {
+  const { state, clock } = processWith(60_000);
+  const reading = (nowMs: number) => ({ nowMs, sentMs: 100_000, answeredMs: 100_000 });
+  clock.read(reading(state.trueMs + 5_000), false);
+  expect(clock.nowMs()).toBe(state.trueMs + 5_000);
+  clock.read(reading(state.trueMs));
+  clock.read(reading(state.trueMs + 5_000), false);
+  expect(clock.nowMs()).toBe(state.trueMs);
+});

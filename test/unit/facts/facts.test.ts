@@ -8,6 +8,8 @@ interface Named extends Fact {
 
 const kind = (most: number): FactKind<Named> => ({
   topic: 'limits',
+  plural: 'live limits',
+  metric: 'limit',
   most,
   keyOf: ({ id }) => id,
   write: ({ id, value, atMs, untilMs }) => JSON.stringify([id, value, atMs, untilMs]),

@@ -1,4 +1,4 @@
-import type { ShownBlock } from '../../../admin/blocks/actions.ts';
+import type { ShownBlock } from '../../../admin/facts/block-api.ts';
 import { moment } from '../../format.ts';
 import { ask } from '../api.ts';
 import type { Scope } from '../owner.ts';

@@ -1,4 +1,4 @@
-import type { ShownLimit } from '../../../admin/limits/live.ts';
+import type { ShownLimit } from '../../../admin/facts/live-limit-api.ts';
 import { shownCount } from '../../../domain/shown.ts';
 import { moment } from '../../format.ts';
 import { ask } from '../api.ts';

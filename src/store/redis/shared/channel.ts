@@ -19,6 +19,8 @@ interface ChannelLinks {
   /** In RESP2 a subscribed connection cannot read anything else. */
   readonly subscriber: SharedLink;
   readonly commands: SharedLink;
+  /** A key whose server has the clock that all replicas go by. */
+  readonly clockKey: string;
 }
 
 /**
@@ -41,6 +43,7 @@ class Subscription implements Channel {
   readonly #subscriber: LinkUse;
   readonly #reader: LinkUse;
   readonly #record: RedisRecord;
+  readonly #clockKey: string;
   #receivedAll: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
   #hasTime = false;
@@ -50,13 +53,14 @@ class Subscription implements Channel {
   #isClosed = false;
 
   constructor(
-    { subscriber, commands }: ChannelLinks,
+    { subscriber, commands, clockKey }: ChannelLinks,
     name: string,
     listener: ChannelListener,
     wrongTypeFound: WrongTypeFound,
   ) {
     this.#name = name;
     this.#listener = listener;
+    this.#clockKey = clockKey;
     this.subscribed = new Promise((resolve) => {
       this.#receivedAll = resolve;
     });
@@ -133,7 +137,9 @@ class Subscription implements Channel {
 
   #time(reading: Reading): void {
     this.#hasTime = true;
-    this.#call(() => this.#listener.time?.(reading));
+    const { groupOf, routeOf } = this.#reader;
+    const isReference = routeOf(groupOf(this.#record.key)) === routeOf(groupOf(this.#clockKey));
+    this.#call(() => this.#listener.time?.(reading, isReference));
   }
 
   /** A Redis that restarted without its data or failed over may have lost messages that this process still has. */

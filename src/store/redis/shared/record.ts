@@ -19,16 +19,21 @@ const PER_READ = 500;
 /** Of a longer record, the messages that expire last are not read: more than all that a replica keeps. */
 const MOST_READ = 150_000;
 
+/** The key of a channel's record. */
+export function recordKey(channel: string): string {
+  return `${channel}:record`;
+}
+
 export class RedisRecord implements MessageRecord {
   readonly #client: RedisClient;
   readonly #channel: string;
-  readonly #key: string;
+  readonly key: string;
   readonly #wrongTypeFound: WrongTypeFound;
 
   constructor(client: RedisClient, channel: string, wrongTypeFound: WrongTypeFound) {
     this.#client = client;
     this.#channel = channel;
-    this.#key = `${channel}:record`;
+    this.key = recordKey(channel);
     this.#wrongTypeFound = wrongTypeFound;
   }
 
@@ -94,7 +99,7 @@ export class RedisRecord implements MessageRecord {
     readonly skip?: number;
   }): Promise<Reading> {
     const bounded = { ...part, longestBytes: LONGEST_MESSAGE };
-    return readShared(this.#client, this.#key, bounded, this.#wrongTypeFound);
+    return readShared(this.#client, this.key, bounded, this.#wrongTypeFound);
   }
 
   async #share(
@@ -105,7 +110,7 @@ export class RedisRecord implements MessageRecord {
     const given = messages.flatMap(({ text, untilMs }) => [untilMs, text]);
     try {
       const args = [channel, messages.length, ...given, ...replaced];
-      const reply = await this.#client.share(this.#key, args);
+      const reply = await this.#client.share(this.key, args);
       return Array.isArray(reply) ? reply : [];
     } catch (error) {
       if (isRefusal(error) || !(error instanceof Error)) throw error;

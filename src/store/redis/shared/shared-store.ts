@@ -5,7 +5,7 @@ import type { RemoteStoreSettings } from '../connection/options.ts';
 import { openBoard } from './board.ts';
 import { subscribe } from './channel.ts';
 import { readShared, type WrongTypeFound } from './read-shared.ts';
-import { withRecord } from './record.ts';
+import { recordKey, withRecord } from './record.ts';
 import { SharedLink } from './shared-link.ts';
 
 /** Longer names are not those of a replica, and more replicas are not counted. */
@@ -26,9 +26,9 @@ export function sharedByRedis(
   const subscriber = new SharedLink(settings);
   const boards = new SharedLink(settings);
   const channelOf = (topic: string) => `${keyPrefix}:1:${topic}`;
+  const links = { subscriber, commands, clockKey: recordKey(channelOf('limits')) };
   return {
-    subscribe: (topic, listener) =>
-      subscribe({ subscriber, commands }, channelOf(topic), listener, wrongTypeFound),
+    subscribe: (topic, listener) => subscribe(links, channelOf(topic), listener, wrongTypeFound),
     withRecord: (topic, use, connectMs) =>
       withRecord(commands, channelOf(topic), use, wrongTypeFound, connectMs),
     openBoard: (topic, replica) => openBoard(boards, `${keyPrefix}:1:{${topic}}`, replica, wrongTypeFound),

@@ -8,6 +8,7 @@ import type { OverrideSection } from '../../domain/limits/scopes.ts';
 import { networkOf } from '../../domain/network.ts';
 import { LONGEST_MS } from '../../facts/operator-facts.ts';
 import { ActionRefused, readDuration, readReason } from '../action.ts';
+import { type FactRequest, membersOf } from './fact-api.ts';
 
 /** The owner of a limit: a section of the limits file, and an id. */
 export interface LimitOwner {
@@ -31,9 +32,8 @@ export type LimitRequest = Immutable<ReturnType<typeof readLimitRequest>>;
  *
  * @throws ActionRefused
  */
-export function readRemoval(query: unknown, body: unknown) {
-  const given = { ...(isMapping(body) ? body : {}), ...(isMapping(query) ? query : {}) };
-  const { why, by, bucket, for: _, ...named } = given;
+export function readRemoval(request: FactRequest) {
+  const { why, by, bucket, for: _, ...named } = membersOf(request);
   const asked = bucket === undefined ? [] : [String(bucket)];
   return { buckets: [...asked, ...Object.keys(named)], ...readReason(why, by) };
 }

@@ -3,7 +3,7 @@
 import { Type } from 'typebox';
 import { pace } from '../../domain/pace.ts';
 import { id, matching, parsed, plainText, timeMs } from '../../facts/bounds.ts';
-import { formatTarget, REVOCATIONS, readTarget } from '../../facts/revocation-message.ts';
+import { formatTarget, readTarget, targetKey } from '../../facts/revocation-message.ts';
 import type { Revocation, Revoked } from '../../facts/revocations.ts';
 import type { RequestContext } from '../../stages/request-context.ts';
 import type { MessageRecord, SharedStore } from '../../store/shared-store.ts';
@@ -43,7 +43,12 @@ export type Tries = ReadonlyMap<string, Try>;
 
 /** The key of a revocation among the tries. */
 export function triedKey({ revoked }: Pick<Revocation, 'revoked'>): string {
-  return REVOCATIONS.keyOf({ revoked, atMs: 0, untilMs: 0 });
+  return targetKey(revoked);
+}
+
+/** A try as operators see it. */
+export function shownTry(last: Try | undefined) {
+  return last === undefined ? null : { at: new Date(last.atMs).toISOString(), from: last.address };
 }
 
 /** The tries that a record holds, latest last. */

@@ -1,3 +1,4 @@
+import type { FastifyInstance } from 'fastify';
 import type { Limits } from '../../domain/limits/limits.ts';
 import { countedBy } from '../../domain/limits/rows.ts';
 import type { Access, OperationKind } from '../../domain/operation.ts';
@@ -6,7 +7,7 @@ import type { Access, OperationKind } from '../../domain/operation.ts';
 export type ShownRow = ReturnType<typeof shownRows>[number];
 
 /** The limits that the files have for owners without a limit of their own. */
-export function shownRows({ rows, defaults }: Limits) {
+function shownRows({ rows, defaults }: Limits) {
   return rows.map((row) => ({
     bucket: row.name,
     /** What is counted, and in which window. */
@@ -26,7 +27,7 @@ function limitOf(limit: number | 'none' | undefined): number | null {
 export type ShownPlan = ReturnType<typeof shownPlans>[number];
 
 /** The plans of the files, and what each sets. */
-export function shownPlans({ plans }: Limits) {
+function shownPlans({ plans }: Limits) {
   return [...plans].map(([plan, limits]) => ({
     plan,
     /** Null for none. */
@@ -49,8 +50,19 @@ export interface ShownOperation {
 }
 
 /** The most expensive first. */
-export function shownOperations(operations: readonly ShownOperation[]): readonly ShownOperation[] {
+function shownOperations(operations: readonly ShownOperation[]): readonly ShownOperation[] {
   return operations
     .map(({ id, method, path, cost, kind, access }) => ({ id, method, path, cost, kind, access }))
     .sort((a, b) => b.cost - a.cost || a.path.localeCompare(b.path) || a.method.localeCompare(b.method));
+}
+
+/** Adds `GET /limits`, `GET /plans` and `GET /operations`: what the files set. */
+export function addLimitRoutes(
+  app: FastifyInstance,
+  limits: () => Limits,
+  operations: () => readonly ShownOperation[],
+): void {
+  app.get('/limits', async () => shownRows(limits()));
+  app.get('/plans', async () => shownPlans(limits()));
+  app.get('/operations', async () => shownOperations(operations()));
 }

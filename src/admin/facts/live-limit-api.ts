@@ -1,23 +1,26 @@
 import { bySection } from '../../config/files/limits/parse.ts';
 import type { Problem } from '../../config/problem.ts';
 import { suggestionOf } from '../../config/reader/messages.ts';
-import { type LimitInForce, type Limits, limitInForce, rowNamed } from '../../domain/limits/limits.ts';
-import { type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
+import { type Limits, rowNamed } from '../../domain/limits/limits.ts';
+import { OVERRIDE_SECTIONS, type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
+import type { FollowedFacts } from '../../facts/followed-facts.ts';
 import { type LiveLimit, liveKey } from '../../facts/live-limits.ts';
+import type { Reason } from '../../facts/operator-facts.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import type { Buckets } from '../../stages/buckets/buckets.ts';
 import { ActionRefused } from '../action.ts';
-import { changeFacts, type FactPublisher } from '../shared-change.ts';
-import { aboutRaised, type RaisedLimit, raisedLimit } from './raised.ts';
-import { type LimitOwner, type LimitRequest, problemText, readLimitRequest } from './request.ts';
+import type { BlockApi } from './block-api.ts';
+import type { FactApi } from './fact-api.ts';
+import { changeFacts } from './fact-change.ts';
 import {
-  type ShownOperation,
-  type ShownPlan,
-  type ShownRow,
-  shownOperations,
-  shownPlans,
-  shownRows,
-} from './rows.ts';
+  type LimitOwner,
+  type LimitRequest,
+  limitOwner,
+  problemText,
+  readLimitRequest,
+  readRemoval,
+} from './limit-request.ts';
+import { type RaisedLimit, raisedLimit } from './raised-limits.ts';
 
 /** A live limit as an operator sees it. `notes`: what the operator should know of a change that has just been made. */
 export type ShownLimit = ReturnType<typeof shown> & {
@@ -28,56 +31,68 @@ export type ShownLimit = ReturnType<typeof shown> & {
 
 interface LiveLimitSources {
   readonly buckets: Buckets;
-  readonly log: Pick<Changes, 'info' | 'error'>;
-  /** Undefined where this process is the only replica. */
-  readonly publisher: FactPublisher<LiveLimit> | undefined;
+  readonly facts: FollowedFacts<LiveLimit>;
+  /** Are listed before the live limits. */
+  readonly blocks: Pick<BlockApi, 'list' | 'ageSeconds'>;
+  readonly log: Pick<Changes, 'info'>;
   /** The ids of a section that the files of identities have; undefined where others may exist. */
   knownOwners(section: OverrideSection): ReadonlySet<string> | undefined;
-  /** The operations in force. */
-  operations(): readonly ShownOperation[];
   /** The operations that could never be admitted under these limits. */
   findCosts(limits: Limits): readonly Problem[];
 }
 
-/** Sets, removes and lists live limits. Each action writes one audit line. */
-export class LiveLimitActions {
+/** Sets, removes and lists live limits. Each change writes one audit line. */
+export class LiveLimitApi implements FactApi {
+  readonly path = '/limits/live';
   readonly #sources: LiveLimitSources;
 
   constructor(sources: LiveLimitSources) {
     this.#sources = sources;
   }
 
-  list(): readonly ShownLimit[] {
-    const { live, nowMs } = this.#sources.buckets;
-    return live.inForce(nowMs).map((limit) => ({
+  readonly routes: FactApi['routes'] = OVERRIDE_SECTIONS.flatMap((section) => {
+    const path = `/limits/live/${section}/:id`;
+    return [
+      {
+        method: 'PUT',
+        path,
+        change: async ({ id, body }) => {
+          const owner = limitOwner(section, id);
+          return this.set(owner, readLimitRequest(body, owner, this.#limits));
+        },
+      },
+      {
+        method: 'DELETE',
+        path,
+        change: async (request) => {
+          const { buckets, ...reason } = readRemoval(request);
+          return this.unset(limitOwner(section, request.id), buckets, reason);
+        },
+      },
+    ];
+  });
+
+  get ageSeconds(): number {
+    const { facts, blocks } = this.#sources;
+    return Math.max(facts.ageSeconds, blocks.ageSeconds);
+  }
+
+  async list(): Promise<readonly object[]> {
+    return [...(await this.#sources.blocks.list()), ...this.limits()];
+  }
+
+  /** Those that are in force. */
+  limits(): readonly ShownLimit[] {
+    const { buckets } = this.#sources;
+    return buckets.live.inForce(buckets.nowMs).map((limit) => ({
       ...shown(limit, this.#limits),
-      ...raisedText(raisedLimit(limit, this.#sources.buckets)),
+      ...raisedText(raisedLimit(limit, buckets)),
     }));
-  }
-
-  /** The limits of the files, for owners without a limit of their own. */
-  rows(): readonly ShownRow[] {
-    return shownRows(this.#limits);
-  }
-
-  /** The limits of each plan. */
-  plans(): readonly ShownPlan[] {
-    return shownPlans(this.#limits);
-  }
-
-  /** What each operation costs, the most expensive first. */
-  operations(): readonly ShownOperation[] {
-    return shownOperations(this.#sources.operations());
   }
 
   /** The limits of the files, which requests for live limits are checked against. */
   get #limits(): Limits {
     return this.#sources.buckets.limits;
-  }
-
-  /** Reads a request for live limits of an owner. @throws ActionRefused */
-  read(body: unknown, owner: LimitOwner): LimitRequest {
-    return readLimitRequest(body, owner, this.#limits);
   }
 
   /** Rejects with an ActionRefused where a limit is below the cost of an operation. */
@@ -92,11 +107,11 @@ export class LiveLimitActions {
     return note === undefined ? set : set.map((one) => ({ ...one, notes: [note, ...(one.notes ?? [])] }));
   }
 
-  /** Removes the live limits of an owner: those of the buckets that are named, or all. Rejects with an ActionRefused where there is none. */
+  /** Removes the live limits of an owner: those of the buckets that are named, or all. Rejects with an ActionRefused if there is none. */
   async unset(
     { section, id }: LimitOwner,
     names: readonly string[],
-    reason: Pick<LiveLimit, 'why' | 'by'>,
+    reason: Reason,
   ): Promise<readonly ShownLimit[]> {
     const isMeant = (limit: LiveLimit) =>
       limit.id === id &&
@@ -118,25 +133,26 @@ export class LiveLimitActions {
     if (problems.length > 0) throw new ActionRefused(problemText(problems));
   }
 
-  /** Makes a change at the time of Redis, puts it in force here, and returns what is in force or removed. */
+  /** Makes a change, and returns what is in force or removed. */
   async #change(
     action: string,
-    reason: Pick<LiveLimit, 'why' | 'by'>,
+    { why, by }: Reason,
     targets: readonly Target[],
     make: (atMs: number) => readonly LiveLimit[],
   ): Promise<readonly ShownLimit[]> {
-    const { publisher, buckets, log } = this.#sources;
-    const changed = { facts: buckets.live, log, publisher, nowMs: () => buckets.nowMs };
-    const { made, notes } = await changeFacts(changed, {
-      ...{ action, ...reason, make },
+    const { facts, log } = this.#sources;
+    const { made, notes } = await changeFacts(facts, log, {
+      action,
+      why,
+      by,
       keys: targets.map(({ bucket, id }) => liveKey(bucket, id)),
       details: (limits) => ({
         limits:
           limits?.map((limit) => shown(limit, this.#limits)) ??
           targets.map((one) => asked(one, this.#limits)),
       }),
+      make,
     });
-    for (const limit of made) applyLive(buckets, limit, log);
     return made.map((limit) => ({
       ...shown(limit, this.#limits),
       ...(notes.length > 0 ? { notes } : {}),
@@ -159,7 +175,7 @@ function asked({ bucket, id, limit }: Target, limits: Limits) {
   return { scope, id, bucket, limit, ...(counts !== 'points' && { counts }) };
 }
 
-/** Where a file would have a live limit; that of Accounts while the limits have no such row, so that it can be removed. */
+/** The section that a live limit would have in a file. `accounts` if its row no longer exists, so that it can still be removed. */
 function sectionOf({ bucket }: LiveLimit, limits: Limits): OverrideSection {
   const row = rowNamed(limits, bucket);
   return row === undefined ? 'accounts' : scopeNamed(row.scope).overrides;
@@ -174,34 +190,4 @@ function raisedText(raised: RaisedLimit | undefined) {
 
 function shown({ untilMs, why, by, ...target }: LiveLimit, limits: Limits) {
   return { ...asked(target, limits), until: new Date(untilMs).toISOString(), why, by };
-}
-
-/**
- * Puts a live limit, or its removal, in force in this process and logs `limits.changed`. Does nothing if that is known already,
- * so each replica logs each change once, the one that made it as well.
- */
-export function applyLive(buckets: Buckets, live: LiveLimit, log: Pick<Changes, 'info' | 'error'>): void {
-  const { bucket, id, limit, untilMs, isRemoved, why, by } = live;
-  const { nowMs } = buckets;
-  const before = buckets.live.of(bucket, id, nowMs);
-  const isChanged = buckets.applyLive(live);
-  if (!isChanged || (isRemoved && before === undefined)) return;
-  const row = rowNamed(buckets.limits, bucket);
-  const filed = row && inFiles(limitInForce(buckets.limits, row, id, undefined, nowMs));
-  const from = before === undefined ? filed : ofLive(before);
-  const to = isRemoved ? filed : ofLive({ limit, untilMs });
-  const change = isRemoved ? 'removed' : before === undefined ? 'added' : 'changed';
-  const counts = { added: 0, removed: 0, changed: 0, [change]: 1 };
-  const difference = [{ change, scope: row?.scope ?? null, id, bucket, from, to }];
-  log.info({ source: 'live', why, by, ...counts, difference }, 'limits.changed');
-  const raised = isRemoved ? undefined : raisedLimit(live, buckets);
-  if (raised !== undefined) log.error({ ...raised, about: aboutRaised(raised) }, 'live-limit.raised');
-}
-
-function ofLive({ limit, untilMs }: Pick<LiveLimit, 'limit' | 'untilMs'>): object {
-  return { limit, until: new Date(untilMs).toISOString() };
-}
-
-function inFiles({ limit }: LimitInForce): object {
-  return { limit: limit ?? 'none' };
 }

@@ -1,9 +1,27 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { LiveLimitActions } from '../../../../src/admin/limits/live.ts';
+import { liveLimitEvents } from '../../../../src/admin/facts/fact-events.ts';
+import { LiveLimitApi } from '../../../../src/admin/facts/live-limit-api.ts';
 import { parseLimits } from '../../../../src/config/files/limits/parse.ts';
+import { SharedClock } from '../../../../src/facts/clock.ts';
+import { FollowedFacts } from '../../../../src/facts/followed-facts.ts';
+import { Changes } from '../../../../src/observe/log/changes.ts';
 import { Buckets } from '../../../../src/stages/buckets/buckets.ts';
-import { UnknownOutcome } from '../../../../src/store/shared-store.ts';
+import { type MessageRecord, type SharedStore, UnknownOutcome } from '../../../../src/store/shared-store.ts';
+
+/** A store that has one record. */
+function sharingOf(record: MessageRecord): SharedStore {
+  const unused = () => {
+    throw new Error('not used by live limits');
+  };
+  return {
+    subscribe: () => ({ subscribed: Promise.resolve(), close() {} }),
+    withRecord: (_topic, use) => use(record),
+    openBoard: unused,
+    openPresence: unused,
+    openClaims: unused,
+  };
+}
 
 const OWNER = { section: 'accounts', id: 'acct_1' } as const;
 
@@ -12,20 +30,32 @@ it('each action writes one line with who, what and why, and what became of it', 
   const log = pino({}, { write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
   const buckets = new Buckets('weir', parseLimits('{}', 'limits.yaml'));
   let failure: Error | undefined;
-  const publisher = {
+  const record: MessageRecord = {
+    time: async () => ({ nowMs: Date.now(), sentMs: 0, answeredMs: 0 }),
     nowMs: async () => Date.now(),
+    read: async () => [],
     publish: async () => {
       if (failure !== undefined) throw failure;
-      return { notPublished: undefined };
+      return { received: 1, notPublished: undefined };
     },
+    isLasting: async () => true,
+    isForgetful: async () => false,
   };
-  const actions = new LiveLimitActions({
-    buckets,
+  const changes = new Changes(log, Date.now);
+  const sharing = {
+    store: sharingOf(record),
+    clock: new SharedClock(),
+    observer: { sharedIgnored() {} },
     log,
-    publisher,
+  };
+  const facts = new FollowedFacts(buckets.live, sharing, liveLimitEvents(buckets, changes));
+  const actions = new LiveLimitApi({
+    buckets,
+    facts,
+    blocks: { list: async () => [], ageSeconds: 0 },
+    log: changes,
     knownOwners: () => undefined,
     findCosts: () => [],
-    operations: () => [],
   });
   const limits = [{ bucket: 'account-read', limit: 900 }] as const;
 
@@ -39,8 +69,9 @@ it('each action writes one line with who, what and why, and what became of it', 
   await expect(actions.set(OWNER, { limits, forMs: 60_000, why: 'late', by: 'eve' })).rejects.toThrow(
     'Redis gave no answer, so it may or may not have been changed: look at the list (Connection is closed.).',
   );
-  expect(actions.list()).toEqual([]);
+  expect(actions.limits()).toEqual([]);
 
+  facts.close();
   const limit = { scope: 'account', id: 'acct_1', bucket: 'account-read', limit: 900 };
   expect(lines.filter(({ audit }) => audit)).toMatchObject([
     { audit: true, action: 'limit set', by: 'alice', why: 'launch', limits: [limit] },

@@ -4,9 +4,6 @@ import { principalTarget, TargetRefused, tokenTarget } from '../../facts/revocat
 import type { Revoked } from '../../facts/revocations.ts';
 import { ActionRefused, readDuration, readReason } from '../action.ts';
 
-/** What a `POST /revocations` asks for. A token is represented by its digest. */
-export type RevocationRequest = ReturnType<typeof readRevocationRequest>;
-
 /** The members of the request that name a target. */
 export const TARGET_NAMES = { token: 'token', principal: 'principal' };
 

@@ -1,54 +1,80 @@
 import { suggestionOf } from '../../config/reader/messages.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import { ID_FORMAT, isId } from '../../domain/caller.ts';
+import { scopeNamed } from '../../domain/limits/scopes.ts';
 import { networkOf } from '../../domain/network.ts';
-import { BLOCKED, type Block, type BlockScope, type Blocks, blockKey } from '../../facts/blocks.ts';
-import { LONGEST_MS } from '../../facts/operator-facts.ts';
+import {
+  BLOCK_SCOPES,
+  BLOCKED,
+  type Block,
+  type BlockScope,
+  type Blocks,
+  blockKey,
+} from '../../facts/blocks.ts';
+import type { FollowedFacts } from '../../facts/followed-facts.ts';
+import { LONGEST_MS, type Reason } from '../../facts/operator-facts.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import { ActionRefused, readDuration, readReason } from '../action.ts';
-import { changeFacts, type FactPublisher } from '../shared-change.ts';
+import { type FactApi, membersOf } from './fact-api.ts';
+import { changeFacts } from './fact-change.ts';
 
 /** A block as an operator sees it, in the form of a live limit. `notes`: what the operator should know of one that has just been made. */
 export type ShownBlock = ReturnType<typeof shownBlock> & { readonly notes?: readonly string[] };
 
 interface BlockSources {
   readonly blocks: Blocks;
+  readonly facts: FollowedFacts<Block>;
   readonly log: Pick<Changes, 'info'>;
-  /** Undefined where this process is the only replica. */
-  readonly publisher: FactPublisher<Block> | undefined;
   /** The ids of a scope that the files of identities have; undefined where others may exist. */
   known(scope: BlockScope): ReadonlySet<string> | undefined;
 }
 
-/** Whoever is blocked. */
+/** Who is blocked. */
 interface Target {
   readonly scope: BlockScope;
   readonly id: string;
 }
 
 /** An owner as blocks are stored for it: an address stands for its network. Throws an ActionRefused for what is no id. */
-export function blockTarget(scope: BlockScope, given: string): Target {
+function blockTarget(scope: BlockScope, given: string): Target {
   const id = scope === 'address' ? networkOf(given) : given;
   if (id === undefined) throw new ActionRefused(`${given} is not an IP address.`);
   if (!isId(id)) throw new ActionRefused(`What is blocked must have ${ID_FORMAT}.`);
   return { scope, id };
 }
 
-/** Blocks, unblocks and lists. Each action writes one audit line. */
-export class BlockActions {
+/** Blocks, unblocks and lists. Each change writes one audit line. */
+export class BlockApi implements FactApi {
+  readonly path = '/blocks';
   readonly #sources: BlockSources;
 
   constructor(sources: BlockSources) {
     this.#sources = sources;
   }
 
-  list(): readonly ShownBlock[] {
-    const { blocks } = this.#sources;
-    return blocks.inForce(blocks.clock.nowMs()).map(shownBlock);
+  readonly routes: FactApi['routes'] = BLOCK_SCOPES.flatMap((scope) => {
+    const path = `/blocks/${scopeNamed(scope).plural}/:id`;
+    return [
+      { method: 'PUT', path, change: async ({ id, body }) => this.#block(blockTarget(scope, id), body) },
+      {
+        method: 'DELETE',
+        path,
+        change: async (request) => this.#unblock(blockTarget(scope, request.id), membersOf(request)),
+      },
+    ];
+  });
+
+  get ageSeconds(): number {
+    return this.#sources.facts.ageSeconds;
+  }
+
+  async list(): Promise<readonly ShownBlock[]> {
+    const { blocks, facts } = this.#sources;
+    return blocks.inForce(facts.nowMs).map(shownBlock);
   }
 
   /** @param body such as `{"for": "1h", "why": "leak", "by": "alice"}` */
-  async block(target: Target, body: unknown): Promise<ShownBlock> {
+  async #block(target: Target, body: unknown): Promise<ShownBlock> {
     const { forMs, ...reason } = readRequest(body);
     const made = await this.#change('blocked', target, reason, (atMs) => ({
       ...target,
@@ -61,7 +87,7 @@ export class BlockActions {
   }
 
   /** Rejects with an ActionRefused where nothing is blocked. */
-  async unblock(target: Target, { why, by }: Readonly<Record<string, unknown>>): Promise<ShownBlock> {
+  async #unblock(target: Target, { why, by }: Readonly<Record<string, unknown>>): Promise<ShownBlock> {
     const reason = readReason(why, by);
     const block = this.#sources.blocks.of(target.scope, target.id);
     if (block === undefined) throw new ActionRefused(`${target.scope} ${target.id} is not blocked.`);
@@ -76,20 +102,20 @@ export class BlockActions {
   async #change(
     action: string,
     target: Target,
-    reason: Pick<Block, 'why' | 'by'>,
+    { why, by }: Reason,
     make: (atMs: number) => Block,
   ): Promise<ShownBlock> {
-    const { blocks, log, publisher } = this.#sources;
-    const changed = { facts: blocks, log, publisher, nowMs: () => blocks.clock.nowMs() };
-    const { made, notes } = await changeFacts(changed, {
-      ...{ action, ...reason },
+    const { facts, log } = this.#sources;
+    const { made, notes } = await changeFacts(facts, log, {
+      action,
+      why,
+      by,
       keys: [blockKey(target.scope, target.id)],
       details: ([block] = []) => ({ block: block === undefined ? target : shownBlock(block) }),
       make: (atMs) => [make(atMs)],
     });
     const [block] = made;
     if (block === undefined) throw new Error('a change that succeeded made nothing');
-    applyBlock(blocks, block, log);
     return { ...shownBlock(block), ...(notes.length > 0 ? { notes } : {}) };
   }
 
@@ -118,13 +144,4 @@ function readRequest(body: unknown) {
 
 export function shownBlock({ scope, id, untilMs, why, by }: Block) {
   return { scope, id, bucket: BLOCKED, limit: 0, until: new Date(untilMs).toISOString(), why, by } as const;
-}
-
-/** Puts a block, or its removal, in force in this process and logs it. Does nothing if that is known already. */
-export function applyBlock(blocks: Blocks, block: Block, changes: Pick<Changes, 'info'>): void {
-  const { scope, id, untilMs, why, by, isRemoved } = block;
-  if (!blocks.add(block, blocks.clock.nowMs())) return;
-  const until = isRemoved ? undefined : new Date(untilMs).toISOString();
-  const members = { about: `${scope} ${id}`, scope, id, until, why, by };
-  changes.info(members, isRemoved ? 'block.undone' : 'block.made');
 }

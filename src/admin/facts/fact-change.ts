@@ -1,0 +1,102 @@
+import { LOOK_SECONDS } from '../../domain/pace.ts';
+import type { Making } from '../../facts/fact-record.ts';
+import type { Fact } from '../../facts/facts.ts';
+import type { FollowedFacts } from '../../facts/followed-facts.ts';
+import type { Changes } from '../../observe/log/changes.ts';
+import { UnknownOutcome } from '../../store/shared-store.ts';
+import { ActionRefused } from '../action.ts';
+
+/** Redis did not take a change, or gave no answer. */
+export class StoreUnavailable extends ActionRefused {
+  override readonly name = 'StoreUnavailable';
+  override readonly status = 503;
+}
+
+/** What is known of a change that an operator asked for. */
+type Outcome =
+  | 'changed'
+  /** In force here; elsewhere once the record is read. */
+  | 'recorded'
+  | 'unchanged'
+  | 'unknown';
+
+/** A change that an operator asks for, and what its audit line names. */
+export interface FactChange<T extends Fact> extends Making<T> {
+  readonly action: string;
+  readonly by: string;
+  readonly why: string;
+  /**
+   * What was to be changed.
+   *
+   * @param made the facts; undefined if it did not come to that
+   */
+  details(made: readonly T[] | undefined): object;
+}
+
+export interface ChangedFacts<T extends Fact> {
+  readonly made: readonly T[];
+  /** What the operator should know. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * Makes facts at all replicas, puts them in force here, and writes one audit line whatever becomes of it.
+ *
+ * @throws StoreUnavailable
+ */
+export async function changeFacts<T extends Fact>(
+  facts: FollowedFacts<T>,
+  log: Pick<Changes, 'info'>,
+  change: FactChange<T>,
+): Promise<ChangedFacts<T>> {
+  const changed = await audited(facts, log, change);
+  for (const fact of changed.made) facts.apply(fact);
+  return changed;
+}
+
+async function audited<T extends Fact>(
+  facts: FollowedFacts<T>,
+  log: Pick<Changes, 'info'>,
+  { action, by, why, details, keys, readsRecord = false, make }: FactChange<T>,
+): Promise<ChangedFacts<T>> {
+  let outcome: Outcome = 'unchanged';
+  let problem: string | undefined;
+  let made: readonly T[] | undefined;
+  const making: Making<T> = {
+    keys,
+    readsRecord,
+    make(atMs, current) {
+      made = make(atMs, current);
+      return made;
+    },
+  };
+  try {
+    const { facts: published, notPublished } = await facts.make(making);
+    problem = notPublished;
+    outcome = problem === undefined ? 'changed' : 'recorded';
+    return { made: published, notes: problem === undefined ? [] : [lateNote(problem, 'replica')] };
+  } catch (error) {
+    problem = error instanceof Error ? error.message : String(error);
+    if (error instanceof ActionRefused) throw error;
+    if (error instanceof UnknownOutcome) outcome = 'unknown';
+    throw new StoreUnavailable(outcome === 'unknown' ? unknownNote(problem) : unchangedNote(problem));
+  } finally {
+    log.info({ audit: true, action, by, why, outcome, problem, ...details(made) }, action);
+  }
+}
+
+/** @param reader what reads the record, in the operator's words */
+export function lateNote(problem: string, reader: 'replica' | 'gateway'): string {
+  return (
+    `It is recorded, and every ${reader} reads the record within ${LOOK_SECONDS} seconds. It was not published at once, ` +
+    `because the Redis user may not publish (${problem}).`
+  );
+}
+
+function unknownNote(problem: string): string {
+  return `Redis gave no answer, so it may or may not have been changed: look at the list (${problem}).`;
+}
+
+function unchangedNote(problem: string): string {
+  return `Nothing was changed: Redis does not take the command (${problem}).`;
+}

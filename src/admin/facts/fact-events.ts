@@ -1,0 +1,91 @@
+/**
+ * What a replica does with facts that are made, removed or have ended: it puts them in force and logs them. It does nothing with those
+ * that are known already, so each replica logs each change once, and so does the one that made it.
+ */
+import { type LimitInForce, limitInForce, rowNamed } from '../../domain/limits/limits.ts';
+import type { Block, Blocks } from '../../facts/blocks.ts';
+import type { FactEvents } from '../../facts/fact-listener.ts';
+import type { LiveLimit } from '../../facts/live-limits.ts';
+import { shownTarget } from '../../facts/revocation-message.ts';
+import type { Revocation, Revocations } from '../../facts/revocations.ts';
+import type { IdentityObserver } from '../../identity/observer.ts';
+import type { Changes } from '../../observe/log/changes.ts';
+import type { Buckets } from '../../stages/buckets/buckets.ts';
+import { aboutRaised, raisedLimit } from './raised-limits.ts';
+
+export function blockEvents(blocks: Blocks, changes: Changes): FactEvents<Block> {
+  return {
+    apply(block) {
+      const { scope, id, untilMs, why, by, isRemoved } = block;
+      if (!blocks.add(block, blocks.clock.nowMs())) return;
+      const until = isRemoved ? undefined : isoOf(untilMs);
+      const members = { about: `${scope} ${id}`, scope, id, until, why, by };
+      changes.info(members, isRemoved ? 'block.undone' : 'block.made');
+    },
+    ended({ scope, id, why, by }) {
+      changes.info({ about: `${scope} ${id}`, scope, id, why, by }, 'block.ended');
+    },
+  };
+}
+
+export function revocationEvents(
+  revocations: Revocations,
+  changes: Changes,
+  observer: IdentityObserver,
+): FactEvents<Revocation> {
+  return {
+    apply(revocation) {
+      if (!revocations.add(revocation)) return;
+      observer.revoked();
+      const name = revocation.isRemoved ? 'revocation.undone' : 'revocation.made';
+      changes.info(membersOf(revocation), name);
+    },
+    ended: (revocation) => changes.info(membersOf(revocation), 'revocation.ended'),
+    connected: (isConnected) => observer.revocationsSubscribed(isConnected),
+  };
+}
+
+function membersOf({ revoked, reason }: Revocation) {
+  const { kind, target } = shownTarget(revoked);
+  return { about: `${kind} ${target}`, kind, target, ...reason };
+}
+
+export function liveLimitEvents(buckets: Buckets, changes: Changes): FactEvents<LiveLimit> {
+  return {
+    apply: (limit) => applyLive(buckets, limit, changes),
+    ended({ bucket, id, limit, why, by }) {
+      const about = `the live limit ${limit} for ${bucket} of ${id}`;
+      changes.info({ about, id, bucket, from: { limit }, why, by }, 'live-limit.ended');
+    },
+  };
+}
+
+function applyLive(buckets: Buckets, live: LiveLimit, changes: Changes): void {
+  const { bucket, id, limit, untilMs, isRemoved, why, by } = live;
+  const { nowMs } = buckets;
+  const before = buckets.live.of(bucket, id, nowMs);
+  const isChanged = buckets.applyLive(live);
+  if (!isChanged || (isRemoved && before === undefined)) return;
+  const row = rowNamed(buckets.limits, bucket);
+  const filed = row && inFiles(limitInForce(buckets.limits, row, id, undefined, nowMs));
+  const from = before === undefined ? filed : ofLive(before);
+  const to = isRemoved ? filed : ofLive({ limit, untilMs });
+  const change = isRemoved ? 'removed' : before === undefined ? 'added' : 'changed';
+  const counts = { added: 0, removed: 0, changed: 0, [change]: 1 };
+  const difference = [{ change, scope: row?.scope ?? null, id, bucket, from, to }];
+  changes.info({ source: 'live', why, by, ...counts, difference }, 'limits.changed');
+  const raised = isRemoved ? undefined : raisedLimit(live, buckets);
+  if (raised !== undefined) changes.error({ ...raised, about: aboutRaised(raised) }, 'live-limit.raised');
+}
+
+function ofLive({ limit, untilMs }: Pick<LiveLimit, 'limit' | 'untilMs'>): object {
+  return { limit, until: isoOf(untilMs) };
+}
+
+function inFiles({ limit }: LimitInForce): object {
+  return { limit: limit ?? 'none' };
+}
+
+function isoOf(atMs: number): string {
+  return new Date(atMs).toISOString();
+}
