@@ -4,7 +4,7 @@ import { formatProblem } from '../config/problem.ts';
 import { type Watch, watchFiles } from '../config/watch.ts';
 import type { ServerCertificates } from '../domain/tls-files.ts';
 import { PortTls } from '../http/server/tls.ts';
-import type { ReloadMetrics } from '../observe/metrics/metrics.ts';
+import type { Metrics } from '../observe/metrics/metrics.ts';
 import type { Configuration } from './configuration.ts';
 
 interface RunningTls {
@@ -18,7 +18,7 @@ interface RunningTls {
 /** The TLS of the ports. Changed certificates are used for new connections within a second; invalid ones are logged and not used. */
 export function runTls(
   { files }: Pick<Configuration, 'files'>,
-  observer: Pick<ReloadMetrics, 'reloaded' | 'reloadRefused' | 'certificateInUse'>,
+  observer: Pick<Metrics, 'reloaded' | 'reloadRefused' | 'certificateInUse'>,
   log: Logger,
 ): RunningTls {
   const watches: Watch[] = [];

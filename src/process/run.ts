@@ -1,7 +1,6 @@
 /** Puts a configured gateway together and opens its ports: what `start` and `demo` share. */
 import { setTimeout } from 'node:timers/promises';
 import { askStore } from '../admin/fleet/store-health.ts';
-import { version } from '../config/package.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { hostInUrl } from '../domain/network.ts';
 import { SharedClock } from '../facts/clock.ts';
@@ -55,7 +54,7 @@ export async function runGateway(
   { log, lines }: Log = openLog(configuration.settings.log.level),
 ): Promise<RunningGateway> {
   const { settings, limits } = configuration;
-  const metrics = createMetrics({ version, identity: settings.identity });
+  const metrics = createMetrics(settings.identity);
   const storeObserver = observeStore(metrics, log);
   const store = openStore(settings.store, storeObserver);
   const sharing = openSharing(settings, metrics, log);

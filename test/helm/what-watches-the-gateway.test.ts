@@ -84,7 +84,7 @@ describeChart('the metrics', () => {
 /** Also those that only some settings show, each with a value. */
 async function everyMetric(): Promise<string> {
   const identity: Settings['identity'] = { kind: 'static', file: 'identities.yaml' };
-  const metrics = createMetrics({ version: '1.2.3', identity });
+  const metrics = createMetrics(identity);
   metrics.keysFetched(0);
   metrics.revocationsSubscribed(true);
   metrics.showLiveLimits(

@@ -2,11 +2,10 @@ import { destination, type Logger, pino } from 'pino';
 import { maskUrls } from '../../config/reader/mask.ts';
 import { printableJson } from '../../domain/printable.ts';
 import type { LineOutput } from './access-log.ts';
-import { BatchedOutput } from './batched-output.ts';
 
 export interface Log {
   readonly log: Logger;
-  /** Takes further lines, in order with those of `log`. */
+  /** Takes further lines, and keeps them in order with the lines of `log`. */
   readonly lines: LineOutput;
 }
 
@@ -35,4 +34,42 @@ function openStandardOutput(): BatchedOutput {
 /** Many lines are looked through at once: hardly any has an `@`. */
 function masked(lines: string): string {
   return lines.includes('@') ? lines.split('\n').map(maskUrls).join('\n') : lines;
+}
+
+/** How long a line may wait for others. */
+const WAIT_MS = 5;
+
+/** Longer text is written at once. */
+const MAX_LENGTH = 65_536;
+
+/** Writes all lines of a few milliseconds at once, because a write costs more than formatting many lines. */
+export class BatchedOutput implements LineOutput {
+  readonly #output: LineOutput;
+  #text = '';
+  #isScheduled = false;
+
+  constructor(output: LineOutput) {
+    this.#output = output;
+  }
+
+  write(line: string): void {
+    this.#text += line;
+    if (this.#text.length >= MAX_LENGTH) this.flushSync();
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setTimeout(this.#onTimeout, WAIT_MS);
+  }
+
+  /** Writes pending lines now. pino calls it before it reports a fatal error. */
+  flushSync(): void {
+    const text = this.#text;
+    if (text === '') return;
+    this.#text = '';
+    this.#output.write(text);
+  }
+
+  readonly #onTimeout = (): void => {
+    this.#isScheduled = false;
+    this.flushSync();
+  };
 }

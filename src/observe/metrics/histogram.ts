@@ -3,13 +3,6 @@ import type { Histogram, MetricObjectWithValues, MetricValueWithName, Registry }
 /** Histogram buckets in seconds, from a charge answered from memory to a request close to its timeout. */
 export const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-export interface HistogramOptions {
-  readonly name: string;
-  readonly help: string;
-  /** Upper bounds, ascending. */
-  readonly buckets: readonly number[];
-}
-
 /**
  * A histogram without labels that records a value in a few nanoseconds. It keeps plain numbers and converts them to the
  * Prometheus format on a scrape. prom-client's histogram allocates a closure, an object and a hash for each value, which
@@ -24,7 +17,8 @@ export class PlainHistogram {
   readonly #counts: Float64Array;
   #sum = 0;
 
-  constructor(registry: Registry, { name, help, buckets }: HistogramOptions) {
+  /** @param buckets upper bounds, ascending */
+  constructor(registry: Registry, name: string, help: string, buckets: readonly number[]) {
     this.name = name;
     this.#help = help;
     this.#bounds = buckets;

@@ -6,11 +6,12 @@ import { Tally } from './tally.ts';
 /** Makes a metric of the table for one registry. */
 export type Row<M> = (name: string, registry: Registry, identity: Settings['identity']) => M;
 
-/** Names of labels, each with the values that are shown from the start. */
-type Labels = Readonly<Record<string, readonly string[]>>;
-
-/** A counter that events add to. It is shown from the start, with 0 for each combination of its labels' values. */
-export function counter(help: string, labels: Labels = {}): Row<Tally> {
+/**
+ * A counter that events add to. It is shown from the start, with 0 for each combination of its labels' values.
+ *
+ * @param labels names of labels, each with the values that are shown from the start
+ */
+export function counter(help: string, labels: Readonly<Record<string, readonly string[]>> = {}): Row<Tally> {
   return counterOf(help, Object.keys(labels), () => combinationsOf(Object.values(labels)));
 }
 
@@ -20,8 +21,7 @@ export function counterOf(
   labelNames: readonly string[],
   known: (identity: Settings['identity']) => Iterable<readonly string[]>,
 ): Row<Tally> {
-  return (name, registry, identity) =>
-    new Tally(registry, { name, help, labelNames, known: known(identity) });
+  return (name, registry, identity) => new Tally(registry, name, help, labelNames, known(identity));
 }
 
 /** A gauge that events set. */
@@ -30,15 +30,12 @@ export function gauge(help: string, ...labelNames: readonly string[]): Row<Gauge
 }
 
 /** The value of a gauge at a scrape, or one for each value of its label. Undefined: it is missing, if it has no label. */
-type Read = () => number | undefined | Iterable<readonly [label: string, value: number]>;
+type Reading = number | undefined | Iterable<readonly [label: string, value: number]>;
 
-/** Shows a gauge, which is read at each scrape. Shown again, it is read in the new way. */
-type Show = (read: Read) => void;
-
-/** A gauge that is read at each scrape. It is missing before it is shown. */
-export function reading(help: string, label = ''): Row<Show> {
+/** A gauge that is read at each scrape, once a way to read it is given. It is missing before. */
+export function reading(help: string, label = ''): Row<(read: () => Reading) => void> {
   return (name, registry) => {
-    let read: Read | undefined;
+    let read: (() => Reading) | undefined;
     return (next) => {
       const isShown = read !== undefined;
       read = next;
@@ -56,7 +53,7 @@ export function reading(help: string, label = ''): Row<Show> {
   };
 }
 
-function showIn(shown: Gauge, label: string, value: ReturnType<Read>): void {
+function showIn(shown: Gauge, label: string, value: Reading): void {
   shown.reset();
   if (value === undefined) shown.remove();
   else if (typeof value === 'number') shown.set(value);
@@ -65,7 +62,7 @@ function showIn(shown: Gauge, label: string, value: ReturnType<Read>): void {
 
 /** A histogram without labels, for values that every request has. */
 export function histogram(help: string, buckets: readonly number[]): Row<PlainHistogram> {
-  return (name, registry) => new PlainHistogram(registry, { name, help, buckets });
+  return (name, registry) => new PlainHistogram(registry, name, help, buckets);
 }
 
 /** A histogram with labels. It is shown from the start with the combinations that the identity settings have. */

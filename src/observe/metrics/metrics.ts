@@ -1,7 +1,8 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { KubernetesObserver } from '../../config/kubernetes/follow.ts';
+import { version } from '../../config/package.ts';
 import type { Settings } from '../../config/settings/settings.ts';
-import type { ReloadObserver } from '../../config/watch.ts';
+import type { ReloadedFile, ReloadObserver } from '../../config/watch.ts';
 import { TRAFFICS } from '../../domain/operation.ts';
 import type { SharedObserver } from '../../facts/ignored.ts';
 import type { IdentityObserver } from '../../identity/observer.ts';
@@ -21,7 +22,22 @@ export interface DescriptorObserver {
   descriptorLimited(domain: string, label: string, outcome: LimitOutcome): void;
 }
 
-export interface ReloadMetrics extends ReloadObserver {
+/** The metrics as values. */
+export interface MetricSource {
+  read(): Promise<readonly MetricReading[]>;
+}
+
+/** All metrics. They are fed by the events of every part of the gateway. */
+export interface Metrics
+  extends MetricSource,
+    RequestMetrics,
+    StoreMetrics,
+    IdentityObserver,
+    ReloadObserver,
+    SharedObserver,
+    KubernetesObserver,
+    DescriptorObserver,
+    NotificationObserver {
   /** The version of the limits in force; empty before they are known. */
   limitsVersion(): string;
   /** Called with the version of the operations in force, at startup and after every change. */
@@ -30,18 +46,6 @@ export interface ReloadMetrics extends ReloadObserver {
   operationsVersion(): string;
   /** Called with the end of the certificate that a port presents, in Unix milliseconds. */
   certificateInUse(port: string, endsAtMs: number): void;
-}
-
-/** All metrics. They are fed by the events of every part of the gateway. */
-export interface Metrics
-  extends RequestMetrics,
-    StoreMetrics,
-    IdentityObserver,
-    ReloadMetrics,
-    SharedObserver,
-    KubernetesObserver,
-    DescriptorObserver,
-    NotificationObserver {
   /**
    * Shows gauges of the live limits, which are read at each scrape.
    *
@@ -52,8 +56,6 @@ export interface Metrics
   showInFlight(slots: Pick<HeldSlots, 'byBucket'>): void;
   /** All metrics in the Prometheus text format. */
   text(): Promise<string>;
-  /** What the text has, as values. */
-  read(): Promise<readonly MetricReading[]>;
   readonly contentType: string;
 }
 
@@ -72,21 +74,15 @@ export interface MetricValue {
   readonly metricName?: string;
 }
 
-/** What the metrics describe. */
-interface Described {
-  /** The version of Weir. */
-  readonly version: string;
-  readonly identity: Settings['identity'];
-}
-
-/** Gauges of prom-client that Prometheus takes for counters by their name. Those of each type remain. */
+/** Gauges of prom-client that Prometheus takes for counters by their name. The gauges of each type remain. */
 const MISNAMED = [
   'nodejs_active_resources_total',
   'nodejs_active_handles_total',
   'nodejs_active_requests_total',
 ];
 
-export function createMetrics({ version, identity }: Described): Metrics {
+/** @param identity the settings: only the providers that they use are shown */
+export function createMetrics(identity: Settings['identity']): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const name of MISNAMED) registry.removeSingleMetric(name);
@@ -102,6 +98,13 @@ export function createMetrics({ version, identity }: Described): Metrics {
     ...descriptorMetrics(table),
     notified: (outcome, count = 1) => table.weir_notifications_total.add(count, outcome),
     showWaiting: (count) => table.weir_notifications_waiting(count),
+    showLiveLimits(count, firstEndMs) {
+      table.weir_live_limits(count);
+      table.weir_live_limits_first_end_timestamp_seconds(() => {
+        const endMs = firstEndMs();
+        return endMs === undefined ? undefined : endMs / 1_000;
+      });
+    },
     showInFlight: (slots) => table.weir_requests_in_flight(() => slots.byBucket()),
     contentType: registry.contentType,
     text: () => registry.metrics(),
@@ -123,7 +126,7 @@ function identityMetrics(table: MetricTable): IdentityObserver {
 }
 
 /** Feeds the metrics of the files that are followed. */
-function fileMetrics(table: MetricTable): ReloadMetrics & KubernetesObserver {
+function fileMetrics(table: MetricTable) {
   const successful = {
     limits: table.weir_limits_last_reload_successful,
     operations: table.weir_operations_last_reload_successful,
@@ -140,19 +143,19 @@ function fileMetrics(table: MetricTable): ReloadMetrics & KubernetesObserver {
     info.set({ sha }, 1);
   };
   return {
-    limitsInForce: (sha) => replaceVersion('limits', sha),
+    limitsInForce: (sha: string) => replaceVersion('limits', sha),
     limitsVersion: () => versions.limits,
-    operationsInForce: (sha) => replaceVersion('operations', sha),
+    operationsInForce: (sha: string) => replaceVersion('operations', sha),
     operationsVersion: () => versions.operations,
-    certificateInUse: (port, endsAtMs) =>
+    certificateInUse: (port: string, endsAtMs: number) =>
       table.weir_certificate_expiry_timestamp_seconds.set({ port }, endsAtMs / 1_000),
-    watchConnected: (object, isConnected) =>
+    watchConnected: (object: string, isConnected: boolean) =>
       table.weir_kubernetes_watch_connected.set({ object }, Number(isConnected)),
-    reloaded(file) {
+    reloaded(file: ReloadedFile) {
       table.weir_reloads_total.add(1, file, 'success');
       successful[file].set(1);
     },
-    reloadRefused(file) {
+    reloadRefused(file: ReloadedFile) {
       table.weir_reloads_total.add(1, file, 'failure');
       successful[file].set(0);
     },
@@ -160,7 +163,7 @@ function fileMetrics(table: MetricTable): ReloadMetrics & KubernetesObserver {
 }
 
 /** Feeds the metrics of what the replicas share. */
-function sharedMetrics(table: MetricTable): SharedObserver & Pick<Metrics, 'showLiveLimits'> {
+function sharedMetrics(table: MetricTable): SharedObserver {
   return {
     sharedIgnored: (kind, reason, count) => table.weir_shared_ignored_total.add(count, kind, reason),
     showReplicas(replicas) {
@@ -168,13 +171,6 @@ function sharedMetrics(table: MetricTable): SharedObserver & Pick<Metrics, 'show
       table.weir_share_replicas_age_seconds(() => replicas.ageSeconds);
     },
     showClock: (offsetMs) => table.weir_clock_offset_seconds(() => (offsetMs() ?? 0) / 1_000),
-    showLiveLimits(count, firstEndMs) {
-      table.weir_live_limits(count);
-      table.weir_live_limits_first_end_timestamp_seconds(() => {
-        const endMs = firstEndMs();
-        return endMs === undefined ? undefined : endMs / 1_000;
-      });
-    },
   };
 }
 

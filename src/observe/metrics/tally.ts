@@ -1,14 +1,5 @@
 import { Counter, type Registry } from 'prom-client';
 
-export interface TallyOptions {
-  readonly name: string;
-  readonly help: string;
-  /** At most three. Label values must never come from a request, because each combination is kept forever. */
-  readonly labelNames: readonly string[];
-  /** Label values that are shown from the start, with 0. */
-  readonly known?: Iterable<readonly string[]>;
-}
-
 interface Entry {
   readonly labels: Record<string, string>;
   count: number;
@@ -26,7 +17,17 @@ export class Tally {
   /** Entries by label values, in nested maps. */
   readonly #byValue = new Map<string, Map<string, Map<string, Entry>>>();
 
-  constructor(registry: Registry, { name, help, labelNames, known = [] }: TallyOptions) {
+  /**
+   * @param labelNames at most three. Label values must never come from a request, because each combination is kept forever.
+   * @param known label values that are shown from the start, with 0
+   */
+  constructor(
+    registry: Registry,
+    name: string,
+    help: string,
+    labelNames: readonly string[] = [],
+    known: Iterable<readonly string[]> = [],
+  ) {
     this.#labelNames = labelNames;
     const entries = this.#entries;
     new Counter({

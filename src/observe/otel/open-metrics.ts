@@ -1,25 +1,33 @@
-import type { Resource } from '@opentelemetry/resources';
+import { type Attributes, type HrTime, ValueType } from '@opentelemetry/api';
+import { emptyResource, type Resource } from '@opentelemetry/resources';
 import {
+  AggregationTemporality,
+  type CollectionResult,
+  type DataPoint,
+  DataPointType,
+  type Histogram,
   MeterProvider,
+  type MetricData,
+  type MetricProducer,
   PeriodicExportingMetricReader,
   type PushMetricExporter,
 } from '@opentelemetry/sdk-metrics';
 import type { Logger } from 'pino';
-import type { Metrics } from '../metrics/metrics.ts';
-import { PrometheusProducer } from './prometheus-producer.ts';
+import { version } from '../../config/package.ts';
+import type { MetricReading, MetricSource, MetricValue } from '../metrics/metrics.ts';
 import type { OtlpProtocol } from './signal.ts';
 
 /** The defaults of OpenTelemetry's specification. */
 const INTERVAL_MS = 60_000;
 const TIMEOUT_MS = 30_000;
 
-/** Opens the part of the SDK that sends metrics: those of the Prometheus endpoint, under the same names. */
+/** Opens the part of the SDK that sends metrics. They are the metrics of the Prometheus endpoint, under the same names. */
 export async function openMetrics(
   protocol: OtlpProtocol,
   resource: Resource,
   env: NodeJS.ProcessEnv,
   log: Logger,
-  source: Pick<Metrics, 'read'>,
+  source: MetricSource,
 ): Promise<MeterProvider> {
   const { OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: temporality = 'cumulative' } = env;
   if (!/^(cumulative)?$/i.test(temporality))
@@ -51,4 +59,96 @@ async function exporterOf(protocol: OtlpProtocol): Promise<PushMetricExporter> {
       ? await import('@opentelemetry/exporter-metrics-otlp-http')
       : await import('@opentelemetry/exporter-metrics-otlp-proto');
   return new OTLPMetricExporter();
+}
+
+/** Every count of this process begins here. */
+const STARTED = hrTime(performance.timeOrigin);
+
+/**
+ * Gives OpenTelemetry the metrics of the Prometheus endpoint, so that each metric is defined once. They keep their names; counters and
+ * histograms are cumulative since the start of the process.
+ */
+export class PrometheusProducer implements MetricProducer {
+  readonly #source: MetricSource;
+
+  constructor(source: MetricSource) {
+    this.#source = source;
+  }
+
+  async collect(): Promise<CollectionResult> {
+    const readings = await this.#source.read();
+    const endTime = hrTime(Date.now());
+    const metrics = readings.flatMap((reading) => metricOf(reading, endTime) ?? []);
+    const scopeMetrics = [{ scope: { name: 'weir', version }, metrics }];
+    return { resourceMetrics: { resource: emptyResource(), scopeMetrics }, errors: [] };
+  }
+}
+
+/** Undefined for a metric without a value, and for types that OpenTelemetry does not have. */
+function metricOf(reading: MetricReading, endTime: HrTime): MetricData | undefined {
+  const { name, help, type } = reading;
+  const common = {
+    descriptor: { name, description: help, unit: unitOf(name), valueType: ValueType.DOUBLE },
+    aggregationTemporality: AggregationTemporality.CUMULATIVE,
+  };
+  const values = reading.values.filter(({ value }) => Number.isFinite(value));
+  if (values.length === 0) return undefined;
+  const point = <T>(attributes: Attributes, value: T): DataPoint<T> => {
+    return { startTime: STARTED, endTime, attributes, value };
+  };
+  const numbers = () => values.map(({ labels, value }) => point(labels, value));
+  switch (type) {
+    case 'counter':
+      return { ...common, dataPointType: DataPointType.SUM, isMonotonic: true, dataPoints: numbers() };
+    case 'gauge':
+      return { ...common, dataPointType: DataPointType.GAUGE, dataPoints: numbers() };
+    case 'histogram': {
+      const dataPoints = histogramsIn(values).map(([labels, histogram]) => point(labels, histogram));
+      return { ...common, dataPointType: DataPointType.HISTOGRAM, dataPoints };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** In the codes of UCUM. */
+function unitOf(name: string): string {
+  const [, unit] = /_(seconds|bytes)(?:_total)?$/.exec(name) ?? [];
+  if (unit === undefined) return '';
+  return unit === 'bytes' ? 'By' : 's';
+}
+
+interface Buckets {
+  readonly labels: Attributes;
+  readonly boundaries: number[];
+  /** Of Prometheus: each includes those below. */
+  readonly totals: number[];
+  sum: number;
+  count: number;
+}
+
+/** The histograms of a metric by their labels, each with its own counts per bucket. */
+function histogramsIn(values: readonly MetricValue[]): readonly [Attributes, Histogram][] {
+  const byLabels = new Map<string, Buckets>();
+  for (const { labels: all, metricName = '', value } of values) {
+    const { le, ...labels } = all;
+    const key = JSON.stringify(labels);
+    const buckets = byLabels.get(key) ?? { labels, boundaries: [], totals: [], sum: 0, count: 0 };
+    byLabels.set(key, buckets);
+    if (metricName.endsWith('_sum')) buckets.sum = value;
+    else if (metricName.endsWith('_count')) buckets.count = value;
+    else if (le !== '+Inf') {
+      buckets.boundaries.push(Number(le));
+      buckets.totals.push(value);
+    }
+  }
+  return [...byLabels.values()].map(({ labels, boundaries, totals, sum, count }) => {
+    const counts = [...totals, count].map((total, index) => total - (totals[index - 1] ?? 0));
+    return [labels, { buckets: { boundaries, counts }, sum, count }];
+  });
+}
+
+function hrTime(unixMs: number): HrTime {
+  const seconds = Math.floor(unixMs / 1_000);
+  return [seconds, Math.floor((unixMs - seconds * 1_000) * 1e6)];
 }

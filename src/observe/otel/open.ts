@@ -10,25 +10,25 @@ import type { Logger } from 'pino';
 import { version } from '../../config/package.ts';
 import { withinMs } from '../../domain/awaitable.ts';
 import { quietly } from '../log/process-output.ts';
-import type { Metrics } from '../metrics/metrics.ts';
+import type { MetricSource } from '../metrics/metrics.ts';
 import { endpointOf, METRICS, type OtlpProtocol, TRACES } from './signal.ts';
 import type { Telemetry } from './start.ts';
 
 /** How long a gateway that stops waits for its collector. */
 const CLOSE_MS = 3_000;
 
-/** The protocol of each signal; undefined for one that is off. */
-interface Signals {
-  readonly traces: OtlpProtocol | undefined;
-  readonly metrics: OtlpProtocol | undefined;
-}
-
-/** Opens the SDK of OpenTelemetry. It reads its own `OTEL_*` variables: endpoint, headers, sampler, batches, resource. */
+/**
+ * Opens the SDK of OpenTelemetry. It reads its own `OTEL_*` variables: endpoint, headers, sampler, batches, resource.
+ *
+ * @param traces the protocol of traces; undefined if they are off
+ * @param metrics the protocol of metrics, likewise
+ */
 export async function openTelemetry(
-  { traces, metrics }: Signals,
+  traces: OtlpProtocol | undefined,
+  metrics: OtlpProtocol | undefined,
   env: NodeJS.ProcessEnv,
   log: Logger,
-  source: Pick<Metrics, 'read'>,
+  source: MetricSource,
 ): Promise<Telemetry> {
   const warn = warnings(log);
   const own = resourceFromAttributes({ 'service.name': 'weir', 'service.version': version });
@@ -38,7 +38,7 @@ export async function openTelemetry(
   const open: { shutdown(): Promise<void> }[] = [];
   let tracing: Telemetry['tracing'];
   if (traces !== undefined) {
-    const { openTracing } = await import('./open-tracing.ts');
+    const { openTracing } = await import('./spans.ts');
     const traced = await openTracing(traces, resource);
     tracing = traced.tracing;
     open.push(traced.provider);

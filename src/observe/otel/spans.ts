@@ -10,16 +10,37 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api';
+import type { Resource } from '@opentelemetry/resources';
+import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base';
+import { version } from '../../config/package.ts';
 import type { FieldValues } from '../../domain/field-name.ts';
 import type { RequestContext, RequestSpans, Tracing } from '../../stages/request-context.ts';
 import { isTraceparent } from '../log/traceparent.ts';
 import { unixUs } from '../log/wall-clock.ts';
+import type { OtlpProtocol } from './signal.ts';
+
+/** Opens the part of the SDK that records spans and sends them. */
+export async function openTracing(protocol: OtlpProtocol, resource: Resource) {
+  const provider = new BasicTracerProvider({
+    resource,
+    spanProcessors: [new BatchSpanProcessor(await exporterOf(protocol))],
+  });
+  return { provider, tracing: new Spans(provider.getTracer('weir', version)) };
+}
+
+async function exporterOf(protocol: OtlpProtocol): Promise<SpanExporter> {
+  const { OTLPTraceExporter } =
+    protocol === 'http/json'
+      ? await import('@opentelemetry/exporter-trace-otlp-http')
+      : await import('@opentelemetry/exporter-trace-otlp-proto');
+  return new OTLPTraceExporter();
+}
 
 /**
  * The spans of requests: one for the request, and within it one for the charge and one for the call to the upstream. Names and
- * attributes are those of OpenTelemetry's HTTP conventions; `weir.*` are our own. They never have a token, a query or a body.
+ * attributes follow OpenTelemetry's HTTP conventions; `weir.*` are our own. They never have a token, a query or a body.
  */
-export class Spans implements Tracing {
+class Spans implements Tracing {
   readonly #tracer: Tracer;
 
   constructor(tracer: Tracer) {

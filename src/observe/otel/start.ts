@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Tracing } from '../../stages/request-context.ts';
-import type { Metrics } from '../metrics/metrics.ts';
+import type { MetricSource } from '../metrics/metrics.ts';
 import { METRICS, otlpProtocol, TRACES } from './signal.ts';
 
 /** What is sent to a collector. */
@@ -18,11 +18,11 @@ export interface Telemetry {
 export async function startTelemetry(
   env: NodeJS.ProcessEnv,
   log: Logger,
-  source: Pick<Metrics, 'read'>,
+  source: MetricSource,
 ): Promise<Telemetry> {
   const traces = otlpProtocol(TRACES, env, log);
   const metrics = otlpProtocol(METRICS, env, log);
   if (traces === undefined && metrics === undefined) return { tracing: undefined, async close() {} };
   const { openTelemetry } = await import('./open.ts');
-  return openTelemetry({ traces, metrics }, env, log, source);
+  return openTelemetry(traces, metrics, env, log, source);
 }

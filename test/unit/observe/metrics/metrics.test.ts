@@ -7,7 +7,8 @@ import { createMetrics } from '../../../../src/observe/metrics/metrics.ts';
 import { Tally } from '../../../../src/observe/metrics/tally.ts';
 
 const BUCKETS = [0.001, 0.01, 0.1, 1];
-const DESCRIBED = { name: 'weir_test', help: 'For a test.' };
+const NAME = 'weir_test';
+const HELP = 'For a test.';
 
 test('a plain histogram has the same output as one of prom-client for the same values', async () => {
   const values = fc.array(
@@ -17,8 +18,8 @@ test('a plain histogram has the same output as one of prom-client for the same v
     fc.asyncProperty(values, async (observed) => {
       const theirs = new Registry();
       const ours = new Registry();
-      const expected = new Histogram({ ...DESCRIBED, buckets: [...BUCKETS], registers: [theirs] });
-      const histogram = new PlainHistogram(ours, { ...DESCRIBED, buckets: BUCKETS });
+      const expected = new Histogram({ name: NAME, help: HELP, buckets: [...BUCKETS], registers: [theirs] });
+      const histogram = new PlainHistogram(ours, NAME, HELP, BUCKETS);
       for (const value of observed) {
         expected.observe(value);
         histogram.observe(value);
@@ -32,8 +33,8 @@ test('a tally shows what prom-client would show of the same counts, at every scr
   const theirs = new Registry();
   const ours = new Registry();
   const labelNames = ['kind', 'outcome'];
-  const expected = new Counter({ ...DESCRIBED, labelNames, registers: [theirs] });
-  const tally = new Tally(ours, { ...DESCRIBED, labelNames });
+  const expected = new Counter({ name: NAME, help: HELP, labelNames, registers: [theirs] });
+  const tally = new Tally(ours, NAME, HELP, labelNames);
   for (const [kind, outcome, count] of [
     ['read', 'admitted', 1],
     ['read', 'denied', 2],
@@ -49,13 +50,13 @@ test('a tally shows what prom-client would show of the same counts, at every scr
 test('a tally shows its known label values before anything is counted', async () => {
   const registry = new Registry();
   const known = [['read'], ['write']];
-  new Tally(registry, { ...DESCRIBED, labelNames: ['kind'], known }).add(2, 'write');
+  new Tally(registry, NAME, HELP, ['kind'], known).add(2, 'write');
   expect(await registry.metrics()).toContain('weir_test{kind="read"} 0\nweir_test{kind="write"} 2');
 });
 
 test('each counter with labels has its known series from the start', async () => {
   const identity = { kind: 'jwt', jwksUrl: 'https://issuer.example.com', directory: { kind: 'file' } };
-  const metrics = createMetrics({ version: '1.2.3', identity: identity as Settings['identity'] });
+  const metrics = createMetrics(identity as Settings['identity']);
   const text = await metrics.text();
   const counters = [...text.matchAll(/^# TYPE (weir_\S+) counter$/gm)].map(([, name = '']) => name);
   expect(counters.length).toBeGreaterThan(10);
@@ -78,6 +79,6 @@ test('each counter with labels has its known series from the start', async () =>
 
 test('a tally without labels is zero before anything is counted', async () => {
   const registry = new Registry();
-  new Tally(registry, { ...DESCRIBED, labelNames: [] });
+  new Tally(registry, NAME, HELP);
   expect(await registry.metrics()).toContain('weir_test 0');
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { msText, unixUsText } from '../../../../src/observe/log/number-text.ts';
+import { msText, unixUsText } from '../../../../src/observe/log/access-log.ts';
 
 it('milliseconds are written as JSON has them, rounded to microseconds', () => {
   const isExact = (ms: number) => msText(ms) === `${Math.round(ms * 1_000) / 1_000}`;

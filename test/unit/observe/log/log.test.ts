@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { BatchedOutput } from '../../../../src/observe/log/batched-output.ts';
+import { BatchedOutput } from '../../../../src/observe/log/log.ts';
 
 const written: string[] = [];
 const output = new BatchedOutput({ write: (text) => void written.push(text) });
