@@ -96,7 +96,7 @@ const STAGES = [
   'src/stages/respond.ts',
 ];
 
-/** The folders of the two programs, each of which is installed with the packages of its own package.json alone. */
+/** The folders of the two programs, each installed with only the packages of its own package.json. */
 const PACKAGES = { src: 'package.json', 'platform/src': 'platform/package.json' };
 
 const files = Object.keys(PACKAGES).flatMap((folder) =>

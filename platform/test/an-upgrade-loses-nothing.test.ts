@@ -13,7 +13,7 @@ const PEOPLE: Readonly<Record<string, Record<string, string>>> = {
   acct_3: ACCT_3,
 };
 const kinds = Object.entries(catalog).map(([kind, entry]) => ({ kind, ...namesOf(kind, entry) }));
-/** The lists of anybody that are not those of a kind. */
+/** The lists that are not of one kind of resource. */
 const others = lists.filter(({ path }) => !path.includes('{') && kinds.every((kind) => kind.path !== path));
 
 // PGlite runs the same migrations, and takes three times as long.

@@ -24,7 +24,7 @@ const WITH_NOTHING: Readonly<Record<string, Record<string, string>>> = {
 /** A Person with an Organization, and a ServiceAccount without one. */
 const WITH_DATA = [ACCT_1, ACCT_3];
 
-/** The deliveries are those of one subscription, which nobody else reads. */
+/** The deliveries belong to one subscription, which nobody else reads. */
 const ofAnybody = lists.filter(({ path }) => !path.includes('{'));
 
 /** Each list, as it is and with each of its filters and modes. */

@@ -18,7 +18,7 @@ describe.each(databases)('on $name', (database) => {
     const rotated = await client.send('POST', `${path}/rotate-secret`, { overlapSeconds: 60 });
     expect([rotated.status, rotated.body.secret === oldSecret]).toEqual([200, false]);
     expect(rotated.body.previousSecretUntil).toBe(new Date(nowMs + 60_000).toISOString());
-    // Whoever still has the old secret alone verifies.
+    // A receiver that has only the old secret can still verify the delivery.
     await trigger(client, 'Transfer.Created');
     await receiver.until('Transfer.Created', 1);
     receiver.secrets.splice(0, 1, rotated.body.secret);

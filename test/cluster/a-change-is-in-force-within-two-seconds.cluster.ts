@@ -57,7 +57,7 @@ afterAll(async () => {
   save();
 });
 
-/** 574 KB of overrides, of which one is the probe's own. */
+/** 574 KB of overrides, one of them for the probe. */
 function overrides(limit: number): string {
   const accounts = Array.from({ length: 11_900 }, (_, index) => [
     `acct_${String(index).padStart(8, '0')}_of_many`,

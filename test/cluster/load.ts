@@ -46,7 +46,7 @@ export async function finish(load: Probe): Promise<Progress> {
   return last(load);
 }
 
-/** Resolves once a load has ended by itself. */
+/** Resolves once a load has ended on its own. */
 export async function last(load: Probe): Promise<Progress> {
   const progress = await until(load, ({ isFinal }) => isFinal);
   await load.ended;

@@ -5,8 +5,8 @@ import { createInterface } from 'node:readline';
 import type { Namespace } from './commands.ts';
 
 /**
- * A script of the folder `probe` that runs in the cluster and writes one JSON value a line. A script that does not end
- * by itself has to end with its standard input: `kill` ends only the kubectl, and `endInput` waits for what it still writes.
+ * A script of the folder `probe` that runs in the cluster and writes one JSON value a line. A script that does not end on its
+ * own has to end with its standard input: `kill` ends only the kubectl, and `endInput` waits for its last lines.
  */
 export interface Probe {
   readonly lines: AsyncIterableIterator<string>;

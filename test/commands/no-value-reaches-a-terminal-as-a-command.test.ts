@@ -180,7 +180,7 @@ describe('no value reaches a terminal as a command, or begins a line', () => {
     },
   );
 
-  it('suggested limits are those of the ids in the log', async () => {
+  it('suggested limits belong to the ids in the log', async () => {
     const args = ['replay', places.log, '--suggest', '1%', '--limits', 'limits.yaml'];
     const { stdout } = await run(args);
     const { load } = await import('js-yaml');

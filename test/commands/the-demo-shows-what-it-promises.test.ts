@@ -43,7 +43,7 @@ function curlLines({ output }: Demo): string[] {
   return output.split('\n').filter((line) => line.trim().startsWith('curl '));
 }
 
-/** Runs a curl line, each answer of which has to have a RateLimit header. */
+/** Runs a curl line. Each of its answers must have a RateLimit header. */
 async function statusesOf(line: string): Promise<readonly (string | undefined)[]> {
   const { stdout } = await run('sh', ['-c', `${line} -s`]);
   expect(stdout).toMatch(/^RateLimit: "account-(read|write)";r=\d+;t=1/m);
@@ -77,7 +77,7 @@ describe('with its own traffic', () => {
     await ended;
   });
 
-  it('prints three curl lines that work, the last of which shows a 429', async () => {
+  it('prints three curl lines that work, and the last one shows a 429', async () => {
     const [read = '', write = '', sessions = ''] = curlLines(demo);
     expect(await statusesOf(read)).toEqual(['200']);
     expect(await statusesOf(write)).toEqual([expect.stringMatching(/^20[02]$/)]);

@@ -6,7 +6,7 @@ import { writeConfiguration } from '../fixtures/configuration.ts';
 import { startGateway } from '../fixtures/gateway.ts';
 import { runWeirHere } from '../fixtures/run-here.ts';
 
-it('usage and limit ask the gateway of weir.yaml in this folder, and top reports that there is none', async () => {
+it('usage and limit ask the gateway of weir.yaml in this folder, and top reports that there is no gateway', async () => {
   const gateway = await startGateway();
   onTestFinished(() => gateway.close());
   const admin = { host: '127.0.0.1', port: Number(new URL(gateway.adminUrl).port) };

@@ -260,7 +260,7 @@ describe('a limit that a high cost may leave unused', () => {
     ]);
   });
 
-  it('is none from ten times the cost on, and none below 500, where the counter is an exact log', async () => {
+  it('is absent from ten times the cost on, and below 500, where the counter is an exact log', async () => {
     expect(await found(defaultsOf(1000))).toEqual([]);
     expect(await found(defaultsOf(499))).toEqual([]);
   });

@@ -116,7 +116,7 @@ describe('a program', () => {
     expect(gateway.lines).toHaveLength(lines);
   });
 
-  it('asks many questions at once, each decided by itself and answered at its place', async () => {
+  it('asks many questions at once, each decided separately and answered in order', async () => {
     const { answer } = await ask({
       decisions: [
         { token: 'service', ...READ },

@@ -17,7 +17,7 @@ const SERVICE = { Authorization: 'Bearer service' };
 
 const newPath = () => join(mkdtempSync(join(tmpdir(), 'weir-socket-')), 'weir.sock');
 
-/** A gateway whose socket is at this path. Nobody is in `trusted`: whoever may open the socket may ask. */
+/** A gateway whose socket is at this path. Nobody is in `trusted`: every process that may open the socket may ask. */
 async function startAt(socketPath: string) {
   const gateway = await startGateway({
     settings: { decisions: { socketPath, trusted: [] }, log: { level: 'info' } },
@@ -78,7 +78,7 @@ it('leaves alone a socket that a process listens at, and every other file', asyn
   await expect(startAt(join(path, '..', 'no-folder', 'weir.sock'))).rejects.toThrow('its folder must exist');
 });
 
-/** How the recipes name a socket in place of `127.0.0.1:9000`. */
+/** How the recipes name a socket instead of `127.0.0.1:9000`. */
 const AT_SOCKET: Readonly<Record<string, (path: string) => ProxyRecipe['patience']>> = {
   nginx: (path) => ({ 'nginx.conf': { 'server 127.0.0.1:9000;': `server unix:${path};` } }),
   Envoy: (path) => ({

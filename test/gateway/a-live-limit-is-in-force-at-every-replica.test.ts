@@ -93,7 +93,7 @@ it('an Organization has live limits too, and one with the limit none gets one', 
   expect(await policy()).toContain('"organization-read";q=700;w=60');
 });
 
-it('it expires by itself, as what Redis holds of it does', async () => {
+it('it expires on its own, and so does its record in Redis', async () => {
   const store = uniqueRedisStore();
   const gateway = await start({ store });
   expect((await put(gateway, { 'account-read': 5000, for: '2s' })).status).toBe(200);
@@ -190,7 +190,7 @@ it('removing what is not there is refused', async () => {
   expect(await limitOf(gateway)).toBe('50');
 });
 
-it('a DELETE takes its reason and its buckets from the query or from a body such as that of the PUT', async () => {
+it('a DELETE takes its reason and its buckets from the query or from a body like the body of the PUT', async () => {
   const gateway = await start();
   const body = { 'account-read': 50, for: '2h', ...WHY };
   await put(gateway, { ...body, 'account-write': 60 });

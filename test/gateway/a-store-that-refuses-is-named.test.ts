@@ -63,7 +63,7 @@ async function startUntilNamed(store: object): Promise<Line> {
   return untilNamed(await start(store));
 }
 
-/** Every line as JSON; throws at the first that is none. */
+/** Every line as JSON; throws at the first line that is not JSON. */
 function parsed(lines: readonly string[]): Line[] {
   return lines.map((line) => JSON.parse(line) as Line);
 }

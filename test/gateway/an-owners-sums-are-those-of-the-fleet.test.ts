@@ -82,7 +82,7 @@ it('refusals of an Account at another replica are all shown', async () => {
     .toBe(count);
 });
 
-it('without Redis the counts are those of one replica, and say so', async () => {
+it('without Redis the counts cover one replica, and say so', async () => {
   const redis = await startRedisServer();
   onTestFinished(() => redis.stop());
   const store = uniqueRedisStore(redis.url);

@@ -172,7 +172,7 @@ describe('a request for the own limits', () => {
     },
   );
 
-  it('is limited by address, also for whoever has no token', async () => {
+  it('is limited by address, also for callers without a token', async () => {
     const listen = { trustedProxies: ['127.0.0.0/8'] };
     const gateway = await start({ settings: { listen, usage: { path: PATH, requestsPerMinute: 3 } } });
     const from = (address: string, token: string | null) =>
@@ -191,7 +191,7 @@ describe('a request for the own limits', () => {
     expect((await gateway.send('GET', '/v3/things')).status).toBe(200);
   });
 
-  it('is refused to whoever is blocked', async () => {
+  it('is refused to blocked callers', async () => {
     const gateway = await start();
     const block = (owner: string) =>
       fetch(`${gateway.adminUrl}/blocks/${owner}`, {

@@ -86,7 +86,7 @@ it('an overrides file may name the rows and plans of a changed limits file', asy
   }, WITHIN);
 });
 
-it('a live limit takes the place of a further limit, for an Account and for a principal', async () => {
+it('a live limit replaces a further limit, for an Account and for a principal', async () => {
   const key = { per: 'principal', requests: 5, window: '1h' };
   const { gateway } = await start({ limits: { hour: HOUR, key } });
   const admin = { url: gateway.adminUrl };

@@ -81,7 +81,7 @@ async function look(gateway: TestGateway, sent: Sent, ledger: Ledger): Promise<v
   }
 }
 
-it('whoever asks, and for whichever Account, sees what such a request is charged to and nothing else', async () => {
+it('a caller sees the buckets that its request is charged to and nothing else, whichever Account it names', async () => {
   const { next, cases } = openFuzz(200, 35);
   const names = ['account-read', 'organization-read', 'person-read'];
   const defaults = Object.fromEntries(names.map((name) => [name, 900_000]));

@@ -64,7 +64,7 @@ it('usage at each replica has the slots of all of them, and a caller sees the su
   await expect.poll(() => read(gateways[0] as TestGateway), SOON).toMatchObject({ byReplica: [share(1)] });
 });
 
-it('without another replica, usage has those of the only one', async () => {
+it('without another replica, usage has the slots of the only one', async () => {
   const [gateway] = await startReplicas({}, [2]);
   expect(await read(gateway as TestGateway)).toMatchObject({ inFlight: 2, byReplica: [share(2)] });
 });

@@ -25,7 +25,7 @@ it('counts requests by kind, bucket and outcome, and never names an Account', as
   expect(metrics).not.toMatch(/acct_1|org_1|person_1/);
 });
 
-it('counts the responses by status class, those of the upstream apart', async () => {
+it('counts the responses by status class, and separately for the upstream', async () => {
   const before = await gateway.metrics();
   const count = (text: string, labels: string) =>
     Number(text.match(new RegExp(`^weir_responses_total\\{${labels}\\} (\\d+)$`, 'm'))?.[1]);
@@ -36,7 +36,7 @@ it('counts the responses by status class, those of the upstream apart', async ()
   expect(count(await gateway.metrics(), forwarded)).toBe(count(before, forwarded) + 1);
 });
 
-it('names its version and that of its limits', async () => {
+it('names its version and the version of its limits', async () => {
   const metrics = await gateway.metrics();
   expect(metrics).toMatch(/^weir_build_info\{version="\d+\.\d+\.\d+",node="\d+\.\d+\.\d+"\} 1$/m);
   expect(metrics).toMatch(/^weir_limits_info\{sha="[0-9a-f]{12}"\} 1$/m);

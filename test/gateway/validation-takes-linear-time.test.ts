@@ -47,7 +47,7 @@ const items = Array.from({ length: 40_000 }, (_, index) => ({ index }));
 
 it.each([
   ['Unique', 'different items', JSON.stringify(items), 200],
-  ['Unique', 'items of which the last two are equal', JSON.stringify([...items, { index: 39_999 }]), 422],
+  ['Unique', 'items whose last two are equal', JSON.stringify([...items, { index: 39_999 }]), 422],
   ['Text', 'a text that matches', JSON.stringify('a'.repeat(100_000)), 200],
   ['Text', 'a text that does not match', JSON.stringify(`${'a'.repeat(100_000)}!`), 422],
   ['Url', 'a long URL', JSON.stringify(`http://${'a:@'.repeat(100_000)} `), 422],

@@ -27,7 +27,7 @@ const revocation = () => ({
   untilMs: Date.now() + HOUR_MS,
 });
 
-/** Values that have ended a process, broken a page or blocked one, in place of a member or of a whole message. */
+/** Values that have ended a process, broken a page or blocked one, instead of a member or a whole message. */
 const VALUES = [
   Number.MAX_SAFE_INTEGER,
   1e300,

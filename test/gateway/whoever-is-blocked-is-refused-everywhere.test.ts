@@ -131,7 +131,7 @@ it('every replica refuses, one that starts later as well, until it is undone', a
   }
 });
 
-it('it ends by itself', async () => {
+it('it ends on its own', async () => {
   const gateway = await start();
   await put(gateway, 'accounts/acct_1', { for: '5s' });
   expect(await statusOf(gateway)).toBe(429);

@@ -175,7 +175,7 @@ it('a token that is revoked at the provider no longer authenticates', async () =
   expect((await byIntrospection.send('GET', '/v3/things', { token })).status).toBe(401);
 });
 
-it('an opaque token is none to a gateway that wants signed ones', async () => {
+it('an opaque token is not valid for a gateway that wants signed tokens', async () => {
   const answer = await byJwt.send('GET', '/v3/things', { token: await tokenOf('billing') });
   expect(answer.status).toBe(401);
 });

@@ -16,7 +16,7 @@ beforeEach(async () => {
   gateway = await startGateway({
     limits: PLENTY,
     settings: {
-      // So long that no answer of the tests is late.
+      // Long enough that no answer of the tests is late.
       ...introspectionSettings(issuer, { timeoutMs: 60_000 }),
       listen: { host: '127.0.0.1', port: 0, trustedProxies: ['127.0.0.0/8', '10.0.0.0/8'] },
     },

@@ -87,6 +87,6 @@ it('expensive reports: an Account has two in flight, and starts the next when on
   const next = start();
   await expect.poll(() => waiting.length, { timeout: 30_000 }).toBe(1);
   waiting[0]?.end();
-  // Ten points, of which three reports have spent two each, and the refusal none.
+  // Three reports have spent two of ten points each, and the refusal nothing.
   expect(pointsLeft((await next).headers.get('RateLimit'))).toBe(4);
 });

@@ -82,7 +82,7 @@ it('--json names every bucket with its limit, requests, refusals and windows', a
 });
 
 it('several files, plain or gzip, are one log, in the order of the charges', async () => {
-  // The lines of a burst are written at the same moment, those of the latest charges first.
+  // The lines of a burst are written at the same moment, and the latest charges come first.
   const shuffled = [0, 8, 16].flatMap((start) =>
     BURSTS.slice(start, start + 8)
       .map((one) => ({ ...one, lasts: 5_000 - (one.atMs % 10_000) }))
@@ -124,7 +124,7 @@ it('invalid lines are counted and listed; other log lines are not requests', asy
   expect(stdout).toContain(`${log}:26 is not a JSON object`);
 });
 
-it('a log of which nothing or most could not be read is no success', async () => {
+it('a log is no success if nothing or little of it could be read', async () => {
   const { most, none, empty, limits } = await writeFiles({
     most: `${logText(BURSTS)}${'not json\n'.repeat(25)}`,
     none: '{"level":30,"msg":"weir is listening"}\n',

@@ -65,6 +65,6 @@ test('buckets of any windows, charged together in Redis, decide as exact logs wo
       }
     },
   );
-  // 601 entries and seven expired ones, of which the newest is in the header.
+  // 601 entries and seven expired ones. The newest is in the header.
   expect(longest).toBeLessThanOrEqual(15 + (600 + 7) * 11);
 });

@@ -97,7 +97,7 @@ it('a store whose health is asked at a wrong key answers', async () => {
 });
 
 describe.each([...WRONG_TYPES.filter(({ name }) => name !== 'a sorted set'), ...wrongBytes(300)])(
-  'what replicas share, of which a key holds $name:',
+  'what replicas share, if a key holds $name:',
   ({ put }) => {
     function share() {
       const keyPrefix = uniquePrefix();
@@ -182,7 +182,7 @@ describe.each([...WRONG_TYPES.filter(({ name }) => name !== 'a sorted set'), ...
   },
 );
 
-it('a claim that never ends is none', async () => {
+it('a claim that never ends does not count', async () => {
   const keyPrefix = uniquePrefix();
   const claims = openShared({
     ...{ kind: 'redis', url: sharedRedisUrl(), deadlineMs: 5_000, keyPrefix },

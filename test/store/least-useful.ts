@@ -48,7 +48,7 @@ export async function usefulShare(
   return { share: pointsOf(arrivals, admitted) / points, points };
 }
 
-/** Searches random bursts for the pattern of which the memory store admits the smallest share. */
+/** Searches random bursts for the pattern that is least useful: the memory store admits the smallest share of it. */
 export function leastUsefulBursts(tries: number, seed: number): Promise<Found<Bursts>> {
   return search(fc.sample(anyBursts, { numRuns: tries, seed }), [], arrivalsOf);
 }

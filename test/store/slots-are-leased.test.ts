@@ -186,7 +186,7 @@ it('a lease ends a fixed time after its last change, in place or not, and its ke
   }
 });
 
-it('a Redis user that may not run MGET reads each key by itself', async () => {
+it('a Redis user that may not run MGET reads each key separately', async () => {
   const user = 'without-mget';
   await client.acl('SETUSER', user, 'on', '>secret', '~*', '&*', '+@all', '-mget');
   onTestFinished(async () => void (await client.acl('DELUSER', user)));

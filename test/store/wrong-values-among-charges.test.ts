@@ -17,7 +17,7 @@ const US_PER_SECOND = 1_000_000;
 const START_US = 1_790_000_000 * US_PER_SECOND;
 const LONGEST_BYTES = 2_048;
 
-/** The reference, of which a test can take buckets away. */
+/** The reference. A test can remove its buckets. */
 function forgetfulReference(nowUs: () => number) {
   const kept = new Map<string, CoalescedLog>();
   const logs: BucketLogs = {
@@ -51,7 +51,7 @@ const batchArbitrary = fc.record({
   wrong: fc.option(fc.record({ id: fc.integer({ min: 0, max: 3 }), value: wrongArbitrary })),
 });
 
-/** Buckets of which another program overwrites some, and the reference, which forgets those. */
+/** Buckets, some of them overwritten by another program, and the reference, which forgets these. */
 class Overwritten {
   nowUs = START_US;
   readonly #prefix: string;

@@ -6,7 +6,7 @@ import { isSubscribed } from '../../src/events/subscribed.ts';
 /** Contract section 6.3, row by row, as `Resource: Event, Event…; scopes`. */
 const CONTRACT = readFileSync(new URL('./contract-catalog.txt', import.meta.url), 'utf8');
 
-test('the published types are exactly those of the contract, with its scopes', () => {
+test('the published types and their scopes are exactly as in the contract', () => {
   const wanted = CONTRACT.trim()
     .split('\n')
     .flatMap((row) => {

@@ -117,7 +117,7 @@ describe('a descriptor', () => {
     expect(codesOf(await ask(entries({ path: '/files/1/rare' })))[0]).toBe('OK');
   });
 
-  it('is counted by itself, whatever separators its value has', async () => {
+  it('is counted separately, whatever separators its value has', async () => {
     await service.ask({ descriptors: [entries({ tenant: 'a~b' })], hits: 2 });
     expect(codesOf(await ask(entries({ tenant: 'a%7Eb' })))[0]).toBe('OK');
     expect(codesOf(await ask(entries({ tenant: 'a~b' })))[0]).toBe('OVER_LIMIT');
@@ -125,7 +125,7 @@ describe('a descriptor', () => {
 });
 
 describe('a long value', () => {
-  it('is counted by itself', async () => {
+  it('is counted separately', async () => {
     const long = (end: string) => entries({ tenant: `${'ü'.repeat(20_000)}${end}` });
     await service.ask({ descriptors: [long('a')], hits: 2 });
     expect(codesOf(await ask(long('b')))[0]).toBe('OK');
@@ -236,7 +236,7 @@ describe('hits', () => {
 });
 
 describe('a limit that a descriptor brings along', () => {
-  it('applies in place of that of its rule, in a window of so many units', async () => {
+  it('replaces the limit of its rule, in a window of several units', async () => {
     const own = { ...entries({ user: 'own' }), limit: { requestsPerUnit: 1, unit: 1, multiplier: 90 } };
     expect((await ask(own)).statuses[0]).toMatchObject({
       currentLimit: { requestsPerUnit: 1, unit: 1, unitMultiplier: {} },

@@ -34,7 +34,7 @@ export interface RigResult {
   readonly atUpstream: number;
   readonly outcomes: Readonly<Record<Outcome, number>>;
   readonly faults: Readonly<Record<Fault, number>>;
-  /** The most in flight for one Account outside of the exceptions, and in those of each fault. */
+  /** The most in flight for one Account outside of the exceptions, and in the exceptions of each fault. */
   readonly most: number;
   readonly excesses: readonly Excess[];
   readonly excepted: Readonly<Partial<Record<Fault, number>>>;

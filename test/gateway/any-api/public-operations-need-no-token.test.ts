@@ -132,7 +132,7 @@ it('an address that nobody vouches for is not believed', async () => {
   expect(remainingOf(await gateway.send('GET', '/open', from('203.0.113.8')))).toEqual({ 'address-read': 6 });
 });
 
-it('an override raises the limit of one address, a live limit that of another', async () => {
+it('an override raises the limit of one address, and a live limit the limit of another', async () => {
   const gateway = await start({
     limits: { addresses: { '203.0.113.7': { 'address-read': 50 } } },
   });

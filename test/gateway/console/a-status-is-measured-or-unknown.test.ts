@@ -87,7 +87,7 @@ it('a bucket that cannot be read is unknown', async () => {
   expect(await card.textContent()).not.toContain('available');
 });
 
-/** One address for all replicas, as that of a load balancer: each connection goes to the first that accepts it. */
+/** One address for all replicas, like the address of a load balancer: each connection goes to the first that accepts it. */
 async function startBalancer(replicas: readonly WeirProcess[]): Promise<string> {
   const ports = replicas.map(({ adminUrl }) => Number(new URL(adminUrl).port));
   const forward = (client: Socket, [port, ...others]: readonly number[]): void => {
@@ -114,7 +114,7 @@ async function startBalancer(replicas: readonly WeirProcess[]): Promise<string> 
   return `http://127.0.0.1:${(balancer.address() as AddressInfo).port}`;
 }
 
-it('a page whose replica is killed says so, finds another at its address, and says when there is none', async () => {
+it('a page whose replica is killed says so, finds another at its address, and says when no replica is left', async () => {
   const redis = await startRedisServer();
   onTestFinished(() => redis.stop());
   const upstream = await startUpstream();

@@ -42,7 +42,7 @@ const TENANTS: readonly Tenant[] = NAMES.map((name, index) => ({
   rate: 4.5 / (index + 1),
 }));
 
-/** Several replicas that share a Redis, and traffic of many Accounts, some of which ask for more than their limits. */
+/** Several replicas that share a Redis, and traffic of many Accounts. Some of them exceed their limits. */
 export async function startBusyFleet(redisUrl: string, replicas: number): Promise<BusyFleet> {
   const store = { kind: 'redis', url: redisUrl, keyPrefix: `t-${randomUUID()}`, deadlineMs: 5_000 };
   const limits = {

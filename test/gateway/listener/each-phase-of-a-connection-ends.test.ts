@@ -96,7 +96,7 @@ describe.each([
 
   it.concurrent('its client leaves before it has sent anything, or within the handshake', async () => {
     const { hostname, port } = new URL(gateway.url);
-    // The beginning of a ClientHello (RFC 8446 section 4.1.2), of which the rest is missing.
+    // The beginning of a ClientHello (RFC 8446 section 4.1.2). The rest is missing.
     for (const bytes of ['', '\x16\x03\x01\x02\x00\x01']) {
       const socket = connect(Number(port), hostname);
       const answer = untilClosed(socket);

@@ -57,7 +57,7 @@ it('the line of a refused request has the bucket, its limit, the points left and
   expect(Math.ceil(retryAfterMs / 1000)).toBe(Number(refused.headers.get('Retry-After')));
 });
 
-it('weir replay reads these lines, and those of before they had a client, a trace and the numbers of a refusal', async () => {
+it('weir replay reads these lines, and earlier ones without a client, a trace and the numbers of a refusal', async () => {
   const gateway = await start();
   for (let count = 0; count < 22; count++) await gateway.send('GET', '/v3/things');
   await expect.poll(() => linesOf(gateway, 'request')).toHaveLength(22);

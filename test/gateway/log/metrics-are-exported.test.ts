@@ -111,7 +111,7 @@ function namesIn(text: string): readonly string[] {
 it('every metric of the text is exported', async () => {
   await withCollector({}, async (gateway, collector) => {
     await gateway.send('GET', '/v3/things');
-    // Some get their first value in the meantime, such as those of a garbage collection. Others have none for a moment,
+    // Some get their first value in the meantime, such as the metrics of a garbage collection. Others have none for a moment,
     // such as the mean of the event loop's lag right after it was read.
     const onlyIn = async () => {
       const before = namesIn(await gateway.metrics());

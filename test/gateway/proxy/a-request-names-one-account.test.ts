@@ -26,7 +26,7 @@ it.each([
   ['Authorization twice', `Host: weir\r\n${TOKEN}\r\n${TOKEN}`],
   ['a second Authorization of another token', `Host: weir\r\n${TOKEN}\r\nAuthorization: Bearer other`],
   ['Host twice', `Host: weir\r\nHost: weir\r\n${TOKEN}`],
-  ['a Host that is none', `Host: we/ir\r\n${TOKEN}`],
+  ['an invalid Host', `Host: we/ir\r\n${TOKEN}`],
   ['a Host with credentials', `Host: user@weir\r\n${TOKEN}`],
   ['a method override', `Host: weir\r\n${TOKEN}\r\nX-HTTP-Method-Override: DELETE`],
   ['a method override by another name', `Host: weir\r\n${TOKEN}\r\nX-Method-Override: DELETE`],

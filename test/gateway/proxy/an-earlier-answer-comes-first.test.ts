@@ -107,7 +107,7 @@ it('what follows the broken bytes is not run', async () => {
 
 describe('a body that breaks off', () => {
   it.each([
-    ['with a chunk that is none', 'nonsense', (socket: Socket) => socket],
+    ['with an invalid chunk', 'nonsense', (socket: Socket) => socket],
     ['with the end of the connection', '5\r\nhel', (socket: Socket) => socket.end()],
   ])('%s gives its own request a 400 with its charge', async (_, rest, finish) => {
     await startHeld();

@@ -26,8 +26,8 @@ beforeAll(async () => {
     response.end(String(await lengthOf(incoming)));
   });
   weir = await startWeir({ upstreamUrl: upstream.url, settings: { log: { level: 'info', access: false } } });
-  // First transfers, so that what a young process grows to by itself is not taken for the transfer's. The upload is
-  // short: what kept all of the later ones would still be seen.
+  // First transfers, so that the usual growth of a young process is not counted as the transfer's. The upload is short, so
+  // a gateway that kept all later uploads would still be noticed.
   await download();
   await upload({ 'Transfer-Encoding': 'chunked' }, TRANSFER_BYTES / 2);
 });

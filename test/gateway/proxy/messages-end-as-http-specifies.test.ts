@@ -81,7 +81,7 @@ describe('invalid requests', () => {
     ['HTTP/1.1 without Host', `GET /v3/things HTTP/1.1\r\n${AUTHORIZED}\r\n`, 400],
     ['a WebSocket without Host', `GET /v3/things HTTP/1.1\r\n${AUTHORIZED}${HANDSHAKE}\r\n`, 400],
     [
-      'an expectation that is none',
+      'an unknown expectation',
       `POST /v3/things HTTP/1.1\r\n${HEAD}Expect: more\r\nContent-Length: 1\r\n\r\n`,
       417,
     ],

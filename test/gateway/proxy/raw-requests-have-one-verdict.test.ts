@@ -56,7 +56,7 @@ it.each([['without TLS'], ['over TLS']])(
 it('nginx differs only in the documented cases', async ({ skip }) => {
   const version = nginxVersion();
   if (version !== NGINX_VERSION) {
-    skip(`the verdicts are those of nginx ${NGINX_VERSION}, and this machine has ${version ?? 'no nginx'}`);
+    skip(`the verdicts come from nginx ${NGINX_VERSION}, and this machine has ${version ?? 'no nginx'}`);
     return;
   }
   const upstream = await startCountingUpstream();
@@ -67,7 +67,7 @@ it('nginx differs only in the documented cases', async ({ skip }) => {
   expect(table(verdicts)).toEqual(table(RAW_REQUESTS.map(({ name, ours }) => differing.get(name) ?? ours)));
 });
 
-it('every verdict of nginx is about one message, and differs from that of Weir', () => {
+it('every verdict of nginx is about one message, and differs from the verdict of Weir', () => {
   const ours = new Map(RAW_REQUESTS.map((message) => [message.name, message.ours]));
   expect(ours.size).toBe(RAW_REQUESTS.length);
   for (const [name, verdict] of differing) expect([undefined, verdict], name).not.toContain(ours.get(name));

@@ -64,7 +64,7 @@ describe('with the log at its most talkative', () => {
       `POST /v3/reset HTTP/1.1\r\n${AUTHORIZED}Content-Length: 11\r\nConnection: close\r\n\r\ns3cret-body`,
     ],
     [
-      'a request id that is none',
+      'an invalid request id',
       `GET /v3/things HTTP/1.1\r\n${AUTHORIZED}X-Request-Id: s3cret-token!\r\nConnection: close\r\n\r\n`,
     ],
   ])('%s reveals no secret to the client', async (_, bytes) => {

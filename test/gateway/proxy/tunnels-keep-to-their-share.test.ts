@@ -16,7 +16,7 @@ const LIMITS = {
   defaults: { 'account-read': 1000, 'organization-read': 1000, 'address-read': 1000 },
 };
 
-/** Of ten connections: five for tunnels, of which two for public operations and one for free ones. */
+/** Of ten connections, five are for tunnels: two of these for public operations, and one for free operations. */
 const SHARES = { connections: 10, publicPercent: 50, unauthenticatedPercent: 20, tunnelPercent: 50 };
 
 interface Started {

@@ -42,7 +42,7 @@ describe('a value that comes later', () => {
     expect(steps).toEqual([]);
   });
 
-  it('that is rejected rejects whoever awaits it', async () => {
+  it('that is rejected rejects the function that awaits it', async () => {
     const later = new Later<number>();
     later.reject(new Error('gone'));
     await expect(later).rejects.toThrow('gone');

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { digestOf, LastDigest } from '../../../src/domain/token-digest.ts';
 import { generatedCases } from '../../fixtures/generated-cases.ts';
 
-it('the digest of a connection is that of the token, whatever came before', () => {
+it('the digest of a connection is the digest of the token, whatever came before', () => {
   const token = fc.oneof(
     fc.constantFrom('', 'a', 'A', '\u0141', '\xc1', '\ud800', '\ufffd'),
     fc.stringMatching(/^[!-~\x80-\xff]{0,9}$/),

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { SharedClock } from '../../../src/facts/clock.ts';
 
-/** A process whose own clock is ahead of that of Redis. */
+/** A process whose own clock is ahead of the clock of Redis. */
 function processWith(aheadMs: number) {
   const state = { trueMs: 1_000_000, aheadMs, redisAheadMs: 0 };
   const clock = new SharedClock(
@@ -18,7 +18,7 @@ function processWith(aheadMs: number) {
   return { state, clock, read };
 }
 
-it('is its own before the first reading, and then that of Redis, however wrong its own is', () => {
+it('is its own before the first reading, and then the clock of Redis, however wrong its own is', () => {
   const { state, clock, read } = processWith(10_000);
   expect([clock.nowMs(), clock.offsetMs, clock.isOwnWrong]).toEqual([1_010_000, undefined, false]);
   read(1, 1);

@@ -93,6 +93,6 @@ it.each([
   'null'.repeat(0),
   '{"kind":"token","target":"x","atMs":1,"untilMs":2}',
   '{"kind":1}',
-])('a message that makes no sense is none: %s', (message) => {
+])('a message that makes no sense is ignored: %s', (message) => {
   expect(readRevocation(message, 0)).toBeUndefined();
 });

@@ -41,7 +41,7 @@ it('an Account that the directory describes anew has another caller', () => {
   expect(callerFrom({ organization: 'org_2' }, last).organization).toBe('org_2');
 });
 
-it('limits that change or expire are those of the next request', () => {
+it('limits that change or expire apply to the next request', () => {
   let nowMs = 1_000;
   const buckets = new Buckets('weir', limitsOf(20, 2_000), () => nowMs);
   const last = new LastPayer();

@@ -150,7 +150,7 @@ test('an idle Account takes less than 200 bytes with its key, the busiest a boun
   const busy = `${prefix}:1:{acct_12345}:account-read:busy`;
   let longest = 0;
   for (let step = 0; step < 3000; step++) {
-    // Two charges of which neither may join the other, at a pace that fills the bucket once a window.
+    // Two charges that may not join each other, at a pace that fills the bucket once a window.
     const cost = step % 2 === 0 ? 1 : 3;
     await runCharges(client, [{ ...charge('busy', 999), cost }], {
       nowUs: START_US + step * 120_000,

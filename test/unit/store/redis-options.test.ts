@@ -15,7 +15,7 @@ test('a Sentinel is looked for at its own port', () => {
   expect(readUrl('redis://sentinel', 26_379)).toEqual({ host: 'sentinel', port: 26_379 });
 });
 
-test('credentials of the settings go before those of a URL', () => {
+test('credentials of the settings take precedence over the credentials of a URL', () => {
   const settings = {
     deadlineMs: 25,
     username: 'weir',

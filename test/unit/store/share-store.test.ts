@@ -204,7 +204,7 @@ describe('when the store answers again', () => {
   });
 });
 
-/** When the first of four replicas admitted requests, three of which came at each step, with a limit of 8. */
+/** When the first of four replicas admitted requests. Three requests came at each step, with a limit of 8. */
 async function admittedIn(
   steps: readonly { readonly waitMs: number; readonly toggles: boolean }[],
 ): Promise<readonly number[]> {

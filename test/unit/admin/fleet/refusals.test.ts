@@ -98,7 +98,7 @@ function refusedAddress(address: string, requestId: string): RequestContext {
   return { ...context, publicClient: { address, hashTag: address } };
 }
 
-it('has those of public operations, by address', () => {
+it('has the refusals of public operations, by address', () => {
   const refusals = new Refusals(() => nowMs);
   finish(refusals, refusedAddress('192.0.2.7', 'r1'), 5);
   expect(refusals.of({ scope: 'address', id: '192.0.2.7' })).toMatchObject([
@@ -106,7 +106,7 @@ it('has those of public operations, by address', () => {
   ]);
 });
 
-it('refusals of any number of addresses hide those of no Account', () => {
+it('refusals of any number of addresses hide no refusal of an Account', () => {
   const refusals = new Refusals(() => nowMs);
   for (let index = 0; index < 40; index++) finish(refusals, refused(`acct_${index}`, `q${index}`), index);
   for (let index = 0; index < 1_000; index++)

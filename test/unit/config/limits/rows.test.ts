@@ -33,7 +33,7 @@ principals: { svc_1: { key-hour: none } }
 `;
 
 describe('further limits', () => {
-  test('are rows behind those of the contract', () => {
+  test('are rows after the rows of the contract', () => {
     const limits = limitsOf(EXAMPLE);
     expect(limits.rows).toHaveLength(13);
     expect(limits.rows.slice(0, 8).every(({ isContract }) => isContract)).toBe(true);

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { Exposition } from '../../../../src/observe/metrics/exposition.ts';
 
-/** An exposition that counts its renderings, each of which ends when the test says so. */
+/** An exposition that counts its renderings. Each ends when the test ends it. */
 function counting() {
   const ends: ((text: string) => void)[] = [];
   const exposition = new Exposition(() => new Promise((resolve) => ends.push(resolve)));
