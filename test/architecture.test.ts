@@ -19,7 +19,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/identity': ['src/domain', 'src/http', 'src/config', 'src/facts'],
   'src/operations': ['src/domain', 'src/config'],
   'src/stages': ['src/domain', 'src/http', 'src/store', 'src/facts', 'src/identity', 'src/operations'],
-  'src/http/server': ['src/domain', 'src/http', 'src/stages'],
   'src/observe': [
     ...['src/domain', 'src/http', 'src/store', 'src/config', 'src/facts', 'src/identity', 'src/stages'],
   ],
@@ -30,11 +29,20 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/console': ['src/domain', 'src/observe', 'src/admin', 'src/replay'],
   'src/gateway': [
     ...['src/domain', 'src/http', 'src/store', 'src/config', 'src/operations', 'src/stages'],
-    ...['src/http/server', 'src/observe', 'src/admin', 'src/console'],
+    ...['src/observe', 'src/admin', 'src/console'],
   ],
   'src/process': [
-    ...['src/domain', 'src/store', 'src/config', 'src/facts', 'src/identity', 'src/operations', 'src/stages'],
-    ...['src/http/server', 'src/observe', 'src/admin', 'src/gateway'],
+    ...[
+      'src/domain',
+      'src/http',
+      'src/store',
+      'src/config',
+      'src/facts',
+      'src/identity',
+      'src/operations',
+      'src/stages',
+    ],
+    ...['src/observe', 'src/admin', 'src/gateway'],
   ],
   'src/commands': [
     ...['src/domain', 'src/store', 'src/config', 'src/facts', 'src/identity', 'src/operations', 'src/stages'],

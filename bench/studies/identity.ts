@@ -14,6 +14,7 @@ import { silentIdentityObserver } from '../../src/identity/observer.ts';
 import { StaticIdentities } from '../../src/identity/static.ts';
 import { authorise } from '../../src/stages/authorise.ts';
 import { type Identified, identify, type RefusedToken } from '../../src/stages/identify.ts';
+import { RequestContext } from '../../src/stages/request-context.ts';
 import type { Bench } from '../lab/bench.ts';
 import { inTurn, median, usPerCall } from '../lab/turns.ts';
 import { table } from '../report/section.ts';
@@ -75,11 +76,11 @@ function whole(source: IdentitySource, directory: Directory, headers: readonly s
     return authorise(directory, identified.principal, operation, 'acct_1');
   };
   return (index) => {
-    const identified = identify(verifiers, {
-      clientNetwork: '',
-      field: (name) => (name === 'authorization' ? headers[index % headers.length] : undefined),
+    const source = {
+      field: (name: string) => (name === 'authorization' ? headers[index % headers.length] : undefined),
       valuesOf: () => [],
-    });
+    };
+    const identified = identify(verifiers, new RequestContext(source, 'GET', '/'));
     return andThen(identified, admitted);
   };
 }

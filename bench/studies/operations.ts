@@ -9,7 +9,7 @@ import { FieldSection } from '../../src/http/message/head/field-section.ts';
 import { OperationFiles } from '../../src/operations/operation-files.ts';
 import { OperationTable } from '../../src/stages/match.ts';
 import type { Operation } from '../../src/stages/request-context.ts';
-import { type Validated, validate } from '../../src/stages/validate.ts';
+import { validate } from '../../src/stages/validate.ts';
 import type { Bench } from '../lab/bench.ts';
 import { inTurn, median, usPerCall } from '../lab/turns.ts';
 import { table } from '../report/section.ts';
@@ -109,7 +109,7 @@ function found(operations: OperationTable, method: string, path: string): Operat
 const resource = (index: number) => `/v3/domain-${(index % RESOURCES) % 10}/resources-${index % RESOURCES}`;
 
 /** As much of a request as a validation looks at. */
-function requestWith(headers: FieldValues, body: string): Validated {
+function requestWith(headers: FieldValues, body: string): Parameters<typeof validate>[2] {
   const fields = FieldSection.of(Object.entries(headers).flatMap(([name, value = '']) => [name, value]));
   const field = (name: string) => headers[name];
   const head = { method: 'GET', target: '/', httpVersion: '1.1', fields, headers, field };

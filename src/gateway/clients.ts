@@ -1,7 +1,4 @@
-/**
- * The life of a client's request. `PIPELINE` lists its stages in order, up to the upstream; `decide` runs those that are independent of
- * HTTP. Each stage has its own file, and only this file, port.ts and decide.ts import them.
- */
+/** The port for clients: `STAGES` is the life of each of its requests. */
 import { setImmediate } from 'node:timers/promises';
 import httpProxy from '@fastify/http-proxy';
 import { andThen } from '../domain/awaitable.ts';
@@ -11,80 +8,84 @@ import { TrustedProxies } from '../http/message/fields/forwarded.ts';
 import { inspect } from '../http/message/fields/inspect.ts';
 import { FieldLines } from '../http/message/head/field-lines.ts';
 import { serveUpgrades } from '../http/server/node/upgrades.ts';
-import { closeWithin, createServer } from '../http/server/server.ts';
+import { closeWithin, createServer, watchLoad } from '../http/server/server.ts';
 import { servedUrl } from '../http/server/tls.ts';
-import { DECISION_STAGES, targetOf } from '../stages/decide.ts';
-import type { Exchange } from '../stages/exchange.ts';
+import { CHARGE_STAGES, isFree, MATCH_STAGES } from '../stages/decide.ts';
 import { METHODS, refuseMethod } from '../stages/match.ts';
 import { addGatewayFields, respond } from '../stages/respond.ts';
-import { runStages, type Stage } from '../stages/stages.ts';
 import { validate } from '../stages/validate.ts';
-import { beginRequest } from './begin-request.ts';
 import type { Gateway, GatewayDependencies } from './dependencies.ts';
-import { normaliseTarget, type Outcome, Port, type PortDependencies, portDependencies } from './port.ts';
+import {
+  Entrance,
+  normaliseTarget,
+  type PortDependencies,
+  type PortRequest,
+  type PortStage,
+  refuseUnreadable,
+  shedLoad,
+} from './entrance.ts';
 import { UPSTREAM_BUSY } from './upstream/failures.ts';
 import { forward } from './upstream/forward.ts';
 import { crowdedOut } from './upstream/relay.ts';
 import { Upstreams } from './upstream/upstreams.ts';
 import { OwnUsage } from './usage/own-usage.ts';
 
-/** What all requests share. */
+/** What the stages share. */
 interface Shared extends PortDependencies {
   readonly upstreams: Upstreams;
+  /** Undefined where callers cannot ask for their own limits. */
+  readonly ownUsage: OwnUsage | undefined;
 }
 
-/** The stages of a request with its target before the upstream, in their order. */
-const PIPELINE: readonly Stage<Exchange, Shared>[] = [
+/** What happens to a request, in order. */
+const STAGES: readonly PortStage<Shared>[] = [
+  refuseUnreadable,
+  inspectHead,
+  answerPreflight,
+  shedLoad,
+  refuseConnect,
+  normaliseTarget,
+  answerOwnUsage,
   awaitFirstChunk,
   requireFreeUpstream,
-  ...DECISION_STAGES,
+  // The operation, the caller and its Account.
+  ...MATCH_STAGES,
+  refuseBeforeCharge,
+  ...CHARGE_STAGES,
   holdBackUncharged,
-  validateExchange,
+  validateRequest,
+  forwardRequest,
 ];
 
-/** Creates the server and runs the stages for each of its requests. */
+/** Creates the server, whose requests all enter at `take`. */
 export async function createGateway(dependencies: GatewayDependencies): Promise<Gateway> {
-  const { baseUrl, cors, listen, tls } = dependencies;
+  const { baseUrl, cors, listen, tls, usage } = dependencies;
   const trusted = new TrustedProxies(listen.trustedProxies);
   const upstreams = new Upstreams(dependencies.upstream, trusted);
-  const server = createServer(listen, METHODS, { baseUrl, lines: linesForAnyone(cors) }, tls);
-  const shared: Shared = { ...portDependencies(dependencies, trusted), upstreams };
-  const forwarding = { ...shared, maxBodyBytes: listen.maxBodyBytes };
-  const { path } = dependencies.usage;
-  const usage = path === undefined ? undefined : new OwnUsage(path, shared);
-  const whyNotCharge = (exchange: Exchange) =>
-    exchange.brokenBy ?? (exchange.isAbandoned ? ABANDONED : undefined) ?? withoutShare(exchange, shared);
-  const port = new Port(
-    {
-      failure: 'the gateway failed',
-      begin(exchange) {
-        exchange.whyNotCharge = whyNotCharge;
-        beginRequest(exchange, shared);
-      },
-      inspect: (exchange) => inspect(exchange.head, listen) ?? answerPreflight(exchange, cors),
-      runStages(exchange) {
-        const refusal = normaliseExchange(exchange, shared);
-        if (refusal !== undefined) return refusal;
-        return usage?.isAsked(exchange) ? usage.answer(exchange) : runStages(PIPELINE, exchange, shared);
-      },
-      serve: (exchange) => forward(upstreams.find(targetOf(exchange).path), exchange, forwarding),
-      refuse: (exchange, refusal) => respond(exchange, refusal, baseUrl),
-    },
-    dependencies.log,
-  );
-  await port.setUp(server, listen.maxEventLoopDelayMs);
+  const server = createServer(listen, { baseUrl, lines: linesForAnyone(cors) }, tls);
   const { app, connections } = server;
+  const ownUsage = usage.path === undefined ? undefined : new OwnUsage(usage.path, dependencies);
+  const isBusy = await watchLoad(app, listen.maxEventLoopDelayMs);
+  const shared: Shared = { ...dependencies, trusted, isBusy, upstreams, ownUsage };
+  const { take, serve } = new Entrance({
+    stages: STAGES,
+    shared,
+    failure: 'the gateway failed',
+    begin(request) {
+      request.seesEnd = true;
+    },
+    refuse: (request, refusal) => respond(request, refusal, baseUrl),
+  });
+  connections.onExchange = take;
   serveUpgrades(connections, app.routing);
-  // The plugin provides the route and its life cycle. Its documented `preHandler` option forwards the request and hijacks the reply, so
-  // the plugin's own handler never runs: it would build four URLs per request, turn errors of the upstream into 500s, retry GETs
-  // and copy every chunk through two more streams.
   await app.register(httpProxy, {
     upstream: dependencies.upstream.url,
+    httpMethods: app.supportedMethods,
     disableRequestLogging: true,
-    preHandler: port.serve,
+    handler: serve,
   });
   return {
-    listen: async ({ host, port: number }) => servedUrl(await app.listen({ host, port: number }), tls),
+    listen: async ({ host, port }) => servedUrl(await app.listen({ host, port }), tls),
     async close(graceMs) {
       await closeWithin(server, graceMs);
       upstreams.destroy();
@@ -92,56 +93,78 @@ export async function createGateway(dependencies: GatewayDependencies): Promise<
   };
 }
 
-/** Answers a preflight of CORS; undefined for any other request. */
-function answerPreflight(exchange: Exchange, cors: GatewayDependencies['cors']): Outcome {
-  const { head } = exchange;
-  if (!isAnsweredPreflight(cors, head)) return undefined;
+function inspectHead({ source }: PortRequest, { listen }: Shared) {
+  return inspect(source.head, listen);
+}
+
+/** Answers the question that a browser asks before a request of another origin. */
+function answerPreflight(request: PortRequest, { cors }: Shared) {
+  const { source, method } = request;
+  if (method !== 'OPTIONS' || !isAnsweredPreflight(cors, source.head)) return undefined;
   const lines = new FieldLines();
-  addGatewayFields(lines, exchange);
-  addPreflight(lines, head, exchange.cors, METHODS, cors);
-  exchange.begin(204, lines);
-  exchange.endThisTurn({ text: '', encoding: 'latin1' });
+  addGatewayFields(lines, request);
+  addPreflight(lines, source.head, request.cors, METHODS, cors);
+  source.answer(204, lines, { text: '', encoding: 'latin1' });
   return 'answered';
 }
 
-function normaliseExchange(exchange: Exchange, shared: Shared) {
-  // The target of a CONNECT is not a path (RFC 9112 section 3.2.3).
-  if (exchange.method === 'CONNECT') return refuseMethod();
-  return normaliseTarget(exchange, exchange.head.target, shared);
+/** The target of a CONNECT is not a path (RFC 9112 section 3.2.3). */
+function refuseConnect({ method }: PortRequest) {
+  return method === 'CONNECT' ? refuseMethod() : undefined;
+}
+
+function answerOwnUsage(request: PortRequest, { ownUsage }: Shared) {
+  return ownUsage?.isAsked(request) ? ownUsage.answer(request) : undefined;
 }
 
 /** Yields one turn of the event loop so that a malformed first chunk is rejected before charging. */
-function awaitFirstChunk(exchange: Exchange) {
-  return exchange.field('transfer-encoding') === undefined ? undefined : setImmediate(undefined);
+function awaitFirstChunk({ source }: PortRequest) {
+  return source.field('transfer-encoding') === undefined ? undefined : setImmediate(undefined);
 }
 
 /** Comes before the charge, so that a request that cannot be served costs nothing. */
-function requireFreeUpstream(exchange: Exchange, { upstreams }: Shared) {
-  const { shares } = upstreams.find(targetOf(exchange).path);
+function requireFreeUpstream({ source, canonicalTarget }: PortRequest, { upstreams }: Shared) {
+  const { shares } = upstreams.find(canonicalTarget.path);
   if (!shares.hasRoom) return UPSTREAM_BUSY;
-  return exchange.isTunnel && !shares.hasRoomForTunnel() ? TUNNELS_BUSY : undefined;
+  return source.isTunnel && !shares.hasRoomForTunnel() ? TUNNELS_BUSY : undefined;
 }
 
 const ABANDONED = new Refusal('BadRequest', 'The request was aborted.', { closes: true });
 
+/** Nothing is spent on a request that cannot be served any more. */
+function refuseBeforeCharge(request: PortRequest, shared: Shared) {
+  if (isFree(request)) return undefined;
+  const { source } = request;
+  if (source.brokenBy !== undefined) return source.brokenBy;
+  return source.isAbandoned ? ABANDONED : withoutShare(request, shared);
+}
+
 const OPTIONS_BODY = new Refusal('BadRequest', 'An OPTIONS request must not have a body.');
 
 /** Ends OPTIONS requests and free operations that have no share left, before the body is read. */
-function holdBackUncharged(exchange: Exchange, shared: Shared) {
-  const { operation } = exchange;
-  if (operation !== undefined && operation.cost > 0) return undefined;
-  if (operation === undefined && exchange.hasBody) return OPTIONS_BODY;
-  return withoutShare(exchange, shared);
+function holdBackUncharged(request: PortRequest, shared: Shared) {
+  const { operation, source } = request;
+  if (!isFree(request)) return undefined;
+  if (operation === undefined && source.hasBody) return OPTIONS_BODY;
+  return withoutShare(request, shared);
 }
 
 /** Requests without a caller, and tunnels, may use only a share of the upstream's connections. `forward` checks once more. */
-function withoutShare(exchange: Exchange, { upstreams }: Shared): Refusal | undefined {
-  return crowdedOut(upstreams.find(targetOf(exchange).path), exchange);
+function withoutShare(request: PortRequest, { upstreams }: Shared): Refusal | undefined {
+  return crowdedOut(upstreams.find(request.canonicalTarget.path), request);
 }
 
-/** Validates the request against its operation. A body that was read for this is kept, to be forwarded. */
-function validateExchange(exchange: Exchange) {
-  if (exchange.operation === undefined) return undefined;
-  const refused = validate(exchange.operation, targetOf(exchange), exchange);
-  return andThen(refused, (refusal) => refusal ?? exchange.brokenBy);
+/** A body that was read to validate it is kept, to be forwarded. */
+function validateRequest(request: PortRequest) {
+  const { operation, source } = request;
+  if (operation === undefined) return undefined;
+  if (operation.rules === undefined) return source.brokenBy;
+  return andThen(
+    validate(operation, request.canonicalTarget, source),
+    (refusal) => refusal ?? source.brokenBy,
+  );
+}
+
+function forwardRequest(request: PortRequest, shared: Shared) {
+  return forward(shared.upstreams.find(request.canonicalTarget.path), request, shared) ?? 'answered';
 }

@@ -17,7 +17,7 @@ export interface Client {
   /** The network that it is in, for the provider. */
   readonly clientNetwork: string;
   /** Of its connection. */
-  readonly lastDigest?: LastDigest;
+  readonly lastDigest?: LastDigest | undefined;
 }
 
 /** Authenticates tokens. */

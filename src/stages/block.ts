@@ -18,7 +18,6 @@ export function blockedCaller(
   { principal, account, organization }: Caller,
   cost: number,
 ): Denied | undefined {
-  if (blocks.isEmpty) return undefined;
   const all = [
     blocks.of('account', account),
     blocks.of('principal', principal.id),
@@ -32,7 +31,7 @@ export function blockedCaller(
   );
 }
 
-/** Nothing is counted for whoever is blocked. */
+/** Nothing is counted for a caller who is blocked. */
 const NO_LIMIT: NamedLimit = { bucket: BLOCKED, limit: 0, windowSeconds: 0 };
 
 /** It names neither the reason nor the author, which are for operators. */

@@ -10,8 +10,8 @@ import { fillingOf } from './buckets/filling.ts';
 import { limitText } from './buckets/limit-text.ts';
 import { forEachState, namedLimit, type PayerBucket } from './buckets/payer-bucket.ts';
 import { onlyThose, rateLimitFields } from './buckets/rate-limit-fields.ts';
-import type { LastPayer } from './last-payer.ts';
-import type { Charged, NearLimit, Operation } from './request-context.ts';
+import { LastPayer } from './last-payer.ts';
+import type { Charged, NearLimit, Operation, RequestContext } from './request-context.ts';
 
 /**
  * Spends the operation's points in every bucket of the payer, or in none. When the store does not answer, the result is
@@ -19,54 +19,41 @@ import type { Charged, NearLimit, Operation } from './request-context.ts';
  * a limit. Synchronous when the store decides in memory.
  */
 export function charge(
-  store: Store,
-  buckets: Pick<Buckets, 'bucketsFor'>,
+  request: RequestContext,
   payer: Payer,
   operation: Operation,
-  asker: ChargeAsker = {},
+  { store, buckets }: ChargeDependencies,
 ): Awaitable<Charged> {
-  const all = buckets.bucketsFor(payer, operation, asker.lastPayer);
-  const due = onlyNamed(asker.seesEnd === true ? all : (all.endless ?? all), asker.askedLimits);
-  const { cost } = operation;
-  const asked = { buckets: due.buckets, cost, hold: holdFor(due, asker) };
-  const decision = asker.isPeek === true ? store.peek(asked) : store.charge(asked);
-  return andThenWith(decision, chargedBy, { store, due, asked, asker });
+  const { source, seesEnd } = request;
+  const last = source.peer && LastPayer.of(source.peer);
+  const all = buckets.bucketsFor(payer, operation, last);
+  const due = onlyNamed(seesEnd ? all : (all.endless ?? all), source.askedLimits);
+  const hold = due.endless === undefined ? undefined : new Hold();
+  request.hold = hold;
+  const asked = { buckets: due.buckets, cost: operation.cost, hold };
+  const decision = source.isPeek === true ? store.peek(asked) : store.charge(asked);
+  return andThenWith(decision, chargedBy, { request, store, due, asked });
+}
+
+interface ChargeDependencies {
+  readonly store: Store;
+  readonly buckets: Pick<Buckets, 'bucketsFor'>;
 }
 
 /** A charge that a store decides. */
 interface Deciding {
+  readonly request: RequestContext;
   readonly store: Store;
   readonly due: PayerBuckets;
   readonly asked: Charge;
-  readonly asker: ChargeAsker;
 }
 
-function chargedBy(decision: Decision, { store, due, asked, asker }: Deciding): Charged {
-  asker.takeDecision?.(due, decision);
-  // It is most likely served, so it counts here until it ends; those that a part of the limits has admitted count already.
+function chargedBy(decision: Decision, { request, store, due, asked }: Deciding): Charged {
+  request.due = due;
+  request.decision = decision;
+  // It is most likely served, so it counts here until it ends. What a part of the limits has admitted counts already.
   if (decision.outcome === 'uncounted') store.slots.take(asked);
   return chargedOf(due, asked.cost, decision);
-}
-
-function holdFor({ endless }: PayerBuckets, asker: ChargeAsker): Hold | undefined {
-  if (endless !== undefined) asker.hold = new Hold();
-  return asker.hold;
-}
-
-/** Who asks for a charge, and wants more of it, or less, than a client's request. */
-export interface ChargeAsker {
-  /** Finds out what a charge would do, and spends nothing. */
-  readonly isPeek?: boolean;
-  /** The names of the limits to charge, in place of all; each is one of this request. */
-  readonly askedLimits?: readonly string[] | undefined;
-  /** Whether whoever asks ends the hold when the request has ended. Without that, limits on concurrent requests do not apply. */
-  readonly seesEnd?: boolean;
-  /** Whom the last request of the connection was charged to. */
-  readonly lastPayer?: LastPayer;
-  /** What the request holds until it ends; set if limits on concurrent requests apply to it. */
-  hold?: Hold | undefined;
-  /** Gets what was decided on each of the buckets. */
-  takeDecision?(due: PayerBuckets, decision: Decision): void;
 }
 
 function onlyNamed(due: PayerBuckets, names: readonly string[] | undefined): PayerBuckets {

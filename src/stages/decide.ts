@@ -1,4 +1,5 @@
-import { type Awaitable, andThenWith } from '../domain/awaitable.ts';
+/** The stages that need no HTTP: they decide whether a request may pass, and charge it. */
+import { type Awaitable, andThenWith, isLate } from '../domain/awaitable.ts';
 import type { Caller } from '../domain/caller.ts';
 import { Refusal, UNCOUNTED } from '../domain/problems.ts';
 import type { Blocks } from '../facts/blocks.ts';
@@ -6,13 +7,52 @@ import type { Store } from '../store/store.ts';
 import { authorise } from './authorise.ts';
 import { blockedAddress, blockedCaller } from './block.ts';
 import type { Buckets } from './buckets/buckets.ts';
-import { type ChargeAsker, charge } from './charge.ts';
-import { type Identified, identify, type Presented, type RefusedToken, type Verifiers } from './identify.ts';
+import { charge } from './charge.ts';
+import { type Identified, identify, type RefusedToken, type Verifiers } from './identify.ts';
+import { LastPayer } from './last-payer.ts';
 import type { OperationTable } from './match.ts';
-import type { Charged, Findings, Target } from './request-context.ts';
-import { runStages, type Stage } from './stages.ts';
+import type { Charged, RequestContext, RequestSource } from './request-context.ts';
 
-/** What `decide` depends on. Operations, identities and limits can be replaced while the gateway runs. */
+/**
+ * One step of a request. It reads what earlier stages wrote to the request, and adds its own results. What it returns ends the
+ * request, such as a refusal; after undefined, the next stage follows.
+ */
+export type Stage<Source extends RequestSource, Shared, End = Refusal> = (
+  request: RequestContext<Source>,
+  shared: Shared,
+) => Awaitable<End | undefined>;
+
+/** Runs stages in order, and returns what ended the request. Synchronous if every stage is, which avoids a promise per request. */
+export function runStages<Source extends RequestSource, Shared, End>(
+  stages: readonly Stage<Source, Shared, End>[],
+  request: RequestContext<Source>,
+  shared: Shared,
+  first = 0,
+): Awaitable<End | undefined> {
+  for (let index = first; index < stages.length; index++) {
+    const end = stages[index]?.(request, shared);
+    if (isLate(end)) return andThenWith(end, runRest, { stages, request, shared, next: index + 1 });
+    if (end !== undefined) return end;
+  }
+  return undefined;
+}
+
+/** The stages behind one that ended later. */
+interface Rest<Source extends RequestSource, Shared, End> {
+  readonly stages: readonly Stage<Source, Shared, End>[];
+  readonly request: RequestContext<Source>;
+  readonly shared: Shared;
+  readonly next: number;
+}
+
+function runRest<Source extends RequestSource, Shared, End>(
+  end: End | undefined,
+  { stages, request, shared, next }: Rest<Source, Shared, End>,
+): Awaitable<End | undefined> {
+  return end ?? runStages(stages, request, shared, next);
+}
+
+/** What these stages depend on. Operations, identities and limits can be replaced while the gateway runs. */
 export interface DecisionDependencies extends Verifiers {
   readonly operations: OperationTable;
   readonly buckets: Buckets;
@@ -22,72 +62,47 @@ export interface DecisionDependencies extends Verifiers {
   readonly onStoreFailure: 'serve' | 'reject' | 'share';
 }
 
-/** A request as `decide` sees it, independent of the transport, with the results of its stages. */
-export interface DecidedRequest extends Findings, Presented, ChargeAsker {
-  readonly method: string;
-  /** The canonical target, as `normalise` gives it. */
-  target?: Target | undefined;
-  identified?: Identified | undefined;
-  /** Points, in place of the operation's own. */
-  readonly askedCost?: number | undefined;
-  /** Called right before the charge. Returns why nothing should be spent, such as a client that has disconnected. */
-  cancelled(): Refusal | undefined;
-}
-
-type DecisionStage = Stage<DecidedRequest, DecisionDependencies>;
+type DecisionStage = Stage<RequestSource, DecisionDependencies>;
 
 /** The stages that find out who calls, and for which Account. The request has its operation. */
-export const CALLER_STAGES: readonly DecisionStage[] = [identifyCaller, authoriseCaller, refuseBlocked];
+export const CALLER_STAGES: readonly DecisionStage[] = [identifyCaller, authoriseCaller, refuseBlockedCaller];
 
-/** The stages that need no HTTP, in their order. */
-export const DECISION_STAGES: readonly DecisionStage[] = [
+/** The stages that find out what is asked for, and who asks. The request has its target. */
+export const MATCH_STAGES: readonly DecisionStage[] = [
   matchOperation,
+  refuseBlockedAddress,
   ...CALLER_STAGES.map(unlessFree),
-  chargePoints,
-  refuseUncounted,
 ];
 
-/**
- * Returns why a request may not pass, or undefined if it may. Finds the operation, the caller and the target Account, and
- * spends the points; each result is written to the request. Synchronous if every stage is.
- */
-export function decide(
-  request: DecidedRequest,
-  dependencies: DecisionDependencies,
-): Awaitable<Refusal | undefined> {
-  return runStages(DECISION_STAGES, request, dependencies);
-}
+/** The stages that spend the points. They follow `MATCH_STAGES`. */
+export const CHARGE_STAGES: readonly DecisionStage[] = [unlessFree(chargePoints), refuseUncounted];
 
-/** @throws TypeError if the target has not been normalised */
-export function targetOf({ target }: { readonly target?: Target | undefined }): Target {
-  if (target === undefined) throw new TypeError('the request has not been normalised');
-  return target;
-}
-
-function matchOperation(request: DecidedRequest, { operations, blocks }: DecisionDependencies) {
-  const { path, folded } = targetOf(request);
+function matchOperation(request: RequestContext, { operations }: DecisionDependencies) {
+  const { path, folded } = request.canonicalTarget;
   const operation = operations.find(request.method, path, folded);
   if (operation instanceof Refusal) return operation;
-  const { askedCost } = request;
+  const { askedCost } = request.source;
   if (operation !== 'free') {
     request.operation = askedCost === undefined ? operation : { ...operation, cost: askedCost };
   }
-  const cost = request.operation?.cost ?? 0;
-  return refuseAddress(request, blocks, cost);
+  return undefined;
 }
 
 /** What is free is refused as well, and a token is not even looked at. */
-export function refuseAddress(request: DecidedRequest, blocks: Blocks, cost: number): Refusal | undefined {
+export function refuseBlockedAddress(
+  request: RequestContext,
+  { blocks }: Pick<DecisionDependencies, 'blocks'>,
+): Refusal | undefined {
   if (blocks.isEmpty) return undefined;
   const address = request.clientNetwork;
-  request.charged = blockedAddress(blocks, address, cost);
+  request.charged = blockedAddress(blocks, address, request.operation?.cost ?? 0);
   if (request.charged === undefined) return undefined;
   request.publicClient = { address, hashTag: address };
   return request.charged.refusal;
 }
 
 /** OPTIONS and operations without a cost need no caller and no charge. */
-function isFree({ operation }: DecidedRequest): boolean {
+export function isFree({ operation }: RequestContext): boolean {
   return operation === undefined || operation.cost === 0;
 }
 
@@ -96,16 +111,16 @@ function unlessFree(stage: DecisionStage): DecisionStage {
 }
 
 /** A public operation ignores credentials, so an invalid one cannot make it fail. */
-function isPublic({ operation }: DecidedRequest): boolean {
+function isPublic({ operation }: RequestContext): boolean {
   return operation?.access === 'public';
 }
 
-function identifyCaller(request: DecidedRequest, dependencies: DecisionDependencies) {
+function identifyCaller(request: RequestContext, dependencies: DecisionDependencies) {
   if (isPublic(request)) return undefined;
   return andThenWith(identify(dependencies, request), noteIdentified, request);
 }
 
-function noteIdentified(identified: Identified | RefusedToken | Refusal, request: DecidedRequest) {
+function noteIdentified(identified: Identified | RefusedToken | Refusal, request: RequestContext) {
   if (identified instanceof Refusal) return identified;
   if ('refusal' in identified) {
     request.revokedToken = identified.token;
@@ -115,56 +130,50 @@ function noteIdentified(identified: Identified | RefusedToken | Refusal, request
   return undefined;
 }
 
-function authoriseCaller(request: DecidedRequest) {
+function authoriseCaller(request: RequestContext) {
   if (isPublic(request)) {
     const address = request.clientNetwork;
     request.publicClient = { address, hashTag: address };
     return undefined;
   }
-  const { operation, identified } = request;
+  const { operation, identified, source } = request;
   if (identified === undefined || operation === undefined) throw new TypeError('a stage was skipped');
   const { principal, directory } = identified;
-  const named = request.field('x-service-account');
-  return andThenWith(
-    authorise(directory, principal, operation, named, request.lastPayer),
-    noteCaller,
-    request,
-  );
+  const named = source.field('x-service-account');
+  const last = source.peer && LastPayer.of(source.peer);
+  return andThenWith(authorise(directory, principal, operation, named, last), noteCaller, request);
 }
 
-function noteCaller(caller: Caller | Refusal, request: DecidedRequest) {
+function noteCaller(caller: Caller | Refusal, request: RequestContext) {
   if (caller instanceof Refusal) return caller;
   request.caller = caller;
   return undefined;
 }
 
-/** After the caller is authorised, so that nobody finds out what is blocked besides who is. */
-function refuseBlocked(request: DecidedRequest, { blocks }: DecisionDependencies) {
+/** After the caller is authorised, so that only callers themselves find out that they are blocked. */
+function refuseBlockedCaller(request: RequestContext, { blocks }: DecisionDependencies) {
   const { caller, operation } = request;
-  if (caller === undefined || operation === undefined) return undefined;
+  if (blocks.isEmpty || caller === undefined || operation === undefined) return undefined;
   const denied = blockedCaller(blocks, caller, operation.cost);
   if (denied === undefined) return undefined;
   request.charged = denied;
   return denied.refusal;
 }
 
-function chargePoints(request: DecidedRequest, { store, buckets }: DecisionDependencies) {
-  if (isFree(request)) return undefined;
+function chargePoints(request: RequestContext, dependencies: DecisionDependencies) {
   const { operation, caller, publicClient } = request;
   const payer = caller ?? publicClient;
   if (operation === undefined || payer === undefined) throw new TypeError('a stage was skipped');
-  const cancelled = request.cancelled();
-  if (cancelled !== undefined) return cancelled;
   request.chargeAskedMs = performance.now();
-  return andThenWith(charge(store, buckets, payer, operation, request), noteCharged, request);
+  return andThenWith(charge(request, payer, operation, dependencies), noteCharged, request);
 }
 
-function noteCharged(charged: Charged, request: DecidedRequest) {
+function noteCharged(charged: Charged, request: RequestContext) {
   request.chargeMs = performance.now() - (request.chargeAskedMs ?? 0);
   request.charged = charged;
   return charged.outcome === 'denied' ? charged.refusal : undefined;
 }
 
-function refuseUncounted({ charged }: DecidedRequest, { onStoreFailure }: DecisionDependencies) {
+function refuseUncounted({ charged }: RequestContext, { onStoreFailure }: DecisionDependencies) {
   return charged?.outcome === 'uncounted' && onStoreFailure === 'reject' ? UNCOUNTED : undefined;
 }

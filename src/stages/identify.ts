@@ -3,7 +3,8 @@ import type { Principal } from '../domain/caller.ts';
 import { Refusal } from '../domain/problems.ts';
 import { RevokedToken } from '../facts/revocations.ts';
 import { basicUser, bearerToken } from '../http/message/fields/credentials.ts';
-import type { Answer, Client, Credential, Directory, IdentitySource } from '../identity/identity.ts';
+import type { Answer, Credential, Directory, IdentitySource } from '../identity/identity.ts';
+import type { RequestContext } from './request-context.ts';
 
 /** RFC 6750 section 3: a request without credentials gets the bare challenge, a bad token gets its error. */
 const CHALLENGE = { 'WWW-Authenticate': 'Bearer realm="weir"' };
@@ -47,14 +48,6 @@ export interface Verifiers {
   readonly credentials: readonly Credential[];
 }
 
-/** A request, as far as its credentials are concerned. */
-export interface Presented extends Client {
-  /** The value of a field, whose name is in lower case. Requests with two Authorization headers were refused earlier. */
-  field(name: string): string | undefined;
-  /** The values of a field under any of its spellings. */
-  valuesOf(name: string): readonly string[];
-}
-
 /** Who calls, and where the Accounts of such callers are. */
 export interface Identified {
   readonly principal: Principal;
@@ -81,12 +74,12 @@ interface Found {
  */
 export function identify(
   verifiers: Verifiers,
-  presented: Presented,
+  request: RequestContext,
 ): Awaitable<Identified | RefusedToken | Refusal> {
   const found =
-    verifiers.credentials.length === 0 ? bearerOf(verifiers, presented) : findOne(verifiers, presented);
+    verifiers.credentials.length === 0 ? bearerOf(verifiers, request) : findOne(verifiers, request);
   if (found instanceof Refusal) return found;
-  return andThenWith(found.source.principalOf(found.value, presented), identifiedBy, found);
+  return andThenWith(found.source.principalOf(found.value, request), identifiedBy, found);
 }
 
 function identifiedBy(
@@ -98,28 +91,28 @@ function identifiedBy(
   return principal === 'unavailable' ? UNAVAILABLE : { principal, directory };
 }
 
-function bearerOf({ identities, directory }: Verifiers, presented: Presented): Found | Refusal {
-  const authorization = presented.field('authorization');
+function bearerOf({ identities, directory }: Verifiers, request: RequestContext): Found | Refusal {
+  const authorization = request.source.field('authorization');
   if (authorization === undefined) return NO_CREDENTIALS;
   const value = bearerToken(authorization);
   return value === undefined ? NOT_BEARER : { value, source: identities, directory, invalid: INVALID };
 }
 
 /** Refuses a request with several credentials, even if all but one are invalid: another server could read another one. */
-function findOne(verifiers: Verifiers, presented: Presented): Found | Refusal {
+function findOne(verifiers: Verifiers, request: RequestContext): Found | Refusal {
   const found: (Found | Refusal)[] = [];
-  if (presented.field('authorization') !== undefined) found.push(authorizationOf(verifiers, presented));
+  if (request.source.field('authorization') !== undefined) found.push(authorizationOf(verifiers, request));
   for (const { field: name, source, directory } of verifiers.credentials) {
-    const values = name === undefined ? [] : presented.valuesOf(name);
+    const values = name === undefined ? [] : request.source.valuesOf(name);
     for (const value of values) found.push({ value, source, directory, invalid: INVALID_KEY });
   }
   if (found.length > 1) return SEVERAL;
   return found[0] ?? NO_ACCEPTED;
 }
 
-function authorizationOf(verifiers: Verifiers, presented: Presented): Found | Refusal {
+function authorizationOf(verifiers: Verifiers, request: RequestContext): Found | Refusal {
   const basic = verifiers.credentials.find(({ field }) => field === undefined);
-  const value = basic && basicUser(presented.field('authorization') ?? '');
-  if (basic === undefined || value === undefined) return bearerOf(verifiers, presented);
+  const value = basic && basicUser(request.source.field('authorization') ?? '');
+  if (basic === undefined || value === undefined) return bearerOf(verifiers, request);
   return { value, source: basic.source, directory: basic.directory, invalid: INVALID_KEY };
 }

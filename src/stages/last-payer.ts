@@ -1,4 +1,5 @@
 import type { Account, Caller, Payer, Principal } from '../domain/caller.ts';
+import type { Peer } from '../http/message/fields/peer.ts';
 import type { Answer } from '../identity/identity.ts';
 import type { PayerBuckets } from './buckets/buckets.ts';
 import type { RowSet } from './buckets/row-sets.ts';
@@ -9,6 +10,14 @@ import type { RowSet } from './buckets/row-sets.ts';
  * they give is compared with what they gave before, so nothing of this can be out of date.
  */
 export class LastPayer {
+  /** Of a connection. */
+  static of(peer: Peer): LastPayer {
+    if (peer.memory instanceof LastPayer) return peer.memory;
+    const last = new LastPayer();
+    peer.memory = last;
+    return last;
+  }
+
   #caller: Caller | undefined;
   #found: Answer<Account>;
   #payer: Payer | undefined;

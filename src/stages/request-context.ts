@@ -1,15 +1,22 @@
-/** The types that stages share. */
+/** A request on its way through the stages, and the types that they share. */
 import type { Caller, PublicClient } from '../domain/caller.ts';
 import type { FieldValues } from '../domain/field-name.ts';
 import type { Selectable } from '../domain/limits/selection.ts';
 import type { Access } from '../domain/operation.ts';
 import type { Refusal } from '../domain/problems.ts';
+import type { LastDigest } from '../domain/token-digest.ts';
 import type { RevokedToken } from '../facts/revocations.ts';
+import type { RequestReader } from '../http/exchange.ts';
 import type { CorsAnswer } from '../http/message/fields/cors.ts';
+import { clientNetwork } from '../http/message/fields/forwarded.ts';
+import type { Peer } from '../http/message/fields/peer.ts';
 import type { RequestRules } from '../operations/validation/rules.ts';
-import type { UncountedReason } from '../store/store.ts';
+import type { Hold } from '../store/in-flight/held-slots.ts';
+import type { Decision, UncountedReason } from '../store/store.ts';
+import type { PayerBuckets } from './buckets/buckets.ts';
 import type { Filling } from './buckets/filling.ts';
 import type { NamedLimit } from './buckets/payer-bucket.ts';
+import type { Identified } from './identify.ts';
 
 /** The canonical form of a request target, which is both charged and forwarded. */
 export interface Target {
@@ -87,57 +94,104 @@ export type Charged =
   | Denied
   | (Reported & { readonly outcome: 'uncounted'; readonly reason: UncountedReason });
 
-/** The results of the stages that have run; a refusal keeps those of earlier stages. */
-export interface Findings {
-  /** Missing for OPTIONS, which is neither authenticated nor charged. */
-  operation?: Operation | undefined;
-  /** The token, if it was refused because it is revoked. */
-  revokedToken?: RevokedToken | undefined;
-  /** Undefined for a public operation. */
-  caller?: Caller | undefined;
-  /** Of a public operation that is charged, or of an address that is blocked. */
-  publicClient?: PublicClient | undefined;
-  charged?: Charged | undefined;
-  /** When the store was called, by `performance.now()`. */
-  chargeAskedMs?: number | undefined;
-  chargeMs?: number | undefined;
-}
-
 /** The ways in which a proxy, or a program, can ask whether a request may pass. */
 export const PROTOCOLS = ['ext-authz', 'forward-auth', 'auth-request', 'decide'] as const;
 
 export type DecisionProtocol = (typeof PROTOCOLS)[number];
 
-/** What may read a request from its connection: the edge reads those that are plain. */
-export const READERS = ['edge', 'node'] as const;
+/** What asks whether a request may pass: the exchange of a client or of a proxy, a program's question, or a command. */
+export interface RequestSource {
+  /** The other end of the connection; undefined where there is no connection for this request alone. */
+  readonly peer?: Peer;
+  /** Finds out what a charge would do, and spends nothing. */
+  readonly isPeek?: boolean;
+  /** Points instead of the operation's own. */
+  readonly askedCost?: number | undefined;
+  /** The names of the limits to charge instead of all. Each is one of this request. */
+  readonly askedLimits?: readonly string[] | undefined;
+  /** The value of a field, whose name is in lower case. Requests with two Authorization headers were refused earlier. */
+  field(name: string): string | undefined;
+  /** The values of a field under any of its spellings. */
+  valuesOf(name: string): readonly string[];
+}
 
-export type RequestReader = (typeof READERS)[number];
-
-/** What is known of a request, which the access log, the metrics and the traces read. */
-export interface RequestContext extends Findings {
-  readonly requestId: string;
-  readonly method: string;
-  readonly startedMs: number;
+/**
+ * One request, and what is known of it. The stages write down what they find out; the access log, the metrics and the traces read it.
+ * A refusal keeps the results of earlier stages.
+ *
+ * @template Source what it was read from, and where its response goes
+ */
+export class RequestContext<Source extends RequestSource = RequestSource> {
+  readonly source: Source;
+  requestId = '';
+  /** The method that is charged: the request's own, or the one that a proxy asks about. */
+  method: string;
+  /** The target that is charged, as it was sent. */
+  rawTarget: string;
+  startedMs = 0;
   /** Behind trusted proxies, the address that they state. */
-  readonly clientAddress: string;
+  clientAddress = '';
   /** The request's trace (W3C Trace Context). */
-  readonly traceparent: string;
+  traceparent = '';
   /** Undefined if requests are not traced. */
-  readonly spans?: RequestSpans | undefined;
+  spans: RequestSpans | undefined = undefined;
   /** What read the request from its connection; undefined for a question within another request. */
-  readonly reader?: RequestReader;
+  reader: RequestReader | undefined = undefined;
   /** How a proxy asked for this decision; undefined for a request that the gateway forwards itself. */
-  readonly protocol?: DecisionProtocol | undefined;
+  protocol: DecisionProtocol | undefined = undefined;
   /** What the response says about pages of other origins; undefined if that is left to the upstream. */
-  readonly cors?: CorsAnswer | undefined;
-  target?: Target | undefined;
-  refusal?: Refusal | undefined;
-  upstreamStatus?: number | undefined;
-  upstreamMs?: number | undefined;
+  cors: CorsAnswer | undefined = undefined;
+  /** Whether the end of the request is seen. Otherwise limits on concurrent requests do not apply. */
+  seesEnd = false;
+
+  target: Target | undefined = undefined;
+  /** Missing for OPTIONS, which is neither authenticated nor charged. */
+  operation: Operation | undefined = undefined;
+  identified: Identified | undefined = undefined;
+  /** The token, if it was refused because it is revoked. */
+  revokedToken: RevokedToken | undefined = undefined;
+  /** Undefined for a public operation. */
+  caller: Caller | undefined = undefined;
+  /** Of a public operation that is charged, or of an address that is blocked. */
+  publicClient: PublicClient | undefined = undefined;
+  charged: Charged | undefined = undefined;
+  /** The buckets that were charged, and what the store decided on each. */
+  due: PayerBuckets | undefined = undefined;
+  decision: Decision | undefined = undefined;
+  /** When the store was called, by `performance.now()`. */
+  chargeAskedMs: number | undefined = undefined;
+  chargeMs: number | undefined = undefined;
+  /** What the request holds until it ends, if limits on concurrent requests apply to it. */
+  hold: Hold | undefined = undefined;
+  refusal: Refusal | undefined = undefined;
+  upstreamStatus: number | undefined = undefined;
+  upstreamMs: number | undefined = undefined;
   /** Code of the error that replaced or truncated the upstream's response. */
-  upstreamError?: string | undefined;
+  upstreamError: string | undefined = undefined;
   /** What was wrong with a response that was refused. */
-  upstreamErrorDetail?: string | undefined;
+  upstreamErrorDetail: string | undefined = undefined;
+
+  constructor(source: Source, method: string, rawTarget: string) {
+    this.source = source;
+    this.method = method;
+    this.rawTarget = rawTarget;
+  }
+
+  /** The network that limits by address count, and that a provider of identities gets. */
+  get clientNetwork(): string {
+    return clientNetwork(this.clientAddress);
+  }
+
+  /** Of the connection. */
+  get lastDigest(): LastDigest | undefined {
+    return this.source.peer?.lastDigest;
+  }
+
+  /** @throws TypeError if the target has not been normalised */
+  get canonicalTarget(): Target {
+    if (this.target === undefined) throw new TypeError('the request has not been normalised');
+    return this.target;
+  }
 }
 
 /** Records the spans of requests. */

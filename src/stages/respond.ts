@@ -1,7 +1,7 @@
 import { problemBody, type Refusal, UNCOUNTED } from '../domain/problems.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { addCors } from '../http/message/fields/cors.ts';
 import { FieldLines } from '../http/message/head/field-lines.ts';
-import type { Exchange } from './exchange.ts';
 import type { RequestContext } from './request-context.ts';
 
 /**
@@ -34,23 +34,18 @@ export function isDegraded({ charged, refusal }: RequestContext): boolean {
  * Sends a problem body and ends the response. If the rest of a refused upload is short, it is read and dropped; otherwise the
  * connection closes once the response has arrived.
  */
-export function respond(exchange: Exchange, refusal: Refusal, baseUrl: string): void {
-  exchange.refusal = refusal;
-  if (exchange.isAbandoned) {
-    exchange.abort();
-    return;
-  }
-  const { text, bytes } = problemBody(refusal, exchange.requestId, baseUrl);
+export function respond(request: RequestContext<Exchange>, refusal: Refusal, baseUrl: string): void {
+  const { source: exchange, requestId } = request;
+  request.refusal = refusal;
+  const { text, bytes } = problemBody(refusal, requestId, baseUrl);
   const lines = new FieldLines();
-  addGatewayFields(lines, exchange);
+  addGatewayFields(lines, request);
   for (const name in refusal.headers) lines.add(name, refusal.headers[name] ?? '');
-  addCors(lines, exchange.cors);
+  addCors(lines, request.cors);
   lines.add('Content-Type', 'application/problem+json');
   lines.add('Content-Length', `${bytes}`);
   // Without it, a shared cache may store a 404 or a 405 (RFC 9110 section 15.1).
   lines.add('Cache-Control', 'no-store');
-  if (refusal.closes || exchange.isUploadUnfinished) exchange.makeLast();
-  exchange.dropBody();
-  exchange.begin(refusal.status, lines);
-  exchange.endThisTurn({ text, encoding: bytes === text.length ? 'latin1' : 'utf8' });
+  if (refusal.closes) exchange.makeLast();
+  exchange.answer(refusal.status, lines, { text, encoding: bytes === text.length ? 'latin1' : 'utf8' });
 }

@@ -1,16 +1,16 @@
 import type { Awaitable } from '../domain/awaitable.ts';
 import { FieldErrors } from '../domain/field-errors.ts';
 import { Refusal } from '../domain/problems.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { readWhole } from '../http/message/whole-body.ts';
 import { type BodyRules, checkBody, planBody } from '../operations/validation/body.ts';
 import { checkHeaders } from '../operations/validation/headers.ts';
 import { checkPath } from '../operations/validation/path.ts';
 import { checkQuery } from '../operations/validation/query.ts';
-import { readWhole } from './body.ts';
-import type { Exchange } from './exchange.ts';
 import type { Operation, Target } from './request-context.ts';
 
-/** A request, as far as it is validated. The body is set once it has been read. */
-export type Validated = Pick<Exchange, 'head' | 'body' | 'readBody'>;
+/** The head and the body. The body is kept once it has been read. */
+type Message = Pick<Exchange, 'head' | 'body' | 'readBody'>;
 
 /**
  * Validates a request against its operation's document. A 422 lists every invalid parameter (contract section 4.1 rules 2
@@ -22,30 +22,30 @@ export type Validated = Pick<Exchange, 'head' | 'body' | 'readBody'>;
 export function validate(
   { rules }: Operation,
   target: Target,
-  request: Validated,
+  message: Message,
 ): Awaitable<Refusal | undefined> {
   if (rules === undefined) return undefined;
   const errors = new FieldErrors();
   checkPath(rules.path, target.path, errors);
   checkQuery(rules.query, target.search, errors);
-  checkHeaders(rules.headers, request.head, errors);
+  checkHeaders(rules.headers, message.head, errors);
   if (!errors.isEmpty) return invalid(errors, 'The request has invalid parameters.');
-  return rules.body === undefined ? undefined : validateBody(rules.body, request, errors);
+  return rules.body === undefined ? undefined : validateBody(rules.body, message, errors);
 }
 
 async function validateBody(
   rules: BodyRules,
-  request: Validated,
+  message: Message,
   errors: FieldErrors,
 ): Promise<Refusal | undefined> {
-  const plan = planBody(rules, request.head, errors);
+  const plan = planBody(rules, message.head, errors);
   if (!errors.isEmpty)
     return invalid(errors, 'The body is missing, or not of a type that the operation accepts.');
   if (plan.kind === 'too-large') return tooLarge(rules);
   if (plan.kind !== 'read') return undefined;
-  const body = request.body ?? (await readWhole(request.readBody(rules.maxBytes), tooLarge(rules)));
+  const body = message.body ?? (await readWhole(message.readBody(rules.maxBytes), tooLarge(rules)));
   if (body instanceof Refusal) return body;
-  request.body = body;
+  message.body = body;
   checkBody(plan.rule, body, errors);
   return errors.isEmpty ? undefined : invalid(errors, 'The body has invalid fields.');
 }

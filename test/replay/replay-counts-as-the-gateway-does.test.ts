@@ -10,6 +10,7 @@ import type { Charged, Operation } from '../../src/stages/request-context.ts';
 import { MemoryStore } from '../../src/store/memory-store.ts';
 import { PLENTY } from '../fixtures/configuration.ts';
 import { generatedCases } from '../fixtures/generated-cases.ts';
+import { requestWith } from '../fixtures/request-context.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
 import { startWeir } from '../fixtures/weir-process.ts';
 import { logLine, START_MS } from './log-lines.ts';
@@ -41,7 +42,7 @@ it('on the same clock, a replay refuses exactly the requests that the gateway re
         nowUs += waitUs;
         const organization = account === 'acct_3' ? undefined : 'org_1';
         const payer = payerOf(account, organization, operation);
-        const charged = await charge(store, buckets, payer, operationOf(operation));
+        const charged = await charge(requestWith({}), payer, operationOf(operation), { store, buckets });
         const entry = readLine(lineOf(nowUs, account, organization, operation, charged));
         if (typeof entry === 'string' || 'problem' in entry) throw new Error('the line is not an entry');
         replay.take(entry);

@@ -5,7 +5,6 @@ import type { Awaitable } from '../../domain/awaitable.ts';
 import type { Principal } from '../../domain/caller.ts';
 import type { FieldError } from '../../domain/field-errors.ts';
 import { FieldErrors } from '../../domain/field-errors.ts';
-import { networkOf } from '../../domain/network.ts';
 import { Refusal } from '../../domain/problems.ts';
 import { type Block, Blocks } from '../../facts/blocks.ts';
 import type { RecordedFacts } from '../../facts/fact-record.ts';
@@ -18,9 +17,9 @@ import { checkQuery } from '../../operations/validation/query.ts';
 import { type Configuration, chargedOperations, operationTableOf } from '../../process/configuration.ts';
 import { Buckets } from '../../stages/buckets/buckets.ts';
 import { namedLimit, type PayerBucket } from '../../stages/buckets/payer-bucket.ts';
-import { type DecidedRequest, decide } from '../../stages/decide.ts';
+import { CHARGE_STAGES, MATCH_STAGES, runStages } from '../../stages/decide.ts';
 import { normalise } from '../../stages/normalise.ts';
-import type { Operation, Target } from '../../stages/request-context.ts';
+import { type Operation, RequestContext, type Target } from '../../stages/request-context.ts';
 import { isConcurrent } from '../../store/in-flight/held-slots.ts';
 import { MemoryStore } from '../../store/memory-store.ts';
 
@@ -103,31 +102,28 @@ export async function explainRequest(configuration: Configuration, question: Que
   };
 }
 
-/** The question as `decide` takes it. */
-function requestOf({ method, token, account, address }: Question, target: Target): DecidedRequest {
+/** The question as a request. */
+function requestOf({ method, token, account, address }: Question, target: Target): RequestContext {
   const fields: Readonly<Record<string, string | undefined>> = {
     authorization: `Bearer ${token ?? ANYONE}`,
     'x-service-account': account,
   };
-  return {
-    method,
-    target,
-    clientNetwork: address === undefined ? ANYONE : (networkOf(address) ?? address),
-    field: (name) => fields[name],
-    valuesOf: () => [],
-    cancelled: () => undefined,
-    seesEnd: true,
-  };
+  const source = { field: (name: string) => fields[name], valuesOf: () => [] };
+  const request = new RequestContext(source, method, target.path);
+  request.target = target;
+  request.clientAddress = address ?? ANYONE;
+  request.seesEnd = true;
+  return request;
 }
 
-/** Calls `decide` with a store of its own, so that nothing is really charged. */
+/** Runs the stages with a store of its own, so that nothing is really charged. */
 function decideAlone(
   configuration: Configuration,
   { token, account, live }: Question,
-  request: DecidedRequest,
+  request: RequestContext,
   buckets: Buckets,
 ): Awaitable<Refusal | undefined> {
-  return decide(request, {
+  return runStages([...MATCH_STAGES, ...CHARGE_STAGES], request, {
     ...openCallers(configuration, token, account),
     credentials: [],
     operations: operationTableOf(configuration),

@@ -3,25 +3,20 @@ import { problemBody, Refusal } from '../../domain/problems.ts';
 import { FieldLines } from '../../http/message/head/field-lines.ts';
 import { IDENTITY_FIELDS } from '../../http/message/head/field-names.ts';
 import { addIdentity } from '../../http/message/headers.ts';
-import type { Exchange } from '../../stages/exchange.ts';
 import { addGatewayFields, respond } from '../../stages/respond.ts';
+import type { PortRequest } from '../entrance.ts';
 
 /** Answers that the request may pass, with the fields for the upstream and the client. */
-export function allow(exchange: Exchange): void {
-  if (exchange.isAbandoned) {
-    exchange.abort();
-    return;
-  }
-  const { caller, protocol } = exchange;
+export function allow(request: PortRequest): 'answered' {
+  const { source, caller, protocol } = request;
   const lines = new FieldLines();
-  addGatewayFields(lines, exchange);
+  addGatewayFields(lines, request);
   if (caller !== undefined) addIdentity(lines, caller);
   if (protocol === 'ext-authz') addRemovals(lines, caller);
   lines.add('Content-Length', '0');
   lines.add('Cache-Control', 'no-store');
-  if (exchange.isUploadUnfinished) exchange.makeLast();
-  exchange.begin(200, lines);
-  exchange.endThisTurn({ text: '', encoding: 'latin1' });
+  source.answer(200, lines, { text: '', encoding: 'latin1' });
+  return 'answered';
 }
 
 /** Envoy removes these fields from the client's request: identity fields that this caller does not have, and unchecked Accounts. */
@@ -40,20 +35,20 @@ interface RefusalSettings {
 
 /** Answers with the gateway's own refusal, for the proxy to send to the client. */
 export function refuse(
-  exchange: Exchange,
+  request: PortRequest,
   refusal: Refusal,
   { baseUrl, deniedStatus }: RefusalSettings,
 ): void {
-  const { protocol, requestId } = exchange;
+  const { protocol, requestId } = request;
   const status = refusal.status === 429 ? deniedStatus : refusal.status;
   if (protocol !== 'auth-request' && status === refusal.status) {
-    respond(exchange, refusal, baseUrl);
+    respond(request, refusal, baseUrl);
     return;
   }
   // nginx passes on 401 and 403 only, turns every other status into a 500, and drops the body.
   const understood = protocol === 'auth-request' && status !== 401 ? 403 : status;
-  respond(exchange, disguised(refusal, understood, requestId, baseUrl), baseUrl);
-  exchange.refusal = refusal;
+  respond(request, disguised(refusal, understood, requestId, baseUrl), baseUrl);
+  request.refusal = refusal;
 }
 
 /** The refusal under another status, with its own status and body in fields from which the proxy can restore the response. */

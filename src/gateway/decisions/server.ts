@@ -1,21 +1,25 @@
 /** A port where other proxies ask whether a request may pass. It runs match to charge, and forwards nothing. */
 import { judgeToken } from '../../admin/port-token.ts';
 import type { PortTokenSettings } from '../../config/settings/port-token.ts';
-import { andThen } from '../../domain/awaitable.ts';
 import { Refusal } from '../../domain/problems.ts';
 import { TrustedProxies } from '../../http/message/fields/forwarded.ts';
 import { inspect } from '../../http/message/fields/inspect.ts';
-import { closeWithin, createServer } from '../../http/server/server.ts';
+import { closeWithin, createServer, watchLoad } from '../../http/server/server.ts';
 import { type PortTls, servedUrl } from '../../http/server/tls.ts';
-import { decide } from '../../stages/decide.ts';
-import type { Exchange } from '../../stages/exchange.ts';
-import { METHODS } from '../../stages/match.ts';
-import { beginRequest } from '../begin-request.ts';
+import { CHARGE_STAGES, isFree, MATCH_STAGES } from '../../stages/decide.ts';
 import type { Gateway, GatewayDependencies } from '../dependencies.ts';
-import { normaliseTarget, Port, type PortDependencies, portDependencies } from '../port.ts';
+import {
+  Entrance,
+  normaliseTarget,
+  type PortDependencies,
+  type PortRequest,
+  type PortStage,
+  refuseUnreadable,
+  shedLoad,
+} from '../entrance.ts';
 import { allow, refuse } from './answer.ts';
 import { decideAsked } from './api/decide.ts';
-import { type Asked, methodFieldOf, misleadingField, readQuestion, unreadProtocol } from './protocols.ts';
+import { methodFieldOf, misleadingField, readQuestion, unreadProtocol } from './protocols.ts';
 import { listenAtSocket } from './socket.ts';
 
 export interface DecisionSettings extends PortTokenSettings {
@@ -42,6 +46,22 @@ const NOT_TRUSTED = new Refusal(
 );
 const ABANDONED = new Refusal('BadRequest', 'The proxy closed the connection.', { closes: true });
 
+interface Shared extends PortDependencies {
+  readonly settings: DecisionSettings;
+}
+
+/** What happens to a question, in order. */
+const STAGES: readonly PortStage<Shared>[] = [
+  refuseUnreadable,
+  understand,
+  shedLoad,
+  answerProgram,
+  ...MATCH_STAGES,
+  refuseAbandoned,
+  ...CHARGE_STAGES,
+  allow,
+];
+
 /**
  * Creates the server. It has the same limits and time-outs as the port for clients.
  *
@@ -54,84 +74,83 @@ export async function createDecisionServer(
 ): Promise<Gateway> {
   const { trusted, deniedStatus, extAuthzPrefix, socketPath } = settings;
   const { baseUrl, listen } = dependencies;
-  const shared = portDependencies(
-    dependencies,
-    new TrustedProxies(trusted, { isSocket: socketPath !== undefined }),
-  );
-  const server = createServer(listen, METHODS, { baseUrl, lines: '' }, tls);
-  const whyNotCharge = (exchange: Exchange) =>
-    exchange.brokenBy ?? (exchange.isAbandoned ? ABANDONED : undefined);
-  const port = new Port(
-    {
-      failure: 'a decision failed',
-      begin(exchange) {
-        if (isOfProgram(exchange, extAuthzPrefix)) {
-          beginRequest(exchange, shared, { method: exchange.head.method, protocol: 'decide' });
-          return undefined;
-        }
-        const asked = readQuestion(exchange.head, extAuthzPrefix);
-        const { method, target } = exchange.head;
-        const unread = { method, protocol: unreadProtocol(target, extAuthzPrefix) };
-        beginRequest(exchange, shared, asked instanceof Refusal ? unread : asked);
-        exchange.whyNotCharge = whyNotCharge;
-        return asked;
-      },
-      inspect: (exchange, asked) => asked && understand(exchange, asked, shared),
-      runStages(exchange) {
-        if (exchange.protocol === 'decide') return answerProgram(exchange, settings, shared);
-        return andThen(decide(exchange, shared), (refusal) => {
-          if (refusal === undefined) allow(exchange);
-          return refusal ?? 'answered';
-        });
-      },
-      serve: () => undefined,
-      refuse: (exchange, refusal) => refuse(exchange, refusal, { baseUrl, deniedStatus }),
-    },
-    dependencies.log,
-  );
-  await port.setUp(server, listen.maxEventLoopDelayMs);
+  const server = createServer(listen, { baseUrl, lines: '' }, tls);
+  const { app, connections } = server;
+  const shared: Shared = {
+    ...dependencies,
+    trusted: new TrustedProxies(trusted, { isSocket: socketPath !== undefined }),
+    isBusy: await watchLoad(app, listen.maxEventLoopDelayMs),
+    settings,
+  };
+  const { take, serve } = new Entrance({
+    stages: STAGES,
+    shared,
+    failure: 'a decision failed',
+    begin: (request) => readRequest(request, extAuthzPrefix),
+    refuse: (request, refusal) => refuse(request, refusal, { baseUrl, deniedStatus }),
+  });
+  connections.onExchange = take;
+  app.all('/', serve);
   return {
     async listen({ host, port: number }) {
-      if (socketPath === undefined) return servedUrl(await server.app.listen({ host, port: number }), tls);
-      await listenAtSocket(socketPath, () => server.app.listen({ path: socketPath }));
+      if (socketPath === undefined) return servedUrl(await app.listen({ host, port: number }), tls);
+      await listenAtSocket(socketPath, () => app.listen({ path: socketPath }));
       return `unix:${socketPath}`;
     },
     close: (graceMs) => closeWithin(server, graceMs),
   };
 }
 
-/** A program asks at a path of its own, unless every path is one of ext_authz. */
-function isOfProgram({ head }: Exchange, extAuthzPrefix: string): boolean {
-  return extAuthzPrefix !== '' && head.target.split('?', 1)[0] === DECIDE_PATH;
+/** Finds out what is asked about. If that is not clear, the request has a refusal, which `understand` returns. */
+function readRequest(request: PortRequest, extAuthzPrefix: string): void {
+  const { head } = request.source;
+  // A program asks at a path of its own, unless every path is one of ext_authz.
+  if (extAuthzPrefix !== '' && head.target.split('?', 1)[0] === DECIDE_PATH) {
+    request.protocol = 'decide';
+    return;
+  }
+  const asked = readQuestion(head, extAuthzPrefix);
+  if (asked instanceof Refusal) {
+    request.protocol = unreadProtocol(head.target, extAuthzPrefix);
+    request.refusal = asked;
+    return;
+  }
+  request.protocol = asked.protocol;
+  request.method = asked.method;
+  request.rawTarget = asked.rawTarget;
+}
+
+/** Why there is nothing to decide; otherwise the request gets the target that is asked about. */
+function understand(request: PortRequest, shared: Shared): Refusal | undefined {
+  const { protocol, source, refusal } = request;
+  if (protocol === 'decide') return undefined;
+  if (!shared.trusted.has(source.peer)) return NOT_TRUSTED;
+  if (refusal !== undefined || protocol === undefined) return refusal;
+  return (
+    inspect(source.head, shared.listen, methodFieldOf(protocol)) ??
+    misleadingField(source.head, protocol) ??
+    normaliseTarget(request, shared)
+  );
 }
 
 /** Answers the questions of a program. From an address that is not trusted, it needs the token of the port. */
-async function answerProgram(
-  exchange: Exchange,
-  settings: DecisionSettings,
-  shared: PortDependencies,
-): Promise<Refusal | 'answered'> {
-  const authorization = exchange.field('authorization');
-  const verdict = judgeToken(authorization, settings, 'decisions');
-  if (verdict === 'wrong') return WRONG_TOKEN;
-  if (verdict === 'unreadable' && authorization !== undefined) return NO_TOKEN_FILE;
-  if (verdict !== 'right' && !shared.trusted.has(exchange.peer)) return NOT_TRUSTED;
-  const refusal = inspect(exchange.head, shared.listen);
-  return refusal ?? (await decideAsked(exchange, verdict === 'right', shared)) ?? 'answered';
+function answerProgram(request: PortRequest, shared: Shared) {
+  return request.protocol === 'decide' ? answerQuestions(request, shared) : undefined;
 }
 
-/** Why there is nothing to decide; otherwise the target that is asked about is in the exchange. */
-function understand(
-  exchange: Exchange,
-  asked: Asked | Refusal,
-  shared: PortDependencies,
-): Refusal | undefined {
-  if (!shared.trusted.has(exchange.peer)) return NOT_TRUSTED;
-  if (asked instanceof Refusal) return asked;
-  const { protocol } = asked;
-  const refusal =
-    inspect(exchange.head, shared.listen, methodFieldOf(protocol)) ??
-    misleadingField(exchange.head, protocol);
-  if (refusal !== undefined) return refusal;
-  return normaliseTarget(exchange, asked.rawTarget, shared);
+async function answerQuestions(request: PortRequest, shared: Shared): Promise<Refusal | 'answered'> {
+  const { source } = request;
+  const authorization = source.field('authorization');
+  const verdict = judgeToken(authorization, shared.settings, 'decisions');
+  if (verdict === 'wrong') return WRONG_TOKEN;
+  if (verdict === 'unreadable' && authorization !== undefined) return NO_TOKEN_FILE;
+  if (verdict !== 'right' && !shared.trusted.has(source.peer)) return NOT_TRUSTED;
+  return inspect(source.head, shared.listen) ?? decideAsked(request, verdict === 'right', shared);
+}
+
+/** Nothing is spent for a proxy that has left. */
+function refuseAbandoned(request: PortRequest): Refusal | undefined {
+  if (isFree(request)) return undefined;
+  const { source } = request;
+  return source.brokenBy ?? (source.isAbandoned ? ABANDONED : undefined);
 }

@@ -2,7 +2,7 @@
 import { Refusal } from '../../domain/problems.ts';
 import type { Repeat, UpstreamRequest } from '../../http/client/request.ts';
 import { BODY_TIMEOUT, CONNECT_TIMEOUT, HEADERS_TIMEOUT } from '../../http/message/errors.ts';
-import { BodyError } from '../../stages/body.ts';
+import { BodyError } from '../../http/message/whole-body.ts';
 
 /** Methods that may be sent twice (RFC 9110 section 9.2.2). */
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);

@@ -1,30 +1,20 @@
 import type { Refusal } from '../../domain/problems.ts';
 import type { UpstreamRequest } from '../../http/client/request.ts';
+import type { Exchange } from '../../http/exchange.ts';
 import {
   bearerToken,
   type CredentialField,
   hiddenCredentials,
 } from '../../http/message/fields/credentials.ts';
-import { addForwarded, type TrustedProxies } from '../../http/message/fields/forwarded.ts';
+import { addForwarded } from '../../http/message/fields/forwarded.ts';
 import type { FieldLines } from '../../http/message/head/field-lines.ts';
 import { addIdentity, addTrace, type FieldTest, requestLines } from '../../http/message/headers.ts';
-import type { TunnelObserver } from '../../observe/gateway-observer.ts';
-import { targetOf } from '../../stages/decide.ts';
-import type { Exchange } from '../../stages/exchange.ts';
+import type { PortDependencies, PortRequest } from '../entrance.ts';
 import { crowdedOut, Relay } from './relay.ts';
 import { TunnelRelay } from './tunnel.ts';
 import type { Upstream } from './upstreams.ts';
 
 const TRAILERS = /(?<![^,])\s*trailers\s*(?:,|$)/i;
-
-/** What all forwarded requests share. */
-export interface ForwardContext {
-  readonly trusted: TrustedProxies;
-  readonly observer: TunnelObserver;
-  readonly maxBodyBytes: number;
-  readonly baseUrl: string;
-  readonly credentials: readonly CredentialField[];
-}
 
 /**
  * Sends the request to the upstream and streams the response back; an upstream that does not respond is a 503 problem.
@@ -33,28 +23,28 @@ export interface ForwardContext {
  */
 export function forward(
   upstream: Upstream,
-  exchange: Exchange,
-  { trusted, maxBodyBytes, baseUrl, observer, credentials }: ForwardContext,
+  request: PortRequest,
+  { trusted, listen, baseUrl, observer, credentials }: PortDependencies,
 ): Refusal | undefined {
+  const { source: exchange, canonicalTarget } = request;
   if (exchange.isAbandoned) {
     exchange.abort();
     return undefined;
   }
   // Requests that passed the earlier check together, and were then charged or sent their bodies, must not all go on.
-  const refusal = crowdedOut(upstream, exchange);
+  const refusal = crowdedOut(upstream, request);
   if (refusal !== undefined) return refusal;
-  const { path, search } = targetOf(exchange);
   const outgoing = {
-    method: exchange.method,
-    target: upstream.basePath + path + search,
+    method: request.method,
+    target: upstream.basePath + canonicalTarget.path + canonicalTarget.search,
     host: upstream.preservesHost ? exchange.field('host') || undefined : undefined,
-    lines: upstreamLines(exchange, trusted.has(exchange.peer), upstream.origin, credentials),
-    body: bodyOf(exchange, maxBodyBytes),
+    lines: upstreamLines(request, trusted.has(exchange.peer), upstream.origin, credentials),
+    body: bodyOf(exchange, listen.maxBodyBytes),
     bodyLength: lengthOf(exchange),
   };
   const relay = exchange.isTunnel
-    ? new TunnelRelay(upstream, outgoing, exchange, baseUrl, observer)
-    : new Relay(upstream, outgoing, exchange, baseUrl);
+    ? new TunnelRelay(upstream, outgoing, request, baseUrl, observer)
+    : new Relay(upstream, outgoing, request, baseUrl);
   relay.start();
   return undefined;
 }
@@ -72,13 +62,14 @@ function lengthOf(exchange: Exchange): number | undefined {
 
 /** The fields sent upstream: the client's end-to-end fields and the gateway's own. */
 function upstreamLines(
-  exchange: Exchange,
+  request: PortRequest,
   isTrusted: boolean,
   upstreamOrigin: string,
   credentials: readonly CredentialField[],
 ): FieldLines {
-  const { head, requestId, traceparent, spans, caller, peer } = exchange;
-  const lines = clientLines(exchange, isTrusted, credentials);
+  const { source: exchange, requestId, traceparent, spans, caller } = request;
+  const { head, peer } = exchange;
+  const lines = clientLines(request, isTrusted, credentials);
   if (spans === undefined) addTrace(lines, head, requestId, traceparent);
   else {
     lines.add('X-Request-Id', requestId);
@@ -95,7 +86,7 @@ function upstreamLines(
 }
 
 function clientLines(
-  { head, caller }: Exchange,
+  { source: { head }, caller }: PortRequest,
   isTrusted: boolean,
   credentials: readonly CredentialField[],
 ): FieldLines {

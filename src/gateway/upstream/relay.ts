@@ -9,6 +9,7 @@ import type {
   Transfer,
   UpstreamRequest,
 } from '../../http/client/request.ts';
+import type { Exchange, Taker } from '../../http/exchange.ts';
 import { UpstreamError } from '../../http/message/errors.ts';
 import { addCors } from '../../http/message/fields/cors.ts';
 import type { FieldLines } from '../../http/message/head/field-lines.ts';
@@ -16,8 +17,8 @@ import type { FieldName } from '../../http/message/head/field-names.ts';
 import type { FieldSection } from '../../http/message/head/field-section.ts';
 import type { ResponseHead } from '../../http/message/head/response-head.ts';
 import { type ResponseChanges, responseLines } from '../../http/message/headers.ts';
-import type { Exchange, Taker } from '../../stages/exchange.ts';
 import { addGatewayFields, respond } from '../../stages/respond.ts';
+import type { PortRequest } from '../entrance.ts';
 import { codeOf, isRepeatable, refusalOf, UPSTREAM_BUSY } from './failures.ts';
 import type { Upstream } from './upstreams.ts';
 
@@ -26,6 +27,7 @@ const MAX_JOINED_BYTES = 16_384;
 
 /** Copies one upstream response to the client, chunk by chunk, as fast as the slower of the two. */
 export class Relay implements ResponseHandler, ResponseChanges, Taker {
+  protected readonly context: PortRequest;
   protected readonly exchange: Exchange;
   readonly #upstream: Upstream;
   readonly #baseUrl: string;
@@ -38,9 +40,11 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
   constructor(
     upstream: Upstream,
     request: Omit<UpstreamRequest, 'handler'>,
-    exchange: Exchange,
+    context: PortRequest,
     baseUrl: string,
   ) {
+    const exchange = context.source;
+    this.context = context;
     this.exchange = exchange;
     this.#upstream = upstream;
     this.#baseUrl = baseUrl;
@@ -53,16 +57,16 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
 
   /** Sends the request; the response, or a 503 in its place, goes to the client. */
   start(): void {
-    this.#upstream.shares.enter(trafficOf(this.exchange), this.#isTunnel);
-    this.exchange.hold?.share();
+    this.#upstream.shares.enter(trafficOf(this.context), this.#isTunnel);
+    this.context.hold?.share();
     this.#upstream.pool.dispatch(this.#request);
   }
 
   /** To be called once, when the upstream is done with the request. */
   protected leave(): void {
     this.detach();
-    this.#upstream.shares.leave(trafficOf(this.exchange), this.#isTunnel);
-    this.exchange.hold?.end();
+    this.#upstream.shares.leave(trafficOf(this.context), this.#isTunnel);
+    this.context.hold?.end();
   }
 
   /** From here on, a client that leaves does not abort the request. */
@@ -85,11 +89,11 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
 
   onHead(head: ResponseHead): void {
     this.#head = head;
-    const { exchange } = this;
-    exchange.upstreamMs = performance.now() - this.#sentMs;
-    exchange.upstreamStatus = head.status;
+    const { context, exchange } = this;
+    context.upstreamMs = performance.now() - this.#sentMs;
+    context.upstreamStatus = head.status;
     const lines = this.linesOf(head);
-    addCors(lines, exchange.cors, head.fields);
+    if (context.cors !== undefined) addCors(lines, context.cors, head.fields);
     if (exchange.isUploadUnfinished) exchange.makeLast();
     exchange.begin(head.status, lines);
   }
@@ -97,12 +101,12 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
   /** The fields that the client gets, without those of CORS. */
   protected linesOf({ fields, connection, status }: ResponseHead): FieldLines {
     const lines = responseLines(fields, connection, status, this);
-    addGatewayFields(lines, this.exchange);
+    addGatewayFields(lines, this.context);
     return lines;
   }
 
   get isVaried(): boolean {
-    return this.exchange.cors?.isVaried === true;
+    return this.context.cors?.isVaried === true;
   }
 
   translate({ lower }: FieldName, value: string): string {
@@ -143,18 +147,18 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
 
   onError(error: Error, repeat: Repeat): void {
     this.leave();
-    const { exchange } = this;
+    const { context, exchange } = this;
     if (!this.#isRepeated && !exchange.isClosed && isRepeatable(repeat, this.#request)) {
       this.#isRepeated = true;
       this.#request = { ...this.#request, needsNewConnection: true };
       this.start();
       return;
     }
-    exchange.upstreamError = codeOf(error);
-    if (error instanceof UpstreamError) exchange.upstreamErrorDetail = error.message;
+    context.upstreamError = codeOf(error);
+    if (error instanceof UpstreamError) context.upstreamErrorDetail = error.message;
     // The status line is already sent: an incomplete body is how the client learns of the failure.
     if (exchange.hasBegun || exchange.isClosed) exchange.abort();
-    else respond(exchange, refusalOf(error), this.#baseUrl);
+    else respond(context, refusalOf(error), this.#baseUrl);
   }
 
   onDrain(): void {
@@ -174,14 +178,14 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
 }
 
 /** The refusal of a request that has no share of the upstream's connections left. */
-export function crowdedOut({ shares }: Upstream, exchange: Exchange): Refusal | undefined {
-  const traffic = trafficOf(exchange);
+export function crowdedOut({ shares }: Upstream, request: PortRequest): Refusal | undefined {
+  const traffic = trafficOf(request);
   if (!shares.hasRoomFor(traffic)) return UPSTREAM_BUSY;
-  return exchange.isTunnel && !shares.hasRoomForTunnel(traffic) ? TUNNELS_BUSY : undefined;
+  return request.source.isTunnel && !shares.hasRoomForTunnel(traffic) ? TUNNELS_BUSY : undefined;
 }
 
 /** Whose share of the upstream's connections a request uses. */
-export function trafficOf({ caller, publicClient }: Pick<Exchange, 'caller' | 'publicClient'>): Traffic {
+export function trafficOf({ caller, publicClient }: PortRequest): Traffic {
   if (caller !== undefined) return 'caller';
   return publicClient === undefined ? 'uncharged' : 'public';
 }

@@ -3,7 +3,7 @@ import type { UpstreamRequest } from '../../http/client/request.ts';
 import { TUNNEL_IDLE } from '../../http/message/errors.ts';
 import type { ResponseHead } from '../../http/message/head/response-head.ts';
 import type { TunnelObserver } from '../../observe/gateway-observer.ts';
-import type { Exchange } from '../../stages/exchange.ts';
+import type { PortRequest } from '../entrance.ts';
 import { join } from './join.ts';
 import { Relay, trafficOf } from './relay.ts';
 import type { Upstream } from './upstreams.ts';
@@ -20,32 +20,32 @@ export class TunnelRelay extends Relay {
   constructor(
     upstream: Upstream,
     request: Omit<UpstreamRequest, 'handler'>,
-    exchange: Exchange,
+    context: PortRequest,
     baseUrl: string,
     observer: TunnelObserver,
   ) {
     const onUpgrade = (head: ResponseHead, behind: Socket) => this.#open(head, behind);
-    super(upstream, { ...request, upgrade: { protocol: 'websocket', onUpgrade } }, exchange, baseUrl);
+    super(upstream, { ...request, upgrade: { protocol: 'websocket', onUpgrade } }, context, baseUrl);
     this.#idleTimeoutMs = upstream.tunnelIdleTimeoutMs;
     this.#observer = observer;
   }
 
   #open(head: ResponseHead, behind: Socket): void {
     this.detach();
-    const { exchange } = this;
+    const { context, exchange } = this;
     this.#count(behind);
-    exchange.upstreamStatus = head.status;
+    context.upstreamStatus = head.status;
     const lines = this.linesOf(head);
     lines.add('Connection', 'Upgrade');
     lines.add('Upgrade', 'websocket');
     const client = exchange.switchProtocols(lines, behind);
     join(client, behind, this.#idleTimeoutMs, () => {
-      exchange.upstreamError = TUNNEL_IDLE;
+      context.upstreamError = TUNNEL_IDLE;
     });
   }
 
   #count(behind: Socket): void {
-    const traffic = trafficOf(this.exchange);
+    const traffic = trafficOf(this.context);
     this.#observer.tunnelOpened(traffic);
     behind.once('close', () => {
       this.leave();

@@ -4,7 +4,7 @@ import type { LimitRow } from '../../domain/limits/rows.ts';
 import type { PayerBuckets } from '../../stages/buckets/buckets.ts';
 import { policyText } from '../../stages/buckets/rate-limit-fields.ts';
 import { charge } from '../../stages/charge.ts';
-import type { Charged, Operation } from '../../stages/request-context.ts';
+import type { Charged, Operation, RequestContext } from '../../stages/request-context.ts';
 import type { CoalescedLog } from '../../store/coalesced-log.ts';
 import { Generations } from '../../store/generations.ts';
 import { MemoryStore } from '../../store/memory-store.ts';
@@ -36,7 +36,7 @@ export class AddressLimit {
   }
 
   /** Counts one request of a client. */
-  count(client: PublicClient, operation: Operation): Promise<Charged> {
+  count(request: RequestContext, client: PublicClient, operation: Operation): Promise<Charged> {
     const item = { ...ROW, limit: this.#limit };
     const due: PayerBuckets = {
       buckets: [{ ...item, ...FOR_ALL, key: client.address, owner: client.address }],
@@ -46,6 +46,7 @@ export class AddressLimit {
       unknownPlan: undefined,
       validUntilMs: FOR_ALL.untilMs,
     };
-    return Promise.resolve(charge(this.#store, { bucketsFor: () => due }, client, { ...operation, cost: 1 }));
+    const shared = { store: this.#store, buckets: { bucketsFor: () => due } };
+    return Promise.resolve(charge(request, client, { ...operation, cost: 1 }, shared));
   }
 }

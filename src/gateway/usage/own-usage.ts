@@ -1,15 +1,14 @@
 /** A path on the port for clients where callers see their own limits. It costs no points. */
+import type { Awaitable } from '../../domain/awaitable.ts';
 import { Refusal } from '../../domain/problems.ts';
 import { addCors, addPreflight, isPreflight } from '../../http/message/fields/cors.ts';
 import { FieldLines } from '../../http/message/head/field-lines.ts';
 import { authorise } from '../../stages/authorise.ts';
-import { CALLER_STAGES, refuseAddress } from '../../stages/decide.ts';
-import type { Exchange } from '../../stages/exchange.ts';
+import { CALLER_STAGES, refuseBlockedAddress, runStages } from '../../stages/decide.ts';
 import type { Operation } from '../../stages/request-context.ts';
 import { addGatewayFields } from '../../stages/respond.ts';
-import { runStages } from '../../stages/stages.ts';
 import type { GatewayDependencies } from '../dependencies.ts';
-import type { Outcome } from '../port.ts';
+import type { PortRequest, PortStage } from '../entrance.ts';
 import { AddressLimit } from './address-limit.ts';
 import { type OwnUsage as Answer, ownUsage } from './answer.ts';
 
@@ -26,6 +25,12 @@ export class OwnUsage {
   readonly #path: string;
   readonly #shared: GatewayDependencies;
   readonly #addresses: AddressLimit;
+  readonly #stages: readonly PortStage<GatewayDependencies>[] = [
+    refuseBlockedAddress,
+    (request) => this.#limitAddress(request),
+    ...CALLER_STAGES,
+    (request) => this.#answerCaller(request),
+  ];
 
   constructor(path: string, shared: GatewayDependencies) {
     this.#path = path;
@@ -34,39 +39,39 @@ export class OwnUsage {
   }
 
   /** Whether the gateway answers this request itself, whatever its method. The request has its target. */
-  isAsked({ target }: Exchange): boolean {
+  isAsked({ target }: PortRequest): boolean {
     return target?.path === this.#path;
   }
 
-  async answer(exchange: Exchange): Promise<Outcome> {
-    if (exchange.method === 'OPTIONS') return this.#answerOptions(exchange);
-    if (!METHODS.includes(exchange.method)) return NOT_READ;
-    exchange.operation = OPERATION;
-    const refusal =
-      refuseAddress(exchange, this.#shared.blocks, OPERATION.cost) ??
-      (await this.#limitAddress(exchange)) ??
-      (await runStages(CALLER_STAGES, exchange, this.#shared));
-    if (refusal !== undefined) return refusal;
-    const answer = await this.#read(exchange);
-    if (answer instanceof Refusal) return answer;
-    const lines = this.#linesOf(exchange);
-    if (answer.degraded) lines.add('Service-RateLimit-Mode', 'degraded');
-    const text = JSON.stringify(answer);
-    lines.addAll(['Content-Type', 'application/json', 'Content-Length', `${Buffer.byteLength(text)}`]);
-    return send(exchange, 200, lines, text);
+  answer(request: PortRequest): Awaitable<Refusal | 'answered' | undefined> {
+    if (request.method === 'OPTIONS') return this.#answerOptions(request);
+    if (!METHODS.includes(request.method)) return NOT_READ;
+    request.operation = OPERATION;
+    return runStages(this.#stages, request, this.#shared);
   }
 
-  async #limitAddress(exchange: Exchange): Promise<Refusal | undefined> {
-    const address = exchange.clientNetwork;
+  async #limitAddress(request: PortRequest): Promise<Refusal | undefined> {
+    const address = request.clientNetwork;
     const client = { address, hashTag: address };
-    const charged = await this.#addresses.count(client, OPERATION);
+    const charged = await this.#addresses.count(request, client, OPERATION);
     if (charged.outcome !== 'denied') return undefined;
-    exchange.publicClient = client;
-    exchange.charged = charged;
+    request.publicClient = client;
+    request.charged = charged;
     return charged.refusal;
   }
 
-  async #read({ identified, caller }: Exchange): Promise<Answer | Refusal> {
+  async #answerCaller(request: PortRequest): Promise<Refusal | 'answered'> {
+    const answer = await this.#read(request);
+    if (answer instanceof Refusal) return answer;
+    const lines = this.#linesOf(request);
+    if (answer.degraded) lines.add('Service-RateLimit-Mode', 'degraded');
+    const text = JSON.stringify(answer);
+    lines.addAll(['Content-Type', 'application/json', 'Content-Length', `${Buffer.byteLength(text)}`]);
+    request.source.answer(200, lines, { text, encoding: 'utf8' });
+    return 'answered';
+  }
+
+  async #read({ identified, caller }: PortRequest): Promise<Answer | Refusal> {
     if (identified === undefined || caller === undefined) throw new TypeError('a stage was skipped');
     const { principal, directory } = identified;
     if (principal.type !== 'Person') return ownUsage(caller, undefined, this.#shared);
@@ -74,37 +79,24 @@ export class OwnUsage {
     return home instanceof Refusal ? home : ownUsage(caller, home, this.#shared);
   }
 
-  #answerOptions(exchange: Exchange): Outcome {
-    const { head, cors } = exchange;
-    if (!isPreflight(head)) {
-      const lines = this.#linesOf(exchange);
-      lines.add('Allow', METHODS.join(', '));
-      return send(exchange, 204, lines, '');
-    }
-    const lines = new FieldLines();
-    addGatewayFields(lines, exchange);
-    addPreflight(lines, head, cors, METHODS, this.#shared.cors);
-    return send(exchange, 204, lines, '');
+  #answerOptions(request: PortRequest): 'answered' {
+    const { source, cors } = request;
+    const isPreflighted = isPreflight(source.head);
+    const lines = isPreflighted ? new FieldLines() : this.#linesOf(request);
+    if (isPreflighted) {
+      addGatewayFields(lines, request);
+      addPreflight(lines, source.head, cors, METHODS, this.#shared.cors);
+    } else lines.add('Allow', METHODS.join(', '));
+    source.answer(204, lines, { text: '', encoding: 'latin1' });
+    return 'answered';
   }
 
-  #linesOf(exchange: Exchange): FieldLines {
+  #linesOf(request: PortRequest): FieldLines {
     const lines = new FieldLines();
-    addGatewayFields(lines, exchange);
-    addCors(lines, exchange.cors);
+    addGatewayFields(lines, request);
+    addCors(lines, request.cors);
     // It depends on who asks, and on when.
     lines.add('Cache-Control', 'no-store');
     return lines;
   }
-}
-
-function send(exchange: Exchange, status: number, lines: FieldLines, text: string): 'answered' {
-  if (exchange.isAbandoned) {
-    exchange.abort();
-    return 'answered';
-  }
-  if (exchange.isUploadUnfinished) exchange.makeLast();
-  exchange.dropBody();
-  exchange.begin(status, lines);
-  exchange.endThisTurn({ text, encoding: 'utf8' });
-  return 'answered';
 }

@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net';
 import type { Refusal } from '../../domain/problems.ts';
-import { LastPayer } from '../../stages/last-payer.ts';
 import { Peer } from '../message/fields/peer.ts';
 import { SendTimeout, type StallLimits, Standstill } from './stalls.ts';
 import { TOO_SLOW } from './unreadable.ts';
@@ -42,7 +41,6 @@ const PROBE_MS = 1_000;
 export class ClientConnection {
   readonly socket: Socket;
   readonly peer: Peer;
-  readonly lastPayer = new LastPayer();
   readonly openedMs: number;
   /** Whether it is above the port's limit: its requests are refused. */
   readonly isSurplus: boolean;

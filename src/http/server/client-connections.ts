@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
-import type { Exchange } from '../../stages/exchange.ts';
+import type { Exchange } from '../exchange.ts';
 import { ClientConnection } from './client-connection.ts';
 import { EdgeReader } from './edge/reader.ts';
 import type { ParserFeeds } from './node/request-feed.ts';

@@ -1,5 +1,6 @@
 /** The server that clients connect to, with its limits and time-outs. */
 import { createServer as createHttpServer, METHODS, type Server } from 'node:http';
+import underPressure from '@fastify/under-pressure';
 import Fastify, { type FastifyInstance, type FastifyServerOptions, type RawServerDefault } from 'fastify';
 import { ClientConnections, type ConnectionLimit } from './client-connections.ts';
 import { ClientRequest } from './node/client-request.ts';
@@ -32,12 +33,7 @@ export interface ClientServer {
 }
 
 /** A server without routes. Fastify sees every request as one for `/`; Weir matches its own canonical path. */
-export function createServer(
-  limits: ListenSettings,
-  methods: readonly string[],
-  unread: UnreadAnswer,
-  tls?: PortTls,
-): ClientServer {
+export function createServer(limits: ListenSettings, unread: UnreadAnswer, tls?: PortTls): ClientServer {
   const server = serveFastify(
     { limits, limit: { max: limits.maxConnections, beyond: 'refuse' }, unread, tls },
     {
@@ -46,8 +42,8 @@ export function createServer(
       return503OnClosing: false,
     },
   );
-  // Fastify must not parse any body, because bodies are streamed.
-  for (const method of methods) server.app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+  // Every method has a route, and Fastify must not parse any body, because bodies are streamed.
+  for (const method of METHODS) server.app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   return server;
 }
 
@@ -109,6 +105,14 @@ export function openServer({ limits, limit, unread, tls }: ServerRole, route: Se
   server.maxHeadersCount = 0;
   answerHalfClosed(server);
   return new ClientConnections(server, limits, limit, new ParserFeeds(server, serving(route, unread)));
+}
+
+/** @returns whether the event loop is so late that new requests are better refused, so that those in progress can finish */
+export async function watchLoad(app: FastifyInstance, maxEventLoopDelayMs: number): Promise<() => boolean> {
+  // The requests are refused by a stage.
+  const pressureHandler = () => undefined;
+  await app.register(underPressure, { maxEventLoopDelay: maxEventLoopDelayMs, pressureHandler });
+  return () => app.isUnderPressure();
 }
 
 /** How often idle connections are closed while the server shuts down. */

@@ -1,4 +1,4 @@
-import type { Exchange, WholeBody } from '../../stages/exchange.ts';
+import type { Exchange, WholeBody } from '../exchange.ts';
 
 /** Responses that are sent at the end of this turn of the event loop. */
 let waiting: { readonly exchange: Exchange; readonly body: WholeBody }[] = [];

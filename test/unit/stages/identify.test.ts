@@ -5,6 +5,7 @@ import type { Principal } from '../../../src/domain/caller.ts';
 import { Refusal } from '../../../src/domain/problems.ts';
 import type { IdentitySource, Lookup } from '../../../src/identity/identity.ts';
 import { identify } from '../../../src/stages/identify.ts';
+import { RequestContext } from '../../../src/stages/request-context.ts';
 import { generatedCases } from '../../fixtures/generated-cases.ts';
 
 const GOOD = 'a-good.token_~+/=';
@@ -19,11 +20,11 @@ const strict = sourceThatSays((token) => (token === GOOD ? PRINCIPAL : undefined
 function identified(authorization: string | undefined, source = strict) {
   const directory = { find: () => undefined };
   const verifiers = { identities: source, directory, credentials: [] };
-  const answer = identify(verifiers, {
-    clientNetwork: '',
-    field: (name) => (name === 'authorization' ? authorization : undefined),
+  const sent = {
+    field: (name: string) => (name === 'authorization' ? authorization : undefined),
     valuesOf: () => [],
-  });
+  };
+  const answer = identify(verifiers, new RequestContext(sent, 'GET', '/'));
   const principal = (one: Awaited<typeof answer>) =>
     one instanceof Refusal || 'refusal' in one ? one : one.principal;
   return andThen(answer, principal);

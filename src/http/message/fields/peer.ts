@@ -12,6 +12,8 @@ export class Peer {
   readonly address: string;
   readonly isEncrypted: boolean;
   readonly lastDigest = new LastDigest();
+  /** What the next request of this connection may use again. Whatever keeps an object here knows its class. */
+  memory: object | undefined;
   readonly #certificate: PeerCertificate | undefined;
   #subject: string | undefined;
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { Refusal } from '../../../domain/problems.ts';
-import { Exchange, type WholeBody } from '../../../stages/exchange.ts';
+import { Exchange, type WholeBody } from '../../exchange.ts';
 import type { FieldLines } from '../../message/head/field-lines.ts';
 import { httpDate, statusLine } from '../../message/head/response-head.ts';
 import type { ClientConnection, Turn } from '../client-connection.ts';
@@ -36,7 +36,7 @@ export class EdgeExchange extends Exchange implements Turn {
 
   /** @param body undefined if the client ended before it was complete */
   constructor(connection: ClientConnection, head: PlainHead, body: Buffer | undefined, answering: Answering) {
-    super(head, connection, body);
+    super(head, connection.peer, body);
     this.#connection = connection;
     this.#answering = answering;
     this.isComplete = body !== undefined;
@@ -157,7 +157,7 @@ export class EdgeExchange extends Exchange implements Turn {
 
   /** The response has been sent, or the connection is gone. */
   close(): void {
-    this.onClosed?.(this);
+    this.onClosed?.();
     if (!this.isAnswered) this.taker?.onAbandoned();
   }
 

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { Exchange } from '../../../stages/exchange.ts';
+import type { Exchange } from '../../exchange.ts';
 import { countBuffer } from '../../message/buffer-garbage.ts';
 import type { ClientConnection, Reader } from '../client-connection.ts';
 import type { ListenSettings } from '../server.ts';

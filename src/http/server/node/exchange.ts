@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { Refusal } from '../../../domain/problems.ts';
-import { Exchange, type WholeBody } from '../../../stages/exchange.ts';
+import { Exchange, type WholeBody } from '../../exchange.ts';
 import type { FieldLines } from '../../message/head/field-lines.ts';
 import { FieldSection } from '../../message/head/field-section.ts';
 import { isContinueExpected, type RequestHead } from '../../message/head/request-head.ts';
@@ -22,12 +22,12 @@ export class NodeExchange extends Exchange {
   #isHeadSent = false;
 
   constructor(turn: NodeTurn) {
-    super(headOf(turn), turn.connection, undefined);
+    super(headOf(turn), turn.connection.peer, undefined);
     this.#turn = turn;
     const { response } = turn;
     response.on('drain', () => this.taker?.onDrain());
     response.on('close', () => {
-      this.onClosed?.(this);
+      this.onClosed?.();
       if (!response.writableFinished) this.taker?.onAbandoned();
     });
   }
@@ -41,7 +41,7 @@ export class NodeExchange extends Exchange {
   }
 
   get isTunnel(): boolean {
-    return this.#turn.request.upgrade && this.method !== 'CONNECT';
+    return this.#turn.request.upgrade && this.head.method !== 'CONNECT';
   }
 
   get isSurplus(): boolean {

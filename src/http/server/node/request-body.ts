@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
-import { bodyTooLong, brokenBody } from '../../../stages/body.ts';
 import { countBuffer } from '../../message/buffer-garbage.ts';
+import { bodyTooLong, brokenBody } from '../../message/whole-body.ts';
 import type { NodeTurn } from './node-turn.ts';
 
 /**

@@ -8,8 +8,7 @@ function refused(account: string, requestId: string): RequestContext {
   const refusal = new Refusal('RateLimitExceeded', 'The bucket has no room.', {
     headers: { 'Retry-After': '7' },
   });
-  const context: RequestContext = {
-    ...requestOf(account, 'org_1'),
+  return Object.assign(requestOf(account, 'org_1'), {
     requestId,
     refusal,
     operation: { ...LIST, cost: 3 },
@@ -25,9 +24,9 @@ function refused(account: string, requestId: string): RequestContext {
       retryAfterUs: 1_000,
       refusal,
     },
-  };
-  // Of an Exchange, which has the body of its request as well.
-  return Object.assign(context, { body: Buffer.alloc(1_000) });
+    // Of the exchange, whose body has to be released with it.
+    source: { field: () => undefined, valuesOf: () => [], body: Buffer.alloc(1_000) },
+  });
 }
 
 let nowMs = 0;
@@ -87,15 +86,17 @@ it('is bounded, and one Account that is refused all the time hides no other', ()
 it('a flood of one reason is remembered ten times a second, and another reason at once', () => {
   const refusals = new Refusals(() => nowMs);
   for (let atMs = 0; atMs < 500; atMs++) finish(refusals, refused('busy', `b${atMs}`), atMs);
-  const other = { ...refused('busy', 'other'), refusal: new Refusal('ValidationError', 'Not valid.') };
+  const other = Object.assign(refused('busy', 'other'), {
+    refusal: new Refusal('ValidationError', 'Not valid.'),
+  });
   finish(refusals, other, 500);
   const seen = refusals.of({ scope: 'account', id: 'busy' }).map(({ requestId }) => requestId);
   expect(seen).toEqual(['other', 'b400', 'b300', 'b200', 'b100', 'b0']);
 });
 
 function refusedAddress(address: string, requestId: string): RequestContext {
-  const { caller: _, ...context } = refused('acct_1', requestId);
-  return { ...context, publicClient: { address, hashTag: address } };
+  const publicClient = { address, hashTag: address };
+  return Object.assign(refused('acct_1', requestId), { caller: undefined, publicClient });
 }
 
 it('has the refusals of public operations, by address', () => {

@@ -6,6 +6,7 @@ import { Refusal } from '../../../../src/domain/problems.ts';
 import { AccessLog } from '../../../../src/observe/log/access-log.ts';
 import type { Charged, RequestContext } from '../../../../src/stages/request-context.ts';
 import { generatedCases } from '../../../fixtures/generated-cases.ts';
+import { requestWith } from '../../../fixtures/request-context.ts';
 
 const lines: string[] = [];
 const output = { write: (line: string) => void lines.push(line) };
@@ -154,7 +155,7 @@ test('the charge is dated by the wall clock', () => {
   const beforeMs = Date.now() - 10;
   const chargeAskedMs = performance.now();
   const { chargedAtUs, time } = written(() =>
-    accessLog.write({ requestId: 'a', method: 'GET', startedMs: 0, ...FROM, chargeAskedMs }, 200, 1),
+    accessLog.write(requestWith({ requestId: 'a', ...FROM, chargeAskedMs }), 200, 1),
   );
   expect(Number(chargedAtUs)).toBeGreaterThan(beforeMs * 1000);
   expect(Number(chargedAtUs)).toBeLessThan((Number(time) + 10) * 1000);
@@ -163,7 +164,7 @@ test('the charge is dated by the wall clock', () => {
 test('no line is written if the level excludes info', () => {
   lines.length = 0;
   new AccessLog(pino({ level: 'warn' }, output), output).write(
-    { requestId: 'a', method: 'GET', startedMs: 0, ...FROM },
+    requestWith({ requestId: 'a', ...FROM }),
     200,
     1,
   );

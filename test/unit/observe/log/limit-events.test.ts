@@ -21,7 +21,7 @@ function start() {
 
 function request(account: string, charged: Charged): RequestContext {
   const owned = charged.outcome === 'denied' ? { ...charged, owner: account } : charged;
-  return { ...requestOf(account, 'org_1'), charged: owned };
+  return Object.assign(requestOf(account, 'org_1'), { charged: owned });
 }
 
 const denied: Charged = {

@@ -7,7 +7,7 @@ import { LIST, requestOf } from '../../../fixtures/request-context.ts';
 const MINUTE_MS = 60_000;
 
 function request(account: string, operation = 'list', cost = 1, organization?: string): RequestContext {
-  return { ...requestOf(account, organization), operation: { ...LIST, id: operation, cost } };
+  return Object.assign(requestOf(account, organization), { operation: { ...LIST, id: operation, cost } });
 }
 
 it('each window holds its own length of time', () => {

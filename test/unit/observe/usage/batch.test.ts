@@ -42,7 +42,7 @@ it('every request is passed on once, in the second in which it ended', () => {
       const sent = all.map(({ account, operation: index, pauseMs, isFlushed }) => {
         const operation = OPERATIONS[index] ?? LIST;
         nowMs += pauseMs;
-        batch.requestFinished({ ...requestOf(account), operation }, nowMs);
+        batch.requestFinished(Object.assign(requestOf(account), { operation }), nowMs);
         if (isFlushed) batch.flush();
         const key = `${account} ${operation.id} ${Math.floor(nowMs / 1_000)}`;
         return { key, requests: 1, points: operation.cost };

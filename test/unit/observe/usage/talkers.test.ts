@@ -5,7 +5,7 @@ import type { RequestContext } from '../../../../src/stages/request-context.ts';
 import { LIST, requestOf } from '../../../fixtures/request-context.ts';
 
 function request(account: string, cost = 1): RequestContext {
-  return { ...requestOf(account, 'org_1'), operation: { ...LIST, cost } };
+  return Object.assign(requestOf(account, 'org_1'), { operation: { ...LIST, cost } });
 }
 
 /** The summary of a replica whose Accounts have spent this much, as another replica reads it. */
@@ -66,7 +66,7 @@ it('while nothing is counted, those with the most requests are ranked and publis
   const uncounted = { outcome: 'uncounted', policy: '', reason: 'disconnected' } as const;
   const send = (account: string, times: number) => {
     for (let sent = 0; sent < times; sent++)
-      batch.requestFinished({ ...request(account), charged: uncounted }, 0);
+      batch.requestFinished(Object.assign(request(account), { charged: uncounted }), 0);
   };
   for (let index = 0; index < 5_000; index++) send(`quiet_${index}`, 1);
   for (let index = 0; index < 100; index++) batch.requestFinished(request(`spender_${index}`, 10), 0);
@@ -81,7 +81,7 @@ it('while nothing is counted, those with the most requests are ranked and publis
   const alone = new Talkers(later);
   for (const [account, times] of Object.entries({ one: 1, flood: 9, three: 3 })) {
     for (let sent = 0; sent < times; sent++)
-      later.requestFinished({ ...request(account), charged: uncounted }, 0);
+      later.requestFinished(Object.assign(request(account), { charged: uncounted }), 0);
   }
   const { byPoints } = rank([await alone.summary(0)], '10s').accounts;
   expect(byPoints.map(({ id }) => id)).toEqual(['flood', 'three', 'one']);

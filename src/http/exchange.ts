@@ -1,28 +1,15 @@
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import type { Caller, PublicClient } from '../domain/caller.ts';
 import type { Refusal } from '../domain/problems.ts';
-import type { LastDigest } from '../domain/token-digest.ts';
-import type { RevokedToken } from '../facts/revocations.ts';
-import type { CorsAnswer } from '../http/message/fields/cors.ts';
-import { valuesUnderAnySpelling } from '../http/message/fields/credentials.ts';
-import { clientNetwork } from '../http/message/fields/forwarded.ts';
-import type { Peer } from '../http/message/fields/peer.ts';
-import type { FieldLines } from '../http/message/head/field-lines.ts';
-import { hasBody, type RequestHead } from '../http/message/head/request-head.ts';
-import type { Hold } from '../store/in-flight/held-slots.ts';
-import type { DecidedRequest } from './decide.ts';
-import type { Identified } from './identify.ts';
-import type { LastPayer } from './last-payer.ts';
-import type {
-  Charged,
-  DecisionProtocol,
-  Operation,
-  RequestContext,
-  RequestReader,
-  RequestSpans,
-  Target,
-} from './request-context.ts';
+import { valuesUnderAnySpelling } from './message/fields/credentials.ts';
+import type { Peer } from './message/fields/peer.ts';
+import type { FieldLines } from './message/head/field-lines.ts';
+import { hasBody, type RequestHead } from './message/head/request-head.ts';
+
+/** What may read a request from its connection: the edge reads the plain ones. */
+export const READERS = ['edge', 'node'] as const;
+
+export type RequestReader = (typeof READERS)[number];
 
 /** The rest of a request's body is read to its end up to this size, so that the connection can be reused. */
 const SMALL_BODY_BYTES = 65_536;
@@ -33,13 +20,7 @@ export interface WholeBody {
   readonly encoding: 'latin1' | 'utf8';
 }
 
-/** The client of a connection. */
-interface Sender {
-  readonly peer: Peer;
-  readonly lastPayer: LastPayer;
-}
-
-/** Whoever relays a response, and has to know what becomes of its client. */
+/** Relays a response, and follows what becomes of its client. */
 export interface Taker {
   /** The client has read what was waiting for it. */
   onDrain(): void;
@@ -48,55 +29,24 @@ export interface Taker {
 }
 
 /**
- * One request and its response, as the stages see them; the stages write to it what they find out. It is made by the connection that
- * read the request: at the edge from its bytes, elsewhere from the messages of Node's server.
+ * One request as it was read, and its response. It has two sources: the edge makes it from the bytes of a connection, and the rest comes
+ * from the messages of Node's server.
  */
-export abstract class Exchange implements RequestContext, DecidedRequest {
+export abstract class Exchange {
   readonly head: RequestHead;
   readonly peer: Peer;
-  readonly lastPayer: LastPayer;
-
-  requestId = '';
-  /** The method that is charged: the request's own, or the one that a proxy asks about. */
-  method: string;
-  startedMs = 0;
-  clientAddress = '';
-  traceparent = '';
-  spans: RequestSpans | undefined = undefined;
-  protocol: DecisionProtocol | undefined = undefined;
-  cors: CorsAnswer | undefined = undefined;
-  target: Target | undefined = undefined;
-  operation: Operation | undefined = undefined;
-  identified: Identified | undefined = undefined;
-  revokedToken: RevokedToken | undefined = undefined;
-  caller: Caller | undefined = undefined;
-  publicClient: PublicClient | undefined = undefined;
-  charged: Charged | undefined = undefined;
-  chargeAskedMs: number | undefined = undefined;
-  chargeMs: number | undefined = undefined;
-  hold: Hold | undefined = undefined;
-  refusal: Refusal | undefined = undefined;
-  upstreamStatus: number | undefined = undefined;
-  upstreamMs: number | undefined = undefined;
-  upstreamError: string | undefined = undefined;
-  upstreamErrorDetail: string | undefined = undefined;
-
   /** The whole body, once it has been read; otherwise it is streamed. */
   body: Buffer | undefined;
   /** Status of the response; 0 until it begins. */
   status = 0;
   /** Relays the response of the upstream; undefined for one of the gateway's own. */
   taker: Taker | undefined = undefined;
-  /** Why the request is not to be charged after all; set by its port. */
-  whyNotCharge: ((exchange: Exchange) => Refusal | undefined) | undefined = undefined;
   /** Called once, when the response has been sent or the client has left. */
-  onClosed: ((exchange: Exchange) => void) | undefined = undefined;
+  onClosed: (() => void) | undefined = undefined;
 
-  constructor(head: RequestHead, { peer, lastPayer }: Sender, body: Buffer | undefined) {
+  constructor(head: RequestHead, peer: Peer, body: Buffer | undefined) {
     this.head = head;
     this.peer = peer;
-    this.lastPayer = lastPayer;
-    this.method = head.method;
     this.body = body;
   }
 
@@ -105,25 +55,9 @@ export abstract class Exchange implements RequestContext, DecidedRequest {
     return this.head.field(name);
   }
 
+  /** The values of a field under any of its spellings. */
   valuesOf(name: string): readonly string[] {
     return valuesUnderAnySpelling(this.head.fields, name);
-  }
-
-  get clientNetwork(): string {
-    return clientNetwork(this.clientAddress);
-  }
-
-  get lastDigest(): LastDigest {
-    return this.peer.lastDigest;
-  }
-
-  /** A proxy that asks for a decision does not report the end of its request. */
-  get seesEnd(): boolean {
-    return this.protocol === undefined;
-  }
-
-  cancelled(): Refusal | undefined {
-    return this.whyNotCharge?.(this);
   }
 
   get hasBody(): boolean {
@@ -192,6 +126,21 @@ export abstract class Exchange implements RequestContext, DecidedRequest {
   abstract switchProtocols(lines: FieldLines, behind: Socket): Socket;
   /** Closes the connection. */
   abstract abort(): void;
+
+  /**
+   * Sends a whole response of the gateway's own. If the rest of an upload is short, it is read and dropped; otherwise the connection
+   * closes once the response has arrived.
+   */
+  answer(status: number, lines: FieldLines, body: WholeBody): void {
+    if (this.isAbandoned) {
+      this.abort();
+      return;
+    }
+    if (this.isUploadUnfinished) this.makeLast();
+    this.dropBody();
+    this.begin(status, lines);
+    this.endThisTurn(body);
+  }
 
   /** Whether the rest of a refused upload is too long, or of unknown length, so it is not read. */
   get isUploadUnfinished(): boolean {

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { Refusal } from '../domain/problems.ts';
+import { Refusal } from '../../domain/problems.ts';
 
 /** Ends a body that cannot be read to its end, with the answer for its client. */
 export class BodyError extends Error {

@@ -1,0 +1,171 @@
+/** The life of a request, which is the same at the ports for clients and for decisions, and whoever read it from its connection. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isLate } from '../domain/awaitable.ts';
+import { Refusal } from '../domain/problems.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { corsAnswer } from '../http/message/fields/cors.ts';
+import type { TrustedProxies } from '../http/message/fields/forwarded.ts';
+import { NodeExchange, turnOf } from '../http/server/node/exchange.ts';
+import { RandomTexts } from '../observe/log/random-texts.ts';
+import { traceparentFrom } from '../observe/log/traceparent.ts';
+import { createUnlistedLog } from '../observe/log/unlisted-log.ts';
+import { runStages, type Stage } from '../stages/decide.ts';
+import { normalise } from '../stages/normalise.ts';
+import { RequestContext } from '../stages/request-context.ts';
+import type { GatewayDependencies } from './dependencies.ts';
+
+/** A request of a port. */
+export type PortRequest = RequestContext<Exchange>;
+
+/** What the stages of a port share. */
+export interface PortDependencies extends GatewayDependencies {
+  readonly trusted: TrustedProxies;
+  /** Whether the event loop is so late that new requests are refused. */
+  isBusy(): boolean;
+}
+
+/** One step of a request of a port: a refusal ends it, and so does an answer. */
+export type PortStage<Shared> = Stage<Exchange, Shared, Refusal | 'answered'>;
+
+/** What differs between ports. */
+export interface Port<Shared extends PortDependencies> {
+  /** Every stage in order. The last one answers. */
+  readonly stages: readonly PortStage<Shared>[];
+  readonly shared: Shared;
+  /** Message of the log for an error that was thrown. */
+  readonly failure: string;
+  /** Adds what this port knows of a new request. */
+  begin(request: PortRequest): void;
+  refuse(request: PortRequest, refusal: Refusal): void;
+}
+
+/** Where every request of a port enters. */
+export class Entrance<Shared extends PortDependencies> {
+  readonly #port: Port<Shared>;
+  readonly #noteUnlisted: (method: string, path: string) => void;
+
+  constructor(port: Port<Shared>) {
+    this.#port = port;
+    this.#noteUnlisted = createUnlistedLog(port.shared.log);
+  }
+
+  /** The handler of Fastify's route, for what Node's server reads. */
+  readonly serve = (request: FastifyRequest, reply: FastifyReply): void => {
+    reply.hijack();
+    const turn = turnOf(request.raw);
+    if (!turn.connection.isClosing) this.take(new NodeExchange(turn));
+  };
+
+  readonly take = (exchange: Exchange): void => {
+    const { stages, shared } = this.#port;
+    const request = new RequestContext(exchange, exchange.head.method, exchange.head.target);
+    try {
+      this.#begin(request);
+      const end = runStages(stages, request, shared);
+      if (isLate(end)) this.#endLater(request, end);
+      else if (end instanceof Refusal) this.#port.refuse(request, end);
+    } catch (error) {
+      this.#fail(request, error);
+    }
+  };
+
+  #endLater(request: PortRequest, end: PromiseLike<Refusal | 'answered' | undefined>): void {
+    const refuse = (late: Refusal | 'answered' | undefined) => {
+      if (late instanceof Refusal) this.#port.refuse(request, late);
+    };
+    end.then(refuse).then(undefined, (error) => this.#fail(request, error));
+  }
+
+  /** Adds what the log and the traces need. The request is counted and logged when it ends, for whatever reason. */
+  #begin(request: PortRequest): void {
+    const { shared } = this.#port;
+    const { tracing, trusted, cors } = shared;
+    const { source: exchange } = request;
+    const { head } = exchange;
+    exchange.onClosed = () => this.#finish(request);
+    request.startedMs = performance.now();
+    request.requestId = requestIdFrom(head.field('x-request-id'));
+    request.reader = exchange.reader;
+    this.#port.begin(request);
+    request.spans = tracing?.begin(head.headers, request.method, request.startedMs);
+    request.traceparent = request.spans?.traceparent ?? traceparentFrom(head.field('traceparent'));
+    request.clientAddress = trusted.addressOf(exchange);
+    if (cors.origins.length > 0) request.cors = corsAnswer(cors, head.field('origin'));
+    if (shared.isDraining()) exchange.endKeepAlive();
+  }
+
+  #finish(request: PortRequest): void {
+    const { shared } = this.#port;
+    const { protocol, refusal, source, caller, operation, target } = request;
+    const { status } = source;
+    request.hold?.end();
+    // Only for authenticated callers, so that a stranger cannot fill the log.
+    if (caller !== undefined && operation?.listed === false) {
+      shared.observer.unlistedOperation(request.method);
+      this.#noteUnlisted(request.method, target?.path ?? '');
+    }
+    // A proxy may be sent another status; its client gets the refusal's own.
+    const isDecision = protocol !== undefined && status !== 0;
+    finishRequest(request, isDecision ? (refusal?.status ?? status) : status, shared);
+  }
+
+  #fail(request: PortRequest, error: unknown): void {
+    const { shared, failure, refuse } = this.#port;
+    const { source: exchange, requestId } = request;
+    shared.log.error({ err: error, requestId }, failure);
+    if (exchange.hasBegun || exchange.isEnded) exchange.abort();
+    else refuse(request, FAILED);
+  }
+}
+
+/** Counts and logs a request that has ended. */
+export function finishRequest(
+  request: RequestContext,
+  status: number,
+  { observer, accessLog }: Pick<GatewayDependencies, 'observer' | 'accessLog'>,
+): void {
+  const nowMs = performance.now();
+  const totalMs = nowMs - request.startedMs;
+  observer.requestFinished(request, status, totalMs);
+  accessLog?.write(request, status, totalMs, nowMs);
+  request.spans?.end(request, status, totalMs);
+}
+
+/** Contains no characters that could forge a log line. */
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** UUIDs of version 4 (RFC 9562 section 5.4). */
+const newRequestIds = new RandomTexts('xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx');
+
+/** The request id of an `X-Request-Id` header if it is valid, otherwise a new one. */
+function requestIdFrom(header: string | undefined): string {
+  return header !== undefined && REQUEST_ID.test(header) ? header : newRequestIds.next();
+}
+
+const TOO_MANY = new Refusal('ServiceUnavailable', 'The gateway has too many connections.', { closes: true });
+const TOO_BUSY = new Refusal('ServiceUnavailable', 'The gateway is too busy.');
+const FAILED = new Refusal('ServiceUnavailable', 'The gateway could not handle this request.');
+
+/** Refuses a request on a connection above the port's limit, and one that its parser could not read to the end. */
+export function refuseUnreadable({ source }: PortRequest): Refusal | undefined {
+  return source.isSurplus ? TOO_MANY : source.brokenBy;
+}
+
+/** An immediate 503, uncharged, and never a 429. */
+export function shedLoad(_request: PortRequest, { isBusy }: PortDependencies): Refusal | undefined {
+  return isBusy() ? TOO_BUSY : undefined;
+}
+
+/** Writes the canonical target to the request, or returns why there is none. */
+export function normaliseTarget(
+  request: PortRequest,
+  { operations, upstream }: PortDependencies,
+): Refusal | undefined {
+  const { method, rawTarget } = request;
+  const target = normalise(rawTarget, upstream.pathProfile, (folded) =>
+    operations.servesSlash(method, folded),
+  );
+  if (target instanceof Refusal) return target;
+  request.target = target;
+  return undefined;
+}
