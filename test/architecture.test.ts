@@ -92,7 +92,7 @@ const USERS: Readonly<Record<string, RegExp>> = {
   '@opentelemetry': /^src\/observe\/otel\/(open(-metrics)?|spans)\.ts$/,
   'src/console/browser': /^src\/console\/browser\//,
   'src/store/redis': /^src\/store\/(open\.ts|redis\/)/,
-  '@fastify/http-proxy': /^src\/gateway\/(clients|upstream\/forward)\.ts$/,
+  '@fastify/http-proxy': /^src\/gateway\/clients\.ts$/,
 };
 
 /** The stages, in their order: a stage imports no other stage. */
