@@ -6,16 +6,18 @@ import { modulesOf, type Program } from './programs.ts';
 /** The folder of all chunks, in the output folder. */
 const CHUNKS = 'chunks';
 
+const STACK_TRACES = 'scripts/build/stack-traces.ts';
+
 /**
  * Bundles a program with the packages that it uses. A module that is imported dynamically is a chunk of its own.
  * @returns the chunks
  */
 export async function bundle({ source, output, entries, external }: Program): Promise<OutputChunk[]> {
   const build = await rolldown({
-    input: filesOf(source, entries),
+    input: [STACK_TRACES, ...filesOf(source, entries)],
     platform: 'node',
     external: [...external],
-    plugins: [originalPlaces(source), unmappedPackages()],
+    plugins: [originalPlaces(source), unmappedPackages(), inLatin1()],
     onLog: failOnWarning,
   });
   const { output: files } = await build.write({
@@ -23,6 +25,8 @@ export async function bundle({ source, output, entries, external }: Program): Pr
     format: 'esm',
     entryFileNames: `${CHUNKS}/[name].js`,
     chunkFileNames: `${CHUNKS}/[name].js`,
+    // Their licences are published apart.
+    comments: false,
     keepNames: true,
     sourcemap: true,
     sourcemapExcludeSources: true,
@@ -32,13 +36,32 @@ export async function bundle({ source, output, entries, external }: Program): Pr
   return files.filter((file) => file.type === 'chunk');
 }
 
-/** An entry only loads its chunk. Source maps apply to the modules that are loaded after they are enabled. */
+/** An entry only loads its chunk. That of a program has stack traces set up first. */
 function writeEntry(output: string, entry: string): void {
-  const chunk = `${'../'.repeat(entry.split('/').length - 1) || './'}${CHUNKS}/${posix.basename(entry)}.js`;
-  const program = `#!/usr/bin/env node\nprocess.setSourceMapsEnabled(true);\nawait import('${chunk}');\n`;
+  const chunks = `${'../'.repeat(entry.split('/').length - 1) || './'}${CHUNKS}`;
+  const program = `#!/usr/bin/env node\nimport '${chunks}/stack-traces.js';\nimport '${chunks}/main.js';\n`;
+  const module = `export * from '${chunks}/${posix.basename(entry)}.js';\n`;
   const file = join(output, `${entry}.js`);
   mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, entry === 'main' ? program : `export * from '${chunk}';\n`);
+  writeFileSync(file, entry === 'main' ? program : module);
+}
+
+/** V8 keeps the text of a module in memory, with two bytes for each character if one of them is not in Latin-1. */
+function inLatin1(): Plugin {
+  return {
+    name: 'in-latin1',
+    generateBundle(_options, files) {
+      for (const file of Object.values(files)) {
+        if (file.type !== 'chunk') continue;
+        if (/\\[\u0100-\uffff]/.test(file.code))
+          this.error(`${file.fileName} escapes a character outside of Latin-1`);
+        file.code = file.code.replace(
+          /[\u0100-\uffff]/g,
+          (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+        );
+      }
+    },
+  };
 }
 
 /** Emits each module of a program as a file of its own, for profiles and studies. Packages stay in node_modules. */
@@ -99,7 +122,7 @@ function originalPlaces(source: string): Plugin {
   };
 }
 
-/** Keeps packages out of the source maps. Their lines are of no use to readers of a stack, and Node reads the maps when it starts. */
+/** Keeps packages out of the source maps. Their lines are of no use to readers of a stack, and small maps are read in a few milliseconds. */
 function unmappedPackages(): Plugin {
   return {
     name: 'unmapped-packages',

@@ -8,7 +8,6 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, it } from 'vitest';
 import { writeConfiguration } from '../fixtures/configuration.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
-import { BARE } from '../fixtures/weir-process.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -29,7 +28,7 @@ async function run(args: readonly string[], env: NodeJS.ProcessEnv = {}, until?:
   const coverage = mkdtempSync(join(elsewhere, 'coverage-'));
   const child = spawn(process.execPath, [join(installed, 'dist/main.js'), ...args], {
     cwd: elsewhere,
-    env: { ...BARE, ...env, NODE_V8_COVERAGE: coverage },
+    env: { PATH: process.env.PATH, ...env, NODE_V8_COVERAGE: coverage },
   });
   const lines: string[] = [];
   let errors = '';
