@@ -2,12 +2,12 @@ import { Fleet } from '../../src/admin/fleet/fleet.ts';
 import { Recorder } from '../../src/admin/fleet/recorder.ts';
 import { Refusals } from '../../src/admin/fleet/refusals.ts';
 import { Blocks } from '../../src/facts/blocks.ts';
-import { SharedClock } from '../../src/facts/clock.ts';
+import { SharedClock } from '../../src/facts/shared-clock.ts';
 import { SECONDS } from '../../src/observe/metrics/histogram.ts';
 import { UsageBatch } from '../../src/observe/usage/batch.ts';
 import { Talkers } from '../../src/observe/usage/talkers.ts';
 import type { RequestContext } from '../../src/stages/request-context.ts';
-import { sharedByRedis } from '../../src/store/redis/shared/shared-store.ts';
+import { sharedByRedis } from '../../src/store/redis/shared/shared-by-redis.ts';
 import { finishedRequests } from '../load/finished-requests.ts';
 
 const SECOND_MS = 1_000;

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isLoopback } from '../config/settings/admin.ts';
 import { PORT_TOKEN_FORMAT } from '../config/settings/port-token.ts';
 import type { Settings } from '../config/settings/settings.ts';
-import { judgeToken } from './port-token.ts';
+import { judgeToken } from './judge-token.ts';
 
 type AdminSettings = Settings['admin'];
 

@@ -1,6 +1,6 @@
 import { parseDuration } from '../domain/duration.ts';
 import { PLAIN_TEXT } from '../domain/printable.ts';
-import type { Reason } from '../facts/operator-facts.ts';
+import type { ChangeReason } from '../facts/operator-facts.ts';
 
 /** A request that cannot be carried out as it is. The message is for the person who sent it. */
 export class ActionRefused extends Error {
@@ -13,7 +13,7 @@ const MAX_TEXT_CHARACTERS = 200;
 const PLAIN = new RegExp(PLAIN_TEXT, 'u');
 
 /** Who acts, and why: every audit line has both. Throws an ActionRefused for what is no text, or too long. */
-export function readReason(why: unknown, by: unknown): Reason {
+export function readReason(why: unknown, by: unknown): ChangeReason {
   return { why: readText('why', why), by: readText('by', by ?? 'unnamed') };
 }
 

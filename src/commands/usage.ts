@@ -1,4 +1,4 @@
-import type { BucketUsage, Usage } from '../admin/usage/usage.ts';
+import type { BucketUsage, Usage } from '../admin/usage/owner-usage.ts';
 import { inFlightText } from '../console/format.ts';
 import { exactDuration, roundedDuration } from '../domain/duration.ts';
 import { unitOf } from '../domain/limits/rows.ts';

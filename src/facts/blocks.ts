@@ -1,21 +1,21 @@
 import { Type } from 'typebox';
-import { id } from './bounds.ts';
-import type { SharedClock } from './clock.ts';
 import { type FactKind, Facts } from './facts.ts';
+import { id } from './message-bounds.ts';
 import { OPERATOR_MEMBERS, type OperatorFact, operatorKind } from './operator-facts.ts';
+import type { SharedClock } from './shared-clock.ts';
 
 /** Who can be blocked. */
 export const BLOCK_SCOPES = ['account', 'principal', 'organization', 'address'] as const;
 
 export type BlockScope = (typeof BLOCK_SCOPES)[number];
 
-/** What a 429 and the lists name in place of a bucket. */
+/** The bucket that a 429 and the lists name. */
 export const BLOCKED = 'blocked';
 
 /** Everything that somebody sends is refused until the block expires; or its removal. */
 export interface Block extends OperatorFact {
   readonly scope: BlockScope;
-  /** An address is that of its network. */
+  /** For an address, its network. */
   readonly id: string;
 }
 
@@ -47,7 +47,7 @@ export class Blocks extends Facts<Block> {
     return this.size === 0;
   }
 
-  /** The block of one owner; undefined where there is none, or for no owner. */
+  /** The block of one owner; undefined if there is none, or no owner. */
   of(scope: BlockScope, id: string | undefined): Block | undefined {
     if (this.isEmpty || id === undefined) return undefined;
     return this.findInForce(blockKey(scope, id), this.clock.nowMs());

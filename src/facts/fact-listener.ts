@@ -1,9 +1,14 @@
 import type { Logger } from 'pino';
 import { LOOK_SECONDS } from '../domain/pace.ts';
-import { type ChannelListener, type ClockReading, LONGEST_MESSAGE } from '../store/shared-store.ts';
-import type { SharedClock } from './clock.ts';
+import {
+  type ChannelListener,
+  type ClockReading,
+  LONGEST_MESSAGE,
+  type SharedStore,
+} from '../store/shared-store.ts';
 import type { Fact, KnownFacts } from './facts.ts';
 import { Ignored, type SharedObserver } from './ignored.ts';
+import type { SharedClock } from './shared-clock.ts';
 
 /** What happens to the facts of one kind at this replica. */
 export interface FactEvents<T extends Fact> {
@@ -15,8 +20,10 @@ export interface FactEvents<T extends Fact> {
   connected?(isConnected: boolean): void;
 }
 
-/** What the facts of every kind are followed with. */
-export interface Following {
+/** What the facts of every kind are shared with. */
+export interface FactSharing {
+  /** Undefined where no other replica shares the store. */
+  readonly store: SharedStore | undefined;
   /** The clock by which facts are made and expire. */
   readonly clock: SharedClock;
   readonly observer: Pick<SharedObserver, 'sharedIgnored'>;
@@ -40,7 +47,7 @@ export class FactListener<T extends Fact> implements ChannelListener {
   #refusedSinceMs = performance.now();
   #readAtMs = performance.now();
 
-  constructor(facts: KnownFacts<T>, { clock, observer, log }: Following, events: FactEvents<T>) {
+  constructor(facts: KnownFacts<T>, { clock, observer, log }: FactSharing, events: FactEvents<T>) {
     this.#facts = facts;
     this.#events = events;
     this.#clock = clock;

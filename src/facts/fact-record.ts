@@ -1,6 +1,6 @@
 import type { MessageRecord, Published, SharedStore } from '../store/shared-store.ts';
-import { SharedClock } from './clock.ts';
 import { type Fact, type FactKind, Facts } from './facts.ts';
+import { SharedClock } from './shared-clock.ts';
 
 /** Facts that are to be made. */
 export interface Making<T extends Fact> {
@@ -31,7 +31,7 @@ export function makeFacts<T extends Fact>(
 }
 
 /**
- * Makes facts by the clock of the store, records them in place of the earlier ones about the same keys, and publishes them. Rejects as
+ * Makes facts by the clock of the store, replaces the earlier facts about the same keys in the record, and publishes them. Rejects as
  * `MessageRecord.publish` does.
  *
  * @param known the facts about these keys that this process knows

@@ -1,18 +1,12 @@
 import { withinMs } from '../domain/awaitable.ts';
 import { pace } from '../domain/pace.ts';
-import type { Channel, SharedStore } from '../store/shared-store.ts';
-import { type FactEvents, FactListener, type Following } from './fact-listener.ts';
+import type { Channel } from '../store/shared-store.ts';
+import { type FactEvents, FactListener, type FactSharing } from './fact-listener.ts';
 import { type MadeFacts, type Making, makeFacts, recordFacts } from './fact-record.ts';
 import type { Fact, KnownFacts } from './facts.ts';
 
 /** A replica starts without Redis, and receives the facts once Redis is back. */
 const LONGEST_WAIT_MS = 1_000;
-
-/** What a replica shares facts with. */
-export interface FactSharing extends Following {
-  /** Undefined where no other replica shares the store. */
-  readonly store: SharedStore | undefined;
-}
 
 /**
  * The facts of one kind at this replica. It receives those that other replicas make, and makes facts for all of them. While Redis is

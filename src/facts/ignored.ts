@@ -16,9 +16,9 @@ export type IgnoredReason = (typeof IGNORED_REASONS)[number];
 
 /** Receives what happens to what the replicas share. The metrics implement it. */
 export interface SharedObserver {
-  /** So much was ignored of what another replica, or another program, wrote to Redis. */
+  /** Something that another replica or another program wrote to Redis was ignored. */
   sharedIgnored(kind: SharedKind, reason: IgnoredReason, count: number): void;
-  /** Shows how far the process's own clock is ahead of that of Redis; undefined while that is not known. */
+  /** Shows how far the process's own clock is ahead of the clock of Redis; undefined while it is unknown. */
   showClock(offsetMs: () => number | undefined): void;
   /** Shows how many replicas share the store, and how long ago that was seen. */
   showReplicas(replicas: Pick<Replicas, 'count' | 'ageSeconds'>): void;

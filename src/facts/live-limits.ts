@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { id } from './bounds.ts';
 import { type FactKind, Facts } from './facts.ts';
+import { id } from './message-bounds.ts';
 import { OPERATOR_MEMBERS, type OperatorFact, operatorKind } from './operator-facts.ts';
 
 /** A limit that was set while the gateways run, or its removal. It takes precedence over the files until it expires. */

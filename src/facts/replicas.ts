@@ -1,5 +1,5 @@
 import { pace } from '../domain/pace.ts';
-import type { Presence, Seen } from '../store/shared-store.ts';
+import type { Presence, SeenReplicas } from '../store/shared-store.ts';
 
 /**
  * How many replicas share the store, as this one saw last. It announces itself as long as it runs.
@@ -68,7 +68,7 @@ export class Replicas {
     await this.#presence?.close();
   }
 
-  #see({ replicas, isContinued }: Seen): void {
+  #see({ replicas, isContinued }: SeenReplicas): void {
     const nowMs = this.#nowMs();
     if (!isContinued) this.#brokenAtMs = nowMs;
     const isWhole = nowMs - this.#brokenAtMs >= pace.presenceMs;

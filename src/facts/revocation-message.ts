@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { digestOfHex } from '../domain/token-digest.ts';
-import { id, isMade, matching, parsed, reasonText, timeMs } from './bounds.ts';
 import type { FactKind } from './facts.ts';
-import type { Reason } from './operator-facts.ts';
+import { id, isMade, matching, parsed, reasonText, timeMs } from './message-bounds.ts';
+import type { ChangeReason } from './operator-facts.ts';
 import type { Revocation, Revoked } from './revocations.ts';
 
 /** How long a revocation is kept by default: longer than the lifetime of access tokens. */
@@ -118,7 +118,7 @@ export function readRevocation(message: string, nowMs: number): Revocation | und
 }
 
 /** A token that was revoked for a reason out of bounds is revoked all the same. */
-function reasonOf(given: unknown): { readonly reason?: Reason } {
+function reasonOf(given: unknown): { readonly reason?: ChangeReason } {
   const reason = asReason(given);
   return reason === undefined ? {} : { reason };
 }

@@ -10,6 +10,9 @@ export class TargetRefused extends Error {
   override readonly name = 'TargetRefused';
 }
 
+/** The tokens and principals of the identities files. */
+export type KnownTargets = Pick<Identities, 'tokens' | 'principals'>;
+
 /** What the sender calls the two kinds of target, such as `--token` and `--principal`. */
 export interface TargetNames {
   readonly token: string;
@@ -57,7 +60,7 @@ export function principalTarget(id: string, names: TargetNames): Revoked {
 export function noteOnTarget(
   revoked: Revoked,
   identity: Settings['identity'],
-  { tokens, principals }: Pick<Identities, 'tokens' | 'principals'>,
+  { tokens, principals }: KnownTargets,
   names: TargetNames,
 ): string | undefined {
   if (!('file' in identity)) {
@@ -87,10 +90,8 @@ export function judgingIdentity({
   return all.find((one) => !('file' in one)) ?? identity;
 }
 
-type Known = Pick<Identities, 'tokens' | 'principals'>;
-
 /** The tokens and principals of several files. */
-export function knownTogether(files: readonly Known[]): Known {
+export function knownTogether(files: readonly KnownTargets[]): KnownTargets {
   return {
     tokens: new Map(files.flatMap(({ tokens }) => [...tokens])),
     principals: new Map(files.flatMap(({ principals }) => [...principals])),

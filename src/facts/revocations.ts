@@ -1,6 +1,6 @@
 import type { Making } from './fact-record.ts';
 import { type Fact, Facts } from './facts.ts';
-import type { Reason } from './operator-facts.ts';
+import type { ChangeReason } from './operator-facts.ts';
 import { principalKey, REVOCATIONS, targetKey, tokenKey } from './revocation-message.ts';
 
 /** The target of a revocation: one token, or all tokens that a principal was issued up to the time of the revocation. */
@@ -11,10 +11,10 @@ export type Revoked =
 export interface Revocation extends Fact {
   readonly revoked: Revoked;
   /** Undefined for `weir revoke`, which does not ask for one. */
-  readonly reason?: Reason;
+  readonly reason?: ChangeReason;
 }
 
-/** What a revoked token gets in place of its principal. */
+/** The result for a revoked token, which other tokens have a principal for. */
 export class RevokedToken {
   /** SHA-256 of the token, as a latin1 string. */
   readonly digest: string;
@@ -67,7 +67,7 @@ export class Revocations extends Facts<Revocation> {
    * The token as a revoked one, if it is: by itself, or through its principal. A principal's revocation does not apply to tokens that
    * were signed, or confirmed by the provider, after it.
    *
-   * @param digests SHA-256 of each form of the token, as latin1 strings; the first is that of the form that was presented
+   * @param digests SHA-256 of each form of the token, as latin1 strings; the first is of the form that was presented
    * @param principal undefined for a token that nobody knows, or no longer
    * @param confirmedAtMs when the token was signed or confirmed; undefined if unknown
    */
@@ -102,7 +102,7 @@ export class Revocations extends Facts<Revocation> {
 }
 
 /** Revokes a target. One that is revoked for longer already stays so. */
-export function revoking(revoked: Revoked, forMs: number, reason?: Reason): Making<Revocation> {
+export function revoking(revoked: Revoked, forMs: number, reason?: ChangeReason): Making<Revocation> {
   return {
     keys: [targetKey(revoked)],
     readsRecord: true,
@@ -115,7 +115,7 @@ export function revoking(revoked: Revoked, forMs: number, reason?: Reason): Maki
 }
 
 /** Undoes a revocation. Makes nothing if the target is not revoked. */
-export function undoing(revoked: Revoked, reason?: Reason): Making<Revocation> {
+export function undoing(revoked: Revoked, reason?: ChangeReason): Making<Revocation> {
   return {
     keys: [targetKey(revoked)],
     readsRecord: true,

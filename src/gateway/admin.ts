@@ -4,8 +4,8 @@ import { addLimitRoutes, type ShownOperation } from '../admin/facts/shown-limits
 import type { Fleet } from '../admin/fleet/fleet.ts';
 import { addTopRoute } from '../admin/fleet/fleet.ts';
 import type { OwnerReports } from '../admin/fleet/owner-reports.ts';
-import { addUsageRoutes } from '../admin/usage/routes.ts';
-import type { UsageSources } from '../admin/usage/usage.ts';
+import type { UsageSources } from '../admin/usage/owner-usage.ts';
+import { addUsageRoutes } from '../admin/usage/usage-routes.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { FleetFeed } from '../console/feed.ts';
 import { addConsolePage } from '../console/page.ts';

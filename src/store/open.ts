@@ -4,7 +4,7 @@ import { type StoreObserver, silentObserver } from './observer.ts';
 import { openConnection } from './redis/connection/connection.ts';
 import type { RemoteStoreSettings } from './redis/connection/options.ts';
 import { RedisStore } from './redis/redis-store.ts';
-import { sharedByRedis } from './redis/shared/shared-store.ts';
+import { sharedByRedis } from './redis/shared/shared-by-redis.ts';
 import type { SharedStore } from './shared-store.ts';
 import type { Store } from './store.ts';
 

@@ -53,7 +53,7 @@ export interface ChannelListener {
   /**
    * The clock of the store was read. Called before the first message, and at every read of the record.
    *
-   * @param isReference whether it is the clock that all replicas go by: a Cluster has several, and goes by that of the live limits
+   * @param isReference whether it is the clock that all replicas go by: a Cluster has several, and replicas go by the one that has the live limits
    */
   time?(reading: ClockReading, isReference: boolean): void;
   /** This many texts of the record are too long for a message. */
@@ -97,7 +97,7 @@ export interface MessageRecord {
   /** All unexpired messages. */
   read(): Promise<readonly string[]>;
   /**
-   * Records messages in place of `replaced` and publishes them, all in one step. Rejects with an `UnknownOutcome` if no answer came,
+   * Replaces `replaced` by messages in the record and publishes them, all in one step. Rejects with an `UnknownOutcome` if no answer came,
    * and with any other error if nothing was changed.
    */
   publish(messages: readonly RecordedMessage[], replaced?: readonly string[]): Promise<Published>;
@@ -109,7 +109,7 @@ export interface MessageRecord {
 
 /** A board on which every replica keeps one text, for the others to read. A text that is not renewed disappears. */
 export interface Board {
-  /** Puts this replica's text on the board, in place of its last. Rejects if the store does not take it. */
+  /** Replaces this replica's text on the board. Rejects if the store does not take it. */
   post(text: string): Promise<void>;
   /** The texts of all replicas by name, this one included. Rejects if the store cannot be read. */
   read(): Promise<BoardReading>;
@@ -126,12 +126,12 @@ export interface BoardReading {
 /** Which replicas are alive: those that have announced themselves within `pace.presenceMs`. */
 export interface Presence {
   /** Announces this replica, and counts those that are alive. Rejects if the store cannot be read or written. */
-  announce(): Promise<Seen>;
+  announce(): Promise<SeenReplicas>;
   /** Takes this replica off the list. */
   close(): Promise<void>;
 }
 
-export interface Seen {
+export interface SeenReplicas {
   /** Replicas that are alive, this one included: 1 or more. */
   readonly replicas: number;
   /** Whether the list still had this replica. If not, others that are alive may be missing as well. */

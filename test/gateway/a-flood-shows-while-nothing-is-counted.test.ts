@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { FleetTop } from '../../src/admin/fleet/fleet.ts';
 import type { FleetSnapshot } from '../../src/admin/fleet/snapshot.ts';
-import type { Usage } from '../../src/admin/usage/usage.ts';
+import type { Usage } from '../../src/admin/usage/owner-usage.ts';
 import { top } from '../../src/commands/top.ts';
 import { usage } from '../../src/commands/usage.ts';
 import { startGateway } from '../fixtures/gateway.ts';

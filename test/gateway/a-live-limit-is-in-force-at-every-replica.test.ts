@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ShownLimit } from '../../src/admin/facts/live-limit-api.ts';
-import type { Usage } from '../../src/admin/usage/usage.ts';
+import type { Usage } from '../../src/admin/usage/owner-usage.ts';
 import { explain } from '../../src/commands/costs/explain.ts';
 import { listLimits, setLimit, unsetLimit } from '../../src/commands/limit/limit.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import type { Usage } from '../../src/admin/usage/usage.ts';
+import type { Usage } from '../../src/admin/usage/owner-usage.ts';
 import { usage } from '../../src/commands/usage.ts';
 import { PLENTY } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';

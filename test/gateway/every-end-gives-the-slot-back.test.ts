@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { Usage } from '../../src/admin/usage/usage.ts';
+import type { Usage } from '../../src/admin/usage/owner-usage.ts';
 import { bucketKey, SLOTS_ENDING } from '../../src/store/keys.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { connectRaw } from '../fixtures/raw.ts';

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import type { ShownLimit } from '../../src/admin/facts/live-limit-api.ts';
-import type { Usage } from '../../src/admin/usage/usage.ts';
+import type { Usage } from '../../src/admin/usage/owner-usage.ts';
 import { explain } from '../../src/commands/costs/explain.ts';
 import { setLimit, unsetLimit } from '../../src/commands/limit/limit.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';

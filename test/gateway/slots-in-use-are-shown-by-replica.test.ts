@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { Usage } from '../../src/admin/usage/usage.ts';
+import type { Usage } from '../../src/admin/usage/owner-usage.ts';
 import { explain } from '../../src/commands/costs/explain.ts';
 import { usage } from '../../src/commands/usage.ts';
 import type { OwnUsage } from '../../src/gateway/usage/answer.ts';

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
 import type { FleetTop } from '../../src/admin/fleet/fleet.ts';
 import { type TopOptions, top } from '../../src/commands/top.ts';
-import { sharedByRedis } from '../../src/store/redis/shared/shared-store.ts';
+import { sharedByRedis } from '../../src/store/redis/shared/shared-by-redis.ts';
 import { PLENTY } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { BucketUsage, Usage } from '../../src/admin/usage/usage.ts';
+import type { BucketUsage, Usage } from '../../src/admin/usage/owner-usage.ts';
 import { type UsageOptions, usage } from '../../src/commands/usage.ts';
 import { WINDOW_SECONDS } from '../fixtures/configuration.ts';
 import { remainingOf, startGateway, type TestGateway } from '../fixtures/gateway.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ShownBlock } from '../../src/admin/facts/block-api.ts';
 import type { FleetTop } from '../../src/admin/fleet/fleet.ts';
-import type { Usage } from '../../src/admin/usage/usage.ts';
+import type { Usage } from '../../src/admin/usage/owner-usage.ts';
 import { explain } from '../../src/commands/costs/explain.ts';
 import { block, unblock } from '../../src/commands/limit/block.ts';
 import { listLimits } from '../../src/commands/limit/limit.ts';

@@ -3,8 +3,8 @@ import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import { pace } from '../../src/domain/pace.ts';
 import type { RemoteStoreSettings } from '../../src/store/redis/connection/options.ts';
-import { sharedByRedis } from '../../src/store/redis/shared/shared-store.ts';
-import type { Presence, Seen } from '../../src/store/shared-store.ts';
+import { sharedByRedis } from '../../src/store/redis/shared/shared-by-redis.ts';
+import type { Presence, SeenReplicas } from '../../src/store/shared-store.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';
 import { sharedRedisUrl, uniquePrefix, uniqueRedisStore } from '../fixtures/redis-url.ts';
 
@@ -23,7 +23,7 @@ function open(settings: Settings, replica: string): Presence {
 }
 
 /** The first answer: nothing is queued while the connection is being made. */
-async function first(presence: Presence): Promise<Seen> {
+async function first(presence: Presence): Promise<SeenReplicas> {
   for (;;) {
     const seen = await presence.announce().catch(() => undefined);
     if (seen !== undefined) return seen;

@@ -12,7 +12,7 @@ import {
   blockKey,
 } from '../../facts/blocks.ts';
 import type { FollowedFacts } from '../../facts/followed-facts.ts';
-import { LONGEST_MS, type Reason } from '../../facts/operator-facts.ts';
+import { type ChangeReason, LONGEST_MS } from '../../facts/operator-facts.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import { ActionRefused, readDuration, readReason } from '../action.ts';
 import { type FactApi, membersOf } from './fact-api.ts';
@@ -30,13 +30,13 @@ interface BlockSources {
 }
 
 /** Who is blocked. */
-interface Target {
+interface BlockTarget {
   readonly scope: BlockScope;
   readonly id: string;
 }
 
 /** An owner as blocks are stored for it: an address stands for its network. Throws an ActionRefused for what is no id. */
-function blockTarget(scope: BlockScope, given: string): Target {
+function blockTarget(scope: BlockScope, given: string): BlockTarget {
   const id = scope === 'address' ? networkOf(given) : given;
   if (id === undefined) throw new ActionRefused(`${given} is not an IP address.`);
   if (!isId(id)) throw new ActionRefused(`What is blocked must have ${ID_FORMAT}.`);
@@ -74,7 +74,7 @@ export class BlockApi implements FactApi {
   }
 
   /** @param body such as `{"for": "1h", "why": "leak", "by": "alice"}` */
-  async #block(target: Target, body: unknown): Promise<ShownBlock> {
+  async #block(target: BlockTarget, body: unknown): Promise<ShownBlock> {
     const { forMs, ...reason } = readRequest(body);
     const made = await this.#change('blocked', target, reason, (atMs) => ({
       ...target,
@@ -87,7 +87,7 @@ export class BlockApi implements FactApi {
   }
 
   /** Rejects with an ActionRefused where nothing is blocked. */
-  async #unblock(target: Target, { why, by }: Readonly<Record<string, unknown>>): Promise<ShownBlock> {
+  async #unblock(target: BlockTarget, { why, by }: Readonly<Record<string, unknown>>): Promise<ShownBlock> {
     const reason = readReason(why, by);
     const block = this.#sources.blocks.of(target.scope, target.id);
     if (block === undefined) throw new ActionRefused(`${target.scope} ${target.id} is not blocked.`);
@@ -101,8 +101,8 @@ export class BlockApi implements FactApi {
 
   async #change(
     action: string,
-    target: Target,
-    { why, by }: Reason,
+    target: BlockTarget,
+    { why, by }: ChangeReason,
     make: (atMs: number) => Block,
   ): Promise<ShownBlock> {
     const { facts, log } = this.#sources;
@@ -120,7 +120,7 @@ export class BlockApi implements FactApi {
   }
 
   /** A note where no identity has this id: it may be a typing error, or of another scope. */
-  #noteOn({ scope, id }: Target): string | undefined {
+  #noteOn({ scope, id }: BlockTarget): string | undefined {
     const { known } = this.#sources;
     const ids = known(scope);
     if (ids === undefined || ids.has(id)) return undefined;

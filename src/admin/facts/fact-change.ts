@@ -13,7 +13,7 @@ export class StoreUnavailable extends ActionRefused {
 }
 
 /** What is known of a change that an operator asked for. */
-type Outcome =
+type ChangeOutcome =
   | 'changed'
   /** In force here; elsewhere once the record is read. */
   | 'recorded'
@@ -59,7 +59,7 @@ async function audited<T extends Fact>(
   log: Pick<Changes, 'info'>,
   { action, by, why, details, keys, readsRecord = false, make }: FactChange<T>,
 ): Promise<ChangedFacts<T>> {
-  let outcome: Outcome = 'unchanged';
+  let outcome: ChangeOutcome = 'unchanged';
   let problem: string | undefined;
   let made: readonly T[] | undefined;
   const making: Making<T> = {

@@ -27,7 +27,7 @@ export function limitOwner(section: OverrideSection, id: string): LimitOwner {
 export type LimitRequest = Immutable<ReturnType<typeof readLimitRequest>>;
 
 /**
- * Reads `?why=…&by=…&bucket=…`, or a body such as that of a PUT, in which only the names of the buckets matter.
+ * Reads `?why=…&by=…&bucket=…`, or a body as of a PUT, in which only the names of the buckets matter.
  * Without buckets, all limits are to be removed.
  *
  * @throws ActionRefused

@@ -5,7 +5,7 @@ import { type Limits, rowNamed } from '../../domain/limits/limits.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
 import type { FollowedFacts } from '../../facts/followed-facts.ts';
 import { type LiveLimit, liveKey } from '../../facts/live-limits.ts';
-import type { Reason } from '../../facts/operator-facts.ts';
+import type { ChangeReason } from '../../facts/operator-facts.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import type { Buckets } from '../../stages/buckets/buckets.ts';
 import { ActionRefused } from '../action.ts';
@@ -107,11 +107,11 @@ export class LiveLimitApi implements FactApi {
     return note === undefined ? set : set.map((one) => ({ ...one, notes: [note, ...(one.notes ?? [])] }));
   }
 
-  /** Removes the live limits of an owner: those of the buckets that are named, or all. Rejects with an ActionRefused if there is none. */
+  /** Removes the live limits of an owner: of the buckets that are named, or all. Rejects with an ActionRefused if there is none. */
   async unset(
     { section, id }: LimitOwner,
     names: readonly string[],
-    reason: Reason,
+    reason: ChangeReason,
   ): Promise<readonly ShownLimit[]> {
     const isMeant = (limit: LiveLimit) =>
       limit.id === id &&
@@ -136,8 +136,8 @@ export class LiveLimitApi implements FactApi {
   /** Makes a change, and returns what is in force or removed. */
   async #change(
     action: string,
-    { why, by }: Reason,
-    targets: readonly Target[],
+    { why, by }: ChangeReason,
+    targets: readonly LimitTarget[],
     make: (atMs: number) => readonly LiveLimit[],
   ): Promise<readonly ShownLimit[]> {
     const { facts, log } = this.#sources;
@@ -167,9 +167,9 @@ function noteOnOwner({ id }: LimitOwner, known: ReadonlySet<string> | undefined)
 }
 
 /** The bucket whose limit is changed. */
-type Target = Pick<LiveLimit, 'bucket' | 'id' | 'limit'>;
+type LimitTarget = Pick<LiveLimit, 'bucket' | 'id' | 'limit'>;
 
-function asked({ bucket, id, limit }: Target, limits: Limits) {
+function asked({ bucket, id, limit }: LimitTarget, limits: Limits) {
   // Without such a row the live limit has no effect. It is listed as an Account's, as which it can be removed.
   const { scope = 'account', counts = 'points' } = rowNamed(limits, bucket) ?? {};
   return { scope, id, bucket, limit, ...(counts !== 'points' && { counts }) };
@@ -181,7 +181,7 @@ function sectionOf({ bucket }: LiveLimit, limits: Limits): OverrideSection {
   return row === undefined ? 'accounts' : scopeNamed(row.scope).overrides;
 }
 
-/** What is in force in place of a live limit that is below a cost, and why. */
+/** What is in force where a live limit is below a cost, and why. */
 function raisedText(raised: RaisedLimit | undefined) {
   if (raised === undefined) return {};
   const { inForce, operation } = raised;

@@ -1,11 +1,10 @@
-import type { Identities } from '../../config/files/identities.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { Making } from '../../facts/fact-record.ts';
 import type { FollowedFacts } from '../../facts/followed-facts.ts';
-import type { Reason } from '../../facts/operator-facts.ts';
+import type { ChangeReason } from '../../facts/operator-facts.ts';
 import { SHOWN_DIGITS, shownTarget } from '../../facts/revocation-message.ts';
-import { noteOnTarget } from '../../facts/revocation-target.ts';
+import { type KnownTargets, noteOnTarget } from '../../facts/revocation-target.ts';
 import { type Revocation, type Revoked, revoking, undoing } from '../../facts/revocations.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import { ActionRefused, readReason } from '../action.ts';
@@ -28,7 +27,7 @@ interface RevocationSources {
   readonly log: Pick<Changes, 'info'>;
   readonly identity: Settings['identity'];
   readonly tries: Pick<RevocationTries, 'latest'>;
-  identities(): Pick<Identities, 'tokens' | 'principals'>;
+  identities(): KnownTargets;
 }
 
 const DIGEST_START = new RegExp(`^(?:sha256:)?([0-9a-f]{${SHOWN_DIGITS},64})$`, 'i');
@@ -90,7 +89,7 @@ export class RevocationApi implements FactApi {
   }
 
   /** As `#undoToken`, for a principal. */
-  async #undoPrincipal(id: string, reason: Reason): Promise<MadeRevocation> {
+  async #undoPrincipal(id: string, reason: ChangeReason): Promise<MadeRevocation> {
     return this.#undo(({ revoked }) => revoked.kind === 'principal' && revoked.id === id, reason);
   }
 
@@ -99,7 +98,7 @@ export class RevocationApi implements FactApi {
    *
    * @param digest of the token, in hex, with or without `sha256:`; its first 16 digits are enough
    */
-  async #undoToken(digest: string, reason: Reason): Promise<MadeRevocation> {
+  async #undoToken(digest: string, reason: ChangeReason): Promise<MadeRevocation> {
     const [, digits] = DIGEST_START.exec(digest) ?? [];
     if (digits === undefined) {
       throw new ActionRefused(
@@ -113,7 +112,7 @@ export class RevocationApi implements FactApi {
     );
   }
 
-  async #undo(isMeant: (revocation: Revocation) => boolean, reason: Reason): Promise<MadeRevocation> {
+  async #undo(isMeant: (revocation: Revocation) => boolean, reason: ChangeReason): Promise<MadeRevocation> {
     const [current, ...others] = this.#inForce().filter(isMeant);
     if (current === undefined) throw new ActionRefused('There is no such revocation: it is not in the list.');
     if (others.length > 0) throw new ActionRefused('Several tokens match: give more digits of the SHA-256.');
@@ -132,7 +131,7 @@ export class RevocationApi implements FactApi {
   async #change(
     action: string,
     revoked: Revoked,
-    { why, by }: Reason,
+    { why, by }: ChangeReason,
     making: Making<Revocation>,
   ): Promise<MadeRevocation> {
     const { made, notes } = await changeFacts(this.#facts(), this.#sources.log, {
@@ -164,7 +163,7 @@ export class RevocationApi implements FactApi {
   }
 }
 
-function reasonIn(query: unknown): Reason {
+function reasonIn(query: unknown): ChangeReason {
   const { why, by } = isMapping(query) ? query : {};
   return readReason(why, by);
 }
@@ -175,7 +174,7 @@ function shown({ revoked, atMs, untilMs, reason }: Revocation) {
     at: new Date(atMs).toISOString(),
     /** When every replica forgets it. */
     until: new Date(untilMs).toISOString(),
-    /** Null for those of `weir revoke`. */
+    /** Null for a revocation by `weir revoke`. */
     why: reason?.why ?? null,
     by: reason?.by ?? null,
   };

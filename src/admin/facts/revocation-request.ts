@@ -31,7 +31,7 @@ export function readRevocationRequest(body: unknown) {
   return { revoked: targetOrRefusal(() => readTarget(token, principal)), forMs, reason };
 }
 
-/** What `read` returns; throws an ActionRefused in place of a TargetRefused. */
+/** What `read` returns; throws an ActionRefused where `read` throws a TargetRefused. */
 export function targetOrRefusal<T>(read: () => T): T {
   try {
     return read();

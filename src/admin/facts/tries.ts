@@ -1,8 +1,8 @@
-/** When what is revoked was last tried, and from where: a leaked token is in the hands of whoever still sends it. */
+/** When and from where each revoked token was last used. The sender has the leaked token. */
 
 import { Type } from 'typebox';
 import { pace } from '../../domain/pace.ts';
-import { id, matching, parsed, plainText, timeMs } from '../../facts/bounds.ts';
+import { id, matching, parsed, plainText, timeMs } from '../../facts/message-bounds.ts';
 import { formatTarget, readTarget, targetKey } from '../../facts/revocation-message.ts';
 import type { Revocation, Revoked } from '../../facts/revocations.ts';
 import type { RequestContext } from '../../stages/request-context.ts';
@@ -86,7 +86,7 @@ export class RevocationTries {
     this.#timer ??= setTimeout(() => void this.#share(), 0).unref();
   }
 
-  /** Those of all replicas. While Redis cannot be read, those that were read last and those of this replica. */
+  /** The tries at all replicas. While Redis cannot be read: the last that were read, and this replica's own. */
   async latest(): Promise<Tries> {
     const nowMs = performance.now();
     if (this.#reading === undefined || nowMs - this.#reading.atMs > pace.triesReadingMs) {
@@ -126,7 +126,7 @@ export class RevocationTries {
   }
 }
 
-/** Puts tries in the record, in place of earlier ones of the same revocation and of what is too much. */
+/** Writes tries. Replaces the earlier try of each revocation, and drops the oldest above the cap. */
 async function write(record: MessageRecord, tries: readonly Try[]): Promise<void> {
   const texts = await record.read();
   const recorded = texts.flatMap((text) => readTry(text) ?? []);

@@ -2,8 +2,8 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { pace } from '../../domain/pace.ts';
 import type { BlockScope, Blocks } from '../../facts/blocks.ts';
-import { parsed } from '../../facts/bounds.ts';
 import type { Ignored } from '../../facts/ignored.ts';
+import { parsed } from '../../facts/message-bounds.ts';
 import type { Rankings, Talker } from '../../observe/usage/extract.ts';
 import {
   type Ranked,
@@ -65,7 +65,7 @@ export interface FleetReading {
   /** Unix time by the clock of Redis. */
   readonly nowMs: number;
   top(window: Window): FleetTop;
-  /** By replica. While Redis cannot be read, those of the other replicas are the last that were read. */
+  /** By replica. While Redis cannot be read, the other replicas have the last pulse that was read. */
   readonly pulses: ReadonlyMap<string, Pulse>;
   /** Since when Redis cannot be read, and so whether there are other replicas is unknown; null while it can. */
   readonly othersUnknownSinceMs: number | null;
@@ -91,7 +91,7 @@ export class Fleet {
     if (board !== undefined) void this.#publish(board);
   }
 
-  /** The rankings over all replicas. While Redis cannot be read, those of this replica. */
+  /** The rankings over all replicas. While Redis cannot be read, only this replica is ranked. */
   async top(window: Window): Promise<FleetTop> {
     return (await this.read()).top(window);
   }
@@ -151,7 +151,7 @@ export class Fleet {
     };
   }
 
-  /** Those of the last reading while Redis does not answer, if that was when it still did. */
+  /** What the others published. While Redis does not answer: the last reading, if Redis answered then. */
   async #readOthers(): Promise<ReadonlyMap<string, Publication>> {
     const reading = await answered(this.#board?.read());
     if (reading !== undefined) {
@@ -207,7 +207,7 @@ function textOf({ summary, pulse }: Publication): string {
   return JSON.stringify({ ...summary, pulse });
 }
 
-/** Undefined for a text that is no publication, or one of another version of Weir; partial if only its pulse is none. */
+/** Undefined for a text that is no publication, or of another version of Weir. Partial if only its pulse cannot be read. */
 function readPublication(
   text: string,
   nowMs: number,

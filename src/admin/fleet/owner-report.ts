@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { SCOPE_NAMES } from '../../domain/limits/scopes.ts';
-import { amount, matching, plainText, timeMs } from '../../facts/bounds.ts';
+import { amount, matching, plainText, timeMs } from '../../facts/message-bounds.ts';
 import type { Recent } from '../../observe/usage/activity.ts';
 import { extract } from '../../observe/usage/extract.ts';
 import { SERIES_SLICES } from '../../observe/usage/windows.ts';
@@ -42,7 +42,7 @@ const publication = Type.Object({
 });
 
 /** What one replica publishes of the owners that somebody asks about. */
-export type Publication = Static<typeof publication>;
+export type PublishedReports = Static<typeof publication>;
 
 /** What one replica knows of an owner's last minutes. */
 export type OwnerReport = Recent & { readonly refusals: readonly RefusedRequest[] };

@@ -1,8 +1,8 @@
 import { hostname } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import { pace } from '../../domain/pace.ts';
-import { parsed } from '../../facts/bounds.ts';
 import type { Ignored } from '../../facts/ignored.ts';
+import { parsed } from '../../facts/message-bounds.ts';
 import type { Activity, Recent } from '../../observe/usage/activity.ts';
 import { newSum } from '../../observe/usage/counts.ts';
 import { SERIES_SLICES } from '../../observe/usage/windows.ts';
@@ -15,7 +15,7 @@ import {
   MOST_ASKED,
   MOST_REFUSALS,
   type OwnerReport,
-  type Publication,
+  type PublishedReports,
 } from './owner-report.ts';
 import { type OwnerSum, sumOf } from './owner-sum.ts';
 import type { Refusals, RefusedOwner } from './refusals.ts';
@@ -56,7 +56,7 @@ const IDLE: Recent = {
 
 /**
  * What one owner did lately at all replicas. A replica that is asked about an owner says so on one board, and for the next seconds all
- * replicas put their counts of that owner on another: to publish those of all owners all the time would take megabytes.
+ * replicas put their counts of that owner on another: publishing the counts of all owners all the time would take megabytes.
  */
 export class OwnerReports {
   readonly #replica: string;
@@ -65,7 +65,7 @@ export class OwnerReports {
   readonly #ended = new AbortController();
   /** Until when this replica asks about an owner, on the monotonic clock. */
   readonly #asked = new Map<string, { readonly owner: AskedOwner; readonly untilMs: number }>();
-  #reading: { readonly atMs: number; readonly others: Promise<Others> } | undefined;
+  #reading: { readonly atMs: number; readonly others: Promise<OtherReports> } | undefined;
 
   /** @param boards undefined where this process is the only replica */
   constructor(replica: string, sources: ReportSources, boards: ReportBoards | undefined) {
@@ -90,8 +90,8 @@ export class OwnerReports {
   }
 
   /**
-   * As `sumOf`, at once, for whoever must not keep an operator from an answer: where many are asked about, the sum is of this replica and
-   * of those that report on this owner anyway.
+   * Like `sumOf`, but never waits. Callers who ask about themselves use it, so that they cannot crowd out an operator. If many owners are
+   * asked about, the sum covers this replica and the replicas that report on this owner anyway.
    */
   async sumIfRoom(owner: RefusedOwner): Promise<OwnerSum> {
     const yielding = { ...owner, yields: true };
@@ -110,7 +110,7 @@ export class OwnerReports {
     await Promise.all([this.#boards?.asked.close(), this.#boards?.reports.close()]);
   }
 
-  #sum(owner: RefusedOwner, others: Others): OwnerSum {
+  #sum(owner: RefusedOwner, others: OtherReports): OwnerSum {
     const reports = [...(others?.values() ?? [])].flatMap(({ reports }) => {
       const found = reports.find((one) => keyOf(one.owner) === keyOf(owner));
       return found === undefined ? [] : [found];
@@ -148,7 +148,7 @@ export class OwnerReports {
     return keys.find((key) => this.#asked.get(key)?.owner.yields) ?? keys[0] ?? '';
   }
 
-  #readOthers(): Promise<Others> {
+  #readOthers(): Promise<OtherReports> {
     const nowMs = performance.now();
     if (this.#reading === undefined || nowMs - this.#reading.atMs > pace.reportsReadingMs) {
       this.#reading = { atMs: nowMs, others: this.#readBoard() };
@@ -156,15 +156,15 @@ export class OwnerReports {
     return this.#reading.others;
   }
 
-  async #readBoard(): Promise<Others> {
+  async #readBoard(): Promise<OtherReports> {
     const reading = await answered(this.#boards?.reports.read());
     return reading && this.#othersIn(reading);
   }
 
-  #othersIn({ texts, leftOut }: BoardReading): ReadonlyMap<string, Publication> {
+  #othersIn({ texts, leftOut }: BoardReading): ReadonlyMap<string, PublishedReports> {
     const { ignored } = this.#sources;
     if (leftOut > 0) ignored.add('length', leftOut);
-    const others = new Map<string, Publication>();
+    const others = new Map<string, PublishedReports>();
     const nowMs = this.#sources.nowMs();
     for (const [replica, text] of texts) {
       if (replica === this.#replica) continue;
@@ -218,7 +218,7 @@ export class OwnerReports {
 }
 
 /** Undefined while Redis cannot be read. */
-type Others = ReadonlyMap<string, Publication> | undefined;
+type OtherReports = ReadonlyMap<string, PublishedReports> | undefined;
 
 /** Operators come first. */
 function rankOf({ yields }: AskedOwner): number {

@@ -16,7 +16,7 @@ export interface OwnerSum {
   readonly operations: readonly OperationCounts[];
   /** The Accounts of an Organization, most points first. */
   readonly accounts: readonly Talker[];
-  /** Each ten seconds of the last ten minutes, oldest first. Those of two replicas begin up to ten seconds apart. */
+  /** Each ten seconds of the last ten minutes, oldest first. The series of two replicas begin up to ten seconds apart. */
   readonly series: readonly Counts[];
   /** Newest first. */
   readonly refusals: readonly RefusedRequest[];

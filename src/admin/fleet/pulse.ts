@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import type { Immutable } from '../../config/settings/settings.ts';
-import { amount, matching, plainText, timeMs } from '../../facts/bounds.ts';
+import { amount, matching, plainText, timeMs } from '../../facts/message-bounds.ts';
 import { MOST_CHANGES, type NoticedChange, noticedChange } from '../../observe/log/changes.ts';
 import { SECONDS } from '../../observe/metrics/histogram.ts';
 import { PUBLISHED_REFUSALS, refusedRequest } from './refusals.ts';
@@ -43,14 +43,14 @@ const pulse = Type.Object({
   /** Unix time in milliseconds, by the clock of Redis. */
   startedAtMs: timeMs,
   isReady: Type.Boolean(),
-  /** The version of the limits in force: that of `weir_limits_info`. */
+  /** The version of the limits in force, as `weir_limits_info` has it. */
   limits: plainText(200),
   /** The version of the operations in force, and the last changes. A replica of an earlier version does not publish them. */
   operations: Type.Optional(plainText(200)),
   changes: Type.Optional(Type.Array(noticedChange, { maxItems: MOST_CHANGES })),
   /** How many live limits are in force. */
   liveLimits: amount,
-  /** How far the clock of the replica is ahead of that of Redis. A replica of an earlier version does not publish it. */
+  /** How far the clock of the replica is ahead of the clock of Redis. A replica of an earlier version does not publish it. */
   clockOffsetMs: Type.Optional(nullable(Type.Number())),
   /** Unix time by the clock of Redis. A replica of an earlier version does not publish it. */
   takenAtMs: Type.Optional(timeMs),
@@ -65,7 +65,7 @@ const pulse = Type.Object({
     measuredAtMs: Type.Optional(timeMs),
     /** Why it does not answer; null if it does. */
     problem: Type.Optional(nullable(plainText(100))),
-    /** While it does not answer, limits are divided by so many replicas, which were counted so long ago. Null where they are not. */
+    /** The number of replicas that limits are divided by during an outage, and the age of that number. Null without `share`. */
     share: Type.Optional(nullable(Type.Object({ replicas: amount, ageSeconds: nullable(amount) }))),
   }),
   /** Since the replica started. */
@@ -90,23 +90,23 @@ export type Second = Immutable<Static<typeof second>>;
 
 export type Slices = Immutable<Static<typeof slices>>;
 
-type Published = Immutable<Static<typeof pulse>>;
+type PublishedPulse = Immutable<Static<typeof pulse>>;
 
 /** What a replica publishes about itself every second. The offset of its clock is null where it is not known. */
-export type Pulse = Published & {
+export type Pulse = PublishedPulse & {
   readonly adminUrl: string | null;
   readonly history: readonly Slices[];
   readonly clockOffsetMs: number | null;
   readonly takenAtMs: number;
   readonly operations: string;
   readonly changes: readonly NoticedChange[];
-  readonly store: Required<Published['store']>;
+  readonly store: Required<PublishedPulse['store']>;
 };
 
 const asPulse = matching(pulse);
 
 /**
- * The pulse within a published summary; undefined where there is none that this version can read. A pulse is as old as the clock of
+ * The pulse within a published summary; undefined if this version can read none. A pulse is as old as the clock of
  * Redis says. One of a replica that has not read that clock, or of an earlier version, was taken now: Redis keeps it for seconds.
  */
 export function readPulse(published: unknown, nowMs: number): Pulse | undefined {
@@ -117,13 +117,17 @@ export function readPulse(published: unknown, nowMs: number): Pulse | undefined 
   const { measuredAtMs = takenAtMs, problem = null, share = null } = store;
   return {
     ...read,
-    ...{ clockOffsetMs, adminUrl, history, operations, changes },
+    clockOffsetMs,
+    adminUrl,
+    history,
+    operations,
+    changes,
     takenAtMs,
     store: { ...store, measuredAtMs, problem, share },
   };
 }
 
-/** Whether a summary has a pulse at all: that of a replica of an earlier version has none. */
+/** Whether a summary has a pulse at all. A replica of an earlier version publishes none. */
 export function hasPulse(published: unknown): boolean {
   const format = (published as { readonly pulse?: { readonly format?: unknown } | null } | null)?.pulse
     ?.format;
@@ -150,4 +154,33 @@ export function quantileMs(counts: readonly number[], share: number): number | n
     below += count;
   }
   return BOUNDS_MS.at(-1) ?? null;
+}
+
+/** Replicas notice a changed ConfigMap up to this far apart. */
+const SAME_CHANGE_MS = 120_000;
+
+/** A change, as it was first noticed, and by how many replicas it was. */
+export interface FleetChange extends NoticedChange {
+  readonly replicas: number;
+}
+
+/** The changes of all replicas, newest first. What several replicas noticed within two minutes is one change. */
+export function mergedChanges(pulses: readonly Pick<Pulse, 'changes'>[]): readonly FleetChange[] {
+  const merged: { first: NoticedChange; readonly seenBy: Set<number> }[] = [];
+  const all = pulses.flatMap(({ changes }, replica) => changes.map((change) => ({ change, replica })));
+  for (const { change, replica } of all.sort((a, b) => a.change.atMs - b.change.atMs)) {
+    const known = merged.findLast(
+      ({ first, seenBy }) =>
+        first.name === change.name &&
+        first.text === change.text &&
+        change.atMs - first.atMs < SAME_CHANGE_MS &&
+        !seenBy.has(replica),
+    );
+    if (known === undefined) merged.push({ first: change, seenBy: new Set([replica]) });
+    else known.seenBy.add(replica);
+  }
+  return merged
+    .reverse()
+    .slice(0, MOST_CHANGES)
+    .map(({ first, seenBy }) => ({ ...first, replicas: seenBy.size }));
 }

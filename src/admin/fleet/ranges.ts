@@ -48,7 +48,7 @@ export class LongRange {
     this.#turn(this.#slotOf(second + 1));
   }
 
-  /** @param aheadMs how far the clock of the seconds is ahead of that of Redis */
+  /** @param aheadMs how far the clock of the seconds is ahead of the clock of Redis */
   slices(aheadMs: number): Slices {
     const endMs = this.#slot * this.#stepSeconds * 1_000 - aheadMs;
     const slot = Math.max(0, Math.round(endMs / 1_000 / this.#stepSeconds) - 1);

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
-import type { SharedClock } from '../../facts/clock.ts';
 import type { Replicas } from '../../facts/replicas.ts';
+import type { SharedClock } from '../../facts/shared-clock.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import type { RequestTotals } from '../../observe/metrics/requests.ts';
 import type { StoreTotals } from '../../observe/metrics/store.ts';
@@ -108,7 +108,11 @@ export class Recorder {
       clockOffsetMs: offsetMs === undefined ? null : Math.round(offsetMs),
       takenAtMs: clock.nowMs(),
       store: {
-        ...{ kind: storeKind, breaker, unsafeSettings, p99Ms: this.#storeP99Ms(), ...storeHealth.last },
+        kind: storeKind,
+        breaker,
+        unsafeSettings,
+        p99Ms: this.#storeP99Ms(),
+        ...storeHealth.last,
         share: share === undefined ? null : { replicas: share.count, ageSeconds: share.ageSeconds ?? null },
       },
       totals,

@@ -1,11 +1,11 @@
 import { type Static, Type } from 'typebox';
 import type { ScopeName } from '../../domain/limits/scopes.ts';
-import { amount, matching, plainText, timeMs } from '../../facts/bounds.ts';
+import { amount, matching, plainText, timeMs } from '../../facts/message-bounds.ts';
 import type { RequestContext } from '../../stages/request-context.ts';
 
 const owner = Type.Union([plainText(256), Type.Null()]);
 
-/** A request that the gateway refused after it had found out who pays. Its bounds are those of what other replicas publish. */
+/** A request that the gateway refused after it had found out who pays. Other replicas publish it within these bounds. */
 export const refusedRequest = Type.Object({
   /** Unix time in milliseconds, by the clock of Redis. */
   atMs: timeMs,
@@ -105,7 +105,7 @@ export class Refusals {
     );
   }
 
-  /** Those of one owner, newest first. */
+  /** The refusals of one owner, newest first. */
   of(owner: RefusedOwner): readonly RefusedRequest[] {
     const all = [...this.#byAccount.latest(), ...this.#byAddress.latest()].flat();
     return newestFirst(all.filter((one) => isOf(one, owner)));

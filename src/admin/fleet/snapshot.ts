@@ -1,8 +1,7 @@
 import { unknownSince } from '../freshness.ts';
 import { causeOf } from './cause.ts';
 import type { FleetReading, FleetTop } from './fleet.ts';
-import { mergedChanges } from './merged-changes.ts';
-import { type Pulse, quantileMs, SERIES, type Second } from './pulse.ts';
+import { mergedChanges, type Pulse, quantileMs, SERIES, type Second } from './pulse.ts';
 import { RANGE_VALUES, RANGES, type Range, sumOfSeconds } from './ranges.ts';
 import { mostRecent } from './refusals.ts';
 
@@ -26,7 +25,7 @@ const MAX_REFUSALS = 50;
 
 /** Adds up what the replicas published. */
 export function fleetSnapshot(
-  { pulses, nowMs, othersUnknownSinceMs }: Published,
+  { pulses, nowMs, othersUnknownSinceMs }: PublishedFleet,
   { top, recent = top, range = '1m' }: Shown,
 ) {
   const all = [...pulses.values()];
@@ -61,12 +60,12 @@ export function fleetSnapshot(
   };
 }
 
-type Published = Pick<FleetReading, 'pulses' | 'nowMs' | 'othersUnknownSinceMs'>;
+type PublishedFleet = Pick<FleetReading, 'pulses' | 'nowMs' | 'othersUnknownSinceMs'>;
 
 /** What is shown of the fleet. */
 interface Shown {
   readonly top: FleetTop;
-  /** The ranking of the last ten seconds, unless `top` is that. */
+  /** The ranking of the last ten seconds; missing if `top` is that ranking. */
   readonly recent?: FleetTop;
   readonly range?: Range;
 }
@@ -87,7 +86,7 @@ function bySeries<T>(pick: (index: number) => T) {
 function seriesOf(
   all: readonly Pulse[],
   fresh: readonly Pulse[],
-  { nowMs, othersUnknownSinceMs, range }: Omit<Published, 'pulses'> & { readonly range: Range },
+  { nowMs, othersUnknownSinceMs, range }: Omit<PublishedFleet, 'pulses'> & { readonly range: Range },
 ) {
   const step = RANGES[range];
   const second = lastSecond(nowMs);

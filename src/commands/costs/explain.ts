@@ -1,9 +1,9 @@
 import { inFlightText } from '../../console/format.ts';
 import { unitOf } from '../../domain/limits/rows.ts';
 import { BLOCKS } from '../../facts/blocks.ts';
-import { SharedClock } from '../../facts/clock.ts';
 import { readFacts } from '../../facts/fact-record.ts';
 import { LIVE_LIMITS } from '../../facts/live-limits.ts';
+import { SharedClock } from '../../facts/shared-clock.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
 import { KINDS_BY_METHOD } from '../../operations/listed-operation.ts';
 import { type Configuration, readConfiguration } from '../../process/configuration.ts';

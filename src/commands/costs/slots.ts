@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import { asPublication } from '../../admin/fleet/owner-report.ts';
 import { type ReplicaSlots, slotsByReplica } from '../../admin/usage/slots-by-replica.ts';
 import type { Settings } from '../../config/settings/settings.ts';
-import { parsed } from '../../facts/bounds.ts';
+import { parsed } from '../../facts/message-bounds.ts';
 import type { PayerBucket } from '../../stages/buckets/payer-bucket.ts';
 import { openShared, openStore } from '../../store/open.ts';
 import { readBuckets } from '../../store/read-buckets.ts';

@@ -1,4 +1,4 @@
-import type { BucketUsage } from '../../admin/usage/usage.ts';
+import type { BucketUsage } from '../../admin/usage/owner-usage.ts';
 import { shownCount } from '../../domain/shown.ts';
 import { duration, inFlightText, moment } from '../format.ts';
 import { setLimit, unsetLimit } from './actions/limits.ts';

@@ -1,7 +1,7 @@
 import type { ShownBlock } from '../../admin/facts/block-api.ts';
 import type { ShownLimit } from '../../admin/facts/live-limit-api.ts';
 import type { ShownRevocation } from '../../admin/facts/revocation-api.ts';
-import type { FleetChange } from '../../admin/fleet/merged-changes.ts';
+import type { FleetChange } from '../../admin/fleet/pulse.ts';
 import { SHARED_PERIOD_MS } from '../../admin/freshness.ts';
 import { shownCount } from '../../domain/shown.ts';
 import { clock, duration, moment } from '../format.ts';

@@ -1,6 +1,6 @@
 import type { RefusedRequest } from '../../admin/fleet/refusals.ts';
 import type { FleetSnapshot } from '../../admin/fleet/snapshot.ts';
-import type { Usage } from '../../admin/usage/usage.ts';
+import type { Usage } from '../../admin/usage/owner-usage.ts';
 import { short } from '../format.ts';
 import { blockLines } from './actions/blocks.ts';
 import { ApiError, ask } from './api.ts';

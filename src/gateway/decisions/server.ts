@@ -1,5 +1,5 @@
 /** A port where other proxies ask whether a request may pass. It runs match to charge, and forwards nothing. */
-import { judgeToken } from '../../admin/port-token.ts';
+import { judgeToken } from '../../admin/judge-token.ts';
 import type { PortTokenSettings } from '../../config/settings/port-token.ts';
 import { Refusal } from '../../domain/problems.ts';
 import { TrustedProxies } from '../../http/message/fields/forwarded.ts';

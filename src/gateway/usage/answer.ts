@@ -1,5 +1,5 @@
 import type { OwnerReports } from '../../admin/fleet/owner-reports.ts';
-import { countOf } from '../../admin/usage/usage.ts';
+import { countOf } from '../../admin/usage/owner-usage.ts';
 import type { Caller } from '../../domain/caller.ts';
 import { countedBy } from '../../domain/limits/rows.ts';
 import type { Buckets, PayerBuckets } from '../../stages/buckets/buckets.ts';

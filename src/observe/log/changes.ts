@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { type Static, Type } from 'typebox';
-import { amount, plainText, timeMs } from '../../facts/bounds.ts';
+import { amount, plainText, timeMs } from '../../facts/message-bounds.ts';
 
 /** Changes of what is in force that operators see in the log, as marks in charts, and in a list. */
 const NAMES = [

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { amount, plainText } from '../../facts/bounds.ts';
+import { amount, plainText } from '../../facts/message-bounds.ts';
 import { type OwnerCounts, Sketch, weightOf } from './sketch.ts';
 
 /** How many owners a ranking has. */

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { Type } from 'typebox';
-import { amount, matching, plainText } from '../../facts/bounds.ts';
+import { amount, matching, plainText } from '../../facts/message-bounds.ts';
 import { Generations } from '../../store/generations.ts';
 import type { Spending, UsageBatch } from './batch.ts';
 import type { Counts } from './counts.ts';

@@ -1,6 +1,7 @@
 import { revocationEvents } from '../../admin/facts/fact-events.ts';
 import type { Identities } from '../../config/files/identities.ts';
-import { type FactSharing, FollowedFacts } from '../../facts/followed-facts.ts';
+import type { FactSharing } from '../../facts/fact-listener.ts';
+import { FollowedFacts } from '../../facts/followed-facts.ts';
 import { type Revocation, Revocations } from '../../facts/revocations.ts';
 import type { Credential } from '../../identity/identity.ts';
 import type { IdentityObserver } from '../../identity/observer.ts';

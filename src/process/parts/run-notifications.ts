@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { readSecretFile } from '../../config/settings/notifications.ts';
 import type { Settings } from '../../config/settings/settings.ts';
-import type { SharedClock } from '../../facts/clock.ts';
+import type { SharedClock } from '../../facts/shared-clock.ts';
 import type { GatewayObserver } from '../../observe/gateway-observer.ts';
 import type { Deliveries, NotificationObserver } from '../../observe/notify/deliveries.ts';
 import { Notifications } from '../../observe/notify/notifications.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { pace } from '../../../src/domain/pace.ts';
 import { Replicas } from '../../../src/facts/replicas.ts';
-import type { Seen } from '../../../src/store/shared-store.ts';
+import type { SeenReplicas } from '../../../src/store/shared-store.ts';
 
 /** Four of these steps are longer than an announcement lasts, and three are not. */
 const STEP_MS = pace.presenceMs / 3.6;
@@ -9,7 +9,7 @@ const STEP_MS = pace.presenceMs / 3.6;
 /** Replicas with a list that shows what the test says, and no answer for undefined. */
 function open(expected = 1) {
   const clock = { ms: 0 };
-  let next: Seen | undefined;
+  let next: SeenReplicas | undefined;
   const presence = {
     async announce() {
       if (next === undefined) throw new Error('no answer');

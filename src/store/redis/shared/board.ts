@@ -8,7 +8,7 @@ import type { RedisClient } from '../scripts.ts';
 import { readShared, type WrongTypeFound } from './read-shared.ts';
 import type { SharedLink } from './shared-link.ts';
 
-/** Longer names and texts are not those of a replica: its text has at most 1,200 rows of owners, a minute and 40 refusals. */
+/** No replica has a longer name or text: its text has at most 1,200 rows of owners, a minute and 40 refusals. */
 const LONGEST_NAME = 64;
 const LONGEST_TEXT = 524_288;
 

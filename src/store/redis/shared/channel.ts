@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { pace } from '../../../domain/pace.ts';
 import type { Channel, ChannelListener, RecordedMessage } from '../../shared-store.ts';
 import { isRefusal } from '../scripts.ts';
-import type { Reading, WrongTypeFound } from './read-shared.ts';
+import type { SetReading, WrongTypeFound } from './read-shared.ts';
 import { RedisRecord } from './record.ts';
 import type { LinkUse, SharedLink } from './shared-link.ts';
 
@@ -135,7 +135,7 @@ class Subscription implements Channel {
     return held;
   }
 
-  #time(reading: Reading): void {
+  #time(reading: SetReading): void {
     this.#hasTime = true;
     const { groupOf, routeOf } = this.#reader;
     const isReference = routeOf(groupOf(this.#record.key)) === routeOf(groupOf(this.#clockKey));

@@ -2,7 +2,7 @@ import type { ClockReading } from '../../shared-store.ts';
 import type { RedisClient } from '../scripts.ts';
 
 /** Members of a sorted set by expiry, and the clock of the server that holds it. */
-export interface Reading extends ClockReading {
+export interface SetReading extends ClockReading {
   readonly members: readonly string[];
   /** How many there were in this part, those that were left out for their length included. */
   readonly found: number;
@@ -13,7 +13,7 @@ export interface Reading extends ClockReading {
   readonly next: { readonly from: string; readonly skip: number };
 }
 
-interface Part {
+interface SetPage {
   readonly most: number;
   readonly longestBytes: number;
   readonly from?: string;
@@ -27,9 +27,9 @@ export type WrongTypeFound = (key: string) => void;
 export async function readShared(
   client: RedisClient,
   key: string,
-  part: Part,
+  part: SetPage,
   wrongTypeFound: WrongTypeFound,
-): Promise<Reading> {
+): Promise<SetReading> {
   const { most, longestBytes, from = '', skip = 0 } = part;
   const sentMs = performance.now();
   const reply = await client.readShared(key, from, skip, most, longestBytes);

@@ -10,7 +10,7 @@ import {
   UnknownOutcome,
 } from '../../shared-store.ts';
 import { isRefusal, type RedisClient } from '../scripts.ts';
-import { type Reading, readShared, type WrongTypeFound } from './read-shared.ts';
+import { readShared, type SetReading, type WrongTypeFound } from './read-shared.ts';
 import type { SharedLink } from './shared-link.ts';
 
 /** Messages of one read. The parts of a long record arrive one after another, so that neither Redis nor this process is blocked. */
@@ -38,7 +38,7 @@ export class RedisRecord implements MessageRecord {
   }
 
   /** Reads the time of the server that holds the record, and no message. */
-  async time(): Promise<Reading> {
+  async time(): Promise<SetReading> {
     return this.#readPart({ most: 0 });
   }
 
@@ -48,8 +48,8 @@ export class RedisRecord implements MessageRecord {
   }
 
   /** The unexpired messages, in several readings. */
-  async *readings(): AsyncGenerator<Reading> {
-    let next: Reading['next'] | undefined;
+  async *readings(): AsyncGenerator<SetReading> {
+    let next: SetReading['next'] | undefined;
     for (let found = 0; found < MOST_READ; found += PER_READ) {
       const reading = await this.#readPart({ most: PER_READ, ...next });
       yield reading;
@@ -71,7 +71,7 @@ export class RedisRecord implements MessageRecord {
   }
 
   /**
-   * Records messages in place of `replaced` and publishes them, all in one step. Rejects with an `UnknownOutcome` if no answer came,
+   * Replaces `replaced` by messages in the record and publishes them, all in one step. Rejects with an `UnknownOutcome` if no answer came,
    * and with any other error if nothing was changed.
    */
   async publish(messages: readonly RecordedMessage[], replaced: readonly string[] = []): Promise<Published> {
@@ -97,7 +97,7 @@ export class RedisRecord implements MessageRecord {
     readonly most: number;
     readonly from?: string;
     readonly skip?: number;
-  }): Promise<Reading> {
+  }): Promise<SetReading> {
     const bounded = { ...part, longestBytes: LONGEST_MESSAGE };
     return readShared(this.#client, this.key, bounded, this.#wrongTypeFound);
   }

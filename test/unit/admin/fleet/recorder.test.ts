@@ -4,7 +4,7 @@ import type { Range } from '../../../../src/admin/fleet/ranges.ts';
 import { Recorder } from '../../../../src/admin/fleet/recorder.ts';
 import { Refusals } from '../../../../src/admin/fleet/refusals.ts';
 import { fleetSnapshot } from '../../../../src/admin/fleet/snapshot.ts';
-import { SharedClock } from '../../../../src/facts/clock.ts';
+import { SharedClock } from '../../../../src/facts/shared-clock.ts';
 import { rank } from '../../../../src/observe/usage/talkers.ts';
 
 const NOTHING = { requests: 0, points: 0, refused: 0, degraded: 0, failed: 0, durations: [0, 0, 0, 0] };

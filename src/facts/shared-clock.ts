@@ -39,7 +39,7 @@ export class SharedClock {
     return estimate === undefined ? this.#ownMs() : Math.floor(estimate.originMs + this.#monotonicMs());
   }
 
-  /** How far this process's own clock is ahead of that of Redis; undefined before the first reading. */
+  /** How far this process's own clock is ahead of the clock of Redis; undefined before the first reading. */
   get offsetMs(): number | undefined {
     return this.#estimate === undefined ? undefined : this.#ownMs() - this.nowMs();
   }

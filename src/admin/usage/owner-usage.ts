@@ -66,7 +66,7 @@ export async function readUsage(query: OwnerQuery & { readonly waits?: boolean }
     asOf: new Date(sources.buckets.nowMs).toISOString(),
     /** Why the store could not be read; null if it was. */
     storeProblem: isRead ? null : readings.reason,
-    /** Why everything of the owner is refused: its own block, and that of its Organization. */
+    /** Why everything of the owner is refused: its own block, and the block of its Organization. */
     blocks: blocksOf(owner, sources.blocks),
     buckets: await Promise.all(buckets),
     /** How many replicas are summed in what follows, and of how many. */
@@ -77,14 +77,14 @@ export async function readUsage(query: OwnerQuery & { readonly waits?: boolean }
 }
 
 /** An Account's requests are refused by the buckets of its Organization as well. */
-function bucketsOf(owner: Owner, buckets: Buckets) {
+function bucketsOf(owner: UsageOwner, buckets: Buckets) {
   const { scope, id, organization, hasOrganizationLimit } = owner;
   const own = buckets.ownedBy(scope, id, owner);
   if (scope !== 'account' || organization === undefined || !hasOrganizationLimit) return own;
   return [...own, ...buckets.ownedBy('organization', organization, owner)];
 }
 
-function blocksOf({ scope, id, organization }: Owner, blocks: Pick<Blocks, 'of'>) {
+function blocksOf({ scope, id, organization }: UsageOwner, blocks: Pick<Blocks, 'of'>) {
   const own = blocks.of(scopeNamed(scope).isPerPrincipal ? 'principal' : (scope as BlockScope), id);
   return [own, blocks.of('organization', organization)].flatMap((block) =>
     block ? [shownBlock(block)] : [],
@@ -137,7 +137,7 @@ function seconds(us: number | undefined): number | null {
 }
 
 /** An Account, Organization, Person or address, and whose limits apply to it. */
-interface Owner {
+interface UsageOwner {
   readonly scope: ScopeName;
   readonly id: string;
   /** The Organization of an Account or of a principal's Account. */
@@ -176,7 +176,7 @@ const NOBODY: Principal = { id: '', type: 'Person', account: '', actsFor: new Se
  * Finds out which Organization an owner belongs to, because that decides where its buckets are. What the query says comes
  * first, then the directory, then the requests that reached this replica. Undefined where none of them knows.
  */
-async function findOwner(query: OwnerQuery, sources: OwnerSources): Promise<Owner | undefined> {
+async function findOwner(query: OwnerQuery, sources: OwnerSources): Promise<UsageOwner | undefined> {
   const { scope, id } = query;
   if (scope === 'organization' || scope === 'address') {
     return { scope, id, organization: undefined, hasOrganizationLimit: false, hashTag: id };
@@ -201,7 +201,7 @@ async function findAccount(
   return found === 'unavailable' ? undefined : found;
 }
 
-function ownerIn({ scope, id }: OwnerQuery, account: string, known: Account): Owner {
+function ownerIn({ scope, id }: OwnerQuery, account: string, known: Account): UsageOwner {
   const { organization, organizationLimit, plan } = known;
   const hasOrganizationLimit = organization !== undefined && organizationLimit !== false;
   return { scope, id, organization, account, plan, hasOrganizationLimit, hashTag: organization ?? account };

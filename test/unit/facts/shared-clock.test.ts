@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { SharedClock } from '../../../src/facts/clock.ts';
+import { SharedClock } from '../../../src/facts/shared-clock.ts';
 
 /** A process whose own clock is ahead of the clock of Redis. */
 function processWith(aheadMs: number) {

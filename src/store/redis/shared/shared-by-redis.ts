@@ -8,7 +8,7 @@ import { readShared, type WrongTypeFound } from './read-shared.ts';
 import { recordKey, withRecord } from './record.ts';
 import { SharedLink } from './shared-link.ts';
 
-/** Longer names are not those of a replica, and more replicas are not counted. */
+/** No replica has a longer name. More replicas are not counted. */
 const LONGEST_NAME = 64;
 const MOST_REPLICAS = 1_000;
 

@@ -1,19 +1,19 @@
 import type { FastifyInstance } from 'fastify';
 import { SCOPE_NAMES, type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import { networkOf } from '../../domain/network.ts';
-import { readUsage, type UsageSources } from './usage.ts';
+import { readUsage, type UsageSources } from './owner-usage.ts';
 
-interface Query {
+interface UsageQuery {
   readonly organization?: string | string[];
   readonly account?: string | string[];
-  /** `no`: the sums are those of the replicas that have reported. */
+  /** `no`: the sums cover the replicas that have reported. */
   readonly wait?: string | string[];
 }
 
 /** Adds `/usage/accounts/{id}`, and the same for organizations, persons and addresses. */
 export function addUsageRoutes(app: FastifyInstance, sources: UsageSources): void {
   for (const scope of SCOPE_NAMES) {
-    app.get<{ Params: { id: string }; Querystring: Query }>(
+    app.get<{ Params: { id: string }; Querystring: UsageQuery }>(
       `/usage/${scopeNamed(scope).plural}/:id`,
       async (request, reply) => {
         const { organization, account, wait } = request.query;

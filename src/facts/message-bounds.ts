@@ -34,13 +34,13 @@ export function matching<T extends TSchema>(schema: T): (value: unknown) => Stat
   return (value) => (validator.Check(value) ? (named(schema, value) as Static<T>) : undefined);
 }
 
-interface Shape {
-  readonly properties?: Readonly<Record<string, Shape>>;
-  readonly items?: Shape | readonly Shape[];
+interface SchemaShape {
+  readonly properties?: Readonly<Record<string, SchemaShape>>;
+  readonly items?: SchemaShape | readonly SchemaShape[];
 }
 
 /** A value that matches a schema, without the members that the schema does not name. They are kept within a union or a tuple. */
-function named({ properties, items }: Shape, value: unknown): unknown {
+function named({ properties, items }: SchemaShape, value: unknown): unknown {
   if (Array.isArray(value)) {
     return items === undefined || isTuple(items) ? value : value.map((one) => named(items, one));
   }
@@ -49,7 +49,8 @@ function named({ properties, items }: Shape, value: unknown): unknown {
   return Object.fromEntries(members.map(([name, one]) => [name, named(properties[name] ?? {}, one)]));
 }
 
-const isTuple = (items: Shape | readonly Shape[]): items is readonly Shape[] => Array.isArray(items);
+const isTuple = (items: SchemaShape | readonly SchemaShape[]): items is readonly SchemaShape[] =>
+  Array.isArray(items);
 
 /** The value of a JSON text; undefined for any other text. */
 export function parsed(text: string): unknown {
