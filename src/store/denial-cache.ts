@@ -38,8 +38,6 @@ const MAX_AGE_OF_LONG_US = 10 * US_PER_SECOND;
 /** Per generation; there are two. Beyond that, older denials are dropped. */
 const MAX_REMEMBERED = 5000;
 
-type Denied = Extract<Decision, { outcome: 'denied' }>;
-
 interface Remembered {
   readonly bucket: BucketCharge;
   readonly state: BucketState;
@@ -135,7 +133,7 @@ export class DenialCache implements Store {
     return isSame ? known : undefined;
   }
 
-  #remember({ buckets, cost }: Charge, states: Denied['buckets'], sentUs: number): void {
+  #remember({ buckets, cost }: Charge, states: readonly (BucketState | undefined)[], sentUs: number): void {
     const receivedUs = this.#nowUs();
     for (const [index, bucket] of buckets.entries()) {
       const state = states[index];

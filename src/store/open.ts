@@ -1,7 +1,6 @@
 import { DenialCache } from './denial-cache.ts';
 import { MemoryStore } from './memory-store.ts';
 import { type StoreObserver, silentObserver } from './observer.ts';
-import { openConnection } from './redis/connection/connection.ts';
 import type { RemoteStoreSettings } from './redis/connection/options.ts';
 import { RedisStore } from './redis/redis-store.ts';
 import { sharedByRedis } from './redis/shared/shared-by-redis.ts';
@@ -17,12 +16,7 @@ export type StoreSettings = { readonly kind: 'memory' } | RemoteStoreSettings;
  */
 export function openStore(settings: StoreSettings, observer: StoreObserver = silentObserver): Store {
   if (settings.kind === 'memory') return new MemoryStore();
-  const store = new RedisStore(
-    (events) => openConnection(settings, observer, events),
-    settings.deadlineMs,
-    observer,
-    () => denials.forget(),
-  );
+  const store = new RedisStore(settings, observer, () => denials.forget());
   const denials = new DenialCache(store, observer);
   return denials;
 }

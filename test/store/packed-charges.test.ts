@@ -4,7 +4,6 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { Hold } from '../../src/store/in-flight/held-slots.ts';
 import { MemoryStore } from '../../src/store/memory-store.ts';
 import { silentObserver } from '../../src/store/observer.ts';
-import { openConnection } from '../../src/store/redis/connection/connection.ts';
 import { RedisStore } from '../../src/store/redis/redis-store.ts';
 import type { BucketCharge, Charge, Decision, Store } from '../../src/store/store.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
@@ -99,12 +98,7 @@ function decideAll(store: Store, charges: readonly Charge[]): Promise<Decision[]
 async function open(): Promise<Store> {
   const settings = { kind: 'redis', url: sharedRedisUrl(), deadlineMs: 60_000 } as const;
   // Without the cache of denials, so that every charge is a call.
-  const store = new RedisStore(
-    (events) => openConnection(settings, silentObserver, events),
-    settings.deadlineMs,
-    silentObserver,
-    () => {},
-  );
+  const store = new RedisStore(settings, silentObserver, () => {});
   onTestFinished(() => store.close());
   const trial = { buckets: [{ key: uniquePrefix(), limit: 1, windowSeconds: 1 }], cost: 1 };
   const soon = { timeout: 30_000, interval: 10 };

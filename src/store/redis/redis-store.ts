@@ -12,8 +12,9 @@ import {
   trialBucket,
   type UncountedReason,
 } from '../store.ts';
-import type { ConnectionEvents, RedisConnection } from './connection/connection.ts';
+import { openConnection, type RedisConnection } from './connection/connection.ts';
 import { mayHaveRun, reasonOf } from './connection/failures.ts';
+import type { RemoteStoreSettings } from './connection/options.ts';
 import { NewWindows } from './new-windows.ts';
 import { type Route, Routes } from './routes.ts';
 import { sendCharges } from './send-charges.ts';
@@ -41,15 +42,10 @@ export class RedisStore implements Store {
   #isClosed = false;
 
   /** @param connectionLost called whenever a connection to Redis ends */
-  constructor(
-    openConnection: (events: ConnectionEvents) => RedisConnection,
-    deadlineMs: number,
-    observer: StoreObserver,
-    connectionLost: () => void,
-  ) {
+  constructor(settings: RemoteStoreSettings, observer: StoreObserver, connectionLost: () => void) {
     this.#observer = observer;
     this.#deadline = new Deadline(
-      deadlineMs,
+      settings.deadlineMs,
       ({ batch }) => batch.isSettled,
       (call) => this.#failed(call, 'deadline'),
     );
@@ -62,7 +58,7 @@ export class RedisStore implements Store {
       this.#routes.probeSoon();
       this.slots.renew();
     };
-    this.#link = openConnection({ ready, lost: connectionLost });
+    this.#link = openConnection(settings, observer, { ready, lost: connectionLost });
     const { groupOf, inOneWrite } = this.#link;
     this.#batcher = new TurnBatcher(groupOf, (batch, group) => this.#send(batch, group), inOneWrite);
     this.slots = new Leases(groupOf, (groups) => inOneWrite(() => this.#state(groups)));

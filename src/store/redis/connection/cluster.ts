@@ -9,11 +9,9 @@ import { accessOptions, commonOptions, type RemoteStoreSettings, readUrl } from 
 import { Reconnection } from './reconnection.ts';
 import { checkSettings } from './settings-check.ts';
 
-type ClusterSettings = RemoteStoreSettings & { readonly kind: 'cluster' };
-
 /** A Redis Cluster, found through some of its nodes. A dead master degrades its own slots and no others. */
 export function openClusterConnection(
-  settings: ClusterSettings,
+  settings: RemoteStoreSettings & { kind: 'cluster' },
   observer: StoreObserver,
   events: ConnectionEvents,
 ): RedisConnection {
@@ -78,7 +76,10 @@ function addressOf(node: Redis): string {
   return `${node.options.host}:${node.options.port}`;
 }
 
-function connect(settings: ClusterSettings, clusterRetryStrategy: () => number): Cluster {
+function connect(
+  settings: RemoteStoreSettings & { kind: 'cluster' },
+  clusterRetryStrategy: () => number,
+): Cluster {
   const [first] = settings.nodes.map((url) => readUrl(url));
   const access = {
     ...(first?.username === undefined ? {} : { username: first.username }),
