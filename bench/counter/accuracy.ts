@@ -2,6 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Bench } from '../lab/bench.ts';
+import { percentile } from '../lab/turns.ts';
 import { drawBars } from '../report/bars.ts';
 import { table, writeResult } from '../report/section.ts';
 import { contenders } from './contenders.ts';
@@ -119,9 +120,8 @@ async function measure(url: string, pattern: Pattern, prefix: string): Promise<A
   });
   const answersMs = results
     .flatMap((result) => Object.values(result).flat())
-    .map(({ sentMs, receivedMs }) => receivedMs - sentMs)
-    .sort((a, b) => a - b);
-  const answerMs = answersMs[Math.floor(answersMs.length * 0.99)] ?? 0;
+    .map(({ sentMs, receivedMs }) => receivedMs - sentMs);
+  const answerMs = percentile(answersMs, 0.99);
   return { pattern: name, verdicts: new Map(verdicts), answerMs };
 }
 

@@ -17,7 +17,7 @@ interface CostRow {
   /** The same of the script of 0.2.0, which could not charge buckets with different windows together. */
   readonly usBefore: number | undefined;
   /**
-   * Of the script to that of 0.2.0 with as many buckets, at most two: the median of neighbouring runs, because a machine changes
+   * The script's cost over the cost of 0.2.0's with as many buckets, at most two: the median of neighbouring runs, because a machine changes
    * its pace. Undefined where that was not measured.
    */
   readonly ratio: number | undefined;

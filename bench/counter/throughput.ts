@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { runCharges } from '../../test/fixtures/run-charges.ts';
 import type { Bench } from '../lab/bench.ts';
-import { inTurn, median } from '../lab/turns.ts';
+import { median } from '../lab/turns.ts';
 import { twoBuckets } from '../load/two-buckets.ts';
 import { table, thousands } from '../report/section.ts';
 import { type Contender, type Counter, contenders, weir } from './contenders.ts';
@@ -29,13 +29,13 @@ const unbatched: Contender = {
 };
 
 /** Decisions of two buckets, all admitted, as fast as one process can make them; the contenders take turns. */
-export async function measureThroughput(url: string, { rounds }: Bench): Promise<string[]> {
+export async function measureThroughput(url: string, bench: Bench): Promise<string[]> {
   const sides = [
     ...contenders.map((contender) => ({ contender, concurrency: 64 })),
     { contender: unbatched, concurrency: 64 },
     ...[16, 1].flatMap((concurrency) => [weir, unbatched].map((contender) => ({ contender, concurrency }))),
   ].map((side, index) => ({ ...side, name: `${index}` }));
-  const seen = await inTurn(sides, rounds, (side) => measure(url, side), console.log);
+  const seen = await bench.inTurn(sides, (side) => measure(url, side));
   const rows = sides.map(({ name, contender, concurrency }) => {
     const of = (figure: 'perSecond' | 'redisUs' | 'clientUs') =>
       median((seen[name] ?? []).map((round) => round[figure]));
@@ -43,7 +43,7 @@ export async function measureThroughput(url: string, { rounds }: Bench): Promise
     return [contender.name, concurrency, thousands(of('perSecond')), ...costs];
   });
   return [
-    `**Cost of a decision.** Two buckets (one where said), 1,000 accounts of 50 organizations, all admitted, one client process, medians of ${rounds} rounds.`,
+    `**Cost of a decision.** Two buckets (one where said), 1,000 accounts of 50 organizations, all admitted, one client process, medians of ${bench.rounds} rounds.`,
     '',
     ...table(['counter', 'at once', 'decisions/s', 'Redis CPU, µs', 'client CPU, µs'], rows),
   ];

@@ -4,16 +4,15 @@ import type { Bench } from '../lab/bench.ts';
 import { findProgram, hardware, IS_IMAGE_NODE, NODE, versionOf } from '../lab/machine.ts';
 import { median } from '../lab/turns.ts';
 import { writeResult } from '../report/section.ts';
+import { chosenOf, measurementsOf } from './lineup.ts';
 import {
-  chosenOf,
   measureLatency,
   measureMemory,
-  measureMessages,
-  measurementsOf,
   measureRefused,
   measureThroughput,
   measureWindow,
 } from './measurements.ts';
+import { measureMessages } from './messages.ts';
 import { plotsOf } from './plots.ts';
 import type { Results } from './results.ts';
 import { measureScaling } from './scaling.ts';

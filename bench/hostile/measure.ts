@@ -55,7 +55,7 @@ interface Cost {
   readonly status: number;
 }
 
-/** Sends the input until the program has spent so much CPU time, and half of it before that, unmeasured. */
+/** Sends the input until the program has spent the budget of CPU time, after half of the budget unmeasured. */
 async function costOf(
   { pids, port }: Pick<Running, 'pids' | 'port'>,
   input: HostileInput,

@@ -27,7 +27,7 @@ export function namesOf(serial: number, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `${(serial * 4_096 + index + 36 ** 6).toString(36)}`);
 }
 
-/** Lines of so many bytes, 11 each. */
+/** As many lines of 11 bytes as there is room for. */
 export function fieldsOf(serial: number, bytes: number): string {
   return namesOf(serial, Math.floor(bytes / 11))
     .map((name) => `${name}:a\r\n`)

@@ -36,7 +36,7 @@ function soakAccount(): number {
 
 interface Script {
   readonly scenario: Scenario;
-  /** Beyond those of `KEPT`. */
+  /** Besides `KEPT`, or replacing parts of it. */
   readonly thresholds?: Options['thresholds'];
   readonly run: () => void;
 }
@@ -45,7 +45,7 @@ interface Script {
 const KEPT = { checks: ['rate==1'], dropped_iterations: ['count==0'] };
 const REFUSES = { refused: ['count>0'] };
 
-/** So many requests a second, and clients for them. */
+/** A constant rate in requests per second, with clients for it. */
 function steadily(rate: number, maxVUs: number, preAllocatedVUs = maxVUs / 2): Scenario {
   const duration = `${SECONDS}s`;
   return { executor: 'constant-arrival-rate', rate, duration, preAllocatedVUs, maxVUs };

@@ -5,6 +5,7 @@ import type { Contestant, Running, Scene } from '../contestants/contestant.ts';
 import { type Service, startRedis, startUpstream, type Upstream } from '../load/upstream.ts';
 import { type WrkOptions, type WrkResult, wrk } from '../load/wrk.ts';
 import { type Cores, chooseCores } from './machine.ts';
+import { inTurn } from './turns.ts';
 
 /** How a study is run. */
 export interface BenchOptions {
@@ -115,6 +116,14 @@ export class Bench {
     if (failed > 0 || !isAsMeant)
       throw new Error(`Of ${requests} requests, ${refused} were refused and ${failed} failed`);
     return result;
+  }
+
+  /** Measures the sides in turn, in as many rounds as the study has, and prints each figure. */
+  inTurn<Side extends { readonly name: string }, Figure>(
+    sides: readonly Side[],
+    measure: (side: Side) => Promise<Figure>,
+  ): Promise<Record<string, Figure[]>> {
+    return inTurn(sides, this.rounds, measure, (line) => this.say(line));
   }
 
   /** Stops it at the end, before everything that was started earlier. */

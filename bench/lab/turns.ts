@@ -58,6 +58,12 @@ export async function usPerCall(call: (index: number) => unknown): Promise<numbe
   return ((performance.now() - startMs) * 1000) / calls;
 }
 
+/** The number that this share of them does not exceed; 0 of none. */
+export function percentile(numbers: readonly number[], share: number): number {
+  const sorted = numbers.toSorted((one, other) => one - other);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}
+
 /** The middle one, or the mean of the two in the middle; NaN of none. */
 export function median(numbers: readonly number[]): number {
   const sorted = numbers.toSorted((one, other) => one - other);

@@ -5,6 +5,7 @@
  */
 import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
+import { percentile } from '../lab/turns.ts';
 import type { ArrivalOptions, ArrivalResult } from './arrivals.ts';
 import { isDegraded, MessageReader, requestOf, statusOf } from './client.ts';
 import { fullestWindow } from './fullest-window.ts';
@@ -56,7 +57,7 @@ async function open(): Promise<Line> {
   return line;
 }
 
-/** This program's own machine code, and that of a gateway that stood idle, are no part of what is measured. */
+/** Sends requests without measuring them, until V8 has compiled this program and a gateway that stood idle. */
 async function warmUp(): Promise<void> {
   await run(options.warmUpSeconds, options.phases[0]?.rate ?? 0);
   await settle();
@@ -96,9 +97,7 @@ function tick(): Promise<void> {
 }
 
 function resultOf(all: readonly Answer[]): ArrivalResult {
-  const waits = all.map(({ dueMs, answeredMs }) => answeredMs - dueMs).sort((one, other) => one - other);
-  const at = (share: number) =>
-    waits[Math.min(waits.length - 1, Math.floor(waits.length * share))] ?? Number.NaN;
+  const waits = all.map(({ dueMs, answeredMs }) => answeredMs - dueMs);
   const admitted = all.filter(({ status }) => status < 400);
   const counted = admitted.filter((answer) => !answer.isDegraded);
   const timed = ({ dueMs, answeredMs }: Answer) => ({ fromMs: dueMs, toMs: answeredMs, points: 1, limit: 1 });
@@ -107,9 +106,9 @@ function resultOf(all: readonly Answer[]): ArrivalResult {
     answered: all.length,
     admitted: admitted.length,
     degraded: all.filter((answer) => answer.isDegraded).length,
-    p50Ms: at(0.5),
-    p99Ms: at(0.99),
-    p999Ms: at(0.999),
+    p50Ms: percentile(waits, 0.5),
+    p99Ms: percentile(waits, 0.99),
+    p999Ms: percentile(waits, 0.999),
     worstWindow: options.findsWorstWindow ? fullestWindow(counted.map(timed)) : 0,
   };
 }

@@ -17,7 +17,7 @@ export interface WrkOptions {
   readonly path?: string;
   /** Length of the body of each request, which is a POST then; 0 sends GETs. */
   readonly bodyBytes?: number;
-  /** A file with a token of each Account in its lines; by default those of the identities file. */
+  /** A file with a token of each Account in its lines; by default the tokens of the identities file. */
   readonly tokensFile?: string;
   /** Further fields of each request. */
   readonly fields?: Readonly<Record<string, string>>;

@@ -21,8 +21,8 @@ export interface Entry {
 }
 
 /**
- * HAProxy, which sends requests to the replicas that are ready, as a Kubernetes Service does. It repeats no request: whatever a
- * replica fails to answer is seen by the client. Where it gets no connection to a replica, it tries another.
+ * HAProxy, which sends requests to the replicas that are ready, as a Kubernetes Service does. It repeats no request,
+ * so the client sees each request that a replica fails to answer. If it gets no connection to a replica, it tries another.
  */
 export async function startEntry(folder: string, slots: readonly Slot[]): Promise<Entry> {
   const [port, statusPort] = [await freePort(), await freePort()];

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { percentile } from '../lab/turns.ts';
 import { table, thousands } from '../report/section.ts';
 import { type EventKind, type Run, type Sample, unexplainedFailures } from './run.ts';
 import { slopeOf } from './slope.ts';
@@ -19,7 +20,6 @@ export function linesOf(run: Run, summaryFile: string): string[] {
     samples.reduce((total, { seen }) => total + read(seen), 0);
   const most = (read: (sample: Sample) => number) => Math.max(...samples.map(read));
   const p99s = samples.filter(({ seen }) => seen.requests > 0).map(({ seen }) => seen.p99Ms);
-  const p99 = (share: number) => sorted(p99s)[Math.floor((p99s.length - 1) * share)] ?? 0;
   const loads = samples.map(({ load }) => load);
   const stays = (sample: Sample | undefined) => sample?.replicas[0];
   const count = (kind: EventKind) => events.filter((event) => event.kind === kind).length;
@@ -51,12 +51,13 @@ export function linesOf(run: Run, summaryFile: string): string[] {
       'fullest second of an Organization over its limit',
       most(({ seen }) => seen.fullest.organization).toFixed(3),
     ],
-    ['p99 of an interval, ms: median, worst', `${p99(0.5).toFixed(1)}, ${p99(1).toFixed(1)}`],
+    [
+      'p99 of an interval, ms: median, worst',
+      `${percentile(p99s, 0.5).toFixed(1)}, ${percentile(p99s, 1).toFixed(1)}`,
+    ],
     [
       'load average of the machine: least, median, most',
-      [0, 0.5, 1]
-        .map((share) => (sorted(loads)[Math.floor((loads.length - 1) * share)] ?? 0).toFixed(1))
-        .join(', '),
+      [0, 0.5, 1].map((share) => percentile(loads, share).toFixed(1)).join(', '),
     ],
     [
       `memory of the replica that stays, MB: after ${((first?.seconds ?? 0) / 60).toFixed(0)} min, at the end, most`,
@@ -96,7 +97,7 @@ export function linesOf(run: Run, summaryFile: string): string[] {
 
 function outcomeOf({ ended, seconds }: Run, reachedSeconds: number, summaryFile: string): string {
   if (ended === undefined) {
-    return `The figures are those of the first ${minutes(reachedSeconds)} of ${minutes(seconds)} minutes.`;
+    return `The figures are of the first ${minutes(reachedSeconds)} of ${minutes(seconds)} minutes.`;
   }
   const broken = ended.thresholdsKept || !existsSync(summaryFile) ? [] : brokenThresholds(summaryFile);
   const outcome = ended.thresholdsKept ? 'kept' : `broken: ${broken.join(', ')}`;
@@ -125,10 +126,6 @@ function statusesOf(samples: readonly Sample[]): string {
 
 function minutes(seconds: number): string {
   return (seconds / 60).toFixed(0);
-}
-
-function sorted(numbers: readonly number[]): number[] {
-  return [...numbers].sort((one, other) => one - other);
 }
 
 function mb(value: number | undefined): string {

@@ -1,5 +1,6 @@
 import { FullestSeconds } from '../k6/fullest-seconds.ts';
 import { runK6, type Sample } from '../k6/k6.ts';
+import { percentile } from '../lab/turns.ts';
 import type { Limits } from '../load/two-buckets.ts';
 
 /** What the clients saw in one interval. */
@@ -61,10 +62,9 @@ class Counts {
   }
 
   take(): Seen {
-    const sorted = this.#durations.sort((one, other) => one - other);
-    const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+    const at = (share: number) => percentile(this.#durations, share);
     const seen = {
-      requests: sorted.length,
+      requests: this.#durations.length,
       ...this.#counters,
       failedAtMs: this.#failedAtMs,
       statuses: this.#statuses,

@@ -2,8 +2,8 @@
 export interface Slope {
   readonly perUnit: number;
   /**
-   * The slope lies within so much of `perUnit` with 95 % confidence. Neighbouring points resemble each other, so that many say as much
-   * as few independent ones: the error is that of `count * (1 - r) / (1 + r)` points, r being the correlation of neighbours.
+   * With 95 % confidence the slope differs from `perUnit` by no more than this. Neighbouring points resemble each other, so the error is
+   * the same as for fewer independent points: `count * (1 - r) / (1 + r)`, with r the correlation of neighbours.
    */
   readonly within: number;
 }

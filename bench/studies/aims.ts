@@ -6,7 +6,7 @@ import type { Running } from '../contestants/contestant.ts';
 import { fastifyProxy } from '../contestants/fastify.ts';
 import { ACCOUNTS_PER_ORGANIZATION, weir } from '../contestants/weir.ts';
 import { ACCOUNTS, type Bench, CONNECTIONS, REFUSED_ACCOUNTS } from '../lab/bench.ts';
-import { costOf, inTurn, median } from '../lab/turns.ts';
+import { costOf, median } from '../lab/turns.ts';
 import { CHUNKED_PATH } from '../load/upstream.ts';
 import type { WrkOptions } from '../load/wrk.ts';
 import { table } from '../report/section.ts';
@@ -91,7 +91,7 @@ async function compare(bench: Bench, one: Case, plain: Running): Promise<string[
     (await costOf(running, () => bench.strictLoad(running, { ...options, seconds }))).gatewayUs;
   // Until V8 has compiled what is used.
   for (const side of sides) await measure(side, bench.either(3, 1));
-  const seen = await inTurn(sides, bench.rounds, measure);
+  const seen = await bench.inTurn(sides, measure);
   await gateway.stop();
   return [name, ...figuresOf(seen.plain ?? [], seen.weir ?? [], aim)];
 }

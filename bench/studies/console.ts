@@ -5,7 +5,7 @@ import { freePort } from '../../test/fixtures/free-port.ts';
 import type { Running } from '../contestants/contestant.ts';
 import { weir } from '../contestants/weir.ts';
 import { ACCOUNTS, type Bench } from '../lab/bench.ts';
-import { costOf, inTurn, median } from '../lab/turns.ts';
+import { costOf, median } from '../lab/turns.ts';
 import { table } from '../report/section.ts';
 import { startReplicas } from './idle-replicas.ts';
 
@@ -40,7 +40,7 @@ export async function measureConsole(bench: Bench): Promise<readonly string[]> {
     return measureRound(bench, gateway, page);
   };
   await measure(VIEWS[0]);
-  const rounds = await inTurn(VIEWS, bench.rounds, measure, (line) => bench.say(line));
+  const rounds = await bench.inTurn(VIEWS, measure);
   const closedUs = median((rounds.closed ?? []).map(({ us }) => us));
   const rows = Object.entries(rounds).map(([name, seen]) => {
     const costs = seen.map(({ us }) => us);

@@ -3,7 +3,7 @@ import { freePort } from '../../test/fixtures/free-port.ts';
 import type { Running } from '../contestants/contestant.ts';
 import { weir } from '../contestants/weir.ts';
 import { ACCOUNTS, type Bench } from '../lab/bench.ts';
-import { costOf, inTurn, median } from '../lab/turns.ts';
+import { costOf, median } from '../lab/turns.ts';
 import { table } from '../report/section.ts';
 
 const CONNECTIONS = 16;
@@ -45,7 +45,7 @@ export async function measureDecisions(bench: Bench): Promise<readonly string[]>
     const gateway = await bench.start(weir(kind, { settings: { decisions: { port } } }), kind);
     const measure = (question: Question) => measureQuestion({ ...gateway, port }, question, bench.seconds);
     for (const question of QUESTIONS) await measure(question);
-    const rounds = await inTurn(QUESTIONS, bench.rounds, measure, (line) => bench.say(line));
+    const rounds = await bench.inTurn(QUESTIONS, measure);
     await gateway.stop();
     for (const [name, seen] of Object.entries(rounds)) {
       const of = (member: 'p50Ms' | 'us' | 'perSecond') => median(seen.map((round) => round[member]));

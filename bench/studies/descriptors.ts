@@ -7,7 +7,7 @@ import { rateLimitVersion, startRateLimit } from '../contestants/envoy.ts';
 import { startOnNode } from '../contestants/node-program.ts';
 import { MAIN } from '../contestants/weir.ts';
 import type { Bench } from '../lab/bench.ts';
-import { costOf, inTurn, median } from '../lab/turns.ts';
+import { costOf, median } from '../lab/turns.ts';
 import { fullestWindow, type Timed } from '../load/fullest-window.ts';
 import { table } from '../report/section.ts';
 
@@ -50,7 +50,7 @@ export async function measureDescriptors(bench: Bench): Promise<readonly string[
     worst: await worstSecond(side),
   });
   for (const side of sides) await cpuOfCall(side, calls);
-  const rounds = await inTurn(sides, bench.rounds, measure, (line) => bench.say(line));
+  const rounds = await bench.inTurn(sides, measure);
   for (const client of sides.flatMap(({ clients }) => clients)) client.close();
   const rows = Object.entries(rounds).map(([name, seen]) => {
     const us = seen.map((round) => round.us);

@@ -74,7 +74,7 @@ export async function guard(bench: Bench): Promise<readonly string[]> {
   await inTurn(sides, WARM_UP_ROUNDS, measure);
   for (let tries = 1; ; tries++) {
     const before = entries.map(countsOf);
-    const seen = await inTurn(sides, bench.rounds, measure);
+    const seen = await bench.inTurn(sides, measure);
     const verdicts = entries.map((entry, index) =>
       verdictsOf(entry, before[index] ?? countsOf(entry), seen, bench.rounds),
     );

@@ -16,7 +16,7 @@ import { authorise } from '../../src/stages/authorise.ts';
 import { type Identified, identify, type RefusedToken } from '../../src/stages/identify.ts';
 import { RequestContext } from '../../src/stages/request-context.ts';
 import type { Bench } from '../lab/bench.ts';
-import { inTurn, median, usPerCall } from '../lab/turns.ts';
+import { median, usPerCall } from '../lab/turns.ts';
 import { table } from '../report/section.ts';
 
 const TOKENS = 200;
@@ -61,7 +61,7 @@ export async function measureIdentity(bench: Bench): Promise<readonly string[]> 
     ...introspectionCases(`http://127.0.0.1:${port}/introspect`),
   ];
   for (const { request } of cases) for (let index = 0; index < TOKENS; index++) await request(index);
-  const rounds = await inTurn(cases, bench.rounds, ({ request }) => usPerCall(request));
+  const rounds = await bench.inTurn(cases, ({ request }) => usPerCall(request));
   const rows = Object.entries(rounds).map(([name, values]) => [name, median(values).toFixed(2)]);
   return ['', ...table(['header to Caller', 'µs a request, median:'], rows)];
 }

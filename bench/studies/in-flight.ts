@@ -1,7 +1,7 @@
 import type { Running } from '../contestants/contestant.ts';
 import { weir } from '../contestants/weir.ts';
 import { type Bench, CONNECTIONS } from '../lab/bench.ts';
-import { type Cost, costOf, inTurn, median } from '../lab/turns.ts';
+import { type Cost, costOf, median } from '../lab/turns.ts';
 import type { Service } from '../load/upstream.ts';
 import { table, thousands } from '../report/section.ts';
 
@@ -58,7 +58,7 @@ async function measurePair(bench: Bench, accounts: number): Promise<Record<strin
   const measure = ({ gateway, redis }: (typeof sides)[number], seconds = 1) =>
     costOf(gateway, () => bench.strictLoad(gateway, { accounts, seconds }), redis);
   for (const side of sides) await measure(side, bench.either(4, 2));
-  const seen = await inTurn(sides, bench.rounds, measure);
+  const seen = await bench.inTurn(sides, measure);
   for (const { gateway, redis } of sides) {
     await gateway.stop();
     await redis.stop();

@@ -11,7 +11,7 @@ import { OperationTable } from '../../src/stages/match.ts';
 import type { Operation } from '../../src/stages/request-context.ts';
 import { validate } from '../../src/stages/validate.ts';
 import type { Bench } from '../lab/bench.ts';
-import { inTurn, median, usPerCall } from '../lab/turns.ts';
+import { median, usPerCall } from '../lab/turns.ts';
 import { table } from '../report/section.ts';
 
 const RESOURCES = 200;
@@ -29,7 +29,7 @@ export async function measureOperations(bench: Bench): Promise<readonly string[]
   const loadMs = performance.now() - startMs;
   const cases = casesOf(new OperationTable(operations, 'charge'), operations.length);
   for (const { request } of cases) await usPerCall(request);
-  const rounds = await inTurn(cases, bench.rounds, ({ request }) => usPerCall(request));
+  const rounds = await bench.inTurn(cases, ({ request }) => usPerCall(request));
   const rows = Object.entries(rounds).map(([name, values]) => [
     name,
     median(values).toFixed(2),

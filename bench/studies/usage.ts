@@ -18,7 +18,7 @@ const SECOND_MS = 1_000;
 /** Measures counting in sums, beside counting each request by itself; the summary that a replica publishes; and memory. */
 export async function measureUsage(bench: Bench): Promise<readonly string[]> {
   const rows: string[][] = [];
-  for (const accounts of ACCOUNTS) rows.push(await rowOf(accounts, bench.rounds));
+  for (const accounts of ACCOUNTS) rows.push(await rowOf(bench, accounts));
   return [
     `${thousands(REQUESTS_PER_SECOND)} requests a second of Accounts in turn, in Organizations of ten; ${bench.rounds} rounds of ${ROUND_SECONDS} s.`,
     '',
@@ -35,7 +35,7 @@ export async function measureUsage(bench: Bench): Promise<readonly string[]> {
   ];
 }
 
-async function rowOf(accounts: number, rounds: number): Promise<string[]> {
+async function rowOf({ rounds }: Bench, accounts: number): Promise<string[]> {
   const requests = finishedRequests(accounts);
   const before = memoryBytes();
   const sides = [new Counters('summed', requests), new Counters('single', requests)];
