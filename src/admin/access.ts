@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { isLoopback } from '../config/settings/admin.ts';
 import { PORT_TOKEN_FORMAT } from '../config/settings/port-token.ts';
+import { isLoopback } from '../config/settings/section.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { judgeToken } from './judge-token.ts';
 

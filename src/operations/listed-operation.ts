@@ -1,6 +1,8 @@
 import type { CostedOperation } from '../config/checks/costs.ts';
 import type { Place } from '../config/problem.ts';
-import type { RequestRules } from './validation/rules.ts';
+import type { BodyRules } from './validation/body.ts';
+import type { HeaderRule, PathRule } from './validation/path-and-headers.ts';
+import type { QueryRules } from './validation/query.ts';
 
 /** The methods that are charged, and the kind of bucket that each is charged to (contract section 8.1). */
 export const KINDS_BY_METHOD = {
@@ -17,6 +19,15 @@ export const DEFAULT_COST = 1;
 
 /** The parts of a request that are validated before it is forwarded. */
 export type Validation = 'none' | 'parameters' | 'body';
+
+/** The compiled rules for the requests of one operation. */
+export interface RequestRules {
+  readonly query: QueryRules;
+  readonly path: readonly PathRule[];
+  readonly headers: readonly HeaderRule[];
+  /** Undefined if the body is streamed without validation. */
+  readonly body: BodyRules | undefined;
+}
 
 /** An operation and its cost, from an OpenAPI document or the setting `operations.list`. */
 export interface ListedOperation extends CostedOperation {

@@ -1,7 +1,7 @@
 import type { JSONWebKeySet } from 'jose';
 import { type CostedOperation, checkCosts, type LimitPlaces, placesIn } from '../config/checks/costs.ts';
-import { checkProxySettings } from '../config/checks/proxy-check.ts';
 import { checkSelections } from '../config/checks/selections.ts';
+import { checkProxySettings } from '../config/files/certificates.ts';
 import type { Identities } from '../config/files/identities.ts';
 import {
   type ConfigurationFiles,

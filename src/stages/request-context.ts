@@ -10,7 +10,7 @@ import type { RequestReader } from '../http/exchange.ts';
 import type { CorsAnswer } from '../http/message/fields/cors.ts';
 import { clientNetwork } from '../http/message/fields/forwarded.ts';
 import type { Peer } from '../http/message/fields/peer.ts';
-import type { RequestRules } from '../operations/validation/rules.ts';
+import type { RequestRules } from '../operations/listed-operation.ts';
 import type { Hold } from '../store/in-flight/held-slots.ts';
 import type { Decision, UncountedReason } from '../store/store.ts';
 import type { PayerBuckets } from './buckets/buckets.ts';

@@ -4,8 +4,7 @@ import { Refusal } from '../domain/problems.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { readWhole } from '../http/message/whole-body.ts';
 import { type BodyRules, checkBody, planBody } from '../operations/validation/body.ts';
-import { checkHeaders } from '../operations/validation/headers.ts';
-import { checkPath } from '../operations/validation/path.ts';
+import { checkHeaders, checkPath } from '../operations/validation/path-and-headers.ts';
 import { checkQuery } from '../operations/validation/query.ts';
 import type { Operation, Target } from './request-context.ts';
 

@@ -4,7 +4,7 @@ import { reviewCosts } from '../../src/commands/costs/review.ts';
 import { formatPlace } from '../../src/config/problem.ts';
 import { FieldErrors } from '../../src/domain/field-errors.ts';
 import type { ListedOperation } from '../../src/operations/listed-operation.ts';
-import { checkPath } from '../../src/operations/validation/path.ts';
+import { checkPath } from '../../src/operations/validation/path-and-headers.ts';
 import { checkQuery } from '../../src/operations/validation/query.ts';
 import { type ApiFolder, apiFolder } from '../fixtures/api-files.ts';
 

@@ -12,7 +12,7 @@ import type { LiveLimit } from '../../facts/live-limits.ts';
 import type { Directory, IdentitySource } from '../../identity/identity.ts';
 import { silentIdentityObserver } from '../../identity/observer.ts';
 import { openIdentity } from '../../identity/open.ts';
-import { checkPath } from '../../operations/validation/path.ts';
+import { checkPath } from '../../operations/validation/path-and-headers.ts';
 import { checkQuery } from '../../operations/validation/query.ts';
 import { type Configuration, chargedOperations, operationTableOf } from '../../process/configuration.ts';
 import { Buckets } from '../../stages/buckets/buckets.ts';

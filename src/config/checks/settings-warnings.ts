@@ -4,7 +4,7 @@ import type { Environment } from '../reader/environment.ts';
 import { readText } from '../reader/read-text.ts';
 import { isMapping } from '../reader/schema-node.ts';
 import { readYaml } from '../reader/yaml-text.ts';
-import { isLoopback } from '../settings/admin.ts';
+import { isLoopback } from '../settings/section.ts';
 import type { Settings } from '../settings/settings.ts';
 
 /** Places a message at a setting of the file. */

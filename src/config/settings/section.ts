@@ -139,3 +139,10 @@ export const tlsFiles = {
   keyFile: Type.Optional(filePath('Private key of the client certificate.')),
   serverName: Type.Optional(text('Expected name in the server certificate.')),
 };
+
+const LOOPBACK_ADDRESS = /^(localhost|127(\.\d{1,3}){3}|::1)$/i;
+
+/** Whether only this machine reaches a port on this host. */
+export function isLoopback(host: string): boolean {
+  return LOOPBACK_ADDRESS.test(host);
+}

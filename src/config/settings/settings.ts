@@ -1,17 +1,103 @@
 import { type Static, Type } from 'typebox';
-import { adminSchema } from './admin.ts';
-import { corsSchema } from './cors.ts';
 import { credentialsSchema } from './credentials.ts';
 import { decisionsSchema } from './decisions.ts';
-import { identitySchema } from './identity/identity.ts';
-import { kubernetesSchema } from './kubernetes.ts';
+import { identitySchema } from './identity.ts';
 import { listenSchema } from './listen.ts';
 import { notificationsSchema } from './notifications.ts';
 import { operationsSchema } from './operations.ts';
-import { closed, filePath, flag, httpUrl, list, literals, section, whole } from './section.ts';
+import { portToken } from './port-token.ts';
+import {
+  address,
+  choice,
+  closed,
+  filePath,
+  flag,
+  httpUrl,
+  list,
+  literals,
+  seconds,
+  section,
+  serverTls,
+  text,
+  whole,
+} from './section.ts';
 import { storeSchema } from './store.ts';
 import { upstreamSchema } from './upstream.ts';
-import { usageSchema } from './usage.ts';
+
+/** The port for operators, and the token that protects it. */
+const adminSchema = section('The port that serves metrics, health and usage.', {
+  ...address('127.0.0.1', 9090, 'WEIR_ADMIN'),
+  tls: serverTls({}),
+  ...portToken('Bearer token for everything except metrics and health.'),
+});
+
+/** Which web pages may read the responses. */
+const corsSchema = section('Cross-origin requests of browsers. See docs/proxy.md.', {
+  origins: list(
+    'Origins whose pages may read responses, or `*` for all. Empty: CORS is left to the upstream.',
+    Type.String({
+      pattern: '^(\\*|https?://[^\\s/?#@A-Z]+)$',
+      expects: 'an origin in lower case such as https://app.example.com, or *',
+    }),
+  ),
+  preflight: choice(
+    'Whether the gateway answers preflight requests itself, or forwards them to the upstream.',
+    ['answer', 'forward'],
+  ),
+  maxAgeSeconds: seconds('How long a browser may remember the answer to a preflight request.', 600),
+});
+
+/** What callers may see of their own limits. */
+const usageSchema = section('Shows callers their own limits. See docs/customers.md.', {
+  path: Type.Optional(
+    Type.String({
+      description:
+        'Path on the port for clients where callers see what is left of their own limits, such as /.well-known/rate-limits. Without it, there is no such path.',
+      // Such a path has one spelling, and no dot segment.
+      pattern: '^(/\\.?[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$',
+      maxLength: 256,
+      expects: 'a path such as /.well-known/rate-limits',
+    }),
+  ),
+  requestsPerMinute: whole(
+    'Requests for that path per minute and client address, at each replica.',
+    60,
+    [1, 1_000_000],
+  ),
+});
+
+const folder = { file: true, expects: 'the path of a folder' };
+
+const watchedObject = closed({
+  kind: literals(['ConfigMap', 'Secret'], { description: 'Kind of the object.' }),
+  name: Type.String({
+    description: "Name of the object in the pod's namespace.",
+    pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+    expects: 'the name of a Kubernetes object',
+  }),
+  folder: text('Folder that it is mounted in.', folder),
+});
+
+/** Watching mounted ConfigMaps, which is faster than waiting for the kubelet to update them. */
+const kubernetesSchema = section('Watching mounted ConfigMaps through the Kubernetes API.', {
+  watch: list(
+    'Mounted ConfigMaps and Secrets to watch through the API server, so that a change takes effect within two ' +
+      'seconds. Without permission, Weir uses the mounted files.',
+    watchedObject,
+    { expects: 'a list of objects, each with kind, name and folder' },
+  ),
+  url: Type.Optional(
+    Type.String({
+      description: "URL of the API server. Default: the one in the pod's environment.",
+      pattern: '^https://[^\\s/?#]+/?$',
+      expects: 'an https:// URL without a path',
+    }),
+  ),
+  credentialsFolder: text('Folder with `token`, `ca.crt` and `namespace`. Read again for every connection.', {
+    default: '/var/run/secrets/kubernetes.io/serviceaccount',
+    ...folder,
+  }),
+});
 
 const shutdownSeconds = (description: string, fallback: number) => whole(description, fallback, [0, 3600]);
 

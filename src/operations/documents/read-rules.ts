@@ -1,10 +1,9 @@
 import { isMapping } from '../../config/reader/schema-node.ts';
+import type { RequestRules } from '../listed-operation.ts';
 import type { BodyRules } from '../validation/body.ts';
-import type { HeaderRule } from '../validation/headers.ts';
 import type { Check, Shape } from '../validation/parameter-value.ts';
-import type { PathRule } from '../validation/path.ts';
+import type { HeaderRule, PathRule } from '../validation/path-and-headers.ts';
 import type { QueryForm, QueryRule, QueryRules } from '../validation/query.ts';
-import type { RequestRules } from '../validation/rules.ts';
 import { child, type Node } from './documents.ts';
 import { isJsonMediaType, type Parameter } from './parameters.ts';
 import { compiledCheck, type RuleMaker, valueRule } from './rule-maker.ts';

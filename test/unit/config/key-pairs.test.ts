@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { checkProxySettings } from '../../../src/config/checks/proxy-check.ts';
-import { CertificateFiles } from '../../../src/config/files/certificates.ts';
+import { CertificateFiles, checkProxySettings } from '../../../src/config/files/certificates.ts';
 import { isKeyPair, tlsOptions } from '../../../src/domain/tls-files.ts';
 import { type CertificatePair, KEY_TYPES, newCertificateOf } from '../../fixtures/certificate.ts';
 

@@ -111,7 +111,7 @@ export class LimitsFiles {
     const { file, digest } = source;
     try {
       const text = this.#source.read(file, '');
-      const line = hash('sha256', text) === digest ? await findLine(text, file, path) : undefined;
+      const line = hash('sha256', text) === digest ? await findLine(text, path) : undefined;
       // A bucket that the file leaves out has its default from the schema.
       return line === undefined ? file : `${file}:${line}`;
     } catch (error) {

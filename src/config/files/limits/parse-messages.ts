@@ -6,35 +6,14 @@ import { OVERRIDE_SECTIONS, type OverrideSection } from '../../../domain/limits/
 import { ConfigError, type Problem, problemsOf } from '../../problem.ts';
 import { bySection, type Named, parseLimits, parseOverrides } from './parse.ts';
 
-/** One file of limits to parse. */
-export type Job = LimitsJob | OverridesJob;
-
-interface LimitsJob {
-  readonly kind: 'limits';
-  readonly text: string;
-  /** File name, for messages. */
-  readonly file: string;
-}
-
-interface OverridesJob {
-  readonly kind: 'overrides';
-  readonly text: string;
-  readonly file: string;
-  /** What the limits file names. */
-  readonly named: Named;
-}
-
-/** A search for the line of a setting. The thread answers with one `{ line }`. */
-export interface LineJob {
-  readonly kind: 'line';
-  readonly text: string;
-  readonly file: string;
-  readonly path: readonly string[];
-}
+/** One file of limits to parse, with its name for messages. For overrides, also what the limits file names. */
+export type Job =
+  | { readonly kind: 'limits'; readonly text: string; readonly file: string }
+  | { readonly kind: 'overrides'; readonly text: string; readonly file: string; readonly named: Named };
 
 /** To the thread, which posts `'sent'` when the whole result is on the port. */
 export interface Task {
-  readonly job: Job | LineJob;
+  readonly job: Job | { readonly kind: 'line'; readonly text: string; readonly path: readonly string[] };
   /** Receives the result. */
   readonly port: MessagePort;
 }

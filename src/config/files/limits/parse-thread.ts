@@ -23,13 +23,9 @@ export async function parseFile(job: Job): Promise<Parsed> {
 }
 
 /** The line of a setting in a valid file, or of its nearest parent. A large file does not delay requests. */
-export async function findLine(
-  text: string,
-  file: string,
-  path: readonly string[],
-): Promise<number | undefined> {
+export async function findLine(text: string, path: readonly string[]): Promise<number | undefined> {
   if (!IS_BUILT || text.length <= SMALL_CHARACTERS) return lineOfPath(text, path);
-  return thread.run({ kind: 'line', text, file, path }, (port) => {
+  return thread.run({ kind: 'line', text, path }, (port) => {
     const message = receiveMessageOnPort(port)?.message as { readonly line: number | undefined } | undefined;
     return Promise.resolve(message?.line);
   });

@@ -88,8 +88,8 @@ describe('the thread', () => {
   test('finds the line of a setting in a large file', async () => {
     const text = manyAccounts(5_000);
     const lines = text.split('\n');
-    const line = await built.findLine(text, 'o.yaml', ['accounts', 'acct_4321', 'account-read']);
+    const line = await built.findLine(text, ['accounts', 'acct_4321', 'account-read']);
     expect(lines[(line ?? 0) - 1]).toContain('acct_4321');
-    expect(await built.findLine(text, 'o.yaml', ['organizations', 'org_1'])).toBeUndefined();
+    expect(await built.findLine(text, ['organizations', 'org_1'])).toBeUndefined();
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FieldErrors } from '../../../../src/domain/field-errors.ts';
+import type { RequestRules } from '../../../../src/operations/listed-operation.ts';
 import { checkQuery } from '../../../../src/operations/validation/query.ts';
-import type { RequestRules } from '../../../../src/operations/validation/rules.ts';
 import { type ApiFolder, apiFolder, openapi } from '../../../fixtures/api-files.ts';
 
 const PATHS = `

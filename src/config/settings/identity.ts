@@ -8,10 +8,53 @@ import {
   seconds,
   secret,
   text,
+  timeout,
   variant,
   whole,
-} from '../section.ts';
-import { cachedItems, directorySchema, providerSettings, providerUrl } from './provider.ts';
+} from './section.ts';
+
+/** The URL of a service that receives tokens or provides keys: HTTPS, or HTTP to this machine only. */
+const providerUrl = (description: string) =>
+  Type.String({
+    description,
+    pattern: '^(https://[^\\s/?#@]+|http://(localhost|127(\\.\\d{1,3}){3}|\\[::1\\])(:\\d+)?)([/?#]\\S*)?$',
+    expects: 'an https:// URL (http:// for loopback addresses only)',
+    url: true,
+  });
+
+/** How many answers are cached. */
+const cachedItems = (description: string) => whole(description, 50_000, [1, 10_000_000]);
+
+/** Timeout and caching for services that can be slow or down. */
+const providerSettings = {
+  timeoutMs: timeout('Timeout of a request to the provider.', 2000),
+  negativeCacheSeconds: seconds('How long a refusal is cached.', 10),
+  staleIfErrorSeconds: seconds(
+    'How long after `cacheSeconds` a cached answer is still used while the provider is down. A token is never used after it expires.',
+    600,
+    { formerly: 'outageSeconds' },
+  ),
+};
+
+/** Which Accounts exist, and the Organization that each belongs to. */
+const directorySchema = Type.Union(
+  [
+    variant('claims', 'The claims of each token.', {}),
+    variant('file', 'The `accounts` of an identities file.', {
+      file: filePath('Identities file. Reloaded when it changes.', { default: 'identities.yaml' }),
+    }),
+    variant('http', 'An endpoint that is queried for each Account.', {
+      url: providerUrl(
+        'URL that answers `{"organization": "…"}` or 404 for an Account. `{account}` is replaced by its id.',
+      ),
+      token: Type.Optional(secret('Bearer token to send.')),
+      cacheSeconds: seconds('How long an answer is cached.', 60),
+      maxCachedAccounts: cachedItems('Maximum number of cached Accounts.'),
+      ...providerSettings,
+    }),
+  ],
+  { description: 'Source of the Accounts and their Organizations.', default: { kind: 'claims' } },
+);
 
 const claim = (description: string, fallback: string) => text(description, { default: fallback });
 
@@ -63,7 +106,7 @@ const algorithm = literals([...ASYMMETRIC, ...SYMMETRIC], {
   expects: 'a signature algorithm such as RS256',
 });
 
-export const jwtSchema = variant('jwt', 'Signed tokens (JWT), verified by the gateway.', {
+const jwtSchema = variant('jwt', 'Signed tokens (JWT), verified by the gateway.', {
   issuer: text('Accepted issuer (`iss`).'),
   audience,
   jwksUrl: Type.Optional(providerUrl("URL of the issuer's keys (JWKS). Set either this or `keyFile`.")),
@@ -90,7 +133,7 @@ export const jwtSchema = variant('jwt', 'Signed tokens (JWT), verified by the ga
   ...issued,
 });
 
-export const introspectionSchema = variant(
+const introspectionSchema = variant(
   'introspection',
   'Tokens that the gateway sends to their issuer for introspection (RFC 7662).',
   {
@@ -112,3 +155,35 @@ export const introspectionSchema = variant(
 export function isSymmetric(algorithmName: string): boolean {
   return SYMMETRIC.some((name) => name === algorithmName);
 }
+
+const apiKeySchema = variant(
+  'api-keys',
+  'API keys, looked up at an endpoint, in addition to the tokens of a file.',
+  {
+    file: filePath('Identities file with the principals and Accounts. Reloaded when it changes.', {
+      default: 'identities.yaml',
+    }),
+    url: Type.String({
+      description:
+        'URL that answers `{"principal": "…"}` or 404 for a key. `{digest}` is replaced by the hex SHA-256 of the key. A path is relative to `upstream.url`.',
+      default: '/internal/api-keys/{digest}',
+      pattern: '^(/|https?://)[^\\s#@]*$',
+      expects: 'an http(s) URL or a path',
+    }),
+    prefix: text('Prefix of API keys. A token without it is looked up only in the file.', { default: 'wk_' }),
+    timeoutMs: timeout('Timeout of a request to the endpoint.', 2000),
+  },
+);
+
+/** How callers are authenticated. Each method is a variant of this union with its own `kind`. */
+export const identitySchema = Type.Union(
+  [
+    variant('static', 'Tokens and principals from a file.', {
+      file: filePath('Identities file. Reloaded when it changes.', { default: 'identities.yaml' }),
+    }),
+    jwtSchema,
+    introspectionSchema,
+    apiKeySchema,
+  ],
+  { description: 'How callers are authenticated.', default: { kind: 'static' } },
+);
