@@ -36,7 +36,7 @@ export async function bundle({ source, output, entries, external }: Program): Pr
   return files.filter((file) => file.type === 'chunk');
 }
 
-/** An entry only loads its chunk. That of a program has stack traces set up first. */
+/** An entry only loads its chunk. The entry of a program sets up stack traces first. */
 function writeEntry(output: string, entry: string): void {
   const chunks = `${'../'.repeat(entry.split('/').length - 1) || './'}${CHUNKS}`;
   const program = `#!/usr/bin/env node\nimport '${chunks}/stack-traces.js';\nimport '${chunks}/main.js';\n`;

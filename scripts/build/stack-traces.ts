@@ -27,7 +27,7 @@ function mapOf(chunk: string): SourceMap | undefined {
   return maps.get(chunk);
 }
 
-/** Undefined without a map, such as that of a file outside of the bundle. */
+/** Undefined without a map, for example for a file outside of the bundle. */
 function readMap(chunk: string): SourceMap | undefined {
   try {
     return new SourceMap(JSON.parse(readFileSync(fileURLToPath(`${chunk}.map`), 'utf8')));
