@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import { newCertificate } from '../../fixtures/certificate.ts';
 import { PLENTY } from '../../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
@@ -22,7 +22,12 @@ interface Tunnel {
   readonly behind: Socket;
 }
 
-async function start(listen: object, settings: object = {}, log: object = {}): Promise<Started> {
+async function start(
+  listen: object,
+  settings: object = {},
+  log: object = {},
+  finished: TestContext['onTestFinished'] = onTestFinished,
+): Promise<Started> {
   const upstream = await startTunnelUpstream();
   const gateway = await startGateway({
     upstream,
@@ -34,7 +39,7 @@ async function start(listen: object, settings: object = {}, log: object = {}): P
     closing ??= gateway.close();
     return closing;
   };
-  onTestFinished(close);
+  finished(close);
   return {
     gateway: { ...gateway, close },
     async open() {
@@ -187,11 +192,11 @@ describe.each(PORTS)('over %s', (_, listen) => {
     expect(JSON.parse(line)).toMatchObject({ status: 101, upstreamError: 'UPSTREAM_TUNNEL_IDLE' });
   });
 
-  it.each([
-    ['the client', ({ client }: Tunnel) => client],
-    ['the upstream', ({ behind }: Tunnel) => behind],
-  ])('a tunnel on which only %s sends stays open', async (_, sideOf) => {
-    const { open } = await start(listen(), { tunnelIdleTimeoutMs: IDLE_MS });
+  it.concurrent.for<[string, (tunnel: Tunnel) => Socket]>([
+    ['the client', ({ client }) => client],
+    ['the upstream', ({ behind }) => behind],
+  ])('a tunnel on which only %s sends stays open', async ([_, sideOf], { onTestFinished }) => {
+    const { open } = await start(listen(), { tunnelIdleTimeoutMs: IDLE_MS }, {}, onTestFinished);
     const busy = await open();
     const timer = setInterval(() => sideOf(busy).write('ping'), PAUSE_MS);
     onTestFinished(() => clearInterval(timer));
