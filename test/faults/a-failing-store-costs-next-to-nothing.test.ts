@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { ShareStore } from '../../src/store/share-store.ts';
 import { uniquePrefix } from '../fixtures/redis-url.ts';
@@ -27,6 +27,8 @@ const OUTAGE_MS = Number(process.env.WEIR_TEST_OUTAGE_MS ?? 500);
  * it is enough that they are.
  */
 const JUDGES_RECOVERY = process.env.WEIR_TEST_OUTAGE_MS !== undefined;
+/** Faults at a time, where no times are judged: most of a test is waiting for outages and for servers. */
+const LANES = JUDGES_RECOVERY ? 1 : 4;
 /** Charges sent within a deadline, and the few more within which the breaker opens. */
 const WITHIN_DEADLINE = DEADLINE_MS / INTERVAL_MS + 4;
 /** A charge that is overtaken by more has waited. */
@@ -47,45 +49,49 @@ const rows: FaultRow[] = [];
 
 afterAll(() => saveFaultTable(rows, OUTAGE_MS));
 
-test.each(faults)(
-  '$name: requests go on uncounted, or within a part of the limit, and counting comes back',
-  { timeout: 120_000 },
-  async (fault) => {
-    const faulty = await fault.start();
-    const store = openStore(faulty.settings);
-    const shared = new ShareStore(openStore(faulty.settings), () => REPLICAS);
-    const load = new Load(store, manyAccounts(uniquePrefix()));
-    const flood = new Load(shared, oneAccount(uniquePrefix(), FLOODED_LIMIT));
-    onTestFinished(async () => {
-      for (const one of [load, flood]) one.stop();
-      for (const one of [store, shared]) await one.close();
-      await faulty.stop();
-    });
-    for (const one of [load, flood]) await one.until(true, 0, 60);
+/** Each lane tests its faults one after the other. */
+const lanes = Array.from({ length: LANES }, (_, lane) => faults.filter((_, index) => index % LANES === lane));
 
-    const brokenMs = performance.now();
-    await faulty.break();
-    await load.untilReasons(fault.reasons);
-    await pause(OUTAGE_MS);
-    const mendedMs = performance.now();
-    await faulty.repair();
-    const answerableMs = performance.now();
-    const recovered = await load.until(true, answerableMs, 40);
-    await flood.until(true, answerableMs, 40);
+describe.concurrent.each(lanes.map((lane) => [lane]))('a store that fails', { timeout: 120_000 }, (lane) => {
+  test.sequential.for(lane)(
+    '$name: requests go on uncounted, or within a part of the limit, and counting comes back',
+    async (fault, { onTestFinished }) => {
+      const faulty = await fault.start();
+      const store = openStore(faulty.settings);
+      const shared = new ShareStore(openStore(faulty.settings), () => REPLICAS);
+      const load = new Load(store, manyAccounts(uniquePrefix()));
+      const flood = new Load(shared, oneAccount(uniquePrefix(), FLOODED_LIMIT));
+      onTestFinished(async () => {
+        for (const one of [load, flood]) one.stop();
+        for (const one of [store, shared]) await one.close();
+        await faulty.stop();
+      });
+      for (const one of [load, flood]) await one.until(true, 0, 60);
 
-    const before = load.between(0, brokenMs).slice(-50);
-    const during = load.between(brokenMs, mendedMs);
-    const recoveryMs = recovered.sentMs - answerableMs;
-    const inPart = flood.samples.filter(({ decision }) => decision.outcome === 'uncounted');
-    const fullest = fullestSecond(inPart);
-    rows.push({ ...rowOf(fault, before, during, recoveryMs), fullestPart: fullest / PART });
-    expectPossible(fault, load.reasons);
-    expectLatencies(during);
-    expect(fullest).toBeLessThanOrEqual(PART);
-    expectRefusals(flood.between(brokenMs, mendedMs), mendedMs - brokenMs);
-    if (JUDGES_RECOVERY) expect(recoveryMs).toBeLessThan(RECOVERED_MS);
-  },
-);
+      const brokenMs = performance.now();
+      await faulty.break();
+      await load.untilReasons(fault.reasons);
+      await pause(OUTAGE_MS);
+      const mendedMs = performance.now();
+      await faulty.repair();
+      const answerableMs = performance.now();
+      const recovered = await load.until(true, answerableMs, 40);
+      await flood.until(true, answerableMs, 40);
+
+      const before = load.between(0, brokenMs).slice(-50);
+      const during = load.between(brokenMs, mendedMs);
+      const recoveryMs = recovered.sentMs - answerableMs;
+      const inPart = flood.samples.filter(({ decision }) => decision.outcome === 'uncounted');
+      const fullest = fullestSecond(inPart);
+      rows.push({ ...rowOf(fault, before, during, recoveryMs), fullestPart: fullest / PART });
+      expectPossible(fault, load.reasons);
+      expectLatencies(during);
+      expect(fullest).toBeLessThanOrEqual(PART);
+      expectRefusals(flood.between(brokenMs, mendedMs), mendedMs - brokenMs);
+      if (JUDGES_RECOVERY) expect(recoveryMs).toBeLessThan(RECOVERED_MS);
+    },
+  );
+});
 
 function expectPossible(fault: Fault, seen: readonly string[]): void {
   const possible = [...fault.reasons, ...(fault.alsoPossible ?? []), ...ALWAYS_POSSIBLE];
