@@ -6,6 +6,7 @@ const SLOWEST = [
   'platform/test/the-document-',
   'platform/test/a-generated-client-',
   'test/gateway/console/a-status-',
+  'test/gateway/console/old-figures-',
   'test/faults/a-failing-store-',
   'test/gateway/listener/each-phase-',
   'platform/test/deliveries-',

@@ -46,7 +46,7 @@ export class Load {
   }
 
   /** Resolves when each of the reasons was seen: a busy machine may take longer than the outage to try the store again. */
-  async untilReasons(expected: readonly string[], giveUpMs = 30_000): Promise<void> {
+  async untilReasons(expected: readonly string[], giveUpMs = 90_000): Promise<void> {
     const endMs = performance.now() + giveUpMs;
     for (;;) {
       const seen = this.reasons;
