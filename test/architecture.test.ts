@@ -89,7 +89,7 @@ const USERS: Readonly<Record<string, RegExp>> = {
   'prom-client': /^src\/observe\/metrics\//,
   '@grpc': /^src\/gateway\/decisions\/envoy\//,
   protobufjs: /^src\/gateway\/decisions\/envoy\//,
-  '@opentelemetry': /^src\/observe\/otel\/(open(-metrics)?|spans)\.ts$/,
+  '@opentelemetry': /^src\/observe\/otel\/(open-(metrics|telemetry)|spans)\.ts$/,
   'src/console/browser': /^src\/console\/browser\//,
   'src/store/redis': /^src\/store\/(open\.ts|redis\/)/,
   '@fastify/http-proxy': /^src\/gateway\/clients\.ts$/,

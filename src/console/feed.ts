@@ -9,13 +9,13 @@ import { pace } from '../domain/pace.ts';
 import type { Window } from '../observe/usage/windows.ts';
 
 /** The times of the rankings and of the charts. */
-interface Shown {
+interface FleetView {
   readonly window: Window;
   readonly range: Range;
 }
 
 /** What a stream shows. */
-export interface FeedQuery extends Shown {
+export interface FeedQuery extends FleetView {
   /** Whose refusals are sent as well. */
   readonly owner: RefusedOwner | undefined;
 }
@@ -34,14 +34,14 @@ export class FleetFeed {
   readonly #fleet: Fleet;
   readonly #reports: Pick<OwnerReports, 'sumOf'>;
   readonly #open = new Set<AbortController>();
-  #reading: { readonly atMs: number; readonly result: Promise<Reading> } | undefined;
+  #reading: { readonly atMs: number; readonly result: Promise<FeedReading> } | undefined;
 
   constructor(fleet: Fleet, reports: Pick<OwnerReports, 'sumOf'>) {
     this.#fleet = fleet;
     this.#reports = reports;
   }
 
-  async snapshot(shown: Shown): Promise<FleetSnapshot> {
+  async snapshot(shown: FleetView): Promise<FleetSnapshot> {
     return (await this.#read()).snapshot(shown);
   }
 
@@ -97,10 +97,10 @@ export class FleetFeed {
     return fleet + eventText('refusals', await this.refusalsOf(owner));
   }
 
-  #read(): Promise<Reading> {
+  #read(): Promise<FeedReading> {
     const nowMs = performance.now();
     if (this.#reading === undefined || nowMs - this.#reading.atMs > pace.fleetReadingMs) {
-      const result = this.#fleet.read().then((reading) => new Reading(reading));
+      const result = this.#fleet.read().then((reading) => new FeedReading(reading));
       this.#reading = { atMs: nowMs, result };
     }
     return this.#reading.result;
@@ -108,7 +108,7 @@ export class FleetFeed {
 }
 
 /** One reading of the fleet, and the events made of it. */
-class Reading {
+class FeedReading {
   readonly #reading: FleetReading;
   readonly #texts = new Map<string, string>();
 
@@ -120,12 +120,12 @@ class Reading {
     return [...this.#reading.pulses.values()];
   }
 
-  snapshot({ window, range }: Shown): FleetSnapshot {
+  snapshot({ window, range }: FleetView): FleetSnapshot {
     const [top, recent] = [this.#reading.top(window), this.#reading.top('10s')];
     return fleetSnapshot(this.#reading, { top, recent, range });
   }
 
-  text(shown: Shown): string {
+  text(shown: FleetView): string {
     const key = `${shown.window} ${shown.range}`;
     const text = this.#texts.get(key) ?? eventText('fleet', this.snapshot(shown));
     this.#texts.set(key, text);

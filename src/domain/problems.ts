@@ -42,7 +42,7 @@ export class Refusal {
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly status: number;
   readonly closes: boolean;
-  #frame: Frame | undefined;
+  #frame: ProblemFrame | undefined;
 
   constructor(code: ProblemCode, detail: string, parts: RefusalParts = {}) {
     this.code = code;
@@ -55,7 +55,7 @@ export class Refusal {
   }
 
   /** Its problem body without the request id. It is kept, because most refusals are repeated. */
-  frame(baseUrl: string): Frame {
+  frame(baseUrl: string): ProblemFrame {
     if (this.#frame?.baseUrl !== baseUrl) this.#frame = frameOf(this, baseUrl);
     return this.#frame;
   }
@@ -65,16 +65,11 @@ export class Refusal {
 export const UNCOUNTED = new Refusal('ServiceUnavailable', 'The rate limit cannot be checked at the moment.');
 
 /** A problem body without its request id, in two pieces. */
-interface Frame {
+interface ProblemFrame {
   readonly baseUrl: string;
   readonly before: string;
   readonly after: string;
   /** Length of both pieces in bytes of UTF-8. */
-  readonly bytes: number;
-}
-
-export interface ProblemBody {
-  readonly text: string;
   readonly bytes: number;
 }
 
@@ -84,12 +79,12 @@ export interface ProblemBody {
  *
  * @param requestId letters, digits and `._-` only: it needs no escapes
  */
-export function problemBody(refusal: Refusal, requestId: string, baseUrl: string): ProblemBody {
+export function problemBody(refusal: Refusal, requestId: string, baseUrl: string) {
   const { before, after, bytes } = refusal.frame(baseUrl);
   return { text: before + requestId + after, bytes: bytes + requestId.length };
 }
 
-function frameOf(refusal: Refusal, baseUrl: string): Frame {
+function frameOf(refusal: Refusal, baseUrl: string): ProblemFrame {
   const { code, detail, errors, extensions, status } = refusal;
   const known = PROBLEMS[code];
   const title = status === known.status ? known.title : STATUS_CODES[status];

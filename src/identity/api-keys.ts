@@ -32,8 +32,8 @@ export class ApiKeys implements IdentitySource {
   readonly #options: ApiKeysOptions;
   readonly #file: StaticIdentities;
   readonly #provider: Provider;
-  readonly #current = new Map<string, Promise<Answer<Identified>>>();
-  readonly #next = new Map<string, Promise<Answer<Identified>>>();
+  readonly #current = new Map<string, Promise<Answer<Authenticated>>>();
+  readonly #next = new Map<string, Promise<Answer<Authenticated>>>();
   #principals: Identities['principals'];
 
   constructor(options: ApiKeysOptions, file: StaticIdentities, { principals }: Identities) {
@@ -48,7 +48,7 @@ export class ApiKeys implements IdentitySource {
     this.#principals = principals;
   }
 
-  principalOf(token: string, client?: Client): Lookup<Identified> {
+  principalOf(token: string, client?: Client): Lookup<Authenticated> {
     if (!token.startsWith(this.#options.prefix) || !KEY.test(token))
       return this.#file.principalOf(token, client);
     const digest = presentedDigest(token, client?.lastDigest);
@@ -64,13 +64,13 @@ export class ApiKeys implements IdentitySource {
     return next;
   }
 
-  #call(digest: string, client: Client | undefined): Promise<Answer<Identified>> {
+  #call(digest: string, client: Client | undefined): Promise<Answer<Authenticated>> {
     const answer = this.#lookUp(digest, client).finally(() => this.#current.delete(digest));
     this.#current.set(digest, answer);
     return answer;
   }
 
-  async #lookUp(digest: string, client: Client | undefined): Promise<Answer<Identified>> {
+  async #lookUp(digest: string, client: Client | undefined): Promise<Answer<Authenticated>> {
     const { url, observer } = this.#options;
     const hex = Buffer.from(digest, 'latin1').toString('hex');
     const request = {
@@ -88,12 +88,12 @@ export class ApiKeys implements IdentitySource {
     }
     const { revocations } = this.#options;
     const found =
-      answer.status === 200 ? this.#ownerOf(digest, answer.body as Owner) : revocations.refuse([digest]);
+      answer.status === 200 ? this.#ownerOf(digest, answer.body as KeyOwner) : revocations.refuse([digest]);
     observer.identified('api-keys', outcomeOf(found), false);
     return found;
   }
 
-  #ownerOf(digest: string, { principal: id, issuedAt, account, plan }: Owner): Identified | undefined {
+  #ownerOf(digest: string, { principal: id, issuedAt, account, plan }: KeyOwner): Authenticated | undefined {
     const issuedAtMs = issuedAt === undefined ? undefined : Date.parse(issuedAt);
     const revoked = this.#options.revocations.refuse([digest], id, issuedAtMs);
     if (revoked !== undefined) return revoked;
@@ -118,9 +118,9 @@ export function keyOwnersUrl(url: string, upstreamUrl: string): string {
   return url.startsWith('/') ? `${upstreamUrl.replace(/(?<!\/)\/+$/, '')}${url}` : url;
 }
 
-type Identified = Principal | RevokedToken;
+type Authenticated = Principal | RevokedToken;
 
-interface Owner {
+interface KeyOwner {
   readonly principal: string;
   /** When the key was issued. A principal's revocation does not apply to keys issued after it. */
   readonly issuedAt?: string;
@@ -130,7 +130,7 @@ interface Owner {
   readonly plan?: unknown;
 }
 
-function isOwner(body: unknown): body is Owner {
+function isOwner(body: unknown): body is KeyOwner {
   if (typeof body !== 'object' || body === null) return false;
   const { principal, issuedAt, account } = body as Record<string, unknown>;
   return (

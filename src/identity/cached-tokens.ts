@@ -3,7 +3,7 @@ import type { Principal } from '../domain/caller.ts';
 import { digestOf, presentedDigest } from '../domain/token-digest.ts';
 import type { Revocations, RevokedToken } from '../facts/revocations.ts';
 import type { Answer, Client, IdentitySource, Lookup } from './identity.ts';
-import { type Loaded, LookupCache } from './lookup-cache.ts';
+import { type LoadedKey, LookupCache } from './lookup-cache.ts';
 import { type IdentityObserver, outcomeOf, type SourceName } from './observer.ts';
 
 /** The result of verifying a token. */
@@ -45,16 +45,16 @@ export interface CachedTokensOptions {
 }
 
 /** A token to verify, and the client that sent it. */
-interface Presented {
+interface PresentedToken {
   readonly token: string;
   readonly client: Client | undefined;
 }
 
 /** A verified token. */
-interface Token {
+interface VerifiedToken {
   readonly principal: Principal;
   readonly confirmedAtMs: number;
-  /** The digests of all its forms, first that of the form that was presented. */
+  /** The digests of all its forms. The first is of the form that was presented. */
   readonly digests: readonly [string, ...string[]];
   /** Whether its principal was revoked already when it was verified: to verify it again at once would give the same. */
   readonly wasRevoked: boolean;
@@ -70,16 +70,16 @@ const TOKEN = /^[A-Za-z0-9\-._~+/]{1,8192}={0,2}$/;
 export class CachedTokens implements IdentitySource {
   readonly #options: CachedTokensOptions;
   readonly #nowMs: () => number;
-  readonly #cache: LookupCache<Token, Presented>;
+  readonly #cache: LookupCache<VerifiedToken, PresentedToken>;
 
   constructor(options: CachedTokensOptions) {
     this.#options = options;
     this.#nowMs = options.nowMs ?? Date.now;
-    this.#cache = new LookupCache({
-      load: (presented: Presented, digest) => this.#load(presented, digest),
-      maxKeys: options.maxTokens,
-      nowMs: this.#nowMs,
-    });
+    this.#cache = new LookupCache(
+      options.maxTokens,
+      (presented: PresentedToken, digest) => this.#load(presented, digest),
+      this.#nowMs,
+    );
   }
 
   principalOf(token: string, client?: Client): Lookup<Principal | RevokedToken> {
@@ -92,7 +92,11 @@ export class CachedTokens implements IdentitySource {
     return this.#counted(digest, answer, true);
   }
 
-  #counted(digest: string, found: Answer<Token>, isCached: boolean): Answer<Principal | RevokedToken> {
+  #counted(
+    digest: string,
+    found: Answer<VerifiedToken>,
+    isCached: boolean,
+  ): Answer<Principal | RevokedToken> {
     const { observer, source, revocations } = this.#options;
     const answer =
       typeof found === 'object' ? this.#unlessRevoked(found) : (found ?? revocations.refuse([digest]));
@@ -100,16 +104,16 @@ export class CachedTokens implements IdentitySource {
     return answer;
   }
 
-  #unlessRevoked({ digests, principal, confirmedAtMs }: Token): Principal | RevokedToken {
+  #unlessRevoked({ digests, principal, confirmedAtMs }: VerifiedToken): Principal | RevokedToken {
     return this.#options.revocations.refuse(digests, principal.id, confirmedAtMs) ?? principal;
   }
 
   /** Whether the principal was revoked after the token had been signed or confirmed, and verified. */
-  #isOutdated({ principal, confirmedAtMs, wasRevoked }: Token): boolean {
+  #isOutdated({ principal, confirmedAtMs, wasRevoked }: VerifiedToken): boolean {
     return !wasRevoked && this.#options.revocations.ofPrincipal(principal.id, confirmedAtMs) !== undefined;
   }
 
-  async #load({ token, client }: Presented, digest: string): Promise<Loaded<Token>> {
+  async #load({ token, client }: PresentedToken, digest: string): Promise<LoadedKey<VerifiedToken>> {
     if (!TOKEN.test(token)) return { value: undefined, freshUntilMs: 0 };
     const { verifier, revocations, refusedMs, freshMs, outageMs } = this.#options;
     const verified = await verifier.verify(token, client?.clientNetwork ?? '');
@@ -122,7 +126,7 @@ export class CachedTokens implements IdentitySource {
     if (expiresAtMs <= nowMs) return { value: undefined, freshUntilMs: nowMs + refusedMs };
     const twin = verifier.twinOf?.(token);
     const wasRevoked = revocations.ofPrincipal(principal.id, confirmedAtMs) !== undefined;
-    const value: Token = {
+    const value: VerifiedToken = {
       principal,
       confirmedAtMs,
       digests: twin === undefined ? [digest] : [digest, digestOf(twin)],

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Answer, Lookup } from './identity.ts';
 
 /** The result of loading a key, and how long to cache it. Times are Unix time. */
-export type Loaded<T> =
+export type LoadedKey<T> =
   | {
       readonly value: T;
       /** Until then it is not loaded again. */
@@ -13,26 +13,26 @@ export type Loaded<T> =
   | { readonly value: undefined; readonly freshUntilMs: number }
   | 'unavailable';
 
-interface LookupCacheOptions<T, I> {
-  /** Loads the value for `input`. Must not reject. */
-  load(input: I, key: string): Promise<Loaded<T>>;
-  /** Maximum number of cached values, and of cached misses. Evicts the least recently used value or miss. */
-  readonly maxKeys: number;
-  readonly nowMs?: () => number;
-}
-
 /**
  * Caches values and misses separately, so that a flood of made-up keys does not evict real ones. Concurrent lookups of a key
  * share one load. While loading is unavailable, cached values are used longer.
  */
 export class LookupCache<T extends object, I> {
-  readonly #load: LookupCacheOptions<T, I>['load'];
+  readonly #load: (input: I, key: string) => Promise<LoadedKey<T>>;
   readonly #nowMs: () => number;
   readonly #known: LRUCache<string, { readonly value: T; readonly usableUntilMs: number }>;
   /** Misses and loads in progress. A timer removes a miss that expires, even if it is never looked up again. */
   readonly #misses: LRUCache<string, { readonly answer: Answer<T> }, { readonly input: I }>;
 
-  constructor({ load, maxKeys, nowMs = Date.now }: LookupCacheOptions<T, I>) {
+  /**
+   * @param maxKeys maximum number of cached values, and of cached misses. Evicts the least recently used value or miss.
+   * @param load loads the value for `input`; must not reject
+   */
+  constructor(
+    maxKeys: number,
+    load: (input: I, key: string) => Promise<LoadedKey<T>>,
+    nowMs: () => number = Date.now,
+  ) {
     this.#load = load;
     this.#nowMs = nowMs;
     // With `max`, lists of that length would be allocated at once, and cleared whenever a cache becomes empty.
@@ -76,7 +76,7 @@ export class LookupCache<T extends object, I> {
     this.#misses.delete(key);
   }
 
-  #keep(key: string, loaded: Loaded<T>): Answer<T> {
+  #keep(key: string, loaded: LoadedKey<T>): Answer<T> {
     if (loaded === 'unavailable') {
       const known = this.#known.peek(key, { allowStale: true });
       return known !== undefined && this.#nowMs() < known.usableUntilMs ? known.value : 'unavailable';

@@ -15,7 +15,6 @@ import { StaticIdentities } from './static.ts';
 
 type IdentitySettings = Settings['identity'];
 type ApiKeySettings = Extract<IdentitySettings, { readonly kind: 'api-keys' }>;
-type TokenSettings = Exclude<IdentitySettings, { readonly kind: 'static' | 'api-keys' }>;
 type JwtSettings = Extract<IdentitySettings, { readonly kind: 'jwt' }>;
 type IntrospectionSettings = Extract<IdentitySettings, { readonly kind: 'introspection' }>;
 
@@ -127,7 +126,7 @@ function openIntrospection(
 }
 
 function openDirectory(
-  settings: TokenSettings['directory'],
+  settings: JwtSettings['directory'],
   file: Directory,
   { observer, log }: Reporting,
 ): Directory {

@@ -8,7 +8,7 @@ import { type IdentityObserver, outcomeOf, silentIdentityObserver } from './obse
 /** Prefix of a token that the file specifies by its hex digest. */
 const DIGEST = 'sha256:';
 
-interface Entry {
+interface KnownToken {
   readonly digest: string;
   readonly principal: Principal;
 }
@@ -20,7 +20,7 @@ interface Entry {
 export class StaticIdentities implements IdentitySource, Directory {
   readonly #observer: IdentityObserver;
   readonly #revocations: Revocations;
-  #entries = new Map<number, readonly Entry[]>();
+  #entries = new Map<number, readonly KnownToken[]>();
   #accounts: Identities['accounts'] = new Map();
 
   constructor(
@@ -35,7 +35,7 @@ export class StaticIdentities implements IdentitySource, Directory {
 
   /** Replaces the identities after a reload of the file. */
   replace({ tokens, accounts }: Identities): void {
-    const entries = new Map<number, Entry[]>();
+    const entries = new Map<number, KnownToken[]>();
     for (const [token, principal] of tokens) {
       const digest = token.startsWith(DIGEST) ? digestOfHex(token.slice(DIGEST.length)) : digestOf(token);
       const slot = slotOf(digest);

@@ -14,7 +14,7 @@ import { AccessLog } from '../observe/log/access-log.ts';
 import { Changes } from '../observe/log/changes.ts';
 import { type Log, openLog } from '../observe/log/log.ts';
 import { createMetrics } from '../observe/metrics/metrics.ts';
-import { startTelemetry } from '../observe/otel/start.ts';
+import { startTelemetry } from '../observe/otel/start-telemetry.ts';
 import { Buckets } from '../stages/buckets/buckets.ts';
 import type { OperationTable } from '../stages/match.ts';
 import type { StoreObserver } from '../store/observer.ts';

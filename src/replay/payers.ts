@@ -4,7 +4,7 @@ import { scopeNamed } from '../domain/limits/scopes.ts';
 import type { Access } from '../domain/operation.ts';
 import type { PayerBuckets } from '../stages/buckets/buckets.ts';
 import type { Operation } from '../stages/request-context.ts';
-import type { Entry } from './input/entry.ts';
+import type { LogEntry } from './input/entry.ts';
 import { BucketStats } from './measure/bucket-stats.ts';
 
 /** The buckets that the requests of one payer for one operation are charged to. */
@@ -19,11 +19,6 @@ export interface MeasuredPayer {
   measured: readonly BucketStats[];
 }
 
-interface MeasuredPayers {
-  readonly caller: Caller | PublicClient;
-  readonly byOperation: Map<Operation, MeasuredPayer>;
-}
-
 const NOBODY: ReadonlySet<string> = new Set();
 
 /** All payers of a log and the statistics of their buckets. */
@@ -33,7 +28,18 @@ export class PayerBook {
   readonly #hasSeries: boolean;
   readonly #isPerPrincipal: boolean;
   readonly #byKey = new Map<string, BucketStats>();
-  readonly #payers: Readonly<Record<Access, Map<string, MeasuredPayers>>> = {
+  readonly #payers: Readonly<
+    Record<
+      Access,
+      Map<
+        string,
+        {
+          readonly caller: Caller | PublicClient;
+          readonly byOperation: Map<Operation, MeasuredPayer>;
+        }
+      >
+    >
+  > = {
     caller: new Map(),
     person: new Map(),
     public: new Map(),
@@ -48,7 +54,7 @@ export class PayerBook {
     );
   }
 
-  payerOf(entry: Entry): MeasuredPayer {
+  payerOf(entry: LogEntry): MeasuredPayer {
     const { operation } = entry;
     const { access } = operation;
     const map = this.#payers[access];
@@ -72,7 +78,7 @@ export class PayerBook {
     return payer;
   }
 
-  #idOf(entry: Entry): string {
+  #idOf(entry: LogEntry): string {
     const { account, principal } = entry;
     const isOfBoth = entry.operation.access === 'caller' && this.#isPerPrincipal;
     return isOfBoth ? `${account}\n${principal}` : payingId(entry);
@@ -98,11 +104,11 @@ export class PayerBook {
   }
 }
 
-function payingId({ operation, account, principal, address = '' }: Entry): string {
+function payingId({ operation, account, principal, address = '' }: LogEntry): string {
   return { caller: account, person: principal, public: address }[operation.access];
 }
 
-function callerOf(entry: Entry, organization: string | undefined): Caller | PublicClient {
+function callerOf(entry: LogEntry, organization: string | undefined): Caller | PublicClient {
   const { operation, principal, account, plan } = entry;
   const { access } = operation;
   if (access === 'public') return { address: payingId(entry), hashTag: payingId(entry) };

@@ -8,7 +8,7 @@ import { concurrentRows, type LimitRow, windowedRows } from '../domain/limits/ro
 import { Buckets } from '../stages/buckets/buckets.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import { type BucketState, costIn } from '../store/store.ts';
-import type { Entry } from './input/entry.ts';
+import type { LogEntry } from './input/entry.ts';
 import type { BucketStats } from './measure/bucket-stats.ts';
 import { Series } from './measure/series.ts';
 import { bindLimits, type MeasuredPayer, PayerBook } from './payers.ts';
@@ -24,21 +24,12 @@ export type Retries = 'none' | 'drop' | 'after';
 /** With `after`, a client gives up after this many refusals. */
 export const MOST_TRIES = 4;
 
-export interface ReplayOptions {
-  readonly limits: Limits;
-  readonly retries: Retries;
-  /** Whether each bucket is recorded over time, for charts. */
-  readonly hasSeries: boolean;
-}
-
 type States = readonly (BucketState | undefined)[];
 
 /** Enough for a chart of the whole log. */
 const TOTAL_BINS = 240;
 
 const TOTAL_COLUMNS = { requests: 'sum', refusedBefore: 'sum', refusedAfter: 'sum' } as const;
-
-export type TotalSeries = Series<keyof typeof TOTAL_COLUMNS>;
 
 export class Replay {
   requests = 0;
@@ -57,7 +48,7 @@ export class Replay {
   /** Unix times of the first and the last charge. */
   fromUs: number | undefined;
   toUs: number | undefined;
-  readonly series: TotalSeries = new Series(TOTAL_COLUMNS, US_PER_SECOND, TOTAL_BINS);
+  readonly series = new Series(TOTAL_COLUMNS, US_PER_SECOND, TOTAL_BINS);
   /** The limits that are counted, and those that are left out: a log does not show what runs at the same time. */
   readonly limits: Limits;
   readonly leftOut: readonly LimitRow[];
@@ -65,10 +56,11 @@ export class Replay {
   readonly #book: PayerBook;
   readonly #buckets: Buckets;
   readonly #store: MemoryStore;
-  readonly #waiting = new RetryQueue<{ readonly entry: Entry; readonly tries: number }>();
+  readonly #waiting = new RetryQueue<{ readonly entry: LogEntry; readonly tries: number }>();
   #nowUs = Number.NEGATIVE_INFINITY;
 
-  constructor({ limits, retries, hasSeries }: ReplayOptions) {
+  /** @param hasSeries whether each bucket is recorded over time, for charts */
+  constructor(limits: Limits, retries: Retries, hasSeries: boolean) {
     this.limits = { ...limits, rows: windowedRows(limits.rows) };
     this.leftOut = concurrentRows(limits.rows);
     this.#retries = retries;
@@ -82,7 +74,7 @@ export class Replay {
   }
 
   /** Charges one request of the log. Call it in the order of the charges. */
-  take(entry: Entry): void {
+  take(entry: LogEntry): void {
     this.#retryUntil(entry.atUs);
     if (entry.atUs < this.#nowUs) this.late += 1;
     else this.#nowUs = entry.atUs;
@@ -115,7 +107,7 @@ export class Replay {
     }
   }
 
-  #noteRefusedBefore(entry: Entry): void {
+  #noteRefusedBefore(entry: LogEntry): void {
     this.refused.before += 1;
     this.series.record('refusedBefore', 1, this.#nowUs);
     const { buckets } = this.#book.payerOf(entry);
@@ -127,7 +119,7 @@ export class Replay {
     }
   }
 
-  #charge(entry: Entry, tries: number): boolean {
+  #charge(entry: LogEntry, tries: number): boolean {
     const payer = this.#book.payerOf(entry);
     const { caller, operation } = payer;
     const { cost } = entry;
@@ -170,7 +162,7 @@ export class Replay {
     return longestUs;
   }
 
-  #retryLater(entry: Entry, tries: number, waitUs: number): void {
+  #retryLater(entry: LogEntry, tries: number, waitUs: number): void {
     if (tries >= MOST_TRIES) {
       this.gaveUp += 1;
       return;

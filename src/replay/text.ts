@@ -1,6 +1,6 @@
 import { printable } from '../domain/printable.ts';
 import { counted, shownCount, shownShare, shownTime } from '../domain/shown.ts';
-import type { BucketResult, ReplayResult } from './run.ts';
+import type { BucketResult, ReplayResult } from './run-replay.ts';
 
 /** A replay's result for a terminal. At most `most` buckets are listed. */
 export function replayLines(result: ReplayResult, most: number): readonly string[] {

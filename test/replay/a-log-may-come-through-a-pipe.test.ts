@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { expect, it, vi } from 'vitest';
-import type { ReplayResult } from '../../src/replay/run.ts';
+import type { ReplayResult } from '../../src/replay/run-replay.ts';
 import { type LoggedRequest, logText, writeFiles } from './log-lines.ts';
 
 /** Each test starts a process, which is slow on a busy machine. */

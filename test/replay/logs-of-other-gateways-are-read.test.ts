@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js';
 import { expect, it } from 'vitest';
-import type { Entry } from '../../src/replay/input/entry.ts';
+import type { LogEntry } from '../../src/replay/input/entry.ts';
 import { type FormatOptions, lineReader } from '../../src/replay/input/formats.ts';
 import { parseMapping } from '../../src/replay/input/text-formats.ts';
 import { timeUs } from '../../src/replay/input/times.ts';
@@ -29,7 +29,7 @@ function mapped(text: string): FormatOptions['mapping'] {
   return mapping;
 }
 
-const ENTRY: Entry = {
+const ENTRY: LogEntry = {
   atUs: AT_US,
   loggedUs: AT_US,
   operation: { id: 'GET', kind: 'read', cost: 1, access: 'caller', listed: true },

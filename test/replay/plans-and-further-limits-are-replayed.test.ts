@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { ReplayResult } from '../../src/replay/run.ts';
+import type { ReplayResult } from '../../src/replay/run-replay.ts';
 import { type LoggedRequest, logText, writeFiles } from './log-lines.ts';
 import { runReplayCommand } from './replay-command.ts';
 

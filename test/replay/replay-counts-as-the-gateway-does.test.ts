@@ -36,7 +36,7 @@ it('on the same clock, a replay refuses exactly the requests that the gateway re
       let nowUs = START_MS * 1000;
       const store = new MemoryStore(() => nowUs);
       const buckets = new Buckets('live', LIMITS, () => nowUs / 1000);
-      const replay = new Replay({ limits: LIMITS, retries: 'none', hasSeries: false });
+      const replay = new Replay(LIMITS, 'none', false);
       const readLine = weirLog();
       for (const { waitUs, account, ...operation } of requests) {
         nowUs += waitUs;
@@ -134,7 +134,7 @@ it('replaying the log of a running gateway refuses the same requests, except at 
     `{ accounts: { acct_1: { account-read: ${LIMIT} } }, defaults: { organization-read: none } }`,
     'limits.yaml',
   );
-  const replay = new Replay({ limits, retries: 'none', hasSeries: false });
+  const replay = new Replay(limits, 'none', false);
   const readLine = weirLog();
   const entries = weir.lines.map(readLine).filter((entry) => typeof entry === 'object' && 'atUs' in entry);
   for (const entry of entries.sort((one, other) => one.atUs - other.atUs)) replay.take(entry);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it, vi } from 'vitest';
 import { parseLimits } from '../../src/config/files/limits/parse.ts';
 import { contractRows } from '../../src/domain/limits/rows.ts';
-import type { Entry } from '../../src/replay/input/entry.ts';
+import type { LogEntry } from '../../src/replay/input/entry.ts';
 import { Replay } from '../../src/replay/replay.ts';
 import { Demand } from '../../src/replay/suggest/demand.ts';
 import { suggestLimits } from '../../src/replay/suggest/search.ts';
@@ -23,7 +23,7 @@ const arbitraryRequest = fc.record({
 
 const READ = { id: 'read', kind: 'read', access: 'caller', cost: 1, listed: true } as const;
 
-function entryOf(atUs: number, account: string, cost: number): Entry {
+function entryOf(atUs: number, account: string, cost: number): LogEntry {
   const who = { account, organization: undefined, principal: 'svc_1' };
   return {
     atUs,
@@ -37,9 +37,9 @@ function entryOf(atUs: number, account: string, cost: number): Entry {
 }
 
 /** What a replay of these entries refuses when each Account has this limit. */
-function refusedWith(entries: readonly Entry[], limit: number): number {
+function refusedWith(entries: readonly LogEntry[], limit: number): number {
   const limits = parseLimits(`defaults: { account-read: ${limit} }`, 'limits.yaml');
-  const replay = new Replay({ limits, retries: 'none', hasSeries: false });
+  const replay = new Replay(limits, 'none', false);
   for (const entry of entries) replay.take(entry);
   replay.end();
   return replay.refused.after;

@@ -2,11 +2,11 @@ import { statSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { parseLimits } from '../../src/config/files/limits/parse.ts';
-import { costFinder, readCosts } from '../../src/replay/costs.ts';
 import { fileSource } from '../../src/replay/input/log-file.ts';
 import { weirLog } from '../../src/replay/input/weir-log.ts';
 import type { Retries } from '../../src/replay/replay.ts';
-import { type ReplayResult, runReplay } from '../../src/replay/run.ts';
+import { costFinder, readCosts } from '../../src/replay/replay-costs.ts';
+import { type ReplayResult, runReplay } from '../../src/replay/run-replay.ts';
 import { type LoggedRequest, logText, START_MS, writeFiles } from './log-lines.ts';
 import { runReplayCommand } from './replay-command.ts';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { expect, it, vi } from 'vitest';
-import type { ReplayResult } from '../../src/replay/run.ts';
+import type { ReplayResult } from '../../src/replay/run-replay.ts';
 import { writeFiles } from './log-lines.ts';
 import { runReplayCommand } from './replay-command.ts';
 

@@ -7,7 +7,7 @@ import { ConfigError, formatProblem } from '../../config/problem.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
 import { printable } from '../../domain/printable.ts';
 import { CommandError } from '../../process/failure.ts';
-import { costFinder, readCosts } from '../../replay/costs.ts';
+import { costFinder, readCosts } from '../../replay/replay-costs.ts';
 import { printError } from '../print.ts';
 
 /** The files that a replay takes its limits and costs from. */

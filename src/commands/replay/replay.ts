@@ -6,7 +6,7 @@ import { CommandError } from '../../process/failure.ts';
 import type { LogSource } from '../../replay/input/log-file.ts';
 import { ProgressLine } from '../../replay/progress.ts';
 import type { Retries } from '../../replay/replay.ts';
-import { type ReplayResult, runReplay } from '../../replay/run.ts';
+import { type ReplayResult, runReplay } from '../../replay/run-replay.ts';
 import { replayLines } from '../../replay/text.ts';
 import { printError, printExactly, printJsonExactly } from '../print.ts';
 import { standardError } from '../terminal/output.ts';
@@ -61,7 +61,7 @@ async function replayLog(
   );
   if (report !== undefined) {
     const logNames = sources.map(({ name }) => name);
-    writeFileSync(report, reportHtml(reportData(result, replay, { limitsName, logNames })));
+    writeFileSync(report, reportHtml(reportData(result, replay, limitsName, logNames)));
   }
   if (flags.json) printJsonExactly(result);
   else printExactly(replayLines(result, rows));

@@ -2,7 +2,7 @@ import { costliestByRow } from '../../config/checks/costs.ts';
 import { windowedRows } from '../../domain/limits/rows.ts';
 import { counted, shownTime } from '../../domain/shown.ts';
 import { CommandError } from '../../process/failure.ts';
-import type { ReadOptions } from '../../replay/input/read-log.ts';
+import type { ReadLogOptions } from '../../replay/input/read-log.ts';
 import { readLog } from '../../replay/input/read-log.ts';
 import type { Retries } from '../../replay/replay.ts';
 import { Demand } from '../../replay/suggest/demand.ts';
@@ -11,7 +11,7 @@ import { suggestLimits } from '../../replay/suggest/search.ts';
 import type { Candidate } from './candidate.ts';
 import { unreadProblem } from './input.ts';
 
-export interface SuggestOptions extends Omit<ReadOptions, 'deliver'> {
+export interface SuggestOptions extends Omit<ReadLogOptions, 'deliver'> {
   readonly candidate: Candidate;
   readonly mostRefused: number;
   readonly retries: Retries;

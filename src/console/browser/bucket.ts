@@ -1,7 +1,7 @@
 import type { BucketUsage } from '../../admin/usage/owner-usage.ts';
 import { shownCount } from '../../domain/shown.ts';
 import { duration, inFlightText, moment } from '../format.ts';
-import { setLimit, unsetLimit } from './actions/limits.ts';
+import { setLimit, unsetLimit } from './actions/set-limit.ts';
 import { Sparkline } from './widgets/chart.ts';
 import { element, setText } from './widgets/dom.ts';
 import { sinceText } from './widgets/figures.ts';
@@ -12,13 +12,8 @@ const HISTORY = 120;
 /** A bucket with less than this share left is nearly empty. */
 const NEAR_SHARE = 0.1;
 
-interface Card {
-  readonly node: HTMLElement;
-  update(bucket: BucketUsage): void;
-}
-
 /** A bucket as it fills and drains, with its limit, where the limit comes from, and what can be done about it. */
-export function bucketCard({ bucket: name, owner, shadow }: BucketUsage): Card {
+export function bucketCard({ bucket: name, owner, shadow }: BucketUsage) {
   const parts = partsOf(name);
   const history = new Sparkline(HISTORY);
   const used: number[] = [];
@@ -39,7 +34,7 @@ export function bucketCard({ bucket: name, owner, shadow }: BucketUsage): Card {
   );
   return {
     node,
-    update(bucket) {
+    update(bucket: BucketUsage): void {
       last = bucket;
       const level = levelOf(bucket);
       node.dataset.level = level;

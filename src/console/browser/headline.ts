@@ -9,7 +9,7 @@ export type Level = 'good' | 'warning' | 'bad';
 /** A sentence, whose links lead to the cause. */
 type Sentence = readonly (string | { readonly text: string; readonly href: string })[];
 
-interface Problem {
+interface FleetProblem {
   readonly level: Level;
   readonly text: Sentence;
   /** Too small for the headline, however little else there is. */
@@ -63,7 +63,7 @@ export function showLost(sinceMs: number, replicas: readonly ReplicaState[]): vo
 }
 
 /** Changes nothing where it says so already, so that a link keeps the focus. */
-function showSentence(node: HTMLElement, { level, text }: Problem): void {
+function showSentence(node: HTMLElement, { level, text }: FleetProblem): void {
   const key = JSON.stringify([level, text]);
   if (node.dataset.key === key) return;
   node.dataset.key = key;
@@ -92,7 +92,7 @@ export function isDown({ breaker, unknownSinceMs }: ReplicaState['store']): bool
 }
 
 /** The worst first. */
-function problemsOf(fleet: FleetSnapshot): readonly Problem[] {
+function problemsOf(fleet: FleetSnapshot): readonly FleetProblem[] {
   const { replicas, rates } = fleet;
   const of = (affected: number) =>
     replicas.length === 1 ? '' : ` at ${affected} of ${replicas.length} replicas`;
@@ -102,19 +102,19 @@ function problemsOf(fleet: FleetSnapshot): readonly Problem[] {
     level: Level,
     what: string,
     rest = '',
-  ): readonly Problem[] => {
+  ): readonly FleetProblem[] => {
     const affected = known.filter(isIt).length;
     return affected === 0
       ? []
       : [{ level, text: [{ text: what, href: REPLICAS }, `${rest}${of(affected)}`] }];
   };
-  const share = (level: Level, part: number, text: string): readonly Problem[] =>
+  const share = (level: Level, part: number, text: string): readonly FleetProblem[] =>
     part === 0
       ? []
       : [{ level, text: [`${percent(part)} of requests ${text}`], isMinor: part < MAJOR_SHARE }];
   const versions = new Set(known.map(({ limits }) => limits)).size;
   const costs = new Set(known.map(({ operations }) => operations)).size;
-  const differ = (what: string, number: number): readonly Problem[] =>
+  const differ = (what: string, number: number): readonly FleetProblem[] =>
     number < 2
       ? []
       : [
@@ -138,7 +138,7 @@ function problemsOf(fleet: FleetSnapshot): readonly Problem[] {
 }
 
 /** Who causes the refusals, or how many there are. */
-function refusalProblem({ rates, cause }: FleetSnapshot): readonly Problem[] {
+function refusalProblem({ rates, cause }: FleetSnapshot): readonly FleetProblem[] {
   const { refused, refusedShare } = rates;
   if (refused === 0) return [];
   const isMinor = refused < MAJOR_REFUSALS || refusedShare < MAJOR_SHARE;
@@ -155,7 +155,7 @@ function refusalProblem({ rates, cause }: FleetSnapshot): readonly Problem[] {
   return [{ level: 'warning', text }];
 }
 
-function unknownProblem({ replicas, othersUnknownSinceMs }: FleetSnapshot): readonly Problem[] {
+function unknownProblem({ replicas, othersUnknownSinceMs }: FleetSnapshot): readonly FleetProblem[] {
   const times = replicas.flatMap(({ unknownSinceMs }) => (unknownSinceMs === null ? [] : [unknownSinceMs]));
   if (times.length === 0 && othersUnknownSinceMs === null) return [];
   const reason = othersUnknownSinceMs === null ? '' : ', because Redis cannot be read';

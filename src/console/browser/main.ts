@@ -4,12 +4,12 @@ import { askForToken, onAction, showNotice } from './actions/dialog.ts';
 import { ApiError, readEvents } from './api.ts';
 import { showLost } from './headline.ts';
 import { LISTS_MS, showChanges, showLists } from './lists.ts';
-import { followOperations } from './operations.ts';
+import { followOperations } from './operation-tables.ts';
 import { showOverview } from './overview.ts';
-import { hasPage, type OwnerView, openOwner, type Scope } from './owner.ts';
-import { fewOfEach, refusalTable } from './refusals.ts';
-import { showReplicas } from './replicas.ts';
-import { choices, rankedIds, showTalkers, startTalkers, type WindowName } from './talkers.ts';
+import { hasPage, type OwnerScope, type OwnerView, openOwner } from './owner.ts';
+import { fewOfEach, refusalTable } from './refusal-list.ts';
+import { showReplicas } from './replica-table.ts';
+import { choices, rankedIds, showTalkers, startTalkers, type WindowName } from './talker-tables.ts';
 import { byId, element, setText, switchTheme } from './widgets/dom.ts';
 import { Figures, sinceText } from './widgets/figures.ts';
 
@@ -23,19 +23,17 @@ const SILENCE_MS = 5_000;
 /** The times that the charts cover. */
 const RANGES = { '1m': '1 min', '10m': '10 min', '1h': '1 h' } as const;
 
-type PageName = 'overview' | 'operations' | 'owner';
-
-interface View {
+interface ConsoleView {
   window: WindowName;
   range: keyof typeof RANGES;
-  name: PageName;
-  owner: { readonly scope: Scope; readonly id: string } | undefined;
+  name: 'overview' | 'operations' | 'owner';
+  owner: { readonly scope: OwnerScope; readonly id: string } | undefined;
   page: OwnerView | undefined;
   /** Ends the stream, so that another is opened. */
   stream: AbortController;
 }
 
-const view: View = {
+const view: ConsoleView = {
   window: '10s',
   range: '1m',
   name: 'overview',
@@ -141,7 +139,7 @@ async function followLists(): Promise<void> {
 }
 
 /** What the address asks for. */
-function asked(): Pick<View, 'name' | 'owner'> {
+function asked(): Pick<ConsoleView, 'name' | 'owner'> {
   const [, scope = '', id = ''] = /^#\/(\w+)\/(.+)$/.exec(location.hash) ?? [];
   if (hasPage(scope)) return { name: 'owner', owner: { scope, id: decoded(id) } };
   return { name: location.hash === '#/operations' ? 'operations' : 'overview', owner: undefined };
@@ -159,7 +157,7 @@ function route(): void {
   draw();
 }
 
-function showPage(name: PageName): void {
+function showPage(name: ConsoleView['name']): void {
   for (const one of ['owner', 'operations'] as const) byId(one).hidden = one !== name;
   byId('overview').hidden = name !== 'overview' || newest === undefined;
   for (const link of document.querySelectorAll<HTMLAnchorElement>('nav a')) {

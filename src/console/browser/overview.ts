@@ -11,14 +11,14 @@ interface Tile {
   readonly value: string;
   readonly more: string;
   readonly level?: Level;
-  /** The figure is grey: it is unknown, or not that of all replicas. */
+  /** The figure is grey: it is unknown, or does not cover all replicas. */
   readonly isPartial?: boolean;
 }
 
 const charts = {
-  requests: new Chart({ title: 'Requests', unit: 'per second', format: short }),
-  points: new Chart({ title: 'Points charged', unit: 'per second', format: short }),
-  latency: new Chart({ title: 'Latency', unit: 'milliseconds', format: short }),
+  requests: new Chart('Requests', 'per second', short),
+  points: new Chart('Points charged', 'per second', short),
+  latency: new Chart('Latency', 'milliseconds', short),
 };
 byId('charts').append(...Object.values(charts).map(({ node }) => node));
 

@@ -2,16 +2,16 @@ import type { RefusedRequest } from '../../admin/fleet/refusals.ts';
 import type { FleetSnapshot } from '../../admin/fleet/snapshot.ts';
 import type { Usage } from '../../admin/usage/owner-usage.ts';
 import { short } from '../format.ts';
-import { blockLines } from './actions/blocks.ts';
+import { blockLines } from './actions/block-owner.ts';
 import { ApiError, ask } from './api.ts';
 import { bucketCard } from './bucket.ts';
 import { marksOf } from './overview.ts';
 import { accountTable, type Counts, operationTable, recentTable } from './owner-tables.ts';
-import { collapsed, refusalTable } from './refusals.ts';
+import { collapsed, refusalTable } from './refusal-list.ts';
 import { Chart, type ChartMark } from './widgets/chart.ts';
 import { byId, element, ownerLink, remark, setText } from './widgets/dom.ts';
 import { Figures } from './widgets/figures.ts';
-import type { Line } from './widgets/plot.ts';
+import type { ChartLine } from './widgets/plot.ts';
 
 export interface OwnerView {
   showRefusals(refusals: readonly RefusedRequest[]): void;
@@ -33,14 +33,14 @@ const NAMES = {
   address: { title: 'Address', plural: 'addresses' },
 };
 
-export type Scope = keyof typeof NAMES;
+export type OwnerScope = keyof typeof NAMES;
 
-export function hasPage(scope: string): scope is Scope {
+export function hasPage(scope: string): scope is OwnerScope {
   return Object.hasOwn(NAMES, scope);
 }
 
 /** Shows one Account, Organization or Person until it is closed. */
-export function openOwner(scope: Scope, id: string): OwnerView {
+export function openOwner(scope: OwnerScope, id: string): OwnerView {
   const view = byId('owner');
   view.dataset.scope = scope;
   const page = pageOf(scope, id);
@@ -67,7 +67,7 @@ export function openOwner(scope: Scope, id: string): OwnerView {
 }
 
 /** What the page of an owner consists of. */
-function pageOf(scope: Scope, id: string) {
+function pageOf(scope: OwnerScope, id: string) {
   const problem = element('p', { class: 'problem', role: 'alert', hidden: true });
   const belongs = element('p', { class: 'muted' });
   const blocks = blockLines(scope, id);
@@ -80,7 +80,7 @@ function pageOf(scope: Scope, id: string) {
   const operations = operationTable(operationPanel);
   const refusals = refusalTable(refusalPanel, 'Last refusals', 'None that a replica remembers.');
   const buckets = bucketCards();
-  const chart = new Chart({ title: 'The last ten minutes', unit: 'per second', format: short });
+  const chart = new Chart('The last ten minutes', 'per second', short);
   let marks: readonly ChartMark[] = [];
   const showProblem = (text: string): void => {
     problem.hidden = text === '';
@@ -125,7 +125,7 @@ function pageOf(scope: Scope, id: string) {
 const STEP = 10;
 
 /** The newest slice is being filled: it would look like a fall. */
-function linesOf({ series }: Usage): readonly Line[] {
+function linesOf({ series }: Usage): readonly ChartLine[] {
   const rates = (name: keyof Counts) => series.slice(0, -1).map((counts) => counts[name] / STEP);
   return [
     { name: 'requests', style: 'requests', values: rates('requests'), isFilled: true },
@@ -152,7 +152,7 @@ function bucketCards() {
   };
 }
 
-function headingOf(scope: Scope, id: string): HTMLElement {
+function headingOf(scope: OwnerScope, id: string): HTMLElement {
   const title = element('span', { class: 'muted' }, `${NAMES[scope].title} `);
   return element('h1', {}, title, element('span', { class: 'id' }, id));
 }

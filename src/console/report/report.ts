@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { BucketStats } from '../../replay/measure/bucket-stats.ts';
 import type { Replay } from '../../replay/replay.ts';
-import type { ReplayResult } from '../../replay/run.ts';
+import type { ReplayResult } from '../../replay/run-replay.ts';
 
 /** The report's script, bundled, whether this file runs compiled or as it is. */
 const SCRIPT = '../../../dist/console/browser/report/report-page.js';
@@ -43,18 +43,19 @@ export type ReportData = ReturnType<typeof reportData>;
 
 export type ReportBucket = ReportData['buckets'][number];
 
-interface ReportNames {
-  /** The source of the limits, such as a file name. */
-  readonly limitsName: string;
-  readonly logNames: readonly string[];
-}
-
-export function reportData(result: ReplayResult, replay: Replay, names: ReportNames) {
+/** @param limitsName the source of the limits, such as a file name */
+export function reportData(
+  result: ReplayResult,
+  replay: Replay,
+  limitsName: string,
+  logNames: readonly string[],
+) {
   const { buckets, ...rest } = result;
   const statsByKey = new Map(replay.buckets.map((stats) => [keyOf(stats.name, stats.id), stats]));
   return {
     result: rest,
-    ...names,
+    limitsName,
+    logNames,
     traffic: replay.series.bins(),
     buckets: buckets.slice(0, MOST_BUCKETS).map((bucket, index) => {
       const stats = index < MOST_CHARTS ? statsByKey.get(keyOf(bucket.bucket, bucket.id)) : undefined;

@@ -106,13 +106,6 @@ function matches(parts: readonly string[], value: string): boolean {
   return true;
 }
 
-/** What applies to a descriptor. */
-export interface FoundRule {
-  readonly rule: DescriptorRule;
-  /** What is counted: the keys and values of the descriptor. No two descriptors share an id. */
-  readonly id: string;
-}
-
 /** The rules of one domain. */
 export interface DescriptorDomain {
   readonly name: string;
@@ -122,8 +115,11 @@ export interface DescriptorDomain {
 /** The rules of all files, by domain. */
 export type DescriptorRules = ReadonlyMap<string, DescriptorDomain>;
 
-/** The rule as deep as the descriptor is long; undefined if there is none. */
-export function findRule({ rules }: DescriptorDomain, entries: readonly Entry[]): FoundRule | undefined {
+/**
+ * The rule at the depth of the descriptor, and the id of what is counted: the keys and values of the descriptor. No two descriptors
+ * share an id. Undefined if no rule matches.
+ */
+export function findRule({ rules }: DescriptorDomain, entries: readonly Entry[]) {
   let level = rules;
   let rule: DescriptorRule | undefined;
   let id = '';

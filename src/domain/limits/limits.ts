@@ -96,20 +96,13 @@ export function limitInForce(
   };
 }
 
-interface Layer {
-  readonly source: LimitSource;
-  readonly limit: number | undefined;
-  readonly shadow: boolean;
-  readonly untilMs: number;
-}
-
 /** What the files say of a limit, the most specific first. */
 function layersOf(
   limits: Limits,
   { name, scope }: Pick<LimitRow, 'name' | 'scope'>,
   id: string,
   plan: AssignedPlan | undefined,
-): readonly Layer[] {
+) {
   const section = scopeNamed(scope).overrides;
   return [
     ...layer('override', limits[section].get(id)?.limits[name]),
@@ -118,7 +111,7 @@ function layersOf(
   ];
 }
 
-function layer(source: LimitSource, given: GivenLimit | undefined): readonly Layer[] {
+function layer(source: LimitSource, given: GivenLimit | undefined) {
   if (given === undefined) return [];
   const limit = given.limit === 'none' ? undefined : given.limit;
   return [{ source, limit, shadow: given.shadow, untilMs: given.untilMs ?? NEVER }];

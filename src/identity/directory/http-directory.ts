@@ -1,7 +1,7 @@
-import type { Account, Principal } from '../../domain/caller.ts';
+import type { Account } from '../../domain/caller.ts';
 import { planIn } from '../claims.ts';
 import type { Directory, Lookup } from '../identity.ts';
-import { type Loaded, LookupCache } from '../lookup-cache.ts';
+import { type LoadedKey, LookupCache } from '../lookup-cache.ts';
 import { UnusableAnswer } from '../provider/answer.ts';
 import { Provider, type Reporting } from '../provider/provider.ts';
 
@@ -16,8 +16,6 @@ export interface HttpDirectoryOptions extends Reporting {
   readonly maxAccounts: number;
 }
 
-type Requester = Pick<Principal, 'id'>;
-
 /** Ids that are safe as a path segment. `.` and `..` are excluded; a slash is percent-encoded. */
 const ID = /^(?!\.{1,2}$)[\x21-\x7e]{1,256}$/;
 
@@ -25,16 +23,15 @@ const ID = /^(?!\.{1,2}$)[\x21-\x7e]{1,256}$/;
 export class HttpDirectory implements Directory {
   readonly #options: HttpDirectoryOptions;
   readonly #provider: Provider;
-  readonly #cache: LookupCache<Account, Requester>;
+  readonly #cache: LookupCache<Account, string>;
   readonly #init: RequestInit;
 
   constructor(options: HttpDirectoryOptions) {
     this.#options = options;
     this.#provider = new Provider({ ...options, name: 'directory', statuses: [200, 404] });
-    this.#cache = new LookupCache({
-      load: (requester: Requester, account) => this.#load(account, requester),
-      maxKeys: options.maxAccounts,
-    });
+    this.#cache = new LookupCache(options.maxAccounts, (requester: string, account) =>
+      this.#load(account, requester),
+    );
     const { token } = options;
     this.#init = {
       headers: {
@@ -44,13 +41,13 @@ export class HttpDirectory implements Directory {
     };
   }
 
-  find(account: string, requester: Requester): Lookup<Account> {
-    return ID.test(account) ? this.#cache.get(account, requester) : undefined;
+  find(account: string, { id }: { readonly id: string }): Lookup<Account> {
+    return ID.test(account) ? this.#cache.get(account, id) : undefined;
   }
 
-  async #load(account: string, { id }: Requester): Promise<Loaded<Account>> {
+  async #load(account: string, requester: string): Promise<LoadedKey<Account>> {
     const url = this.#options.url.replaceAll('{account}', () => encodeURIComponent(account));
-    const request = { url, init: this.#init, requester: id, question: account };
+    const request = { url, init: this.#init, requester, question: account };
     const answer = await this.#provider.call(request, (body) => {
       if (!isAccount(body)) throw new UnusableAnswer('the answer is not an Account');
     });

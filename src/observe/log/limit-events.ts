@@ -16,8 +16,8 @@ const MOST_REMEMBERED = 5_000;
  */
 export class LimitEvents {
   readonly #log: Logger;
-  readonly #near = new Recent();
-  readonly #exceeded = new Recent();
+  readonly #near = new RecentEvents();
+  readonly #exceeded = new RecentEvents();
   readonly #unknownPlans = new Set<string>();
 
   constructor(log: Logger) {
@@ -48,7 +48,7 @@ export class LimitEvents {
     this.#log.warn({ plan }, 'plan.unknown');
   }
 
-  #isNew(recent: Recent, bucket: string, owner: string, nowMs: number): boolean {
+  #isNew(recent: RecentEvents, bucket: string, owner: string, nowMs: number): boolean {
     const verdict = recent.add(bucket, owner, nowMs);
     if (verdict === 'full') {
       this.#log.warn(
@@ -78,7 +78,7 @@ function callerOf({ requestId, operation, caller, publicClient }: RequestContext
 }
 
 /** Remembers for a minute which owners were seen with which bucket. */
-class Recent {
+class RecentEvents {
   /** By bucket: when each owner is forgotten. All are remembered for the same time, so the first is the oldest. */
   readonly #untilMs = new Map<string, Map<string, number>>();
   readonly #quietUntilMs = new Map<string, number>();

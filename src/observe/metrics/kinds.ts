@@ -4,14 +4,17 @@ import { PlainHistogram } from './histogram.ts';
 import { Tally } from './tally.ts';
 
 /** Makes a metric of the table for one registry. */
-export type Row<M> = (name: string, registry: Registry, identity: Settings['identity']) => M;
+export type MetricRow<M> = (name: string, registry: Registry, identity: Settings['identity']) => M;
 
 /**
  * A counter that events add to. It is shown from the start, with 0 for each combination of its labels' values.
  *
  * @param labels names of labels, each with the values that are shown from the start
  */
-export function counter(help: string, labels: Readonly<Record<string, readonly string[]>> = {}): Row<Tally> {
+export function counter(
+  help: string,
+  labels: Readonly<Record<string, readonly string[]>> = {},
+): MetricRow<Tally> {
   return counterOf(help, Object.keys(labels), () => combinationsOf(Object.values(labels)));
 }
 
@@ -20,22 +23,22 @@ export function counterOf(
   help: string,
   labelNames: readonly string[],
   known: (identity: Settings['identity']) => Iterable<readonly string[]>,
-): Row<Tally> {
+): MetricRow<Tally> {
   return (name, registry, identity) => new Tally(registry, name, help, labelNames, known(identity));
 }
 
 /** A gauge that events set. */
-export function gauge(help: string, ...labelNames: readonly string[]): Row<Gauge> {
+export function gauge(help: string, ...labelNames: readonly string[]): MetricRow<Gauge> {
   return (name, registry) => new Gauge({ name, help, labelNames: [...labelNames], registers: [registry] });
 }
 
 /** The value of a gauge at a scrape, or one for each value of its label. Undefined: it is missing, if it has no label. */
-type Reading = number | undefined | Iterable<readonly [label: string, value: number]>;
+type GaugeValue = number | undefined | Iterable<readonly [label: string, value: number]>;
 
 /** A gauge that is read at each scrape, once a way to read it is given. It is missing before. */
-export function reading(help: string, label = ''): Row<(read: () => Reading) => void> {
+export function reading(help: string, label = ''): MetricRow<(read: () => GaugeValue) => void> {
   return (name, registry) => {
-    let read: (() => Reading) | undefined;
+    let read: (() => GaugeValue) | undefined;
     return (next) => {
       const isShown = read !== undefined;
       read = next;
@@ -53,7 +56,7 @@ export function reading(help: string, label = ''): Row<(read: () => Reading) => 
   };
 }
 
-function showIn(shown: Gauge, label: string, value: Reading): void {
+function showIn(shown: Gauge, label: string, value: GaugeValue): void {
   shown.reset();
   if (value === undefined) shown.remove();
   else if (typeof value === 'number') shown.set(value);
@@ -61,7 +64,7 @@ function showIn(shown: Gauge, label: string, value: Reading): void {
 }
 
 /** A histogram without labels, for values that every request has. */
-export function histogram(help: string, buckets: readonly number[]): Row<PlainHistogram> {
+export function histogram(help: string, buckets: readonly number[]): MetricRow<PlainHistogram> {
   return (name, registry) => new PlainHistogram(registry, name, help, buckets);
 }
 
@@ -71,7 +74,7 @@ export function histogramOf<L extends string>(
   buckets: readonly number[],
   labelNames: readonly L[],
   known: (identity: Settings['identity']) => Iterable<Record<L, string>>,
-): Row<Histogram<L>> {
+): MetricRow<Histogram<L>> {
   return (name, registry, identity) => {
     const made = new Histogram<L>({
       name,

@@ -8,9 +8,9 @@ import type { SharedObserver } from '../../facts/ignored.ts';
 import type { IdentityObserver } from '../../identity/observer.ts';
 import type { HeldSlots } from '../../store/in-flight/held-slots.ts';
 import type { NotificationObserver } from '../notify/deliveries.ts';
-import { type RequestMetrics, requestMetrics } from './requests.ts';
-import { type StoreMetrics, storeMetrics } from './store.ts';
-import { type MetricTable, OTHER_RULE, registerMetrics } from './table.ts';
+import { type MetricTable, OTHER_RULE, registerMetrics } from './metric-table.ts';
+import { type RequestMetrics, requestMetrics } from './request-metrics.ts';
+import { type StoreMetrics, storeMetrics } from './store-metrics.ts';
 
 /** How a limit took a request. */
 export type LimitOutcome = 'within' | 'near' | 'over' | 'shadow_over';

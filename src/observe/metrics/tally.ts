@@ -1,6 +1,6 @@
 import { Counter, type Registry } from 'prom-client';
 
-interface Entry {
+interface Cell {
   readonly labels: Record<string, string>;
   count: number;
   /** How much of the count prom-client has. */
@@ -13,9 +13,9 @@ interface Entry {
  */
 export class Tally {
   readonly #labelNames: readonly string[];
-  readonly #entries: Entry[] = [];
+  readonly #entries: Cell[] = [];
   /** Entries by label values, in nested maps. */
-  readonly #byValue = new Map<string, Map<string, Map<string, Entry>>>();
+  readonly #byValue = new Map<string, Map<string, Map<string, Cell>>>();
 
   /**
    * @param labelNames at most three. Label values must never come from a request, because each combination is kept forever.
@@ -56,12 +56,12 @@ export class Tally {
     return this.#entries.reduce((sum, { labels, count }) => (isMeant(labels) ? sum + count : sum), 0);
   }
 
-  #open(first: string, second: string, third: string): Entry {
+  #open(first: string, second: string, third: string): Cell {
     const values = [first, second, third];
     const labels = Object.fromEntries(this.#labelNames.map((name, index) => [name, values[index] ?? '']));
     const entry = { labels, count: 0, scraped: 0 };
-    const seconds = this.#byValue.get(first) ?? new Map<string, Map<string, Entry>>();
-    const thirds = seconds.get(second) ?? new Map<string, Entry>();
+    const seconds = this.#byValue.get(first) ?? new Map<string, Map<string, Cell>>();
+    const thirds = seconds.get(second) ?? new Map<string, Cell>();
     this.#byValue.set(first, seconds.set(second, thirds.set(third, entry)));
     this.#entries.push(entry);
     return entry;

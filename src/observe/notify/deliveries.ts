@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { jittered } from '../../domain/backoff.ts';
 import { quietly } from '../log/process-output.ts';
 import { MOST_WAITING } from './notifications.ts';
-import { type Endpoint, type Message, post } from './webhook.ts';
+import { type Endpoint, post, type WebhookMessage } from './webhook.ts';
 
 /** Waits between the attempts of a message: after the last of them it is given up. */
 const RETRY_MS: readonly number[] = [1_000, 5_000, 30_000, 120_000, 300_000];
@@ -25,7 +25,7 @@ export interface NotificationObserver {
 }
 
 interface Delivery {
-  readonly message: Message;
+  readonly message: WebhookMessage;
   failures: number;
 }
 
@@ -64,7 +64,7 @@ export class Deliveries {
     return this.#queue.length + this.#repeats.length + this.#later.size + this.#underWay;
   }
 
-  add(message: Message): void {
+  add(message: WebhookMessage): void {
     const isFull = this.waiting >= MOST_WAITING;
     if (isFull || this.#isClosing) this.#observer.notified('dropped');
     if (this.#isClosing || (isFull && !this.#dropFailed())) return;

@@ -6,7 +6,7 @@ import type { RequestContext } from '../../stages/request-context.ts';
 import type { Claims } from '../../store/shared-store.ts';
 import { quietly } from '../log/process-output.ts';
 import type { Deliveries, NotificationObserver } from './deliveries.ts';
-import type { Message } from './webhook.ts';
+import type { WebhookMessage } from './webhook.ts';
 
 /** Messages that wait for an attempt, now or later, and questions to the store; beyond that, new ones are dropped. */
 export const MOST_WAITING = 1_000;
@@ -111,7 +111,7 @@ export class Notifications {
 }
 
 /** A message with an id of its own. */
-export function newMessage(event: object): Message {
+export function newMessage(event: object): WebhookMessage {
   const id = `msg_${randomUUID()}`;
   return { id, payload: JSON.stringify({ id, ...event }) };
 }

@@ -8,7 +8,7 @@ import { Webhook } from 'standardwebhooks';
 const ANSWER_MS = 10_000;
 
 /** A message that is the same at every attempt, its id included: a receiver can drop what it has already. */
-export interface Message {
+export interface WebhookMessage {
   readonly id: string;
   readonly payload: string;
 }
@@ -27,7 +27,7 @@ export interface Endpoint {
  */
 export async function post(
   { url, allowPrivate, secrets }: Endpoint,
-  message: Message,
+  message: WebhookMessage,
   signal: AbortSignal,
 ): Promise<void> {
   const { id, payload } = message;

@@ -118,7 +118,7 @@ function unitOf(name: string): string {
   return unit === 'bytes' ? 'By' : 's';
 }
 
-interface Buckets {
+interface HistogramBuckets {
   readonly labels: Attributes;
   readonly boundaries: number[];
   /** Of Prometheus: each includes those below. */
@@ -129,7 +129,7 @@ interface Buckets {
 
 /** The histograms of a metric by their labels, each with its own counts per bucket. */
 function histogramsIn(values: readonly MetricValue[]): readonly [Attributes, Histogram][] {
-  const byLabels = new Map<string, Buckets>();
+  const byLabels = new Map<string, HistogramBuckets>();
   for (const { labels: all, metricName = '', value } of values) {
     const { le, ...labels } = all;
     const key = JSON.stringify(labels);

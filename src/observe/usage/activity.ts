@@ -2,7 +2,7 @@ import type { Payer } from '../../domain/caller.ts';
 import { contractScopes } from '../../domain/limits/rows.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import { Generations } from '../../store/generations.ts';
-import { accessOf, isAlike, type Spending, type UsageBatch } from './batch.ts';
+import { accessOf, isAlike, type UsageBatch, type UsageSum } from './batch.ts';
 import { addCounts, type Counts, newSum, type Sum } from './counts.ts';
 import { type Extract, extractOf } from './extract.ts';
 import { Sketch } from './sketch.ts';
@@ -45,7 +45,7 @@ interface CountSlice extends Sum {
 const openSlice = (at: number): CountSlice => ({ at, ...newSum() });
 const COUNT_SLICES: SliceKind<CountSlice> = { second: openSlice, tenSeconds: openSlice, merge: addCounts };
 
-class Owner {
+class OwnerActivity {
   readonly #windows = new Windows(COUNT_SLICES);
   #period = 0;
   #operations = new Map<string, Sum>();
@@ -127,12 +127,12 @@ class Owner {
   }
 }
 
-const newOwner = () => new Owner();
+const newOwner = () => new OwnerActivity();
 
 /** What Accounts, Organizations, Persons and addresses did in the last ten minutes at this replica, in bounded memory. */
 export class Activity {
   readonly #batch: UsageBatch;
-  readonly #owners: Readonly<Partial<Record<ScopeName, Generations<Owner>>>> = {
+  readonly #owners: Readonly<Partial<Record<ScopeName, Generations<OwnerActivity>>>> = {
     account: new Generations(OWNERS_PER_GENERATION),
     person: new Generations(OWNERS_PER_GENERATION),
     address: new Generations(OWNERS_PER_GENERATION),
@@ -157,7 +157,7 @@ export class Activity {
   }
 
   /** Counts requests for everybody whose buckets they were charged to, or would have been. */
-  #add({ payer, operation, secondMs, ...counts }: Spending): void {
+  #add({ payer, operation, secondMs, ...counts }: UsageSum): void {
     const { id } = operation;
     for (const scope of contractScopes(accessOf(payer, operation))) {
       const owner = scopeNamed(scope).ownerOf(payer);

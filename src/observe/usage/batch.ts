@@ -21,9 +21,7 @@ interface SpendingSum extends Sum {
   readonly secondMs: number;
 }
 
-export type Spending = Readonly<SpendingSum>;
-
-export type SpendingReceiver = (spending: Spending) => void;
+export type UsageSum = Readonly<SpendingSum>;
 
 /**
  * Adds up requests by payer and operation and passes the sums on once a second, because updating every count for every
@@ -31,17 +29,17 @@ export type SpendingReceiver = (spending: Spending) => void;
  * next one, a few with each request, so that no request waits for all of them.
  */
 export class UsageBatch {
-  readonly #receivers: SpendingReceiver[] = [];
+  readonly #receivers: ((sum: UsageSum) => void)[] = [];
   #secondMs = 0;
   /** The sums of the current second, by operation and by the owner of the first bucket. */
   #current = new Map<Operation, Map<string, SpendingSum>>();
-  #collected: Spending[] = [];
-  /** Sums of which those from `#next` on are still to be passed on. */
-  #waiting: Spending[] = [];
+  #collected: UsageSum[] = [];
+  /** The sums from `#next` on are still to be passed on. */
+  #waiting: UsageSum[] = [];
   #next = 0;
 
   /** Registers a receiver of the sums, which calls `flush` before its counts are read. */
-  passTo(receiver: SpendingReceiver): void {
+  passTo(receiver: (sum: UsageSum) => void): void {
     this.#receivers.push(receiver);
   }
 

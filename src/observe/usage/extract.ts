@@ -11,13 +11,13 @@ const PUBLISHED_OWNERS = 100;
 /** Owners that a replica publishes at most, of all rankings. Other versions of Weir read no more. */
 const MOST_ROWS = 200;
 
-type Row = readonly [owner: string, points: number, requests: number, refused: number, error: number];
+type ExtractRow = readonly [owner: string, points: number, requests: number, refused: number, error: number];
 
 /** What a replica publishes of the owners that it has counted. */
 export interface Extract {
   /** The most weight that an owner can have who is not in `rows`. */
   readonly floor: number;
-  readonly rows: readonly Row[];
+  readonly rows: readonly ExtractRow[];
 }
 
 /** One place of a ranking. */
@@ -94,7 +94,7 @@ export function rankingsOf(extracts: readonly Extract[]): Rankings {
   };
 }
 
-function countsOf([owner, points, requests, refused, error]: Row): [string, OwnerCounts] {
+function countsOf([owner, points, requests, refused, error]: ExtractRow): [string, OwnerCounts] {
   return [owner, { points, requests, refused, error }];
 }
 

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { Type } from 'typebox';
 import { amount, matching, plainText } from '../../facts/message-bounds.ts';
 import { Generations } from '../../store/generations.ts';
-import type { Spending, UsageBatch } from './batch.ts';
+import type { UsageBatch, UsageSum } from './batch.ts';
 import type { Counts } from './counts.ts';
 import { type Extract, extract, extractOf, type Rankings, rankingsOf, type Talker } from './extract.ts';
 import { History } from './history.ts';
@@ -96,7 +96,7 @@ export class Talkers {
   }
 
   /** Person-only and public requests are charged to no Account, and so not counted. */
-  #add({ payer, operation, secondMs, ...counts }: Spending): void {
+  #add({ payer, operation, secondMs, ...counts }: UsageSum): void {
     if (operation.access !== 'caller' || payer.account === undefined) return;
     this.#histories.accounts.add(secondMs, payer.account, counts);
     const { account, organization } = payer;

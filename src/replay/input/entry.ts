@@ -4,7 +4,7 @@ import type { Operation } from '../../stages/request-context.ts';
 export const MAX_POINTS = 1_000_000_000;
 
 /** A request of the log that is charged, whatever the log's format. */
-export interface Entry {
+export interface LogEntry {
   /** Unix time of the charge, or the closest time in the log. */
   readonly atUs: number;
   /** Unix time of the line. Lines are written in about this order. */
@@ -32,7 +32,7 @@ export interface Entry {
 }
 
 /** Whom an entry is charged to. */
-export type PayerMembers = Pick<Entry, 'account' | 'organization' | 'principal' | 'plan' | 'address'>;
+export type PayerMembers = Pick<LogEntry, 'account' | 'organization' | 'principal' | 'plan' | 'address'>;
 
 /** Why a line of the log is left out of a replay. */
 export type Skipped =
@@ -49,7 +49,7 @@ export interface Unreadable {
 }
 
 /** Reads one line, without its line break. */
-export type ReadLine = (line: string) => Entry | Skipped | Unreadable;
+export type ReadLine = (line: string) => LogEntry | Skipped | Unreadable;
 
 /** The operation of a request. Undefined if the request is not charged. */
 export type CostOf = (method: string, path: string) => Operation | undefined;

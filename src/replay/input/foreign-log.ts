@@ -4,7 +4,7 @@ import { KINDS_BY_METHOD } from '../../operations/listed-operation.ts';
 import type { Operation } from '../../stages/request-context.ts';
 import {
   type CostOf,
-  type Entry,
+  type LogEntry,
   MAX_POINTS,
   type PayerMembers,
   type ReadLine,
@@ -12,11 +12,11 @@ import {
   type Unreadable,
 } from './entry.ts';
 import { LoggedOperations } from './logged-operations.ts';
-import { type Fields, fieldAt, type MappedName, type Mapping } from './text-formats.ts';
+import { fieldAt, type LogFields, type MappedName, type Mapping } from './text-formats.ts';
 import { startOf, timeUs } from './times.ts';
 
 export interface ForeignLog {
-  readonly fieldsOf: (line: string) => Fields | undefined;
+  readonly fieldsOf: (line: string) => LogFields | undefined;
   readonly mapping: Mapping;
   /** Finds the Account in the whole line, by its group `account` or its first group. */
   readonly accountPattern: RE2JS | undefined;
@@ -43,9 +43,9 @@ export function foreignLog(log: ForeignLog): ReadLine {
 function readFields(
   log: ForeignLog,
   line: string,
-  fields: Fields,
+  fields: LogFields,
   logged: LoggedOperations,
-): Entry | Skipped | Unreadable {
+): LogEntry | Skipped | Unreadable {
   const { mapping } = log;
   const text = (name: MappedName) => textOf(fieldAt(fields, mapping[name]));
   const loggedUs = timeUs(fieldAt(fields, mapping.time));

@@ -1,11 +1,11 @@
 import type { RE2JS } from 're2js';
 import type { CostOf, ReadLine } from './entry.ts';
 import { foreignLog } from './foreign-log.ts';
-import { albFields, combinedFields, type Fields, jsonFields, type Mapping } from './text-formats.ts';
+import { albFields, combinedFields, jsonFields, type LogFields, type Mapping } from './text-formats.ts';
 import { weirLog } from './weir-log.ts';
 
 interface Preset {
-  readonly fieldsOf: (line: string) => Fields | undefined;
+  readonly fieldsOf: (line: string) => LogFields | undefined;
   readonly mapping: Mapping;
 }
 

@@ -1,14 +1,7 @@
 import { US_PER_SECOND } from '../../domain/clock.ts';
-import type { Entry } from './entry.ts';
+import type { LogEntry } from './entry.ts';
 
 /** A line that could not be read, and its place. */
-interface UnreadableLine {
-  readonly file: string;
-  /** Counted from 1. */
-  readonly line: number;
-  readonly problem: string;
-}
-
 /** Maximum number of unreadable lines to list. Further ones are only counted. */
 const NAMED = 20;
 
@@ -23,14 +16,19 @@ export class LineCounts {
   /** Requests without an Account in the log. */
   anonymous = 0;
   unreadable = 0;
-  readonly named: UnreadableLine[] = [];
+  readonly named: {
+    readonly file: string;
+    /** Counted from 1. */
+    readonly line: number;
+    readonly problem: string;
+  }[] = [];
   /** Files that ended early, with the reason. */
   readonly brokenFiles: { readonly file: string; readonly problem: string }[] = [];
   /** Requests that the gateway served without counting them, because its store did not answer. */
   uncounted = 0;
   /** Requests that equal the one before them in every respect, their times included. */
   repeated = 0;
-  /** Whether two files are of the same time, as those of two replicas are. */
+  /** Whether two files cover the same time, like the logs of two replicas. */
   haveFilesOverlapped = false;
   /** Whether any time in the log has a fraction of a second. */
   hasFractions = false;
@@ -53,14 +51,14 @@ interface Span {
 export class Scrutiny {
   readonly #lineCounts: LineCounts;
   readonly #spans: Span[] = [];
-  #last: Entry | undefined;
+  #last: LogEntry | undefined;
 
   constructor(lineCounts: LineCounts) {
     this.#lineCounts = lineCounts;
   }
 
   /** Notes the time of a file's line. */
-  read(file: number, { loggedUs }: Entry): void {
+  read(file: number, { loggedUs }: LogEntry): void {
     const span = this.#spans[file];
     if (span === undefined) {
       this.#spans[file] = { fromUs: loggedUs, toUs: loggedUs };
@@ -71,7 +69,7 @@ export class Scrutiny {
   }
 
   /** Notes a request, in the order of the charges: a line that was read twice follows itself. */
-  deliver(entry: Entry): void {
+  deliver(entry: LogEntry): void {
     if (entry.wasUncounted === true) this.#lineCounts.uncounted += 1;
     if (this.#last !== undefined && areSame(this.#last, entry)) this.#lineCounts.repeated += 1;
     this.#last = entry;
@@ -87,7 +85,7 @@ export class Scrutiny {
   }
 }
 
-function areSame(one: Entry, other: Entry): boolean {
+function areSame(one: LogEntry, other: LogEntry): boolean {
   return (
     one.atUs === other.atUs &&
     one.loggedUs === other.loggedUs &&

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { US_PER_SECOND } from '../../domain/clock.ts';
-import type { Entry, ReadLine } from './entry.ts';
+import type { LogEntry, ReadLine } from './entry.ts';
 import type { LineCounts } from './line-counts.ts';
 
 /** A file is read in pieces of this size: some thousand lines, parsed in a few milliseconds. */
@@ -29,14 +29,19 @@ export class LogFile {
   readonly #open: () => Readable;
   readonly #readLine: ReadLine;
   readonly #lineCounts: LineCounts;
-  readonly #take: (entry: Entry) => void;
+  readonly #take: (entry: LogEntry) => void;
   #raw: Readable | undefined;
   #chunks: AsyncIterator<Buffer> | undefined;
   #isStopped = false;
   #line = 0;
   readonly #splitter = new LineSplitter((line) => this.#read(line));
 
-  constructor(source: LogSource, readLine: ReadLine, lineCounts: LineCounts, take: (entry: Entry) => void) {
+  constructor(
+    source: LogSource,
+    readLine: ReadLine,
+    lineCounts: LineCounts,
+    take: (entry: LogEntry) => void,
+  ) {
     this.name = source.name;
     this.bytes = source.bytes;
     this.#open = () => source.open();

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Entry, ReadLine } from './entry.ts';
+import type { LogEntry, ReadLine } from './entry.ts';
 import { LineCounts, Scrutiny } from './line-counts.ts';
 import { LogFile, type LogSource } from './log-file.ts';
 
@@ -12,11 +12,11 @@ export interface ReadProgress {
   readonly bytes: number | undefined;
 }
 
-export interface ReadOptions {
+export interface ReadLogOptions {
   readonly sources: readonly LogSource[];
   readonly readLine: ReadLine;
   /** Gets every charged request, in the order of the charges. */
-  deliver(entry: Entry): void;
+  deliver(entry: LogEntry): void;
   /** Called after each piece of a file. */
   onProgress(progress: ReadProgress): void;
   /** Ends the reading early; what was read so far is delivered. */
@@ -33,7 +33,7 @@ export async function readLog({
   deliver,
   onProgress,
   signal,
-}: ReadOptions): Promise<LineCounts> {
+}: ReadLogOptions): Promise<LineCounts> {
   const lineCounts = new LineCounts();
   const scrutiny = new Scrutiny(lineCounts);
   const order = new InOrder((entry) => {
@@ -41,7 +41,7 @@ export async function readLog({
     deliver(entry);
   });
   const files = sources.map((source, index) => {
-    const take = (entry: Entry) => {
+    const take = (entry: LogEntry) => {
       scrutiny.read(index, entry);
       order.take(entry);
     };
@@ -85,7 +85,7 @@ function earliest(files: ReadonlySet<LogFile>): LogFile {
 /** The time of the first charged request in a file's first lines. Without one, a time before all others. */
 async function firstTimeUs(source: LogSource, readLine: ReadLine): Promise<number> {
   let first = Number.NEGATIVE_INFINITY;
-  const take = ({ loggedUs }: Entry) => {
+  const take = ({ loggedUs }: LogEntry) => {
     if (first === Number.NEGATIVE_INFINITY) first = loggedUs;
   };
   const file = new LogFile(source, readLine, new LineCounts(), take);
@@ -115,15 +115,15 @@ const RELEASE_EVERY_US = LONGEST_RESPONSE_US / 4;
 
 /** Puts entries into the order of their charges. Lines come in the order in which responses ended, from several files. */
 class InOrder {
-  readonly #deliver: (entry: Entry) => void;
-  #held: Entry[] = [];
+  readonly #deliver: (entry: LogEntry) => void;
+  #held: LogEntry[] = [];
   #releasedUntilUs = Number.NEGATIVE_INFINITY;
 
-  constructor(deliver: (entry: Entry) => void) {
+  constructor(deliver: (entry: LogEntry) => void) {
     this.#deliver = deliver;
   }
 
-  take(entry: Entry): void {
+  take(entry: LogEntry): void {
     this.#held.push(entry);
   }
 

@@ -2,10 +2,10 @@
 const COMBINED =
   /^(\S+) \S+ (\S+) \[([^\]]+)\] "((?:[^"\\]|\\.)*)" (\d{3}) (\S+)(?: "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)")?/;
 
-export type Fields = Readonly<Record<string, unknown>>;
+export type LogFields = Readonly<Record<string, unknown>>;
 
 /** A line of the combined format, by the names of nginx's variables. Undefined for any other line. */
-export function combinedFields(line: string): Fields | undefined {
+export function combinedFields(line: string): LogFields | undefined {
   const match = COMBINED.exec(line);
   if (match === null) return undefined;
   const [, remote_addr, remote_user, time_local, request = '', status, bytes, http_referer, http_user_agent] =
@@ -37,7 +37,7 @@ const ALB_TOKEN = /"((?:[^"\\]|\\.)*)"|(\S+)/g;
 const ALB_LEAST = 13;
 
 /** A line of an Application Load Balancer's access log, by AWS's names. Undefined for any other line. */
-export function albFields(line: string): Fields | undefined {
+export function albFields(line: string): LogFields | undefined {
   const tokens = [...line.matchAll(ALB_TOKEN)].map(([, quoted, plain]) => quoted ?? plain ?? '');
   if (tokens.length < ALB_LEAST) return undefined;
   const fields = Object.fromEntries(ALB_FIELDS.map((name, index) => [name, tokens[index]]));
@@ -51,11 +51,11 @@ function requestLine(request: string): { readonly method: string; readonly uri: 
 }
 
 /** The JSON object in a line, after any prefix. Undefined if there is none. */
-export function jsonFields(line: string): Fields | undefined {
+export function jsonFields(line: string): LogFields | undefined {
   const start = line.indexOf('{');
   if (start === -1) return undefined;
   try {
-    return JSON.parse(start === 0 ? line : line.slice(start)) as Fields;
+    return JSON.parse(start === 0 ? line : line.slice(start)) as LogFields;
   } catch {
     return undefined;
   }
@@ -108,12 +108,12 @@ function parsePath(path: string): readonly string[] | undefined {
 }
 
 /** The field at a path, or undefined if it does not exist. */
-export function fieldAt(fields: Fields, path: readonly string[] | undefined): unknown {
+export function fieldAt(fields: LogFields, path: readonly string[] | undefined): unknown {
   if (path === undefined) return undefined;
   let value: unknown = fields;
   for (const name of path) {
     if (typeof value !== 'object' || value === null) return undefined;
-    value = (value as Fields)[name];
+    value = (value as LogFields)[name];
   }
   return value;
 }

@@ -3,7 +3,7 @@ import { KINDS_BY_METHOD } from '../../operations/listed-operation.ts';
 import type { Operation } from '../../stages/request-context.ts';
 import {
   type CostOf,
-  type Entry,
+  type LogEntry,
   MAX_POINTS,
   type PayerMembers,
   type ReadLine,
@@ -11,7 +11,7 @@ import {
   type Unreadable,
 } from './entry.ts';
 import { LoggedOperations } from './logged-operations.ts';
-import { type Fields, jsonFields } from './text-formats.ts';
+import { jsonFields, type LogFields } from './text-formats.ts';
 import { isLogTime, startOf } from './times.ts';
 
 /**
@@ -30,10 +30,10 @@ export function weirLog(costOf?: CostOf): ReadLine {
 }
 
 function readRequest(
-  record: Fields,
+  record: LogFields,
   costOf: CostOf | undefined,
   logged: LoggedOperations,
-): Entry | Skipped | Unreadable {
+): LogEntry | Skipped | Unreadable {
   const { outcome } = record;
   if (outcome === 'refused' || outcome === 'free') return 'uncharged';
   if (outcome !== 'admitted' && outcome !== 'denied' && outcome !== 'uncounted') {
@@ -43,19 +43,19 @@ function readRequest(
   return 'operation' in read ? entryOf(record, read) : (read.skipped ?? read);
 }
 
-function parsed(line: string): Fields | undefined {
+function parsed(line: string): LogFields | undefined {
   const record = jsonFields(line);
   return typeof record?.log === 'string' ? parsed(record.log) : record;
 }
 
-interface Costed {
+interface LoggedCost {
   readonly operation: Operation;
   readonly cost: number;
 }
 
-type CostReading = Costed | (Unreadable & { readonly skipped?: Skipped });
+type CostReading = LoggedCost | (Unreadable & { readonly skipped?: Skipped });
 
-function loggedCost(record: Fields, logged: LoggedOperations): CostReading {
+function loggedCost(record: LogFields, logged: LoggedOperations): CostReading {
   const { cost, kind, method, operation, personOnly, public: isPublic } = record;
   if (typeof cost !== 'number' || !Number.isInteger(cost) || cost < 1 || cost > MAX_POINTS) {
     return { problem: 'has no valid "cost"' };
@@ -68,7 +68,7 @@ function loggedCost(record: Fields, logged: LoggedOperations): CostReading {
   return { operation: logged.of(id, known, access), cost };
 }
 
-function newCost({ method, path }: Fields, costOf: CostOf): CostReading {
+function newCost({ method, path }: LogFields, costOf: CostOf): CostReading {
   if (typeof method !== 'string' || typeof path !== 'string')
     return { problem: 'has no "method" and "path"' };
   const operation = costOf(method, path);
@@ -76,7 +76,7 @@ function newCost({ method, path }: Fields, costOf: CostOf): CostReading {
   return { operation, cost: operation.cost };
 }
 
-function entryOf(record: Fields, { operation, cost }: Costed): Entry | Skipped | Unreadable {
+function entryOf(record: LogFields, { operation, cost }: LoggedCost): LogEntry | Skipped | Unreadable {
   const { time, outcome, bucket } = record;
   if (typeof time !== 'number' || !isLogTime(time * 1000)) return { problem: 'has no "time"' };
   const payer = operation.access === 'public' ? addressOf(record) : callerOf(record);
@@ -100,7 +100,7 @@ function callerOf({
   organizationLimit,
   plan,
   address,
-}: Fields): PayerMembers | Skipped | Unreadable {
+}: LogFields): PayerMembers | Skipped | Unreadable {
   // The operation was public when the line was written.
   if (account === undefined && typeof address === 'string') return 'anonymous';
   if (typeof account !== 'string' || typeof principal !== 'string') {
@@ -112,14 +112,14 @@ function callerOf({
 }
 
 /** Lines of operations that were not public then have no address. */
-function addressOf({ address }: Fields): PayerMembers | Skipped {
+function addressOf({ address }: LogFields): PayerMembers | Skipped {
   if (typeof address !== 'string') return 'anonymous';
   const network = networkOf(address) ?? address;
   return { account: '', organization: undefined, principal: '', address: network };
 }
 
 /** The time of the charge, or of the request's arrival if the line lacks it. */
-function chargedAtUs({ chargedAtUs, totalMs }: Fields, timeMs: number): number {
+function chargedAtUs({ chargedAtUs, totalMs }: LogFields, timeMs: number): number {
   if (typeof chargedAtUs === 'number' && isLogTime(chargedAtUs)) return chargedAtUs;
   return startOf(Math.round(timeMs * 1000), (typeof totalMs === 'number' ? totalMs : 0) * 1000);
 }

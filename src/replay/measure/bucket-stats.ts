@@ -1,7 +1,7 @@
 import type { LimitRow } from '../../domain/limits/rows.ts';
 import { costIn, windowUsOf } from '../../store/store.ts';
 import { DemandWindow } from './demand-window.ts';
-import { Histogram } from './histogram.ts';
+import { Histogram } from './points-histogram.ts';
 import { Series } from './series.ts';
 
 const HOUR_US = 3_600_000_000;
@@ -19,8 +19,6 @@ const BINS = 96;
 
 /** One bucket over time: the fullest window of each bin, and requests. */
 const COLUMNS = { fullest: 'max', requests: 'sum', refusedBefore: 'sum', refusedAfter: 'sum' } as const;
-
-export type BucketSeries = Series<keyof typeof COLUMNS>;
 
 /** The statistics of one bucket in a replay. */
 export class BucketStats {
@@ -45,7 +43,7 @@ export class BucketStats {
   shadowRefused = 0;
   /** Number of ended windows by the points requested in them. Empty windows are left out. */
   readonly windows = new Histogram();
-  readonly series: BucketSeries | undefined;
+  readonly series: Series<keyof typeof COLUMNS> | undefined;
   readonly #windowUs: number;
   readonly #demand = new DemandWindow();
   #window = Number.NaN;

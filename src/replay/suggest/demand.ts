@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LimitRow } from '../../domain/limits/rows.ts';
 import { costIn } from '../../store/store.ts';
-import type { Entry } from '../input/entry.ts';
+import type { LogEntry } from '../input/entry.ts';
 import type { BucketStats } from '../measure/bucket-stats.ts';
 import { PayerBook } from '../payers.ts';
 import type { Retries } from '../replay.ts';
@@ -36,7 +36,7 @@ export class Demand {
     return this.#largestCosts[bucket] ?? 1;
   }
 
-  take(entry: Entry): void {
+  take(entry: LogEntry): void {
     if (entry.wasRefused) this.refusedInLog += 1;
     if (entry.wasRefused && this.#retries !== 'none') return;
     const { cost } = entry;

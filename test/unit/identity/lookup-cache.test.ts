@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type Loaded, LookupCache } from '../../../src/identity/lookup-cache.ts';
+import { type LoadedKey, LookupCache } from '../../../src/identity/lookup-cache.ts';
 
 interface Thing {
   readonly name: string;
@@ -8,13 +8,13 @@ interface Thing {
 /** A load that answers when it is told to. */
 interface Held {
   readonly input: string;
-  answer(loaded: Loaded<Thing>): void;
+  answer(loaded: LoadedKey<Thing>): void;
 }
 
 let nowMs: number;
 let loads: string[];
 /** What the next load of an input comes to; by default found, and fresh for 100 ms. */
-let answers: Map<string, Loaded<Thing>>;
+let answers: Map<string, LoadedKey<Thing>>;
 
 beforeEach(() => {
   nowMs = 1_000;
@@ -22,19 +22,19 @@ beforeEach(() => {
   answers = new Map();
 });
 
-function found(name: string, freshMs = 100, outageMs = 0): Loaded<Thing> {
+function found(name: string, freshMs = 100, outageMs = 0): LoadedKey<Thing> {
   return { value: { name }, freshUntilMs: nowMs + freshMs, usableUntilMs: nowMs + freshMs + outageMs };
 }
 
 function cacheOf(maxKeys = 100): LookupCache<Thing, string> {
-  return new LookupCache<Thing, string>({
+  return new LookupCache<Thing, string>(
     maxKeys,
-    nowMs: () => nowMs,
-    async load(input) {
+    async (input) => {
       loads.push(input);
       return answers.get(input) ?? found(input);
     },
-  });
+    () => nowMs,
+  );
 }
 
 const get = (cache: LookupCache<Thing, string>, key: string) => cache.get(key, key);
@@ -122,11 +122,11 @@ describe('a load in progress', () => {
   /** A cache whose loads end when the test says so. */
   function heldCache(maxKeys: number) {
     const held: Held[] = [];
-    const cache = new LookupCache<Thing, string>({
+    const cache = new LookupCache<Thing, string>(
       maxKeys,
-      nowMs: () => nowMs,
-      load: (input) => new Promise((answer) => held.push({ input, answer })),
-    });
+      (input) => new Promise((answer) => held.push({ input, answer })),
+      () => nowMs,
+    );
     return { cache, held };
   }
 
@@ -178,12 +178,9 @@ describe('misses', () => {
   });
 
   function missingCache(maxKeys: number): LookupCache<Thing, string> {
-    return new LookupCache<Thing, string>({
-      maxKeys,
-      async load(input) {
-        loads.push(input);
-        return { value: undefined, freshUntilMs: Date.now() + 10_000 };
-      },
+    return new LookupCache<Thing, string>(maxKeys, async (input) => {
+      loads.push(input);
+      return { value: undefined, freshUntilMs: Date.now() + 10_000 };
     });
   }
 

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { startTelemetry } from '../../../src/observe/otel/start.ts';
+import { startTelemetry } from '../../../src/observe/otel/start-telemetry.ts';
 
 async function startWith(env: NodeJS.ProcessEnv): Promise<{ isOn: boolean; log: string }> {
   let log = '';

@@ -2,14 +2,14 @@ import { roundedDuration } from '../../../domain/duration.ts';
 import { shownCount, shownTime } from '../../../domain/shown.ts';
 import type { Bins } from '../../../replay/measure/series.ts';
 import { svgElement } from '../widgets/dom.ts';
-import { Drawing, type Line, type Plot } from '../widgets/plot.ts';
+import { type ChartLine, Drawing, type Plot } from '../widgets/plot.ts';
 import { describeOnHover, isInReach, limitLabel, short, timeMarks } from './charts.ts';
 
 interface TimeChart {
   readonly label: string;
   readonly bins: Bins<string>;
   /** A value for each bin. */
-  readonly lines: readonly (Line & { readonly values: readonly number[] })[];
+  readonly lines: readonly (ChartLine & { readonly values: readonly number[] })[];
   /** Drawn as a dashed line. */
   readonly limit?: number | null;
   /** How values are written. Default: short on the axis, and whole in the tip. */

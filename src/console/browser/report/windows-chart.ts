@@ -6,10 +6,15 @@ import { describeOnHover, isInReach, limitLabel, short } from './charts.ts';
 const MOST_BARS = 48;
 
 /** The points of a window, and how many windows had them; ascending. */
-type Windows = readonly (readonly [points: number, windowCount: number])[];
+type WindowCounts = readonly (readonly [points: number, windowCount: number])[];
 
 /** How many windows had how many points, with the limit; the bars above it are those with refusals. */
-export function windowsChart(box: HTMLElement, label: string, windows: Windows, limit: number | null): void {
+export function windowsChart(
+  box: HTMLElement,
+  label: string,
+  windows: WindowCounts,
+  limit: number | null,
+): void {
   const largest = windows.at(-1)?.[0] ?? 1;
   const isShown = isInReach(limit, largest);
   const reach = isShown ? Math.max(largest, limit) : largest;

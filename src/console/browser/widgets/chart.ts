@@ -1,12 +1,6 @@
 import { roundedDuration } from '../../../domain/duration.ts';
 import { element, setText, svgElement } from './dom.ts';
-import { Drawing, type Line, type Plot } from './plot.ts';
-
-interface ChartOptions {
-  readonly title: string;
-  readonly unit: string;
-  format(value: number): string;
-}
+import { type ChartLine, Drawing, type Plot } from './plot.ts';
 
 /** What the values of a chart are, besides their size. */
 export interface ChartScale {
@@ -14,14 +8,15 @@ export interface ChartScale {
   readonly stepSeconds: number;
   /** How long ago the newest ended. */
   readonly endAgoSeconds: number;
-  /** So many of the newest are not those of all replicas, and whose they are. */
+  /** How many of the newest values do not cover all replicas. */
   readonly partialSteps: number;
+  /** Which replicas they cover. */
   readonly partialText: string;
 }
 
 const SECONDS: ChartScale = { stepSeconds: 1, endAgoSeconds: 0, partialSteps: 0, partialText: '' };
 
-/** A newest value that ended longer ago is not called that of now. */
+/** A newest value that ended longer ago is not labelled `now`. */
 const NOW_SECONDS = 15;
 
 /** Something that happened, marked in a chart. */
@@ -34,30 +29,34 @@ export interface ChartMark {
 const LEAST = 3;
 
 /**
- * The last minutes as lines over time. The legend shows the newest values, or those of the time under the pointer or chosen with the
- * arrow keys.
+ * The last minutes as lines over time. The legend shows the newest values, or the values at the time under the pointer, which the
+ * arrow keys choose as well.
  */
 export class Chart {
   readonly node = element('figure', { class: 'panel chart' });
-  readonly #options: ChartOptions;
+  readonly #title: string;
+  readonly #unit: string;
+  readonly #format: (value: number) => string;
   readonly #drawing = new Drawing({ tabindex: 0 }, () => this.#draw());
   readonly #legend = element('ul', { class: 'legend' });
   readonly #when = element('span', { class: 'muted' });
-  #lines: readonly Line[] = [];
+  #lines: readonly ChartLine[] = [];
   #marks: readonly ChartMark[] = [];
   #steps: ChartScale = SECONDS;
   /** Seconds back from the newest value. */
   #chosen: number | undefined;
   #cursor: SVGLineElement | undefined;
 
-  constructor(options: ChartOptions) {
-    this.#options = options;
-    const caption = element('figcaption', {}, element('h2', {}, options.title), this.#when);
+  constructor(title: string, unit: string, format: (value: number) => string) {
+    this.#title = title;
+    this.#unit = unit;
+    this.#format = format;
+    const caption = element('figcaption', {}, element('h2', {}, title), this.#when);
     this.node.append(caption, this.#drawing.svg, this.#legend);
     this.#followPointer();
   }
 
-  show(lines: readonly Line[]): void {
+  show(lines: readonly ChartLine[]): void {
     this.#lines = lines;
     this.#draw();
   }
@@ -79,7 +78,7 @@ export class Chart {
     const marks = [60, 45, 30, 15, 0]
       .filter((back) => back < this.#length)
       .map((back) => plot.mark(this.#shareOf(back), back === 0 ? this.#endText : `−${this.#ageOf(back)}`));
-    const grid = plot.grid(this.#options.format);
+    const grid = plot.grid(this.#format);
     grid.append(...marks);
     const paths = this.#lines
       .filter(hasValues)
@@ -103,7 +102,7 @@ export class Chart {
       });
   }
 
-  /** The values that are not those of all replicas. */
+  /** Marks the values that do not cover all replicas. */
   #partialIn(plot: Plot): readonly SVGElement[] {
     const { partialSteps, partialText } = this.#steps;
     if (partialSteps === 0) return [];
@@ -133,7 +132,6 @@ export class Chart {
 
   #showValues(): void {
     const back = this.#chosen ?? 0;
-    const { format, unit, title } = this.#options;
     const entries = this.#lines.map(({ name, style, values }) => {
       const value = values.at(-1 - back) ?? null;
       const sample = svgElement(
@@ -141,16 +139,22 @@ export class Chart {
         { viewBox: '0 0 22 8', class: 'sample', 'aria-hidden': 'true' },
         svgElement('path', { class: `line ${style}`, d: 'M0 4H22' }),
       );
-      return element('li', {}, sample, `${name} `, element('b', {}, value === null ? '–' : format(value)));
+      return element(
+        'li',
+        {},
+        sample,
+        `${name} `,
+        element('b', {}, value === null ? '–' : this.#format(value)),
+      );
     });
     this.#legend.replaceChildren(...entries);
     const { partialSteps, partialText } = this.#steps;
     const isPartial = partialSteps > back;
-    const parts = [unit, ...(this.#chosen === undefined ? [] : [`${this.#ageOf(back)} ago`])];
+    const parts = [this.#unit, ...(this.#chosen === undefined ? [] : [`${this.#ageOf(back)} ago`])];
     setText(this.#when, [...parts, ...(isPartial ? [partialText] : [])].join(', '));
     this.#drawing.svg.setAttribute(
       'aria-label',
-      `${title}: ${entries.map((one) => one.textContent).join(', ')}`,
+      `${this.#title}: ${entries.map((one) => one.textContent).join(', ')}`,
     );
     const x = String(this.#drawing.plot().x(this.#shareOf(back)));
     for (const end of ['x1', 'x2']) this.#cursor?.setAttribute(end, x);
@@ -177,7 +181,7 @@ export class Chart {
 }
 
 /** Lines that are zero all along would only cover each other. */
-function hasValues({ values }: Line): boolean {
+function hasValues({ values }: ChartLine): boolean {
   return values.some((value) => value !== null && value > 0);
 }
 

@@ -2,7 +2,7 @@
 import { svgElement } from './dom.ts';
 
 /** One line of a chart. */
-export interface Line {
+export interface ChartLine {
   readonly name: string;
   /** A class of the style sheet: colour and dashes. */
   readonly style: string;
@@ -119,7 +119,7 @@ export class Plot {
    * @param shares where each value begins and ends; without an end, values are joined
    */
   paths(
-    { values, style, isFilled }: Line,
+    { values, style, isFilled }: ChartLine,
     shares: (index: number) => readonly [from: number, to?: number],
   ): SVGPathElement[] {
     const runs: string[][] = [[]];

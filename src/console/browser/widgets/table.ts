@@ -22,7 +22,7 @@ export interface TableOptions<T> {
   isUnknown?(value: T): boolean;
 }
 
-interface Row<T> {
+interface TableRow<T> {
   readonly node: HTMLTableRowElement;
   readonly cells: readonly LiveCell<T>[];
 }
@@ -32,7 +32,7 @@ export class Table<T> {
   readonly #body = element('tbody');
   readonly #empty: HTMLElement;
   readonly #options: TableOptions<T>;
-  readonly #rows = new Map<string, Row<T>>();
+  readonly #rows = new Map<string, TableRow<T>>();
 
   /** @param more stands beside the heading */
   constructor(panel: HTMLElement, title: string, options: TableOptions<T>, more: readonly Node[] = []) {
@@ -71,7 +71,7 @@ export class Table<T> {
     this.#empty.hidden = values.length > 0;
   }
 
-  #rowOf(value: T): Row<T> {
+  #rowOf(value: T): TableRow<T> {
     const cells = this.#options.columns.map((column) => cellOf(column, value));
     return { node: element('tr', {}, ...cells.map(({ node }) => node)), cells };
   }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { type Spending, UsageBatch } from '../../../../src/observe/usage/batch.ts';
+import { UsageBatch, type UsageSum } from '../../../../src/observe/usage/batch.ts';
 import { LIST, requestOf } from '../../../fixtures/request-context.ts';
 
 const requests = fc.array(
@@ -15,8 +15,8 @@ const requests = fc.array(
 
 const OPERATIONS = [0, 1, 2].map((index) => ({ ...LIST, id: `op${index}`, cost: index + 1 }));
 
-function collectedBy(batch: UsageBatch): Spending[] {
-  const received: Spending[] = [];
+function collectedBy(batch: UsageBatch): UsageSum[] {
+  const received: UsageSum[] = [];
   batch.passTo((spending) => received.push(spending));
   return received;
 }

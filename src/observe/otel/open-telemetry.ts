@@ -12,7 +12,7 @@ import { withinMs } from '../../domain/awaitable.ts';
 import { quietly } from '../log/process-output.ts';
 import type { MetricSource } from '../metrics/metrics.ts';
 import { endpointOf, METRICS, type OtlpProtocol, TRACES } from './signal.ts';
-import type { Telemetry } from './start.ts';
+import type { Telemetry } from './start-telemetry.ts';
 
 /** How long a gateway that stops waits for its collector. */
 const CLOSE_MS = 3_000;

@@ -3,8 +3,8 @@ import { TUNNEL_IDLE } from '../../http/message/errors.ts';
 import type { RequestContext } from '../../stages/request-context.ts';
 import { isDegraded } from '../../stages/respond.ts';
 import type { GatewayObserver } from '../gateway-observer.ts';
+import type { MetricTable } from './metric-table.ts';
 import { bucketOf, outcomeOf, statusClassOf } from './outcomes.ts';
-import type { MetricTable } from './table.ts';
 
 /** What this process has counted since it started. */
 export interface RequestTotals {

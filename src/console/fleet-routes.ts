@@ -6,7 +6,7 @@ import { networkOf } from '../domain/network.ts';
 import { WINDOWS } from '../observe/usage/windows.ts';
 import type { FleetFeed } from './feed.ts';
 
-interface Query {
+interface FleetQuery {
   readonly window?: string;
   readonly range?: string;
   readonly scope?: string;
@@ -18,11 +18,11 @@ interface Query {
  * `?scope=account&id=acct_1`, the last refusals of that owner come as well.
  */
 export function addFleetRoutes(app: FastifyInstance, feed: FleetFeed): void {
-  app.get<{ Querystring: Query }>('/fleet', async ({ query }, reply) => {
+  app.get<{ Querystring: FleetQuery }>('/fleet', async ({ query }, reply) => {
     const shown = shownOf(query);
     return shown === undefined ? refuse(reply) : feed.snapshot(shown);
   });
-  app.get<{ Querystring: Query }>('/fleet/events', async ({ query }, reply) => {
+  app.get<{ Querystring: FleetQuery }>('/fleet/events', async ({ query }, reply) => {
     const shown = shownOf(query);
     if (shown === undefined) return refuse(reply);
     if (!feed.hasRoom) return reply.code(503).send({ error: 'Too many consoles are open at this replica.' });
@@ -35,7 +35,7 @@ export function addFleetRoutes(app: FastifyInstance, feed: FleetFeed): void {
   app.addHook('preClose', async () => feed.close());
 }
 
-function shownOf({ window: asked = '10s', range = '1m' }: Query) {
+function shownOf({ window: asked = '10s', range = '1m' }: FleetQuery) {
   const window = WINDOWS.find((one) => one === asked);
   return window === undefined || !isRange(range) ? undefined : { window, range };
 }
@@ -45,7 +45,7 @@ function refuse(reply: FastifyReply): FastifyReply {
   return reply.code(400).send({ error: `window takes ${WINDOWS.join(', ')}, and range ${ranges}.` });
 }
 
-function ownerOf({ scope, id: named }: Query): RefusedOwner | undefined {
+function ownerOf({ scope, id: named }: FleetQuery): RefusedOwner | undefined {
   if (named === undefined || scope === undefined || !isScopeName(scope)) return undefined;
   const id = scope === 'address' ? networkOf(named) : named;
   return id === undefined ? undefined : { scope, id };

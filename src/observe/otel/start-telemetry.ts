@@ -23,6 +23,6 @@ export async function startTelemetry(
   const traces = otlpProtocol(TRACES, env, log);
   const metrics = otlpProtocol(METRICS, env, log);
   if (traces === undefined && metrics === undefined) return { tracing: undefined, async close() {} };
-  const { openTelemetry } = await import('./open.ts');
+  const { openTelemetry } = await import('./open-telemetry.ts');
   return openTelemetry(traces, metrics, env, log, source);
 }

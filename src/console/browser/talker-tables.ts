@@ -18,13 +18,13 @@ const WINDOW_NAMES = { '10s': '10 s', '1m': '1 min', '10m': '10 min' };
 
 export type WindowName = keyof typeof WINDOWS;
 
-interface View {
+interface ListView {
   window: WindowName;
   order: 'byPoints' | 'byRequests' | 'byRefused';
   readonly all: Set<Ranked>;
 }
 
-const view: View = { window: '10s', order: 'byPoints', all: new Set() };
+const view: ListView = { window: '10s', order: 'byPoints', all: new Set() };
 const organizationColumn = {
   title: 'Organization',
   style: 'wide',

@@ -1,30 +1,30 @@
 import type { ShownBlock } from '../../../admin/facts/block-api.ts';
 import { moment } from '../../format.ts';
 import { ask } from '../api.ts';
-import type { Scope } from '../owner.ts';
+import type { OwnerScope } from '../owner.ts';
 import { element, icon } from '../widgets/dom.ts';
 import { durationInput, durationText } from '../widgets/inputs.ts';
 import { confirmAction, reasonQuery } from './dialog.ts';
-import { SECTIONS } from './limits.ts';
+import { SECTIONS } from './set-limit.ts';
 
 const DURATIONS = ['15m', '1h', '8h', '1d', '7d'];
 
-interface Owner {
-  readonly scope: Scope | ShownBlock['scope'];
+interface BlockTarget {
+  readonly scope: OwnerScope | ShownBlock['scope'];
   readonly id: string;
 }
 
 /** A Person is blocked as a principal. */
-function blockScopeOf({ scope }: Owner): ShownBlock['scope'] {
+function blockScopeOf({ scope }: BlockTarget): ShownBlock['scope'] {
   return scope === 'person' ? 'principal' : scope;
 }
 
-function pathOf(owner: Owner): string {
+function pathOf(owner: BlockTarget): string {
   return `blocks/${SECTIONS[blockScopeOf(owner)]}/${encodeURIComponent(owner.id)}`;
 }
 
 /** Asks for how long, and blocks somebody at all replicas. */
-export function block(owner: Owner): void {
+export function block(owner: BlockTarget): void {
   const duration = durationInput(DURATIONS, '1h');
   const scope = blockScopeOf(owner);
   confirmAction({
@@ -42,7 +42,7 @@ export function block(owner: Owner): void {
 }
 
 /** Asks why, and ends a block at all replicas. */
-export function unblock(owner: Owner): void {
+export function unblock(owner: BlockTarget): void {
   confirmAction({
     title: 'Unblock',
     fields: [],
@@ -56,7 +56,7 @@ export function unblock(owner: Owner): void {
 }
 
 /** Who is blocked, and the button that blocks. */
-export function blockLines(scope: Scope, id: string) {
+export function blockLines(scope: OwnerScope, id: string) {
   const start = element('button', { type: 'button' }, 'Block…');
   start.addEventListener('click', () => block({ scope, id }));
   const node = element('div', { class: 'blocks' }, start);

@@ -24,7 +24,7 @@ interface ReplayRun {
 /** Reads a log and charges its requests with other limits. */
 export async function runReplay(run: ReplayRun): Promise<{ result: ReplayResult; replay: Replay }> {
   const { retries } = run;
-  const replay = new Replay(run);
+  const replay = new Replay(run.limits, retries, run.hasSeries);
   const lineCounts = await readLog({
     sources: run.sources,
     readLine: run.readLine,
@@ -44,7 +44,7 @@ export type ReplayResult = ReturnType<typeof resultOf>;
 
 export type BucketResult = ReturnType<typeof bucketResult>;
 
-interface Outcome {
+interface ReplayOutcome {
   readonly replay: Replay;
   readonly lineCounts: LineCounts;
   readonly retries: Retries;
@@ -52,7 +52,7 @@ interface Outcome {
   readonly notes: readonly string[];
 }
 
-export function resultOf({ replay, lineCounts, retries, complete, notes }: Outcome) {
+export function resultOf({ replay, lineCounts, retries, complete, notes }: ReplayOutcome) {
   const { refused, requests, dropped } = replay;
   const asked = requests + replay.retries;
   return {
