@@ -23,7 +23,7 @@ export interface FeedQuery extends FleetView {
 /** Open streams per replica. A console has one, and a wall display rarely more than a few. */
 const MAX_STREAMS = 32;
 
-/** A stream whose reader takes nothing for so long is ended. */
+/** A stream is ended if its reader takes nothing for this time. */
 const MAX_STALLED_MS = 30_000;
 
 /** A stream is ended after this time, so that one with a token that was replaced does not last. The console opens another. */

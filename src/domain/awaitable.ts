@@ -46,7 +46,7 @@ export class Later<T> implements PromiseLike<T> {
     else this.#receiver.take(value);
   }
 
-  /** An error that nobody receives ends the process, as that of a promise does. */
+  /** An unhandled error ends the process, like an unhandled rejection. */
   reject(error: unknown): void {
     if (this.#receiver !== undefined) {
       this.#receiver.takeError(error);
@@ -58,7 +58,7 @@ export class Later<T> implements PromiseLike<T> {
     });
   }
 
-  // biome-ignore lint/suspicious/noThenProperty: whoever does not need the speed awaits it.
+  // biome-ignore lint/suspicious/noThenProperty: callers that do not need the speed await it.
   then<U = T, V = never>(next?: Next<T, U>, failed?: Next<unknown, V>): Later<U | V> {
     return this.#passTo(new Step(next, failed));
   }

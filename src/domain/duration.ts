@@ -25,7 +25,7 @@ export function exactDuration(seconds: number): string {
   return inUnit(seconds / unit.seconds, unit);
 }
 
-/** The duration in the longest unit of which it has two or more: `90 s`, `3 min`, `36 h`, `2 days`. Seconds are never rounded. */
+/** The duration in the longest unit that it has at least two of: `90 s`, `3 min`, `36 h`, `2 days`. Seconds are never rounded. */
 export function roundedDuration(seconds: number, round: (count: number) => number = Math.round): string {
   const unit = UNITS.find((one) => seconds >= 2 * one.seconds) ?? SECOND;
   return inUnit(unit === SECOND ? seconds : round(seconds / unit.seconds), unit);

@@ -70,7 +70,7 @@ function groupsOf(ipv6: string): readonly number[] {
   return [...before, ...zeros, ...behind];
 }
 
-/** The shortest form of a network's address, of which the last four groups are zero. */
+/** The shortest form of a network's address, whose last four groups are zero. */
 function compressed(groups: readonly number[]): string {
   return hostnameOf(`${groups.map((group) => group.toString(16)).join(':')}::`);
 }

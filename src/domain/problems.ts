@@ -32,7 +32,7 @@ interface RefusalParts {
   readonly closes?: boolean;
 }
 
-/** A response that ends the request. Stages return it in place of their value; test with `instanceof`. */
+/** A response that ends the request. A stage returns it instead of its value; test with `instanceof`. */
 export class Refusal {
   readonly code: ProblemCode;
   readonly detail: string;

@@ -14,7 +14,7 @@ import type { CostOf } from './input/entry.ts';
 export type CostSettings = Partial<Pick<Settings, 'operations' | 'upstream'>>;
 
 /**
- * The operations of an OpenAPI document, by default that of the settings. Undefined if neither is given. Throws a
+ * The operations of an OpenAPI document, by default the settings' document. Undefined if neither is given. Throws a
  * ConfigError with all problems.
  */
 export async function readCosts(

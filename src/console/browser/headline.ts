@@ -77,7 +77,7 @@ export function isKnown({ unknownSinceMs }: Pick<ReplicaState, 'unknownSinceMs'>
   return unknownSinceMs === null;
 }
 
-/** Of which replicas the sums are, such as `at 1 of 3 replicas`. Undefined where they are those of all. */
+/** Which replicas the sums cover, such as `at 1 of 3 replicas`. Undefined if they cover all. */
 export function partOf({
   replicas,
   othersUnknownSinceMs,

@@ -1,5 +1,6 @@
 import type { RefusedRequest } from '../../admin/fleet/refusals.ts';
 import type { FleetSnapshot } from '../../admin/fleet/snapshot.ts';
+import { backoffMs } from '../../domain/backoff.ts';
 import { askForToken, onAction, showNotice } from './actions/dialog.ts';
 import { ApiError, readEvents } from './api.ts';
 import { showLost } from './headline.ts';
@@ -13,11 +14,10 @@ import { choices, rankedIds, showTalkers, startTalkers, type WindowName } from '
 import { byId, element, setText, switchTheme } from './widgets/dom.ts';
 import { Figures, sinceText } from './widgets/figures.ts';
 
-/** How long a stream that failed is left alone: the first time, and at most. */
-const RETRY_MS = 500;
-const LONGEST_RETRY_MS = 5_000;
+/** Waits before a stream that failed is opened again. */
+const RETRIES = { firstMs: 500, longestMs: 5_000 };
 
-/** A stream that has sent nothing for so long is replaced: its replica may have disappeared without a word. */
+/** A stream that has sent nothing for this time is replaced, because its replica may have disappeared. */
 const SILENCE_MS = 5_000;
 
 /** The times that the charts cover. */
@@ -100,7 +100,7 @@ function showConnection(state: 'live' | 'lost' | 'waiting', text: string): void 
 
 /** Follows the fleet for as long as the page is open. */
 async function follow(): Promise<void> {
-  let waitMs = RETRY_MS;
+  let failures = 0;
   for (;;) {
     view.stream = new AbortController();
     const { stream } = view;
@@ -110,16 +110,13 @@ async function follow(): Promise<void> {
       await readEvents(`fleet/events?${query}`, stream.signal, (name, data) => {
         clearTimeout(silence);
         silence = setTimeout(() => stream.abort(), SILENCE_MS);
-        waitMs = RETRY_MS;
+        failures = 0;
         receive(name, data);
       });
     } catch (error) {
       if (stream.signal.aborted) continue;
       if (error instanceof ApiError && error.status === 401) await askForToken(error.message);
-      else {
-        await retryLater(error, waitMs);
-        waitMs = Math.min(LONGEST_RETRY_MS, 2 * waitMs);
-      }
+      else await retryLater(error, backoffMs(RETRIES, ++failures));
     } finally {
       clearTimeout(silence);
     }

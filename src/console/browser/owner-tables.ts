@@ -21,7 +21,7 @@ function numbers(title: string, name: keyof Counts) {
   return { title, style: 'number', text: (counts: Counts) => shownCount(counts[name]) };
 }
 
-/** What an owner did in the last minutes. `reported` says of which replicas that is. */
+/** What an owner did in the last minutes. `reported` says which replicas that covers. */
 export function recentTable(panel: HTMLElement, reported: Node) {
   const columns = [
     { title: 'In the last', text: ({ window }: { window: string }) => WINDOW_NAMES[window] ?? window },

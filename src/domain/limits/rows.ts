@@ -86,7 +86,7 @@ const CHARGED = { caller: scopesWith('caller'), person: scopesWith('person'), pu
 /** Limits that one RateLimit header names. More would help no client, and fields of unlimited length are refused by some. */
 export const MOST_HEADER_ITEMS = 8;
 
-/** The limits that the file adds to those of the contract. */
+/** The limits that the file adds to the contract's. */
 export function furtherRows(rows: readonly LimitRow[]): readonly LimitRow[] {
   return rows.filter(({ isContract }) => !isContract);
 }
@@ -106,7 +106,7 @@ export function windowedRows(rows: readonly LimitRow[]): readonly LimitRow[] {
   return rows.filter(({ counts }) => counts !== 'concurrent');
 }
 
-/** The limits on requests that have not ended, which only whoever forwards them sees. */
+/** The limits on requests in flight. Only the program that forwards the requests can count them. */
 export function concurrentRows(rows: readonly LimitRow[]): readonly LimitRow[] {
   return rows.filter(({ counts }) => counts === 'concurrent');
 }

@@ -24,7 +24,7 @@ export interface Scope {
   readonly access: readonly Access[];
   /** Whether callers of one Account have different owners. */
   readonly isPerPrincipal: boolean;
-  /** Owners of which a log has too many to suggest a limit for each: what they are called. */
+  /** What the owners are called, if a log has too many of them to suggest a limit for each. */
   readonly many: string | undefined;
   /** Whether a 429 names the owner: a caller has not named its Organization. */
   readonly isNamed: boolean;

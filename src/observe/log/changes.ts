@@ -61,7 +61,7 @@ interface Members {
   readonly about?: string;
 }
 
-/** Writes lines, and remembers those of changes. */
+/** Writes lines, and remembers the lines that report changes. */
 export class Changes {
   readonly #log: Logger;
   readonly #nowMs: () => number;

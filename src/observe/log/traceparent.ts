@@ -11,7 +11,7 @@ const LATER_VERSION = /^(?!00|ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9
 const MAX_LENGTH = 256;
 
 /**
- * The `traceparent` of a request: the header if it is valid, otherwise that of a new trace. A new trace is flagged as sampled,
+ * The `traceparent` of a request: the header if it is valid, otherwise the value for a new trace. A new trace is flagged as sampled,
  * because the access log records it, and because an upstream that follows its parent would otherwise record nothing.
  */
 export function traceparentFrom(header: unknown): string {

@@ -4,8 +4,8 @@ const TOLERANCE_MS = 5;
 let originMs = performance.timeOrigin;
 
 /**
- * Unix time in microseconds of a recent reading of `performance.now()`. Differences between two results are those of
- * the monotonic clock, except when the wall clock was set in between: then later results follow the wall clock, so
+ * Unix time in microseconds of a recent reading of `performance.now()`. Results differ as the
+ * monotonic clock does, except when the wall clock was set in between: then later results follow the wall clock, so
  * that the logs of several replicas can be merged.
  */
 export function unixUs(monotonicMs: number, nowMs = performance.now(), wallMs = Date.now()): number {

@@ -8,7 +8,7 @@ import { type Extract, extractOf } from './extract.ts';
 import { Sketch } from './sketch.ts';
 import { type SliceKind, type Window, Windows } from './windows.ts';
 
-/** Owners of each scope in a generation, of which there are two; one that is always active takes about 6 KB. */
+/** Owners of each scope in a generation. There are two generations. An owner that is always active takes about 6 KB. */
 const OWNERS_PER_GENERATION = 2_500;
 
 /** Operations counted by name per owner and period; the others are counted together. */

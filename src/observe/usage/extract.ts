@@ -51,7 +51,7 @@ export function extractOf({ owners, floor }: Sketch): Extract {
     all.toSorted(([, a], [, b]) => b[count] - a[count]).slice(0, PUBLISHED_OWNERS),
   );
   const kept = new Map<string, OwnerCounts>();
-  // The first of each ranking, then the second: those of several rankings leave room for more.
+  // The first of each ranking, then the second. Owners that are in several rankings leave room for more.
   for (let place = 0; place < PUBLISHED_OWNERS && kept.size + rankings.length <= MOST_ROWS; place++) {
     for (const [owner, counts] of rankings.flatMap((ranking) => ranking.slice(place, place + 1)))
       kept.set(owner, counts);

@@ -24,7 +24,7 @@ export type Summary = Readonly<Record<Window, Readonly<Record<Ranked, Extract>>>
 /** Per ten seconds, oldest first, by what is ranked and by owner; without the idle time before. */
 type Trends = Readonly<Record<keyof Counts, Readonly<Record<string, readonly number[]>>>>;
 
-/** Owners of each ranking and window whose trend is published: those that a console shows at first. */
+/** Owners of each ranking and window whose trend is published. A console shows these first. */
 const TRENDS = 10;
 
 /** Accounts in a generation whose Organization is remembered. */
@@ -136,7 +136,7 @@ function organizationOf(id: string, summaries: readonly Summary[]): Pick<Talker,
   return organization === undefined ? {} : { organization };
 }
 
-/** The sum of the trends that the replicas publish; those of two replicas begin up to ten seconds apart. */
+/** The sum of the trends that the replicas publish. Trends of two replicas begin up to ten seconds apart. */
 function trendOf(
   id: string,
   ranked: Ranked,
@@ -164,7 +164,7 @@ const ofOwners = Type.Record(plainText(256), Type.Array(amount, { maxItems: SERI
 
 const trends = Type.Object({ points: ofOwners, requests: ofOwners, refused: ofOwners });
 
-/** What another replica published, as a summary; undefined where it is none, of another version of Weir, say. */
+/** What another replica published, as a summary. Undefined if it is not one, for example from another version of Weir. */
 export const readSummary: (published: unknown) => Summary | undefined = matching(
   Type.Object({
     '10s': ofWindow,

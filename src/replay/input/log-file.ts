@@ -84,7 +84,7 @@ export class LogFile {
     const chunks = startingWith(first, counted);
     if (first.done || !first.value.subarray(0, GZIP_MAGIC.length).equals(GZIP_MAGIC)) return chunks;
     const gunzip = createGunzip({ chunkSize: CHUNK_BYTES });
-    // Its errors reach whoever reads from gunzip.
+    // The reader of gunzip gets its errors.
     pipeline(chunks, gunzip, () => {});
     return gunzip;
   }
@@ -149,7 +149,7 @@ class LineSplitter {
       return;
     }
     const whole = chunk.subarray(0, last + 1);
-    // Decodes many lines at once: decoding each by itself would cost more than parsing it.
+    // Decodes many lines at once, because decoding each line alone would cost more than parsing it.
     this.#split((this.#rest.length === 0 ? whole : Buffer.concat([this.#rest, whole])).toString('utf8'));
     this.#rest = chunk.subarray(last + 1);
   }

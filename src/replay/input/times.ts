@@ -23,7 +23,7 @@ export function isLogTime(us: number): boolean {
   return us > 0 && us <= LATEST_US;
 }
 
-/** The time of a charge, from that of its line and how long the request took: the line's where the duration cannot be right. */
+/** The time of a charge: the time of its line less the duration of the request. The line's time if the duration cannot be right. */
 export function startOf(loggedUs: number, durationUs: number): number {
   const startUs = loggedUs - Math.round(durationUs);
   return isLogTime(startUs) ? startUs : loggedUs;

@@ -48,7 +48,7 @@ export function suggestLimits(demand: Demand, options: SearchOptions) {
     for (const search of searches) settle(search, mostRefused);
   }
   const limits = searches.map(({ stats, enough, refused = 0 }) => ({ stats, limit: enough, refused }));
-  /** Refused with all suggested limits together; those of each limit are what its bucket alone would have refused. */
+  /** `refused`: with all suggested limits together. `limits` has what each bucket alone would have refused. */
   return { limits, refused: refusedTogether(demand, limits) };
 }
 

@@ -47,7 +47,7 @@ export function shortId(id: string): HTMLElement {
   return element('span', { class: 'id', title: id }, shortened(id, SHOWN_CHARACTERS));
 }
 
-/** A link to the page of an Account, Organization, Person or address, whose id is shortened likewise. */
+/** A link to the page of an Account, Organization, Person or address. Its id is shortened in the same way. */
 export function ownerLink(scope: string, id: string): HTMLElement {
   const href = `#/${scope}/${encodeURIComponent(id)}`;
   return element('a', { class: 'id', href, title: id }, shortened(id, SHOWN_CHARACTERS));

@@ -5,7 +5,7 @@ const LOOK_MS = 250;
 
 /**
  * Panels whose figures are measured again and again. Once their last measurement is older than two periods they turn grey, with the
- * time since which their figures are unknown: that of the page's opening, for those that were never measured.
+ * time since which their figures are unknown. For figures that were never measured, it is when the page was opened.
  */
 export class Figures {
   readonly #panels: () => Iterable<HTMLElement>;
@@ -27,7 +27,7 @@ export class Figures {
     this.#timer = window.setInterval(() => this.#look(), LOOK_MS);
   }
 
-  /** The figures were measured now, or so long ago. */
+  /** The figures were measured now, or this long ago. */
   measured(agoMs = 0): void {
     this.#measuredAtMs = Date.now() - agoMs;
     this.#look();

@@ -15,7 +15,7 @@ export type Column<T> = {
 
 export interface TableOptions<T> {
   readonly columns: readonly Column<T>[];
-  /** What is shown in place of an empty table. */
+  /** What is shown if the table is empty. */
   readonly empty: string;
   keyOf(value: T): string;
   /** Whether the figures of a row are too old, so that it is grey. */
