@@ -48,7 +48,7 @@ interface Remembered {
 }
 
 /** A charge that the store decides. */
-interface Asked {
+interface PendingCharge {
   readonly cache: DenialCache;
   readonly charge: Charge;
   readonly sentUs: number;
@@ -81,7 +81,7 @@ export class DenialCache implements Store {
     return andThenWith(this.#store.charge(charge), DenialCache.#learn, asked);
   }
 
-  static #learn(decision: Decision, { cache, charge, sentUs, epoch }: Asked): Decision {
+  static #learn(decision: Decision, { cache, charge, sentUs, epoch }: PendingCharge): Decision {
     if (decision.outcome === 'denied' && epoch === cache.#epoch)
       cache.#remember(charge, decision.buckets, sentUs);
     if (decision.outcome === 'uncounted' && !isOfOneCharge(decision.reason)) cache.forget();

@@ -1,7 +1,7 @@
 import { DenialCache } from './denial-cache.ts';
 import { MemoryStore } from './memory-store.ts';
 import { type StoreObserver, silentObserver } from './observer.ts';
-import type { RemoteStoreSettings } from './redis/connection/options.ts';
+import type { RemoteStoreSettings } from './redis/connection/redis-options.ts';
 import { RedisStore } from './redis/redis-store.ts';
 import { sharedByRedis } from './redis/shared/shared-by-redis.ts';
 import type { SharedStore } from './shared-store.ts';

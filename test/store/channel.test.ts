@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it, vi } from 'vitest';
-import type { RemoteStoreSettings } from '../../src/store/redis/connection/options.ts';
+import type { RemoteStoreSettings } from '../../src/store/redis/connection/redis-options.ts';
 import { sharedByRedis } from '../../src/store/redis/shared/shared-by-redis.ts';
 import type { Channel, ChannelListener, MessageRecord } from '../../src/store/shared-store.ts';
 import { startRawServer } from '../fixtures/raw-server.ts';

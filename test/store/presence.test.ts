@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import { pace } from '../../src/domain/pace.ts';
-import type { RemoteStoreSettings } from '../../src/store/redis/connection/options.ts';
+import type { RemoteStoreSettings } from '../../src/store/redis/connection/redis-options.ts';
 import { sharedByRedis } from '../../src/store/redis/shared/shared-by-redis.ts';
 import type { Presence, SeenReplicas } from '../../src/store/shared-store.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';

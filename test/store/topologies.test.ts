@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { bucketKey } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open.ts';
-import type { RemoteStoreSettings } from '../../src/store/redis/connection/options.ts';
+import type { RemoteStoreSettings } from '../../src/store/redis/connection/redis-options.ts';
 import type { Charge, Decision, Store } from '../../src/store/store.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';
 import { startSentinel } from '../fixtures/redis-sentinel.ts';

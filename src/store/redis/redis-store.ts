@@ -12,17 +12,17 @@ import {
   trialBucket,
   type UncountedReason,
 } from '../store.ts';
-import { openConnection, type RedisConnection } from './connection/connection.ts';
-import { mayHaveRun, reasonOf } from './connection/failures.ts';
-import type { RemoteStoreSettings } from './connection/options.ts';
+import { openConnection, type RedisConnection } from './connection/redis-connection.ts';
+import { mayHaveRun, reasonOf } from './connection/redis-failures.ts';
+import type { RemoteStoreSettings } from './connection/redis-options.ts';
 import { NewWindows } from './new-windows.ts';
-import { type Route, Routes } from './routes.ts';
 import { sendCharges } from './send-charges.ts';
+import { type ServerRoute, ServerRoutes } from './server-routes.ts';
 
 /** A batch in progress. */
 interface Call {
   readonly batch: Batch;
-  readonly route: Route;
+  readonly route: ServerRoute;
   /** What it states of this replica's slots. */
   readonly leases?: LeaseCall | undefined;
 }
@@ -36,7 +36,7 @@ export class RedisStore implements Store {
   readonly #observer: StoreObserver;
   readonly #deadline: Deadline<Call>;
   readonly #batcher: TurnBatcher;
-  readonly #routes: Routes;
+  readonly #routes: ServerRoutes;
   readonly #newWindows = new NewWindows();
   readonly slots: Leases;
   #isClosed = false;
@@ -49,7 +49,7 @@ export class RedisStore implements Store {
       ({ batch }) => batch.isSettled,
       (call) => this.#failed(call, 'deadline'),
     );
-    this.#routes = new Routes(
+    this.#routes = new ServerRoutes(
       observer,
       (route) => this.#probe(route),
       () => this.slots.renew(),
@@ -211,7 +211,7 @@ export class RedisStore implements Store {
   }
 
   /** @param key one of the group */
-  #route(group: number, key: string): Route {
+  #route(group: number, key: string): ServerRoute {
     return this.#routes.use(this.#link.routeOf(group), group, key);
   }
 
@@ -219,7 +219,7 @@ export class RedisStore implements Store {
    * Charges a bucket of its own, which also detects a Redis that can be read but not written. What another program has put there
    * says nothing about Redis, which has just replaced it.
    */
-  async #probe(route: Route): Promise<UncountedReason | undefined> {
+  async #probe(route: ServerRoute): Promise<UncountedReason | undefined> {
     const { group, key } = route;
     const problem = this.#isClosed ? 'closed' : this.#link.problemOf(group);
     if (problem !== undefined) return problem;

@@ -2,7 +2,7 @@ import type { Callback } from 'ioredis';
 import { isConcurrent, slotState } from '../in-flight/held-slots.ts';
 import type { BucketCharge, BucketState, Charge, Decision, Holder } from '../store.ts';
 import { type ChargeOptions, chargeArguments } from './charge-arguments.ts';
-import { reasonOf } from './connection/failures.ts';
+import { reasonOf } from './connection/redis-failures.ts';
 import { CHARGE, type RedisClient } from './scripts.ts';
 
 /** The reply of lua/charge.lua. */
@@ -16,14 +16,14 @@ const REPLICA_BYTES = 16;
 const HELD_START = 22;
 
 /** Called once: with a decision for each charge, or with the error for which none was counted or none is known. */
-export type Decided = (error: Error | undefined, decisions: readonly Decision[]) => void;
+type DecisionsCallback = (error: Error | undefined, decisions: readonly Decision[]) => void;
 
 /** Decides several charges in one script call, in order. All their keys must be in one Cluster slot. */
 export function sendCharges(
   client: RedisClient,
   charges: readonly Charge[],
   options: ChargeOptions,
-  decided: Decided,
+  decided: DecisionsCallback,
 ): void {
   const args = chargeArguments(charges, options);
   const answered: Callback = (error, reply) => {
@@ -37,7 +37,12 @@ export function sendCharges(
   });
 }
 
-function readReply(reply: Buffer, charges: readonly Charge[], isSpending: boolean, decided: Decided): void {
+function readReply(
+  reply: Buffer,
+  charges: readonly Charge[],
+  isSpending: boolean,
+  decided: DecisionsCallback,
+): void {
   let decisions: readonly Decision[];
   try {
     decisions = readDecisions(reply, charges, isSpending);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { commonOptions } from '../../../src/store/redis/connection/options.ts';
+import { commonOptions } from '../../../src/store/redis/connection/redis-options.ts';
 
 const REFUSAL = '-DENIED Redis is running in protected mode and no password is set for the default user.\r\n';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { reasonOf } from '../../../src/store/redis/connection/failures.ts';
+import { reasonOf } from '../../../src/store/redis/connection/redis-failures.ts';
 
 test.each([
   ['WRONGPASS invalid username-password pair or user is disabled.', 'auth'],

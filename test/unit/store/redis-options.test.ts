@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { accessOptions, readUrl } from '../../../src/store/redis/connection/options.ts';
+import { accessOptions, readUrl } from '../../../src/store/redis/connection/redis-options.ts';
 
 test.each([
   ['redis://redis.internal', { host: 'redis.internal', port: 6379 }],

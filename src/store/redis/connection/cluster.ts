@@ -3,10 +3,10 @@ import { Cluster, type Redis } from 'ioredis';
 import type { StoreObserver } from '../../observer.ts';
 import type { UncountedReason } from '../../store.ts';
 import { withScripts } from '../scripts.ts';
-import type { ConnectionEvents, RedisConnection } from './connection.ts';
-import { reasonOf } from './failures.ts';
-import { accessOptions, commonOptions, type RemoteStoreSettings, readUrl } from './options.ts';
 import { Reconnection } from './reconnection.ts';
+import type { ConnectionEvents, RedisConnection } from './redis-connection.ts';
+import { reasonOf } from './redis-failures.ts';
+import { accessOptions, commonOptions, type RemoteStoreSettings, readUrl } from './redis-options.ts';
 import { checkSettings } from './settings-check.ts';
 
 /** A Redis Cluster, found through some of its nodes. A dead master degrades its own slots and no others. */

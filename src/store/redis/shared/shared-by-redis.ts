@@ -1,7 +1,7 @@
 import { pace } from '../../../domain/pace.ts';
 import { bucketKey } from '../../keys.ts';
 import type { Claims, Presence, SharedStore } from '../../shared-store.ts';
-import type { RemoteStoreSettings } from '../connection/options.ts';
+import type { RemoteStoreSettings } from '../connection/redis-options.ts';
 import { openBoard } from './board.ts';
 import { subscribe } from './channel.ts';
 import { readShared, type WrongTypeFound } from './read-shared.ts';

@@ -1,6 +1,10 @@
 import { type StoreObserver, silentObserver } from '../../observer.ts';
-import { type ConnectionEvents, openConnection, type RedisConnection } from '../connection/connection.ts';
-import type { RemoteStoreSettings } from '../connection/options.ts';
+import {
+  type ConnectionEvents,
+  openConnection,
+  type RedisConnection,
+} from '../connection/redis-connection.ts';
+import type { RemoteStoreSettings } from '../connection/redis-options.ts';
 
 /** The connection, as one of its users sees it. */
 export interface LinkUse extends Pick<RedisConnection, 'client' | 'groupOf' | 'routeOf'> {

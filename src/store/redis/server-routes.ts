@@ -3,7 +3,7 @@ import type { StoreObserver } from '../observer.ts';
 import type { UncountedReason } from '../store.ts';
 
 /** One server: its breaker, and what its probes charge. */
-export interface Route {
+export interface ServerRoute {
   readonly breaker: Breaker;
   /** The group of the last call, and a key in it: the slots of a Cluster move between servers. */
   group: number;
@@ -11,11 +11,11 @@ export interface Route {
 }
 
 /** The servers that calls have gone to, by name. */
-export class Routes {
+export class ServerRoutes {
   readonly #observer: StoreObserver;
-  readonly #probe: (route: Route) => Promise<UncountedReason | undefined>;
+  readonly #probe: (route: ServerRoute) => Promise<UncountedReason | undefined>;
   readonly #recovered: () => void;
-  readonly #byName = new Map<string, Route>();
+  readonly #byName = new Map<string, ServerRoute>();
 
   /**
    * @param probe makes one call; resolves to the reason why it failed, or undefined if it succeeded
@@ -23,7 +23,7 @@ export class Routes {
    */
   constructor(
     observer: StoreObserver,
-    probe: (route: Route) => Promise<UncountedReason | undefined>,
+    probe: (route: ServerRoute) => Promise<UncountedReason | undefined>,
     recovered: () => void,
   ) {
     this.#observer = observer;
@@ -32,12 +32,12 @@ export class Routes {
   }
 
   /** The server with this name, if a call has gone to it. */
-  find(name: string): Route | undefined {
+  find(name: string): ServerRoute | undefined {
     return this.#byName.get(name);
   }
 
   /** The server that a call of this group goes to. */
-  use(name: string, group: number, key: string): Route {
+  use(name: string, group: number, key: string): ServerRoute {
     const known = this.#byName.get(name);
     if (known !== undefined) {
       known.group = group;
@@ -51,7 +51,7 @@ export class Routes {
         if (state === 'closed') this.#recovered();
       },
     );
-    const route: Route = { breaker, group, key };
+    const route: ServerRoute = { breaker, group, key };
     this.#byName.set(name, route);
     this.#observer.breakerChanged(name, 'closed');
     return route;

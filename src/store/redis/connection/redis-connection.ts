@@ -3,9 +3,9 @@ import type { StoreObserver } from '../../observer.ts';
 import type { UncountedReason } from '../../store.ts';
 import { type RedisClient, withScripts } from '../scripts.ts';
 import { openClusterConnection } from './cluster.ts';
-import { reasonOf } from './failures.ts';
-import { accessOptions, commonOptions, type RemoteStoreSettings, readUrl } from './options.ts';
 import { Reconnection } from './reconnection.ts';
+import { reasonOf } from './redis-failures.ts';
+import { accessOptions, commonOptions, type RemoteStoreSettings, readUrl } from './redis-options.ts';
 import { checkSettings } from './settings-check.ts';
 
 /** A connection to Redis of any topology. Reconnects forever, and never queues a command. */
