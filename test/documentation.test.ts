@@ -46,6 +46,19 @@ it('every link between the pages leads to a file and a heading that exist', () =
   expect(links.filter(({ page, link }) => !isThere(page, link))).toEqual([]);
 });
 
+it('every file that a page names in code exists', () => {
+  // The results name the files of their day.
+  const named = pages
+    .filter((page) => page !== 'bench/RESULTS.md')
+    .flatMap((page) =>
+      [...withoutCode(page).matchAll(/`((?:src|test|scripts|platform\/src)\/[\w./-]+)`/g)].map(
+        ([, path = '']) => ({ page, path }),
+      ),
+    );
+  expect(named.length).toBeGreaterThan(40);
+  expect(named.filter(({ path }) => !existsSync(path))).toEqual([]);
+});
+
 it('every limits file of docs/limits.md is valid', () => {
   const blocks = [...readFileSync('docs/limits.md', 'utf8').matchAll(/^```yaml\n([\s\S]*?)^```/gm)];
   expect(blocks.length).toBeGreaterThan(3);
