@@ -26,7 +26,7 @@ type OperationSettings = Settings['operations'];
 const DEFAULT_DOCUMENT = 'openapi.yaml';
 
 /** The documents as last read. */
-interface Loaded {
+interface LoadedOperations {
   readonly digests: string;
   readonly operations: readonly ListedOperation[];
   readonly warnings: readonly Problem[];
@@ -39,7 +39,7 @@ export class OperationFiles {
   readonly #source: FileSource;
   readonly #roots: readonly string[];
   #files: readonly string[];
-  #last: Loaded | undefined;
+  #last: LoadedOperations | undefined;
 
   /** @param settingsFile used in messages, and to find the default document in the same folder */
   constructor(settings: OperationSettings, settingsFile: string, source = new FileSource()) {

@@ -34,14 +34,14 @@ function isRange(range: string): boolean {
   }
 }
 
-interface Port {
+interface PortSetting {
   readonly host: string;
   readonly port?: number | 'off';
 }
 
 /** Ports that only one of two sections can open. */
-function portFindings(sections: Readonly<Record<string, Port | undefined>>): readonly Finding[] {
-  const seen: [string, Port][] = [];
+function portFindings(sections: Readonly<Record<string, PortSetting | undefined>>): readonly Finding[] {
+  const seen: [string, PortSetting][] = [];
   const findings: Finding[] = [];
   for (const [name, port] of Object.entries(sections)) {
     if (!port?.port || port.port === 'off') continue;
@@ -57,7 +57,7 @@ function portFindings(sections: Readonly<Record<string, Port | undefined>>): rea
   return findings;
 }
 
-function envoyPort(decisions: Settings['decisions'] | undefined): Port | undefined {
+function envoyPort(decisions: Settings['decisions'] | undefined): PortSetting | undefined {
   const envoy = decisions?.envoy;
   return envoy && { host: envoy.host ?? decisions.host, port: envoy.port };
 }
@@ -90,7 +90,7 @@ function decisionFindings(
 
 const EVERY_ADDRESS = new Set(['0.0.0.0', '::']);
 
-function collide(one: Port, other: Port): boolean {
+function collide(one: PortSetting, other: PortSetting): boolean {
   const isShared = one.host === other.host || EVERY_ADDRESS.has(one.host) || EVERY_ADDRESS.has(other.host);
   return one.port === other.port && isShared;
 }
@@ -105,21 +105,19 @@ function routeFindings(routes: Settings['upstream']['routes']): readonly Finding
   });
 }
 
-type IdentitySettings = Settings['identity'];
-
 /**
  * Conflicts between settings of an `identity` section that are valid individually.
  *
  * @param section where the section is
  */
 export function identityFindings(
-  identity: IdentitySettings,
+  identity: Settings['identity'],
   section: readonly string[] = ['identity'],
 ): readonly Finding[] {
   return conflictsIn(identity).map(({ path, ...finding }) => ({ ...finding, path: [...section, ...path] }));
 }
 
-function conflictsIn(identity: IdentitySettings): readonly Finding[] {
+function conflictsIn(identity: Settings['identity']): readonly Finding[] {
   if (identity.kind === 'api-keys') return digestFindings(identity);
   const findings = identity.kind === 'jwt' ? keyFindings(identity) : [];
   if (!('directory' in identity)) return findings;
@@ -134,7 +132,7 @@ function conflictsIn(identity: IdentitySettings): readonly Finding[] {
   return findings;
 }
 
-function digestFindings({ url }: Extract<IdentitySettings, { kind: 'api-keys' }>): readonly Finding[] {
+function digestFindings({ url }: Extract<Settings['identity'], { kind: 'api-keys' }>): readonly Finding[] {
   if (url.includes('{digest}')) return [];
   const path = ['url'];
   return [{ path, message: 'must contain {digest}', hint: 'such as /internal/api-keys/{digest}' }];
@@ -144,7 +142,7 @@ function keyFindings({
   jwksUrl,
   keyFile,
   algorithms,
-}: Extract<IdentitySettings, { kind: 'jwt' }>): Finding[] {
+}: Extract<Settings['identity'], { kind: 'jwt' }>): Finding[] {
   const findings: Finding[] = [];
   if ((jwksUrl === undefined) === (keyFile === undefined)) {
     findings.push({

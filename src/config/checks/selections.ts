@@ -9,7 +9,7 @@ import type { CostedOperation, LimitPlaces } from './costs.ts';
 /** Further limits that one request may be charged to. Each can have a shadow limit beside it, and the store takes 32 buckets. */
 const MOST_FURTHER = 12;
 
-type Found = Advice & { readonly path: readonly string[] };
+type AdviceAt = Advice & { readonly path: readonly string[] };
 
 /** One problem for each limit that counts no request, or less than its list of operations promises; and for too many limits. */
 export function checkSelections(
@@ -29,10 +29,10 @@ export function checkSelections(
   }));
 }
 
-function rowProblems(row: LimitRow, operations: readonly CostedOperation[]): readonly Found[] {
+function rowProblems(row: LimitRow, operations: readonly CostedOperation[]): readonly AdviceAt[] {
   const { operations: named = [], tags = [] } = row.selection;
   const path = ['limits', row.name];
-  const problems: Found[] = named.flatMap((entry, index) => {
+  const problems: AdviceAt[] = named.flatMap((entry, index) => {
     const problem = entryProblem(row, entry, operations);
     return problem === undefined ? [] : [{ path: [...path, 'operations', String(index)], ...problem }];
   });
@@ -45,7 +45,7 @@ function rowProblems(row: LimitRow, operations: readonly CostedOperation[]): rea
 function crowdProblems(
   further: readonly LimitRow[],
   operations: readonly CostedOperation[],
-): readonly Found[] {
+): readonly AdviceAt[] {
   const crowded = operations.find(
     (one) => further.filter((row) => isCharged(row, one)).length > MOST_FURTHER,
   );

@@ -3,7 +3,7 @@ import { isCharged, type LimitRow } from '../../domain/limits/rows.ts';
 import { formatPath, type Problem } from '../problem.ts';
 import { type CostedOperation, type LimitPlaces, orLower, visitLimits } from './costs.ts';
 
-/** A limit that is lower than so many times a cost is reported: the bucket may refuse a tenth of its points. */
+/** A limit that is lower than this many times a cost is reported: the bucket may refuse a tenth of its points. */
 const COSTS_PER_LIMIT = 10;
 
 /** Charges of different times count as one while they hold at most this part of the limit together (lua/README.md). */
@@ -51,7 +51,7 @@ export function unusedPointsWarning(
 }
 
 /** The operations that are charged to a row: the lowest cost, and the operation with the highest. */
-interface Charged {
+interface RowCosts {
   readonly cheapest: number;
   readonly costliest: CostedOperation;
 }
@@ -60,8 +60,8 @@ interface Charged {
 function costsByRow(
   operations: readonly CostedOperation[],
   rows: readonly LimitRow[],
-): ReadonlyMap<string, Charged> {
-  const costs = new Map<string, Charged>();
+): ReadonlyMap<string, RowCosts> {
+  const costs = new Map<string, RowCosts>();
   for (const row of rows.filter(({ counts }) => counts === 'points')) {
     const charged = operations.filter((operation) => operation.cost > 0 && isCharged(row, operation));
     const [cheapest, ...others] = charged.sort((one, other) => one.cost - other.cost);
@@ -75,7 +75,7 @@ function costsByRow(
  * The least share of an exact log's points that a bucket admits which is charged alone, in whole percent. lua/README.md has the proof. It
  * is 100 where no two charges of different times are counted as one: below a limit of 500, and where the lowest cost is high too.
  */
-function leastPercentOf(limit: number, { cheapest, costliest }: Charged): number {
+function leastPercentOf(limit: number, { cheapest, costliest }: RowCosts): number {
   const mostTogether = Math.floor(limit / ENTRIES_PER_LIMIT);
   if (2 * cheapest > mostTogether) return 100;
   const keptTooLong = mostTogether - cheapest;

@@ -31,14 +31,14 @@ export function ownersIn(
   );
 }
 
-type File = Static<typeof identitiesSchema>;
+type IdentitiesContent = Static<typeof identitiesSchema>;
 
 /** Parses an identities file. Throws a ConfigError with every problem. */
 export function parseIdentities(text: string, source: string): Identities {
   return parseAs(identitiesSchema, text, source, toIdentities);
 }
 
-function toIdentities(file: File, findings: Finding[]): Identities {
+function toIdentities(file: IdentitiesContent, findings: Finding[]): Identities {
   findings.push(...idFindings(file, ['principals', 'accounts']), ...tokenFindings(file));
   const principals = new Map<string, Principal>();
   for (const [id, entry] of Object.entries(file.principals)) {
@@ -67,7 +67,7 @@ export function idFindings<Section extends string>(
   );
 }
 
-function tokenFindings({ tokens }: File): readonly Finding[] {
+function tokenFindings({ tokens }: IdentitiesContent): readonly Finding[] {
   return Object.keys(tokens).flatMap((token) => {
     const message = tokenProblem(token);
     return message === undefined ? [] : [{ path: ['tokens', token], message }];
@@ -86,8 +86,8 @@ function normalised(token: string): string {
 
 function toPrincipal(
   id: string,
-  entry: File['principals'][string],
-  file: File,
+  entry: IdentitiesContent['principals'][string],
+  file: IdentitiesContent,
   findings: Finding[],
 ): Principal | undefined {
   const path = ['principals', id];
@@ -114,7 +114,7 @@ function ownershipProblem({
   account,
   organization,
   actsFor,
-}: File['principals'][string]): string | undefined {
+}: IdentitiesContent['principals'][string]): string | undefined {
   if (type === 'Person') {
     if (organization !== undefined) return 'a Person has an account, not an organization';
     return account === undefined ? 'a Person needs an account, its Principal Account' : undefined;

@@ -16,7 +16,7 @@ export function parseKeyFile(text: string, path: string, algorithms: readonly st
   return { keys: [...keys] };
 }
 
-/** RFC 7518 section 3.2: a secret has at least as many bits as the hash, of which the algorithm is named. */
+/** RFC 7518 section 3.2: a secret has at least as many bits as the hash that the algorithm is named after. */
 function checkSecret(path: string, { kty, k }: JWK, algorithms: readonly string[]): void {
   if (kty !== 'oct' || typeof k !== 'string') throw fileError(path, 'must contain a secret ("kty": "oct")');
   const bits = Buffer.from(k, 'base64url').length * 8;

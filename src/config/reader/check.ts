@@ -4,7 +4,8 @@ import { maskUrl } from './mask.ts';
 import { described, didYouMean, expected, listed } from './messages.ts';
 import { foreignSetting, impliedKind, isMapping, kindOf, type SchemaNode } from './schema-node.ts';
 
-type Path = readonly string[];
+/** The keys from the root to a setting. */
+export type Path = readonly string[];
 
 /** A problem whose file, line or variable has not been determined yet. */
 export interface Finding extends Advice {
@@ -18,11 +19,11 @@ export interface Finding extends Advice {
  * only against the variant selected by `kind`, or by default.
  */
 export function check(schema: SchemaNode, value: unknown): { value: unknown; findings: readonly Finding[] } {
-  const reader = new Reader();
+  const reader = new SettingsReader();
   return { value: reader.read(schema, value, []), findings: reader.findings };
 }
 
-class Reader {
+class SettingsReader {
   readonly findings: Finding[] = [];
 
   read(schema: SchemaNode, given: unknown, path: Path): unknown {

@@ -1,5 +1,5 @@
 import { formatPath, type Problem } from '../problem.ts';
-import type { Finding } from './check.ts';
+import type { Finding, Path } from './check.ts';
 import { maskUrl } from './mask.ts';
 import { nearest } from './messages.ts';
 import { impliedKind, isMapping, kindOf, type SchemaNode } from './schema-node.ts';
@@ -39,8 +39,6 @@ export function variableName(schema: SchemaNode, path: readonly string[]): strin
 function hasMapping(schema: SchemaNode | undefined): boolean {
   return schema?.type === 'object' || (schema?.anyOf?.some((variant) => variant.type === 'object') ?? false);
 }
-
-type Path = readonly string[];
 
 class Overlay {
   readonly variables = new Map<string, string>();

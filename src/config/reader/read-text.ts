@@ -30,12 +30,12 @@ export function readText(path: string, hint: string): string {
 }
 
 /** Thrown for a file that is refused. The message is the reason. */
-class Refusal extends Error {}
+class UnreadableFile extends Error {}
 
 function refuse(state: Stats): void {
-  if (state.isDirectory()) throw new Refusal(REASONS.EISDIR);
-  if (!state.isFile()) throw new Refusal(`is ${kindOf(state)}, not a file`);
-  if (state.size > MAX_FILE_BYTES) throw new Refusal(TOO_LARGE);
+  if (state.isDirectory()) throw new UnreadableFile(REASONS.EISDIR);
+  if (!state.isFile()) throw new UnreadableFile(`is ${kindOf(state)}, not a file`);
+  if (state.size > MAX_FILE_BYTES) throw new UnreadableFile(TOO_LARGE);
 }
 
 function kindOf(state: Stats): string {
@@ -51,13 +51,13 @@ function readAll(file: number, size: number): string {
     const read = readSync(file, chunk);
     if (read === 0) return Buffer.concat(chunks).toString('utf8');
     bytes += read;
-    if (bytes > MAX_FILE_BYTES) throw new Refusal(TOO_LARGE);
+    if (bytes > MAX_FILE_BYTES) throw new UnreadableFile(TOO_LARGE);
     chunks.push(chunk.subarray(0, read));
   }
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof Refusal) return error.message;
+  if (error instanceof UnreadableFile) return error.message;
   const { code = String(error) } = error as NodeJS.ErrnoException;
   return REASONS[code as keyof typeof REASONS] ?? `cannot be read (${code})`;
 }

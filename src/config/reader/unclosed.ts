@@ -13,7 +13,7 @@ interface Opener {
   readonly line: number;
 }
 
-interface Token {
+interface YamlToken {
   readonly text: string;
   readonly index: number;
 }
@@ -29,7 +29,7 @@ const CLOSERS: Readonly<Record<string, string>> = { '{': '}', '[': ']' };
 
 /** The innermost bracket, or the quote, that is open at the end of the text; undefined if there is none. */
 export function findUnclosed(text: string): Opener | undefined {
-  const open: Token[] = [];
+  const open: YamlToken[] = [];
   let skipTo = 0;
   for (const { 0: token, index } of text.matchAll(TOKENS)) {
     if (index < skipTo) continue;
@@ -40,12 +40,12 @@ export function findUnclosed(text: string): Opener | undefined {
   return last && placed(last, text);
 }
 
-function placed({ text, index }: Token, whole: string): Opener {
+function placed({ text, index }: YamlToken, whole: string): Opener {
   return { text: text.charAt(0), line: whole.slice(0, index).split('\n').length };
 }
 
 /** Adds what is opened, or removes the bracket that is closed. */
-function track(open: Token[], token: Token, isIndicator: boolean): void {
+function track(open: YamlToken[], token: YamlToken, isIndicator: boolean): void {
   const { text } = token;
   if (/^["']/.test(text)) {
     if (text.length === 1 || !text.endsWith(text.charAt(0))) open.push(token);

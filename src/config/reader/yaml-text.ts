@@ -81,7 +81,7 @@ function nearestLine(lines: Lines, path: readonly string[]): number | undefined 
 }
 
 /** An open mapping or list in the event stream. `child` is the value of a mapping whose key has been read. */
-interface Frame {
+interface OpenCollection {
   readonly isList: boolean;
   readonly lines: Lines;
   child: Lines | undefined;
@@ -90,7 +90,7 @@ interface Frame {
 function linesByPath(text: string): Lines {
   const root: Lines = { line: undefined, children: new Map() };
   const lineAt = lineCounter(text);
-  const frames: Frame[] = [];
+  const frames: OpenCollection[] = [];
   for (const event of parseEvents(text, {})) {
     const top = frames.at(-1);
     switch (event.type) {
@@ -118,7 +118,7 @@ function linesByPath(text: string): Lines {
 }
 
 /** The value that starts here. A list item is added with this line; a value of a mapping has the line of its key. */
-function linesOfValue(parent: Frame | undefined, root: Lines, line: number): Lines {
+function linesOfValue(parent: OpenCollection | undefined, root: Lines, line: number): Lines {
   if (parent === undefined) return root;
   if (parent.isList) return addLine(parent.lines, String(parent.lines.children.size), line);
   const { child = parent.lines } = parent;

@@ -7,7 +7,7 @@ import { filePath } from './section.ts';
 const TOKEN_PATTERN = '^\\S{16,}$';
 export const PORT_TOKEN_FORMAT = '16 characters or more, without spaces';
 
-/** The token of a port, by itself or in a file. */
+/** The token of a port, in the settings or in a file. */
 export interface PortTokenSettings {
   readonly token?: string;
   readonly tokenFile?: string;

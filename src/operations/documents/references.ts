@@ -1,7 +1,7 @@
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 /** The target of a `$ref`. */
-interface Target {
+interface ReferenceTarget {
   /** The path of a local file, or the URL of another resource. */
   readonly file: string;
   readonly fragment: string;
@@ -10,7 +10,7 @@ interface Target {
 }
 
 /** The target of a reference in the given file; undefined if it is not a valid reference. */
-export function resolveReference(reference: string, file: string): Target | undefined {
+export function resolveReference(reference: string, file: string): ReferenceTarget | undefined {
   const base = pathToFileURL(file).href;
   if (!URL.canParse(reference, base)) return undefined;
   const url = new URL(reference, base);

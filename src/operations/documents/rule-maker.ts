@@ -77,7 +77,7 @@ interface GrowingShape {
 const MAX_SCHEMAS = 5_000;
 
 /** A schema to merge into a shape. */
-interface Part {
+interface SchemaPart {
   readonly shape: GrowingShape;
   readonly node: Node;
   readonly depth: number;
@@ -89,7 +89,7 @@ interface Part {
  */
 function readShape(documents: Documents, schema: Node): Shape {
   const shape = emptyShape();
-  const parts: Part[] = [{ shape, node: schema, depth: MAX_DEPTH }];
+  const parts: SchemaPart[] = [{ shape, node: schema, depth: MAX_DEPTH }];
   for (const part of parts) {
     const within = part.depth === 0 ? [] : grow(part, documents);
     parts.push(...within.slice(0, MAX_SCHEMAS - parts.length));
@@ -102,7 +102,7 @@ function emptyShape(): GrowingShape {
 }
 
 /** Merges a schema into its shape. Returns the schemas within it. */
-function grow({ shape, node: at, depth }: Part, documents: Documents): readonly Part[] {
+function grow({ shape, node: at, depth }: SchemaPart, documents: Documents): readonly SchemaPart[] {
   const node = documents.follow(at);
   if ('message' in node || !isMapping(node.value)) return [];
   for (const type of typesOf(node.value)) shape.types.add(type);
@@ -115,7 +115,7 @@ function grow({ shape, node: at, depth }: Part, documents: Documents): readonly 
   return within.map((part) => ({ ...part, depth: depth - 1 }));
 }
 
-function itemsOf(shape: GrowingShape, node: Node): readonly Omit<Part, 'depth'>[] {
+function itemsOf(shape: GrowingShape, node: Node): readonly Omit<SchemaPart, 'depth'>[] {
   const items = child(node, 'items');
   if (!isMapping(items.value)) {
     if (shape.types.has('array')) shape.items ??= emptyShape();
@@ -125,7 +125,7 @@ function itemsOf(shape: GrowingShape, node: Node): readonly Omit<Part, 'depth'>[
   return [{ shape: shape.items, node: items }];
 }
 
-function propertiesOf(shape: GrowingShape, node: Node): readonly Omit<Part, 'depth'>[] {
+function propertiesOf(shape: GrowingShape, node: Node): readonly Omit<SchemaPart, 'depth'>[] {
   const properties = child(node, 'properties');
   if (!isMapping(properties.value)) return [];
   // Without `additionalProperties`, only declared properties are allowed: filters work "only as declared" (contract section 4.1).

@@ -25,7 +25,7 @@ export class Schemas {
   readonly #keys: ReadonlyMap<string, string>;
   readonly #root: object;
   readonly #compiled = new Map<string, Check | SchemaError>();
-  /** The same by the schemas as they are in the documents, of which many operations may share one. */
+  /** The same by the schemas in the documents. Many operations may share a schema. */
   readonly #byValue = {
     first: new Map<unknown, Check | SchemaError>(),
     all: new Map<unknown, Check | SchemaError>(),

@@ -1,7 +1,7 @@
 import type { RawValue, Shape } from './parameter-value.ts';
 
 /** One step into an object: the name of a property, or the next item of a list. */
-type Step = string | typeof NEXT_ITEM;
+type DeepStep = string | typeof NEXT_ITEM;
 
 const NEXT_ITEM = Symbol('next item');
 
@@ -12,12 +12,12 @@ const MAX_DEPTH = 8;
  * The steps of `filter[status][eq]` into the object `filter`. `ids[]` and `ids[0]` are list items if the schema has a list.
  * Undefined if brackets are not balanced or the schema does not have the property.
  */
-export function deepPath(name: string, shape: Shape): readonly Step[] | undefined {
+export function deepPath(name: string, shape: Shape): readonly DeepStep[] | undefined {
   const brackets = name.slice(name.indexOf('['));
   if (!/^(?:\[[^[\]]*\])+$/.test(brackets)) return undefined;
   const words = brackets.slice(1, -1).split('][');
   if (words.length > MAX_DEPTH) return undefined;
-  const steps: Step[] = [];
+  const steps: DeepStep[] = [];
   let at: Shape | undefined = shape;
   for (const word of words) {
     if (at?.items !== undefined && /^\d*$/.test(word)) {
@@ -33,7 +33,7 @@ export function deepPath(name: string, shape: Shape): readonly Step[] | undefine
 }
 
 /** Inserts a value at the given steps. @returns false if it conflicts with a value that is already there */
-export function insertDeep(tree: RawValue, steps: readonly Step[], value: string): boolean {
+export function insertDeep(tree: RawValue, steps: readonly DeepStep[], value: string): boolean {
   const [step, ...rest] = steps;
   if (step === undefined || typeof tree === 'string') return false;
   if (step === NEXT_ITEM) return insertItem(tree, rest, value);
@@ -51,7 +51,7 @@ export function insertDeep(tree: RawValue, steps: readonly Step[], value: string
 
 function insertItem(
   tree: RawValue[] | { [key: string]: RawValue },
-  rest: readonly Step[],
+  rest: readonly DeepStep[],
   value: string,
 ): boolean {
   if (!Array.isArray(tree)) return false;
@@ -65,6 +65,6 @@ function insertItem(
 }
 
 /** An empty container for the next step: a list for an item, otherwise an object without a prototype. */
-export function container(steps: readonly Step[]): RawValue {
+export function container(steps: readonly DeepStep[]): RawValue {
   return steps[0] === NEXT_ITEM ? [] : Object.create(null);
 }

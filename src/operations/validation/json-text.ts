@@ -1,6 +1,3 @@
-/** The value of a JSON text, or a problem. */
-type Read = { readonly value: unknown } | { readonly problem: string };
-
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
@@ -15,7 +12,7 @@ const MAX_DEPTH = 1_000;
  * Parses a JSON text in UTF-8 (RFC 8259). An object with duplicate names is a problem, because parsers differ in which
  * value they use (section 4), so the upstream could use one that was not validated.
  */
-export function readJson(bytes: Buffer): Read {
+export function readJson(bytes: Buffer): { readonly value: unknown } | { readonly problem: string } {
   let text: string;
   let value: unknown;
   try {

@@ -8,7 +8,7 @@ import {
   type UnitName,
 } from '../../../domain/limits/descriptors.ts';
 import { ConfigError, type Origin, type Problem } from '../../problem.ts';
-import type { Finding } from '../../reader/check.ts';
+import type { Finding, Path } from '../../reader/check.ts';
 import { didYouMean } from '../../reader/messages.ts';
 import { parse } from '../../reader/parse.ts';
 import { descriptorsSchema, type WrittenDomain, type WrittenLimit, type WrittenRule } from './schema.ts';
@@ -21,8 +21,6 @@ export interface DescriptorFile {
   readonly rules: number;
   readonly warnings: readonly Problem[];
 }
-
-type Path = readonly string[];
 
 /** Parses a file in the format of envoyproxy/ratelimit. Throws a ConfigError with every problem. */
 export function parseDescriptors(text: string, source: string): DescriptorFile {

@@ -18,7 +18,7 @@ const MOST_LISTED = 20;
 const SLICE = 2_000;
 
 /** One change. Without an id it is the default of all owners, or the limit of a plan. */
-interface Change {
+interface LimitChange {
   readonly change: 'added' | 'removed' | 'changed';
   /** Account, Person, address, Organization or principal; missing for the limit of a plan. */
   readonly scope?: string;
@@ -33,7 +33,7 @@ interface Change {
 }
 
 /** What a change is of. */
-type Subject = Pick<Change, 'scope' | 'id' | 'plan'>;
+type Subject = Pick<LimitChange, 'scope' | 'id' | 'plan'>;
 
 /**
  * What changed from one version of the limits to the next, in bounded length. Yields to the event loop, because there may be 100,000
@@ -73,7 +73,7 @@ function* idsOf(before: ReadonlyMap<string, Overrides>, after: ReadonlyMap<strin
 
 class Noted {
   readonly counts = { added: 0, removed: 0, changed: 0 };
-  readonly difference: Change[] = [];
+  readonly difference: LimitChange[] = [];
   readonly #before: Limits;
   readonly #after: Limits;
   readonly #names: readonly string[];
@@ -124,13 +124,13 @@ class Noted {
     });
   }
 
-  #note(change: Change): void {
+  #note(change: LimitChange): void {
     this.counts[change.change]++;
     if (this.difference.length < MOST_LISTED) this.difference.push(change);
   }
 }
 
-function changeOf(from: object | undefined, to: object | undefined): Change['change'] {
+function changeOf(from: object | undefined, to: object | undefined): LimitChange['change'] {
   return from === undefined ? 'added' : to === undefined ? 'removed' : 'changed';
 }
 

@@ -44,7 +44,7 @@ export function withoutRepeats(text: string): Shortened | undefined {
   return shortener.end();
 }
 
-interface Entry {
+interface WrittenEntry {
   readonly id: string;
   readonly line: string;
   /** Everything but its id. */
@@ -59,7 +59,7 @@ class Shortener {
   readonly #idOf = new Map<string, string>();
   #ids: Map<string, string> | undefined;
   #indent = 0;
-  #entry: Entry | undefined;
+  #entry: WrittenEntry | undefined;
   #hasRepeats = false;
 
   /** Returns false if the text cannot be shortened. */

@@ -12,7 +12,7 @@ import type { Parsed } from './parse-messages.ts';
 import { findLine, parseFile, SMALL_CHARACTERS } from './parse-thread.ts';
 
 /** A file as last read. */
-interface Known {
+interface CachedFile {
   readonly digest: string;
   readonly maps: Parsed;
   /** What the file could refer to, of the limits file; empty for that file itself. */
@@ -27,7 +27,7 @@ export class LimitsFiles {
   readonly #main: string;
   readonly #overrides: readonly string[];
   readonly #source: FileSource;
-  #cache: ReadonlyMap<string, Known> = new Map();
+  #cache: ReadonlyMap<string, CachedFile> = new Map();
   #last: { readonly sources: readonly Source[]; readonly limits: Limits } | undefined;
 
   /** `overrides` lists files, and folders in which every YAML and JSON file is read. */
@@ -54,7 +54,7 @@ export class LimitsFiles {
    */
   async load(): Promise<Limits> {
     const problems: Problem[] = [];
-    const cache = new Map<string, Known>();
+    const cache = new Map<string, CachedFile>();
     // While the limits file is invalid, overrides may refer to what it named before.
     let named = namedIn(this.#last?.limits);
     for (const file of this.files()) {
@@ -79,7 +79,7 @@ export class LimitsFiles {
    * Where the limit of a bucket is written, such as `/etc/weir/limits.yaml:12`: the default of its row, the limit of a
    * plan, or the override of this owner. The line is left out while the file is another than the one in force. Undefined where nothing is written.
    */
-  async writtenAt({ source, name, owner, plan }: WrittenLimit): Promise<string | undefined> {
+  async writtenAt({ source, name, owner, plan }: SourcedLimit): Promise<string | undefined> {
     const { sources = [], limits } = this.#last ?? {};
     const row = limits && rowNamed(limits, name);
     if (row === undefined || source === 'live') return undefined;
@@ -120,7 +120,7 @@ export class LimitsFiles {
     }
   }
 
-  async #readOne(file: string, names: Named): Promise<Known> {
+  async #readOne(file: string, names: Named): Promise<CachedFile> {
     await setImmediate();
     const text = this.#source.read(file, 'the limits section of the settings refers to it');
     const digest = hash('sha256', text);
@@ -136,7 +136,7 @@ export class LimitsFiles {
 }
 
 /** The limit of one bucket, and where it is set. */
-interface WrittenLimit {
+interface SourcedLimit {
   readonly source: LimitSource;
   /** Of its row. */
   readonly name: string;
@@ -150,7 +150,7 @@ function namedIn(limits: Limits | undefined): Named {
 }
 
 /** The overrides of one file. The limits file comes first. */
-interface Source extends Known {
+interface Source extends CachedFile {
   readonly file: string;
 }
 

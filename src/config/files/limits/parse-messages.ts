@@ -21,8 +21,8 @@ export interface Task {
 /** The result for each kind of file. Only a limits file has defaults. */
 export type Parsed = Limits | OverrideMaps;
 
-/** A slice of a file's overrides. The last message has the other content of the file, or its problems. */
-type Message =
+/** Some of a file's overrides. The last message has the other content of the file, or its problems. */
+type ParsedSlice =
   | { readonly section: OverrideSection; readonly entries: readonly (readonly [id: string, Overrides])[] }
   | { readonly rest: Omit<Limits, OverrideSection> | object }
   | { readonly problems: readonly Problem[] };
@@ -37,7 +37,7 @@ export function parseJob(job: Job): Parsed {
 
 /** The thread's end: parses the file and sends its content in slices. */
 export function sendParsed(job: Job, port: Pick<MessagePort, 'postMessage'>): void {
-  const send = (message: Message) => port.postMessage(message);
+  const send = (message: ParsedSlice) => port.postMessage(message);
   try {
     const { accounts, organizations, addresses, principals, ...rest } = parseJob(job);
     const maps: OverrideMaps = { accounts, organizations, addresses, principals };
@@ -60,7 +60,7 @@ export function sendParsed(job: Job, port: Pick<MessagePort, 'postMessage'>): vo
 export async function receiveParsed(port: MessagePort, file: string): Promise<Parsed> {
   const maps = bySection(() => new Map<string, Overrides>());
   for (;;) {
-    const message = receiveMessageOnPort(port)?.message as Message | undefined;
+    const message = receiveMessageOnPort(port)?.message as ParsedSlice | undefined;
     if (message === undefined) throw new Error(`the thread that parses ${file} ended before it finished`);
     if ('problems' in message) throw new ConfigError(message.problems);
     if ('rest' in message) return { ...message.rest, ...maps };

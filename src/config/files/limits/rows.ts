@@ -13,8 +13,8 @@ import type { Finding } from '../../reader/check.ts';
 import { isMapping } from '../../reader/schema-node.ts';
 import { type limitsSchemaOf, type NamedRow, ROW_NAME } from './schema.ts';
 
-type File = Static<ReturnType<typeof limitsSchemaOf>>;
-type FurtherLimit = File['limits'][string];
+type LimitsContent = Static<ReturnType<typeof limitsSchemaOf>>;
+type FurtherLimit = LimitsContent['limits'][string];
 
 /** The names under `limits` of a limits file that has not been checked yet. */
 export function namedRows(value: unknown): readonly NamedRow[] {
@@ -33,7 +33,7 @@ export function namedRowsOf(rows: readonly LimitRow[]): readonly NamedRow[] {
 }
 
 /** All rows of a limits file: the contract's first. */
-export function rowsOf({ windowSeconds, limits }: File, findings: Finding[]): readonly LimitRow[] {
+export function rowsOf({ windowSeconds, limits }: LimitsContent, findings: Finding[]): readonly LimitRow[] {
   const further = Object.entries(limits).map(([name, entry]) => {
     const path = ['limits', name];
     const problem = nameProblem(name);

@@ -9,8 +9,8 @@ const MESSAGES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Longer paths are cut. Each still makes a field of more than 200 characters, which is where a field is cut: two characters of a path
- * are one of the field at least.
+ * Longer paths are cut here. A field is cut after 200 characters, and two characters of a path make at least one of its field, so a cut
+ * path still fills a field.
  */
 const MAX_PATH = 450;
 
