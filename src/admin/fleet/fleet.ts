@@ -1,4 +1,4 @@
-import { setImmediate, setTimeout } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { pace } from '../../domain/pace.ts';
 import type { BlockScope, Blocks } from '../../facts/blocks.ts';
@@ -14,10 +14,10 @@ import {
   type Top,
 } from '../../observe/usage/talkers.ts';
 import { WINDOWS, type Window } from '../../observe/usage/windows.ts';
-import type { Board, BoardReading } from '../../store/shared-store.ts';
+import type { Board } from '../../store/shared-store.ts';
 import { unknownSince } from '../freshness.ts';
+import { answered, readOthers } from './boards.ts';
 import { hasPulse, type Pulse, readPulse } from './pulse.ts';
-import { answered } from './store-health.ts';
 
 /** What a replica publishes about its requests, and about itself. */
 interface Publication {
@@ -153,28 +153,15 @@ export class Fleet {
 
   /** What the others published. While Redis does not answer: the last reading, if Redis answered then. */
   async #readOthers(): Promise<ReadonlyMap<string, Publication>> {
-    const reading = await answered(this.#board?.read());
-    if (reading !== undefined) {
-      this.#sharedAtMs = this.#sources.nowMs();
-      this.#others = { readAtMs: this.#sharedAtMs, publications: await this.#publicationsOf(reading) };
+    const { ignored, nowMs } = this.#sources;
+    const read = (text: string) => readPublication(text, nowMs(), ignored);
+    const publications = await readOthers(this.#board, this.#replica, ignored, read);
+    if (publications !== undefined) {
+      this.#sharedAtMs = nowMs();
+      this.#others = { readAtMs: this.#sharedAtMs, publications };
     }
-    const { readAtMs, publications } = this.#others;
-    return unknownSince(readAtMs, this.#sharedAtMs) === null ? publications : new Map();
-  }
-
-  /** Yields to requests between the texts, which are long. */
-  async #publicationsOf({ texts, leftOut }: BoardReading): Promise<ReadonlyMap<string, Publication>> {
-    const { ignored } = this.#sources;
-    if (leftOut > 0) ignored.add('length', leftOut);
-    const others = new Map<string, Publication>();
-    for (const [replica, text] of texts) {
-      if (replica === this.#replica) continue;
-      const publication = readPublication(text, this.#sources.nowMs());
-      if (publication === undefined || publication.isPartial) ignored.add('form');
-      if (publication !== undefined) others.set(replica, publication);
-      await setImmediate();
-    }
-    return others;
+    const { readAtMs, publications: last } = this.#others;
+    return unknownSince(readAtMs, this.#sharedAtMs) === null ? last : new Map();
   }
 
   async #publish(board: Board): Promise<void> {
@@ -207,17 +194,18 @@ function textOf({ summary, pulse }: Publication): string {
   return JSON.stringify({ ...summary, pulse });
 }
 
-/** Undefined for a text that is no publication, or of another version of Weir. Partial if only its pulse cannot be read. */
+/** Undefined for a text that is no publication, or of another version of Weir. A pulse alone that cannot be read is counted. */
 function readPublication(
   text: string,
   nowMs: number,
-): (Publication & { readonly isPartial: boolean }) | undefined {
+  ignored: PublicationSources['ignored'],
+): Publication | undefined {
   const published = parsed(text);
   const summary = readSummary(published);
   if (summary === undefined) return undefined;
   const pulse = readPulse(published, nowMs);
-  const takenAtMs = pulse?.takenAtMs ?? nowMs;
-  return { summary, pulse, takenAtMs, isPartial: pulse === undefined && hasPulse(published) };
+  if (pulse === undefined && hasPulse(published)) ignored.add('form');
+  return { summary, pulse, takenAtMs: pulse?.takenAtMs ?? nowMs };
 }
 
 /** Adds `/usage/top?window=10s`. */

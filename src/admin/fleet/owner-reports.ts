@@ -8,6 +8,7 @@ import { newSum } from '../../observe/usage/counts.ts';
 import { SERIES_SLICES } from '../../observe/usage/windows.ts';
 import type { Board, BoardReading } from '../../store/shared-store.ts';
 import { unknownSince } from '../freshness.ts';
+import { answered, readOthers } from './boards.ts';
 import {
   type AskedOwner,
   asOwners,
@@ -19,7 +20,6 @@ import {
 } from './owner-report.ts';
 import { type OwnerSum, sumOf } from './owner-sum.ts';
 import type { Refusals, RefusedOwner } from './refusals.ts';
-import { answered } from './store-health.ts';
 
 /** Replicas report on an owner for as long after somebody has asked. */
 const ASKED_MS = 5_000;
@@ -157,22 +157,13 @@ export class OwnerReports {
   }
 
   async #readBoard(): Promise<OtherReports> {
-    const reading = await answered(this.#boards?.reports.read());
-    return reading && this.#othersIn(reading);
-  }
-
-  #othersIn({ texts, leftOut }: BoardReading): ReadonlyMap<string, PublishedReports> {
-    const { ignored } = this.#sources;
-    if (leftOut > 0) ignored.add('length', leftOut);
-    const others = new Map<string, PublishedReports>();
-    const nowMs = this.#sources.nowMs();
-    for (const [replica, text] of texts) {
-      if (replica === this.#replica) continue;
-      const read = asPublication(parsed(text));
-      if (read === undefined) ignored.add('form');
-      else if (unknownSince(read.takenAtMs, nowMs) === null) others.set(replica, read);
-    }
-    return others;
+    const { ignored, nowMs } = this.#sources;
+    const read = (text: string) => asPublication(parsed(text));
+    const others = await readOthers(this.#boards?.reports, this.#replica, ignored, read);
+    const ofNow = [...(others ?? [])].filter(
+      ([, { takenAtMs }]) => unknownSince(takenAtMs, nowMs()) === null,
+    );
+    return others && new Map(ofNow);
   }
 
   async #publish({ asked, reports }: ReportBoards): Promise<void> {

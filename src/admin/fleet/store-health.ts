@@ -1,15 +1,5 @@
-import { withinMs } from '../../domain/awaitable.ts';
 import { isOfOneCharge, type Store, trialBucket, type UncountedReason } from '../../store/store.ts';
 import { unknownSince } from '../freshness.ts';
-
-/** How long Redis may take: one that hangs must delay neither an operator nor the next publication. */
-const ANSWER_MS = 1_000;
-
-/** The result; undefined where Redis refuses or does not answer in time. */
-export async function answered<T>(result: Promise<T> | undefined): Promise<T | undefined> {
-  const settled = result?.catch(() => undefined);
-  return settled && withinMs(settled, ANSWER_MS, false);
-}
 
 type Peeked = Pick<Store, 'peek'>;
 
