@@ -8,7 +8,6 @@ const SLOWEST = [
   'test/gateway/console/a-status-',
   'test/gateway/console/old-figures-',
   'test/faults/a-failing-store-',
-  'test/faults/a-failing-store-',
   'test/gateway/listener/each-phase-',
   'platform/test/deliveries-',
   'test/gateway/what-redis-holds-',

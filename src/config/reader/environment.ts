@@ -176,8 +176,8 @@ function takesList({ anyOf }: SchemaNode): boolean {
   return anyOf?.some((variant) => variant.type === 'array') ?? false;
 }
 
-/** Variables of `weir-platform`, which may run in the same environment. */
-const OTHERS = /^WEIR_(?:PLATFORM_\w+|TOKEN)$/;
+/** Variables of `weir-platform`, which may run in the same environment, and the pace of tests (../../domain/pace.ts). */
+const OTHERS = /^WEIR_(?:PLATFORM_\w+|TOKEN|TEST_PACE)$/;
 
 /** Kubernetes sets these for Services whose name begins with `weir`. */
 const SERVICE_LINKS = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)?)$/;
