@@ -6,7 +6,7 @@ import { closeOnSignal } from '../process/close-on-signal.ts';
 import { chargedOperations, readConfiguration } from '../process/configuration.ts';
 import { environmentWith, type Overrides } from '../process/overrides.ts';
 import { runGateway } from '../process/run.ts';
-import { allocateYoung, growAtOnce } from '../process/tune-memory.ts';
+import { allocateYoung, growOnceSettled } from '../process/tune-memory.ts';
 
 /** `weir start`: the gateway, until a signal ends it. Once its files are read, it writes nothing but JSON lines. */
 export async function start({ config, ...overrides }: Overrides & { config: string }): Promise<void> {
@@ -20,6 +20,6 @@ export async function start({ config, ...overrides }: Overrides & { config: stri
     output.log.warn(formatProblem(warning));
   }
   const gateway = await runGateway(configuration, output);
-  growAtOnce();
+  growOnceSettled();
   closeOnSignal(gateway.close, gateway.drain);
 }

@@ -1,15 +1,24 @@
 /** Flags of V8 hold for a whole process, so only the programs that run one gateway set them, and not the gateway itself. */
 import { setFlagsFromString } from 'node:v8';
 
-/** Prevents V8 from allocating objects of requests in the old generation (docs/decisions/0011). Call it before start-up. */
+/**
+ * Prevents V8 from allocating objects of requests in the old generation (docs/decisions/0011), and its young generation from growing
+ * with the garbage of start-up: V8 would keep that memory. Call it before start-up.
+ */
 export function allocateYoung(): void {
   setFlagsFromString('--no-allocation-site-pretenuring');
+  setFlagsFromString('--semi-space-growth-factor=1');
 }
 
-/**
- * Lets V8's young generation grow in one step instead of four after it has shrunk in an idle process. Call it after
- * start-up, whose garbage would otherwise make it grow to its maximum.
- */
+/** Start-up has left no more garbage after this time. */
+const SETTLED_MS = 2_000;
+
+/** Calls `growAtOnce` when start-up has settled. Call it after start-up. */
+export function growOnceSettled(): void {
+  setTimeout(growAtOnce, SETTLED_MS).unref();
+}
+
+/** Lets V8's young generation grow in one step instead of four after it has shrunk in an idle process. */
 export function growAtOnce(): void {
   setFlagsFromString('--semi-space-growth-factor=16');
 }

@@ -8,7 +8,7 @@ import { type Configuration, readConfiguration } from '../../process/configurati
 import { CommandError } from '../../process/failure.ts';
 import { environmentWith, type Overrides } from '../../process/overrides.ts';
 import { runGateway } from '../../process/run.ts';
-import { allocateYoung, growAtOnce } from '../../process/tune-memory.ts';
+import { allocateYoung, growOnceSettled } from '../../process/tune-memory.ts';
 import { print, printError, shellWord } from '../print.ts';
 import { openTerminalLog } from './terminal-log.ts';
 import { Traffic } from './traffic.ts';
@@ -39,7 +39,7 @@ export async function demo({ traffic, ...overrides }: DemoOptions): Promise<void
     const log = process.stdout.isTTY ? await openTerminalLog(level) : openLog(level);
     const gateway = await runGateway(configuration, log);
     const { url = '', adminUrl } = gateway;
-    growAtOnce();
+    growOnceSettled();
     const sent = traffic ? new Traffic(url) : undefined;
     platform.once('exit', endWithPlatform);
     closeOnSignal(async () => {

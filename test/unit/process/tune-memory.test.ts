@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 function growthOf(preparation: string): number[] {
   const program = `
     import { getHeapSpaceStatistics } from 'node:v8';
-    import { growAtOnce } from './src/process/tune-memory.ts';
+    import { allocateYoung, growAtOnce } from './src/process/tune-memory.ts';
     ${preparation}
     const mib = () => getHeapSpaceStatistics().find((space) => space.space_name === 'new_space').space_size / 2 ** 20;
     const sizes = [];
@@ -20,6 +20,11 @@ function growthOf(preparation: string): number[] {
   expect(stderr).toBe('');
   return JSON.parse(stdout) as number[];
 }
+
+test('the young generation does not grow while the process starts', () => {
+  const sizes = growthOf('allocateYoung();');
+  expect(Math.max(...sizes), sizes.join(' ')).toBe(sizes[0]);
+});
 
 const largestStep = (sizes: readonly number[]) =>
   Math.max(...sizes.slice(1).map((size, index) => size / (sizes[index] ?? size)));
