@@ -8,7 +8,7 @@ import { RemoteKeys } from '../../identity/jwt/remote-keys.ts';
 import { silentIdentityObserver } from '../../identity/observer.ts';
 import type { Reporting } from '../../identity/provider/provider.ts';
 import { StaticIdentities } from '../../identity/static.ts';
-import type { Finding } from './finding.ts';
+import type { Finding } from './try-upstreams.ts';
 
 type IdentitySettings = Settings['identity'];
 type ApiKeySettings = Extract<IdentitySettings, { readonly kind: 'api-keys' }>;

@@ -6,7 +6,7 @@ import { bucketKey } from '../../store/keys.ts';
 import { type StoreObserver, silentObserver } from '../../store/observer.ts';
 import { openShared, openStore } from '../../store/open.ts';
 import { type Store, trialBucket, type UncountedReason } from '../../store/store.ts';
-import type { Finding } from './finding.ts';
+import type { Finding } from './try-upstreams.ts';
 
 type StoreSettings = Settings['store'];
 

@@ -2,7 +2,14 @@ import { request as requestHttp } from 'node:http';
 import { type RequestOptions, request as requestHttps } from 'node:https';
 import type { Settings } from '../../config/settings/settings.ts';
 import { tlsOptions } from '../../domain/tls-files.ts';
-import type { Finding } from './finding.ts';
+
+/** The result of trying one connection. */
+export interface Finding {
+  /** What was tried, such as `store redis://127.0.0.1:6379`. */
+  readonly name: string;
+  readonly outcome: 'ok' | 'warning' | 'failed';
+  readonly text: string;
+}
 
 type UpstreamSettings = Settings['upstream'];
 type Place = Pick<UpstreamSettings, 'url' | 'tls'>;
