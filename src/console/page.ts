@@ -11,7 +11,8 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /** What the page loads from `/console/`, and where it is. The script is bundled, whether this file runs compiled or as it is. */
 const ASSETS: ReadonlyMap<string, string> = new Map([
-  ...['page.css', 'tables.css', 'account.css', 'icon.svg'].map((name) => [name, name] as const),
+  ['page.css', 'page.css'],
+  ['icon.svg', 'icon.svg'],
   ['main.js', '../../dist/console/browser/main.js'],
 ]);
 

@@ -10,7 +10,7 @@ export interface ClaimNames {
   readonly plan: string;
 }
 
-type Claims = Readonly<Record<string, unknown>>;
+export type Claims = Readonly<Record<string, unknown>>;
 
 /**
  * The principal described by verified claims; undefined if they are incomplete or ambiguous. A token without a type is a

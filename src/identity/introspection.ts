@@ -1,6 +1,6 @@
 import { digestOf } from '../domain/token-digest.ts';
 import type { Verified, Verifier } from './cached-tokens.ts';
-import { type ClaimNames, readPrincipal } from './claims.ts';
+import { type ClaimNames, type Claims, readPrincipal } from './claims.ts';
 import { isCanonical, isSigned, twinOf } from './jwt/signature-malleability.ts';
 import { UnusableAnswer } from './provider/answer.ts';
 import { Provider, type Reporting } from './provider/provider.ts';
@@ -17,8 +17,6 @@ export interface IntrospectionOptions extends Reporting {
   /** Unix time by the clock of revocations, which the time of a confirmation is compared with. */
   readonly sharedNowMs?: () => number;
 }
-
-type Claims = Readonly<Record<string, unknown>>;
 
 /**
  * Verifies tokens by introspection at the issuer (RFC 7662). The issuer may verify a signed token leniently, so its encoding is checked

@@ -4,6 +4,9 @@ import type { Answer } from './identity.ts';
 
 type IdentitySettings = Settings['identity'];
 
+/** The settings of one kind of identity. */
+export type IdentityOf<K extends IdentitySettings['kind']> = Extract<IdentitySettings, { readonly kind: K }>;
+
 /** How tokens are authenticated: `identity.kind`. */
 export type SourceName = IdentitySettings['kind'];
 

@@ -10,16 +10,12 @@ import type { Directory, IdentitySource } from './identity.ts';
 import { IntrospectionVerifier } from './introspection.ts';
 import { RemoteKeys } from './jwt/remote-keys.ts';
 import { findKeyIn, JwtVerifier } from './jwt/verifier.ts';
+import type { IdentityOf } from './observer.ts';
 import type { Reporting } from './provider/provider.ts';
 import { StaticIdentities } from './static.ts';
 
-type IdentitySettings = Settings['identity'];
-type ApiKeySettings = Extract<IdentitySettings, { readonly kind: 'api-keys' }>;
-type JwtSettings = Extract<IdentitySettings, { readonly kind: 'jwt' }>;
-type IntrospectionSettings = Extract<IdentitySettings, { readonly kind: 'introspection' }>;
-
 /** The parsed files that the identity settings refer to. */
-export interface IdentityFiles {
+interface IdentityInputs {
   readonly identities: Identities;
   readonly keys: JSONWebKeySet | undefined;
   readonly settings: { readonly upstream: Pick<Settings['upstream'], 'url'> };
@@ -41,8 +37,8 @@ export interface OpenedIdentity {
  * @param revocations may be shared with other sources
  */
 export function openIdentity(
-  settings: IdentitySettings,
-  files: IdentityFiles,
+  settings: Settings['identity'],
+  files: IdentityInputs,
   reporting: Reporting,
   revocations = new Revocations(),
 ): OpenedIdentity {
@@ -60,8 +56,8 @@ export function openIdentity(
 }
 
 function openApiKeys(
-  settings: ApiKeySettings,
-  { identities, settings: { upstream } }: IdentityFiles,
+  settings: IdentityOf<'api-keys'>,
+  { identities, settings: { upstream } }: IdentityInputs,
   file: StaticIdentities,
   revocations: Revocations,
   reporting: Reporting,
@@ -76,8 +72,8 @@ function openApiKeys(
 }
 
 function openJwt(
-  settings: JwtSettings,
-  keys: IdentityFiles['keys'],
+  settings: IdentityOf<'jwt'>,
+  keys: IdentityInputs['keys'],
   revocations: Revocations,
   { observer, log }: Reporting,
 ): IdentitySource {
@@ -96,7 +92,7 @@ function openJwt(
 /** A refused signature is cached only briefly, because an issuer may change a key without changing its id. */
 const REFUSED_JWT_MS = 10_000;
 
-function findKeyOf(settings: JwtSettings, keys: IdentityFiles['keys'], reporting: Reporting) {
+function findKeyOf(settings: IdentityOf<'jwt'>, keys: IdentityInputs['keys'], reporting: Reporting) {
   if (keys !== undefined) return findKeyIn(keys);
   const remote = new RemoteKeys({
     ...reporting,
@@ -109,7 +105,7 @@ function findKeyOf(settings: JwtSettings, keys: IdentityFiles['keys'], reporting
 }
 
 function openIntrospection(
-  settings: IntrospectionSettings,
+  settings: IdentityOf<'introspection'>,
   revocations: Revocations,
   { observer, log }: Reporting,
 ): IdentitySource {
@@ -126,7 +122,7 @@ function openIntrospection(
 }
 
 function openDirectory(
-  settings: JwtSettings['directory'],
+  settings: IdentityOf<'jwt'>['directory'],
   file: Directory,
   { observer, log }: Reporting,
 ): Directory {

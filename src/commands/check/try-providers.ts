@@ -5,16 +5,12 @@ import { ApiKeys, keyOwnersUrl } from '../../identity/api-keys.ts';
 import { HttpDirectory } from '../../identity/directory/http-directory.ts';
 import { IntrospectionVerifier } from '../../identity/introspection.ts';
 import { RemoteKeys } from '../../identity/jwt/remote-keys.ts';
-import { silentIdentityObserver } from '../../identity/observer.ts';
+import { type IdentityOf, silentIdentityObserver } from '../../identity/observer.ts';
 import type { Reporting } from '../../identity/provider/provider.ts';
 import { StaticIdentities } from '../../identity/static.ts';
 import type { Finding } from './try-upstreams.ts';
 
-type IdentitySettings = Settings['identity'];
-type ApiKeySettings = Extract<IdentitySettings, { readonly kind: 'api-keys' }>;
-type JwtSettings = Extract<IdentitySettings, { readonly kind: 'jwt' }>;
-type IntrospectionSettings = Extract<IdentitySettings, { readonly kind: 'introspection' }>;
-type HttpDirectorySettings = Extract<JwtSettings['directory'], { readonly kind: 'http' }>;
+type HttpDirectorySettings = Extract<IdentityOf<'jwt'>['directory'], { readonly kind: 'http' }>;
 
 /** Calls each HTTP provider as the gateway would, with a token or an Account that cannot exist. */
 export function tryProviders({
@@ -30,7 +26,7 @@ export function tryProviders({
   return trials;
 }
 
-async function tryKeys(settings: JwtSettings, url: string): Promise<Finding> {
+async function tryKeys(settings: IdentityOf<'jwt'>, url: string): Promise<Finding> {
   const name = `keys ${withoutQuery(url)}`;
   const seen = watch();
   let isFetched = false;
@@ -42,7 +38,7 @@ async function tryKeys(settings: JwtSettings, url: string): Promise<Finding> {
     : { name, outcome: 'failed', text: seen.reason() };
 }
 
-async function tryIntrospection(settings: IntrospectionSettings): Promise<Finding> {
+async function tryIntrospection(settings: IdentityOf<'introspection'>): Promise<Finding> {
   const name = `introspection ${withoutQuery(settings.url)}`;
   const seen = watch();
   const verifier = new IntrospectionVerifier({ ...settings, ...seen.reporting });
@@ -53,7 +49,7 @@ async function tryIntrospection(settings: IntrospectionSettings): Promise<Findin
     : { name, outcome: 'failed', text: 'calls a made-up token active: every token would be valid' };
 }
 
-async function tryApiKeys(settings: ApiKeySettings, upstreamUrl: string): Promise<Finding> {
+async function tryApiKeys(settings: IdentityOf<'api-keys'>, upstreamUrl: string): Promise<Finding> {
   const url = keyOwnersUrl(settings.url, upstreamUrl);
   const name = `API keys ${withoutQuery(url)}`;
   const seen = watch();

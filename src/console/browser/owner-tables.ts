@@ -1,5 +1,6 @@
 import { shownCount } from '../../domain/shown.ts';
 import type { OperationCounts } from '../../observe/usage/activity.ts';
+import type { Counts } from '../../observe/usage/counts.ts';
 import type { Talker } from '../../observe/usage/extract.ts';
 import { element, ownerLink, remark } from './widgets/dom.ts';
 import { Table } from './widgets/table.ts';
@@ -9,12 +10,6 @@ const WINDOW_NAMES: Readonly<Record<string, string>> = {
   '1m': 'minute',
   '10m': '10 minutes',
 };
-
-export interface Counts {
-  readonly points: number;
-  readonly requests: number;
-  readonly refused: number;
-}
 
 /** A column of numbers. */
 function numbers(title: string, name: keyof Counts) {

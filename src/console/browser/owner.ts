@@ -1,12 +1,13 @@
 import type { RefusedRequest } from '../../admin/fleet/refusals.ts';
 import type { FleetSnapshot } from '../../admin/fleet/snapshot.ts';
 import type { Usage } from '../../admin/usage/owner-usage.ts';
+import type { Counts } from '../../observe/usage/counts.ts';
 import { short } from '../format.ts';
 import { blockLines } from './actions/block-owner.ts';
 import { ApiError, ask } from './api.ts';
 import { bucketCard } from './bucket.ts';
 import { marksOf } from './overview.ts';
-import { accountTable, type Counts, operationTable, recentTable } from './owner-tables.ts';
+import { accountTable, operationTable, recentTable } from './owner-tables.ts';
 import { collapsed, refusalTable } from './refusal-list.ts';
 import { Chart, type ChartMark } from './widgets/chart.ts';
 import { byId, element, ownerLink, remark, setText } from './widgets/dom.ts';

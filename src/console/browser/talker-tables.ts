@@ -1,11 +1,10 @@
 import type { FleetTalker as Talker } from '../../admin/fleet/fleet.ts';
 import type { FleetSnapshot } from '../../admin/fleet/snapshot.ts';
+import type { Ranked } from '../../observe/usage/talkers.ts';
 import { percent, short } from '../format.ts';
 import { Sparkline } from './widgets/chart.ts';
 import { byId, element, ownerLink, setText } from './widgets/dom.ts';
 import { type LiveCell, Table } from './widgets/table.ts';
-
-type Ranked = 'accounts' | 'organizations';
 
 /** Values of a sparkline: ten minutes but the ten seconds that are being counted. */
 const TREND = 59;
