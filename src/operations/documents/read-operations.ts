@@ -23,7 +23,7 @@ export interface ReadOptions {
 }
 
 /** State while reading one document. */
-interface DocumentReading extends RuleMaker {
+interface Scan extends RuleMaker {
   readonly options: ReadOptions;
   readonly warnings: Problem[];
   /** Of bodies that are not validated. */
@@ -63,15 +63,7 @@ export async function readOperations(documents: Documents, options: ReadOptions)
   const schemas = new Schemas(documents, version.startsWith('3.0.'));
   const dangling = new DanglingReferences(documents);
   const { maxBodyBytes } = options;
-  const reading: DocumentReading = {
-    documents,
-    schemas,
-    problems,
-    warnings,
-    options,
-    maxBodyBytes,
-    dangling,
-  };
+  const reading: Scan = { documents, schemas, problems, warnings, options, maxBodyBytes, dangling };
   const operations: ListedOperation[] = [];
   let paths = 0;
   let size = 0;
@@ -125,7 +117,7 @@ function readPaths(root: Node, problems: Problem[]): Node | undefined {
   return undefined;
 }
 
-function* pathItems(reading: DocumentReading): Generator<PathItem> {
+function* pathItems(reading: Scan): Generator<PathItem> {
   const { documents, problems } = reading;
   const { root } = documents;
   const paths = readPaths(root, problems);
@@ -144,22 +136,13 @@ function* pathItems(reading: DocumentReading): Generator<PathItem> {
   }
 }
 
-function extensionOf(
-  { options, problems, warnings }: DocumentReading,
-  owner: Node,
-  above: Extension,
-): Extension {
+function extensionOf({ options, problems, warnings }: Scan, owner: Node, above: Extension): Extension {
   warnings.push(...misspellings(owner));
   return readExtension(owner, above, options.maxCost, problems);
 }
 
 /** One operation for each base path of its servers. */
-function readOperation(
-  reading: DocumentReading,
-  item: PathItem,
-  method: Method,
-  node: Node,
-): ListedOperation[] {
+function readOperation(reading: Scan, item: PathItem, method: Method, node: Node): ListedOperation[] {
   const { options, problems } = reading;
   const extension = extensionOf(reading, node, item.extension);
   const { cost = DEFAULT_COST, costNode, kind = KINDS_BY_METHOD[method] } = extension;
@@ -196,7 +179,7 @@ function tagsOf(node: Node): readonly string[] {
 }
 
 function describe(
-  { documents, problems, dangling, options }: DocumentReading,
+  { documents, problems, dangling, options }: Scan,
   item: PathItem,
   node: Node,
   { validation }: Extension,
