@@ -44,7 +44,7 @@ export default defineConfig({
     // Tests spend much of their time waiting for sockets and processes, so twice as many workers as CI has cores.
     maxWorkers: 4,
     // Tests that run side by side in one file do nothing but wait for time-outs.
-    maxConcurrency: 20,
+    maxConcurrency: 40,
     // Loading the modules takes longer than most tests, and PGlite takes seconds: the files of one worker share them. They share no
     // gateway, no platform and no data.
     isolate: false,
