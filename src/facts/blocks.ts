@@ -43,10 +43,6 @@ export class Blocks extends Facts<Block> {
     this.clock = clock;
   }
 
-  get isEmpty(): boolean {
-    return this.size === 0;
-  }
-
   /** The block of one owner; undefined if there is none, or no owner. */
   of(scope: BlockScope, id: string | undefined): Block | undefined {
     if (this.isEmpty || id === undefined) return undefined;

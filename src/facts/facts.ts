@@ -60,6 +60,10 @@ export class Facts<T extends Fact> {
     return this.#kept.size;
   }
 
+  get isEmpty(): boolean {
+    return this.size === 0;
+  }
+
   /** Adds a fact. Returns false if it changes nothing. */
   add(fact: T, nowMs: number): boolean {
     if (fact.untilMs <= nowMs) return false;
@@ -85,8 +89,8 @@ export class Facts<T extends Fact> {
 
   /** All that have neither expired nor been removed, the first to expire first. */
   inForce(nowMs: number): readonly T[] {
-    return this.remembered(nowMs)
-      .filter(({ isRemoved }) => !isRemoved)
+    return [...this.all()]
+      .filter(({ untilMs, isRemoved }) => nowMs < untilMs && !isRemoved)
       .sort((a, b) => a.untilMs - b.untilMs);
   }
 
@@ -106,12 +110,7 @@ export class Facts<T extends Fact> {
     for (const { fact } of this.#kept.values()) yield fact;
   }
 
-  /** All that have not expired. */
-  remembered(nowMs: number): readonly T[] {
-    return [...this.all()].filter(({ untilMs }) => nowMs < untilMs);
-  }
-
-  /** The messages of those that have not expired and that `record` lacks. */
+  /** The messages that have not expired and that `record` lacks. */
   missingFrom(record: ReadonlySet<string>, nowMs: number): readonly { text: string; untilMs: number }[] {
     return [...this.#kept.values()]
       .filter(({ fact, text }) => nowMs < fact.untilMs && !record.has(text))

@@ -46,21 +46,12 @@ export class Revocations extends Facts<Revocation> {
     return this.#nowMs();
   }
 
-  get isEmpty(): boolean {
-    return this.size === 0;
-  }
-
   /**
    * Applies a revocation. Returns false if it changes nothing. The latest of the revocations of a target and their undoings wins,
    * regardless of the order of arrival.
    */
   override add(revocation: Revocation, nowMs = this.#nowMs()): boolean {
     return super.add(revocation, nowMs);
-  }
-
-  /** All entries that have not expired, including undone ones. */
-  override remembered(nowMs = this.#nowMs()): readonly Revocation[] {
-    return super.remembered(nowMs);
   }
 
   /**

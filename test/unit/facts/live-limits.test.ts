@@ -25,7 +25,7 @@ it('the latest change wins, whatever the order of arrival', () => {
   const removed = new LiveLimits();
   for (const change of changes.slice(0, 2).toReversed()) removed.add(change, 0);
   expect(removed.of('account-read', 'a', 10)).toBeUndefined();
-  expect(removed.remembered(10)).toHaveLength(1);
+  expect(removed.missingFrom(new Set(), 10)).toHaveLength(1);
 });
 
 it('nothing is in force or remembered after its end', () => {
@@ -33,7 +33,7 @@ it('nothing is in force or remembered after its end', () => {
   expect(limits.add(set(5, 1), 0)).toBe(true);
   expect(limits.of('account-read', 'a', 999)?.limit).toBe(5);
   expect(limits.of('account-read', 'a', 1_000)).toBeUndefined();
-  expect(limits.remembered(1_000)).toEqual([]);
+  expect(limits.missingFrom(new Set(), 1_000)).toEqual([]);
   expect(limits.add(set(5, 2, 1_000), 1_000)).toBe(false);
 });
 

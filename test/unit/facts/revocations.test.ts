@@ -63,8 +63,8 @@ it('an undone revocation is remembered for as long as the revocation would have 
   const undone = { revoked: principal, atMs: 20, untilMs: 100, isRemoved: true };
   revocations.add({ revoked: principal, atMs: 10, untilMs: 100 }, 20);
   revocations.add(undone, 20);
-  expect(revocations.remembered(99)).toEqual([undone]);
-  expect(revocations.remembered(100)).toEqual([]);
+  expect([...revocations.all()]).toEqual([undone]);
+  expect([99, 100].map((nowMs) => revocations.missingFrom(new Set(), nowMs).length)).toEqual([1, 0]);
 });
 
 it('a message is read as it was written', () => {
