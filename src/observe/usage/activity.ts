@@ -159,7 +159,7 @@ export class Activity {
   /** Counts requests for everybody whose buckets they were charged to, or would have been. */
   #add({ payer, operation, secondMs, ...counts }: UsageSum): void {
     const { id } = operation;
-    for (const scope of contractScopes(accessOf(payer, operation))) {
+    for (const scope of contractScopes(accessOf(payer, operation.access))) {
       const owner = scopeNamed(scope).ownerOf(payer);
       const counted = owner === undefined ? undefined : this.#owners[scope]?.renew(owner, newOwner);
       if (counted === undefined) continue;

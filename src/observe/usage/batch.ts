@@ -47,7 +47,7 @@ export class UsageBatch {
   requestFinished({ operation, caller, publicClient, charged }: RequestContext, nowMs: number): void {
     const payer = caller ?? publicClient;
     if (operation === undefined || payer === undefined || charged === undefined) return;
-    const [scope] = contractScopes(accessOf(payer, operation));
+    const [scope] = contractScopes(accessOf(payer, operation.access));
     const owner = scope && scopeNamed(scope).ownerOf(payer);
     if (owner === undefined) return;
     if (nowMs - this.#secondMs >= SECOND_MS || this.#collected.length >= MOST_COLLECTED) this.#begin(nowMs);
@@ -94,7 +94,7 @@ export class UsageBatch {
 }
 
 /** An address that is blocked is counted as one, whatever it asks for. */
-export function accessOf(payer: Payer, { access }: Pick<Operation, 'access'>): Access {
+export function accessOf(payer: Payer, access: Access): Access {
   return payer.address === undefined ? access : 'public';
 }
 

@@ -130,19 +130,14 @@ export function rank(summaries: readonly Summary[], window: Window): Top {
   return { window, replicas: summaries.length, accounts, organizations };
 }
 
-function organizationOf(id: string, summaries: readonly Summary[]): Pick<Talker, 'organization'> {
+function organizationOf(id: string, summaries: readonly Summary[]) {
   const known = summaries.find(({ organizationOf: of = {} }) => Object.hasOwn(of, id));
   const organization = known?.organizationOf?.[id];
   return organization === undefined ? {} : { organization };
 }
 
 /** The sum of the trends that the replicas publish. Trends of two replicas begin up to ten seconds apart. */
-function trendOf(
-  id: string,
-  ranked: Ranked,
-  count: keyof Counts,
-  summaries: readonly Summary[],
-): Pick<Talker, 'trend'> {
+function trendOf(id: string, ranked: Ranked, count: keyof Counts, summaries: readonly Summary[]) {
   const trends = summaries.flatMap(({ trends: of }) => {
     const known = of?.[ranked][count];
     return known !== undefined && Object.hasOwn(known, id) ? [known[id] ?? []] : [];
