@@ -112,7 +112,7 @@ export class Bench {
   ): Promise<WrkResult> {
     const result = await this.load(gateway, options);
     const { requests, refused, failed } = result;
-    const isAsMeant = isRefused ? refused > 0.9 * requests : refused === 0;
+    const isAsMeant = requests > 0 && (isRefused ? refused > 0.9 * requests : refused === 0);
     if (failed > 0 || !isAsMeant)
       throw new Error(`Of ${requests} requests, ${refused} were refused and ${failed} failed`);
     return result;

@@ -89,7 +89,8 @@ function walRecords(
   { path, from, to }: Pick<Work, 'from' | 'to'> & { path: string },
 ): string[][] {
   const args = ['--stats=record', '--path', path, '--start', from, '--end', to];
-  const { stdout } = spawnSync(program, args, { encoding: 'utf8' });
+  const { stdout, error } = spawnSync(program, args, { encoding: 'utf8' });
+  if (error !== undefined) throw error;
   return stdout.split('\n').flatMap((line) => {
     const [, type = '', count, bytes] = /^(\S+)\s+(\d+) \(.*?\)\s+(\d+) \(/.exec(line) ?? [];
     return Number(count) > EVENTS / 10 ? [[type, perEvent(Number(count)), perEvent(Number(bytes))]] : [];
