@@ -7,7 +7,7 @@ import type { PortTls } from '../http/server/tls.ts';
 import type { GatewayObserver } from '../observe/gateway-observer.ts';
 import type { AccessLog } from '../observe/log/access-log.ts';
 import type { DecisionDependencies } from '../stages/decide.ts';
-import type { PathProfile } from '../stages/path/profile.ts';
+import type { PathProfile } from '../stages/path/folded-path.ts';
 import type { Tracing } from '../stages/request-context.ts';
 import type { UpstreamSettings } from './upstream/upstreams.ts';
 

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { Refusal } from '../domain/problems.ts';
-import { valuesUnderAnySpelling } from './message/fields/credentials.ts';
-import type { Peer } from './message/fields/peer.ts';
+import type { Peer } from './message/fields/forwarded.ts';
 import type { FieldLines } from './message/head/field-lines.ts';
-import { hasBody, type RequestHead } from './message/head/request-head.ts';
+import { hasBody, type RequestHead } from './message/head/field-section.ts';
+import { valuesUnderAnySpelling } from './message/headers.ts';
 
 /** What may read a request from its connection: the edge reads the plain ones. */
 export const READERS = ['edge', 'node'] as const;

@@ -4,7 +4,7 @@ import type { Awaitable } from '../domain/awaitable.ts';
 import type { Account, Principal } from '../domain/caller.ts';
 import type { LastDigest } from '../domain/token-digest.ts';
 import type { RevokedToken } from '../facts/revocations.ts';
-import type { CredentialField } from '../http/message/fields/credentials.ts';
+import type { CredentialField } from '../http/message/headers.ts';
 
 /** The value, undefined if it does not exist, or 'unavailable' if the provider cannot be reached. */
 export type Answer<T> = T | undefined | 'unavailable';

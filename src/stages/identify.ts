@@ -2,7 +2,7 @@ import { type Awaitable, andThenWith } from '../domain/awaitable.ts';
 import type { Principal } from '../domain/caller.ts';
 import { Refusal } from '../domain/problems.ts';
 import { RevokedToken } from '../facts/revocations.ts';
-import { basicUser, bearerToken } from '../http/message/fields/credentials.ts';
+import { basicUser, bearerToken } from '../http/message/headers.ts';
 import type { Answer, Credential, Directory, IdentitySource } from '../identity/identity.ts';
 import type { RequestContext } from './request-context.ts';
 

@@ -1,5 +1,5 @@
 import type { Account, Caller, Payer, Principal } from '../domain/caller.ts';
-import type { Peer } from '../http/message/fields/peer.ts';
+import type { Peer } from '../http/message/fields/forwarded.ts';
 import type { Answer } from '../identity/identity.ts';
 import type { PayerBuckets } from './buckets/buckets.ts';
 import type { RowSet } from './buckets/row-sets.ts';

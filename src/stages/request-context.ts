@@ -8,14 +8,12 @@ import type { LastDigest } from '../domain/token-digest.ts';
 import type { RevokedToken } from '../facts/revocations.ts';
 import type { RequestReader } from '../http/exchange.ts';
 import type { CorsAnswer } from '../http/message/fields/cors.ts';
-import { clientNetwork } from '../http/message/fields/forwarded.ts';
-import type { Peer } from '../http/message/fields/peer.ts';
+import { clientNetwork, type Peer } from '../http/message/fields/forwarded.ts';
 import type { RequestRules } from '../operations/listed-operation.ts';
 import type { Hold } from '../store/in-flight/held-slots.ts';
 import type { Decision, UncountedReason } from '../store/store.ts';
 import type { PayerBuckets } from './buckets/buckets.ts';
-import type { Filling } from './buckets/filling.ts';
-import type { NamedLimit } from './buckets/payer-bucket.ts';
+import type { Filling, NamedLimit } from './buckets/payer-bucket.ts';
 import type { Identified } from './identify.ts';
 
 /** The canonical form of a request target, which is both charged and forwarded. */

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { fieldName } from '../../src/http/message/head/field-lines.ts';
 import {
   GATEWAY_OWNED,
   HOP_BY_HOP,
@@ -7,7 +8,6 @@ import {
   isMisleading,
   NOT_NOMINATED,
 } from '../../src/http/message/head/field-names.ts';
-import { fieldName } from '../../src/http/message/head/name-table.ts';
 import { generatedCases } from '../fixtures/generated-cases.ts';
 import { istioProvider } from '../fixtures/istio.ts';
 

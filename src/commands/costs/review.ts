@@ -2,7 +2,7 @@ import { Refusal } from '../../domain/problems.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
 import { OperationTable } from '../../stages/match.ts';
 import { normalise } from '../../stages/normalise.ts';
-import type { PathProfile } from '../../stages/path/profile.ts';
+import type { PathProfile } from '../../stages/path/folded-path.ts';
 
 /** A remark about an operation. */
 export interface Remark {

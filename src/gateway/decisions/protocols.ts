@@ -5,7 +5,7 @@
 import { Refusal } from '../../domain/problems.ts';
 import { isHost } from '../../http/message/fields/inspect.ts';
 import { isMisleading } from '../../http/message/head/field-names.ts';
-import type { RequestHead } from '../../http/message/head/request-head.ts';
+import type { RequestHead } from '../../http/message/head/field-section.ts';
 import { METHODS, refuseMethod } from '../../stages/match.ts';
 import type { DecisionProtocol } from '../../stages/request-context.ts';
 

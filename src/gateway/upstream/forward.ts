@@ -1,14 +1,17 @@
 import type { Refusal } from '../../domain/problems.ts';
 import type { UpstreamRequest } from '../../http/client/request.ts';
 import type { Exchange } from '../../http/exchange.ts';
-import {
-  bearerToken,
-  type CredentialField,
-  hiddenCredentials,
-} from '../../http/message/fields/credentials.ts';
 import { addForwarded } from '../../http/message/fields/forwarded.ts';
 import type { FieldLines } from '../../http/message/head/field-lines.ts';
-import { addIdentity, addTrace, type FieldTest, requestLines } from '../../http/message/headers.ts';
+import {
+  addIdentity,
+  addTrace,
+  bearerToken,
+  type CredentialField,
+  type FieldTest,
+  hiddenCredentials,
+  requestLines,
+} from '../../http/message/headers.ts';
 import type { PortDependencies, PortRequest } from '../entrance.ts';
 import { crowdedOut, Relay } from './relay.ts';
 import { TunnelRelay } from './tunnel.ts';

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import type { UpstreamRequest } from '../../http/client/request.ts';
+import { countBuffer } from '../../http/message/buffer-garbage.ts';
 import { TUNNEL_IDLE } from '../../http/message/errors.ts';
 import type { ResponseHead } from '../../http/message/head/response-head.ts';
 import type { TunnelObserver } from '../../observe/gateway-observer.ts';
 import type { PortRequest } from '../entrance.ts';
-import { join } from './join.ts';
 import { Relay, trafficOf } from './relay.ts';
 import type { Upstream } from './upstreams.ts';
 
@@ -53,3 +53,70 @@ export class TunnelRelay extends Relay {
     });
   }
 }
+
+/** How long a tunnel may carry nothing once one of its sides has ended. */
+const CLOSING_MS = 10_000;
+
+/** How long a side that was sent everything may take to close. */
+const LINGER_MS = 1_000;
+
+/**
+ * Makes each side's bytes the other's. A side that ends is ended at the other one too, behind everything that it sent; the rest
+ * of the other direction still arrives. A side that breaks, or has closed, closes the other one.
+ *
+ * @param onIdle called before both sides are closed because nothing was carried for `idleMs`
+ */
+export function join(client: Socket, behind: Socket, idleMs: number, onIdle: () => void): void {
+  let isEnding = false;
+  // Whatever a tunnel carries is read from or written to the upstream's side.
+  const wait = () => behind.setTimeout(isEnding ? Math.min(idleMs, CLOSING_MS) : idleMs);
+  const onEnd = () => {
+    isEnding = true;
+    wait();
+  };
+  for (const side of [client, behind]) {
+    side.allowHalfOpen = true;
+    if (side.readableEnded) isEnding = true;
+    else side.once('end', onEnd);
+  }
+  behind.on('timeout', () => {
+    if (isFlushing(client) || isFlushing(behind)) {
+      wait();
+      return;
+    }
+    if (!isEnding) onIdle();
+    client.destroy();
+    behind.destroy();
+  });
+  wait();
+  pass(client, behind);
+  pass(behind, client);
+}
+
+function pass(from: Socket, to: Socket): void {
+  // It is destroyed by itself, and then closes.
+  from.on('error', ignore);
+  from.on('close', () => {
+    if (to.writableEnded) finish(to);
+    else to.destroy();
+  });
+  from.on('data', countBuffer).pipe(to);
+}
+
+/** Whether its end waits behind other bytes. A client that does not read them is disconnected by `Stalls`. */
+function isFlushing({ writableEnded, writableFinished, destroyed }: Socket): boolean {
+  return writableEnded && !writableFinished && !destroyed;
+}
+
+/** Closes a side that is ended, once everything has been sent. What still arrives is dropped. */
+function finish(side: Socket): void {
+  const linger = () => {
+    const timer = setTimeout(() => side.destroy(), LINGER_MS);
+    side.once('close', () => clearTimeout(timer));
+  };
+  if (side.writableFinished) linger();
+  else side.once('finish', linger);
+  side.resume();
+}
+
+function ignore(): void {}

@@ -1,13 +1,12 @@
 import type { Socket } from 'node:net';
 import { ABORTED, CLOSED, MALFORMED, UpstreamError } from '../message/errors.ts';
 import { GrammarError } from '../message/grammar.ts';
-import { ReadBuffer } from '../message/read-buffer.ts';
-import { SocketWrites } from '../message/socket-writes.ts';
-import { idleLimitOf, timeoutOf, type Wait } from '../message/time-limits.ts';
 import type { Connector, ReadTarget } from './connector.ts';
 import type { ConnectionOwner, PooledConnection } from './pool.ts';
 import type { Repeat, Transfer, UpstreamRequest } from './request.ts';
+import { idleLimitOf, timeoutOf, type Wait } from './request.ts';
 import { ResponseReader } from './response-reader.ts';
+import { ReadBuffer, SocketWrites } from './socket-use.ts';
 import { Upload, type UploadOwner } from './upload.ts';
 
 /** A request that a connection carries, until its response has ended. */

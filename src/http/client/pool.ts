@@ -1,7 +1,7 @@
 import { ABORTED, UpstreamError } from '../message/errors.ts';
-import type { TimeLimits } from '../message/time-limits.ts';
 import { Connection } from './connection.ts';
 import { Connector, type TlsOptions } from './connector.ts';
+import type { TimeLimits } from './request.ts';
 import { type UpstreamRequest, writeRequestHead } from './request.ts';
 import { UpgradeConnection } from './upgrade-connection.ts';
 

@@ -2,10 +2,10 @@ import type { Socket } from 'node:net';
 import { ABORTED, CLOSED, MALFORMED, UpstreamError } from '../message/errors.ts';
 import { GrammarError } from '../message/grammar.ts';
 import type { ResponseHead } from '../message/head/response-head.ts';
-import { timeoutOf } from '../message/time-limits.ts';
 import type { Connector } from './connector.ts';
 import type { ConnectionOwner } from './pool.ts';
 import type { Transfer, UpstreamRequest } from './request.ts';
+import { timeoutOf } from './request.ts';
 import { ResponseReader } from './response-reader.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Refusal } from '../../domain/problems.ts';
-import { Peer } from '../message/fields/peer.ts';
+import { Peer } from '../message/fields/forwarded.ts';
 import { SendTimeout, type StallLimits, Standstill } from './stalls.ts';
 import { TOO_SLOW } from './unreadable.ts';
 
@@ -44,10 +44,11 @@ export class ClientConnection {
   readonly openedMs: number;
   /** Whether it is above the port's limit: its requests are refused. */
   readonly isSurplus: boolean;
+  /** Whether it already has its last response; later requests on it are not executed. */
+  isClosing = false;
   reader: Reader | undefined;
   /** Undefined between requests, and while a head arrives. */
   turn: Turn | undefined;
-  #isClosing = false;
   #isReadingAhead = false;
   readonly #limits: StallLimits;
   readonly #sent: SendTimeout;
@@ -71,11 +72,6 @@ export class ClientConnection {
     return this.turn !== undefined && !this.turn.isAnswered;
   }
 
-  /** Whether it already has its last response; later requests on it are not executed. */
-  get isClosing(): boolean {
-    return this.#isClosing;
-  }
-
   /** Whether the bytes that are read in this turn of the event loop arrived before the last response was sent. */
   get isReadingAhead(): boolean {
     return this.#isReadingAhead;
@@ -94,12 +90,12 @@ export class ClientConnection {
 
   /** The connection has its last response, or gets it next. */
   beginClosing(): void {
-    this.#isClosing = true;
+    this.isClosing = true;
   }
 
   /** Closes a connection that already has its last response. */
   closeNow(): void {
-    this.#isClosing = true;
+    this.isClosing = true;
     this.linger();
   }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import type { Filling } from '../../stages/buckets/filling.ts';
+import type { Filling } from '../../stages/buckets/payer-bucket.ts';
 import type { RequestContext } from '../../stages/request-context.ts';
 import type { Claims } from '../../store/shared-store.ts';
 import { quietly } from '../log/process-output.ts';

@@ -207,8 +207,10 @@ function observerOf(metrics: Metrics, { batch, refusals, tries, events }: Receiv
       metrics.requestFinished(context, status, totalMs);
       const nowMs = context.startedMs + totalMs;
       batch.requestFinished(context, nowMs);
-      refusals.requestFinished(context);
-      tries.requestFinished(context);
+      if (context.refusal !== undefined) {
+        refusals.requestFinished(context);
+        tries.requestFinished(context);
+      }
       events.requestFinished(context, nowMs);
     },
   };

@@ -1,10 +1,10 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way';
 import type { Access } from '../../domain/operation.ts';
+import { isParameter, parameterExpression, segmentParts } from '../../operations/documents/segment.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
+import type { LetterCase, TrailingSlash } from './folded-path.ts';
 import { inCase } from './folded-path.ts';
 import { OtherNames } from './other-names.ts';
-import type { LetterCase, TrailingSlash } from './profile.ts';
-import { routePattern } from './route-pattern.ts';
 
 /** A declared path of one method. */
 export interface Route {
@@ -128,3 +128,34 @@ function routesOf(operations: readonly ListedOperation[], letterCase: LetterCase
 
 /** Whom an access refuses: a Person-only operation more callers than one for any caller. */
 export const STRICTNESS: Readonly<Record<Access, number>> = { public: 0, caller: 1, person: 2 };
+
+/**
+ * `/v3/files/{name}.{format}` in the syntax of find-my-way; undefined for a path that no request target can have. Its syntax is
+ * escaped in literals, such as the colon in `/things/{id}:cancel`.
+ */
+export function routePattern(path: string): string | undefined {
+  const literals = path.replaceAll(/\{[^{}]*\}/g, '');
+  if (/[?#*{}]/.test(literals)) return undefined;
+  let count = 0;
+  const segments = path.split('/').map((segment) => {
+    const isWhole = /^\{[^{}]*\}$/.test(segment);
+    const parts = segmentParts(segment).map((part, index) =>
+      isParameter(index) ? part : decodedLiteral(part),
+    );
+    const patterns = parts.map((part, index) => {
+      if (!isParameter(index)) return part.replaceAll(':', '::');
+      return isWhole ? `:p${count++}` : `:p${count++}(${parameterExpression(parts.slice(index + 1))})`;
+    });
+    return patterns.join('');
+  });
+  return segments.join('/');
+}
+
+/** The router compares decoded characters. */
+function decodedLiteral(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Refusal } from '../../../src/domain/problems.ts';
 import { OperationTable, type UnlistedPolicy } from '../../../src/stages/match.ts';
-import type { TrailingSlash } from '../../../src/stages/path/profile.ts';
+import type { TrailingSlash } from '../../../src/stages/path/folded-path.ts';
 import { type ApiFolder, apiFolder, openapi } from '../../fixtures/api-files.ts';
 import { remainingOf, startGateway, type TestGateway } from '../../fixtures/gateway.ts';
 

@@ -5,7 +5,7 @@ import type { PayerBucket } from '../../../stages/buckets/payer-bucket.ts';
 import { isFree } from '../../../stages/decide.ts';
 import { METHODS, type OperationTable, refuseMethod } from '../../../stages/match.ts';
 import { normalise } from '../../../stages/normalise.ts';
-import type { PathProfile } from '../../../stages/path/profile.ts';
+import type { PathProfile } from '../../../stages/path/folded-path.ts';
 import type { RequestContext, RequestSource } from '../../../stages/request-context.ts';
 import type { PortRequest } from '../../entrance.ts';
 import type { Question } from './question.ts';

@@ -5,8 +5,7 @@ import { type handleUnaryCall, Server, ServerCredentials, status } from '@grpc/g
 import type { Logger } from 'pino';
 import { isLate, withinMs } from '../../../domain/awaitable.ts';
 import { hostInUrl } from '../../../domain/network.ts';
-import { TrustedProxies } from '../../../http/message/fields/forwarded.ts';
-import { Peer } from '../../../http/message/fields/peer.ts';
+import { Peer, TrustedProxies } from '../../../http/message/fields/forwarded.ts';
 import type { ListenSettings } from '../../../http/server/server.ts';
 import type { PortTls } from '../../../http/server/tls.ts';
 import type { Gateway } from '../../dependencies.ts';

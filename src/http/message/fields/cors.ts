@@ -2,7 +2,7 @@
 import type { Fields } from '../../../domain/field-name.ts';
 import { FieldLines } from '../head/field-lines.ts';
 import type { FieldSection } from '../head/field-section.ts';
-import { hasBody, type RequestHead } from '../head/request-head.ts';
+import { hasBody, type RequestHead } from '../head/field-section.ts';
 
 /** What a response says about pages of other origins. */
 export interface CorsAnswer {

@@ -5,7 +5,7 @@
 import { Refusal } from '../../../domain/problems.ts';
 import { namesMoreThan } from '../grammar.ts';
 import type { FieldName } from '../head/field-names.ts';
-import { isContinueExpected, type RequestHead } from '../head/request-head.ts';
+import { isContinueExpected, type RequestHead } from '../head/field-section.ts';
 
 /** No Account id is longer. */
 const MAX_ACCOUNT_LENGTH = 256;

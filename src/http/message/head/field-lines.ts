@@ -1,5 +1,5 @@
-import { isFieldValue } from '../grammar.ts';
-import { fieldName } from './name-table.ts';
+import { GrammarError, isFieldValue, TOKEN_OCTETS } from '../grammar.ts';
+import { FieldName } from './field-names.ts';
 
 /** Field lines to be written, as text. */
 export class FieldLines {
@@ -61,4 +61,70 @@ export class FieldLines {
       return [line.slice(0, colon), line.slice(colon + 2)];
     });
   }
+}
+
+/** A power of two, well above the number of names that the clients and services of one API use. */
+const SLOT_COUNT = 1024;
+
+/** Longer names are rare, and take too much memory. */
+const MAX_LENGTH = 64;
+
+const COLON = 0x3a;
+
+interface Slot {
+  readonly hash: number;
+  readonly name: FieldName;
+}
+
+/**
+ * The names that were used before, by their hash. A name gets a slot when it is the slot's last miss as well as this one, so a stranger
+ * who sends thousands of names once each takes no slot.
+ */
+const slots = new Array<Slot | undefined>(SLOT_COUNT).fill(undefined);
+
+/** The hash of the last name that was not found in each slot. */
+const missed = new Int32Array(SLOT_COUNT);
+
+/**
+ * Reads a field's name, which ends at a colon. It is found by a hash that is made while its octets are checked, and then compared: no
+ * string is made of a name that was seen before.
+ *
+ * @throws GrammarError
+ */
+export function readName(bytes: Buffer, from: number): FieldName {
+  let at = from;
+  let hash = 0;
+  let octet = bytes[at] ?? 0;
+  while (TOKEN_OCTETS[octet] === 1) {
+    hash = (Math.imul(hash, 31) + octet) | 0;
+    octet = bytes[++at] ?? 0;
+  }
+  if (at === from || octet !== COLON) throw new GrammarError('a line that is not a field');
+  const slot = slots[hash & (SLOT_COUNT - 1)];
+  if (slot?.hash === hash && isAt(bytes, from, at, slot.name.text)) return slot.name;
+  return enter(hash, bytes.toString('latin1', from, at));
+}
+
+/** What follows from a name. */
+export function fieldName(text: string): FieldName {
+  let hash = 0;
+  for (let at = 0; at < text.length; at++) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0;
+  const slot = slots[hash & (SLOT_COUNT - 1)];
+  return slot?.hash === hash && slot.name.text === text ? slot.name : enter(hash, text);
+}
+
+function enter(hash: number, text: string): FieldName {
+  const index = hash & (SLOT_COUNT - 1);
+  const name = new FieldName(text);
+  if (missed[index] !== hash) missed[index] = hash;
+  else if (text.length <= MAX_LENGTH) slots[index] = { hash, name };
+  return name;
+}
+
+function isAt(bytes: Buffer, from: number, to: number, text: string): boolean {
+  if (text.length !== to - from) return false;
+  for (let index = 0; index < text.length; index++) {
+    if (text.charCodeAt(index) !== bytes[from + index]) return false;
+  }
+  return true;
 }

@@ -1,6 +1,7 @@
+import type { Fields, FieldValues } from '../../../domain/field-name.ts';
 import { isFieldValue, isToken } from '../grammar.ts';
+import { fieldName } from './field-lines.ts';
 import type { FieldName } from './field-names.ts';
-import { fieldName } from './name-table.ts';
 
 /** A usual line has the name, a colon, one space, the value and CRLF: where its value is follows from where the line is. */
 const BEFORE_VALUE = 2;
@@ -148,4 +149,27 @@ export class FieldSection {
 function isKeptAt(names: readonly FieldName[], index: number, isKept: (name: FieldName) => boolean): boolean {
   const name = names[index];
   return name !== undefined && isKept(name);
+}
+
+/** The head of a request as it was read. */
+export interface RequestHead extends Fields {
+  readonly method: string;
+  /** As sent. */
+  readonly target: string;
+  /** Such as `1.1`. */
+  readonly httpVersion: string;
+  readonly fields: FieldSection;
+  /** The values by lower-case name. */
+  readonly headers: FieldValues;
+}
+
+/** Whether a body follows the head (RFC 9112 section 6.3). */
+export function hasBody(head: Fields): boolean {
+  const length = head.field('content-length');
+  return head.field('transfer-encoding') !== undefined || (length !== undefined && Number(length) !== 0);
+}
+
+/** Whether the client waits for a 100 before it sends the body. */
+export function isContinueExpected(head: RequestHead): boolean {
+  return head.httpVersion === '1.1' && head.field('expect')?.toLowerCase() === '100-continue';
 }

@@ -1,7 +1,7 @@
 import { GrammarError, namesMoreThan, VALUE_OCTETS } from '../grammar.ts';
+import { readName } from './field-lines.ts';
 import type { FieldName } from './field-names.ts';
 import { FieldSection } from './field-section.ts';
-import { readName } from './name-table.ts';
 
 const TAB = 0x09;
 const LINE_FEED = 0x0a;

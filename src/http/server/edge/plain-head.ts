@@ -1,8 +1,7 @@
 import type { FieldValues } from '../../../domain/field-name.ts';
 import { GrammarError } from '../../message/grammar.ts';
-import type { FieldSection } from '../../message/head/field-section.ts';
+import type { FieldSection, RequestHead } from '../../message/head/field-section.ts';
 import { type Head, readFields } from '../../message/head/read-fields.ts';
-import type { RequestHead } from '../../message/head/request-head.ts';
 
 export interface HeadLimits {
   readonly maxHeaderBytes: number;

@@ -1,7 +1,7 @@
 import { type IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { FieldValues } from '../../../domain/field-name.ts';
 import type { Refusal } from '../../../domain/problems.ts';
-import { hasBody } from '../../message/head/request-head.ts';
+import { hasBody } from '../../message/head/field-section.ts';
 import type { NodeTurn } from './node-turn.ts';
 
 /** A request as Node's server reads it. */

@@ -2,8 +2,7 @@ import { Socket } from 'node:net';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { UpstreamAddresses } from '../../../../src/gateway/upstream/upstream-addresses.ts';
-import { TrustedProxies } from '../../../../src/http/message/fields/forwarded.ts';
-import { Peer } from '../../../../src/http/message/fields/peer.ts';
+import { Peer, TrustedProxies } from '../../../../src/http/message/fields/forwarded.ts';
 import { generatedCases } from '../../../fixtures/generated-cases.ts';
 
 const UPSTREAM = new URL('http://upstream.example/base');

@@ -3,9 +3,9 @@ import { expect, it } from 'vitest';
 import {
   addForwarded,
   clientNetwork,
+  Peer,
   TrustedProxies,
 } from '../../../../../src/http/message/fields/forwarded.ts';
-import { Peer } from '../../../../../src/http/message/fields/peer.ts';
 import { FieldLines } from '../../../../../src/http/message/head/field-lines.ts';
 
 const request = (remoteAddress: string, forwardedFor?: string) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { fieldName } from '../../../../../src/http/message/head/field-lines.ts';
 import { FieldName } from '../../../../../src/http/message/head/field-names.ts';
-import { fieldName } from '../../../../../src/http/message/head/name-table.ts';
 import { readFields, textHead } from '../../../../../src/http/message/head/read-fields.ts';
 import { readPlainHead } from '../../../../../src/http/server/edge/plain-head.ts';
 import { HeadScanner } from '../../../../../src/http/server/node/head-scanner.ts';
