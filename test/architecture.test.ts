@@ -78,7 +78,6 @@ const MAY_IMPORT_BESIDE: Readonly<Record<string, readonly string[]>> = {
   'src/observe/otel': ['src/observe/log', 'src/observe/metrics'],
   'src/operations/documents': ['src/operations/validation'],
   'src/replay/suggest': ['src/replay/input', 'src/replay/measure'],
-  'src/store/dispatch': ['src/store/in-flight'],
   'src/store/redis': ['src/store/dispatch', 'src/store/in-flight'],
   'src/store/redis/shared': ['src/store/redis/connection'],
 };
@@ -150,7 +149,7 @@ const isImported = (home: string, other: string) =>
   imports.some(({ from, to }) => folderOf(from) === home && folderOf(to) === other);
 
 /** In how many files of `src` a plain GET may run, by its store. The bound only falls. */
-const MOST_FILES = { memory: 88, Redis: 104 };
+const MOST_FILES = { memory: 66, Redis: 78 };
 
 describe('the structure of the source', () => {
   test('has one direction: a folder imports only the folders below it', () => {

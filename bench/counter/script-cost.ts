@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { US_PER_SECOND } from '../../src/domain/clock.ts';
-import { MAX_LIMIT } from '../../src/store/dispatch/valid-charge.ts';
 import { bucketKey } from '../../src/store/keys.ts';
 import type { Charge } from '../../src/store/store.ts';
+import { MAX_LIMIT } from '../../src/store/store.ts';
 import { runCharges } from '../../test/fixtures/run-charges.ts';
 import type { Bench } from '../lab/bench.ts';
 import { median } from '../lab/turns.ts';

@@ -2,7 +2,7 @@ import type { Account, Caller, Payer, Principal } from '../domain/caller.ts';
 import type { Peer } from '../http/message/fields/forwarded.ts';
 import type { Answer } from '../identity/identity.ts';
 import type { PayerBuckets } from './buckets/buckets.ts';
-import type { RowSet } from './buckets/row-sets.ts';
+import type { RowSet } from './buckets/payer-bucket.ts';
 
 /**
  * Whom the last request of a connection was charged to. A connection commonly has one caller, so the next request is spared making the

@@ -1,9 +1,10 @@
 /** The counter for use inside another program: `import { createStore } from '<package>'`. */
-import { isValidCharge } from './dispatch/valid-charge.ts';
+
 import { isConcurrent } from './in-flight/held-slots.ts';
 import { bucketKey } from './keys.ts';
 import { openStore } from './open.ts';
 import type { BucketCharge, Charge, Decision } from './store.ts';
+import { isValidCharge } from './store.ts';
 
 export type { BucketState, Decision, UncountedReason } from './store.ts';
 

@@ -1,6 +1,5 @@
 import { monotonicUs } from '../domain/clock.ts';
 import { CoalescedLog } from './coalesced-log.ts';
-import { isValidCharge } from './dispatch/valid-charge.ts';
 import { type HeldSlots, isConcurrent, OwnSlots, slotState } from './in-flight/held-slots.ts';
 import {
   type BucketCharge,
@@ -9,6 +8,7 @@ import {
   costIn,
   type Decision,
   type Holder,
+  isValidCharge,
   type Store,
   windowUsOf,
 } from './store.ts';

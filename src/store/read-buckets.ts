@@ -1,5 +1,5 @@
-import { MAX_LIMIT } from './dispatch/valid-charge.ts';
 import type { BucketCharge, Holder, Store, UncountedReason } from './store.ts';
+import { MAX_LIMIT } from './store.ts';
 
 /** How full a bucket is, whatever its limit. */
 export interface BucketReading {

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { isValidCharge } from '../../src/store/dispatch/valid-charge.ts';
 import { silentObserver } from '../../src/store/observer.ts';
 import { openConnection } from '../../src/store/redis/connection/redis-connection.ts';
 import type { RemoteStoreSettings } from '../../src/store/redis/connection/redis-options.ts';
 import type { RedisClient } from '../../src/store/redis/scripts.ts';
 import type { Charge, Decision } from '../../src/store/store.ts';
+import { isValidCharge } from '../../src/store/store.ts';
 import { runCharges } from '../fixtures/run-charges.ts';
 import type { ClockedStore } from './conformance.ts';
 

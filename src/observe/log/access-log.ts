@@ -1,12 +1,12 @@
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Caller } from '../../domain/caller.ts';
+import { unixUs } from '../../domain/clock.ts';
 import { printableJson } from '../../domain/printable.ts';
 import { shownDigest } from '../../facts/revocation-message.ts';
 import type { RevokedToken } from '../../facts/revocations.ts';
 import type { Charged, RequestContext } from '../../stages/request-context.ts';
 import { traceIdOf } from './traceparent.ts';
-import { unixUs } from './wall-clock.ts';
 
 /** Takes whole lines. */
 export interface LineOutput {

@@ -13,10 +13,10 @@ import {
 import type { Resource } from '@opentelemetry/resources';
 import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base';
 import { version } from '../../config/package.ts';
+import { unixUs } from '../../domain/clock.ts';
 import type { FieldValues } from '../../domain/field-name.ts';
 import type { RequestContext, RequestSpans, Tracing } from '../../stages/request-context.ts';
 import { isTraceparent } from '../log/traceparent.ts';
-import { unixUs } from '../log/wall-clock.ts';
 import type { OtlpProtocol } from './signal.ts';
 
 /** Opens the part of the SDK that records spans and sends them. */

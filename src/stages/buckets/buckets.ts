@@ -8,10 +8,9 @@ import { type LiveLimit, LiveLimits } from '../../facts/live-limits.ts';
 import { isConcurrent } from '../../store/in-flight/held-slots.ts';
 import type { LastPayer } from '../last-payer.ts';
 import type { Operation } from '../request-context.ts';
-import { type InForce, type PayerBucket, payerBucketsOf } from './payer-bucket.ts';
+import { type InForce, type PayerBucket, payerBucketsOf, type RowSet, RowSets } from './payer-bucket.ts';
 import { type OwnerPlan, planOfOwner, plansOf } from './plans.ts';
 import { onlyThose, type PolicyItem, policyText, type Reportable } from './rate-limit-fields.ts';
-import { type RowSet, RowSets } from './row-sets.ts';
 
 /** The buckets that one payer's requests for some operations are charged to. */
 export interface PayerBuckets extends Reportable {

@@ -1,13 +1,13 @@
 import type { Awaitable } from '../../domain/awaitable.ts';
 import { Deadline } from '../dispatch/deadline.ts';
 import { Batch, TurnBatcher } from '../dispatch/turn-batcher.ts';
-import { isValidCharge } from '../dispatch/valid-charge.ts';
 import { type LeaseCall, Leases } from '../in-flight/leases.ts';
 import type { StoreObserver } from '../observer.ts';
 import {
   type Charge,
   type Decision,
   isOfOneCharge,
+  isValidCharge,
   type Store,
   trialBucket,
   type UncountedReason,

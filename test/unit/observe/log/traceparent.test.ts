@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RandomTexts } from '../../../../src/observe/log/random-texts.ts';
+import { RandomTexts } from '../../../../src/observe/log/traceparent.ts';
 
 /** More than are made at once. */
 const COUNT = 4_000;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { unixUs } from '../../../../src/observe/log/wall-clock.ts';
+import { unixUs } from '../../../src/domain/clock.ts';
 
 it("two readings differ by the monotonic clock's difference, to the microsecond", () => {
   const nowMs = performance.now();
