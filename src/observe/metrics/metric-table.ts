@@ -9,7 +9,7 @@ import { PROTOCOLS } from '../../stages/request-context.ts';
 import { UNCOUNTED_REASONS } from '../../store/store.ts';
 import { SECONDS } from './histogram.ts';
 import { counter, counterOf, gauge, histogram, histogramOf, reading } from './kinds.ts';
-import { knownOutcomes, knownResponses } from './requests.ts';
+import { knownOutcomes, knownResponses } from './request-metrics.ts';
 
 const BY_REASON = { reason: UNCOUNTED_REASONS };
 
