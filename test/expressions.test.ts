@@ -24,7 +24,7 @@ const EXCEPTIONS: readonly (readonly [file: string, text: string, reason: string
   ['src/config/reader/unclosed.ts', String.raw`/(?:^|[:?-])[ \t]*$/`, 'lines of YAML files'],
   ['src/config/reader/yaml-text.ts', String.raw`/^[^\S\n]*[^\s#]/m`, 'YAML files'],
   ['src/config/reader/yaml-text.ts', '/"[^"]*"|!<[^>]*>|(?<=: ).*/g', 'messages of the YAML parser'],
-  ['src/config/settings/kubernetes.ts', "'^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$'", 'a setting'],
+  ['src/config/settings/settings.ts', "'^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$'", 'a setting'],
   [
     'src/operations/documents/parameters.ts',
     String.raw`/^[\w*.+-]+\/(?:json|[\w.+-]+\+json|\*)\s*(?:;|$)/i`,

@@ -49,7 +49,7 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
     expect(Number(refused.headers.get('Retry-After'))).toBeGreaterThan(3_500);
     expect(await refused.json()).toMatchObject({
       detail: expect.stringMatching(
-        /^Account acct_1 has used its 4 points per hour; try again in \d+ minutes\.$/,
+        /^Account acct_1 has used its 4 points per hour; try again in \d+ min\.$/,
       ),
       extensions: { bucket: 'account-hour', limit: 4, windowSeconds: 3_600, costPoints: 1 },
     });
