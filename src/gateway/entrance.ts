@@ -1,4 +1,4 @@
-/** The life of a request, which is the same at the ports for clients and for decisions, and whoever read it from its connection. */
+/** The life of a request. It is the same at the port for clients and the port for decisions, and for both sources of an exchange. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isLate } from '../domain/awaitable.ts';
 import { Refusal } from '../domain/problems.ts';

@@ -132,18 +132,6 @@ function keepLonger(
     found.longest = { bucket, state };
 }
 
-/** The last refusal by the buckets of each payer. In a flood all refusals are the same, so they are built once. */
-const lastRefusals = new WeakMap<PayerBuckets, LastRefusal>();
-
-interface LastRefusal {
-  readonly bucket: PayerBucket;
-  readonly isPart: boolean;
-  readonly costPoints: number;
-  readonly remaining: number;
-  readonly seconds: number;
-  readonly refusal: Refusal;
-}
-
 /** @param isPart whether it is this replica's part of the limit that has no room */
 function refusalOf(
   due: PayerBuckets,
@@ -154,7 +142,7 @@ function refusalOf(
 ): Refusal {
   const { remaining } = state;
   const seconds = Math.max(1, Math.ceil(state.retryAfterUs / US_PER_SECOND));
-  const last = lastRefusals.get(due);
+  const last = due.lastRefusal;
   const isSame = last?.costPoints === costPoints && last.seconds === seconds && last.remaining === remaining;
   if (isSame && last.bucket === bucket && last.isPart === isPart) return last.refusal;
   const text = limitText(bucket, remaining, costPoints, seconds, isPart);
@@ -162,6 +150,6 @@ function refusalOf(
     extensions: { ...namedLimit(bucket), costPoints },
     headers: { 'Retry-After': `${seconds}` },
   });
-  lastRefusals.set(due, { bucket, isPart, costPoints, remaining, seconds, refusal });
+  due.lastRefusal = { bucket, isPart, costPoints, remaining, seconds, refusal };
   return refusal;
 }

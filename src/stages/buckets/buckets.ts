@@ -4,6 +4,7 @@ import { type AssignedPlan, type Limits, limitInForce, NEVER } from '../../domai
 import type { LimitRow } from '../../domain/limits/rows.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Access } from '../../domain/operation.ts';
+import type { Refusal } from '../../domain/problems.ts';
 import { type LiveLimit, LiveLimits } from '../../facts/live-limits.ts';
 import { isConcurrent } from '../../store/in-flight/held-slots.ts';
 import type { LastPayer } from '../last-payer.ts';
@@ -24,6 +25,18 @@ export interface PayerBuckets extends Reportable {
   readonly validUntilMs: number;
   /** The same without limits on concurrent requests, for whoever does not see a request end; undefined where there are none. */
   readonly endless?: PayerBuckets | undefined;
+  /** In a flood all refusals are the same, so they are built once. */
+  lastRefusal?: LastRefusal;
+}
+
+/** A refusal by the buckets of a payer. */
+interface LastRefusal {
+  readonly bucket: PayerBucket;
+  readonly isPart: boolean;
+  readonly costPoints: number;
+  readonly remaining: number;
+  readonly seconds: number;
+  readonly refusal: Refusal;
 }
 
 /** Owners kept in memory; beyond that, the least recently used is dropped. */
