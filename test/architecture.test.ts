@@ -224,7 +224,7 @@ describe('the structure of the source', () => {
 
   test('runs a plain GET in few files', async () => {
     const script = ['--import', 'tsx', 'scripts/files-of-a-get.ts', sharedRedisUrl()];
-    const { stderr } = await promisify(execFile)(process.execPath, script);
+    const { stderr } = await promisify(execFile)(process.execPath, script, { timeout: 100_000 });
     for (const [store, most] of Object.entries(MOST_FILES)) {
       const files = Number(new RegExp(`^${store}: (\\d+) files`, 'm').exec(stderr)?.[1]);
       expect(files, stderr).toBeLessThanOrEqual(most);

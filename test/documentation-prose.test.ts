@@ -21,7 +21,7 @@ const AREAS: readonly Area[] = [
     ending: /\.md$|\.openapi\.yaml$/,
     ceiling: 0,
   },
-  { name: 'src', folders: ['src'], ending: /\.(ts|css|html|proto)$/, ceiling: 115 },
+  { name: 'src', folders: ['src'], ending: /\.(ts|css|html|proto)$/, ceiling: 114 },
   { name: 'platform', folders: ['platform/src'], ending: /\.ts$/, ceiling: 0 },
   { name: 'lua', folders: ['lua'], ending: /\.lua$/, ceiling: 0 },
   { name: 'chart', folders: ['helm'], ending: /\.(ya?ml|tpl|txt|mjs)$/, ceiling: 0 },
