@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 
 /** Phrases that make a reader look back for the word that they stand for. */
 const STUMBLES =
-  /\b(those of|that of|in place of|takes? the place of|(is|are) none|whoever|so long|of before|of which|by (itself|themselves))\b/gi;
+  /\b(those of|that of|in place of|takes? the place of|(?<!there )(?:is|are) none|whoever|so long|of before|of which|by (itself|themselves))\b/gi;
 
 interface Area {
   readonly name: string;
@@ -21,7 +21,7 @@ const AREAS: readonly Area[] = [
     ending: /\.md$|\.openapi\.yaml$/,
     ceiling: 0,
   },
-  { name: 'src', folders: ['src'], ending: /\.(ts|css|html|proto)$/, ceiling: 114 },
+  { name: 'src', folders: ['src'], ending: /\.(ts|css|html|proto)$/, ceiling: 0 },
   { name: 'platform', folders: ['platform/src'], ending: /\.ts$/, ceiling: 0 },
   { name: 'lua', folders: ['lua'], ending: /\.lua$/, ceiling: 0 },
   { name: 'chart', folders: ['helm'], ending: /\.(ya?ml|tpl|txt|mjs)$/, ceiling: 0 },

@@ -42,7 +42,7 @@ function refusalOf(settings: AdminSettings, { headers }: FastifyRequest): Access
     case 'unset':
       return withoutToken(settings, headers.host);
     case 'wrong':
-      return { status: 401, error: 'The admin token is wrong: it is not that of this gateway.' };
+      return { status: 401, error: 'The admin token is wrong: this gateway has another one.' };
     case 'missing':
       return { status: 401, error: 'Send the admin token as Authorization: Bearer.' };
   }

@@ -1,6 +1,6 @@
 /** When a figure is too old to be shown. Apart from how figures are written, because replicas that publish them ask this as well. */
 
-/** How often what changes by itself is measured: replicas publish, the store is asked, and consoles are sent the fleet. */
+/** How often figures are measured: replicas publish, the store is asked, and consoles are sent the fleet. */
 export const PERIOD_MS = 1_000;
 
 /** How often what the replicas share is read from Redis: live limits, blocks and revocations. */

@@ -20,7 +20,7 @@ export interface AdminOptions {
   readonly config?: string;
   /** The admin port of any replica; its token is in WEIR_ADMIN_TOKEN. */
   readonly url?: string;
-  /** Authority of an https admin port, in place of those of the system. */
+  /** Authority of an https admin port, instead of the authorities of the system. */
   readonly ca?: string;
 }
 
@@ -119,7 +119,7 @@ function portOf(
   };
 }
 
-/** Accepts exactly the certificate in this file, whatever name it is for: that of the gateway on this machine. */
+/** Accepts exactly the certificate in this file, whatever name it is for: the certificate of the gateway on this machine. */
 function onlyCertificate(certFile: string): ConnectionOptions {
   const { raw } = new X509Certificate(readText(certFile, 'admin.tls.certFile names it'));
   const pem = `-----BEGIN CERTIFICATE-----\n${raw.toString('base64')}\n-----END CERTIFICATE-----\n`;

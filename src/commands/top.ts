@@ -21,7 +21,7 @@ export interface TopOptions extends AdminOptions {
 
 interface View {
   window: Window;
-  /** Undefined: whoever is refused first, then the rest by points. */
+  /** Undefined: owners with refusals first, then the others by points. */
   order: Order | undefined;
 }
 

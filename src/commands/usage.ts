@@ -67,7 +67,7 @@ function linesOf({
       : [...tableLines([['Account, last 5 to 10 minutes', ...COUNT_COLUMNS], ...members]), '']),
     ...tableLines([['operation, last 5 to 10 minutes', ...COUNT_COLUMNS], ...spenders]),
     '',
-    `As of ${asOf}. Buckets are those of all replicas; the other counts are those of ${reportedText(replicas, ofReplicas)}.`,
+    `As of ${asOf}. Buckets count all replicas; the other figures are from ${reportedText(replicas, ofReplicas)}.`,
   ];
 }
 

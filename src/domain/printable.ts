@@ -1,5 +1,5 @@
 /**
- * What a terminal would obey or hide: control characters (C0, C1, DEL), format characters such as those of bidirectional text,
+ * What a terminal would obey or hide: control characters (C0, C1, DEL), format characters such as the marks of bidirectional text,
  * line separators, characters without a width, and halves of surrogate pairs.
  */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;

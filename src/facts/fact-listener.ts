@@ -88,8 +88,9 @@ export class FactListener<T extends Fact> implements ChannelListener {
     if (!this.#clock.read(reading, isReference)) return;
     const { isOwnWrong, offsetMs = 0 } = this.#clock;
     const offsetSeconds = Math.round(offsetMs) / 1_000;
-    if (isOwnWrong) this.#log.warn({ offsetSeconds }, 'the clock of this replica differs from that of Redis');
-    else this.#log.info({ offsetSeconds }, 'the clock of this replica agrees with that of Redis again');
+    if (isOwnWrong)
+      this.#log.warn({ offsetSeconds }, 'the clock of this replica differs from the clock of Redis');
+    else this.#log.info({ offsetSeconds }, 'the clock of this replica agrees with the clock of Redis again');
   }
 
   leftOut(count: number): void {

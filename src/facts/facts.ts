@@ -41,7 +41,7 @@ interface Kept<T> {
 
 /**
  * The facts of one kind that this process knows. There is one total order: by `atMs`, and for facts of the same millisecond by their
- * text, of which the one that sorts first wins. So all replicas end up with the same facts, whatever the order of arrival.
+ * text, where the text that sorts first wins. So all replicas end up with the same facts, whatever the order of arrival.
  */
 export class Facts<T extends Fact> {
   readonly kind: FactKind<T>;
@@ -105,7 +105,7 @@ export class Facts<T extends Fact> {
     return this.#texts.has(text);
   }
 
-  /** All that are kept, of which some may have expired. */
+  /** All facts that are kept. Some may have expired. */
   *all(): Generator<T> {
     for (const { fact } of this.#kept.values()) yield fact;
   }

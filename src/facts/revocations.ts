@@ -55,7 +55,7 @@ export class Revocations extends Facts<Revocation> {
   }
 
   /**
-   * The token as a revoked one, if it is: by itself, or through its principal. A principal's revocation does not apply to tokens that
+   * The token as a revoked one, if it or its principal is revoked. A principal's revocation does not apply to tokens that
    * were signed, or confirmed by the provider, after it.
    *
    * @param digests SHA-256 of each form of the token, as latin1 strings; the first is of the form that was presented

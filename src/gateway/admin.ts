@@ -31,7 +31,7 @@ export interface AdminServer {
 
 /** What the admin port serves. */
 export interface AdminSources {
-  /** The time-outs of the port for clients are those of this port as well. */
+  /** This port has the same time-outs as the port for clients. */
   readonly settings: Pick<Settings, 'admin' | 'listen' | 'baseUrl'>;
   /** Undefined to serve HTTP. */
   readonly tls: PortTls | undefined;

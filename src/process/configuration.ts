@@ -133,7 +133,7 @@ export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): P
   return { settings, limits, identities, keys, credentials, operations, descriptors, files };
 }
 
-/** The operations that are charged, those of unlisted requests included. */
+/** The operations that are charged, unlisted ones included. */
 export function chargedOperations(
   operations: readonly ListedOperation[],
   settings: Partial<Settings>,

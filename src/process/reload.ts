@@ -93,7 +93,7 @@ function followFiles(
   };
 }
 
-/** Follows the identities file of the `identity` section, and those of the `credentials`. */
+/** Follows the identities files of the `identity` section and of the `credentials`. */
 function watchIdentities(
   files: Configuration['files'],
   { identities, credentials }: Pick<Configuration, 'identities' | 'credentials'>,

@@ -86,7 +86,7 @@ function callerOf(
   };
 }
 
-/** A token speaks for its own Account, and that of an Organization for all of its Accounts. */
+/** A token speaks for its own Account. A token of an Organization speaks for all Accounts of the Organization. */
 function isOwn(principal: Principal, account: string): boolean {
   return principal.account === undefined || principal.account === account;
 }

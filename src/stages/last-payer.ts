@@ -41,7 +41,7 @@ export class LastPayer {
     this.#found = found;
   }
 
-  /** The buckets of the last request, if they are those of this payer, row set and version of the limits. */
+  /** The buckets of the last request, if they belong to this payer, row set and version of the limits. */
   bucketsOf(payer: Payer, set: RowSet, version: number): PayerBuckets | undefined {
     const isSame = this.#payer === payer && this.#set === set && this.#version === version;
     return isSame ? this.#buckets : undefined;

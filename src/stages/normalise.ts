@@ -134,7 +134,7 @@ function shapeProblem(path: string, profile: PathProfile): string | undefined {
   return undefined;
 }
 
-/** Whether a run of marks in a decoded path is so long that putting it in order takes more than linear time. */
+/** Whether a run of marks in a decoded path is longer than can be put in order in linear time. */
 export function hasTooManyMarks(decodedPath: string): boolean {
   for (const [run] of decodedPath.matchAll(MARKS)) {
     // A mark outside the basic plane has two units.

@@ -54,7 +54,7 @@ interface Reported {
   readonly unknownPlan?: string | undefined;
 }
 
-/** What the store has decided, and not this replica by itself. */
+/** What the store has decided, and not this replica alone. */
 interface Counted extends Reported {
   /** Buckets with a window of a minute or longer that are nearly or wholly used. */
   readonly filling?: readonly Filling[] | undefined;
@@ -73,7 +73,7 @@ export interface Admitted extends Counted {
 /** A charge that was not made. It names the limit that needs the longest wait. */
 export interface Denied extends Counted, NamedLimit {
   readonly outcome: 'denied';
-  /** Empty for whoever is blocked, as is the policy: nothing was counted. */
+  /** Empty if the caller is blocked, as is the policy: nothing was counted. */
   readonly rateLimit: string;
   /** Whose bucket it is, or who is blocked. */
   readonly owner: string;

@@ -7,11 +7,11 @@ export interface SharedStore {
   subscribe(topic: string, listener: ChannelListener): Channel;
   /** Calls `use` with the record of a topic. Rejects if the store cannot be reached within `connectMs`, or refuses. */
   withRecord<T>(topic: string, use: (record: MessageRecord) => Promise<T>, connectMs?: number): Promise<T>;
-  /** Opens the board of a topic. It connects by itself, and never queues a command. */
+  /** Opens the board of a topic, which connects and reconnects. It never queues a command. */
   openBoard(topic: string, replica: string): Board;
-  /** Opens the list of the replicas that are alive. It connects by itself, and never queues a command. */
+  /** Opens the list of the replicas that are alive. It never queues a command. */
   openPresence(replica: string): Presence;
-  /** Opens the claims. It connects by itself, and never queues a command. */
+  /** Opens the claims. It never queues a command. */
   openClaims(): Claims;
 }
 

@@ -17,7 +17,7 @@ export interface Store {
   /** The result that `charge` would have, without spending anything. */
   peek(charge: Charge): Promise<Decision>;
 
-  /** The slots of this process. `take` counts those of a charge that is `uncounted` if its request is served. */
+  /** The slots of this process. `take` counts the slots of an `uncounted` charge if its request is served. */
   readonly slots: HeldSlots;
 
   /** Releases connections and timers; charges in progress end as `uncounted`. */

@@ -54,7 +54,7 @@ it('the first question gets the whole answer, and one that does not wait gets a 
   expect(part.replicas).toBeLessThanOrEqual(2);
   const { stdout } = await runHere(() => usage('acct_1', { url: gateways[0].adminUrl }));
   expect(stdout).toMatch(/10m +5 +5 +0\n/);
-  expect(stdout).toContain('the other counts are those of all 2 replicas.');
+  expect(stdout).toContain('the other figures are from all 2 replicas.');
 });
 
 it('an Organization has the sums of its Accounts at all replicas', async () => {

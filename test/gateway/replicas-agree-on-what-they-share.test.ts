@@ -85,7 +85,7 @@ it('a replica that is ten seconds ahead applies what is set for three seconds, a
 
   const [{ adminUrl, lines }] = gateways;
   expect(lines.join('')).toMatch(
-    /"offsetSeconds":(9\.9\d*|10(\.\d+)?),.*"the clock of this replica differs from that of Redis"/,
+    /"offsetSeconds":(9\.9\d*|10(\.\d+)?),.*"the clock of this replica differs from the clock of Redis"/,
   );
   const metrics = await (await fetch(`${adminUrl}/metrics`)).text();
   const offset = Number(/^weir_clock_offset_seconds ([\d.]+)$/m.exec(metrics)?.[1]);

@@ -13,7 +13,7 @@ export interface Cause {
 const MOST = 0.5;
 
 /**
- * Who causes most of the refusals: an Account, or the Organization whose limit refuses its Accounts or of which they are.
+ * Who causes most of the refusals: an Account, or the Organization that these Accounts belong to, whose limit may refuse them.
  *
  * @param top of the last ten seconds
  * @param refused requests of everybody in that time

@@ -30,7 +30,7 @@ export function reviewCosts(
     const other = ambiguities.get(operation);
     if (other !== undefined) {
       const kind = isChargedAlike(operation, other) ? 'overlapping' : 'ambiguous';
-      remarks.push({ kind, text: `some of its paths are also those of ${nameOf(other)}` });
+      remarks.push({ kind, text: `some of its paths also match ${nameOf(other)}` });
     }
     if (remarks.length > 0) review.set(operation, remarks);
   }

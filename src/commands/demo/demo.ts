@@ -55,7 +55,7 @@ export async function demo({ traffic, ...overrides }: DemoOptions): Promise<void
   }
 }
 
-/** The platform ends by itself when this process does: the channel between the two closes. */
+/** The platform ends when this process does, because the channel between the two closes. */
 async function startPlatformProcess({ upstream, baseUrl }: Configuration['settings']): Promise<ChildProcess> {
   if (!existsSync(PLATFORM)) {
     throw new CommandError(

@@ -19,7 +19,7 @@ interface RequestLine {
 }
 
 /**
- * The log as lines for a person, in place of JSON. The demo's own traffic is left out, which would push everything else off the
+ * The log as lines for a person, instead of JSON. The demo's own traffic is left out, which would push everything else off the
  * screen.
  */
 export async function openTerminalLog(

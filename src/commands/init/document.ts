@@ -15,7 +15,7 @@ export type FoundDocument =
       readonly file: string;
       readonly text: string;
       readonly url: string;
-      /** Whether `init` found the URL by itself. */
+      /** Whether `init` guessed the URL. */
       readonly isGuess: boolean;
     }
   /** A sentence about what was looked for. */
@@ -85,7 +85,7 @@ async function askUpstream(upstream: string): Promise<FoundDocument> {
   return { kind: 'none', reason: old === undefined ? nothingFound(upstream, answers) : isSwagger(old.url) };
 }
 
-/** The major version of an OpenAPI document; undefined if it is none. */
+/** The major version of an OpenAPI document; undefined for any other text. */
 function versionOf(text: string, url: string): 2 | 3 | undefined {
   const yaml = readYaml(text, url);
   if (!('value' in yaml) || !isMapping(yaml.value)) return undefined;

@@ -109,7 +109,7 @@ function nextSteps(
     '',
     '  weir start',
     '',
-    `Then, in another terminal, ${requests} requests of which the last one gets a 429:`,
+    `Then, in another terminal, ${requests} requests; the last one gets a 429:`,
     '',
     `  for i in $(seq ${requests}); do curl -si ${option}-H ${header} ${url} | head -1; done`,
     '',

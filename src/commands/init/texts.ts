@@ -5,7 +5,7 @@ import { KINDS_BY_METHOD, type ListedOperation } from '../../operations/listed-o
 /** A request to try. */
 export type Example = ReturnType<typeof exampleOf>;
 
-/** The limits are those of a minute, so that a person can reach one. */
+/** The limits have a window of a minute, so that a person can reach one. */
 const WINDOW_SECONDS = 60;
 const EXAMPLE_REQUESTS = 5;
 
@@ -106,7 +106,7 @@ accounts:
 export function identitiesText(token: string): string {
   return `# Who may call. Reloaded when this file changes.
 
-# The principal of each bearer token. \`sha256:<hex digest>\` in place of a token keeps it secret.
+# The principal of each bearer token. \`sha256:<hex digest>\` instead of a token keeps it secret.
 tokens:
   ${token}: svc_example
 

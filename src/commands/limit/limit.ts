@@ -101,7 +101,7 @@ export function reasonOf({ why, by = userName() }: Reason) {
   return { why, by };
 }
 
-/** Who runs the command. A container's user, such as that of Weir's image, may have no name. */
+/** Who runs the command. A container's user, such as the user of Weir's image, may have no name. */
 export function userName(): string {
   const { SUDO_USER } = process.env;
   if (SUDO_USER) return SUDO_USER;

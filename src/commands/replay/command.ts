@@ -7,7 +7,7 @@ export function replayCommand(): Command {
   return new Command('replay')
     .description('show what other limits or costs would have done to the requests of an access log')
     .argument('[files...]', 'files of one log, plain or gzip, merged by time; default: standard input')
-    .option('--limits <file>', 'limits to count with; default: those of --config')
+    .option('--limits <file>', 'limits to count with; default: the limits of --config')
     .option('-c, --config <file>', 'process settings, which name the operations and the limits')
     .option('--operations <file>', 'OpenAPI document with the costs')
     .option(

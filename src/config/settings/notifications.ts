@@ -11,7 +11,7 @@ const SECRET_FORMAT = 'whsec_ and 24 bytes or more in base64';
 
 /** Who is notified that a limit is nearly or wholly used. */
 export const notificationsSchema = section(
-  'Reports limits of a minute or longer of which 80 % or all is used. See docs/customers.md.',
+  'Reports limits of a minute or longer when 80 % or all of their points are used. See docs/customers.md.',
   {
     log: flag('Write a line to the log.', false),
     url: Type.Optional(httpUrl('Webhook that is called.')),

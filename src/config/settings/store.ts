@@ -12,7 +12,7 @@ const shared = {
   deadlineMs: timeout('Timeout of a charge. The request is then handled as `onStoreFailure` specifies.', 25),
   onStoreFailure: choice(
     'What to do with a request that cannot be charged: `serve` it in degraded mode, `reject` it with a 503, or `share` the limits: each ' +
-      'replica counts by itself and admits its part of every limit. See docs/operating/store-outage.md.',
+      'replica counts alone and admits its part of every limit. See docs/operating/store-outage.md.',
     ['serve', 'reject', 'share'],
   ),
   expectedReplicas: whole(

@@ -63,7 +63,7 @@ const limits = new Table<ShownLimit | ShownBlock>(byId('live-limits'), 'Live lim
   keyOf: ({ scope, id, bucket, until }) => JSON.stringify([scope, id, bucket, until]),
 });
 
-/** Whoever tries a revoked token has it. */
+/** The client that tries a revoked token has it. */
 function triedCell(): LiveCell<ShownRevocation> {
   const node = element('span');
   return {

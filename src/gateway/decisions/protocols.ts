@@ -121,7 +121,7 @@ function fromFields(
   return asked(protocol, method, target);
 }
 
-/** A proxy sends such a field once, in place of one from the client. */
+/** A proxy sends such a field once, and replaces the client's. */
 function onlyValue(head: RequestHead, field: string): string | undefined {
   const values = valuesOf(head, field);
   return values.length === 1 ? values[0] : undefined;

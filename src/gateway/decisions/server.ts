@@ -28,7 +28,7 @@ export interface DecisionSettings extends PortTokenSettings {
   /** Status that reports a 429 to the proxy. */
   readonly deniedStatus: number;
   readonly extAuthzPrefix: string;
-  /** Unix socket to listen on, in place of a port. */
+  /** Unix socket to listen on instead of a port. */
   readonly socketPath?: string;
 }
 

@@ -98,7 +98,7 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
     exchange.begin(head.status, lines);
   }
 
-  /** The fields that the client gets, without those of CORS. */
+  /** The fields that the client gets, without CORS fields. */
   protected linesOf({ fields, connection, status }: ResponseHead): FieldLines {
     const lines = responseLines(fields, connection, status, this);
     addGatewayFields(lines, this.context);

@@ -94,7 +94,7 @@ export function join(client: Socket, behind: Socket, idleMs: number, onIdle: () 
 }
 
 function pass(from: Socket, to: Socket): void {
-  // It is destroyed by itself, and then closes.
+  // Node destroys the socket, which then closes.
   from.on('error', ignore);
   from.on('close', () => {
     if (to.writableEnded) finish(to);

@@ -17,7 +17,7 @@ interface Place {
   readonly host?: HostField;
 }
 
-/** Which Host field an upstream receives: that of its own URL, or the client's. */
+/** Which Host field an upstream receives: the host of its own URL, or the client's. */
 type HostField = 'upstream' | 'preserve';
 
 export interface UpstreamSettings extends Place, ShareSettings {
@@ -129,12 +129,12 @@ export class Shares {
     return total(this.#atOnce) < this.#maxAtOnce.caller;
   }
 
-  /** False when such requests use their whole share of the connections. Those of callers have no share of their own. */
+  /** False when such requests use their whole share of the connections. Requests of callers have no share of their own. */
   hasRoomFor(traffic: Traffic): boolean {
     return traffic === 'caller' || this.#atOnce[traffic] < this.#maxAtOnce[traffic];
   }
 
-  /** False when tunnels use their whole share of the connections, or those of such traffic theirs. */
+  /** False when tunnels use their whole share of the connections, or when tunnels of this traffic use the share of this traffic. */
   hasRoomForTunnel(traffic: Traffic = 'caller'): boolean {
     if (total(this.#tunnels) >= this.#maxTunnels.caller) return false;
     return traffic === 'caller' || this.#tunnels[traffic] < this.#maxTunnels[traffic];

@@ -17,7 +17,7 @@ export interface UpstreamRequest {
   readonly method: string;
   /** Path and query. */
   readonly target: string;
-  /** The Host field in place of the upstream's own. */
+  /** The Host field that replaces the upstream's own. */
   readonly host?: string | undefined;
   /** Without Host and without those that frame the message. */
   readonly lines: FieldLines;
@@ -34,7 +34,10 @@ export interface UpstreamRequest {
 export interface UpgradeRequest {
   /** In lower case. */
   readonly protocol: string;
-  /** Called in place of everything else once the upstream has switched. The socket belongs to whoever is called, and keeps its place in the pool until it closes. */
+  /**
+   * Called instead of the other callbacks once the upstream has switched. The callee owns the socket, which keeps its place in the pool
+   * until it closes.
+   */
   onUpgrade(head: ResponseHead, socket: Socket): void;
 }
 

@@ -31,7 +31,7 @@ export class ChunkedDecoder {
   #phase: 'size' | 'data' | 'data-end' | 'trailers' | 'done' = 'size';
   /** Bytes of the present chunk that have yet to come. */
   #left = 0;
-  /** A line of which only the beginning has come. */
+  /** The beginning of a line whose end has not arrived. */
   #line = '';
   #trailerLines = '';
   #trailerCount = 0;

@@ -63,7 +63,7 @@ export class ClientConnection {
     this.openedMs = openedMs;
     this.#limits = limits;
     this.#sent = new SendTimeout(socket);
-    // The socket closes by itself, and with it the response.
+    // Node closes the socket after an error, which ends the response.
     socket.on('error', () => {});
   }
 

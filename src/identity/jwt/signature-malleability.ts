@@ -21,7 +21,7 @@ const ED25519_BYTES = 64;
 /** The length of every RSA key is a multiple of this in practice. */
 const RSA_STEP_BYTES = 8;
 
-/** Whether a token is signed, in the form of RFC 7515: three parts, the first of which is a header that names its algorithm. */
+/** Whether a token is signed, in the form of RFC 7515: three parts, where the first is a header that names its algorithm. */
 export function isSigned(token: string): boolean {
   return token.split('.', 4).length === 3 && algorithmOf(token) !== '';
 }

@@ -29,7 +29,7 @@ export const OTHER_RULE = ['other', 'other'] as const;
  * `histogram` and set a `gauge`. A `reading` is read at each scrape. No label is an Account, a token or a path.
  */
 const METRICS = {
-  weir_build_info: gauge('Always 1. The version of Weir, and that of Node.', 'version', 'node'),
+  weir_build_info: gauge('Always 1. The versions of Weir and of Node.', 'version', 'node'),
 
   weir_requests_total: counterOf(
     'Requests, by kind of operation, bucket (for a 429, the one that refused it) and outcome.',
@@ -37,7 +37,7 @@ const METRICS = {
     knownOutcomes,
   ),
   weir_responses_total: counterOf(
-    "Responses to clients by status class: the gateway's own, and those of the upstreams.",
+    "Responses to clients by status class: the gateway's own, and the upstreams'.",
     ['source', 'class'],
     knownResponses,
   ),
@@ -138,8 +138,8 @@ const METRICS = {
   ),
   weir_share_replicas: reading('Replicas that limits are divided by while the store does not answer.'),
   weir_share_replicas_age_seconds: reading('Time since the replicas were counted. Missing before that.'),
-  weir_clock_offset_seconds: reading("How far this replica's clock is ahead of that of Redis."),
-  weir_live_limits: reading('Live limits in force: those that were set while the gateway ran.'),
+  weir_clock_offset_seconds: reading("How far this replica's clock is ahead of the clock of Redis."),
+  weir_live_limits: reading('Live limits in force, which were set while the gateway ran.'),
   weir_live_limits_first_end_timestamp_seconds: reading(
     'Unix time at which the first of the live limits in force ends. Missing while there is none.',
   ),

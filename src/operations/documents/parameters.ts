@@ -15,7 +15,7 @@ export interface Parameter {
   readonly isJson: boolean;
 }
 
-/** The parameters of an operation and of its path. Those of the operation take precedence (OpenAPI 3.1, 4.8.9). */
+/** The parameters of an operation and of its path. Parameters of the operation take precedence (OpenAPI 3.1, 4.8.9). */
 export function readParameters(
   documents: Documents,
   pathItem: Node,

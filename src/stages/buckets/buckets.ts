@@ -23,7 +23,10 @@ export interface PayerBuckets extends Reportable {
   readonly unknownPlan: string | undefined;
   /** Unix time until which these limits hold, unless the limits file changes. */
   readonly validUntilMs: number;
-  /** The same without limits on concurrent requests, for whoever does not see a request end; undefined where there are none. */
+  /**
+   * The same without limits on concurrent requests, for proxies that do not report the end of a request. Undefined where there are no
+   * such limits.
+   */
   readonly endless?: PayerBuckets | undefined;
   /** In a flood all refusals are the same, so they are built once. */
   lastRefusal?: LastRefusal;
@@ -196,7 +199,7 @@ export class Buckets {
     return { keyPrefix: this.#keyPrefix, hashTag, owner };
   }
 
-  /** A live limit takes the place of the one in the files; a shadow limit in the files stays beside it. */
+  /** A live limit replaces the limit in the files; a shadow limit in the files stays beside it. */
   #inForce(row: LimitRow, owner: string, planned: AssignedPlan | undefined, nowMs: number): InForce {
     const filed = limitInForce(this.#limits, row, owner, planned, nowMs);
     const live = this.#live.of(row.name, owner, nowMs);

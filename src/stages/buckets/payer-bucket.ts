@@ -45,7 +45,7 @@ interface KeyParts {
   readonly owner: string;
 }
 
-/** The bucket of the limit in force, and that of the shadow limit beside it. */
+/** The bucket of the limit in force, and the bucket of the shadow limit beside it. */
 export function payerBucketsOf(
   row: LimitRow,
   { keyPrefix, hashTag, owner }: KeyParts,
@@ -99,7 +99,7 @@ export interface Filling extends NamedLimit {
 }
 
 /**
- * The buckets with a window of a minute or longer of which four fifths or all is used; undefined if there are none. All of a limit is used
+ * The buckets with a window of a minute or longer that are used up to four fifths or more; undefined without any. All of a limit is used
  * when nothing is left, or when a request did not fit.
  */
 export function fillingOf(
@@ -138,7 +138,7 @@ export interface RowSet {
 export class RowSets {
   readonly #rows: readonly LimitRow[];
   readonly #byRows = new Map<string, RowSet>();
-  /** Operations come and go with their own files, and requests that are under way keep those of before. */
+  /** Operations come and go with their own files, and requests in progress keep the old operations. */
   readonly #byOperation = new WeakMap<Operation, RowSet>();
 
   constructor(rows: readonly LimitRow[]) {

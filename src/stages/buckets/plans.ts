@@ -14,7 +14,7 @@ export interface Plans {
 
 /**
  * The plan of an Account is the one that the file assigns to it, or else to its Organization; without either, the one that the token
- * or the directory names. The limits of the Organization come from its own plan, and without one from that of the Account.
+ * or the directory names. The limits of the Organization come from its own plan, and without one from the Account's plan.
  */
 export function plansOf(limits: Limits, payer: Payer, nowMs: number): Plans {
   const { account: id, organization, plan, principal } = payer;

@@ -9,7 +9,7 @@ export interface PolicyItem extends LimitRow {
   readonly limit: number;
 }
 
-/** Those of other rules than rows count points or requests. */
+/** Missing for rules that are not rows. They count points or requests. */
 type Counted = Partial<Pick<LimitRow, 'counts'>>;
 
 /** A limit as the headers report it. */

@@ -68,7 +68,7 @@ function readAll(parsed: readonly ParsedFile<DescriptorFile>[]) {
   return { files, problems };
 }
 
-/** What is wrong with files that are valid by themselves. */
+/** What is wrong with files that are valid one by one. */
 function conflictsOf(files: readonly DescriptorFile[]): readonly Problem[] {
   const problems: Problem[] = [];
   const domains = new Map<string, DescriptorFile>();

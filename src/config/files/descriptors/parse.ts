@@ -120,7 +120,7 @@ class RuleReader {
     for (const setting of ['detailed_metric', 'value_to_metric'] as const) {
       if (written[setting] !== true) continue;
       const message =
-        'is ignored: the labels of metrics have no values of requests, of which there can be any number';
+        'is ignored: the labels of metrics have no values of requests, because there can be any number of them';
       this.warnings.push({ path: [...path, setting], message });
     }
   }

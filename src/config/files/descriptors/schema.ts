@@ -59,7 +59,7 @@ const RULE = {
   value: Type.Optional(
     Type.Union([Type.String(), Type.Integer(), Type.Boolean()], {
       description:
-        'The value of the entry; `*` stands for any text. Without it, every value is counted by itself.',
+        'The value of the entry; `*` stands for any text. Without it, each value has its own count.',
       expects: 'a text',
     }),
   ),

@@ -66,9 +66,9 @@ export async function differenceOf(before: Limits, after: Limits) {
   };
 }
 
-function* idsOf(before: ReadonlyMap<string, Overrides>, after: ReadonlyMap<string, Overrides>) {
-  yield* after.keys();
-  for (const id of before.keys()) if (!after.has(id)) yield id;
+function* idsOf(earlier: ReadonlyMap<string, Overrides>, later: ReadonlyMap<string, Overrides>) {
+  yield* later.keys();
+  for (const id of earlier.keys()) if (!later.has(id)) yield id;
 }
 
 class Noted {

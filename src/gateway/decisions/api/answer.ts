@@ -28,7 +28,7 @@ export function answerOf(asked: AskedRequest, baseUrl: string) {
   };
 }
 
-/** The buckets that were decided on, without those of shadow limits. */
+/** The buckets that were decided on, without the buckets of shadow limits. */
 function bucketsOf({ due, decision }: AskedRequest) {
   if (due === undefined || decision === undefined || decision.outcome === 'uncounted') return [];
   // A part of a limit is not the bucket's state.

@@ -90,7 +90,7 @@ export function refuseAsked(
     const isNamed = (bucket: PayerBucket) => bucket.name === name;
     if (charged.some(isNamed)) return [];
     const message = due.buckets.some(isNamed)
-      ? 'counts concurrent requests, of which only the gateway sees the end'
+      ? 'counts concurrent requests, and only the gateway sees when they end'
       : 'is no limit of this request';
     return [{ field: `limits[${index}]`, message }];
   });

@@ -70,7 +70,7 @@ function currentLimit({ requestsPerUnit, unit, windowSeconds, name }: Descriptor
   return { requestsPerUnit, unit: UNIT_NUMBERS[unit], name, unitMultiplier };
 }
 
-/** Rounded up, so that a client that waits so long is not too early. */
+/** Rounded up, so that a client that waits for this time is not too early. */
 function secondsUntil(us: number): number {
   return Math.ceil(us / US_PER_SECOND);
 }
@@ -80,7 +80,7 @@ function headersOf(plan: Plan, decided: Decided, form: HeaderForm): HeaderValue[
   return form === 'draft' ? draftHeaders(plan, decided) : legacyHeaders(plan, decided);
 }
 
-/** What can refuse by itself, as the gateway describes its own limits. */
+/** The limits that can refuse a request, in the form that the gateway uses for its own limits. */
 function draftHeaders({ buckets }: Plan, { isOverLimit, states }: Decided): HeaderValue[] {
   const policyItems = buckets.filter(({ shadow }) => !shadow);
   if (policyItems.length === 0) return [];

@@ -79,7 +79,7 @@ function decidedBy(plan: Plan, decision: Decision): Decided {
   return { isOverLimit, states, degraded: decision.outcome === 'denied' ? decision.degraded : undefined };
 }
 
-/** Whether none of the limits in quota mode has room, of which there is at least one. */
+/** Whether there are limits in quota mode, and none of them has room. */
 function isQuotaUsed({ descriptors, buckets }: Plan, states: Decided['states']): boolean {
   let isInQuota = descriptors.some((one) => one.kind === 'banned' && one.limit.mode === 'quota');
   for (let index = 0; index < buckets.length; index++) {

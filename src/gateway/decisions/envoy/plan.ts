@@ -170,7 +170,7 @@ function limitOf(
   return { limit, metadata: found.rule.metadata, id: found.id };
 }
 
-/** Without the request's own number, that of the whole request; it has 0 where it is not set, which is 1. */
+/** The descriptor's own number of hits, or else the number of the whole request. 0 means that it is not set, and counts as 1. */
 function hitsOf(descriptor: RateLimitDescriptor | undefined, ofRequest: number): number {
   const own = descriptor?.hitsAddend?.value;
   return own === undefined ? Math.max(1, ofRequest) : numberOf(own);
@@ -192,7 +192,7 @@ export const UNIT_NUMBERS: Readonly<Record<UnitName, number>> = {
 
 const UNITS = new Map(Object.entries(UNIT_NUMBERS).map(([name, number]) => [number, name as UnitName]));
 
-/** The limit of a request, which its descriptor has in place of that of a rule. */
+/** The limit that a descriptor carries. It replaces the limit of a rule. */
 function overridden({ requestsPerUnit, unit: number, unitMultiplier }: RateLimitOverride): DescriptorLimit {
   const unit = UNITS.get(number);
   if (unit === undefined) throw new InvalidRequest(`The limit of a descriptor has the unit ${number}.`);

@@ -33,7 +33,7 @@ export class TrustedProxies {
 
   /**
    * @param ranges addresses or CIDR ranges, such as `10.0.0.0/8` or `fd00::/8`
-   * @param isSocket whether peers connect to a Unix socket: they have no address, and whoever may open the socket is trusted
+   * @param isSocket whether peers connect to a Unix socket: they have no address, and every process that may open the socket is trusted
    */
   constructor(ranges: readonly string[], { isSocket = false } = {}) {
     this.#isEmpty = ranges.length === 0;

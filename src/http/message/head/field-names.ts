@@ -1,5 +1,5 @@
 /**
- * How each header field is handled, by its name: in requests and in responses, whoever reads them. CGI and WSGI servers make the same
+ * How each header field is handled, by its name: in requests and in responses, for each of their readers. CGI and WSGI servers make the same
  * variable from `X-Account-Id`, `X_Account_Id` and `X.Account.Id`, so names are folded before they are compared.
  */
 import { foldName } from '../../../domain/field-name.ts';
@@ -77,7 +77,7 @@ export const NOT_NOMINATED: ReadonlySet<string> = new Set([
   'x-service-account',
 ]);
 
-/** Fields that may occur only once, because an upstream could read the second in place of the first; spelt as usual. */
+/** Fields that may occur only once, because an upstream could read the second instead of the first; spelt as usual. */
 const ONCE: ReadonlyMap<string, string> = new Map([
   ['authorization', 'Authorization'],
   ['content-type', 'Content-Type'],

@@ -102,7 +102,7 @@ export class FieldSection {
   /** The place of the first field of this name, which is in lower case; -1 if there is none. */
   indexOf(lower: string): number {
     const { length } = lower;
-    // A request is asked for twenty names, most of which it does not have.
+    // A request is asked for twenty names, and does not have most of them.
     if ((this.#lengths & (1 << length)) === 0) return -1;
     const { names } = this;
     for (let index = 0; index < names.length; index++) {

@@ -79,7 +79,7 @@ export function readPlainHead(bytes: Buffer, limits: HeadLimits): PlainHead | un
   return new PlainHead(method, text.slice(methodEnd + 1, targetEnd), fields, text.length);
 }
 
-/** Undefined if they are not those of a plain request. */
+/** Undefined if the request is not plain. */
 function readPlainFields(head: Head, from: number, to: number, maxFields: number): FieldSection | undefined {
   let fields: FieldSection;
   try {

@@ -14,7 +14,7 @@ const BODY_WAIT_MS = 50;
 
 const NO_BODY = Buffer.alloc(0);
 
-/** A plain request of which a part of the body is missing. */
+/** A plain request with a part of its body missing. */
 interface Unfinished {
   readonly head: PlainHead;
   readonly pieces: Buffer[];

@@ -43,7 +43,7 @@ export class HeadScanner {
     return this.#emptyBytes > MAX_EMPTY_BYTES;
   }
 
-  /** Whether the request line names RTSP or ICE in place of HTTP: Node's parser accepts both and does not report which. */
+  /** Whether the request line names RTSP or ICE instead of HTTP: Node's parser accepts both and does not report which. */
   get namesAnotherProtocol(): boolean {
     return / (?:RTSP|ICE)\/\d\.\d\r?$/.test(this.#line);
   }

@@ -12,7 +12,7 @@ interface ServedSocket extends Socket {
   readonly _parent?: ServedSocket | null;
 }
 
-/** Calls `close` in place of Node's own closing, once a response with `Connection: close` has been written. */
+/** Calls `close` instead of Node's own closing, once a response with `Connection: close` has been written. */
 export function onLastResponseSent(socket: Socket, close: () => void): void {
   socket.destroySoon = close;
 }

@@ -59,7 +59,7 @@ export class NodeTurn implements Turn {
     }
   }
 
-  /** Closes the connection once the response has been sent, in place of Node's own closing. */
+  /** Closes the connection once the response has been sent, instead of Node's own closing. */
   closeBehind(): void {
     this.connection.beginClosing();
     onLastResponseSent(this.connection.socket, this.connection.linger);
@@ -69,7 +69,7 @@ export class NodeTurn implements Turn {
     this.response.destroy();
   }
 
-  /** Reads and drops what is left of an upload. Node would do so by itself, but its buffers have to be counted. */
+  /** Reads and drops what is left of an upload. Node would do this too, but its buffers have to be counted. */
   drop(): void {
     const { request } = this;
     if (this.#isDropping || !request.hasBody) return;

@@ -4,7 +4,7 @@ import { bodyTooLong, brokenBody } from '../../message/whole-body.ts';
 import type { NodeTurn } from './node-turn.ts';
 
 /**
- * A request's body, chunk by chunk. Whoever reads it may destroy it: destroying an IncomingMessage would reset the client's connection
+ * A request's body, chunk by chunk. Its reader may destroy it: destroying an IncomingMessage would reset the client's connection
  * before the client has its response. It counts bytes, and asks a waiting client for the body once it is read.
  */
 export class RequestBody extends Readable {

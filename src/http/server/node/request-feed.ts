@@ -175,7 +175,7 @@ class RequestFeed implements Reader {
     return NOTHING;
   }
 
-  /** Refuses a request of which only the first fields have been parsed. */
+  /** Refuses a request after only its first fields have been parsed. */
   #breakOverfull(request: ClientRequest): void {
     if (this.#head.isOverfull) request.breakOff(tooManyFields(this.#limits.maxHeaderFields));
   }

@@ -87,7 +87,7 @@ function isStart(element: AST.Element): boolean {
 const MAX_FIXED = 32;
 
 /**
- * Whether Node's engine runs the pattern in linear time. The pattern must consist of single characters, of which at most one
+ * Whether Node's engine runs the pattern in linear time. The pattern must consist of single characters, and at most one of them
  * repeats a variable number of times. Without `^` at the start, that one must be last, so that no match fails after a long run.
  */
 function cannotBacktrack(elements: readonly AST.Element[]): boolean {

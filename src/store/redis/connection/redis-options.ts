@@ -32,7 +32,7 @@ const SILENCE_MS = 1000;
 export function commonOptions(settings: AccessSettings): ConnectOptions {
   return {
     autoResendUnfulfilledCommands: false,
-    // channel.ts subscribes by itself. ioredis leaves the promise of its own attempt without a handler: a connection that broke
+    // channel.ts subscribes. ioredis leaves the promise of its own attempt without a handler: a connection that broke
     // at that moment ended the process.
     autoResubscribe: false,
     maxRetriesPerRequest: 0,
