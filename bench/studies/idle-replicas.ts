@@ -3,7 +3,7 @@ import { Recorder } from '../../src/admin/fleet/recorder.ts';
 import { Refusals } from '../../src/admin/fleet/refusals.ts';
 import { Blocks } from '../../src/facts/blocks.ts';
 import { SharedClock } from '../../src/facts/shared-clock.ts';
-import { SECONDS } from '../../src/observe/metrics/histogram.ts';
+import { SECONDS } from '../../src/observe/metrics/fast-metrics.ts';
 import { UsageBatch } from '../../src/observe/usage/batch.ts';
 import { Talkers } from '../../src/observe/usage/talkers.ts';
 import type { RequestContext } from '../../src/stages/request-context.ts';

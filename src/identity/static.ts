@@ -1,9 +1,9 @@
 import type { Identities } from '../config/files/identities.ts';
 import type { Account, Principal } from '../domain/caller.ts';
 import { digestOf, digestOfHex, isSameDigest, presentedDigest } from '../domain/token-digest.ts';
-import { Revocations, type RevokedToken } from '../facts/revocations.ts';
+import { Revocations, RevokedToken } from '../facts/revocations.ts';
 import type { Client, Directory, IdentitySource } from './identity.ts';
-import { type IdentityObserver, outcomeOf, silentIdentityObserver } from './observer.ts';
+import { type IdentityObserver, silentIdentityObserver } from './observer.ts';
 
 /** Prefix of a token that the file specifies by its hex digest. */
 const DIGEST = 'sha256:';
@@ -47,7 +47,8 @@ export class StaticIdentities implements IdentitySource, Directory {
 
   principalOf(token: string, client?: Client): Principal | RevokedToken | undefined {
     const found = this.#lookUp(presentedDigest(token, client?.lastDigest));
-    this.#observer.identified('static', outcomeOf(found), true);
+    const isKnown = found !== undefined && !(found instanceof RevokedToken);
+    this.#observer.identified('static', isKnown ? 'known' : 'invalid', true);
     return found;
   }
 

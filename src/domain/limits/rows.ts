@@ -73,15 +73,15 @@ export function contractRows(windowSeconds: number): readonly LimitRow[] {
   });
 }
 
-/** The scopes that requests of this access are charged to by the contract. */
-export function contractScopes(access: Access): readonly ScopeName[] {
-  return CHARGED[access];
-}
-
 const scopesWith = (access: Access): readonly ScopeName[] =>
   (Object.keys(FALLBACKS) as ContractScope[]).filter((name) => scopeNamed(name).access.includes(access));
 
-const CHARGED = { caller: scopesWith('caller'), person: scopesWith('person'), public: scopesWith('public') };
+/** The scopes that requests of each access are charged to by the contract. */
+export const CONTRACT_SCOPES = {
+  caller: scopesWith('caller'),
+  person: scopesWith('person'),
+  public: scopesWith('public'),
+};
 
 /** Limits that one RateLimit header names. More would help no client, and fields of unlimited length are refused by some. */
 export const MOST_HEADER_ITEMS = 8;

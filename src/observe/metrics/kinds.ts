@@ -1,7 +1,6 @@
 import { Gauge, Histogram, type Registry } from 'prom-client';
 import type { Settings } from '../../config/settings/settings.ts';
-import { PlainHistogram } from './histogram.ts';
-import { Tally } from './tally.ts';
+import { PlainHistogram, Tally } from './fast-metrics.ts';
 
 /** Makes a metric of the table for one registry. */
 export type MetricRow<M> = (name: string, registry: Registry, identity: Settings['identity']) => M;

@@ -7,7 +7,7 @@ import { identificationsOf, providerOutcomesOf, providersOf } from '../../identi
 import { METHODS } from '../../stages/match.ts';
 import { PROTOCOLS } from '../../stages/request-context.ts';
 import { UNCOUNTED_REASONS } from '../../store/store.ts';
-import { SECONDS } from './histogram.ts';
+import { SECONDS } from './fast-metrics.ts';
 import { counter, counterOf, gauge, histogram, histogramOf, reading } from './kinds.ts';
 import { knownOutcomes, knownResponses } from './request-metrics.ts';
 

@@ -1,6 +1,6 @@
 /** The values of labels that describe a request. None of them is taken from the request itself. */
 
-import { CONTRACT_ROWS, contractScopes, KINDS } from '../../domain/limits/rows.ts';
+import { CONTRACT_ROWS, CONTRACT_SCOPES, KINDS } from '../../domain/limits/rows.ts';
 import type { Access, OperationKind } from '../../domain/operation.ts';
 import { PROBLEM_CODES, TUNNELS_BUSY } from '../../domain/problems.ts';
 import { BLOCKED } from '../../facts/blocks.ts';
@@ -129,7 +129,7 @@ export function outcomeOf({ charged, refusal }: RequestContext): string {
 
 /** The contract's bucket of the Account, Person or address. */
 function firstBucket(kind: OperationKind, access: Access): string {
-  return `${contractScopes(access)[0]}-${kind}`;
+  return `${CONTRACT_SCOPES[access][0]}-${kind}`;
 }
 
 /** Every combination of source and status class that a response can have. The gateway answers preflight requests and refusals. */

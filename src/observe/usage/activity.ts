@@ -1,5 +1,5 @@
 import type { Payer } from '../../domain/caller.ts';
-import { contractScopes } from '../../domain/limits/rows.ts';
+import { CONTRACT_SCOPES } from '../../domain/limits/rows.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import { Generations } from '../../store/generations.ts';
 import { accessOf, isAlike, type UsageBatch, type UsageSum } from './batch.ts';
@@ -159,7 +159,7 @@ export class Activity {
   /** Counts requests for everybody whose buckets they were charged to, or would have been. */
   #add({ payer, operation, secondMs, ...counts }: UsageSum): void {
     const { id } = operation;
-    for (const scope of contractScopes(accessOf(payer, operation.access))) {
+    for (const scope of CONTRACT_SCOPES[accessOf(payer, operation.access)]) {
       const owner = scopeNamed(scope).ownerOf(payer);
       const counted = owner === undefined ? undefined : this.#owners[scope]?.renew(owner, newOwner);
       if (counted === undefined) continue;

@@ -1,5 +1,5 @@
 import type { Payer } from '../../domain/caller.ts';
-import { contractScopes } from '../../domain/limits/rows.ts';
+import { CONTRACT_SCOPES } from '../../domain/limits/rows.ts';
 import { scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Access } from '../../domain/operation.ts';
 import type { Operation, RequestContext } from '../../stages/request-context.ts';
@@ -47,7 +47,7 @@ export class UsageBatch {
   requestFinished({ operation, caller, publicClient, charged }: RequestContext, nowMs: number): void {
     const payer = caller ?? publicClient;
     if (operation === undefined || payer === undefined || charged === undefined) return;
-    const [scope] = contractScopes(accessOf(payer, operation.access));
+    const [scope] = CONTRACT_SCOPES[accessOf(payer, operation.access)];
     const owner = scope && scopeNamed(scope).ownerOf(payer);
     if (owner === undefined) return;
     if (nowMs - this.#secondMs >= SECOND_MS || this.#collected.length >= MOST_COLLECTED) this.#begin(nowMs);

@@ -17,7 +17,7 @@ import { createAdminServer, type Health } from '../../gateway/admin.ts';
 import type { PortTls } from '../../http/server/tls.ts';
 import type { GatewayObserver } from '../../observe/gateway-observer.ts';
 import type { Changes } from '../../observe/log/changes.ts';
-import { LimitEvents } from '../../observe/log/limit-events.ts';
+import { LimitEvents } from '../../observe/log/events.ts';
 import type { Metrics } from '../../observe/metrics/metrics.ts';
 import { Activity } from '../../observe/usage/activity.ts';
 import { UsageBatch } from '../../observe/usage/batch.ts';

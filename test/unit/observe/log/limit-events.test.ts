@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { Refusal } from '../../../../src/domain/problems.ts';
-import { LimitEvents } from '../../../../src/observe/log/limit-events.ts';
+import { LimitEvents } from '../../../../src/observe/log/events.ts';
 import type { Charged, RequestContext } from '../../../../src/stages/request-context.ts';
 import { requestOf } from '../../../fixtures/request-context.ts';
 

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { createUnlistedLog } from '../../../../src/observe/log/unlisted-log.ts';
+import { createUnlistedLog } from '../../../../src/observe/log/events.ts';
 
 function logged(
   note: (write: (method: string, path: string) => void) => void,
