@@ -38,7 +38,7 @@ interface Answer {
   readonly ageSeconds: number;
 }
 
-/** Twice the time between two readings of what the replicas share: an older list is unknown since then. */
+/** Twice the time between two readings of the store. Older lists are reported as out of date. */
 const OLD_SECONDS = 10;
 
 const NO_GATEWAY = `Name a gateway with --url or with --config: there is no ${SETTINGS_FILE} in this folder.`;

@@ -28,7 +28,7 @@ export function sumOfSeconds(seconds: readonly (Second | undefined)[]): Second {
   return { counts, durations: Array.from(durations, (count) => count ?? 0) };
 }
 
-/** The sums of each so many seconds, as long as a range is. */
+/** Sums per step, for the length of one chart. */
 export class LongRange {
   readonly #stepSeconds: Slices['stepSeconds'];
   #closed: Second[] = [];

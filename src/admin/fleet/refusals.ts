@@ -46,7 +46,7 @@ const PER_PAYER = 8;
 /** The shortest time between two remembered refusals of one payer for the same reason: in a flood, remembering all of them costs CPU. */
 const SAME_REASON_MS = 100;
 
-/** How many refusals a replica publishes, and how many of one Account: one that is refused all the time hides no other. */
+/** How many refusals a replica publishes, and how many of one Account, so that one Account cannot fill the list. */
 export const PUBLISHED_REFUSALS = 40;
 const PUBLISHED_PER_PAYER = 4;
 

@@ -42,7 +42,7 @@ export function fleetSnapshot(
     asOfMs: nowMs,
     /** Since when Redis cannot be read, and so what other replicas there are is unknown; null while it can. */
     othersUnknownSinceMs,
-    /** Since each of the replicas started whose state is known. The rates are theirs as well. */
+    /** Totals since start, of the replicas whose state is known. Rates cover the same replicas. */
     totals: bySeries((index) =>
       fresh.reduce((total, { totals }) => total + totals[SERIES[index] ?? 'requests'], 0),
     ),

@@ -41,7 +41,7 @@ export function refusalTable(panel: HTMLElement, title: string, empty: string): 
 
 const FEW = 8;
 
-/** Equal refusals as one, the newest, with their number: one that is refused all the time hides no other. */
+/** The newest of equal refusals, with their number, so that one caller cannot fill the list. */
 export function collapsed(refusals: readonly RefusedRequest[]): readonly RefusedRequests[] {
   const groups = new Map<string, RefusedRequests>();
   for (const refusal of refusals) {

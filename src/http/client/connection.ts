@@ -223,8 +223,8 @@ export class Connection implements PooledConnection, ReadTarget, Transfer, Uploa
   }
 
   /**
-   * The only way a request leaves the connection; undefined if there is none. What happens to its upload or to the socket afterwards
-   * finds no request to end. So the request leaves before its upload is cancelled and before its handler is called.
+   * Detaches and returns the current request; undefined if there is none. Later socket or upload events then cannot end it twice.
+   * Call it before the upload is cancelled and before the handler is called.
    */
   #release(isUnsent = false): Carried | undefined {
     const carried = this.#carried;

@@ -17,8 +17,8 @@ const TOLD_CONNECTIONS = 256;
 export interface ConnectionLimit {
   readonly max: number;
   /**
-   * `refuse`: their requests are refused. `displace`: the oldest one that waits for no response is closed, handshakes included, so that
-   * connections which send nothing cannot keep out a probe; if all of them wait for one, the new one is closed.
+   * `refuse`: their requests are refused. `displace`: the oldest connection without a request in progress is closed, so that
+   * silent connections cannot keep out a probe. Handshakes count. If every connection is busy, the new one is closed.
    */
   readonly beyond: 'refuse' | 'displace';
 }

@@ -42,7 +42,7 @@ const METRICS = {
     knownResponses,
   ),
   weir_requests_read_total: counter(
-    "Requests of connections, by what read them: the edge, or for those that are not plain Node's server, at a higher cost.",
+    'Requests by reader: `edge` for plain requests, `node` for all others (slower).',
     { reader: READERS },
   ),
   weir_decisions_total: counter(

@@ -38,8 +38,8 @@ export interface EdgeRole {
 
 /**
  * Reads a connection on which nothing but plain requests has arrived: whole requests that every parser reads in the same way. They are
- * served one at a time, at a lower cost than behind Node's server. At the first other bytes the connection goes to Node's server,
- * with these bytes: a head that is not plain or not whole, a long or slow body.
+ * served one at a time, at a lower cost than behind Node's server. Anything else is handed to Node's server, together with
+ * its bytes: a head that is not plain or not whole, a long or slow body.
  */
 export class EdgeReader implements Reader {
   readonly #connection: ClientConnection;
