@@ -21,7 +21,7 @@ export interface SharedObserver {
   /** Shows how far the process's own clock is ahead of the clock of Redis; undefined while it is unknown. */
   showClock(offsetMs: () => number | undefined): void;
   /** Shows how many replicas share the store, and how long ago that was seen. */
-  showReplicas(replicas: Pick<Replicas, 'count' | 'ageSeconds'>): void;
+  showReplicas(replicas: Replicas): void;
 }
 
 /** Counts what is ignored, and logs it once for each reason. The content is not logged, because it may be a token. */

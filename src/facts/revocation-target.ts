@@ -82,10 +82,7 @@ export function noteOnTarget(
 }
 
 /** The provider by which targets are judged: one whose principals are not in a file, if there is one. */
-export function judgingIdentity({
-  identity,
-  credentials,
-}: Pick<Settings, 'identity' | 'credentials'>): Settings['identity'] {
+export function judgingIdentity({ identity, credentials }: Settings): Settings['identity'] {
   const all = [identity, ...credentials.flatMap((one) => one.identity ?? [])];
   return all.find((one) => !('file' in one)) ?? identity;
 }

@@ -32,7 +32,7 @@ export interface AdminServer {
 /** What the admin port serves. */
 export interface AdminSources {
   /** This port has the same time-outs as the port for clients. */
-  readonly settings: Pick<Settings, 'admin' | 'listen' | 'baseUrl'>;
+  readonly settings: Settings;
   /** Undefined to serve HTTP. */
   readonly tls: PortTls | undefined;
   readonly metrics: Metrics;

@@ -121,7 +121,7 @@ export class Entrance<Shared extends PortDependencies> {
 export function finishRequest(
   request: RequestContext,
   status: number,
-  { observer, accessLog }: Pick<GatewayDependencies, 'observer' | 'accessLog'>,
+  { observer, accessLog }: GatewayDependencies,
 ): void {
   const nowMs = performance.now();
   const totalMs = nowMs - request.startedMs;

@@ -16,11 +16,7 @@ interface RunningTls {
 }
 
 /** The TLS of the ports. Changed certificates are used for new connections within a second; invalid ones are logged and not used. */
-export function runTls(
-  { files }: Pick<Configuration, 'files'>,
-  observer: Pick<Metrics, 'reloaded' | 'reloadRefused' | 'certificateInUse'>,
-  log: Logger,
-): RunningTls {
+export function runTls({ files }: Configuration, observer: Metrics, log: Logger): RunningTls {
   const watches: Watch[] = [];
   const run = (name: keyof typeof files.certificates): PortTls | undefined => {
     const source = files.certificates[name];

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Identities } from '../config/files/identities.ts';
 import { differenceOf } from '../config/files/limits/difference.ts';
-import { followKubernetes, type KubernetesObserver } from '../config/kubernetes/follow.ts';
+import { followKubernetes } from '../config/kubernetes/follow.ts';
 import type { IdentityFiles } from '../config/load.ts';
 import { formatProblem } from '../config/problem.ts';
 import type { Settings } from '../config/settings/settings.ts';
@@ -31,7 +31,7 @@ export interface Reloadable {
 export function followConfiguration(
   configuration: Configuration,
   reloadable: Reloadable,
-  observer: ReloadObserver & KubernetesObserver & Pick<Metrics, 'operationsInForce'>,
+  observer: Metrics,
   { log, changes }: { readonly log: Logger; readonly changes: Changes },
 ): { close(): void } {
   const { settings, files } = configuration;
@@ -96,7 +96,7 @@ function followFiles(
 /** Follows the identities files of the `identity` section and of the `credentials`. */
 function watchIdentities(
   files: Configuration['files'],
-  { identities, credentials }: Pick<Configuration, 'identities' | 'credentials'>,
+  { identities, credentials }: Configuration,
   reloadable: Reloadable,
   report: FileReport,
 ): readonly Watch[] {
@@ -122,7 +122,7 @@ function watchIdentities(
 
 /** Follows the files of `decisions.envoy`. */
 function watchDescriptors(
-  { files: { descriptors: files }, descriptors: current }: Pick<Configuration, 'files' | 'descriptors'>,
+  { files: { descriptors: files }, descriptors: current }: Configuration,
   reloadable: Reloadable,
   report: FileReport,
 ): readonly Watch[] {

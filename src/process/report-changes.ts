@@ -20,7 +20,7 @@ interface Observer {
 /** A receiver of reloaded files that also reports what changed in the operations and identities, in one bounded line each. */
 export function reportingChanges(
   reloadable: Reloadable,
-  { operations, identities, credentials }: Pick<Configuration, 'operations' | 'identities' | 'credentials'>,
+  { operations, identities, credentials }: Configuration,
   changes: Pick<Changes, 'info'>,
   observer: Observer,
 ): Reloadable {

@@ -91,7 +91,7 @@ function matchOperation(request: RequestContext, { operations }: DecisionDepende
 /** What is free is refused as well, and a token is not even looked at. */
 export function refuseBlockedAddress(
   request: RequestContext,
-  { blocks }: Pick<DecisionDependencies, 'blocks'>,
+  { blocks }: DecisionDependencies,
 ): Refusal | undefined {
   if (blocks.isEmpty) return undefined;
   const address = request.clientNetwork;

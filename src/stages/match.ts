@@ -90,7 +90,7 @@ export class OperationTable {
   }
 
   /** The method and the path, with its parameters, of the operation with this id; undefined if there is none. */
-  named(id: string): Pick<ListedOperation, 'method' | 'path'> | undefined {
+  named(id: string): ListedOperation | undefined {
     return this.#byId.get(id);
   }
 

@@ -26,7 +26,7 @@ interface RevocationSources {
   readonly facts: FollowedFacts<Revocation>;
   readonly log: Pick<Changes, 'info'>;
   readonly identity: Settings['identity'];
-  readonly tries: Pick<RevocationTries, 'latest'>;
+  readonly tries: RevocationTries;
   identities(): KnownTargets;
 }
 

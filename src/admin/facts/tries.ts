@@ -42,7 +42,7 @@ const asMessage = matching(
 export type Tries = ReadonlyMap<string, Try>;
 
 /** The key of a revocation among the tries. */
-export function triedKey({ revoked }: Pick<Revocation, 'revoked'>): string {
+export function triedKey({ revoked }: Revocation): string {
   return targetKey(revoked);
 }
 
@@ -52,13 +52,13 @@ export function shownTry(last: Try | undefined) {
 }
 
 /** The tries that a record holds, latest last. */
-export async function readTries(record: Pick<MessageRecord, 'read'>): Promise<Tries> {
+export async function readTries(record: MessageRecord): Promise<Tries> {
   return latestOf((await record.read()).flatMap((text) => readTry(text) ?? []));
 }
 
 /** The tries at all replicas, in bounded memory. This replica writes its own to Redis. */
 export class RevocationTries {
-  readonly #shared: Pick<SharedStore, 'withRecord'> | undefined;
+  readonly #shared: SharedStore | undefined;
   readonly #nowMs: () => number;
   #known: Tries = new Map();
   #own = new Map<string, Try>();
@@ -70,7 +70,7 @@ export class RevocationTries {
    * @param shared undefined where this process is the only replica: then nothing is revoked
    * @param nowMs Unix time by the clock of Redis
    */
-  constructor(shared: Pick<SharedStore, 'withRecord'> | undefined, nowMs: () => number) {
+  constructor(shared: SharedStore | undefined, nowMs: () => number) {
     this.#shared = shared;
     this.#nowMs = nowMs;
   }

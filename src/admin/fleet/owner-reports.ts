@@ -32,8 +32,8 @@ const LONGEST_WAIT_MS = 2_500;
 const LOOK_MS = 100;
 
 interface ReportSources {
-  readonly activity: Pick<Activity, 'recentOf'>;
-  readonly refusals: Pick<Refusals, 'of'>;
+  readonly activity: Activity;
+  readonly refusals: Refusals;
   /** Unix time by the clock of Redis. */
   nowMs(): number;
   readonly ignored: Pick<Ignored, 'add'>;

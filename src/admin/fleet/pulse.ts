@@ -165,7 +165,7 @@ export interface FleetChange extends NoticedChange {
 }
 
 /** The changes of all replicas, newest first. What several replicas noticed within two minutes is one change. */
-export function mergedChanges(pulses: readonly Pick<Pulse, 'changes'>[]): readonly FleetChange[] {
+export function mergedChanges(pulses: readonly Pulse[]): readonly FleetChange[] {
   const merged: { first: NoticedChange; readonly seenBy: Set<number> }[] = [];
   const all = pulses.flatMap(({ changes }, replica) => changes.map((change) => ({ change, replica })));
   for (const { change, replica } of all.sort((a, b) => a.change.atMs - b.change.atMs)) {

@@ -24,7 +24,7 @@ export interface PulseSources {
   };
   readonly storeKind: string;
   /** The replicas that limits are divided by while the store is away; undefined where they are not. */
-  readonly share?: Pick<Replicas, 'count' | 'ageSeconds'> | undefined;
+  readonly share?: Replicas | undefined;
   readonly storeHealth: Pick<StoreHealth, 'measure' | 'last'>;
   readonly refusals: Refusals;
   readonly changes: Pick<Changes, 'latest'>;

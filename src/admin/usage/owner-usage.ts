@@ -24,7 +24,7 @@ export interface UsageSources extends OwnerSources {
   readonly buckets: Buckets;
   readonly store: Store;
   readonly reports: Pick<OwnerReports, 'sumOf' | 'names'>;
-  readonly blocks: Pick<Blocks, 'of'>;
+  readonly blocks: Blocks;
   /** Where the files set the limit of a bucket. */
   writtenAt(bucket: PayerBucket): Promise<string | undefined>;
 }
@@ -84,7 +84,7 @@ function bucketsOf(owner: UsageOwner, buckets: Buckets) {
   return [...own, ...buckets.ownedBy('organization', organization, owner)];
 }
 
-function blocksOf({ scope, id, organization }: UsageOwner, blocks: Pick<Blocks, 'of'>) {
+function blocksOf({ scope, id, organization }: UsageOwner, blocks: Blocks) {
   const own = blocks.of(scopeNamed(scope).isPerPrincipal ? 'principal' : (scope as BlockScope), id);
   return [own, blocks.of('organization', organization)].flatMap((block) =>
     block ? [shownBlock(block)] : [],

@@ -10,7 +10,7 @@ export interface ReplicaSlots {
 
 /** Who holds the slots of a bucket, most first; null where the store did not answer. */
 export function slotsByReplica(
-  reading: Pick<BucketReading, 'holders'> | undefined,
+  reading: BucketReading | undefined,
   names: ReadonlyMap<string, string>,
 ): readonly ReplicaSlots[] | null {
   if (reading === undefined) return null;

@@ -20,7 +20,7 @@ export interface Identities {
 /** The Accounts, Organizations or principals of these identities. Undefined for addresses, which are listed nowhere. */
 export function ownersIn(
   section: OverrideSection,
-  all: readonly Pick<Identities, 'accounts' | 'principals'>[],
+  all: readonly Identities[],
 ): ReadonlySet<string> | undefined {
   if (section === 'addresses') return undefined;
   if (section === 'principals') return new Set(all.flatMap(({ principals }) => [...principals.keys()]));

@@ -77,7 +77,7 @@ export function assignedPlan(
  */
 export function limitInForce(
   limits: Limits,
-  row: Pick<LimitRow, 'name' | 'scope'>,
+  row: LimitRow,
   id: string,
   plan: AssignedPlan | undefined,
   nowMs: number,
@@ -97,12 +97,7 @@ export function limitInForce(
 }
 
 /** What the files say of a limit, the most specific first. */
-function layersOf(
-  limits: Limits,
-  { name, scope }: Pick<LimitRow, 'name' | 'scope'>,
-  id: string,
-  plan: AssignedPlan | undefined,
-) {
+function layersOf(limits: Limits, { name, scope }: LimitRow, id: string, plan: AssignedPlan | undefined) {
   const section = scopeNamed(scope).overrides;
   return [
     ...layer('override', limits[section].get(id)?.limits[name]),

@@ -60,7 +60,7 @@ export function breakTurn(connection: ClientConnection, turn: Turn, refusal: Ref
 
 /** Answers bytes that are no request of HTTP, and closes the connection. */
 export function refuseUnread(
-  connection: Pick<ClientConnection, 'closeWith'>,
+  connection: ClientConnection,
   { baseUrl, lines }: UnreadAnswer,
   refusal: Refusal = NOT_HTTP,
 ): void {

@@ -53,7 +53,7 @@ export interface Metrics
    */
   showLiveLimits(count: () => number, firstEndMs: () => number | undefined): void;
   /** Shows how many slots the requests of this process hold, which is read at each scrape. */
-  showInFlight(slots: Pick<HeldSlots, 'byBucket'>): void;
+  showInFlight(slots: HeldSlots): void;
   /** All metrics in the Prometheus text format. */
   text(): Promise<string>;
   readonly contentType: string;

@@ -10,11 +10,7 @@ export class KnownIdentities {
   readonly #credentials: Map<number, Identities>;
   #identities: Identities;
 
-  constructor({
-    files,
-    identities,
-    credentials,
-  }: Pick<Configuration, 'files' | 'identities' | 'credentials'>) {
+  constructor({ files, identities, credentials }: Configuration) {
     this.#files = files;
     this.#identities = identities;
     const own = credentials.flatMap((one, index) =>

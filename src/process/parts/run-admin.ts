@@ -39,8 +39,8 @@ type Reported = Pick<UsageSources, 'store' | 'buckets'> &
     readonly sharing: FactSharing;
     /** The clock of Redis. */
     readonly clock: SharedClock;
-    readonly identity: Pick<RunningIdentity, 'directory' | 'revocations'>;
-    readonly share: Pick<RunningShare, 'replicas'>;
+    readonly identity: RunningIdentity;
+    readonly share: RunningShare;
   };
 
 export interface RunningAdmin {
@@ -166,7 +166,7 @@ function usageOf(
     identity,
     ...sources
   }: Omit<UsageSources, 'directory' | 'homeOf' | 'writtenAt'> &
-    Pick<Reported, 'identity'> & { readonly known: KnownIdentities },
+    Reported & { readonly known: KnownIdentities },
 ): UsageSources {
   return {
     ...sources,

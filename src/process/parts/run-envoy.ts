@@ -10,7 +10,7 @@ export interface RunningEnvoy {
 
 /** Envoy's rate limit service; undefined where it is not set. gRPC is not even loaded then. */
 export async function runEnvoy(
-  { settings, descriptors }: Pick<Configuration, 'settings' | 'descriptors'>,
+  { settings, descriptors }: Configuration,
   dependencies: Omit<EnvoyDependencies, 'rules'>,
 ): Promise<RunningEnvoy | undefined> {
   const { decisions, store } = settings;

@@ -6,7 +6,7 @@ import { type PulseSources, Recorder } from '../../admin/fleet/recorder.ts';
 import { StoreHealth } from '../../admin/fleet/store-health.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { Blocks } from '../../facts/blocks.ts';
-import { Ignored, type SharedObserver } from '../../facts/ignored.ts';
+import { Ignored } from '../../facts/ignored.ts';
 import type { Metrics } from '../../observe/metrics/metrics.ts';
 import type { Activity } from '../../observe/usage/activity.ts';
 import type { Talkers } from '../../observe/usage/talkers.ts';
@@ -26,7 +26,7 @@ interface RunningFleet {
 
 /** What a replica reports about, and the store that is asked whether it answers. */
 interface FleetSources extends Omit<PulseSources, 'storeKind' | 'storeHealth'> {
-  readonly metrics: PulseSources['metrics'] & SharedObserver & Pick<Metrics, 'storeMeasured'>;
+  readonly metrics: Metrics;
   readonly store: Store;
   readonly blocks: Blocks;
   readonly activity: Activity;

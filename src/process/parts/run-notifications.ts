@@ -23,7 +23,7 @@ interface NotificationSources {
 
 /** Reports limits that are nearly or wholly used, as far as the settings ask for it. */
 export async function runNotifications(
-  { notifications: settings }: Pick<Settings, 'notifications'>,
+  { notifications: settings }: Settings,
   { shared, metrics, clock, log }: NotificationSources,
 ): Promise<RunningNotifications> {
   const deliveries = await openDeliveries(settings, metrics, log);

@@ -10,7 +10,7 @@ export interface RunningShare {
   /** What requests are charged to. It closes with the store below it. */
   readonly store: Store;
   /** The replicas that the limits are divided by; undefined where they are not. */
-  readonly replicas: Pick<Replicas, 'count' | 'ageSeconds'> | undefined;
+  readonly replicas: Replicas | undefined;
   close(): Promise<void>;
 }
 
@@ -18,7 +18,7 @@ interface ShareSources {
   readonly store: Store;
   /** Undefined where no other replica shares the store. */
   readonly shared: SharedStore | undefined;
-  readonly metrics: Pick<SharedObserver, 'showReplicas'>;
+  readonly metrics: SharedObserver;
 }
 
 /** With `onStoreFailure: share`, limits what the store does not count, and follows how many replicas there are. */

@@ -36,7 +36,7 @@ export function parseJob(job: Job): Parsed {
 }
 
 /** The thread's end: parses the file and sends its content in slices. */
-export function sendParsed(job: Job, port: Pick<MessagePort, 'postMessage'>): void {
+export function sendParsed(job: Job, port: MessagePort): void {
   const send = (message: ParsedSlice) => port.postMessage(message);
   try {
     const { accounts, organizations, addresses, principals, ...rest } = parseJob(job);

@@ -25,7 +25,7 @@ import {
 
 export interface EnvoyDependencies extends ServiceDependencies {
   readonly log: Logger;
-  readonly listen: Pick<ListenSettings, 'maxConnections' | 'headersTimeoutMs'>;
+  readonly listen: ListenSettings;
   /** TLS of this port; undefined to serve without. */
   readonly tls: PortTls | undefined;
   isDraining(): boolean;
