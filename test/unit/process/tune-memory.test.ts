@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 
-/** Sizes of the young generation, in MiB, while a process of its own keeps more and more objects. */
+/** Sizes of the young generation, in MiB, while a process of its own keeps more and more objects. The last one is after a collection. */
 function growthOf(preparation: string): number[] {
   const program = `
     import { getHeapSpaceStatistics } from 'node:v8';
@@ -14,16 +14,20 @@ function growthOf(preparation: string): number[] {
       kept.push({ count, also: [count] });
       if (count % 256 === 0 && mib() !== sizes.at(-1)) sizes.push(mib());
     }
+    gc({ type: 'minor' });
+    sizes.push(mib());
     console.log(JSON.stringify(sizes));`;
-  const args = ['--import', 'tsx', '--input-type=module', '--eval', program];
+  const args = ['--expose-gc', '--import', 'tsx', '--input-type=module', '--eval', program];
   const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   expect(stderr).toBe('');
   return JSON.parse(stdout) as number[];
 }
 
-test('the young generation does not grow while the process starts', () => {
-  const sizes = growthOf('allocateYoung();');
-  expect(Math.max(...sizes), sizes.join(' ')).toBe(sizes[0]);
+// Between two collections, V8 of Node 24 may add pages to it, which the next collection gives back.
+test('the young generation does not stay larger while the process starts', () => {
+  const [untuned, tuned] = [growthOf(''), growthOf('allocateYoung();')];
+  expect(untuned.at(-1), untuned.join(' ')).toBeGreaterThanOrEqual(2 * Number(untuned[0]));
+  expect(tuned.at(-1), tuned.join(' ')).toBe(tuned[0]);
 });
 
 const largestStep = (sizes: readonly number[]) =>
