@@ -73,12 +73,15 @@ function showSentence(node: HTMLElement, { level, text }: FleetProblem): void {
   node.replaceChildren(icon(level), element('span', {}, ...parts));
 }
 
-export function isKnown({ unknownSinceMs }: ReplicaState): boolean {
+export function isKnown({ unknownSinceMs }: Pick<ReplicaState, 'unknownSinceMs'>): boolean {
   return unknownSinceMs === null;
 }
 
 /** Which replicas the sums cover, such as `at 1 of 3 replicas`. Undefined if they cover all. */
-export function partOf({ replicas, othersUnknownSinceMs }: FleetSnapshot): string | undefined {
+export function partOf({
+  replicas,
+  othersUnknownSinceMs,
+}: Pick<FleetSnapshot, 'replicas' | 'othersUnknownSinceMs'>): string | undefined {
   const known = replicas.filter(isKnown).length;
   if (known < replicas.length) return `at ${known} of ${replicas.length} replicas`;
   return othersUnknownSinceMs === null ? undefined : 'at this replica alone';

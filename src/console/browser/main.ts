@@ -136,7 +136,7 @@ async function followLists(): Promise<void> {
 }
 
 /** What the address asks for. */
-function asked(): ConsoleView {
+function asked(): Pick<ConsoleView, 'name' | 'owner'> {
   const [, scope = '', id = ''] = /^#\/(\w+)\/(.+)$/.exec(location.hash) ?? [];
   if (hasPage(scope)) return { name: 'owner', owner: { scope, id: decoded(id) } };
   return { name: location.hash === '#/operations' ? 'operations' : 'overview', owner: undefined };
