@@ -75,7 +75,7 @@ it('a flood, an empty Organization, a leaked token, a doubled limit and price, a
   await expect.poll(() => bucket.textContent(), TEN_SECONDS).toMatch(/none left.*0 of 25 points left/);
   await expect
     .poll(() => printed(() => usage('org_1', { url, scope: 'organization' })), TEN_SECONDS)
-    .toMatch(/acct_1 +20 +20 +0\n[\s\S]*those of all 3 replicas/);
+    .toMatch(/acct_1 +20 +20 +0\n[\s\S]*from all 3 replicas/);
 
   // A doubled limit.
   await page.evaluate("location.hash = '#/'");
