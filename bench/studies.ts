@@ -122,11 +122,11 @@ export const STUDIES: readonly Study[] = [
   },
   {
     name: 'scale',
-    measures: 'bytes and memory that docs/scale.md calculates with',
-    section: ['scale', 'Bytes and memory'],
-    minutes: 1,
-    sharesCores: true,
-    run: async (bench) => (await import('./studies/scale.ts')).measureScale(bench),
+    measures: 'CPU and memory with 1 to 1,000,000 Accounts, and bytes that docs/scale.md calculates with',
+    section: ['scale', 'Scale'],
+    rounds: [8, 2],
+    minutes: 25,
+    run: async (bench) => (await import('./scale/scale.ts')).measureScale(bench),
   },
   {
     name: 'operations',

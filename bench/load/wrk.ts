@@ -13,6 +13,8 @@ export interface WrkOptions {
   readonly seconds: number;
   readonly connections: number;
   readonly accounts: number;
+  /** The requests begin with the Account after this one. Default: 0. */
+  readonly before?: number;
   readonly cores: string | undefined;
   readonly path?: string;
   /** Length of the body of each request, which is a POST then; 0 sends GETs. */
@@ -39,11 +41,19 @@ export interface WrkResult {
 /** A closed loop: each connection sends its next request when it has its answer. */
 export async function wrk(options: WrkOptions): Promise<WrkResult> {
   const { port, seconds, connections, accounts, cores, path = PATH, bodyBytes = 0 } = options;
-  const { tokensFile = '', fields = {}, isTls = false } = options;
+  const { tokensFile = '', fields = {}, isTls = false, before = 0 } = options;
   const url = `${isTls ? 'https' : 'http'}://127.0.0.1:${port}`;
   const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', SCRIPT, url];
   const command = [...(cores === undefined ? [] : ['taskset', '-c', cores]), 'wrk', ...args];
-  const [program = 'wrk', ...rest] = [...command, '--', `${accounts}`, path, `${bodyBytes}`, tokensFile];
+  const [program = 'wrk', ...rest] = [
+    ...command,
+    '--',
+    `${accounts}`,
+    path,
+    `${bodyBytes}`,
+    tokensFile,
+    `${before}`,
+  ];
   rest.push(...Object.entries(fields).map(([name, value]) => `${name}=${value}`));
   const child = spawn(program, rest, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [output] = await Promise.all([text(child.stdout), once(child, 'exit')]);

@@ -1,17 +1,15 @@
 import { Redis } from 'ioredis';
 import { openStore } from '../../src/store/open.ts';
-import { weir } from '../contestants/weir.ts';
 import type { Bench } from '../lab/bench.ts';
-import { residentBytes } from '../lab/process-table.ts';
 import { twoBuckets } from '../load/two-buckets.ts';
-import { table, thousands } from '../report/section.ts';
+import { table } from '../report/section.ts';
 
 const DECISIONS = 20_000;
 const ORGANIZATIONS = 50;
 const LIMITS = { account: 1_000_000, organization: 1_000_000 };
 
-/** Other work on the machine does not change these figures. */
-export async function measureScale(bench: Bench): Promise<readonly string[]> {
+/** What docs/scale.md calculates the network with. Other work on the machine does not change these figures. */
+export async function measureBytes(bench: Bench): Promise<readonly string[]> {
   const [primary, replica] = [await bench.startRedis(), await bench.startRedis()];
   const [admin, follower] = [new Redis(primary.port), new Redis(replica.port)];
   await follower.replicaof('127.0.0.1', primary.port);
@@ -22,19 +20,11 @@ export async function measureScale(bench: Bench): Promise<readonly string[]> {
     bytes.push([atOnce, sent, answered, replicated].map(Math.round));
   }
   for (const client of [admin, follower]) client.disconnect();
-  const memory: string[][] = [];
-  for (const accounts of bench.isQuick ? [1_000] : [1_000, 100_000, 300_000])
-    memory.push([thousands(accounts), thousands(await memoryMb(bench, accounts))]);
   return [
-    'Other work on the machine does not change these figures.',
-    '',
-    'Bytes of a decision of two buckets, by `INFO`. A replica of Redis receives what is replicated, as does every further one.',
+    'Bytes of a decision of two buckets, by `INFO`. A replica of Redis receives what is replicated, as does every further one. Other work on the',
+    'machine does not change these figures.',
     '',
     ...table(['decisions of one turn', 'to Redis:', 'from Redis:', 'replicated:'], bytes),
-    '',
-    'Resident memory of a gateway that has just read an identities file in which each Account has a token and a principal.',
-    '',
-    ...table(['Accounts', 'MB:'], memory),
   ];
 }
 
@@ -73,12 +63,4 @@ async function trafficOf(admin: Redis): Promise<Bytes> {
     answered: count('total_net_output_bytes') - replicated,
     replicated,
   };
-}
-
-/** Resident memory of a gateway that has just read this many Accounts, each with a token and a principal, in MB. */
-async function memoryMb(bench: Bench, accounts: number): Promise<number> {
-  const gateway = await bench.start(weir('memory'), `${accounts}`, { limit: 1_000, accounts });
-  const mb = residentBytes(gateway.pids) / 2 ** 20;
-  await gateway.stop();
-  return mb;
 }
