@@ -65,7 +65,7 @@ export async function createGateway(dependencies: GatewayDependencies): Promise<
   const server = createServer(listen, { baseUrl, lines: linesForAnyone(cors) }, tls);
   const { app, connections } = server;
   const ownUsage = usage.path === undefined ? undefined : new OwnUsage(usage.path, dependencies);
-  const isBusy = await watchLoad(app, listen.maxEventLoopDelayMs);
+  const isBusy = watchLoad(app, listen.maxEventLoopDelayMs);
   const shared: Shared = { ...dependencies, trusted, isBusy, upstreams, ownUsage };
   const { take, serve } = new Entrance({
     stages: STAGES,

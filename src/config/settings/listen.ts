@@ -57,7 +57,7 @@ export const listenSchema = section(
     ),
     keepAliveTimeoutMs: milliseconds('How long an idle connection is kept open.', 72_000),
     maxEventLoopDelayMs: milliseconds(
-      'Mean event loop delay above which requests get a 503. 0 turns this off.',
+      'Mean event loop delay above which requests get a 503. Time in which the process was stopped does not count. 0 turns this off.',
       1_000,
       0,
     ),

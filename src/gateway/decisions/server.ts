@@ -79,7 +79,7 @@ export async function createDecisionServer(
   const shared: Shared = {
     ...dependencies,
     trusted: new TrustedProxies(trusted, { isSocket: socketPath !== undefined }),
-    isBusy: await watchLoad(app, listen.maxEventLoopDelayMs),
+    isBusy: watchLoad(app, listen.maxEventLoopDelayMs),
     settings,
   };
   const { take, serve } = new Entrance({

@@ -1,6 +1,5 @@
 /** The server that clients connect to, with its limits and time-outs. */
 import { createServer as createHttpServer, METHODS, type Server } from 'node:http';
-import underPressure from '@fastify/under-pressure';
 import Fastify, { type FastifyInstance, type FastifyServerOptions, type RawServerDefault } from 'fastify';
 import { ClientConnections, type ConnectionLimit } from './client-connections.ts';
 import { ClientRequest } from './node/client-request.ts';
@@ -108,11 +107,11 @@ export function openServer({ limits, limit, unread, tls }: ServerRole, route: Se
 }
 
 /** @returns whether the event loop is so late that new requests are better refused, so that those in progress can finish */
-export async function watchLoad(app: FastifyInstance, maxEventLoopDelayMs: number): Promise<() => boolean> {
-  // The requests are refused by a stage.
-  const pressureHandler = () => undefined;
-  await app.register(underPressure, { maxEventLoopDelay: maxEventLoopDelayMs, pressureHandler });
-  return () => app.isUnderPressure();
+export function watchLoad(app: FastifyInstance, maxEventLoopDelayMs: number): () => boolean {
+  if (maxEventLoopDelayMs === 0) return () => false;
+  const delay = new LoopDelay();
+  app.addHook('onClose', async () => delay.close());
+  return () => delay.meanMs > maxEventLoopDelayMs;
 }
 
 /** How often idle connections are closed while the server shuts down. */
@@ -125,4 +124,66 @@ export async function closeWithin({ app, connections }: ClientServer, graceMs: n
   await app.close();
   clearInterval(sweep);
   clearTimeout(breakOff);
+}
+
+/** A delay of the event loop is how much too late the next look comes. */
+const LOOK_MS = 100;
+/** Delays are averaged over this time, or over the time between two looks if that is longer. */
+const SPAN_MS = 1_000;
+/** A gap of this length with hardly any CPU time: the process was stopped, by SIGSTOP or with its machine. */
+const STOPPED_MS = 300;
+const STOPPED_CPU_SHARE = 0.05;
+
+const US_PER_MS = 1_000;
+
+/**
+ * Measures how late the event loop is. A process that was stopped has no load for that reason, so that time does not count. It counts if
+ * it happens again within a second, because a machine without memory or CPU time for this process stops it again and again.
+ */
+class LoopDelay {
+  /** Over the last second. */
+  meanMs = 0;
+  #sumMs = 0;
+  #looks = 0;
+  #spanFromMs = performance.now();
+  #lookedAtMs = performance.now();
+  #cpuMs = cpuMs();
+  #lastStopMs = Number.NEGATIVE_INFINITY;
+  readonly #timer = setInterval(() => this.#look(), LOOK_MS).unref();
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #look(): void {
+    const nowMs = performance.now();
+    const usedMs = cpuMs();
+    const gapMs = nowMs - this.#lookedAtMs;
+    if (this.#wasStopped(nowMs, gapMs, usedMs - this.#cpuMs)) {
+      this.#spanFromMs += gapMs;
+    } else {
+      this.#sumMs += Math.max(0, gapMs - LOOK_MS);
+      this.#looks += 1;
+    }
+    this.#lookedAtMs = nowMs;
+    this.#cpuMs = usedMs;
+    if (nowMs - this.#spanFromMs < SPAN_MS) return;
+    this.meanMs = this.#sumMs / this.#looks;
+    this.#sumMs = 0;
+    this.#looks = 0;
+    this.#spanFromMs = nowMs;
+  }
+
+  #wasStopped(nowMs: number, gapMs: number, gapCpuMs: number): boolean {
+    if (gapMs < STOPPED_MS || gapCpuMs > STOPPED_CPU_SHARE * gapMs) return false;
+    const isAgain = nowMs - gapMs - this.#lastStopMs < SPAN_MS;
+    this.#lastStopMs = nowMs;
+    return !isAgain;
+  }
+}
+
+/** Of all threads of this process. */
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / US_PER_MS;
 }
