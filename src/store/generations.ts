@@ -19,11 +19,13 @@ export class Generations<T> {
 
   /** Keeps an entry. After `most` newer ones, the older generation is dropped. */
   set(key: string, value: T): void {
-    if (this.#young.size >= this.#most && !this.#young.has(key)) {
-      this.#old = this.#young;
-      this.#young = new Map();
-    }
+    if (this.#young.size >= this.#most && !this.#young.has(key)) this.#turn();
     this.#young.set(key, value);
+  }
+
+  #turn(): void {
+    this.#old = this.#young;
+    this.#young = new Map();
   }
 
   /** The entry of a key, which becomes the newest. It is created if needed. */
@@ -31,7 +33,8 @@ export class Generations<T> {
     const young = this.#young.get(key);
     if (young !== undefined) return young;
     const value = this.#old.get(key) ?? make(key);
-    this.set(key, value);
+    if (this.#young.size >= this.#most) this.#turn();
+    this.#young.set(key, value);
     return value;
   }
 

@@ -46,6 +46,8 @@ const openSlice = (at: number): CountSlice => ({ at, ...newSum() });
 const COUNT_SLICES: SliceKind<CountSlice> = { second: openSlice, tenSeconds: openSlice, merge: addCounts };
 
 class OwnerActivity {
+  /** The first of several payers that are alike, so that most requests leave no object behind. */
+  payer: Payer;
   readonly #windows = new Windows(COUNT_SLICES);
   #period = 0;
   #operations = new Map<string, Sum>();
@@ -53,27 +55,24 @@ class OwnerActivity {
   #earlierAccounts: Sketch | undefined;
   /** Undefined for an owner without requests in the period before. */
   #earlier: ReadonlyMap<string, Counts> | undefined;
-  #payer: Payer | undefined;
 
-  get payer(): Payer | undefined {
-    return this.#payer;
+  constructor(first: UsageSum) {
+    this.payer = first.payer;
+    this.add(first);
   }
 
-  /** Keeps the first of several payers that are alike, so that most requests leave no object behind. */
-  remember(payer: Payer): void {
-    if (this.#payer === undefined || !isAlike(this.#payer, payer)) this.#payer = payer;
+  add(added: UsageSum): void {
+    if (!isAlike(this.payer, added.payer)) this.payer = added.payer;
+    addCounts(this.#windows.current(added.secondMs), added);
+    this.#turn(added.secondMs);
+    addCounts(this.#sumOf(added.operation.id), added);
+    for (const sum of added.accounts ?? []) this.#addAccount(sum);
   }
 
-  add(nowMs: number, operation: string, added: Counts): void {
-    addCounts(this.#windows.current(nowMs), added);
-    this.#turn(nowMs);
-    addCounts(this.#sumOf(operation), added);
-  }
-
-  /** Counts what an Account spent of its Organization's points, after `add`. */
-  addAccount(account: string, added: Counts): void {
+  #addAccount(sum: UsageSum): void {
+    if (sum.payer.account === undefined) return;
     this.#accounts ??= new Sketch(ACCOUNTS_OF_ONE);
-    this.#accounts.add(account, added);
+    this.#accounts.add(sum.payer.account, sum);
   }
 
   recent(nowMs: number): Recent {
@@ -127,45 +126,70 @@ class OwnerActivity {
   }
 }
 
-const newOwner = () => new OwnerActivity();
+/**
+ * An owner with a single sum is that sum. Its windows are made with the second one: of very many owners, most have a single sum before they
+ * are dropped.
+ */
+class Owners {
+  readonly #owners = new Generations<UsageSum | OwnerActivity>(OWNERS_PER_GENERATION);
+
+  add(id: string, sum: UsageSum): void {
+    const known = this.#owners.renew(id, () => sum);
+    if (known instanceof OwnerActivity) known.add(sum);
+    else if (known !== sum) this.#unfold(id, known).add(sum);
+  }
+
+  /** Undefined for an owner without a request lately. */
+  activityOf(id: string): OwnerActivity | undefined {
+    const known = this.#owners.get(id);
+    return known === undefined || known instanceof OwnerActivity ? known : this.#unfold(id, known);
+  }
+
+  payerOf(id: string): Payer | undefined {
+    return this.#owners.get(id)?.payer;
+  }
+
+  #unfold(id: string, first: UsageSum): OwnerActivity {
+    const activity = new OwnerActivity(first);
+    this.#owners.set(id, activity);
+    return activity;
+  }
+}
 
 /** What Accounts, Organizations, Persons and addresses did in the last ten minutes at this replica, in bounded memory. */
 export class Activity {
   readonly #batch: UsageBatch;
-  readonly #owners: Readonly<Partial<Record<ScopeName, Generations<OwnerActivity>>>> = {
-    account: new Generations(OWNERS_PER_GENERATION),
-    person: new Generations(OWNERS_PER_GENERATION),
-    address: new Generations(OWNERS_PER_GENERATION),
-    organization: new Generations(OWNERS_PER_GENERATION),
+  readonly #owners: Readonly<Partial<Record<ScopeName, Owners>>> = {
+    account: new Owners(),
+    person: new Owners(),
+    address: new Owners(),
+    organization: new Owners(),
   };
 
   constructor(batch: UsageBatch) {
     this.#batch = batch;
-    batch.passTo((spending) => this.#add(spending));
+    batch.passTo((sum) => this.#add(sum));
   }
 
   /** Undefined for an owner without a request lately. */
   recentOf(scope: ScopeName, id: string, nowMs: number): Recent | undefined {
     this.#batch.flush();
-    return this.#owners[scope]?.get(id)?.recent(nowMs);
+    return this.#owners[scope]?.activityOf(id)?.recent(nowMs);
   }
 
   /** A recent payer that was charged to this owner. */
   payerOf(scope: ScopeName, id: string): Payer | undefined {
     this.#batch.flush();
-    return this.#owners[scope]?.get(id)?.payer;
+    return this.#owners[scope]?.payerOf(id);
   }
 
   /** Counts requests for everybody whose buckets they were charged to, or would have been. */
-  #add({ payer, operation, secondMs, ...counts }: UsageSum): void {
-    const { id } = operation;
+  #add(sum: UsageSum): void {
+    const { payer, operation, accounts } = sum;
     for (const scope of CONTRACT_SCOPES[accessOf(payer, operation.access)]) {
+      if ((scope === 'organization') !== (accounts !== undefined)) continue;
       const owner = scopeNamed(scope).ownerOf(payer);
-      const counted = owner === undefined ? undefined : this.#owners[scope]?.renew(owner, newOwner);
-      if (counted === undefined) continue;
-      counted.remember(payer);
-      counted.add(secondMs, id, counts);
-      if (scope === 'organization' && payer.account !== undefined) counted.addAccount(payer.account, counts);
+      if (owner !== undefined) this.#owners[scope]?.add(owner, sum);
     }
   }
 }

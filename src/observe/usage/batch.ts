@@ -3,7 +3,7 @@ import { CONTRACT_SCOPES } from '../../domain/limits/rows.ts';
 import { scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Access } from '../../domain/operation.ts';
 import type { Operation, RequestContext } from '../../stages/request-context.ts';
-import { newSum, type Sum } from './counts.ts';
+import { addCounts, type Sum } from './counts.ts';
 
 const SECOND_MS = 1_000;
 
@@ -13,12 +13,15 @@ const MOST_COLLECTED = 2_048;
 /** Sums passed on with each request. More than one, so that steady traffic passes on all of them within the next second. */
 const PASSED_ON_PER_REQUEST = 2;
 
-/** What the requests of one payer for one operation came to within a second. */
+/** What the requests of one payer, or of the Accounts of one Organization, for one operation came to within a second. */
 interface SpendingSum extends Sum {
+  /** Of an Organization: the first of its payers. */
   readonly payer: Payer;
   readonly operation: Operation;
   /** When that second began, on the monotonic clock. */
   readonly secondMs: number;
+  /** Of an Organization: the sums of its Accounts. */
+  readonly accounts: UsageSum[] | undefined;
 }
 
 export type UsageSum = Readonly<SpendingSum>;
@@ -37,8 +40,13 @@ export class UsageBatch {
   /** The sums from `#next` on are still to be passed on. */
   #waiting: UsageSum[] = [];
   #next = 0;
+  /** The newest sum of each Organization in `#waiting`. */
+  #byOrganization = new Map<string, SpendingSum>();
 
-  /** Registers a receiver of the sums, which calls `flush` before its counts are read. */
+  /**
+   * Registers a receiver of the sums. An Organization's sum comes after the sums of its Accounts. The receiver calls `flush`
+   * before its counts are read.
+   */
   passTo(receiver: (sum: UsageSum) => void): void {
     this.#receivers.push(receiver);
   }
@@ -68,6 +76,7 @@ export class UsageBatch {
     this.#passOn();
     this.#waiting = this.#collected;
     this.#next = 0;
+    this.#byOrganization = new Map();
     this.#collected = [];
     // Not `clear`, which keeps the old entries in memory (docs/decisions/0011).
     this.#current = new Map();
@@ -75,22 +84,52 @@ export class UsageBatch {
   }
 
   #spendingOf(owner: string, payer: Payer, operation: Operation): SpendingSum {
-    const byOwner = this.#current.get(operation) ?? new Map<string, SpendingSum>();
+    let byOwner = this.#current.get(operation);
+    if (byOwner === undefined) {
+      byOwner = new Map<string, SpendingSum>();
+      this.#current.set(operation, byOwner);
+    }
     const known = byOwner.get(owner);
     if (known !== undefined && isAlike(known.payer, payer)) return known;
-    const added = { payer, operation, secondMs: this.#secondMs, ...newSum() };
-    this.#current.set(operation, byOwner.set(owner, added));
+    const added = sumOf(payer, operation, this.#secondMs, undefined);
+    byOwner.set(owner, added);
     this.#collected.push(added);
     return added;
   }
 
   #passOn(most = Number.POSITIVE_INFINITY): void {
-    const end = Math.min(this.#waiting.length, this.#next + most);
-    for (; this.#next < end; this.#next++) {
-      const spending = this.#waiting[this.#next];
-      if (spending !== undefined) for (const receive of this.#receivers) receive(spending);
+    const end = this.#next + most;
+    for (; this.#next < end && this.#next < this.#waiting.length; this.#next++) {
+      const sum = this.#waiting[this.#next];
+      if (sum === undefined) continue;
+      for (const receive of this.#receivers) receive(sum);
+      if (sum.accounts === undefined) this.#gather(sum);
     }
   }
+
+  /** Adds the sum of an Account to the sum of its Organization, so that its counts change once for many Accounts. It follows all of them. */
+  #gather(added: UsageSum): void {
+    const { payer, operation, secondMs } = added;
+    const { organization } = payer;
+    if (operation.access !== 'caller' || organization === undefined || !payer.hasOrganizationLimit) return;
+    let sum = this.#byOrganization.get(organization);
+    if (sum === undefined || sum.operation !== operation) {
+      sum = sumOf(payer, operation, secondMs, []);
+      this.#byOrganization.set(organization, sum);
+      this.#waiting.push(sum);
+    }
+    addCounts(sum, added);
+    sum.accounts?.push(added);
+  }
+}
+
+function sumOf(
+  payer: Payer,
+  operation: Operation,
+  secondMs: number,
+  accounts: UsageSum[] | undefined,
+): SpendingSum {
+  return { payer, operation, secondMs, accounts, points: 0, requests: 0, refused: 0 };
 }
 
 /** An address that is blocked is counted as one, whatever it asks for. */

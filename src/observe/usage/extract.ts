@@ -95,7 +95,7 @@ export function rankingsOf(extracts: readonly Extract[]): Rankings {
 }
 
 function countsOf([owner, points, requests, refused, error]: ExtractRow): [string, OwnerCounts] {
-  return [owner, { points, requests, refused, error }];
+  return [owner, { points, requests, refused, error, organization: undefined }];
 }
 
 /** The bounds of an extract of another replica. */

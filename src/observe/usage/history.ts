@@ -19,8 +19,8 @@ export class History {
     merge: (sum, part) => sum.sketch.merge(part.sketch),
   });
 
-  add(nowMs: number, owner: string, counts: Counts): void {
-    this.#windows.current(nowMs).sketch.add(owner, counts);
+  add(nowMs: number, owner: string, counts: Counts, organization?: string): void {
+    this.#windows.current(nowMs).sketch.add(owner, counts, organization);
   }
 
   /** What an owner did in each ten seconds of the last ten minutes, oldest first, without the ten that are being counted. */

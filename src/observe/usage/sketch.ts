@@ -1,10 +1,15 @@
-import { addCounts, type Counts, newSum, type Sum } from './counts.ts';
+import { addCounts, type Counts, type Sum } from './counts.ts';
 
 /** What one owner's requests came to, as far as a sketch has counted them. */
 export interface OwnerCounts extends Sum {
   /** Points, refusals or requests that may have gone uncounted before the owner was first, or again, in the sketch. */
   error: number;
+  /** Of an Account that was counted with one. */
+  organization: string | undefined;
 }
+
+/** Dropped counts that a sketch keeps, to use them again. */
+const MOST_SPARE = 1_000;
 
 /**
  * The owners with the most points, refusals and requests, in bounded memory (the frequent-items sketch of Misra and Gries, pruned
@@ -16,6 +21,8 @@ export interface OwnerCounts extends Sum {
 export class Sketch {
   readonly owners = new Map<string, OwnerCounts>();
   readonly #capacity: number;
+  /** New counts would live long enough to be moved to V8's old generation, whose collections take longer. */
+  readonly #spare: OwnerCounts[] = [];
   #floor = 0;
 
   constructor(capacity: number) {
@@ -26,8 +33,11 @@ export class Sketch {
     return this.#floor;
   }
 
-  add(owner: string, counts: Counts): void {
-    addCounts(this.#countsOf(owner), counts);
+  /** @param organization of an Account that has one */
+  add(owner: string, added: Counts, organization?: string): void {
+    const counts = this.#countsOf(owner);
+    addCounts(counts, added);
+    if (organization !== undefined) counts.organization = organization;
     if (this.owners.size >= 2 * this.#capacity) this.#prune();
   }
 
@@ -40,6 +50,7 @@ export class Sketch {
       const counts = this.#countsOf(owner);
       addCounts(counts, added);
       counts.error += added.error;
+      counts.organization = added.organization ?? counts.organization;
     }
     this.#floor += other.floor;
     if (this.owners.size > 2 * this.#capacity) this.#prune();
@@ -48,18 +59,40 @@ export class Sketch {
   #countsOf(owner: string): OwnerCounts {
     let counts = this.owners.get(owner);
     if (counts === undefined) {
-      counts = { ...newSum(), error: this.#floor };
+      counts = this.#spare.pop() ?? { points: 0, requests: 0, refused: 0, error: 0, organization: undefined };
+      counts.error = this.#floor;
       this.owners.set(owner, counts);
     }
     return counts;
   }
 
+  /** Keeps `capacity` owners. Of those with equal weight, it keeps the ones that were counted first. */
   #prune(): void {
-    const byWeight = [...this.owners].sort(([, a], [, b]) => weightOf(b) - weightOf(a));
-    for (const [owner, counts] of byWeight.slice(this.#capacity)) {
-      this.#floor = Math.max(this.#floor, weightOf(counts));
+    const weights = new Float64Array(this.owners.size);
+    let index = 0;
+    for (const counts of this.owners.values()) weights[index++] = weightOf(counts);
+    weights.sort();
+    const first = weights.length - this.#capacity;
+    const least = weights[first] ?? 0;
+    // How many of the least weight stay: there may be more of them than places.
+    let places = 0;
+    for (let place = first; weights[place] === least; place++) places++;
+    for (const [owner, counts] of this.owners) {
+      const weight = weightOf(counts);
+      if (weight > least || (weight === least && places-- > 0)) continue;
+      this.#floor = Math.max(this.#floor, weight);
       this.owners.delete(owner);
+      this.#recycle(counts);
     }
+  }
+
+  #recycle(counts: OwnerCounts): void {
+    if (this.#spare.length >= MOST_SPARE) return;
+    counts.points = 0;
+    counts.requests = 0;
+    counts.refused = 0;
+    counts.organization = undefined;
+    this.#spare.push(counts);
   }
 }
 

@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { Type } from 'typebox';
 import { amount, matching, plainText } from '../../facts/message-bounds.ts';
-import { Generations } from '../../store/generations.ts';
 import type { UsageBatch, UsageSum } from './batch.ts';
 import type { Counts } from './counts.ts';
 import { type Extract, extract, extractOf, type Rankings, rankingsOf, type Talker } from './extract.ts';
@@ -27,9 +26,6 @@ type Trends = Readonly<Record<keyof Counts, Readonly<Record<string, readonly num
 /** Owners of each ranking and window whose trend is published. A console shows these first. */
 const TRENDS = 10;
 
-/** Accounts in a generation whose Organization is remembered. */
-const ACCOUNTS_PER_GENERATION = 2_000;
-
 /** The rankings of some replicas. */
 export interface Top extends Readonly<Record<Ranked, Rankings>> {
   readonly window: Window;
@@ -43,20 +39,26 @@ export class Talkers {
     organizations: new History(),
   };
 
-  readonly #organizations = new Generations<string>(ACCOUNTS_PER_GENERATION);
   readonly #batch: UsageBatch;
 
   constructor(batch: UsageBatch) {
     this.#batch = batch;
-    batch.passTo((spending) => this.#add(spending));
+    batch.passTo((sum) => this.#add(sum));
   }
 
   /** What this replica publishes. Yields to requests between its parts: 1,000 owners take 3 ms altogether. */
   async summary(nowMs: number): Promise<Summary> {
     this.#batch.flush();
+    const organizationOf: Record<string, string> = {};
     const part = async (ranked: Ranked, window: Window) => {
       await setImmediate();
-      return extractOf(this.#histories[ranked].sum(window, nowMs));
+      const sketch = this.#histories[ranked].sum(window, nowMs);
+      const extracted = extractOf(sketch);
+      for (const [owner] of extracted.rows) {
+        const organization = sketch.owners.get(owner)?.organization;
+        if (organization !== undefined) organizationOf[owner] = organization;
+      }
+      return extracted;
     };
     const ofWindow = async (window: Window) => ({
       accounts: await part('accounts', window),
@@ -67,18 +69,11 @@ export class Talkers {
       '1m': await ofWindow('1m'),
       '10m': await ofWindow('10m'),
     };
-    const accounts = Object.values(windows).flatMap((window) =>
-      window.accounts.rows.map(([account]) => account),
-    );
-    const known = accounts.flatMap((account) => {
-      const organization = this.#organizations.get(account);
-      return organization === undefined ? [] : [[account, organization] as const];
-    });
     const trends = {
       accounts: await this.#trendsOf('accounts', windows, nowMs),
       organizations: await this.#trendsOf('organizations', windows, nowMs),
     };
-    return { ...windows, organizationOf: Object.fromEntries(known), trends };
+    return { ...windows, organizationOf, trends };
   }
 
   async #trendsOf(ranked: Ranked, windows: Pick<Summary, Window>, nowMs: number): Promise<Trends> {
@@ -96,15 +91,12 @@ export class Talkers {
   }
 
   /** Person-only and public requests are charged to no Account, and so not counted. */
-  #add({ payer, operation, secondMs, ...counts }: UsageSum): void {
-    if (operation.access !== 'caller' || payer.account === undefined) return;
-    this.#histories.accounts.add(secondMs, payer.account, counts);
+  #add(sum: UsageSum): void {
+    const { payer, operation, secondMs, accounts } = sum;
     const { account, organization } = payer;
-    if (organization === undefined) return;
-    const known = this.#organizations.renew(account, () => organization);
-    if (known !== organization) this.#organizations.set(account, organization);
-    if (!payer.hasOrganizationLimit) return;
-    this.#histories.organizations.add(secondMs, organization, counts);
+    if (operation.access !== 'caller' || account === undefined) return;
+    if (accounts === undefined) this.#histories.accounts.add(secondMs, account, sum, organization);
+    else if (organization !== undefined) this.#histories.organizations.add(secondMs, organization, sum);
   }
 }
 

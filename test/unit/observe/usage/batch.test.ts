@@ -89,3 +89,30 @@ it('what waits is bounded', () => {
   for (let index = 0; index < 20_000; index++) batch.requestFinished(requestOf(`acct_${index}`), 0);
   expect(received.length).toBeGreaterThan(15_000);
 });
+
+it('the sum of an Organization has each request of its Accounts once, and follows their sums', () => {
+  fc.assert(
+    fc.property(requests, (all) => {
+      const batch = new UsageBatch();
+      const received = collectedBy(batch);
+      let nowMs = 0;
+      for (const { account, operation: index, pauseMs, isFlushed } of all) {
+        const operation = OPERATIONS[index] ?? LIST;
+        nowMs += pauseMs;
+        const organization = `org_${Number(account.at(-1)) % 3}`;
+        batch.requestFinished(Object.assign(requestOf(account, organization), { operation }), nowMs);
+        if (isFlushed) batch.flush();
+      }
+      batch.flush();
+      const keyOf = ({ payer, operation, secondMs }: UsageSum) =>
+        `${payer.organization} ${operation.id} ${secondMs}`;
+      const ofAccounts = received.filter(({ accounts }) => accounts === undefined);
+      const ofOrganizations = received.filter(({ accounts }) => accounts !== undefined);
+      const keyed = (sums: readonly UsageSum[]) => sumsOf(sums.map((sum) => ({ ...sum, key: keyOf(sum) })));
+      expect(keyed(ofOrganizations)).toEqual(keyed(ofAccounts));
+      const placeOf = (sum: UsageSum) => received.indexOf(sum);
+      const early = ofOrganizations.filter((sum) => sum.accounts?.some((one) => placeOf(one) > placeOf(sum)));
+      expect(early).toEqual([]);
+    }),
+  );
+});

@@ -74,3 +74,18 @@ it('finds the heavy owners among a flood of others', () => {
     expect(points).toBeLessThanOrEqual(2_000);
   }
 });
+
+it('keeps the heaviest owners when it is full, and of equal ones the first', () => {
+  const weights = fc.array(fc.nat(4), { minLength: 20, maxLength: 20 });
+  fc.assert(
+    fc.property(weights, (all) => {
+      const sketch = new Sketch(10);
+      for (const [index, points] of all.entries())
+        sketch.add(String(index), { points, requests: 0, refused: 0 });
+      const heaviest = [...all.entries()].toSorted(([, a], [, b]) => b - a).slice(0, 10);
+      expect([...sketch.owners.keys()]).toEqual(
+        heaviest.map(([index]) => String(index)).sort((a, b) => +a - +b),
+      );
+    }),
+  );
+});
