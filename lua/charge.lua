@@ -2,15 +2,16 @@
 -- separately: a bucket that cannot be read affects only its own decision. If a key has a value that no release has written, the
 -- first decision reports it and replaces it, and the next decision counts from zero.
 --
--- KEYS     the buckets of every decision, in order, then the slots of every decision, then the slots of further statements; all
---          in one Cluster slot
+-- KEYS     the buckets of every decision, in order, windows before periods; then the slots of every decision, then the slots of
+--          further statements; all in one Cluster slot
 -- ARGV     texts of decimal numbers, separated by single spaces
--- ARGV[1]  the call, four numbers:
+-- ARGV[1]  the call, four or five numbers:
 --            now       µs since 1970, for tests; 0 for Redis TIME
 --            mode      1 to charge; 0 to peek, which makes the same decisions and writes nothing; 2 to charge, and to check how
 --                      long the keys live: a key that a shorter window wrote is written again, even by a denial
 --            life      of a written key in ms, for tests with a clock of their own; 0 for one and a half windows
 --            slots     the number of KEYS that are slots, which limits on concurrent requests count
+--            periods   1 if a decision has buckets of periods; left out otherwise
 -- ARGV[2]  only if there are slots: the replica (16 bytes) and the life of its leases in ms; then a statement for each slot, in
 --          the order of KEYS, each after a comma, three numbers:
 --            generation  of the replica's statements
@@ -19,19 +20,25 @@
 --                        a lease of this generation
 --          A statement that belongs to no decision takes no slot.
 -- ARGV     then a text per decision: per bucket three numbers, which are the life of its key in ms (one and a half windows), the
---          points to charge, and its limit in points; then per slot # and its limit. A negative limit is a shadow limit, which
---          counts charges below it and refuses nothing
+--          points to charge, and its limit in points; then per bucket of a period @ and five numbers with commas between them,
+--          which are the start and the end of a period and the end of the next one, in ms since 1970, the points and the limit;
+--          then per slot # and its limit. A negative limit is a shadow limit, which counts charges below it and refuses nothing
 -- Reply    one string of big-endian integers; per decision
 --            1 byte   1 admitted | 0 denied
 --            and per bucket
 --            4 bytes  remaining points
 --            6 bytes  µs until the bucket is full again
 --            6 bytes  µs until this cost fits; 0 if it fits now
+--            and per bucket of a period
+--            7 bytes  remaining points
+--            6 bytes  µs until the period ends
+--            6 bytes  µs until this cost fits; 0 if it fits now
 --            and per slot
 --            4 bytes  remaining slots
 --            1 byte   1 if there was room | 0
 --            2 bytes  only for a peek: the number of valid leases, which follow
---          If the buckets of a decision cannot be read, it has instead: 1 byte 2, a length of 2 bytes, and the error
+--          If the buckets of a decision cannot be read, it has instead: 1 byte 2, a length of 2 bytes, and the error. This
+--          includes PERIOD and the time in ms since 1970, if now is in neither of the two periods of a bucket
 -- Errors   Redis's own; then nothing was written
 --
 -- README.md describes the format of a bucket and of a lease, and why no window ever holds more than the limit.
@@ -39,6 +46,9 @@
 local HEADER, HEADER_BYTES = '>I4I7I4', 15
 local ENTRY, ENTRY_BYTES = '>I7I4', 11
 local STATE, PROBLEM = '>I4I6I6', '>BI2c0'
+-- A bucket of a period: its points, and the second of its last charge. It is always written whole: after a change in place, it would
+-- take 32 bytes more.
+local COUNT, COUNT_BYTES, COUNT_STATE = '>I7I5', 12, '>I7I6I6'
 local LEASE, LEASE_BYTES = '>c16I6I4I7', 33
 -- The part of a lease that is written in place: its generation, its slots and its end.
 local LEASE_CHANGE, LEASE_CHANGE_START = '>I6I4I7', 15
@@ -53,10 +63,15 @@ local FIRST_READ_BYTES, FIRST_READ_END = HEADER_BYTES + 16 * ENTRY_BYTES, '190'
 -- to renew its life: once a quarter of a window, but at least once a minute, so that a key soon lives for a window that
 -- was raised.
 local FIRST_COMPACTED, RENEWALS_PER_WINDOW = 1 + HEADER_BYTES + 8 * ENTRY_BYTES, 4
-local US_PER_SECOND, US_PER_MINUTE = 1000000, 60000000
+local US_PER_SECOND, US_PER_MINUTE, US_PER_HOUR = 1000000, 60000000, 3600000000
 -- A text of a decision is read one bucket, and one slot, at a time.
 local BUCKET, SLOT, STATEMENT = '(%d+) (%d+) (%-?%d+)', '#(%-?%d+)', ',(%d+) (%d+) (%d+)'
-local NUMBERS_PER_BUCKET = 4
+local PERIOD = '@(%d+),(%d+),(%d+),(%d+),(%-?%d+)'
+local NUMBERS_PER_BUCKET, NUMBERS_PER_PERIOD = 4, 5
+-- Numbers are exact up to here: points, and µs up to the year 2255.
+local LARGEST_NUMBER = 9007199254740992
+-- No clock that is of use is ahead by as much: two years.
+local LONGEST_AHEAD_US = 2 * 366 * 86400000000
 -- No replica holds as many slots of one bucket.
 local TOO_MANY_SLOTS = 1048576
 local WRONG_VALUE = 'WRONGVALUE no release has written this value'
@@ -151,8 +166,8 @@ local function compare_life(bucket, nowUs)
   return leftMs > 1.5 * windowMs + math.max(0, -sinceMs) + 1 and 1 or 0
 end
 
-local nowUs, mode, givenLifeMs, slotCount = string.match(ARGV[1], '(%d+) (%d) (%d+) (%d+)')
-local isSpending, isCheckingLives, hasSlots = mode ~= '0', mode == '2', slotCount ~= '0'
+local nowUs, mode, givenLifeMs, slotCount, periodic = string.match(ARGV[1], '(%d+) (%d) (%d+) (%d+) ?(%d?)')
+local isSpending, isCheckingLives, hasSlots, hasPeriods = mode ~= '0', mode == '2', slotCount ~= '0', periodic == '1'
 nowUs = nowUs + 0
 if nowUs == 0 then
   local time = call('TIME')
@@ -239,6 +254,72 @@ if hasSlots then
       local own = pack(LEASE, replica, generation, held, endUs)
       call('PSETEX', key, leaseMs + 1000, taken > 0 and leases_of_others(value) .. own or own)
     end
+  end
+end
+
+-- A bucket of a period in this call is a table:
+--   stored, atUs  its points, and the time of its last charge. Whole seconds are stored, because every period begins with one
+--   isWritten     whether it is written
+-- and, of the current decision: startUs and endUs of the period in which it counts, total of its points that do, cost and limit.
+local counts, periodTerms, read_count, spend_count
+if hasPeriods then
+  counts, periodTerms = {}, {}
+
+  -- Returns the bucket as it was stored, and what is wrong with the value.
+  local function stored_count(key)
+    local value = pcall('GETRANGE', key, '0', '12')
+    local count = { stored = 0, atUs = 0, isWritten = false }
+    if value == '' then return count end
+    if value.err then return count, value.err end
+    if #value ~= COUNT_BYTES then return count, WRONG_VALUE end
+    local stored, atSeconds = unpack(COUNT, value)
+    local atUs = atSeconds * US_PER_SECOND
+    if stored == 0 or stored > LARGEST_NUMBER or atUs > nowUs + LONGEST_AHEAD_US then return count, WRONG_VALUE end
+    count.stored, count.atUs = stored, atUs
+    return count
+  end
+
+  -- Returns the bucket as it is now, and why it cannot be charged. The period is the one with the present time. Points count in it
+  -- if the last of them was charged since it began: after a change of its start, they may all have been.
+  function read_count(key, asked, place)
+    local startUs, endUs, nextEndUs = asked[place], asked[place + 1], asked[place + 2]
+    if nowUs < startUs or nowUs >= nextEndUs then return nil, string.format('PERIOD %.0f', nowUs / 1000) end
+    local count, wrong = counts[key], nil
+    if not count then
+      count, wrong = stored_count(key)
+      if wrong and wrong ~= WRONG_VALUE and sub(wrong, 1, 9) ~= 'WRONGTYPE' then return nil, wrong end
+      if wrong then count.isWritten = true end
+      counts[key] = count
+    end
+    if nowUs >= endUs then startUs, endUs = endUs, nextEndUs end
+    if count.atUs >= nextEndUs then
+      -- The clock went back by more than to the period before: what counted then counts as charged now.
+      count.atUs, count.isWritten = nowUs, true
+    elseif count.atUs >= endUs then
+      -- The clock went back to the period before: the bucket stays in its period until the clock has caught up.
+      startUs, endUs = endUs, nextEndUs
+    end
+    count.total = count.atUs < startUs and 0 or count.stored
+    count.startUs, count.endUs, count.cost, count.limit = startUs, endUs, asked[place + 3], asked[place + 4]
+    return count, wrong
+  end
+
+  -- Spends the charge of the current decision in a bucket, if it is admitted and has room. Returns its state for the reply.
+  function spend_count(key, admitted)
+    local count = counts[key]
+    local cost, limit, leftUs = count.cost, count.limit, count.endUs - nowUs
+    if limit < 0 then limit = -limit end
+    local hasRoom = count.total + cost <= limit
+    if hasRoom and admitted == 1 and isSpending then
+      count.total = count.total + cost
+      count.stored, count.isWritten = count.total, true
+      if count.atUs < nowUs then count.atUs = nowUs end
+    elseif isSpending and not hasRoom and count.total > 0 and not count.isWritten then
+      -- A key that an earlier start of the period lets expire too early is written again: no later charge may come to do it.
+      local lifeMs = pcall('PTTL', key)
+      count.isWritten = type(lifeMs) ~= 'number' or lifeMs * 1000 < leftUs
+    end
+    return pack(COUNT_STATE, count.total < limit and limit - count.total or 0, leftUs, hasRoom and 0 or leftUs)
   end
 end
 
@@ -338,6 +419,27 @@ for text = firstText, #ARGV do
     number = number + NUMBERS_PER_BUCKET
   end
 
+  local periods, lastPeriod = nil, lastKey
+  if hasPeriods then
+    periods = periodTerms[ARGV[text]]
+    if not periods then
+      periods = {}
+      for startMs, endMs, nextEndMs, cost, limit in gmatch(ARGV[text], PERIOD) do
+        local last = #periods
+        periods[last + 1], periods[last + 2], periods[last + 3] = startMs * 1000, endMs * 1000, nextEndMs * 1000
+        periods[last + 4], periods[last + 5] = cost + 0, limit + 0
+      end
+      periodTerms[ARGV[text]] = periods
+    end
+    lastPeriod = lastKey + #periods / NUMBERS_PER_PERIOD
+    for i = lastKey + 1, lastPeriod do
+      local count, wrong = read_count(KEYS[i], periods, (i - lastKey - 1) * NUMBERS_PER_PERIOD + 1)
+      problem = problem or wrong
+      if not count then break end
+      if count.limit > 0 and count.total + count.cost > count.limit then admitted = 0 end
+    end
+  end
+
   local limits, lastSlot
   if hasSlots then
     limits = slotLimits[ARGV[text]]
@@ -432,7 +534,11 @@ for text = firstText, #ARGV do
     reply[replied] =
       pack(STATE, total < limit and limit - total or 0, total > 0 and bucket.newestUs - startUs or 0, retryAfterUs)
   end
-  nextKey = lastKey + 1
+  for i = lastKey + 1, problem and 0 or lastPeriod do
+    replied = replied + 1
+    reply[replied] = spend_count(KEYS[i], admitted)
+  end
+  nextKey = lastPeriod + 1
   if hasSlots then
     for i = nextSlot, problem and 0 or lastSlot do
       local slot, limit = slots[KEYS[i]], limits[i - nextSlot + 1]
@@ -478,6 +584,19 @@ for i = 1, isSpending and writes or 0 do
     call('PSETEX', bucket.key, lifeMs, pack(HEADER, bucket.total, newestUs, bucket.newestPoints) .. older)
   else
     call('SETRANGE', bucket.key, '0', pack(HEADER, bucket.total + bucket.expired, bucket.newestUs, bucket.newestPoints))
+  end
+end
+for key, count in pairs(isSpending and counts or {}) do
+  if count.isWritten and count.stored == 0 then
+    -- A wrong value that no later decision of this call has replaced.
+    call('PSETEX', key, '1', '')
+  elseif count.isWritten then
+    local lifeMs = givenLifeMs
+    -- After the end of its period, a key only matters to a clock that goes back.
+    if lifeMs == '0' then
+      lifeMs = math.ceil((count.endUs - nowUs + math.min(US_PER_HOUR, (count.endUs - count.startUs) / 4)) / 1000)
+    end
+    call('PSETEX', key, lifeMs, pack(COUNT, count.stored, math.floor(count.atUs / US_PER_SECOND)))
   end
 end
 for i = nextSlot, #KEYS do

@@ -105,8 +105,15 @@ function shown(value: number | null): string {
   return value === null ? '?' : `${value}`;
 }
 
-/** ` in 30 days`; nothing for concurrent requests. */
-export function windowText({ windowSeconds }: { readonly windowSeconds: number }): string {
+/** ` in 30 days`, or ` per month`; nothing for concurrent requests. */
+export function windowText({
+  windowSeconds,
+  period,
+}: {
+  readonly windowSeconds: number;
+  readonly period?: { readonly unit: string };
+}): string {
+  if (period !== undefined) return ` per ${period.unit}`;
   return windowSeconds === 0 ? '' : ` in ${exactDuration(windowSeconds)}`;
 }
 

@@ -1,4 +1,5 @@
 import { US_PER_SECOND } from '../domain/clock.ts';
+import { type Calendar, calendarOf } from '../domain/limits/calendar.ts';
 import { furtherRows } from '../domain/limits/rows.ts';
 import { counted, shownCount } from '../domain/shown.ts';
 import type { CostOf } from './input/entry.ts';
@@ -30,6 +31,7 @@ export function notesOn(circumstances: Circumstances): readonly string[] {
     resolutionNote(circumstances),
     costNote(circumstances),
     windowNote(circumstances.replay),
+    periodNote(circumstances.replay),
     concurrentNote(circumstances.replay),
     selectionNote(circumstances),
     neverFitsNote(circumstances.replay),
@@ -112,9 +114,29 @@ function costNote({ costOf, hasLoggedCosts }: Circumstances): string | undefined
 function windowNote({ fromUs, toUs, limits: { rows } }: Replay): string | undefined {
   if (fromUs === undefined || toUs === undefined) return undefined;
   const seconds = (toUs - fromUs) / US_PER_SECOND;
-  const longer = rows.filter(({ windowSeconds }) => windowSeconds > seconds).map(({ name }) => name);
+  const longer = rows
+    .filter(({ windowSeconds, period }) => period === undefined && windowSeconds > seconds)
+    .map(({ name }) => name);
   if (longer.length === 0 || seconds < 1) return undefined;
   return `The log is shorter than the window of ${longer.join(', ')}: a longer log can fill it further, so the replay may refuse too little.`;
+}
+
+const US_PER_MS = 1_000;
+
+/** A log rarely begins where a period does. */
+function periodNote({ fromUs, toUs, limits: { rows } }: Replay): string | undefined {
+  if (fromUs === undefined || toUs === undefined) return undefined;
+  const [fromMs, toMs] = [fromUs / US_PER_MS, toUs / US_PER_MS];
+  const names = rows
+    .filter(({ period }) => period !== undefined && !hasWholePeriod(calendarOf(period), fromMs, toMs))
+    .map(({ name }) => name);
+  if (names.length === 0) return undefined;
+  return `The log has no whole period of ${names.join(', ')}: what was used before it began and would be used after it ended is unknown, so the replay may refuse too little.`;
+}
+
+function hasWholePeriod(calendar: Calendar, fromMs: number, toMs: number): boolean {
+  const { startMs, endMs, nextEndMs } = calendar.at(fromMs);
+  return startMs >= fromMs - US_PER_MS ? toMs >= endMs : toMs >= nextEndMs;
 }
 
 function concurrentNote({ leftOut }: Replay): string | undefined {

@@ -1,3 +1,4 @@
+import { shownRule } from '../domain/limits/calendar.ts';
 import type { Limits } from '../domain/limits/limits.ts';
 import type { CostOf, ReadLine } from './input/entry.ts';
 import type { LineCounts } from './input/line-counts.ts';
@@ -110,6 +111,7 @@ function bucketResult(stats: BucketStats) {
     limit: stats.limit ?? null,
     counts: stats.row.counts,
     windowSeconds: stats.row.windowSeconds,
+    ...(stats.row.period && { period: shownRule(stats.row.period) }),
     /** Requests charged to this bucket, including added retries. */
     requests,
     points: stats.points,

@@ -5,7 +5,7 @@
  * bucket may need a longer wait. A cached denial never refuses what Redis would admit, as long as Redis keeps its counts and its
  * clock runs. If the counts are lost while the connection lasts (FLUSHALL, DEL, an eviction, a failover behind a proxy), a replica may
  * refuse from its cache for up to a second, or ten where the window is longer than an hour. A denial is cached for one limit, window
- * and cost, so a changed limit takes effect at once. Denials by limits on concurrent requests are not cached, because a request may end at any time.
+ * or calendar, and cost, so a changed limit takes effect at once. Denials by limits on concurrent requests are not cached, because a request may end at any time.
  */
 
 import { type Awaitable, andThenWith } from '../domain/awaitable.ts';
@@ -127,9 +127,12 @@ export class DenialCache implements Store {
   #recall(bucket: BucketCharge, cost: number, nowUs: number): Remembered | undefined {
     const known = this.#denials.get(nameOf(bucket, cost));
     if (known === undefined || nowUs > known.sentUs + MAX_AGE_OF_LONG_US) return undefined;
-    const { limit, shadow } = known.bucket;
+    const { limit, shadow, calendar } = known.bucket;
     const isSame =
-      limit === bucket.limit && windowUsOf(known.bucket) === windowUsOf(bucket) && shadow === bucket.shadow;
+      limit === bucket.limit &&
+      windowUsOf(known.bucket) === windowUsOf(bucket) &&
+      calendar === bucket.calendar &&
+      shadow === bucket.shadow;
     return isSame ? known : undefined;
   }
 

@@ -14,6 +14,9 @@ export function bucketKey(prefix: string, tag: string, bucket: string, id: strin
 /** Ends the name of a bucket that counts concurrent requests: if a limit comes to count something else, its values differ. */
 export const SLOTS_ENDING = '.slots';
 
+/** Ends the name of a bucket that counts in periods of the calendar, for the same reason. */
+export const PERIOD_ENDING = '.p';
+
 /** The bucket's name in a key of `bucketKey`; empty in any other key. */
 export function bucketOf(key: string): string {
   const start = key.indexOf('}:') + 2;

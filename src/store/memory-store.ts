@@ -1,6 +1,8 @@
 import { monotonicUs } from '../domain/clock.ts';
+import type { Calendar } from '../domain/limits/calendar.ts';
 import { CoalescedLog } from './coalesced-log.ts';
 import { type HeldSlots, isConcurrent, OwnSlots, slotState } from './in-flight/held-slots.ts';
+import { PeriodCount } from './period-count.ts';
 import {
   type BucketCharge,
   type BucketState,
@@ -14,18 +16,23 @@ import {
 } from './store.ts';
 
 /** Where a memory store keeps its buckets. */
-export interface BucketLogs {
-  get(key: string): CoalescedLog | undefined;
+export interface BucketLogs<Log = CoalescedLog> {
+  get(key: string): Log | undefined;
   /** The bucket of a key, which is created if needed. */
-  renew(key: string, make: (key: string) => CoalescedLog): CoalescedLog;
+  renew(key: string, make: (key: string) => Log): Log;
   clear(): void;
   /** Checks `count` buckets and drops the expired ones. Not needed where the number of buckets is bounded. */
   sweep?(nowUs: number, count: number): void;
 }
 
+interface Expiring {
+  readonly key: string;
+  isEmptyAt(nowUs: number): boolean;
+}
+
 /** As many buckets as there are, until they expire. */
-export class SweptLogs implements BucketLogs {
-  readonly #logs = new Map<string, CoalescedLog>();
+export class SweptLogs<Log extends Expiring = CoalescedLog> implements BucketLogs<Log> {
+  readonly #logs = new Map<string, Log>();
   #sweep = this.#logs.values();
 
   /** The number of buckets held, including expired ones that were not swept yet. */
@@ -33,11 +40,11 @@ export class SweptLogs implements BucketLogs {
     return this.#logs.size;
   }
 
-  get(key: string): CoalescedLog | undefined {
+  get(key: string): Log | undefined {
     return this.#logs.get(key);
   }
 
-  renew(key: string, make: (key: string) => CoalescedLog): CoalescedLog {
+  renew(key: string, make: (key: string) => Log): Log {
     let log = this.#logs.get(key);
     if (log === undefined) {
       log = make(key);
@@ -65,10 +72,12 @@ export class SweptLogs implements BucketLogs {
 /** A bucket of the current charge. */
 interface Touched {
   /** Undefined for one that counts concurrent requests. */
-  readonly log: CoalescedLog | undefined;
+  readonly log: CoalescedLog | PeriodCount | undefined;
   readonly cost: number;
   readonly limit: number;
   readonly windowUs: number;
+  /** By the clock of the bucket. */
+  readonly nowUs: number;
   readonly isShadow: boolean;
   readonly hasRoom: boolean;
   readonly holders?: readonly Holder[];
@@ -81,26 +90,34 @@ interface Touched {
 const SWEPT_PER_BUCKET = 2;
 
 const newLog = (key: string) => new CoalescedLog(key);
+const newCount = (key: string) => new PeriodCount(key);
 
 /** Counts in this process only: the default for a single gateway. It gives the same guarantees as the Redis store. */
 export class MemoryStore implements Store {
   readonly #nowUs: () => number;
+  readonly #unixUs: () => number;
   readonly #logs: BucketLogs;
+  readonly #counts: BucketLogs<PeriodCount>;
   readonly slots: HeldSlots;
   #isClosed = false;
 
   /**
-   * @param nowUs a clock for tests; by default the monotonic clock of the process
+   * @param nowUs a clock for tests and replays, which gives Unix time if there are periods. By default windows pass with the monotonic clock
+   *   of the process, and periods with its Unix time
    * @param slots by default its own; the slots of another store that handles the same requests
+   * @param counts where it keeps buckets of periods
    */
   constructor(
-    nowUs: () => number = monotonicUs,
+    nowUs?: (() => number) | undefined,
     logs: BucketLogs = new SweptLogs(),
     slots: HeldSlots = new OwnSlots(),
+    counts: BucketLogs<PeriodCount> = new SweptLogs(),
   ) {
-    this.#nowUs = nowUs;
+    this.#nowUs = nowUs ?? monotonicUs;
+    this.#unixUs = nowUs ?? (() => Date.now() * 1000);
     this.#logs = logs;
     this.slots = slots;
+    this.#counts = counts;
   }
 
   charge(charge: Charge): Decision {
@@ -114,6 +131,7 @@ export class MemoryStore implements Store {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#logs.clear();
+    this.#counts.clear();
   }
 
   #decide(charge: Charge, isSpending: boolean): Decision {
@@ -130,17 +148,33 @@ export class MemoryStore implements Store {
     );
     const isAdmitted = touched.every(({ hasRoom, isShadow }) => hasRoom || isShadow);
     const isSpent = isSpending && isAdmitted;
-    const buckets = touched.map((one) => stateOf(one, isSpent && one.hasRoom, nowUs));
+    const buckets = touched.map((one) => stateOf(one, isSpent && one.hasRoom));
     if (isSpent && charge.hold !== undefined) this.slots.take(charge, buckets);
     return { outcome: isAdmitted ? 'admitted' : 'denied', buckets };
   }
 
   #touch(bucket: BucketCharge, cost: number, isSpending: boolean, nowUs: number): Touched {
-    const { key, limit, shadow = false } = bucket;
+    const { key, limit, shadow = false, calendar } = bucket;
+    if (calendar !== undefined) return this.#touchCount(bucket, calendar, cost, isSpending);
     const windowUs = windowUsOf(bucket);
     const log = isSpending ? this.#logs.renew(key, newLog) : this.#copy(key);
     log.advance(nowUs, windowUs);
-    return { log, cost, limit, windowUs, isShadow: shadow, hasRoom: log.hasRoom(cost, limit) };
+    return { log, cost, limit, windowUs, nowUs, isShadow: shadow, hasRoom: log.hasRoom(cost, limit) };
+  }
+
+  #touchCount(
+    { key, limit, shadow = false }: BucketCharge,
+    calendar: Calendar,
+    cost: number,
+    isSpending: boolean,
+  ): Touched {
+    const nowUs = this.#unixUs();
+    if (isSpending) this.#counts.sweep?.(nowUs, SWEPT_PER_BUCKET);
+    const log = isSpending
+      ? this.#counts.renew(key, newCount)
+      : (this.#counts.get(key)?.copy() ?? newCount(key));
+    log.enter(calendar.around(nowUs / 1000), nowUs);
+    return { log, cost, limit, windowUs: 0, nowUs, isShadow: shadow, hasRoom: log.hasRoom(cost, limit) };
   }
 
   /** Its limit becomes what is free of it. */
@@ -151,6 +185,7 @@ export class MemoryStore implements Store {
       cost: 1,
       limit: free,
       windowUs: 0,
+      nowUs: 0,
       isShadow: shadow,
       hasRoom: free > 0,
     };
@@ -165,11 +200,14 @@ export class MemoryStore implements Store {
 
 /** Spends the charge in this bucket if `isSpent`. Slots are taken all together. */
 function stateOf(
-  { log, cost, limit, windowUs, hasRoom, holders }: Touched,
+  { log, cost, limit, windowUs, nowUs, hasRoom, holders }: Touched,
   isSpent: boolean,
-  nowUs: number,
 ): BucketState {
   if (log === undefined) return slotState(Math.max(0, isSpent ? limit - 1 : limit), hasRoom, holders);
+  if (log instanceof PeriodCount) {
+    if (isSpent) log.spend(cost, nowUs);
+    return log.state(limit, hasRoom, nowUs);
+  }
   if (isSpent) log.spend(cost, limit, nowUs, windowUs);
   return log.state(cost, limit, hasRoom, nowUs, windowUs);
 }

@@ -1,13 +1,13 @@
 import type { BucketCharge, Holder, Store, UncountedReason } from './store.ts';
-import { MAX_LIMIT } from './store.ts';
+import { maxLimitOf } from './store.ts';
 
 /** How full a bucket is, whatever its limit. */
 export interface BucketReading {
-  /** Points of the current window. */
+  /** Points of the current window or period. */
   readonly used: number;
   /** Until the first of the used points return; 0 for an unused bucket. */
   readonly nextPointsAfterUs: number;
-  /** Until all of them have returned; 0 for an unused bucket. */
+  /** Until all of them have returned; 0 for an unused bucket. Until the end of the period, where there is one. */
   readonly resetAfterUs: number;
   /** Who holds the slots of a bucket that counts concurrent requests. */
   readonly holders?: readonly Holder[];
@@ -23,7 +23,7 @@ export type Readings =
  * A store reports what is left of a limit, never what was used, and when a cost fits. Two peeks at limits chosen here ask for
  * the rest. An example: 4 s ago a bucket was charged 3 points, 1 s ago 2 more, and the window is 10 s.
  *
- * 1. With the highest limit, 2,000,000,000, the bucket has 1,999,999,995 points left, so 5 are used. It is empty again in 9 s.
+ * 1. With the highest limit, 2,000,000,000 for a window, the bucket has 1,999,999,995 points left, so 5 are used. It is empty again in 9 s.
  * 2. With those 5 points as its limit, the bucket is full. A cost of 1 fits as soon as the oldest points expire, in 6 s.
  *
  * A charge or an expiry between the two peeks affects only the second one.
@@ -33,16 +33,19 @@ export async function readBuckets(
   buckets: readonly Omit<BucketCharge, 'limit'>[],
 ): Promise<Readings> {
   if (buckets.length === 0) return { outcome: 'read', buckets: [] };
-  const peek = (limitOf: (index: number) => number) =>
+  const peek = (limitOf: (bucket: Omit<BucketCharge, 'limit'>, index: number) => number) =>
     store.peek({
-      buckets: buckets.map((bucket, index) => ({ ...bucket, limit: limitOf(index), shadow: false })),
+      buckets: buckets.map((bucket, index) => ({ ...bucket, limit: limitOf(bucket, index), shadow: false })),
       cost: 1,
     });
-  const whole = await peek(() => MAX_LIMIT);
+  const whole = await peek(maxLimitOf);
   if (whole.outcome === 'uncounted') return whole;
-  const used = whole.buckets.map((state) => MAX_LIMIT - (state?.remaining ?? MAX_LIMIT));
+  const used = buckets.map((bucket, index) => {
+    const most = maxLimitOf(bucket);
+    return most - (whole.buckets[index]?.remaining ?? most);
+  });
   // An unused bucket has no limit of 0; with a limit of 1 it has room at once.
-  const full = await peek((index) => Math.max(used[index] ?? 0, 1));
+  const full = await peek((_, index) => Math.max(used[index] ?? 0, 1));
   if (full.outcome === 'uncounted') return full;
   const readings = whole.buckets.map((state, index) => ({
     used: used[index] ?? 0,

@@ -4,6 +4,7 @@ import type { CoalescedLog } from './coalesced-log.ts';
 import { Generations } from './generations.ts';
 import type { HeldSlots } from './in-flight/held-slots.ts';
 import { MemoryStore } from './memory-store.ts';
+import type { PeriodCount } from './period-count.ts';
 import { type BucketCharge, type Charge, costIn, type Decision, type Store, windowUsOf } from './store.ts';
 
 /**
@@ -35,11 +36,12 @@ export class ShareStore implements Store {
    * @param replicas how many replicas share each limit, 1 or more
    * @param nowUs a clock for tests; it must not run backwards
    */
-  constructor(store: Store, replicas: () => number, nowUs: () => number = monotonicUs) {
+  constructor(store: Store, replicas: () => number, nowUs?: () => number) {
     this.#store = store;
     this.#replicas = replicas;
-    this.#nowUs = nowUs;
-    this.#parts = new MemoryStore(nowUs, this.#logs, store.slots);
+    this.#nowUs = nowUs ?? monotonicUs;
+    const counts = new Generations<PeriodCount>(MOST_BUCKETS);
+    this.#parts = new MemoryStore(nowUs, this.#logs, store.slots, counts);
   }
 
   get slots(): HeldSlots {

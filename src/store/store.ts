@@ -1,6 +1,7 @@
 import type { Awaitable } from '../domain/awaitable.ts';
 import { US_PER_SECOND } from '../domain/clock.ts';
-import { LONGEST_WINDOW_SECONDS } from '../domain/limits/rows.ts';
+import { type Calendar, LONGEST_PERIOD_SECONDS } from '../domain/limits/calendar.ts';
+import { LONGEST_WINDOW_SECONDS, MAX_PERIOD_LIMIT } from '../domain/limits/rows.ts';
 import { type HeldSlots, type Hold, isConcurrent } from './in-flight/held-slots.ts';
 
 /**
@@ -38,8 +39,13 @@ export interface BucketCharge {
   readonly key: string;
   /** Points per window. It is sent with each charge, so a changed limit takes effect at once. */
   readonly limit: number;
-  /** Length of the bucket's sliding window, in whole seconds: at most 31 days. 0 for one that counts concurrent requests. */
+  /**
+   * Length of the bucket's sliding window, in whole seconds: at most 31 days. 0 for one that counts concurrent requests. The length of the
+   * present period where there is a calendar.
+   */
   readonly windowSeconds: number;
+  /** The bucket counts in periods of this calendar, by the store's clock, and not in a sliding window. */
+  readonly calendar?: Calendar | undefined;
   /** What the limit counts: the points that charges cost (the default), the charges, or the charges whose hold has not ended. */
   readonly counts?: 'points' | 'requests' | 'concurrent';
   /** Points that the charge costs this bucket, an integer of at least 1. Default: the cost of the charge. */
@@ -57,7 +63,7 @@ export function trialBucket(key: string): BucketCharge {
 export interface BucketState {
   /** Points left in the current window, never negative. */
   readonly remaining: number;
-  /** Until the bucket is full again; 0 for an untouched bucket. */
+  /** Until the bucket is full again; 0 for an untouched bucket. Until the end of the period, touched or not, where there is one. */
   readonly resetAfterUs: number;
   /** Until this cost fits this bucket; 0 if it did. A second where it is unknown, because requests have to end. */
   readonly retryAfterUs: number;
@@ -124,6 +130,8 @@ export const UNCOUNTED_REASONS = [
   'wrongtype',
   /** A key of the charge held a value that no release has written. The charge has replaced it. */
   'wrongvalue',
+  /** The clock of Redis was in none of the periods that the replica named, even when it named them by that clock. */
+  'clock',
   /** The charge cannot be decided: a number out of range, a bucket twice, buckets of different Cluster slots. */
   'invalid',
   /** Any other error of the store. */
@@ -136,11 +144,17 @@ export type UncountedReason = (typeof UNCOUNTED_REASONS)[number];
 
 /** Whether the store answers, and only this charge was not counted. */
 export function isOfOneCharge(reason: UncountedReason): boolean {
-  return reason === 'wrongtype' || reason === 'wrongvalue' || reason === 'invalid';
+  return reason === 'wrongtype' || reason === 'wrongvalue' || reason === 'clock' || reason === 'invalid';
 }
 
-/** Points are kept in 32 bits. */
+/** Points of windows are kept in 32 bits. Limits with a period may be higher. */
 export const MAX_LIMIT = 2_000_000_000;
+
+/** The highest limit that a bucket can have. */
+export function maxLimitOf({ calendar }: Pick<BucketCharge, 'calendar'>): number {
+  return calendar === undefined ? MAX_LIMIT : MAX_PERIOD_LIMIT;
+}
+
 /** Two of the contract and twelve further limits, each with a shadow limit beside it, are 28. */
 const MAX_BUCKETS = 32;
 
@@ -162,10 +176,11 @@ function areInRange(buckets: readonly BucketCharge[], cost: number): boolean {
 }
 
 function isInRange(bucket: BucketCharge, cost: number): boolean {
-  const { limit, windowSeconds } = bucket;
+  const { limit, windowSeconds, calendar } = bucket;
+  const longestSeconds = calendar === undefined ? LONGEST_WINDOW_SECONDS : LONGEST_PERIOD_SECONDS;
   return (
-    isWithin(limit, MAX_LIMIT) &&
-    (isWithin(windowSeconds, LONGEST_WINDOW_SECONDS) || (windowSeconds === 0 && isConcurrent(bucket))) &&
+    isWithin(limit, maxLimitOf(bucket)) &&
+    (isWithin(windowSeconds, longestSeconds) || (windowSeconds === 0 && isConcurrent(bucket))) &&
     isWithin(costIn(bucket, cost), MAX_LIMIT)
   );
 }

@@ -7,6 +7,7 @@ import type { Charge, Decision } from '../../src/store/store.ts';
 import { generatedCases } from '../fixtures/generated-cases.ts';
 import { testsOfClocks } from './clocks.ts';
 import { ExactLog } from './exact-log.ts';
+import { testsOfPeriods } from './periods.ts';
 import { type Step, Walk } from './walk.ts';
 
 /** A store whose time is an argument. */
@@ -167,6 +168,7 @@ export function testsOfConformance(
   });
 
   testsOfClocks(open);
+  testsOfPeriods(open, runs);
 
   test.each<[string, (charge: Charge) => Charge]>([
     ['a cost that is no whole number', (charge) => ({ ...charge, cost: 1.5 })],

@@ -6,7 +6,7 @@ import type { BlockScope, Blocks } from '../../facts/blocks.ts';
 import type { Directory } from '../../identity/identity.ts';
 import type { Activity } from '../../observe/usage/activity.ts';
 import type { Buckets } from '../../stages/buckets/buckets.ts';
-import { namedLimit, type PayerBucket } from '../../stages/buckets/payer-bucket.ts';
+import { namedLimit, type PayerBucket, shownPeriod } from '../../stages/buckets/payer-bucket.ts';
 import { isConcurrent } from '../../store/in-flight/held-slots.ts';
 import { type BucketReading, readBuckets } from '../../store/read-buckets.ts';
 import type { Store } from '../../store/store.ts';
@@ -99,6 +99,7 @@ function limitOf(bucket: PayerBucket) {
     owner,
     /** What the limit is of. */
     counts,
+    ...shownPeriod(bucket),
     source,
     /** The plan that sets the limit. */
     plan: plan ?? null,
@@ -120,7 +121,7 @@ export function countOf(bucket: PayerBucket, reading: BucketReading | undefined)
   const ends = isConcurrent(bucket) ? undefined : reading;
   const used = reading?.used ?? null;
   return {
-    /** Points of the current window, or requests in flight. */
+    /** Points of the current window or period, or requests in flight. */
     used,
     ...(isConcurrent(bucket) && { inFlight: used }),
     remaining: reading === undefined ? null : Math.max(0, bucket.limit - reading.used),

@@ -16,7 +16,7 @@ import { checkPath } from '../../operations/validation/path-and-headers.ts';
 import { checkQuery } from '../../operations/validation/query.ts';
 import { type Configuration, chargedOperations, operationTableOf } from '../../process/configuration.ts';
 import { Buckets } from '../../stages/buckets/buckets.ts';
-import { namedLimit, type PayerBucket } from '../../stages/buckets/payer-bucket.ts';
+import { namedLimit, type PayerBucket, shownPeriod } from '../../stages/buckets/payer-bucket.ts';
 import { CHARGE_STAGES, MATCH_STAGES, runStages } from '../../stages/decide.ts';
 import { normalise } from '../../stages/normalise.ts';
 import { type Operation, RequestContext, type Target } from '../../stages/request-context.ts';
@@ -177,6 +177,7 @@ function explainBucket(bucket: PayerBucket, buckets: Buckets, byReplica?: readon
   const live = source === 'live' ? buckets.live.of(name, owner, buckets.nowMs) : undefined;
   return {
     ...namedLimit(bucket),
+    ...shownPeriod(bucket),
     /** Undefined for anyone without an override. */
     of: owner || undefined,
     /** What the limit is of, where that is not points. */

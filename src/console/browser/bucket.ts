@@ -97,15 +97,17 @@ function unknownText(readAtMs: number | undefined): string {
   return readAtMs === undefined ? 'unknown' : sinceText(readAtMs);
 }
 
-function limitText({ limit, counts, windowSeconds }: BucketUsage): string {
+function limitText({ limit, counts, windowSeconds, period }: BucketUsage): string {
   if (counts === 'concurrent') return `of ${shownCount(limit)} requests at a time left`;
+  if (period !== undefined) return `of ${shownCount(limit)} ${counts} left, per\u00a0${period.unit}`;
   return `of ${shownCount(limit)} ${counts} left, per\u00a0${duration(windowSeconds * 1_000)}`;
 }
 
 function returnsText(bucket: BucketUsage): string {
-  const { counts, used, byReplica, nextPointsAfterSeconds, resetAfterSeconds } = bucket;
+  const { counts, used, byReplica, period, nextPointsAfterSeconds, resetAfterSeconds } = bucket;
   if (used === null) return 'The store could not be read';
   if (counts === 'concurrent') return inFlightText(used, byReplica ?? []);
+  if (period !== undefined) return `The ${period.unit} ends in ${seconds(resetAfterSeconds)}`;
   if (used === 0) return `All ${counts} are available`;
   return `Next ${counts} in ${seconds(nextPointsAfterSeconds)}, full again in ${seconds(resetAfterSeconds)}`;
 }

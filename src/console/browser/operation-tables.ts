@@ -36,7 +36,8 @@ const limits = new Table<ShownRow>(
       {
         title: 'In',
         style: 'number',
-        text: ({ windowSeconds }) => (windowSeconds === 0 ? '–' : duration(windowSeconds * 1_000)),
+        text: ({ windowSeconds, period }) =>
+          period?.unit ?? (windowSeconds === 0 ? '–' : duration(windowSeconds * 1_000)),
       },
       { title: 'Of', style: 'wide', cell: (row) => remark(selectionText(row)) },
     ],

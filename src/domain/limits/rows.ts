@@ -1,9 +1,16 @@
 import type { Access, OperationKind } from '../operation.ts';
+import { type PeriodRule, shownRule } from './calendar.ts';
 import { type ScopeName, scopeNamed } from './scopes.ts';
 import { type Selectable, type Selection, selects } from './selection.ts';
 
 /** The longest window of a limit: a month. */
 export const LONGEST_WINDOW_SECONDS = 31 * 86_400;
+
+/** The highest limit of a row with a window. */
+export const MAX_WINDOW_LIMIT = 1_000_000_000;
+
+/** The highest limit of a row with a period: with the cost of a request it is exact as a double, in JavaScript and in Lua. */
+export const MAX_PERIOD_LIMIT = 9_000_000_000_000_000;
 
 /** A limit with less than this share left is near its end. */
 export const NEAR_LIMIT_SHARE = 0.1;
@@ -19,8 +26,10 @@ export interface LimitRow {
   readonly scope: ScopeName;
   /** Whether it counts what requests cost, the requests themselves, or those that have not ended. */
   readonly counts: 'points' | 'requests' | 'concurrent';
-  /** 0 where it counts concurrent requests. */
+  /** 0 where it counts concurrent requests. The length of a long period where it counts in periods. */
   readonly windowSeconds: number;
+  /** The periods of the calendar in which it counts; undefined for a sliding window. */
+  readonly period?: PeriodRule;
   readonly selection: Selection;
   /** Whether the contract has it (section 8.1), so that its policy is in the header of reads and writes alike. */
   readonly isContract: boolean;
@@ -91,9 +100,9 @@ export function furtherRows(rows: readonly LimitRow[]): readonly LimitRow[] {
   return rows.filter(({ isContract }) => !isContract);
 }
 
-/** What a row counts, and in which window, as operators see it. */
-export function countedBy({ scope, counts, windowSeconds, selection }: LimitRow) {
-  return { scope, counts, windowSeconds, ...selection };
+/** What a row counts, and in which window or period, as operators see it. */
+export function countedBy({ scope, counts, windowSeconds, period, selection }: LimitRow) {
+  return { scope, counts, windowSeconds, ...(period && { period: shownRule(period) }), ...selection };
 }
 
 /** What a limit is of, in texts: `20 concurrent requests`. */

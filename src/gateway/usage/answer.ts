@@ -3,7 +3,7 @@ import { countOf } from '../../admin/usage/owner-usage.ts';
 import type { Caller } from '../../domain/caller.ts';
 import { countedBy } from '../../domain/limits/rows.ts';
 import type { Buckets, PayerBuckets } from '../../stages/buckets/buckets.ts';
-import { namedLimit, type PayerBucket } from '../../stages/buckets/payer-bucket.ts';
+import { namedLimit, type PayerBucket, shownPeriod } from '../../stages/buckets/payer-bucket.ts';
 import { readBuckets } from '../../store/read-buckets.ts';
 import type { Store } from '../../store/store.ts';
 
@@ -69,6 +69,7 @@ function shownBucket(bucket: PayerBucket, reading?: Parameters<typeof countOf>[1
   return {
     ...namedLimit(bucket),
     ...countedBy(bucket),
+    ...shownPeriod(bucket),
     source,
     until: Number.isFinite(untilMs) ? new Date(untilMs).toISOString() : null,
     ...countOf(bucket, reading),

@@ -73,7 +73,7 @@ export class Notifications {
   }
 
   async #report(filling: Filling, tag: string, key: string, context: RequestContext): Promise<void> {
-    const windowMs = filling.windowSeconds * 1_000;
+    const { lastsMs: windowMs } = filling;
     const isFirst = await this.#claim(filling, tag, windowMs);
     if (isFirst === undefined) return;
     this.#known.set(key, true, { ttl: isFirst ? windowMs : Math.min(BELIEVED_MS, windowMs / 4) });

@@ -1,9 +1,11 @@
+import { type Calendar, calendarOf } from '../../domain/limits/calendar.ts';
 import type { LimitRow } from '../../domain/limits/rows.ts';
 import { costIn, windowUsOf } from '../../store/store.ts';
 import { DemandWindow } from './demand-window.ts';
 import { Histogram } from './points-histogram.ts';
 import { Series } from './series.ts';
 
+const US_PER_MS = 1_000;
 const HOUR_US = 3_600_000_000;
 
 /** An hour of one bucket; `startUs` is Unix time. */
@@ -45,6 +47,9 @@ export class BucketStats {
   readonly windows = new Histogram();
   readonly series: Series<keyof typeof COLUMNS> | undefined;
   readonly #windowUs: number;
+  /** Undefined where windows slide. */
+  readonly #calendar: Calendar | undefined;
+  #fullestPeriod = 0;
   readonly #demand = new DemandWindow();
   #window = Number.NaN;
   #windowPoints = 0;
@@ -55,6 +60,7 @@ export class BucketStats {
     this.row = row;
     this.id = id;
     this.#windowUs = windowUsOf(row);
+    this.#calendar = row.period && calendarOf(row.period);
     this.series = hasSeries ? new Series(COLUMNS, this.#windowUs, BINS) : undefined;
   }
 
@@ -62,9 +68,9 @@ export class BucketStats {
     return this.row.name;
   }
 
-  /** The most points requested in any window. */
+  /** The most points requested in any window or period. */
   get fullestWindow(): number {
-    return this.#demand.fullest;
+    return this.#calendar === undefined ? this.#demand.fullest : this.#fullestPeriod;
   }
 
   /** The hour with the most refusals in the replay, or with the most points if there are none. */
@@ -77,10 +83,14 @@ export class BucketStats {
     const cost = costIn(this.row, costPoints);
     this.requests += 1;
     this.points += cost;
-    this.#demand.add(cost, nowUs, this.#windowUs);
-    const window = Math.floor(nowUs / this.#windowUs);
+    const window =
+      this.#calendar === undefined
+        ? Math.floor(nowUs / this.#windowUs)
+        : this.#calendar.at(nowUs / US_PER_MS).startMs;
     if (window !== this.#window) this.#startWindow(window);
     this.#windowPoints += cost;
+    if (this.#calendar === undefined) this.#demand.add(cost, nowUs, this.#windowUs);
+    else this.#fullestPeriod = Math.max(this.#fullestPeriod, this.#windowPoints);
     const hour = this.#hourAt(nowUs);
     hour.requests += 1;
     hour.points += cost;

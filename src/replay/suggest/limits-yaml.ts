@@ -1,3 +1,4 @@
+import { type PeriodRule, shownRule } from '../../domain/limits/calendar.ts';
 import type { AssignedPlan, GivenLimit, Limits, Overrides } from '../../domain/limits/limits.ts';
 import { furtherRows, type LimitRow } from '../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
@@ -104,12 +105,21 @@ function line(setting: string, comment: string): string {
 }
 
 /** A further limit, as the limits file has it. */
-function rowText({ name, scope, counts, windowSeconds, selection }: LimitRow, { defaults }: Limits): string {
+function rowText(
+  { name, scope, counts, windowSeconds, period, selection }: LimitRow,
+  { defaults }: Limits,
+): string {
   const { limit = 'none', shadow = false } = defaults[name] ?? {};
   const parts = [`per: ${scope}`, `${counts}: ${limit}`];
-  if (windowSeconds > 0) parts.push(`window: ${windowSeconds}s`);
+  if (period !== undefined) parts.push(...periodParts(period));
+  else if (windowSeconds > 0) parts.push(`window: ${windowSeconds}s`);
   for (const [key, value] of Object.entries(selection)) parts.push(`${key}: ${JSON.stringify(value)}`);
   return `{ ${parts.join(', ')}${shadow ? ', shadow: true' : ''} }`;
+}
+
+function periodParts(rule: PeriodRule): string[] {
+  const { unit, ...others } = shownRule(rule);
+  return [`period: ${unit}`, ...Object.entries(others).map(([key, value]) => `${key}: ${value}`)];
 }
 
 function planLine({ name, untilMs }: AssignedPlan, baseName: string): readonly string[] {

@@ -1,3 +1,4 @@
+import { calendarOf } from '../../domain/limits/calendar.ts';
 import { MemoryStore } from '../../store/memory-store.ts';
 import type { BucketCharge } from '../../store/store.ts';
 import type { BucketStats } from '../measure/bucket-stats.ts';
@@ -83,7 +84,8 @@ function tryLimits(demand: Demand, searches: readonly Search[]): void {
 }
 
 function bucketOf({ row }: BucketStats, number: number, limit: number): BucketCharge {
-  return { ...row, key: String(number), limit };
+  const { period } = row;
+  return { ...row, key: String(number), limit, ...(period && { calendar: calendarOf(period) }) };
 }
 
 /** Evaluates a trial and sets the next limit to try. */

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Payer } from '../../domain/caller.ts';
 import { type AssignedPlan, type Limits, limitInForce, NEVER } from '../../domain/limits/limits.ts';
-import type { LimitRow } from '../../domain/limits/rows.ts';
+import { type LimitRow, MAX_PERIOD_LIMIT, MAX_WINDOW_LIMIT } from '../../domain/limits/rows.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Access } from '../../domain/operation.ts';
 import type { Refusal } from '../../domain/problems.ts';
@@ -9,7 +9,14 @@ import { type LiveLimit, LiveLimits } from '../../facts/live-limits.ts';
 import { isConcurrent } from '../../store/in-flight/held-slots.ts';
 import type { LastPayer } from '../last-payer.ts';
 import type { Operation } from '../request-context.ts';
-import { type InForce, type PayerBucket, payerBucketsOf, type RowSet, RowSets } from './payer-bucket.ts';
+import {
+  type InForce,
+  type PayerBucket,
+  payerBucketsOf,
+  presentRow,
+  type RowSet,
+  RowSets,
+} from './payer-bucket.ts';
 import { type OwnerPlan, planOfOwner, plansOf } from './plans.ts';
 import { onlyThose, type PolicyItem, policyText, type Reportable } from './rate-limit-fields.ts';
 
@@ -161,7 +168,8 @@ export class Buckets {
       .flatMap((row) => {
         // A Person's own buckets have no plan; its limits per principal do.
         const planned = planOfOwner(this.#limits, row.scope, id, owner, nowMs);
-        return payerBucketsOf(row, this.#keyParts(owner.hashTag, id), this.#inForce(row, id, planned, nowMs));
+        const inForce = this.#inForce(row, id, planned, nowMs);
+        return payerBucketsOf(presentRow(row, nowMs), this.#keyParts(owner.hashTag, id), inForce);
       });
   }
 
@@ -179,11 +187,12 @@ export class Buckets {
       const owner = scopeNamed(row.scope).ownerOf(payer);
       if (owner === undefined) continue;
       const inForce = this.#inForce(row, owner, plans.ofScope(row.scope), nowMs);
-      validUntilMs = Math.min(validUntilMs, inForce.untilMs);
+      const present = presentRow(row, nowMs);
+      validUntilMs = Math.min(validUntilMs, inForce.untilMs, present.span?.endMs ?? NEVER);
       const { limit } = inForce;
-      if (limit !== undefined) policyItems.push({ ...row, limit });
+      if (limit !== undefined) policyItems.push({ ...present, limit });
       if (set.charged.has(row))
-        buckets.push(...payerBucketsOf(row, this.#keyParts(payer.hashTag, owner), inForce));
+        buckets.push(...payerBucketsOf(present, this.#keyParts(payer.hashTag, owner), inForce));
     }
     const { account, unknown } = plans;
     const policy = policyText(policyItems);
@@ -212,7 +221,8 @@ export class Buckets {
     const plan = planned?.name;
     if (live === undefined) return { ...filed, ends, plan };
     const untilMs = Math.min(filed.untilMs, live.untilMs);
-    const limit = Math.max(live.limit, this.#costliest.get(row.name)?.cost ?? 0);
+    const most = row.period === undefined ? MAX_WINDOW_LIMIT : MAX_PERIOD_LIMIT;
+    const limit = Math.min(Math.max(live.limit, this.#costliest.get(row.name)?.cost ?? 0), most);
     return { ...filed, limit, limitSource: 'live', untilMs, ends, plan };
   }
 }

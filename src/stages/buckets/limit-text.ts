@@ -18,11 +18,24 @@ export function limitText(
 ): string {
   const owner = ownerText(bucket.scope, bucket.owner);
   if (isConcurrent(bucket)) return concurrentText(bucket, owner, isPart);
-  const limit = `${isPart ? "this replica's part of its" : 'its'} ${amountText(bucket)} ${windowText(bucket.windowSeconds)}${selectionText(bucket)}`;
-  const wait = roundedDuration(waitSeconds, Math.ceil);
-  if (remaining === 0) return `${owner} has used ${limit}; try again in ${wait}.`;
+  const limit = `${isPart ? "this replica's part of its" : 'its'} ${amountText(bucket)} ${perText(bucket)}${selectionText(bucket)}`;
+  const wait = waitText(bucket, waitSeconds);
+  if (remaining === 0) return `${owner} has used ${limit}; ${wait}.`;
   const left = remaining.toLocaleString('en');
-  return `${owner} has ${left} left of ${limit}, and this request costs ${costIn(bucket, cost)}; try again in ${wait}.`;
+  return `${owner} has ${left} left of ${limit}, and this request costs ${costIn(bucket, cost)}; ${wait}.`;
+}
+
+function perText({ period, windowSeconds }: PayerBucket): string {
+  return period === undefined ? windowText(windowSeconds) : `per ${period.unit}`;
+}
+
+/** Nobody plans by hours and days, but everybody by dates. */
+function waitText({ calendar, span }: PayerBucket, waitSeconds: number): string {
+  const wait = roundedDuration(waitSeconds, Math.ceil);
+  if (calendar === undefined || span === undefined) return `try again in ${wait}`;
+  const { unit } = calendar.rule;
+  if (unit === 'hour' || unit === 'day') return `this ${unit} ends in ${wait}`;
+  return `this ${unit} ends on ${calendar.shown(span.endMs)}`;
 }
 
 /** Slots become free when responses end, which nobody can foresee. */

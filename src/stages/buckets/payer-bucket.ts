@@ -1,14 +1,37 @@
+import { type Calendar, calendarOf, type Span, shownRule } from '../../domain/limits/calendar.ts';
 import type { LimitInForce, LimitSource } from '../../domain/limits/limits.ts';
 import { isCharged, isInPolicy, type LimitRow } from '../../domain/limits/rows.ts';
 import type { ScopeName } from '../../domain/limits/scopes.ts';
 import { scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Access } from '../../domain/operation.ts';
-import { bucketKey, SLOTS_ENDING } from '../../store/keys.ts';
+import { bucketKey, PERIOD_ENDING, SLOTS_ENDING } from '../../store/keys.ts';
 import type { BucketCharge, BucketState } from '../../store/store.ts';
 import type { Operation } from '../request-context.ts';
 
+/** A row as it is for one owner now. */
+export interface PresentRow extends LimitRow {
+  /** Missing for a window. With it, `windowSeconds` is the length of the present period. */
+  readonly calendar?: Calendar;
+  readonly span?: Span;
+}
+
+/** The row at this Unix time. */
+export function presentRow(row: LimitRow, nowMs: number): PresentRow {
+  if (row.period === undefined) return row;
+  const calendar = calendarOf(row.period);
+  const span = calendar.at(nowMs);
+  return { ...row, windowSeconds: Math.round((span.endMs - span.startMs) / 1_000), calendar, span };
+}
+
+/** The present period of a bucket as operators and callers see it; nothing for a window. */
+export function shownPeriod({ period, span }: PresentRow) {
+  if (period === undefined || span === undefined) return {};
+  const [start, end] = [span.startMs, span.endMs].map((ms) => new Date(ms).toISOString());
+  return { period: { ...shownRule(period), start, end } };
+}
+
 /** A bucket to charge, which is its row for one owner. */
-export interface PayerBucket extends LimitRow, Omit<BucketCharge, keyof LimitRow> {
+export interface PayerBucket extends PresentRow, Omit<BucketCharge, keyof PresentRow> {
   /** The Account, Organization, principal or address whose bucket it is. */
   readonly owner: string;
   /** Where its limit is set. */
@@ -47,7 +70,7 @@ interface KeyParts {
 
 /** The bucket of the limit in force, and the bucket of the shadow limit beside it. */
 export function payerBucketsOf(
-  row: LimitRow,
+  row: PresentRow,
   { keyPrefix, hashTag, owner }: KeyParts,
   inForce: InForce,
 ): readonly PayerBucket[] {
@@ -55,7 +78,7 @@ export function payerBucketsOf(
   const from = (source: LimitSource) => {
     return { ...row, owner, source, plan: source === 'plan' ? plan : undefined, untilMs: ends[source] };
   };
-  const ending = row.counts === 'concurrent' ? SLOTS_ENDING : '';
+  const ending = endingOf(row);
   const keyOf = (bucket: string) => bucketKey(keyPrefix, hashTag, bucket + ending, owner);
   const buckets: PayerBucket[] = [];
   if (limit !== undefined) buckets.push({ ...from(limitSource), key: keyOf(row.name), limit });
@@ -65,6 +88,11 @@ export function payerBucketsOf(
     buckets.push({ ...from(shadowSource), key, limit: shadowLimit, shadow: true });
   }
   return buckets;
+}
+
+function endingOf({ counts, calendar }: PresentRow): string {
+  if (counts === 'concurrent') return SLOTS_ENDING;
+  return calendar === undefined ? '' : PERIOD_ENDING;
 }
 
 /**
@@ -96,6 +124,8 @@ export interface Filling extends NamedLimit {
   readonly owner: string;
   readonly counts: PayerBucket['counts'];
   readonly remaining: number;
+  /** How long this is not reported again: a window, or the rest of a period. */
+  readonly lastsMs: number;
 }
 
 /**
@@ -112,16 +142,17 @@ export function fillingOf(
 
 function noteFilling(
   bucket: PayerBucket,
-  { remaining, retryAfterUs }: BucketState,
+  { remaining, resetAfterUs, retryAfterUs }: BucketState,
   found: { filling: Filling[] | undefined },
 ): void {
   if (bucket.shadow || bucket.windowSeconds < SHORTEST_SECONDS) return;
   // A fifth, in whole numbers.
   if (remaining * 5 > bucket.limit && retryAfterUs === 0) return;
-  const { scope, owner, counts } = bucket;
+  const { scope, owner, counts, calendar, windowSeconds } = bucket;
+  const lastsMs = calendar === undefined ? windowSeconds * 1_000 : Math.ceil(resetAfterUs / 1_000);
   const percent = remaining === 0 || retryAfterUs > 0 ? 100 : 80;
   found.filling ??= [];
-  found.filling.push({ percent, ...namedLimit(bucket), scope, owner, counts, remaining });
+  found.filling.push({ percent, ...namedLimit(bucket), scope, owner, counts, remaining, lastsMs });
 }
 
 /** The limits that requests for some operations are charged to. */

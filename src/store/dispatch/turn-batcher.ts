@@ -1,4 +1,4 @@
-import { Later } from '../../domain/awaitable.ts';
+import { type Awaitable, andThen, Later } from '../../domain/awaitable.ts';
 import type { Charge, Decision, UncountedReason } from '../store.ts';
 
 /** Charges that share one script call, and their decisions, which come later. Settled once. */
@@ -33,6 +33,13 @@ export class Batch {
     const waiting = this.#decisions.splice(0);
     for (let index = 0; index < waiting.length; index++)
       waiting[index]?.resolve(decisions[index] ?? { outcome: 'uncounted', reason: 'error' });
+  }
+
+  /** Leaves the decision of one charge to another call. What `settle` has for it is dropped. */
+  defer(index: number, decision: Awaitable<Decision>): void {
+    const waiting = this.#decisions[index];
+    this.#decisions[index] = new Later();
+    void andThen(decision, (late) => waiting?.resolve(late));
   }
 
   giveUp(reason: UncountedReason): void {

@@ -1,3 +1,4 @@
+import type { Calendar, Span } from '../../domain/limits/calendar.ts';
 import { pace } from '../../domain/pace.ts';
 import { isConcurrent } from '../in-flight/held-slots.ts';
 import type { LeaseCall, Statement } from '../in-flight/leases.ts';
@@ -21,6 +22,8 @@ export interface ChargeOptions {
   readonly isCheckingLives?: boolean | undefined;
   /** What this replica states of its slots; undefined without slots, and for a peek. */
   readonly leases?: LeaseCall | undefined;
+  /** Unix time by the clock of Redis, as far as it is known, for buckets of periods. */
+  readonly unixMs?: number | undefined;
   /** A clock for tests. */
   readonly nowUs?: number;
   /** Life of a written key, for tests whose clock is slower than Redis's; by default one and a half windows. */
@@ -34,7 +37,13 @@ const NO_STATEMENT = ',0 0 0';
 /** The arguments of one call of lua/charge.lua: the number of keys, the keys, then the texts. */
 export function chargeArguments(charges: readonly Charge[], options: ChargeOptions): (string | number)[] {
   const { nowUs = STORE_CLOCK, lifeMs = USUAL_LIFE, leases = NOBODY } = options;
-  const packed = charges.map(packedOf);
+  const { unixMs = nowUs === STORE_CLOCK ? Date.now() : nowUs / 1000 } = options;
+  let arePeriods = false;
+  const packed = charges.map((charge) => {
+    const one = packedOf(charge, unixMs);
+    arePeriods ||= one.periods.length > 0;
+    return one;
+  });
   const args: (string | number)[] = [0];
   for (const { keys } of packed) for (const key of keys) args.push(key);
   const buckets = args.length - 1;
@@ -43,7 +52,7 @@ export function chargeArguments(charges: readonly Charge[], options: ChargeOptio
   for (const { lease } of leases.stated) args.push(lease.key);
   args[0] = args.length - 1;
   const slots = asked + leases.stated.length;
-  args.push(`${nowUs} ${modeOf(options)} ${lifeMs} ${slots}`);
+  args.push(`${nowUs} ${modeOf(options)} ${lifeMs} ${slots}${arePeriods ? ' 1' : ''}`);
   if (slots > 0) args.push(statementsOf(leases, asked));
   for (const { text } of packed) args.push(text);
   return args;
@@ -67,31 +76,48 @@ interface PackedCharge {
   readonly cost: number;
   readonly keys: readonly string[];
   readonly slotKeys: readonly string[];
+  /** What the text says of the calendar. */
+  readonly periods: readonly { readonly calendar: Calendar; readonly span: Span }[];
   readonly text: string;
 }
 
 /** The last charge to the same buckets, which the requests of a payer share. Packing it anew takes three times as long. */
 const lastCharges = new WeakMap<readonly BucketCharge[], PackedCharge>();
 
-function packedOf({ buckets, cost }: Charge): PackedCharge {
+function packedOf({ buckets, cost }: Charge, unixMs: number): PackedCharge {
   const last = lastCharges.get(buckets);
-  if (last?.cost === cost) return last;
-  const points = buckets.filter((bucket) => !isConcurrent(bucket));
+  if (last?.cost === cost && arePresent(last, unixMs)) return last;
+  const windows = buckets.filter((bucket) => !isConcurrent(bucket) && bucket.calendar === undefined);
   const slots = buckets.filter(isConcurrent);
+  const periods = buckets.flatMap((bucket) => {
+    const { calendar } = bucket;
+    return calendar === undefined ? [] : [{ bucket, calendar, span: calendar.around(unixMs) }];
+  });
   const packed = {
     cost,
-    keys: points.map(({ key }) => key),
+    keys: [...windows.map(({ key }) => key), ...periods.map(({ bucket }) => bucket.key)],
     slotKeys: slots.map(({ key }) => key),
+    periods,
     text: [
-      ...points.map(
+      ...windows.map(
         (bucket) =>
           `${LIFE_MS_PER_WINDOW_SECOND * bucket.windowSeconds} ${costIn(bucket, cost)} ${limitOf(bucket)}`,
       ),
+      ...periods.map(({ bucket, span }) => periodText(bucket, cost, span)),
       ...slots.map((bucket) => `#${limitOf(bucket)}`),
     ].join(' '),
   };
   lastCharges.set(buckets, packed);
   return packed;
+}
+
+function arePresent({ periods }: PackedCharge, unixMs: number): boolean {
+  for (const { calendar, span } of periods) if (calendar.around(unixMs) !== span) return false;
+  return true;
+}
+
+function periodText(bucket: BucketCharge, cost: number, { startMs, endMs, nextEndMs }: Span): string {
+  return `@${startMs},${endMs},${nextEndMs},${costIn(bucket, cost)},${limitOf(bucket)}`;
 }
 
 function modeOf({ isSpending, isCheckingLives }: ChargeOptions): number {

@@ -33,8 +33,9 @@ export class NewWindows {
     let areNew = false;
     for (const { buckets } of charges) {
       for (const bucket of buckets) {
-        if (isConcurrent(bucket)) continue;
-        const { key, windowSeconds } = bucket;
+        const { key, windowSeconds, calendar } = bucket;
+        // The script itself compares how long the key of a period lives.
+        if (isConcurrent(bucket) || calendar !== undefined) continue;
         const use = this.#use(bucketOf(key), windowSeconds, nowMs);
         use.lastMs = nowMs;
         areNew ||= nowMs < use.checkedUntilMs;

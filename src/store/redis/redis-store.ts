@@ -16,6 +16,7 @@ import { openConnection, type RedisConnection } from './connection/redis-connect
 import { mayHaveRun, reasonOf } from './connection/redis-failures.ts';
 import type { RemoteStoreSettings } from './connection/redis-options.ts';
 import { NewWindows } from './new-windows.ts';
+import { PeriodClock } from './period-clock.ts';
 import { sendCharges } from './send-charges.ts';
 import { type ServerRoute, ServerRoutes } from './server-routes.ts';
 
@@ -38,6 +39,7 @@ export class RedisStore implements Store {
   readonly #batcher: TurnBatcher;
   readonly #routes: ServerRoutes;
   readonly #newWindows = new NewWindows();
+  readonly #clock = new PeriodClock();
   readonly slots: Leases;
   #isClosed = false;
 
@@ -153,7 +155,9 @@ export class RedisStore implements Store {
     const startMs = performance.now();
     const isCheckingLives = kind === 'charge' && this.#newWindows.areIn(charges, startMs);
     this.#deadline.watch(call);
-    const options = { isSpending: kind !== 'peek', isCheckingLives, leases };
+    const clock = this.#clock;
+    const unixMs = clock.nowMs();
+    const options = { isSpending: kind !== 'peek', isCheckingLives, leases, clock, unixMs };
     sendCharges(this.#link.client, charges, options, (error, decisions) => {
       if (error !== undefined) {
         this.#unanswered(call, error.message);
@@ -163,7 +167,7 @@ export class RedisStore implements Store {
         route.breaker.succeeded();
         if (leases !== undefined) this.slots.answered(charges, leases, decisions);
         this.#observer.called(decisions.length, (performance.now() - startMs) * 1000);
-        this.#settle(batch, decisions);
+        this.#settle(batch, decisions, clock.hasMoved(unixMs));
       }
     });
   }
@@ -176,11 +180,18 @@ export class RedisStore implements Store {
     if (!batch.isSettled) this.#failed(call, reasonOf(message));
   }
 
-  #settle(batch: Batch, decisions: readonly Decision[]): void {
+  /** @param hasClockMoved whether calls name other periods now, so that it helps to repeat one that named the wrong ones */
+  #settle(batch: Batch, decisions: readonly Decision[], hasClockMoved: boolean): void {
+    const { charges, kind } = batch;
     for (let index = 0; index < decisions.length; index++) {
       const decision = decisions[index];
-      if (decision?.outcome !== 'uncounted' || batch.kind !== 'charge') continue;
-      this.#observer.uncounted(decision.reason, batch.charges[index]?.cost ?? 0);
+      const charge = charges[index];
+      if (decision?.outcome !== 'uncounted' || charge === undefined) continue;
+      if (decision.reason === 'clock' && hasClockMoved) {
+        batch.defer(index, kind === 'peek' ? this.peek(charge) : this.charge(charge));
+      } else if (kind === 'charge') {
+        this.#observer.uncounted(decision.reason, charge.cost);
+      }
     }
     batch.settle(decisions);
   }

@@ -3,12 +3,14 @@ import { isConcurrent, slotState } from '../in-flight/held-slots.ts';
 import type { BucketCharge, BucketState, Charge, Decision, Holder } from '../store.ts';
 import { type ChargeOptions, chargeArguments } from './charge-arguments.ts';
 import { reasonOf } from './connection/redis-failures.ts';
+import type { PeriodClock } from './period-clock.ts';
 import { CHARGE, type RedisClient } from './scripts.ts';
 
 /** The reply of lua/charge.lua. */
 const PROBLEM = 2;
 const ADMITTED = 1;
 const STATE_BYTES = 16;
+const PERIOD_STATE_BYTES = 19;
 const SLOT_BYTES = 5;
 const COUNT_BYTES = 2;
 const LEASE_BYTES = 33;
@@ -18,17 +20,22 @@ const HELD_START = 22;
 /** Called once: with a decision for each charge, or with the error for which none was counted or none is known. */
 type DecisionsCallback = (error: Error | undefined, decisions: readonly Decision[]) => void;
 
+interface SendOptions extends ChargeOptions {
+  /** Learns from Redis which time it is, if the call named the wrong periods. */
+  readonly clock?: PeriodClock | undefined;
+}
+
 /** Decides several charges in one script call, in order. All their keys must be in one Cluster slot. */
 export function sendCharges(
   client: RedisClient,
   charges: readonly Charge[],
-  options: ChargeOptions,
+  options: SendOptions,
   decided: DecisionsCallback,
 ): void {
   const args = chargeArguments(charges, options);
   const answered: Callback = (error, reply) => {
     if (error || !Buffer.isBuffer(reply)) decided(error ?? new TypeError('the script returned no text'), []);
-    else readReply(reply, charges, options.isSpending, decided);
+    else readReply(reply, charges, options, decided);
   };
   void client.chargeBuffer(args, (error, reply) => {
     // Nothing ran: Redis has forgotten its scripts again before it got ioredis's repetition, which may be as short as the call.
@@ -40,12 +47,12 @@ export function sendCharges(
 function readReply(
   reply: Buffer,
   charges: readonly Charge[],
-  isSpending: boolean,
+  options: SendOptions,
   decided: DecisionsCallback,
 ): void {
   let decisions: readonly Decision[];
   try {
-    decisions = readDecisions(reply, charges, isSpending);
+    decisions = readDecisions(reply, charges, options);
   } catch (error) {
     decided(error instanceof Error ? error : new Error(String(error)), []);
     return;
@@ -53,7 +60,11 @@ function readReply(
   decided(undefined, decisions);
 }
 
-function readDecisions(reply: Buffer, charges: readonly Charge[], isSpending: boolean): Decision[] {
+function readDecisions(
+  reply: Buffer,
+  charges: readonly Charge[],
+  { isSpending, clock }: SendOptions,
+): Decision[] {
   const decisions: Decision[] = [];
   let position = 0;
   for (const { buckets } of charges) {
@@ -62,7 +73,9 @@ function readDecisions(reply: Buffer, charges: readonly Charge[], isSpending: bo
     if (head === PROBLEM) {
       const end = position + 2 + reply.readUInt16BE(position);
       const message = reply.toString('utf8', position + 2, end);
-      decisions.push({ outcome: 'uncounted', reason: reasonOf(message) });
+      const reason = reasonOf(message);
+      if (reason === 'clock') clock?.learn(message);
+      decisions.push({ outcome: 'uncounted', reason });
       position = end;
     } else {
       const states: BucketState[] = [];
@@ -73,7 +86,7 @@ function readDecisions(reply: Buffer, charges: readonly Charge[], isSpending: bo
   return decisions;
 }
 
-/** Adds the states in the order of the buckets, and returns where they end. In the reply, slots come last. */
+/** Adds the states in the order of the buckets, and returns where they end. In the reply, windows come first, and slots last. */
 function readStates(
   reply: Buffer,
   start: number,
@@ -82,24 +95,54 @@ function readStates(
   states: BucketState[],
 ): number {
   let position = start;
-  let slotPosition = start;
-  for (const bucket of buckets) if (!isConcurrent(bucket)) slotPosition += STATE_BYTES;
+  let periodPosition = start + STATE_BYTES * countOf(buckets, isOfWindow);
+  let slotPosition = periodPosition + PERIOD_STATE_BYTES * countOf(buckets, isOfPeriod);
   for (const bucket of buckets) {
-    if (isConcurrent(bucket)) {
+    if (isOfWindow(bucket)) {
+      states.push(readWindowState(reply, position));
+      position += STATE_BYTES;
+    } else if (isOfPeriod(bucket)) {
+      states.push(readPeriodState(reply, periodPosition));
+      periodPosition += PERIOD_STATE_BYTES;
+    } else {
       const hasRoom = reply.readUInt8(slotPosition + 4) === 1;
       const holders = isSpending ? undefined : readHolders(reply, slotPosition + SLOT_BYTES);
       states.push(slotState(reply.readUInt32BE(slotPosition), hasRoom, holders));
       slotPosition += SLOT_BYTES + bytesOf(holders);
-    } else {
-      states.push({
-        remaining: reply.readUInt32BE(position),
-        resetAfterUs: reply.readUIntBE(position + 4, 6),
-        retryAfterUs: reply.readUIntBE(position + 10, 6),
-      });
-      position += STATE_BYTES;
     }
   }
   return slotPosition;
+}
+
+function isOfPeriod({ calendar }: BucketCharge): boolean {
+  return calendar !== undefined;
+}
+
+function isOfWindow(bucket: BucketCharge): boolean {
+  return bucket.calendar === undefined && !isConcurrent(bucket);
+}
+
+function countOf(buckets: readonly BucketCharge[], isMeant: (bucket: BucketCharge) => boolean): number {
+  let count = 0;
+  for (const bucket of buckets) if (isMeant(bucket)) count += 1;
+  return count;
+}
+
+function readWindowState(reply: Buffer, position: number): BucketState {
+  return {
+    remaining: reply.readUInt32BE(position),
+    resetAfterUs: reply.readUIntBE(position + 4, 6),
+    retryAfterUs: reply.readUIntBE(position + 10, 6),
+  };
+}
+
+/** Numbers of 7 bytes are read in two parts, as Node reads at most 6. */
+function readPeriodState(reply: Buffer, position: number): BucketState {
+  return {
+    remaining: reply.readUInt8(position) * 2 ** 48 + reply.readUIntBE(position + 1, 6),
+    resetAfterUs: reply.readUIntBE(position + 7, 6),
+    retryAfterUs: reply.readUIntBE(position + 13, 6),
+  };
 }
 
 function bytesOf(holders: readonly Holder[] | undefined): number {

@@ -1,15 +1,20 @@
 import type { Static } from 'typebox';
 import { parseDuration } from '../../../domain/duration.ts';
+import { PERIOD_SECONDS, type PeriodRule, WEEKDAYS } from '../../../domain/limits/calendar.ts';
 import {
   CONTRACT_ROWS,
   contractRows,
   furtherRows,
   type LimitRow,
   LONGEST_WINDOW_SECONDS,
+  MAX_PERIOD_LIMIT,
+  MAX_WINDOW_LIMIT,
 } from '../../../domain/limits/rows.ts';
 import { isScopeName } from '../../../domain/limits/scopes.ts';
+import { isTimeZone, timeZones } from '../../../domain/limits/time-zone.ts';
 import type { Advice } from '../../problem.ts';
 import type { Finding } from '../../reader/check.ts';
+import { didYouMean } from '../../reader/messages.ts';
 import { isMapping } from '../../reader/schema-node.ts';
 import { type limitsSchemaOf, type NamedRow, ROW_NAME } from './schema.ts';
 
@@ -23,13 +28,22 @@ export function namedRows(value: unknown): readonly NamedRow[] {
     .filter(([name]) => !isTaken(name))
     .map(([name, entry]) => {
       const per = isMapping(entry) ? `${entry.per}` : '';
-      return { name, scope: isScopeName(per) ? per : undefined, mayBeNone: true };
+      const isPeriodic = isMapping(entry) && entry.period !== undefined;
+      return { name, scope: isScopeName(per) ? per : undefined, ...choicesOf(isPeriodic) };
     });
 }
 
 /** What an overrides file may refer to. */
 export function namedRowsOf(rows: readonly LimitRow[]): readonly NamedRow[] {
-  return furtherRows(rows).map(({ name, scope }) => ({ name, scope, mayBeNone: true }));
+  return furtherRows(rows).map(({ name, scope, period }) => ({
+    name,
+    scope,
+    ...choicesOf(period !== undefined),
+  }));
+}
+
+function choicesOf(isPeriodic: boolean) {
+  return { mayBeNone: true, most: isPeriodic ? MAX_PERIOD_LIMIT : MAX_WINDOW_LIMIT };
 }
 
 /** All rows of a limits file: the contract's first. */
@@ -58,13 +72,22 @@ function rowOf(name: string, entry: FurtherLimit, path: readonly string[], findi
     const message = given.length === 0 ? 'has no limit' : `has ${given.length} limits`;
     findings.push({ path, message, hint: 'name one of points, requests and concurrent' });
   }
-  const windowSeconds = windowOf(entry.window, counts, path, findings);
+  const amount = entry[counts];
+  if (entry.period === undefined && typeof amount === 'number' && amount > MAX_WINDOW_LIMIT) {
+    const hint = 'only limits with a period go beyond it';
+    findings.push({
+      path: [...path, counts],
+      message: `must be at most ${MAX_WINDOW_LIMIT}, is ${amount}`,
+      hint,
+    });
+  }
   return {
     name,
     headerName: name,
     scope: per,
     counts,
-    windowSeconds,
+    windowSeconds: windowOf(entry, counts, path, findings),
+    ...periodOf(entry, path, findings),
     selection: {
       ...(kind === undefined ? {} : { kind }),
       ...(operations === undefined ? {} : { operations }),
@@ -76,9 +99,9 @@ function rowOf(name: string, entry: FurtherLimit, path: readonly string[], findi
 
 const COUNTED = ['points', 'requests', 'concurrent'] as const;
 
-/** 0 for concurrent requests. */
+/** 0 for concurrent requests, and for periods. */
 function windowOf(
-  window: string | undefined,
+  { window, period }: FurtherLimit,
   counts: LimitRow['counts'],
   row: readonly string[],
   findings: Finding[],
@@ -87,14 +110,69 @@ function windowOf(
   // The schema has checked the text.
   const windowSeconds = (window === undefined ? 0 : parseDuration(window)) ?? 0;
   if (windowSeconds > LONGEST_WINDOW_SECONDS)
-    findings.push({ path, message: `must be at most 31d, is "${window}"` });
-  if (counts === 'concurrent' && window !== undefined) {
-    const hint = 'a limit on concurrent requests has no window: leave it out';
-    findings.push({ path, message: 'is not allowed here', hint });
+    findings.push({
+      path,
+      message: `must be at most 31d, is "${window}"`,
+      hint: 'such as period: month or period: year',
+    });
+  const given = window === undefined ? 'period' : 'window';
+  if (counts === 'concurrent') {
+    if (window === undefined && period === undefined) return 0;
+    const hint = `a limit on concurrent requests has no ${given}: leave it out`;
+    findings.push({ path: [...row, given], message: 'is not allowed here', hint });
+  } else if (window === undefined && period === undefined) {
+    findings.push({ path: row, message: 'has no window', hint: 'such as window: 1m, or period: month' });
+  } else if (window !== undefined && period !== undefined) {
+    const hint = `keep window: ${window} or period: ${period}`;
+    findings.push({ path, message: 'is not allowed beside a period', hint });
   }
-  if (counts !== 'concurrent' && window === undefined)
-    findings.push({ path: row, message: 'has no window', hint: 'such as window: 1m' });
   return windowSeconds;
+}
+
+/** The period of a row, with what the file leaves out, and the length of a long one. */
+function periodOf(
+  { period: unit, timeZone, startsOn }: FurtherLimit,
+  row: readonly string[],
+  findings: Finding[],
+): { readonly period?: PeriodRule; readonly windowSeconds?: number } {
+  if (unit === undefined) {
+    for (const [name, value] of Object.entries({ timeZone, startsOn })) {
+      const hint = 'only limits with a period have it';
+      if (value !== undefined) findings.push({ path: [...row, name], message: 'is not allowed here', hint });
+    }
+    return {};
+  }
+  if (timeZone !== undefined && !isTimeZone(timeZone)) {
+    const hint = didYouMean(timeZone, timeZones()) ?? 'such as Europe/Berlin';
+    findings.push({ path: [...row, 'timeZone'], message: `there is no time zone "${timeZone}"`, hint });
+    return {};
+  }
+  const start = startOf(unit, startsOn);
+  if (start === undefined) {
+    findings.push({
+      path: [...row, 'startsOn'],
+      message: `is not allowed with period: ${unit}`,
+      hint: STARTS[unit],
+    });
+  }
+  const period = { unit, timeZone: timeZone ?? 'UTC', startsOn: start ?? 1 };
+  return { period, windowSeconds: PERIOD_SECONDS[unit] };
+}
+
+const NO_START = 'leave it out, because only weeks and months can begin elsewhere';
+const STARTS = {
+  hour: NO_START,
+  day: NO_START,
+  week: `name a weekday, such as ${WEEKDAYS[0]}`,
+  month: 'name a day from 1 to 31',
+  year: NO_START,
+} satisfies Record<PeriodRule['unit'], string>;
+
+/** The start as a rule has it; undefined if such a period cannot have this one. */
+function startOf(unit: PeriodRule['unit'], startsOn: FurtherLimit['startsOn']): number | undefined {
+  if (startsOn === undefined) return 1;
+  if (typeof startsOn === 'number') return unit === 'month' ? startsOn : undefined;
+  return unit === 'week' ? WEEKDAYS.indexOf(startsOn) + 1 : undefined;
 }
 
 const MAX_NAME_LENGTH = 40;

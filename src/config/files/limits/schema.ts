@@ -1,5 +1,11 @@
 import { Type } from 'typebox';
-import { CONTRACT_ROWS, type ContractRow } from '../../../domain/limits/rows.ts';
+import { LAST_DAY, PERIOD_UNITS, WEEKDAYS } from '../../../domain/limits/calendar.ts';
+import {
+  CONTRACT_ROWS,
+  type ContractRow,
+  MAX_PERIOD_LIMIT,
+  MAX_WINDOW_LIMIT,
+} from '../../../domain/limits/rows.ts';
 import {
   type OverrideSection,
   SCOPE_NAMES,
@@ -8,10 +14,9 @@ import {
 } from '../../../domain/limits/scopes.ts';
 import { closed, flag, list, literals, whole } from '../../settings/section.ts';
 
-const MAX_POINTS = 1_000_000_000;
-const numberOfPoints = `a whole number from 1 to ${MAX_POINTS}`;
+const numberUpTo = (most: number) => `a whole number from 1 to ${most}`;
 
-const points = Type.Integer({ minimum: 1, maximum: MAX_POINTS });
+const pointsUpTo = (maximum: number) => Type.Integer({ minimum: 1, maximum });
 
 const until = Type.String({
   description: 'When the override expires. A date without a time means the end of that day in UTC.',
@@ -24,8 +29,8 @@ const shadow = flag('Count requests and report those that the limit would refuse
 
 const none = Type.Literal('none');
 
-const withShadow = closed({ limit: points, shadow });
-const withUntil = closed({ limit: points, shadow, until: Type.Optional(until) });
+const withShadow = (most: number) => closed({ limit: pointsUpTo(most), shadow });
+const withUntil = (most: number) => closed({ limit: pointsUpTo(most), shadow, until: Type.Optional(until) });
 
 /** The description in the generated reference: `GET and HEAD of one Account.` */
 function descriptionOf({ kind, scope }: ContractRow): string {
@@ -34,24 +39,28 @@ function descriptionOf({ kind, scope }: ContractRow): string {
 }
 
 /** A number of points, `none` where the limit may be switched off, or a mapping with the number and more. */
-function limitOf<T extends typeof withShadow | typeof withUntil>(
-  mayBeNone: boolean,
-  mapping: T,
+function limitOf<T extends ReturnType<typeof withShadow | typeof withUntil>>(
+  { mayBeNone, most = MAX_WINDOW_LIMIT }: Pick<NamedRow, 'mayBeNone' | 'most'>,
+  mappingUpTo: (most: number) => T,
   options: object = {},
 ) {
+  const [points, mapping] = [pointsUpTo(most), mappingUpTo(most)];
   const keys = Object.keys(mapping.properties).join(', ');
   return mayBeNone
-    ? Type.Union([points, none, mapping], { ...options, expects: `${numberOfPoints}, none, or { ${keys} }` })
-    : Type.Union([points, mapping], { ...options, expects: `${numberOfPoints}, or { ${keys} }` });
+    ? Type.Union([points, none, mapping], {
+        ...options,
+        expects: `${numberUpTo(most)}, none, or { ${keys} }`,
+      })
+    : Type.Union([points, mapping], { ...options, expects: `${numberUpTo(most)}, or { ${keys} }` });
 }
 
 /** What an owner can have of a further limit. */
-export const anyLimit = limitOf(true, withUntil);
+export const anyLimit = limitOf({ mayBeNone: true }, withUntil);
 
 /** A default always has a value and never expires. */
 function defaultOf(row: ContractRow) {
   const options = { default: row.fallback, description: descriptionOf(row) };
-  return limitOf(row.mayBeNone, withShadow, options);
+  return limitOf(row, withShadow, options);
 }
 
 /** The names of further limits. Such a name is part of keys, headers and metrics. */
@@ -64,9 +73,9 @@ const PER = SCOPE_NAMES.filter((name) => scopeNamed(name).isPer);
 
 const amount = (what: string) =>
   Type.Optional(
-    Type.Union([points, none], {
+    Type.Union([pointsUpTo(MAX_PERIOD_LIMIT), none], {
       description: `${what}, or \`none\`: only plans and overrides then have such a limit.`,
-      expects: `${numberOfPoints}, or none`,
+      expects: `${numberUpTo(MAX_WINDOW_LIMIT)}, or none`,
     }),
   );
 
@@ -79,15 +88,39 @@ const furtherLimit = closed({
   per: literals(PER, {
     description: 'Whose requests are counted together. Addresses are counted on public operations only.',
   }),
-  points: amount('Points per window'),
-  requests: amount('Instead of points: requests per window'),
+  points: amount(`Points per window (up to ${MAX_WINDOW_LIMIT}) or period (up to ${MAX_PERIOD_LIMIT})`),
+  requests: amount('Instead of points: requests per window or period'),
   concurrent: amount('Instead of points, and without a window: requests that are in flight at the same time'),
   window: Type.Optional(
     Type.String({
       description: 'Length of the sliding window, from `1s` to `31d`.',
       pattern: '^[1-9]\\d{0,6}[smhd]$',
-      expects: 'a time from 1s to 31d, such as 30s, 1m, 24h or 30d',
+      expects:
+        'a time from 1s to 31d, such as 30s, 1m, 24h or 30d (for calendar months, write period: month)',
     }),
+  ),
+  period: Type.Optional(
+    literals(PERIOD_UNITS, {
+      description: 'Instead of a window: a period of the calendar, which ends for all points at once.',
+      expects: 'hour, day, week, month or year (a time such as 30d is a window)',
+    }),
+  ),
+  timeZone: Type.Optional(
+    Type.String({
+      description: 'Whose calendar a period follows, by its name in the IANA database. `UTC` without one.',
+      minLength: 1,
+      expects: 'the name of a time zone, such as Europe/Berlin',
+    }),
+  ),
+  startsOn: Type.Optional(
+    Type.Union(
+      [Type.Integer({ minimum: 1, maximum: LAST_DAY }), ...WEEKDAYS.map((day) => Type.Literal(day))],
+      {
+        description:
+          'When a period begins. A month: on this day, or on its last day if it has fewer. A week: on this weekday. The 1st and `monday` without one.',
+        expects: `a day of the month from 1 to ${LAST_DAY}, or a weekday such as monday`,
+      },
+    ),
   ),
   kind: Type.Optional(literals(['read', 'write'], { description: 'Counts only reads, or only writes.' })),
   operations: some(
@@ -103,6 +136,8 @@ export interface NamedRow {
   readonly name: string;
   readonly scope: ScopeName | undefined;
   readonly mayBeNone: boolean;
+  /** Its highest limit, if that is another one than of windows. */
+  readonly most?: number;
 }
 
 const CONTRACT: readonly NamedRow[] = CONTRACT_ROWS;
@@ -117,9 +152,7 @@ function overridesOf(
   const own = [...CONTRACT, ...rows].filter(
     ({ scope }) => scope === undefined || scopeNamed(scope).overrides === section,
   );
-  const properties = Object.fromEntries(
-    own.map(({ name, mayBeNone }) => [name, Type.Optional(limitOf(mayBeNone, withUntil))]),
-  );
+  const properties = Object.fromEntries(own.map((row) => [row.name, Type.Optional(limitOf(row, withUntil))]));
   return Type.Record(Type.String(), closed({ ...properties, until: Type.Optional(until), ...others }), {
     description: `Limits of individual ${owners}. A limit that is left out keeps its default.`,
     default: {},
@@ -158,7 +191,7 @@ function sectionsOf(rows: readonly NamedRow[]) {
 function plansOf(rows: readonly NamedRow[]) {
   const own = [...CONTRACT, ...rows].filter(({ scope }) => scope !== 'person' && scope !== 'address');
   const properties = Object.fromEntries(
-    own.map(({ name, mayBeNone }) => [name, Type.Optional(limitOf(mayBeNone, withShadow))]),
+    own.map((row) => [row.name, Type.Optional(limitOf(row, withShadow))]),
   );
   return Type.Record(Type.String({ pattern: PLAN_NAME }), closed(properties), {
     description: 'Limits by plan. A limit that is left out keeps its default.',

@@ -20,6 +20,7 @@ const REASONS: ReadonlyMap<string, UncountedReason> = new Map([
   ['TRYAGAIN', 'redirected'],
   ['WRONGTYPE', 'wrongtype'],
   ['WRONGVALUE', 'wrongvalue'],
+  ['PERIOD', 'clock'],
   ['CROSSSLOT', 'invalid'],
 ]);
 

@@ -74,7 +74,7 @@ describe('further limits', () => {
     );
     expect(problems).toEqual([
       'limits.yaml:3: limits.a.per: must be account, address, organization, principal or service, is "acount"',
-      'limits.yaml:7: limits.e.window: must be a time from 1s to 31d, such as 30s, 1m, 24h or 30d, is 90',
+      'limits.yaml:7: limits.e.window: must be a time from 1s to 31d, such as 30s, 1m, 24h or 30d (for calendar months, write period: month), is 90',
       'limits.yaml:10: limits.g.tag: unknown key "tag": did you mean "tags"?',
       'limits.yaml:10: limits.g.points: must be a whole number from 1 to 1000000000, or none, is 0',
       'limits.yaml:10: limits.g.operations: must be a list of operations, such as [searchPayees, "POST /v3/search/**"], is a list',
@@ -95,7 +95,7 @@ describe('further limits', () => {
       'limits.yaml:2: limits.account-read: this name is taken: give the limit another name',
       'limits.yaml:3: limits.b: has no limit: name one of points, requests and concurrent',
       'limits.yaml:4: limits.c: has 2 limits: name one of points, requests and concurrent',
-      'limits.yaml:5: limits.d.window: must be at most 31d, is "32d"',
+      'limits.yaml:5: limits.d.window: must be at most 31d, is "32d": such as period: month or period: year',
       'limits.yaml:6: limits.f-shadow: a name must not end in -shadow',
       'limits.yaml:7: limits.Big: a name has at most 40 lower-case letters, digits and single hyphens, and begins with a letter: such as account-minute',
       'limits.yaml:8: limits.until: this name is taken: give the limit another name',
@@ -140,7 +140,7 @@ describe('further limits', () => {
       ),
     ).toEqual([
       'limits.yaml:2: limits.a.window: is not allowed here: a limit on concurrent requests has no window: leave it out',
-      'limits.yaml:3: limits.b: has no window: such as window: 1m',
+      'limits.yaml:3: limits.b: has no window: such as window: 1m, or period: month',
       'limits.yaml:4: limits.d: has 2 limits: name one of points, requests and concurrent',
     ]);
   });
@@ -275,6 +275,72 @@ accounts: { x: { a: 1 } }`),
     const rows = Array.from({ length: 13 }, (_, n) => `r${n}: { per: account, points: 9, window: 1m }`);
     expect(check(`limits: { ${rows.join(', ')} }`)).toEqual([
       expect.stringContaining('limits: operation searchPayees is charged to more than 12 of these limits'),
+    ]);
+  });
+});
+
+describe('limits with a period', () => {
+  test('are in UTC, and begin on Mondays and the first of a month, unless the file says otherwise', () => {
+    const { rows } = limitsOf(`
+limits:
+  a: { per: account, points: 9000000000000000, period: month }
+  b: { per: account, requests: 1, period: week, timeZone: Europe/Berlin, startsOn: sunday }
+  c: { per: account, points: none, period: month, startsOn: 15 }
+plans: { pro: { c: 5000000000000 } }
+accounts: { acct_1: { a: { limit: 8000000000000000, shadow: true } } }
+`);
+    expect(rows.slice(-3)).toMatchObject([
+      { windowSeconds: 2_678_400, period: { unit: 'month', timeZone: 'UTC', startsOn: 1 } },
+      { windowSeconds: 604_800, period: { unit: 'week', timeZone: 'Europe/Berlin', startsOn: 7 } },
+      { period: { unit: 'month', timeZone: 'UTC', startsOn: 15 } },
+    ]);
+  });
+
+  test.each([
+    [
+      'period: month, window: 1d',
+      'limits.a.window: is not allowed beside a period: keep window: 1d or period: month',
+    ],
+    ['window: 1d, startsOn: 15', 'limits.a.startsOn: is not allowed here: only limits with a period have it'],
+    [
+      'period: 30d',
+      'limits.a.period: must be hour, day, week, month or year (a time such as 30d is a window), is "30d"',
+    ],
+    [
+      'period: month, timeZone: Europe/Berlim',
+      'limits.a.timeZone: there is no time zone "Europe/Berlim": did you mean "Europe/Berlin"?',
+    ],
+    [
+      'period: month, startsOn: friday',
+      'limits.a.startsOn: is not allowed with period: month: name a day from 1 to 31',
+    ],
+    [
+      'period: week, startsOn: 3',
+      'limits.a.startsOn: is not allowed with period: week: name a weekday, such as monday',
+    ],
+    [
+      'period: day, startsOn: 3',
+      'limits.a.startsOn: is not allowed with period: day: leave it out, because only weeks and months can begin elsewhere',
+    ],
+    [
+      'period: month, startsOn: 32',
+      'limits.a.startsOn: must be a day of the month from 1 to 31, or a weekday such as monday, is 32',
+    ],
+    ['window: 60d', 'limits.a.window: must be at most 31d, is "60d": such as period: month or period: year'],
+    ['kind: read', 'limits.a: has no window: such as window: 1m, or period: month'],
+  ])('%s has a problem that says what to write', (text, problem) => {
+    const file = `limits:\n  a: { per: account, points: 5, ${text} }\n`;
+    expect(problemsOf(() => limitsOf(file))).toEqual([`limits.yaml:2: ${problem}`]);
+  });
+
+  test('only they go beyond a billion, and requests in flight have none', () => {
+    const file = `limits:
+  a: { per: account, points: 1000000001, window: 1d }
+  b: { per: account, concurrent: 3, period: day }
+`;
+    expect(problemsOf(() => limitsOf(file))).toEqual([
+      'limits.yaml:2: limits.a.points: must be at most 1000000000, is 1000000001: only limits with a period go beyond it',
+      'limits.yaml:3: limits.b.period: is not allowed here: a limit on concurrent requests has no period: leave it out',
     ]);
   });
 });
