@@ -20,9 +20,10 @@
 --                        a lease of this generation
 --          A statement that belongs to no decision takes no slot.
 -- ARGV     then a text per decision: per bucket three numbers, which are the life of its key in ms (one and a half windows), the
---          points to charge, and its limit in points; then per bucket of a period @ and five numbers with commas between them,
---          which are the start and the end of a period and the end of the next one, in ms since 1970, the points and the limit;
---          then per slot # and its limit. A negative limit is a shadow limit, which counts charges below it and refuses nothing
+--          points to charge, and its limit in points; then per slot # and its limit. A negative limit is a shadow limit, which
+--          counts charges below it and refuses nothing. If there are periods, a second text per decision follows it: per bucket
+--          of a period five numbers, which are the start and the end of a period and the end of the next one, in seconds since
+--          1970, the points, and the limit
 -- Reply    one string of big-endian integers; per decision
 --            1 byte   1 admitted | 0 denied
 --            and per bucket
@@ -46,9 +47,9 @@
 local HEADER, HEADER_BYTES = '>I4I7I4', 15
 local ENTRY, ENTRY_BYTES = '>I7I4', 11
 local STATE, PROBLEM = '>I4I6I6', '>BI2c0'
--- A bucket of a period: its points, and the second of its last charge. It is always written whole: after a change in place, it would
--- take 32 bytes more.
+-- A bucket of a period: its points, and the second of its last charge.
 local COUNT, COUNT_BYTES, COUNT_STATE = '>I7I5', 12, '>I7I6I6'
+local UNCHANGED, IN_PLACE, WHOLE, KEPT_US = 0, 1, 2, 900000000
 local LEASE, LEASE_BYTES = '>c16I6I4I7', 33
 -- The part of a lease that is written in place: its generation, its slots and its end.
 local LEASE_CHANGE, LEASE_CHANGE_START = '>I6I4I7', 15
@@ -63,11 +64,11 @@ local FIRST_READ_BYTES, FIRST_READ_END = HEADER_BYTES + 16 * ENTRY_BYTES, '190'
 -- to renew its life: once a quarter of a window, but at least once a minute, so that a key soon lives for a window that
 -- was raised.
 local FIRST_COMPACTED, RENEWALS_PER_WINDOW = 1 + HEADER_BYTES + 8 * ENTRY_BYTES, 4
-local US_PER_SECOND, US_PER_MINUTE, US_PER_HOUR = 1000000, 60000000, 3600000000
+local US_PER_SECOND, US_PER_MINUTE = 1000000, 60000000
 -- A text of a decision is read one bucket, and one slot, at a time.
 local BUCKET, SLOT, STATEMENT = '(%d+) (%d+) (%-?%d+)', '#(%-?%d+)', ',(%d+) (%d+) (%d+)'
-local PERIOD = '@(%d+),(%d+),(%d+),(%d+),(%-?%d+)'
-local NUMBERS_PER_BUCKET, NUMBERS_PER_PERIOD = 4, 5
+local PERIOD = '(%d+) (%d+) (%d+) (%d+) (%-?%d+)'
+local NUMBERS_PER_BUCKET = 4
 -- Numbers are exact up to here: points, and µs up to the year 2255.
 local LARGEST_NUMBER = 9007199254740992
 -- No clock that is of use is ahead by as much: two years.
@@ -259,71 +260,11 @@ end
 
 -- A bucket of a period in this call is a table:
 --   stored, atUs  its points, and the time of its last charge. Whole seconds are stored, because every period begins with one
---   isWritten     whether it is written
--- and, of the current decision: startUs and endUs of the period in which it counts, total of its points that do, cost and limit.
-local counts, periodTerms, read_count, spend_count
-if hasPeriods then
-  counts, periodTerms = {}, {}
+--   written       whether it is written: UNCHANGED, in place, or whole, with a new life of its key
+--   total, endUs  of the current decision: the points that count, and the end of the period in which they do
+local counts, periodTerms = hasPeriods and {}, hasPeriods and {}
 
-  -- Returns the bucket as it was stored, and what is wrong with the value.
-  local function stored_count(key)
-    local value = pcall('GETRANGE', key, '0', '12')
-    local count = { stored = 0, atUs = 0, isWritten = false }
-    if value == '' then return count end
-    if value.err then return count, value.err end
-    if #value ~= COUNT_BYTES then return count, WRONG_VALUE end
-    local stored, atSeconds = unpack(COUNT, value)
-    local atUs = atSeconds * US_PER_SECOND
-    if stored == 0 or stored > LARGEST_NUMBER or atUs > nowUs + LONGEST_AHEAD_US then return count, WRONG_VALUE end
-    count.stored, count.atUs = stored, atUs
-    return count
-  end
-
-  -- Returns the bucket as it is now, and why it cannot be charged. The period is the one with the present time. Points count in it
-  -- if the last of them was charged since it began: after a change of its start, they may all have been.
-  function read_count(key, asked, place)
-    local startUs, endUs, nextEndUs = asked[place], asked[place + 1], asked[place + 2]
-    if nowUs < startUs or nowUs >= nextEndUs then return nil, string.format('PERIOD %.0f', nowUs / 1000) end
-    local count, wrong = counts[key], nil
-    if not count then
-      count, wrong = stored_count(key)
-      if wrong and wrong ~= WRONG_VALUE and sub(wrong, 1, 9) ~= 'WRONGTYPE' then return nil, wrong end
-      if wrong then count.isWritten = true end
-      counts[key] = count
-    end
-    if nowUs >= endUs then startUs, endUs = endUs, nextEndUs end
-    if count.atUs >= nextEndUs then
-      -- The clock went back by more than to the period before: what counted then counts as charged now.
-      count.atUs, count.isWritten = nowUs, true
-    elseif count.atUs >= endUs then
-      -- The clock went back to the period before: the bucket stays in its period until the clock has caught up.
-      startUs, endUs = endUs, nextEndUs
-    end
-    count.total = count.atUs < startUs and 0 or count.stored
-    count.startUs, count.endUs, count.cost, count.limit = startUs, endUs, asked[place + 3], asked[place + 4]
-    return count, wrong
-  end
-
-  -- Spends the charge of the current decision in a bucket, if it is admitted and has room. Returns its state for the reply.
-  function spend_count(key, admitted)
-    local count = counts[key]
-    local cost, limit, leftUs = count.cost, count.limit, count.endUs - nowUs
-    if limit < 0 then limit = -limit end
-    local hasRoom = count.total + cost <= limit
-    if hasRoom and admitted == 1 and isSpending then
-      count.total = count.total + cost
-      count.stored, count.isWritten = count.total, true
-      if count.atUs < nowUs then count.atUs = nowUs end
-    elseif isSpending and not hasRoom and count.total > 0 and not count.isWritten then
-      -- A key that an earlier start of the period lets expire too early is written again: no later charge may come to do it.
-      local lifeMs = pcall('PTTL', key)
-      count.isWritten = type(lifeMs) ~= 'number' or lifeMs * 1000 < leftUs
-    end
-    return pack(COUNT_STATE, count.total < limit and limit - count.total or 0, leftUs, hasRoom and 0 or leftUs)
-  end
-end
-
-for text = firstText, #ARGV do
+for text = firstText, #ARGV, hasPeriods and 2 or 1 do
   local asked = terms[ARGV[text]]
   if not asked then
     local count = 0
@@ -421,22 +362,58 @@ for text = firstText, #ARGV do
 
   local periods, lastPeriod = nil, lastKey
   if hasPeriods then
-    periods = periodTerms[ARGV[text]]
+    local periodText = ARGV[text + 1]
+    periods = periodTerms[periodText]
     if not periods then
+      local last = 0
       periods = {}
-      for startMs, endMs, nextEndMs, cost, limit in gmatch(ARGV[text], PERIOD) do
-        local last = #periods
-        periods[last + 1], periods[last + 2], periods[last + 3] = startMs * 1000, endMs * 1000, nextEndMs * 1000
-        periods[last + 4], periods[last + 5] = cost + 0, limit + 0
+      for start, finish, nextFinish, cost, limit in gmatch(periodText, PERIOD) do
+        last = last + 1
+        periods[last] = { start * US_PER_SECOND, finish * US_PER_SECOND, nextFinish * US_PER_SECOND, cost + 0, limit + 0 }
       end
-      periodTerms[ARGV[text]] = periods
+      periodTerms[periodText] = periods
     end
-    lastPeriod = lastKey + #periods / NUMBERS_PER_PERIOD
+    lastPeriod = lastKey + #periods
     for i = lastKey + 1, lastPeriod do
-      local count, wrong = read_count(KEYS[i], periods, (i - lastKey - 1) * NUMBERS_PER_PERIOD + 1)
-      problem = problem or wrong
-      if not count then break end
-      if count.limit > 0 and count.total + count.cost > count.limit then admitted = 0 end
+      local period, key = periods[i - lastKey], KEYS[i]
+      local startUs, endUs, nextEndUs, limit = period[1], period[2], period[3], period[5]
+      if nowUs < startUs or nowUs >= nextEndUs then
+        problem = problem or string.format('PERIOD %.0f', nowUs / 1000)
+        break
+      end
+      local count = counts[key]
+      if not count then
+        local value = pcall('GETRANGE', key, '0', '12')
+        count = { stored = 0, atUs = 0, total = 0, endUs = 0, written = UNCHANGED }
+        if value ~= '' then
+          local wrong = value.err
+          if wrong and sub(wrong, 1, 9) ~= 'WRONGTYPE' then
+            problem = wrong
+            break
+          end
+          if not wrong and #value == COUNT_BYTES then
+            local stored, atSeconds = unpack(COUNT, value)
+            count.stored, count.atUs = stored, atSeconds * US_PER_SECOND
+          end
+          if count.stored == 0 or count.stored > LARGEST_NUMBER or count.atUs > nowUs + LONGEST_AHEAD_US then
+            problem = problem or wrong or WRONG_VALUE
+            count.stored, count.atUs, count.written = 0, 0, WHOLE
+          end
+        end
+        counts[key] = count
+      end
+      if nowUs >= endUs then startUs, endUs = endUs, nextEndUs end
+      if count.atUs >= nextEndUs then
+        -- The clock went back by more than to the period before: what counted then counts as charged now.
+        count.atUs, count.written = nowUs, WHOLE
+      elseif count.atUs >= endUs then
+        -- The clock went back to the period before: the bucket stays in its period until the clock has caught up.
+        startUs, endUs = endUs, nextEndUs
+      end
+      -- Points count if the last of them was charged since the period began: after a change of its start, they may all have been.
+      local total = count.atUs < startUs and 0 or count.stored
+      count.total, count.endUs = total, endUs
+      if limit > 0 and total + period[4] > limit then admitted = 0 end
     end
   end
 
@@ -535,8 +512,27 @@ for text = firstText, #ARGV do
       pack(STATE, total < limit and limit - total or 0, total > 0 and bucket.newestUs - startUs or 0, retryAfterUs)
   end
   for i = lastKey + 1, problem and 0 or lastPeriod do
+    local count, period = counts[KEYS[i]], periods[i - lastKey]
+    local total, cost, limit, leftUs = count.total, period[4], period[5], count.endUs - nowUs
+    if limit < 0 then limit = -limit end
+    local hasRoom = total + cost <= limit
+    if hasRoom and admitted == 1 and isSpending then
+      -- Whole once a minute, so that a key soon lives for a period whose start has changed.
+      if total == 0 or count.atUs < nowUs - nowUs % US_PER_MINUTE then
+        count.written = WHOLE
+      elseif count.written == UNCHANGED then
+        count.written = IN_PLACE
+      end
+      if count.atUs < nowUs then count.atUs = nowUs end
+      total = total + cost
+      count.stored = total
+    elseif isSpending and not hasRoom and total > 0 and count.written == UNCHANGED then
+      -- No later charge may come to renew the life of this key.
+      local lifeMs = pcall('PTTL', KEYS[i])
+      if type(lifeMs) ~= 'number' or lifeMs * 1000 < leftUs then count.written = WHOLE end
+    end
     replied = replied + 1
-    reply[replied] = spend_count(KEYS[i], admitted)
+    reply[replied] = pack(COUNT_STATE, total < limit and limit - total or 0, leftUs, hasRoom and 0 or leftUs)
   end
   nextKey = lastPeriod + 1
   if hasSlots then
@@ -587,16 +583,21 @@ for i = 1, isSpending and writes or 0 do
   end
 end
 for key, count in pairs(isSpending and counts or {}) do
-  if count.isWritten and count.stored == 0 then
-    -- A wrong value that no later decision of this call has replaced.
-    call('PSETEX', key, '1', '')
-  elseif count.isWritten then
-    local lifeMs = givenLifeMs
-    -- After the end of its period, a key only matters to a clock that goes back.
-    if lifeMs == '0' then
-      lifeMs = math.ceil((count.endUs - nowUs + math.min(US_PER_HOUR, (count.endUs - count.startUs) / 4)) / 1000)
+  if count.written ~= UNCHANGED then
+    if count.stored == 0 then
+      -- A wrong value that no later decision of this call has replaced.
+      call('PSETEX', key, '1', '')
+    else
+      local value = pack(COUNT, count.stored, (count.atUs - count.atUs % US_PER_SECOND) / US_PER_SECOND)
+      if count.written == IN_PLACE then
+        call('SETRANGE', key, '0', value)
+      else
+        local lifeMs = givenLifeMs
+        -- After the end of its period, a key only matters to a clock that goes back.
+        if lifeMs == '0' then lifeMs = math.ceil((count.endUs - nowUs + KEPT_US) / 1000) end
+        call('PSETEX', key, lifeMs, value)
+      end
     end
-    call('PSETEX', key, lifeMs, pack(COUNT, count.stored, math.floor(count.atUs / US_PER_SECOND)))
   end
 end
 for i = nextSlot, #KEYS do

@@ -9,6 +9,7 @@ const LIFE_MS_PER_WINDOW_SECOND = 1500;
 /** The script then reads Redis TIME, and each key gets the life that its bucket states. */
 const STORE_CLOCK = 0;
 const USUAL_LIFE = 0;
+const MS_PER_SECOND = 1_000;
 
 /** What lua/charge.lua does. */
 const PEEK = 0;
@@ -38,12 +39,8 @@ const NO_STATEMENT = ',0 0 0';
 export function chargeArguments(charges: readonly Charge[], options: ChargeOptions): (string | number)[] {
   const { nowUs = STORE_CLOCK, lifeMs = USUAL_LIFE, leases = NOBODY } = options;
   const { unixMs = nowUs === STORE_CLOCK ? Date.now() : nowUs / 1000 } = options;
-  let arePeriods = false;
-  const packed = charges.map((charge) => {
-    const one = packedOf(charge, unixMs);
-    arePeriods ||= one.periods.length > 0;
-    return one;
-  });
+  const packed = charges.map((charge) => packedOf(charge, unixMs));
+  const arePeriods = packed.some(({ periods }) => periods.length > 0);
   const args: (string | number)[] = [0];
   for (const { keys } of packed) for (const key of keys) args.push(key);
   const buckets = args.length - 1;
@@ -54,8 +51,15 @@ export function chargeArguments(charges: readonly Charge[], options: ChargeOptio
   const slots = asked + leases.stated.length;
   args.push(`${nowUs} ${modeOf(options)} ${lifeMs} ${slots}${arePeriods ? ' 1' : ''}`);
   if (slots > 0) args.push(statementsOf(leases, asked));
-  for (const { text } of packed) args.push(text);
+  addTexts(packed, arePeriods, args);
   return args;
+}
+
+function addTexts(packed: readonly PackedCharge[], arePeriods: boolean, args: (string | number)[]): void {
+  for (const { text, periodText } of packed) {
+    args.push(text);
+    if (arePeriods) args.push(periodText);
+  }
 }
 
 /** What a replica states of the slots that charges ask for, and of further ones. */
@@ -79,6 +83,7 @@ interface PackedCharge {
   /** What the text says of the calendar. */
   readonly periods: readonly { readonly calendar: Calendar; readonly span: Span }[];
   readonly text: string;
+  readonly periodText: string;
 }
 
 /** The last charge to the same buckets, which the requests of a payer share. Packing it anew takes three times as long. */
@@ -103,9 +108,9 @@ function packedOf({ buckets, cost }: Charge, unixMs: number): PackedCharge {
         (bucket) =>
           `${LIFE_MS_PER_WINDOW_SECOND * bucket.windowSeconds} ${costIn(bucket, cost)} ${limitOf(bucket)}`,
       ),
-      ...periods.map(({ bucket, span }) => periodText(bucket, cost, span)),
       ...slots.map((bucket) => `#${limitOf(bucket)}`),
     ].join(' '),
+    periodText: periods.map(({ bucket, span }) => periodTextOf(bucket, cost, span)).join(' '),
   };
   lastCharges.set(buckets, packed);
   return packed;
@@ -116,8 +121,9 @@ function arePresent({ periods }: PackedCharge, unixMs: number): boolean {
   return true;
 }
 
-function periodText(bucket: BucketCharge, cost: number, { startMs, endMs, nextEndMs }: Span): string {
-  return `@${startMs},${endMs},${nextEndMs},${costIn(bucket, cost)},${limitOf(bucket)}`;
+function periodTextOf(bucket: BucketCharge, cost: number, { startMs, endMs, nextEndMs }: Span): string {
+  const [start, end, nextEnd] = [startMs, endMs, nextEndMs].map((ms) => ms / MS_PER_SECOND);
+  return `${start} ${end} ${nextEnd} ${costIn(bucket, cost)} ${limitOf(bucket)}`;
 }
 
 function modeOf({ isSpending, isCheckingLives }: ChargeOptions): number {
