@@ -3,7 +3,7 @@
 -- first decision reports it and replaces it, and the next decision counts from zero.
 --
 -- KEYS     the buckets of every decision, in order, windows before periods; then the slots of every decision, then the slots of
---          further statements; all in one Cluster slot
+--          further statements, then, if there are slots, the replicas that are alive (renew.lua); all in one Cluster slot
 -- ARGV     texts of decimal numbers, separated by single spaces
 -- ARGV[1]  the call, four or five numbers:
 --            now       µs since 1970, for tests; 0 for Redis TIME
@@ -12,8 +12,8 @@
 --            life      of a written key in ms, for tests with a clock of their own; 0 for one and a half windows
 --            slots     the number of KEYS that are slots, which limits on concurrent requests count
 --            periods   1 if a decision has buckets of periods; left out otherwise
--- ARGV[2]  only if there are slots: the replica (16 bytes) and the life of its leases in ms; then a statement for each slot, in
---          the order of KEYS, each after a comma, three numbers:
+-- ARGV[2]  only if there are slots: the replica (16 bytes), the life of its leases in ms, and the life of a key of slots in ms; then
+--          a statement for each slot, in the order of KEYS, each after a comma, three numbers:
 --            generation  of the replica's statements
 --            held        slots that the replica holds. Used only if the store has no lease of this generation
 --            ended       slots that it has given back since its last statement of this generation. Used only if the store has
@@ -73,6 +73,8 @@ local NUMBERS_PER_BUCKET = 4
 local LARGEST_NUMBER = 9007199254740992
 -- No clock that is of use is ahead by as much: two years.
 local LONGEST_AHEAD_US = 2 * 366 * 86400000000
+-- A change in place gives the key its life again if the last one was in another part of this life.
+local RENEWALS_PER_KEY = 6
 -- No replica holds as many slots of one bucket.
 local TOO_MANY_SLOTS = 1048576
 local WRONG_VALUE = 'WRONGVALUE no release has written this value'
@@ -180,15 +182,15 @@ local buckets, written, writes, reply, replied = {}, {}, 0, {}, 0
 local terms, slotLimits = {}, {}
 local nextKey, firstText = 1, 2
 
-local slots, statements, value_of, read_leases, settle, leases_of_others, write_leases
-local nextSlot = #KEYS + 1
+local slots, statements, value_of, read_leases, taken_by_the_living, settle, leases_of_others, write_leases
+local nextSlot, lastKeyOfSlots = #KEYS + 1, #KEYS
 if hasSlots then
-  local replica, leaseMs = string.match(ARGV[2], '^(%S+) (%d+)')
+  local replica, leaseMs, keyMs = string.match(ARGV[2], '^(%S+) (%d+) (%d+)')
   local leaseUs = leaseMs * 1000
   local endUs = nowUs + leaseUs
-  local endSecond = endUs - endUs % US_PER_SECOND
+  local renewalUs = keyMs * 1000 / RENEWALS_PER_KEY
   slots, statements, firstText = {}, {}, 3
-  nextSlot = #KEYS - slotCount + 1
+  nextSlot, lastKeyOfSlots = #KEYS - slotCount, #KEYS - 1
   local firstSlot = nextSlot
   local key = firstSlot
   for generation, held, ended in gmatch(ARGV[2], STATEMENT) do
@@ -196,7 +198,7 @@ if hasSlots then
     key = key + 1
   end
   -- One call for all. A key of another type is no error. If the user may not run MGET, each key is read separately.
-  local values = pcall('MGET', all_of(KEYS, firstSlot))
+  local values = pcall('MGET', all_of(KEYS, firstSlot, lastKeyOfSlots))
 
   -- The leases of a key. Returns nil and why they cannot be read.
   function value_of(index)
@@ -206,27 +208,48 @@ if hasSlots then
     return value
   end
 
-  -- Returns the slots that other replicas hold; the slots that this replica holds; the generation of its lease, or -1; the place of
-  -- its lease if it may be changed in place; and whether the clock went back. Returns nil if no release has written the value.
+  -- Returns the slots that other replicas hold, including replicas that may no longer be alive; the slots that this replica holds; the
+  -- generation of its lease, or -1; the place of its lease; whether the clock went back; whether the key has to live longer; and whether
+  -- a replica may no longer be alive. Returns nil if no release has written the value.
   function read_leases(value)
-    local taken, held, known, place, isAhead = 0, 0, -1, nil, false
+    local taken, held, known, place, isAhead, isShort, isAged = 0, 0, -1, nil, false, false, false
     for entry = 1, #value, LEASE_BYTES do
       local id, generation, count, untilUs = unpack(LEASE, value, entry)
-      if untilUs > nowUs then
-        if count >= TOO_MANY_SLOTS then return nil end
-        if id == replica then
-          held, known = count, generation
-          -- A key lives a second longer than the lease that it was written with.
-          if untilUs - untilUs % US_PER_SECOND == endSecond then place = entry end
-        else
-          taken = taken + count
-        end
-        -- No lease is valid for longer than its full life.
-        if untilUs > endUs then isAhead = true end
+      if untilUs > nowUs and count >= TOO_MANY_SLOTS then return nil end
+      if id == replica then
+        held, known, place = count, generation, entry
+        -- The key may have been given its life as early as then.
+        isShort = untilUs - untilUs % renewalUs ~= endUs - endUs % renewalUs
+      elseif count > 0 and count < TOO_MANY_SLOTS then
+        taken = taken + count
+        if untilUs <= nowUs then isAged = true end
       end
+      -- No lease is valid for longer than its full life.
+      if untilUs > endUs then isAhead = true end
     end
     if isAhead then place = nil end
-    return taken, held, known, place, isAhead
+    return taken, held, known, place, isAhead, isShort, isAged
+  end
+
+  -- The replicas that are alive, read when they are first needed.
+  local living
+  local function is_alive(id)
+    if not living then
+      living = {}
+      local ids = pcall('ZRANGEBYSCORE', KEYS[#KEYS], string.format('(%.0f', nowUs), '+inf')
+      for index = 1, ids.err and 0 or #ids do living[ids[index]] = true end
+    end
+    return living[id]
+  end
+
+  -- Returns the slots that other replicas hold. A lease counts until its end, and for as long as its replica is alive.
+  function taken_by_the_living(value)
+    local taken = 0
+    for entry = 1, #value, LEASE_BYTES do
+      local id, _, count, untilUs = unpack(LEASE, value, entry)
+      if id ~= replica and count < TOO_MANY_SLOTS and (untilUs > nowUs or is_alive(id)) then taken = taken + count end
+    end
+    return taken
   end
 
   -- Returns the slots that the replica holds by its statement, or nil if the store has a later generation.
@@ -236,24 +259,26 @@ if hasSlots then
     return held > statement.ended and held - statement.ended or 0
   end
 
-  -- Returns the valid leases of other replicas.
+  -- Returns the leases of other replicas that count.
   function leases_of_others(value)
     local others = {}
     for entry = 1, #value, LEASE_BYTES do
       local id, generation, held, untilUs = unpack(LEASE, value, entry)
-      if untilUs > nowUs and id ~= replica and held > 0 then
+      if id ~= replica and held > 0 and held < TOO_MANY_SLOTS and (untilUs > nowUs or is_alive(id)) then
         others[#others + 1] = pack(LEASE, id, generation, held, untilUs < endUs and untilUs or endUs)
       end
     end
     return table.concat(others)
   end
 
-  function write_leases(key, value, place, taken, generation, held)
+  function write_leases(key, slot)
+    local place, generation, held = slot.place, slot.generation, slot.held
     if place then
       call('SETRANGE', key, place == 1 and '16' or place + LEASE_CHANGE_START, pack(LEASE_CHANGE, generation, held, endUs))
+      if slot.isShort then call('PEXPIRE', key, keyMs) end
     else
       local own = pack(LEASE, replica, generation, held, endUs)
-      call('PSETEX', key, leaseMs + 1000, taken > 0 and leases_of_others(value) .. own or own)
+      call('PSETEX', key, keyMs, #slot.value > 0 and leases_of_others(slot.value) .. own or own)
     end
   end
 end
@@ -435,12 +460,15 @@ for text = firstText, #ARGV, hasPeriods and 2 or 1 do
           problem = wrong
           break
         end
-        local taken, held, known, place, isAhead = read_leases(value or '')
+        local taken, held, known, place, isAhead, isShort, isAged = read_leases(value or '')
         if wrong or not taken then
           problem = wrong or WRONG_VALUE
-          value, taken, held, known, isAhead = '', 0, 0, -1, true
+          value, taken, held, known, place, isAhead, isAged = '', 0, 0, -1, nil, true, false
         end
-        slot = { value = value, taken = taken, held = held, generation = known, place = place, isWritten = isAhead }
+        slot = {
+          value = value, taken = taken, held = held, generation = known, place = place, isShort = isShort, isAged = isAged,
+          isWritten = isAhead,
+        }
         slots[key] = slot
       end
       local held = settle(slot.held, slot.generation, statement)
@@ -450,6 +478,12 @@ for text = firstText, #ARGV, hasPeriods and 2 or 1 do
       elseif isSpending then
         problem = 'STALE the replica has stated its slots anew'
         break
+      end
+      if slot.isAged and (not isSpending or slot.taken + slot.held >= math.abs(limit)) then
+        local taken = taken_by_the_living(slot.value)
+        -- Written whole, the value has no leases of the dead.
+        if taken < slot.taken then slot.taken, slot.place, slot.isWritten = taken, nil, true end
+        slot.isAged = false
       end
       if limit > 0 and slot.taken + slot.held >= limit then admitted = 0 end
     end
@@ -600,7 +634,7 @@ for key, count in pairs(isSpending and counts or {}) do
     end
   end
 end
-for i = nextSlot, #KEYS do
+for i = nextSlot, lastKeyOfSlots do
   local key, statement = KEYS[i], statements[i]
   local slot = slots[key]
   if slot then
@@ -608,12 +642,14 @@ for i = nextSlot, #KEYS do
     if held then slot.held, slot.generation, slot.isWritten = held, statement.generation, true end
   else
     local value = value_of(i)
-    local taken, held, known, place = read_leases(value or '')
+    local taken, held, known, place, _, isShort = read_leases(value or '')
     held = value and taken and settle(held, known, statement)
-    if held then write_leases(key, value, place, taken, statement.generation, held) end
+    if held then
+      write_leases(key, { value = value, place = place, isShort = isShort, generation = statement.generation, held = held })
+    end
   end
 end
 for key, slot in pairs(isSpending and slots or {}) do
-  if slot.isWritten then write_leases(key, slot.value, slot.place, slot.taken, slot.generation, slot.held) end
+  if slot.isWritten then write_leases(key, slot) end
 end
 return table.concat(reply)

@@ -30,10 +30,14 @@ export const pace = {
   announceMs: every(400),
   /** How long a replica counts as alive after it has announced itself. */
   presenceMs: lasts(1_800),
-  /** Between two statements of the slots that a replica holds. */
+  /** Between two renewals by which a replica that holds slots stays alive in the store. */
   renewalMs: every(1_000),
-  /** How long the store believes what a replica stated last. In production, a renewal may be late by 1.9 s. */
+  /** How long the slots of a replica count after its last renewal or their last change. In production, a renewal may be late by 1.9 s. */
   leaseMs: lasts(2_900),
+  /** How long a replica takes to state the slots of each owner again. */
+  statementsMs: every(30_000),
+  /** Life of a key of slots. Several statements may fail. */
+  slotKeyMs: lasts(90_000),
   /** Between two looks for facts that have ended. */
   endsMs: every(1_000),
   /** Between two publications of a replica, and between two measurements of its store. */

@@ -23,6 +23,16 @@ export function bucketOf(key: string): string {
   return start < 2 ? '' : key.slice(start, key.indexOf(':', start));
 }
 
+/**
+ * The key of the replicas that are alive, for slots whose keys are in one Cluster slot.
+ *
+ * @param slotsKey one of these keys
+ * @param tag a text in the same Cluster slot
+ */
+export function aliveKey(slotsKey: string, tag: string): string {
+  return `${slotsKey.slice(0, slotsKey.indexOf(':1:{'))}:1:{${tag}}:alive`;
+}
+
 /** A longer id is replaced by its digest, so that keys stay small for any token or header. */
 const MAX_ESCAPED_LENGTH = 128;
 

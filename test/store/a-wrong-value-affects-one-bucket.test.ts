@@ -1,6 +1,7 @@
 /** Whatever another program writes to a bucket's key, of any type and length. */
 import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
+import { pace } from '../../src/domain/pace.ts';
 import type { Charge } from '../../src/store/store.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { runCharges } from '../fixtures/run-charges.ts';
@@ -129,7 +130,7 @@ test('what replaces a wrong value lives as long as any, and nothing is left of i
   );
   for (const [key, lifeMs] of [
     [points.key, 90_000],
-    [slots.key, 3_900],
+    [slots.key, pace.slotKeyMs],
   ] as const) {
     const leftMs = await client.pttl(key);
     expect(leftMs).toBeGreaterThan(lifeMs / 2);

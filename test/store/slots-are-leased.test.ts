@@ -7,6 +7,7 @@ import { bucketKey, SLOTS_ENDING } from '../../src/store/keys.ts';
 import { silentObserver } from '../../src/store/observer.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { BucketCharge, Store } from '../../src/store/store.ts';
+import { startRedisServer } from '../fixtures/redis-server.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { startTcpProxy } from '../fixtures/tcp-proxy.ts';
 
@@ -125,7 +126,7 @@ it('what a replica that is cut off holds is free once its lease has ended, and i
   await vi.waitFor(async () => expect(await free(other.store, slots)).toBe(4), SOON);
 });
 
-it('slots that Redis has lost are counted again within a renewal', async () => {
+it('slots that Redis has lost are counted again when their turn comes', async () => {
   const [one, other] = [open(), open()];
   for (const { store } of [one, other]) await counting(store);
   const slots = slotsOf(4);
@@ -139,6 +140,57 @@ it('slots that Redis has lost are counted again within a renewal', async () => {
   );
   await client.del(slots.key);
   await vi.waitFor(async () => expect(await free(other.store, slots)).toBe(1), SOON);
+});
+
+it('slots count for as long as their replica renews itself, although their own lease has ended', async () => {
+  const [one, other] = [open(), open()];
+  for (const { store } of [one, other]) await counting(store);
+  const slots = slotsOf(3);
+  const holds = await fill(one.store, { ...slots, limit: 2 });
+  await pause(2 * pace.leaseMs);
+  const { ends, nowUs } = await leasesOf(slots);
+  // Its turn may just have come. If it has not, the lease has ended.
+  if ((ends.get(one.store.slots.replica) ?? 0) < nowUs) expect(await free(other.store, slots)).toBe(1);
+  expect(await fill(other.store, slots)).toHaveLength(1);
+  for (const hold of holds) hold.end();
+  await vi.waitFor(async () => expect(await free(other.store, slots)).toBe(2), SOON);
+});
+
+it('a charge that leaves no room drops the leases of replicas that are no longer alive', async () => {
+  const [lost, other] = [open(), open()];
+  for (const { store } of [lost, other]) await counting(store);
+  const slots = slotsOf(2);
+  await fill(lost.store, slots);
+  await lost.store.close();
+  await vi.waitFor(async () => expect(await fill(other.store, slots)).toHaveLength(2), SOON);
+  expect([...(await leasesOf(slots)).ends.keys()]).toEqual([other.store.slots.replica]);
+});
+
+it('renewals have a connection of their own, which is opened when a request is in flight', async () => {
+  const redis = await startRedisServer();
+  onTestFinished(() => redis.stop());
+  const own = new Redis(redis.url);
+  onTestFinished(() => own.disconnect());
+  const connections = async () => String(await own.client('LIST')).split('name=weir ').length - 1;
+  const { store } = open(Number(new URL(redis.url).port));
+  await counting(store);
+  expect(await connections()).toBe(1);
+  const [hold] = await fill(store, slotsOf(1));
+  await vi.waitFor(async () => expect(await connections()).toBe(2), SOON);
+  hold?.end();
+});
+
+it('a key of another type in place of the living replicas is replaced', async () => {
+  const { store } = open();
+  await counting(store);
+  const slots = slotsOf(2);
+  const key = slots.key.replace(/:1:.*/, ':1:{slots}:alive');
+  await client.set(key, 'something else');
+  await fill(store, slots);
+  await vi.waitFor(
+    async () => expect(await client.zrange(key, '0', '-1')).toEqual([store.slots.replica]),
+    SOON,
+  );
 });
 
 it('requests that are served while no answer comes hold slots as soon as Redis answers, and none when they have ended', async () => {

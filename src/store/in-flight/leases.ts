@@ -1,73 +1,56 @@
-import { pace } from '../../domain/pace.ts';
 import type { BucketState, Charge, Decision } from '../store.ts';
 import { HeldSlots, isConcurrent } from './held-slots.ts';
-
-/** After so many renewals without a slot, the lease has expired in the store. */
-const MOST_IDLE_RENEWALS = 4;
-
-/** Buckets that one call states in addition to its charges. */
-const MOST_STATED = 128;
-
-/** What this replica knows of its slots in one bucket. */
-interface Lease {
-  readonly key: string;
-  held: number;
-  readonly group: number;
-  /** A statement replaces the statements of earlier generations. */
-  generation: number;
-  /** Charges that have been sent and not answered. */
-  pending: number;
-  /** How many of them this generation's statement counts as held: the store may have admitted them before it. */
-  doubtful: number;
-  /** Slots given back since the last statement. */
-  ended: number;
-  /** Whether the store has not been sent this generation. */
-  isNew: boolean;
-  /** Renewals in a row at which nothing was held. */
-  idleRenewals: number;
-}
-
-/** What a call states about one bucket: see lua/charge.lua. */
-export interface Statement {
-  readonly lease: Lease;
-  readonly generation: number;
-  readonly held: number;
-  readonly ended: number;
-}
+import {
+  type Lease,
+  type LeaseStore,
+  MOST_STATED,
+  type Renewal,
+  Renewals,
+  type Statement,
+} from './renewals.ts';
 
 /** What one call of a store states. */
 export interface LeaseCall {
   readonly replica: string;
+  /** The key of the replicas that are alive. */
+  readonly aliveKey: string;
   /** For each slot of the charges, in their order. */
   readonly asked: readonly Statement[];
   /** For further buckets, which no charge asks for. */
   readonly stated: readonly Statement[];
 }
 
+/** How leases reach the store. */
+interface LeaseLink extends LeaseStore {
+  /** Names the keys that may share a call. */
+  groupOf(key: string): number;
+  /** Sends what these groups have to state with the charges: calls `open` for each of them. */
+  send(groups: ReadonlySet<number>): void;
+}
+
 /**
  * The slots that this replica reports to a shared store. The store keeps a count per replica and bucket, which each charge raises and each
- * end lowers. The count is valid for `pace.leaseMs`. Every second, a renewal replaces it by what this replica really holds, so that an error in
- * the count lasts no longer.
+ * end lowers. The count is valid for `pace.leaseMs`, and then for as long as the replica renews itself, every second. In turn, the replica
+ * states what it really holds of each bucket. The statement replaces the count, so an error in the count lasts no longer than
+ * `pace.statementsMs`. After a call whose result is unknown, it is stated at once.
  *
- * A renewal begins a generation. Redis runs the calls of a connection in order, so it decides all charges in progress before the renewal.
- * The renewal counts them as admitted (`doubtful`), and gives back the others when their answers arrive.
+ * A statement begins a generation. With charges in progress, it is sent on their connection: Redis runs the calls of a connection in order,
+ * so it decides them before. The statement counts them as admitted (`doubtful`), and gives back the others when their answers arrive.
  */
 export class Leases extends HeldSlots<Lease> {
-  readonly #groupOf: (key: string) => number;
-  readonly #send: (groups: ReadonlySet<number>) => void;
+  readonly #link: LeaseLink;
+  readonly #renewals: Renewals;
   readonly #changed = new Map<number, Set<Lease>>();
   #generation = 1;
   #isFlushing = false;
-  #timer: NodeJS.Timeout | undefined;
 
-  /**
-   * @param groupOf names the keys that may share a call
-   * @param send called with the groups that have something to state; it calls `open` for each of them
-   */
-  constructor(groupOf: (key: string) => number, send: (groups: ReadonlySet<number>) => void) {
+  constructor(link: LeaseLink) {
     super();
-    this.#groupOf = groupOf;
-    this.#send = send;
+    this.#link = link;
+    this.#renewals = new Renewals(link, this.replica, this.buckets, {
+      state: (lease) => this.#stateApart(lease),
+      drop: (lease) => this.#drop(lease),
+    });
   }
 
   /** Counts the slots of a request that is served although the store has not decided. */
@@ -86,13 +69,18 @@ export class Leases extends HeldSlots<Lease> {
   /** What the next call of a group states; undefined if that is nothing. The call has to be sent, or be `lost`. */
   open(charges: readonly Charge[], group: number): LeaseCall | undefined {
     if (!this.#changed.has(group) && charges.every(({ hold }) => hold === undefined)) return undefined;
-    const asked: Statement[] = [];
-    for (const { buckets, hold } of charges) {
-      if (hold === undefined) continue;
-      for (const bucket of buckets) if (isConcurrent(bucket)) asked.push(this.#ask(bucket.key));
-    }
+    const asked = charges.flatMap(({ buckets, hold }) =>
+      hold === undefined ? [] : buckets.filter(isConcurrent).map(({ key }) => this.#ask(key)),
+    );
     const stated = this.#takeChanged(group);
-    return asked.length + stated.length === 0 ? undefined : { replica: this.replica, asked, stated };
+    if (asked.length + stated.length === 0) return undefined;
+    const key = (asked[0] ?? stated[0])?.lease.key ?? '';
+    return { replica: this.replica, aliveKey: this.aliveKeyOf(key, group), asked, stated };
+  }
+
+  /** The key of the replicas that are alive, for a key of slots. */
+  aliveKeyOf(key: string, group: number): string {
+    return this.#renewals.aliveKeyOf(key, group);
   }
 
   /** The store has answered a call in time, with these decisions. */
@@ -109,34 +97,37 @@ export class Leases extends HeldSlots<Lease> {
   }
 
   /**
-   * It is unknown whether the store has run a call. The next renewal corrects the count, and so does the next charge for a bucket without
+   * It is unknown whether the store has run a call. The next renewals correct the count, and so does the next charge for a bucket without
    * slots. Retrying immediately could loop forever if calls fail immediately.
    */
-  lost({ asked }: LeaseCall): void {
+  lost({ asked, stated }: LeaseCall): void {
     this.#generation += 1;
     for (const { lease, generation } of asked) {
       lease.pending -= 1;
       if (generation < lease.generation) lease.doubtful -= 1;
+      this.#renewals.stateSoon(lease);
     }
+    for (const { lease } of stated) this.#renewals.stateSoon(lease);
   }
 
-  /** States every bucket again. */
+  /** States every bucket again, a part after the other. */
   renew(): void {
-    for (const lease of this.buckets.values()) {
-      lease.idleRenewals = lease.pending > 0 || lease.held > 0 ? 0 : lease.idleRenewals + 1;
-      if (lease.idleRenewals < MOST_IDLE_RENEWALS) this.#begin(lease);
-      else this.#drop(lease);
-    }
+    this.#renewals.stateAll();
+  }
+
+  /** Takes the result of a renewal: see `Renewals.ended`. */
+  renewed(renewal: Renewal, wasAlive: boolean | undefined): void {
+    this.#renewals.ended(renewal, wasAlive);
   }
 
   /** Sends what has changed, without waiting for the next charge. */
   flush(): void {
     this.#isFlushing = false;
-    if (this.#changed.size > 0) this.#send(new Set(this.#changed.keys()));
+    if (this.#changed.size > 0) this.#link.send(new Set(this.#changed.keys()));
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    this.#renewals.close();
   }
 
   #ask(key: string): Statement {
@@ -182,13 +173,27 @@ export class Leases extends HeldSlots<Lease> {
     return { lease, generation, held: held + doubtful, ended };
   }
 
+  /** A statement for a renewal. With charges in progress, it is sent after them, and there is none for the renewal. */
+  #stateApart(lease: Lease): Statement | undefined {
+    if (lease.pending > 0) {
+      this.#begin(lease);
+      return undefined;
+    }
+    this.#beginGeneration(lease);
+    return this.#state(lease);
+  }
+
   #begin(lease: Lease): void {
+    this.#beginGeneration(lease);
+    lease.isNew = true;
+    this.#note(lease);
+  }
+
+  #beginGeneration(lease: Lease): void {
     this.#generation += 1;
     lease.generation = this.#generation;
     lease.doubtful = lease.pending;
     lease.ended = 0;
-    lease.isNew = true;
-    this.#note(lease);
   }
 
   #note(lease: Lease): void {
@@ -202,9 +207,10 @@ export class Leases extends HeldSlots<Lease> {
   }
 
   protected override make(key: string): Lease {
-    this.#timer ??= setInterval(() => this.renew(), pace.renewalMs).unref();
-    const counts = { held: 0, pending: 0, doubtful: 0, ended: 0, idleRenewals: 0 };
-    return { key, group: this.#groupOf(key), generation: this.#generation, ...counts, isNew: false };
+    const group = this.#link.groupOf(key);
+    this.#renewals.added(key, group);
+    const counts = { held: 0, pending: 0, doubtful: 0, ended: 0, idleTurns: 0 };
+    return { key, group, generation: this.#generation, ...counts, isNew: false };
   }
 
   #forgetIdle(lease: Lease): void {
@@ -215,8 +221,6 @@ export class Leases extends HeldSlots<Lease> {
   #drop(lease: Lease): void {
     this.#changed.get(lease.group)?.delete(lease);
     this.buckets.delete(lease.key);
-    if (this.buckets.size > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    this.#renewals.dropped(lease);
   }
 }

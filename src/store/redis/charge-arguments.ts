@@ -1,7 +1,8 @@
 import type { Calendar, Span } from '../../domain/limits/calendar.ts';
 import { pace } from '../../domain/pace.ts';
 import { isConcurrent } from '../in-flight/held-slots.ts';
-import type { LeaseCall, Statement } from '../in-flight/leases.ts';
+import type { LeaseCall } from '../in-flight/leases.ts';
+import type { Statement } from '../in-flight/renewals.ts';
 import { type BucketCharge, type Charge, costIn } from '../store.ts';
 
 /** A key outlives its window by half: more than the slot that its newest entry may still grow for. */
@@ -21,23 +22,24 @@ export interface ChargeOptions {
   readonly isSpending: boolean;
   /** True where another window may have given a key a shorter life than its bucket's. */
   readonly isCheckingLives?: boolean | undefined;
-  /** What this replica states of its slots; undefined without slots, and for a peek. */
+  /** What this replica states of its slots; undefined without slots. A peek states nothing. */
   readonly leases?: LeaseCall | undefined;
   /** Unix time by the clock of Redis, as far as it is known, for buckets of periods. */
   readonly unixMs?: number | undefined;
+  /** Of a peek: the key of the replicas that are alive. */
+  readonly aliveKey?: string | undefined;
   /** A clock for tests. */
   readonly nowUs?: number;
   /** Life of a written key, for tests whose clock is slower than Redis's; by default one and a half windows. */
   readonly lifeMs?: number | undefined;
 }
 
-/** A peek states nothing. */
-const NOBODY: LeaseCall = { replica: '-'.repeat(16), asked: [], stated: [] };
+const NOBODY: LeaseCall = { replica: '-'.repeat(16), aliveKey: '', asked: [], stated: [] };
 const NO_STATEMENT = ',0 0 0';
 
 /** The arguments of one call of lua/charge.lua: the number of keys, the keys, then the texts. */
 export function chargeArguments(charges: readonly Charge[], options: ChargeOptions): (string | number)[] {
-  const { nowUs = STORE_CLOCK, lifeMs = USUAL_LIFE, leases = NOBODY } = options;
+  const { nowUs = STORE_CLOCK, lifeMs = USUAL_LIFE, leases = NOBODY, aliveKey = leases.aliveKey } = options;
   const { unixMs = nowUs === STORE_CLOCK ? Date.now() : nowUs / 1000 } = options;
   const packed = charges.map((charge) => packedOf(charge, unixMs));
   const arePeriods = packed.some(({ periods }) => periods.length > 0);
@@ -47,8 +49,9 @@ export function chargeArguments(charges: readonly Charge[], options: ChargeOptio
   for (const { slotKeys } of packed) for (const key of slotKeys) args.push(key);
   const asked = args.length - 1 - buckets;
   for (const { lease } of leases.stated) args.push(lease.key);
-  args[0] = args.length - 1;
   const slots = asked + leases.stated.length;
+  if (slots > 0) args.push(aliveKey);
+  args[0] = args.length - 1;
   args.push(`${nowUs} ${modeOf(options)} ${lifeMs} ${slots}${arePeriods ? ' 1' : ''}`);
   if (slots > 0) args.push(statementsOf(leases, asked));
   addTexts(packed, arePeriods, args);
@@ -64,7 +67,7 @@ function addTexts(packed: readonly PackedCharge[], arePeriods: boolean, args: (s
 
 /** What a replica states of the slots that charges ask for, and of further ones. */
 function statementsOf({ replica, asked, stated }: LeaseCall, askedCount: number): string {
-  let text = `${replica} ${pace.leaseMs}`;
+  let text = `${replica} ${pace.leaseMs} ${pace.slotKeyMs}`;
   for (let index = 0; index < askedCount; index++) text += statementOf(asked[index]);
   for (const statement of stated) text += statementOf(statement);
   return text;

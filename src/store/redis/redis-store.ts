@@ -17,6 +17,7 @@ import { mayHaveRun, reasonOf } from './connection/redis-failures.ts';
 import type { RemoteStoreSettings } from './connection/redis-options.ts';
 import { NewWindows } from './new-windows.ts';
 import { PeriodClock } from './period-clock.ts';
+import { RenewalLink } from './renewal-link.ts';
 import { sendCharges } from './send-charges.ts';
 import { type ServerRoute, ServerRoutes } from './server-routes.ts';
 
@@ -40,6 +41,7 @@ export class RedisStore implements Store {
   readonly #routes: ServerRoutes;
   readonly #newWindows = new NewWindows();
   readonly #clock = new PeriodClock();
+  readonly #renewals: RenewalLink;
   readonly slots: Leases;
   #isClosed = false;
 
@@ -61,9 +63,15 @@ export class RedisStore implements Store {
       this.slots.renew();
     };
     this.#link = openConnection(settings, observer, { ready, lost: connectionLost });
-    const { groupOf, inOneWrite } = this.#link;
+    const { groupOf, tagOf, inOneWrite } = this.#link;
     this.#batcher = new TurnBatcher(groupOf, (batch, group) => this.#send(batch, group), inOneWrite);
-    this.slots = new Leases(groupOf, (groups) => inOneWrite(() => this.#state(groups)));
+    this.#renewals = new RenewalLink(settings);
+    this.slots = new Leases({
+      groupOf,
+      tagOf,
+      send: (groups) => inOneWrite(() => this.#state(groups)),
+      renew: (renewal) => this.#renewals.send(renewal, (wasAlive) => this.slots.renewed(renewal, wasAlive)),
+    });
   }
 
   charge(charge: Charge): Awaitable<Decision> {
@@ -87,6 +95,7 @@ export class RedisStore implements Store {
     for (const call of this.#deadline.pending()) this.#giveUp(call, 'closed');
     this.#deadline.close();
     this.#routes.close();
+    this.#renewals.close();
     this.#link.close();
   }
 
@@ -155,9 +164,11 @@ export class RedisStore implements Store {
     const startMs = performance.now();
     const isCheckingLives = kind === 'charge' && this.#newWindows.areIn(charges, startMs);
     this.#deadline.watch(call);
+    const [first] = kind === 'peek' ? charges : [];
+    const aliveKey = first && this.slots.aliveKeyOf(firstKey(first), this.#link.groupOf(firstKey(first)));
     const clock = this.#clock;
     const unixMs = clock.nowMs();
-    const options = { isSpending: kind !== 'peek', isCheckingLives, leases, clock, unixMs };
+    const options = { isSpending: kind !== 'peek', isCheckingLives, leases, clock, unixMs, aliveKey };
     sendCharges(this.#link.client, charges, options, (error, decisions) => {
       if (error !== undefined) {
         this.#unanswered(call, error.message);

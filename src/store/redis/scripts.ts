@@ -10,6 +10,8 @@ interface Scripts {
   claim(key: string, lifeMs: number): Promise<unknown>;
   /** Takes the number of keys, the keys, then the longest text in bytes. */
   readBoard(args: readonly Argument[]): Promise<unknown>;
+  /** Takes the number of keys, the keys, then the statements. Calls `callback` once. */
+  renew(args: readonly Argument[], callback: Callback<number>): Promise<unknown>;
   readShared(key: string, from: string, skip: number, most: number, longestBytes: number): Promise<unknown>;
   share(record: string, args: readonly Argument[]): Promise<unknown>;
 }
@@ -20,6 +22,7 @@ const DEFINITIONS = {
   claim: { lua: textOf('claim'), numberOfKeys: 1 },
   readBoard: { lua: textOf('read-board') },
   readShared: { lua: textOf('read-shared'), numberOfKeys: 1 },
+  renew: { lua: textOf('renew') },
   share: { lua: textOf('share'), numberOfKeys: 1 },
 };
 

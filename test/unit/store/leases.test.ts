@@ -1,37 +1,39 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { pace } from '../../../src/domain/pace.ts';
 import { Hold } from '../../../src/store/in-flight/held-slots.ts';
 import { Leases } from '../../../src/store/in-flight/leases.ts';
+import type { Renewal } from '../../../src/store/in-flight/renewals.ts';
 
 const SLOTS = { key: 'k', limit: 3, windowSeconds: 0, counts: 'concurrent' } as const;
 
+/** Of a store that takes what it gets, and answers nothing. */
+function leasesThat(store: Partial<ConstructorParameters<typeof Leases>[0]>): Leases {
+  const leases = new Leases({ groupOf: () => 0, tagOf: () => 'slots', send() {}, renew() {}, ...store });
+  onTestFinished(() => leases.close());
+  return leases;
+}
+
 it('a statement that fails at once waits for the next renewal, and is not stated again and again', () => {
   let calls = 0;
-  const leases = new Leases(
-    () => 0,
-    () => {
+  const leases = leasesThat({
+    send: () => {
       for (let call = leases.open([], 0); call !== undefined; call = leases.open([], 0)) {
         calls += 1;
         if (calls > 10) throw new Error('it does not end');
         leases.lost(call);
       }
     },
-  );
-  onTestFinished(() => leases.close());
+  });
   leases.take({ buckets: [SLOTS], cost: 1, hold: new Hold() });
   leases.flush();
   expect(calls).toBe(1);
-  leases.renew();
   leases.flush();
-  expect(calls).toBe(2);
+  expect(calls).toBe(1);
   expect(leases.of('k')).toBe(1);
 });
 
 it('after a release whose call is lost, the next charge of the owner states what is held anew', () => {
-  const leases = new Leases(
-    () => 0,
-    () => {},
-  );
-  onTestFinished(() => leases.close());
+  const leases = leasesThat({});
   const admitted = {
     outcome: 'admitted' as const,
     buckets: [{ remaining: 2, resetAfterUs: 0, retryAfterUs: 0 }],
@@ -52,4 +54,29 @@ it('after a release whose call is lost, the next charge of the owner states what
   const [next] = open([charge()]).asked;
   expect(next?.held).toBe(0);
   expect(next?.generation).toBeGreaterThan(taken.asked[0]?.generation ?? Number.NaN);
+});
+
+it('leases are stated in turn, apart from the charges, and with them while charges are in progress', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const renewals: Renewal[] = [];
+  const leases = leasesThat({ renew: (renewal) => renewals.push(renewal) });
+  const keys = Array.from({ length: 300 }, (_, index) => `p:1:{a}:x.slots:${index}`);
+  for (const key of keys) leases.take({ buckets: [{ ...SLOTS, key }], cost: 1, hold: new Hold() });
+  for (let call = leases.open([], 0); call !== undefined; call = leases.open([], 0));
+  const busy = leases.open([{ buckets: [{ ...SLOTS, key: keys[0] ?? '' }], cost: 1, hold: new Hold() }], 0);
+  const stated = new Set<string>();
+  let most = 0;
+  for (let passedMs = 0; passedMs < 1.1 * pace.statementsMs; passedMs += pace.renewalMs) {
+    vi.advanceTimersByTime(pace.renewalMs);
+    expect(renewals.length).toBeGreaterThanOrEqual(1);
+    most = Math.max(most, ...renewals.map((renewal) => renewal.stated.length));
+    for (const renewal of renewals.splice(0)) {
+      expect(renewal.aliveKey).toBe('p:1:{slots}:alive');
+      for (const { lease } of renewal.stated) stated.add(lease.key);
+      leases.renewed(renewal, true);
+    }
+  }
+  expect(keys.filter((key) => !stated.has(key))).toEqual([busy?.asked[0]?.lease.key]);
+  expect(most).toBeLessThan(keys.length / 4);
 });

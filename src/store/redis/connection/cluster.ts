@@ -9,6 +9,22 @@ import { reasonOf } from './redis-failures.ts';
 import { accessOptions, commonOptions, type RemoteStoreSettings, readUrl } from './redis-options.ts';
 import { checkSettings } from './settings-check.ts';
 
+/** The smallest number that hashes to each slot, as far as it has been looked for. */
+const tags = new Map<number, string>();
+let lastNumber = 0;
+
+/** 16,384 slots take some 170,000 numbers in all. */
+function tagOf(slot: number): string {
+  for (;;) {
+    const known = tags.get(slot);
+    if (known !== undefined) return known;
+    lastNumber += 1;
+    const tag = `${lastNumber}`;
+    const ofTag = calculateSlot(tag);
+    if (!tags.has(ofTag)) tags.set(ofTag, tag);
+  }
+}
+
 /** A Redis Cluster, found through some of its nodes. A dead master degrades its own slots and no others. */
 export function openClusterConnection(
   settings: RemoteStoreSettings & { kind: 'cluster' },
@@ -45,6 +61,7 @@ export function openClusterConnection(
   return {
     client: cluster,
     groupOf: calculateSlot,
+    tagOf,
     routeOf,
     problemOf(slot) {
       if (cluster.status !== 'ready') return problem;

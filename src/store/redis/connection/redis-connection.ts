@@ -13,6 +13,8 @@ export interface RedisConnection {
   readonly client: RedisClient;
   /** Keys of one group may share a script call. A group is a Cluster slot; elsewhere it is all keys. */
   groupOf(key: string): number;
+  /** A text that Redis Cluster hashes to this group. */
+  tagOf(group: number): string;
   /** The server that a group's calls go to. */
   routeOf(group: number): string;
   /** Why a call of this group cannot be sent now. */
@@ -39,6 +41,7 @@ const NO_HANDSHAKE = ': the port may not speak TLS, which the settings ask for';
 
 const SENTINEL_PORT = 26_379;
 const THE_ONLY_GROUP = 0;
+const THE_ONLY_TAG = 'slots';
 const THE_ONLY_ROUTE = 'primary';
 
 /** Opens a connection. Returns at once. */
@@ -56,6 +59,7 @@ export function openConnection(
   return {
     client,
     groupOf: () => THE_ONLY_GROUP,
+    tagOf: () => THE_ONLY_TAG,
     routeOf: () => THE_ONLY_ROUTE,
     // Charges of one turn of the event loop share a call, so there is one write already.
     inOneWrite: (send) => send(),

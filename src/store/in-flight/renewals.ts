@@ -1,0 +1,199 @@
+import { pace } from '../../domain/pace.ts';
+import { aliveKey } from '../keys.ts';
+
+/** Buckets that one call states in addition to its charges. */
+export const MOST_STATED = 128;
+
+/** After so many statements in turn without a slot, a lease is forgotten. */
+const MOST_IDLE_TURNS = 2;
+
+/** Parts of a renewal's period over which the statements are spread. */
+const PARTS = 10;
+
+/** Fewer statements wait for the next sign of life, up to a second. */
+const WORTH_A_CALL = 32;
+
+/** Statements that are sent at once. */
+const MOST_AT_ONCE = 1_024;
+
+/** What this replica knows of its slots in one bucket. */
+export interface Lease {
+  readonly key: string;
+  held: number;
+  readonly group: number;
+  /** A statement replaces the statements of earlier generations. */
+  generation: number;
+  /** Charges that have been sent and not answered. */
+  pending: number;
+  /** How many of them this generation's statement counts as held: the store may have admitted them before it. */
+  doubtful: number;
+  /** Slots given back since the last statement. */
+  ended: number;
+  /** Whether the store has not been sent this generation. */
+  isNew: boolean;
+  /** Statements in turn, in a row, at which nothing was held. */
+  idleTurns: number;
+}
+
+/** Leases whose keys may share a call. */
+interface Group {
+  leases: number;
+  readonly aliveKey: string;
+}
+
+/** What a call states about one bucket: see lua/charge.lua. */
+export interface Statement {
+  readonly lease: Lease;
+  readonly generation: number;
+  readonly held: number;
+  readonly ended: number;
+}
+
+/** A call by which this replica stays alive, with statements of buckets for which no charge is in progress. */
+export interface Renewal {
+  readonly group: number;
+  readonly replica: string;
+  readonly aliveKey: string;
+  readonly stated: readonly Statement[];
+}
+
+/** Where renewals go. */
+export interface LeaseStore {
+  /** A text in the Cluster slot of a group. */
+  tagOf(group: number): string;
+  /** Sends a renewal apart from the charges, and later has `ended` called. */
+  renew(renewal: Renewal): void;
+}
+
+/** What is done with leases whose turn has come. */
+interface LeaseActions {
+  /** Begins a generation. Undefined if it is stated with the charges. */
+  state(lease: Lease): Statement | undefined;
+  /** Forgets a lease that holds nothing. */
+  drop(lease: Lease): void;
+}
+
+/**
+ * Keeps this replica alive in the store while it has leases, and states each of them in turn, spread over time. A lease does not cost a call
+ * a second, because its slots count for as long as its replica is alive.
+ */
+export class Renewals {
+  readonly #store: LeaseStore;
+  readonly #replica: string;
+  readonly #leases: ReadonlyMap<string, Lease>;
+  readonly #actions: LeaseActions;
+  readonly #groups = new Map<number, Group>();
+  readonly #due = new Set<Lease>();
+  #turn: Iterator<Lease, undefined>;
+  /** Leases whose turn has come, and a fraction. */
+  #turns = 0;
+  #part = 0;
+  /** Calls with statements that are not answered. */
+  #unanswered = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(store: LeaseStore, replica: string, leases: ReadonlyMap<string, Lease>, actions: LeaseActions) {
+    this.#store = store;
+    this.#replica = replica;
+    this.#leases = leases;
+    this.#actions = actions;
+    this.#turn = leases.values();
+  }
+
+  /** The key of the replicas that are alive, for a key of slots. */
+  aliveKeyOf(key: string, group: number): string {
+    return this.#groups.get(group)?.aliveKey ?? aliveKey(key, this.#store.tagOf(group));
+  }
+
+  added(key: string, group: number): void {
+    this.#timer ??= setInterval(() => this.#renewPart(), Math.ceil(pace.renewalMs / PARTS)).unref();
+    const known = this.#groups.get(group);
+    if (known === undefined) this.#groups.set(group, { leases: 1, aliveKey: this.aliveKeyOf(key, group) });
+    else known.leases += 1;
+  }
+
+  /** After it is no longer among the leases. */
+  dropped(lease: Lease): void {
+    this.#due.delete(lease);
+    const group = this.#groups.get(lease.group);
+    if (group !== undefined) group.leases -= 1;
+    if (group?.leases === 0) this.#groups.delete(lease.group);
+    if (this.#leases.size === 0) this.close();
+  }
+
+  stateAll(): void {
+    for (const lease of this.#leases.values()) this.#due.add(lease);
+  }
+
+  stateSoon(lease: Lease): void {
+    if (this.#leases.get(lease.key) === lease) this.#due.add(lease);
+  }
+
+  /**
+   * Takes the result of a renewal. A replica that did not count as alive states all leases, because others may have dropped them.
+   *
+   * @param wasAlive whether the store had counted this replica as alive until then; undefined if there was no answer
+   */
+  ended({ stated }: Renewal, wasAlive: boolean | undefined): void {
+    if (stated.length > 0) this.#unanswered -= 1;
+    if (wasAlive === undefined) for (const { lease } of stated) this.stateSoon(lease);
+    else if (!wasAlive) this.stateAll();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#part = 0;
+  }
+
+  /** A tenth of a renewal: the next statements, and a sign of life of each tenth group. */
+  #renewPart(): void {
+    this.#turns += (this.#leases.size * pace.renewalMs) / (PARTS * pace.statementsMs);
+    for (; this.#turns >= 1; this.#turns--) this.#takeTurn();
+    const isSending = this.#unanswered === 0 && (this.#part === 0 || this.#due.size >= WORTH_A_CALL);
+    const renewed = isSending ? this.#sendDue() : undefined;
+    for (const group of this.#groups.keys()) {
+      if (group % PARTS === this.#part && !renewed?.has(group)) this.#renew(group, []);
+    }
+    this.#part = (this.#part + 1) % PARTS;
+  }
+
+  #takeTurn(): void {
+    let { value: lease } = this.#turn.next();
+    if (lease === undefined) {
+      this.#turn = this.#leases.values();
+      lease = this.#turn.next().value;
+    }
+    if (lease === undefined) return;
+    lease.idleTurns = lease.pending > 0 || lease.held > 0 ? 0 : lease.idleTurns + 1;
+    if (lease.idleTurns < MOST_IDLE_TURNS) this.#due.add(lease);
+    else this.#actions.drop(lease);
+  }
+
+  /** @returns the groups that it has renewed */
+  #sendDue(): ReadonlySet<number> {
+    const calls = new Map<number, Statement[]>();
+    let left = MOST_AT_ONCE;
+    for (const lease of this.#due) {
+      if (left === 0) break;
+      left -= 1;
+      this.#due.delete(lease);
+      const statement = this.#actions.state(lease);
+      if (statement === undefined) continue;
+      const stated = calls.get(lease.group);
+      if (stated === undefined) calls.set(lease.group, [statement]);
+      else stated.push(statement);
+    }
+    for (const [group, stated] of calls) {
+      for (let first = 0; first < stated.length; first += MOST_STATED)
+        this.#renew(group, stated.slice(first, first + MOST_STATED));
+    }
+    return new Set(calls.keys());
+  }
+
+  #renew(group: number, stated: readonly Statement[]): void {
+    if (stated.length > 0) this.#unanswered += 1;
+    const { aliveKey: key = '' } = this.#groups.get(group) ?? {};
+    this.#store.renew({ group, replica: this.#replica, aliveKey: key, stated });
+  }
+}

@@ -1,0 +1,55 @@
+import type { Callback } from 'ioredis';
+import { pace } from '../../domain/pace.ts';
+import type { Renewal } from '../in-flight/renewals.ts';
+import { silentObserver } from '../observer.ts';
+import { openConnection, type RedisConnection } from './connection/redis-connection.ts';
+import type { RemoteStoreSettings } from './connection/redis-options.ts';
+
+/** Much longer than a charge may take, because no request waits for it; and shorter than a lease. */
+const DEADLINE_MS = 1_000;
+
+/** True if the store had counted the replica as alive until then; undefined if there was no answer. */
+type Renewed = (wasAlive: boolean | undefined) => void;
+
+/**
+ * Renews the slots of this replica on a connection of its own, which is opened with the first renewal: they delay no charge, and
+ * their failures say nothing about charges.
+ */
+export class RenewalLink {
+  readonly #settings: RemoteStoreSettings;
+  #link: RedisConnection | undefined;
+  #isClosed = false;
+
+  constructor(settings: RemoteStoreSettings) {
+    this.#settings = settings;
+  }
+
+  /** Calls `renewed` once, later. */
+  send({ group, replica, aliveKey, stated }: Renewal, renewed: Renewed): void {
+    if (this.#isClosed) return;
+    // What is wrong with the connection is reported by the one for charges.
+    this.#link ??= openConnection(this.#settings, silentObserver, { ready() {}, lost() {} });
+    if (this.#link.problemOf(group) !== undefined) {
+      queueMicrotask(() => renewed(undefined));
+      return;
+    }
+    let isOpen = true;
+    const end = (wasAlive: boolean | undefined) => {
+      if (!isOpen) return;
+      isOpen = false;
+      clearTimeout(timer);
+      renewed(wasAlive);
+    };
+    const timer = setTimeout(() => end(undefined), DEADLINE_MS).unref();
+    const answered: Callback<number> = (error, wasAlive) => end(error ? undefined : wasAlive === 1);
+    const keys = [aliveKey, ...stated.map(({ lease }) => lease.key)];
+    let text = `${replica} ${pace.leaseMs} ${pace.slotKeyMs}`;
+    for (const { generation, held } of stated) text += `,${generation} ${held}`;
+    void this.#link.client.renew([keys.length, ...keys, text], answered);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#link?.close();
+  }
+}
