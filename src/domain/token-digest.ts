@@ -44,11 +44,3 @@ export function presentedDigest(token: string, lastDigest: LastDigest | undefine
 export function digestOfHex(hex: string): string {
   return Buffer.from(hex, 'hex').toString('latin1');
 }
-
-/** Compares two digests in constant time. */
-export function isSameDigest(one: string, other: string): boolean {
-  let difference = one.length ^ other.length;
-  for (let index = 0; index < one.length; index++)
-    difference |= one.charCodeAt(index) ^ other.charCodeAt(index);
-  return difference === 0;
-}

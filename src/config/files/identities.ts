@@ -40,9 +40,11 @@ export function parseIdentities(text: string, source: string): Identities {
 
 function toIdentities(file: IdentitiesContent, findings: Finding[]): Identities {
   findings.push(...idFindings(file, ['principals', 'accounts']), ...tokenFindings(file));
+  const accounts = sharedAccounts(file.accounts);
+  const ids = new Map([...accounts.keys()].map((id) => [id, id]));
   const principals = new Map<string, Principal>();
   for (const [id, entry] of Object.entries(file.principals)) {
-    const principal = toPrincipal(id, entry, file, findings);
+    const principal = toPrincipal(id, entry, { file, ids }, findings);
     if (principal !== undefined) principals.set(id, principal);
   }
   const tokens = new Map<string, Principal>();
@@ -52,8 +54,26 @@ function toIdentities(file: IdentitiesContent, findings: Finding[]): Identities 
     const principal = principals.get(id);
     if (principal !== undefined) tokens.set(normalised(token), principal);
   }
-  return { tokens, principals, accounts: new Map(Object.entries(file.accounts)) };
+  return { tokens, principals, accounts };
 }
+
+/** Accounts with the same members are one object, which the Accounts of an Organization mostly are. */
+function sharedAccounts(all: IdentitiesContent['accounts']): ReadonlyMap<string, Account> {
+  const shared = new Map<string, Account>();
+  const accounts = new Map<string, Account>();
+  for (const [id, account] of Object.entries(all)) {
+    const { organization = '', plan = '', organizationLimit = '' } = account;
+    // Ids have no spaces.
+    const members = `${organization} ${organizationLimit} ${plan}`;
+    const known = shared.get(members);
+    if (known === undefined) shared.set(members, account);
+    accounts.set(id, known ?? account);
+  }
+  return accounts;
+}
+
+/** Of all principals that act for no other Account. */
+const NOBODY: ReadonlySet<string> = new Set();
 
 /** The keys of these sections that are no ids. */
 export function idFindings<Section extends string>(
@@ -87,7 +107,7 @@ function normalised(token: string): string {
 function toPrincipal(
   id: string,
   entry: IdentitiesContent['principals'][string],
-  file: IdentitiesContent,
+  { file, ids }: { readonly file: IdentitiesContent; readonly ids: ReadonlyMap<string, string> },
   findings: Finding[],
 ): Principal | undefined {
   const path = ['principals', id];
@@ -103,8 +123,9 @@ function toPrincipal(
   const wrong = ownershipProblem(entry);
   if (wrong !== undefined) findings.push({ path, message: wrong });
   if (account !== undefined) {
-    const owned = { id, account, actsFor: new Set(actsFor) };
-    return type === 'Person' ? { ...owned, type } : { ...owned, type };
+    // One string for each Account, so that a lookup compares two references.
+    const own = ids.get(account) ?? account;
+    return { id, type, account: own, actsFor: actsFor.length === 0 ? NOBODY : new Set(actsFor) };
   }
   return organization === undefined ? undefined : { id, type: 'ServiceAccount', organization };
 }
