@@ -1,5 +1,6 @@
 import type { CostedOperation } from '../config/checks/costs.ts';
 import type { Place } from '../config/problem.ts';
+import type { OperationKind } from '../domain/operation.ts';
 import type { BodyRules } from './validation/body.ts';
 import type { HeaderRule, PathRule } from './validation/path-and-headers.ts';
 import type { QueryRules } from './validation/query.ts';
@@ -8,11 +9,49 @@ import type { QueryRules } from './validation/query.ts';
 export const KINDS_BY_METHOD = {
   GET: 'read',
   HEAD: 'read',
+  QUERY: 'read',
   POST: 'write',
   PUT: 'write',
   PATCH: 'write',
   DELETE: 'write',
 } as const;
+
+/** Further methods that the gateway can read. It serves them where a document declares them (OpenAPI 3.2 `additionalOperations`). */
+export const ADDITIONAL_METHODS: ReadonlySet<string> = new Set([
+  ...[
+    'ACL',
+    'BIND',
+    'CHECKOUT',
+    'COPY',
+    'LINK',
+    'LOCK',
+    'MERGE',
+    'MKACTIVITY',
+    'MKCALENDAR',
+    'MKCOL',
+    'MOVE',
+  ],
+  ...[
+    'NOTIFY',
+    'PROPFIND',
+    'PROPPATCH',
+    'PURGE',
+    'REBIND',
+    'REPORT',
+    'SEARCH',
+    'SUBSCRIBE',
+    'UNBIND',
+    'UNLINK',
+  ],
+  ...['UNLOCK', 'UNSUBSCRIBE'],
+]);
+
+/** The kind of bucket of a method, unless `x-weir` sets one. What an additional method does is unknown, so it counts as a write. */
+export function kindOf(method: string): OperationKind {
+  return KINDS[method] ?? 'write';
+}
+
+const KINDS: Readonly<Record<string, OperationKind>> = KINDS_BY_METHOD;
 
 /** Contract section 8.1 rule 3: "Most operations cost 1 point." */
 export const DEFAULT_COST = 1;

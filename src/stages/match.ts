@@ -1,15 +1,25 @@
 import type { OperationKind } from '../domain/operation.ts';
 import { Refusal } from '../domain/problems.ts';
-import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from '../operations/listed-operation.ts';
+import {
+  ADDITIONAL_METHODS,
+  DEFAULT_COST,
+  KINDS_BY_METHOD,
+  type ListedOperation,
+} from '../operations/listed-operation.ts';
 import type { LetterCase, TrailingSlash } from './path/folded-path.ts';
 import { foldedPath } from './path/folded-path.ts';
 import { type Route, RouteIndex, STRICTNESS } from './path/route-index.ts';
 import type { Operation } from './request-context.ts';
 
-/** The methods that the gateway serves, and the buckets that they spend from (contract 8.1). */
+/** The methods that the gateway serves at any path, and the buckets that they spend from (contract 8.1). */
 const KINDS: Readonly<Record<string, OperationKind | 'free'>> = { ...KINDS_BY_METHOD, OPTIONS: 'free' };
 
 export const METHODS: readonly string[] = Object.keys(KINDS);
+
+/** Whether an operation can have this method. The text can be anything. */
+export function isMethod(method: string): boolean {
+  return METHODS.includes(method) || ADDITIONAL_METHODS.has(method);
+}
 
 /** The refusal of a method that is not one of `METHODS`. */
 export function refuseMethod(): Refusal {
@@ -66,7 +76,7 @@ export class OperationTable {
     folded = foldedPath(path, this.#letterCase),
   ): Operation | 'free' | Refusal {
     const kind = KINDS[method];
-    if (kind === undefined) return refuseMethod();
+    if (kind === undefined) return this.#declared(method, folded);
     if (kind === 'free') return 'free';
     const exact = this.#index.find(method, folded);
     if (exact === 'malformed') return malformed();
@@ -74,6 +84,18 @@ export class OperationTable {
       return exact.operation;
     }
     return this.#charged(method, folded, exact, this.#unlisted?.[kind]);
+  }
+
+  /** An operation of a method that is served only where it is declared. */
+  #declared(method: string, folded: string): Operation | Refusal {
+    if (!ADDITIONAL_METHODS.has(method)) return refuseMethod();
+    const found = this.#charged(method, folded, this.#exact(method, folded), undefined);
+    return found instanceof Refusal ? refuseMethod() : found;
+  }
+
+  #exact(method: string, folded: string): Route | undefined {
+    const exact = this.#index.find(method, folded);
+    return exact === 'malformed' ? undefined : exact;
   }
 
   #charged(

@@ -12,6 +12,7 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
   it.each([
     ['GET', '/v3/things/t1', 'read'],
     ['HEAD', '/v3/things/t1', 'read'],
+    ['QUERY', '/v3/things', 'read'],
     ['POST', '/v3/things', 'write'],
     ['PATCH', '/v3/things/t1', 'write'],
     ['PUT', '/v3/things/t1', 'write'],
@@ -54,7 +55,7 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
   it('an unsupported method is a 405 with the supported methods, uncharged', async () => {
     const answer = await gateway.send('PROPFIND', '/v3/things');
     expect(answer.status).toBe(405);
-    expect(answer.headers.get('Allow')).toBe('GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS');
+    expect(answer.headers.get('Allow')).toBe('GET, HEAD, QUERY, POST, PUT, PATCH, DELETE, OPTIONS');
     expect(answer.headers.get('RateLimit')).toBeNull();
     expect(await answer.json()).toMatchObject({ code: 'MethodNotAllowed', status: 405 });
   });

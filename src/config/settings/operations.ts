@@ -8,7 +8,9 @@ const cost = (description: string, minimum = 1) => Type.Integer({ description, m
 const document = Type.String({ minLength: 1, file: true, expects: 'the path of a file' });
 
 const listedOperation = closed({
-  method: literals(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], { description: 'HTTP method.' }),
+  method: literals(['GET', 'HEAD', 'QUERY', 'POST', 'PUT', 'PATCH', 'DELETE'], {
+    description: 'HTTP method.',
+  }),
   path: Type.String({
     description: 'Path, with parameters in braces.',
     pattern: '^/[^\\s?#]*$',

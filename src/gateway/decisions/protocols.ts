@@ -6,7 +6,7 @@ import { Refusal } from '../../domain/problems.ts';
 import { isHost } from '../../http/message/fields/inspect.ts';
 import { isMisleading } from '../../http/message/head/field-names.ts';
 import type { RequestHead } from '../../http/message/head/field-section.ts';
-import { METHODS, refuseMethod } from '../../stages/match.ts';
+import { isMethod, refuseMethod } from '../../stages/match.ts';
 import type { DecisionProtocol } from '../../stages/request-context.ts';
 
 /** How a proxy asks; programs ask otherwise. */
@@ -138,5 +138,5 @@ function unclear(field: string): Refusal {
 
 /** The method is any text that the proxy wrote to a field, so it is checked against the known ones. */
 function asked(protocol: ProxyProtocol, method: string, rawTarget: string): Asked | Refusal {
-  return METHODS.includes(method) ? { protocol, method, rawTarget } : refuseMethod();
+  return isMethod(method) ? { protocol, method, rawTarget } : refuseMethod();
 }

@@ -77,7 +77,7 @@ export interface Transfer {
 }
 
 /** Methods whose requests state a length even when they have no body (RFC 9110 section 8.6). */
-const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
+const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'QUERY']);
 
 /**
  * The head of a request as it is sent.

@@ -69,7 +69,7 @@ export class Documents {
   }
 
   #target(from: Node, ref: string): Node | Problem {
-    const target = resolveReference(ref, from.document.file);
+    const target = resolveReference(ref, from.document.file, selfOf(from.document.value));
     if (target?.words === undefined)
       return problemAt(child(from, '$ref'), `"${ref}" is not a valid reference`);
     const { file, words } = target;
@@ -143,14 +143,20 @@ function crawl(root: string, open: (path: string) => unknown): void {
   for (const file of files) {
     if (files.size > MAX_FILES) throw fileError(root, TOO_MANY_FILES);
     const seen = new Set<unknown>();
-    for (const reference of referencesIn(open(file), seen)) {
-      const target = resolveReference(reference, file);
+    const value = open(file);
+    for (const reference of referencesIn(value, seen)) {
+      const target = resolveReference(reference, file, selfOf(value));
       if (target !== undefined) files.add(target.file);
     }
   }
 }
 
 const TOO_MANY_FILES = `refers to more than ${MAX_FILES} files`;
+
+/** The `$self` of a document (OpenAPI 3.2 section 4.1.1). */
+export function selfOf(document: unknown): unknown {
+  return isMapping(document) ? document.$self : undefined;
+}
 
 /** Every `$ref` in a value, including those in YAML aliases. `seen` stops at circular aliases. */
 function* referencesIn(value: unknown, seen: Set<unknown>): Generator<string> {

@@ -1,16 +1,15 @@
 import type { Problem } from '../../config/problem.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
-import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from '../listed-operation.ts';
+import { DEFAULT_COST, kindOf, type ListedOperation } from '../listed-operation.ts';
 import { DanglingReferences } from './dangling.ts';
 import { child, type Documents, type Node, placeOf, problemAt } from './documents.ts';
 import { type Extension, misspellings, readAccess, readExtension } from './extension.ts';
+import { operationsOf } from './methods.ts';
 import { readParameters } from './parameters.ts';
 import { type Described, readRules } from './read-rules.ts';
 import type { RuleMaker } from './rule-maker.ts';
 import { Schemas } from './schemas.ts';
 import { readBasePaths } from './servers.ts';
-
-type Method = keyof typeof KINDS_BY_METHOD;
 
 /** Settings that apply to all documents. */
 export interface ReadOptions {
@@ -25,7 +24,6 @@ export interface ReadOptions {
 /** State while reading one document. */
 interface Scan extends RuleMaker {
   readonly options: ReadOptions;
-  readonly warnings: Problem[];
   /** Of bodies that are not validated. */
   readonly dangling: DanglingReferences;
 }
@@ -68,9 +66,7 @@ export async function readOperations(documents: Documents, options: ReadOptions)
   let paths = 0;
   let size = 0;
   for (const item of pathItems(reading)) {
-    for (const method of Object.keys(KINDS_BY_METHOD) as Method[]) {
-      const node = child(item.node, method.toLowerCase());
-      if (!isMapping(node.value)) continue;
+    for (const [method, node] of operationsOf(item.node, warnings)) {
       size += sizeOf(item, node);
       if (size > MAX_SIZE) return { operations: [], problems: [problemAt(root, TOO_LARGE)], warnings: [] };
       operations.push(...readOperation(reading, item, method, node));
@@ -100,10 +96,6 @@ function versionProblem(root: Node): Problem | undefined {
     return problemAt(at, 'this is not an OpenAPI document', 'it has no "openapi: 3.1.0"');
   if (typeof version !== 'string' || !/^3\.[0-2]\.\d/.test(version)) {
     return problemAt(at, `OpenAPI ${version} is not supported`, 'expected 3.0, 3.1 or 3.2, such as "3.1.0"');
-  }
-  const self = child(root, '$self');
-  if (self.value !== undefined) {
-    return problemAt(self, 'is not supported', 'references are resolved from the location of the file');
   }
   return undefined;
 }
@@ -142,10 +134,10 @@ function extensionOf({ options, problems, warnings }: Scan, owner: Node, above: 
 }
 
 /** One operation for each base path of its servers. */
-function readOperation(reading: Scan, item: PathItem, method: Method, node: Node): ListedOperation[] {
+function readOperation(reading: Scan, item: PathItem, method: string, node: Node): ListedOperation[] {
   const { options, problems } = reading;
   const extension = extensionOf(reading, node, item.extension);
-  const { cost = DEFAULT_COST, costNode, kind = KINDS_BY_METHOD[method] } = extension;
+  const { cost = DEFAULT_COST, costNode, kind = kindOf(method) } = extension;
   const access = readAccess(node, reading.documents.root, extension, problems);
   const basePaths =
     options.basePath === undefined ? (readBasePaths(node, problems) ?? item.basePaths) : [options.basePath];

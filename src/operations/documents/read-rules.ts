@@ -4,7 +4,7 @@ import type { BodyRules } from '../validation/body.ts';
 import type { Check, Shape } from '../validation/parameter-value.ts';
 import type { HeaderRule, PathRule } from '../validation/path-and-headers.ts';
 import type { QueryForm, QueryRule, QueryRules } from '../validation/query.ts';
-import { child, type Node } from './documents.ts';
+import { child, type Node, problemAt } from './documents.ts';
 import { isJsonMediaType, type Parameter } from './parameters.ts';
 import { compiledCheck, type RuleMaker, valueRule } from './rule-maker.ts';
 import { escapeExpression, isParameter, parameterExpression, segmentParts } from './segment.ts';
@@ -77,6 +77,9 @@ function headerRules(maker: RuleMaker, parameter: Parameter): readonly HeaderRul
     : [{ ...rule, lowerName, isRequired, isList: rule.shape.types.has('array') }];
 }
 
+/** OpenAPI 3.2 section 4.15.2: the schema of each item of a stream. */
+const ITEMS = ['is not validated', 'bodies of this media type are streamed'] as const;
+
 function readBodyRules(maker: RuleMaker, at: Node): BodyRules | undefined {
   const node = maker.documents.follow(at);
   if ('message' in node) {
@@ -87,7 +90,10 @@ function readBodyRules(maker: RuleMaker, at: Node): BodyRules | undefined {
   if (!isMapping(content.value)) return undefined;
   const byMediaType = new Map(
     Object.keys(content.value).map((mediaType) => {
-      const schema = child(child(content, mediaType), 'schema');
+      const declared = child(content, mediaType);
+      const items = child(declared, 'itemSchema');
+      if (items.value !== undefined) maker.warnings.push(problemAt(items, ...ITEMS));
+      const schema = child(declared, 'schema');
       return [(mediaType.split(';', 1)[0] ?? '').trim().toLowerCase(), jsonRule(maker, mediaType, schema)];
     }),
   );

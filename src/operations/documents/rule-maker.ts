@@ -10,6 +10,7 @@ export interface RuleMaker {
   readonly documents: Documents;
   readonly schemas: Schemas;
   readonly problems: Problem[];
+  readonly warnings: Problem[];
   readonly maxBodyBytes: number;
 }
 

@@ -6,7 +6,7 @@ import { toIssue } from '../validation/engine/issue.ts';
 import { Meter, TooComplex } from '../validation/engine/meter.ts';
 import { PatternError } from '../validation/engine/patterns.ts';
 import { type Check, type Issue, TOO_COMPLEX } from '../validation/parameter-value.ts';
-import type { Documents, Node } from './documents.ts';
+import { type Documents, type Node, selfOf } from './documents.ts';
 import { resolveReference } from './references.ts';
 
 /** The reason why a schema cannot be compiled. */
@@ -24,6 +24,8 @@ export class Schemas {
   readonly #isOldDialect: boolean;
   readonly #keys: ReadonlyMap<string, string>;
   readonly #root: object;
+  /** The `$self` of each file. */
+  readonly #selves: ReadonlyMap<string, unknown>;
   readonly #compiled = new Map<string, Check | SchemaError>();
   /** The same by the schemas in the documents. Many operations may share a schema. */
   readonly #byValue = {
@@ -42,6 +44,7 @@ export class Schemas {
     this.#isOldDialect = isOldDialect;
     const all = documents.all();
     this.#keys = new Map(all.map(({ file }, index) => [file, `file:${index}`]));
+    this.#selves = new Map(all.map(({ file, value }) => [file, selfOf(value)]));
     this.#root = Object.fromEntries(
       all.map(({ file, value }) => [this.#keys.get(file), this.#translated(value, file)]),
     );
@@ -131,7 +134,7 @@ export class Schemas {
   }
 
   #reference(reference: string, file: string): string {
-    const target = resolveReference(reference, file);
+    const target = resolveReference(reference, file, this.#selves.get(file));
     if (target === undefined || !this.#keys.has(target.file)) return reference;
     return target.words === undefined
       ? `${ROOT}#${target.fragment}`

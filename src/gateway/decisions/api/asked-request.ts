@@ -3,7 +3,7 @@ import { Refusal } from '../../../domain/problems.ts';
 import type { Buckets } from '../../../stages/buckets/buckets.ts';
 import type { PayerBucket } from '../../../stages/buckets/payer-bucket.ts';
 import { isFree } from '../../../stages/decide.ts';
-import { METHODS, type OperationTable, refuseMethod } from '../../../stages/match.ts';
+import { isMethod, type OperationTable, refuseMethod } from '../../../stages/match.ts';
 import { normalise } from '../../../stages/normalise.ts';
 import type { PathProfile } from '../../../stages/path/folded-path.ts';
 import type { RequestContext, RequestSource } from '../../../stages/request-context.ts';
@@ -64,7 +64,7 @@ export function aim(
     return undefined;
   }
   request.method = method;
-  if (!METHODS.includes(method)) return refuseMethod();
+  if (!isMethod(method)) return refuseMethod();
   const target = normalise(path, profile, (folded) => operations.servesSlash(method, folded));
   if (target instanceof Refusal) return target;
   request.target = target;

@@ -41,7 +41,16 @@ export class PlainHead implements RequestHead {
   }
 }
 
-const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE']);
+const METHODS: ReadonlySet<string> = new Set([
+  'GET',
+  'HEAD',
+  'OPTIONS',
+  'QUERY',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+]);
 
 /** 1 for each octet that may stand in a target: visible ASCII, but no fragment. */
 const TARGET_OCTETS = new Uint8Array(256).fill(1, 0x21, 0x7f);

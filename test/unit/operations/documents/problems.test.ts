@@ -29,10 +29,6 @@ describe('a document of another kind', () => {
       'openapi: 3.1\npaths: {}\n',
       /^openapi\.yaml:1: openapi: OpenAPI 3\.1 is not supported: .* such as "3\.1\.0"/,
     ],
-    [
-      'openapi: 3.2.0\n$self: https://example.com/a\npaths: {}\n',
-      /^openapi\.yaml:2: .*\$self.*: is not supported/,
-    ],
     ['info: {}\n', /this is not an OpenAPI document/],
     ['openapi: 3.1.0\ninfo: {}\n', /the document lists no paths/],
   ])('%j is named as what it is', async (text, expected) => {
