@@ -29,6 +29,7 @@ const CLAIMS = {
   organization: 'organization',
   actsFor: 'actsFor',
   plan: 'plan',
+  periodStartsOn: 'periodStartsOn',
 };
 
 /** One request of one of the tokens. */

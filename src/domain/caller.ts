@@ -7,6 +7,8 @@ export interface Account {
   readonly organizationLimit?: boolean;
   /** The plan that its limits come from, unless the limits file assigns another. */
   readonly plan?: string;
+  /** The day on which its months begin, unless the limits file names another. */
+  readonly periodStartsOn?: number;
 }
 
 /** Who sent the request, proven by its token. */
@@ -16,6 +18,8 @@ interface Claimant {
   readonly id: string;
   /** The plan that the token names: of its own Account, or of every Account of its Organization. */
   readonly plan?: string;
+  /** The day on which the months of these Accounts begin, by the token. */
+  readonly periodStartsOn?: number;
   /** The Accounts in the token's claims, for a directory of claims. */
   readonly claimedAccounts?: ReadonlyMap<string, Account>;
 }
@@ -52,6 +56,8 @@ export interface Caller {
   readonly hasOrganizationLimit: boolean;
   /** The plan of the target Account, by the token or the directory; the limits file may assign another. */
   readonly plan?: string | undefined;
+  /** The day on which the months of the target Account begin, likewise. */
+  readonly periodStartsOn?: number | undefined;
   /**
    * The hash tag of all keys that this request charges: an Organization, or an Account that has none. For a
    * Person-only operation it is the Principal Account's, so that a Person has one bucket for all Accounts it acts for.
@@ -71,6 +77,7 @@ export interface PublicClient {
   readonly organization?: undefined;
   readonly hasOrganizationLimit?: undefined;
   readonly plan?: undefined;
+  readonly periodStartsOn?: undefined;
 }
 
 /** Whom a request is charged to. */

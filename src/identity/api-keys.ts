@@ -2,7 +2,7 @@ import type { Identities } from '../config/files/identities.ts';
 import type { Principal } from '../domain/caller.ts';
 import { presentedDigest } from '../domain/token-digest.ts';
 import type { Revocations, RevokedToken } from '../facts/revocations.ts';
-import { planIn } from './claims.ts';
+import { planIn, startIn } from './claims.ts';
 import type { Answer, Client, IdentitySource, Lookup } from './identity.ts';
 import { outcomeOf } from './observer.ts';
 import { UnusableAnswer } from './provider/answer.ts';
@@ -93,7 +93,8 @@ export class ApiKeys implements IdentitySource {
     return found;
   }
 
-  #ownerOf(digest: string, { principal: id, issuedAt, account, plan }: KeyOwner): Authenticated | undefined {
+  #ownerOf(digest: string, owner: KeyOwner): Authenticated | undefined {
+    const { principal: id, issuedAt, account, plan, periodStartsOn } = owner;
     const issuedAtMs = issuedAt === undefined ? undefined : Date.parse(issuedAt);
     const revoked = this.#options.revocations.refuse([digest], id, issuedAtMs);
     if (revoked !== undefined) return revoked;
@@ -101,7 +102,7 @@ export class ApiKeys implements IdentitySource {
     if (principal === undefined) {
       this.#options.log.warn('an API key belongs to a principal that is not in the identities file');
     }
-    return principal && keptTo({ ...principal, ...planIn(plan) }, account);
+    return principal && keptTo({ ...principal, ...planIn(plan), ...startIn(periodStartsOn) }, account);
   }
 }
 
@@ -128,6 +129,8 @@ interface KeyOwner {
   readonly account?: string;
   /** The plan of its Account. */
   readonly plan?: unknown;
+  /** The day on which the months of its Account begin. */
+  readonly periodStartsOn?: unknown;
 }
 
 function isOwner(body: unknown): body is KeyOwner {

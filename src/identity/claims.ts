@@ -1,4 +1,5 @@
 import { type Account, isId, type Principal } from '../domain/caller.ts';
+import { LAST_DAY } from '../domain/limits/calendar.ts';
 
 /** The names of the claims in a token or an introspection answer. */
 export interface ClaimNames {
@@ -8,6 +9,7 @@ export interface ClaimNames {
   readonly organization: string;
   readonly actsFor: string;
   readonly plan: string;
+  readonly periodStartsOn: string;
 }
 
 export type Claims = Readonly<Record<string, unknown>>;
@@ -25,7 +27,7 @@ export function readPrincipal(claims: Claims, names: ClaimNames): Principal | un
   if (!isId(id) || !isOptionalId(account) || !isOptionalId(organization) || listed === undefined) {
     return undefined;
   }
-  const planned = planIn(claims[names.plan]);
+  const planned = { ...planIn(claims[names.plan]), ...startIn(claims[names.periodStartsOn]) };
   const actsFor = accountsOf(listed, organization);
   if (actsFor === undefined || (type !== 'Person' && type !== 'ServiceAccount')) return undefined;
   if (account !== undefined) {
@@ -53,7 +55,7 @@ function accountsOf(
       typeof entry === 'string' ? { account: entry, organization } : ((entry ?? {}) as Claims);
     const owner = one.organization ?? undefined;
     if (!isId(one.account) || !isOptionalId(owner)) return undefined;
-    accounts.set(one.account, { ...accountIn(owner), ...planIn(one.plan) });
+    accounts.set(one.account, { ...accountIn(owner), ...planIn(one.plan), ...startIn(one.periodStartsOn) });
   }
   return accounts;
 }
@@ -69,4 +71,11 @@ function isOptionalId(value: unknown): value is string | undefined {
 /** The plan of a record from outside. What is no name is no plan: a plan never makes a request fail. */
 export function planIn(value: unknown): { readonly plan?: string } {
   return isId(value) ? { plan: value } : {};
+}
+
+/** The first day of months in a record from outside. Any other value is ignored, so it never makes a request fail. */
+export function startIn(value: unknown): { readonly periodStartsOn?: number } {
+  const day = typeof value === 'string' && /^\d{1,2}$/.test(value) ? Number(value) : value;
+  if (typeof day !== 'number' || !Number.isInteger(day) || day < 1 || day > LAST_DAY) return {};
+  return { periodStartsOn: day };
 }

@@ -82,6 +82,8 @@ function callerOf(
     organization,
     hasOrganizationLimit: organization !== undefined && found.organizationLimit !== false,
     plan: (isOwn(principal, account) ? principal.plan : undefined) ?? found.plan,
+    periodStartsOn:
+      (isOwn(principal, account) ? principal.periodStartsOn : undefined) ?? found.periodStartsOn,
     hashTag: foundHome.organization ?? home,
   };
 }

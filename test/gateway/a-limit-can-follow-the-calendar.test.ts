@@ -54,4 +54,45 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
     expect(first.headers.get('RateLimit-Policy')).toContain('"large";q=9000000000000000;w=');
     expect(first.headers.get('RateLimit')).toContain('"large";r=8999999999999999;t=');
   });
+
+  it('months begin on the day of the limits file, or else of the directory, or else of the limit', async () => {
+    const month = (startsOn: number) => {
+      const calendar = calendarOf({ unit: 'month', timeZone: 'UTC', startsOn });
+      const { startMs, endMs } = calendar.at(Date.now());
+      return { period: { start: new Date(startMs).toISOString(), end: new Date(endMs).toISOString() } };
+    };
+    const gateway = await start({
+      store: store(),
+      settings: { ...SETTINGS, usage: { path: '/usage' } },
+      limits: {
+        limits: {
+          'organization-month': { per: 'organization', points: 10, period: 'month' },
+          'account-month': { per: 'account', points: 10, period: 'month', startsOn: 28 },
+          'account-week': { per: 'account', points: 10, period: 'week' },
+        },
+        accounts: { acct_1: { periodStartsOn: 3 } },
+      },
+      identities: {
+        tokens: { person: 'person_1', other: 'person_2' },
+        principals: {
+          person_1: { type: 'Person', account: 'acct_1' },
+          person_2: { type: 'Person', account: 'acct_2' },
+        },
+        accounts: { acct_1: { organization: 'org_1', periodStartsOn: 17 }, acct_2: {} },
+      },
+    });
+    const buckets = async (token: string) => {
+      await gateway.send('GET', '/v3/things', { token });
+      const own = (await (await gateway.send('GET', '/usage', { token })).json()) as {
+        buckets: { bucket: string; used: number; period?: object }[];
+      };
+      return Object.fromEntries(own.buckets.map((one) => [one.bucket, one]));
+    };
+    expect(await buckets('person')).toMatchObject({
+      'account-month': { used: 1, ...month(3) },
+      'organization-month': { used: 1, ...month(17) },
+      'account-week': { used: 1, period: { unit: 'week', startsOn: 'monday' } },
+    });
+    expect(await buckets('other')).toMatchObject({ 'account-month': { used: 1, ...month(28) } });
+  });
 });

@@ -147,6 +147,8 @@ interface UsageOwner {
   readonly account?: string | undefined;
   /** The plan that the directory names. */
   readonly plan?: string | undefined;
+  /** The day on which its months begin, by the token or the directory. */
+  readonly periodStartsOn?: number | undefined;
   readonly hasOrganizationLimit: boolean;
   /** The hash tag of its keys. */
   readonly hashTag: string;
@@ -180,15 +182,23 @@ const NOBODY: Principal = { id: '', type: 'Person', account: '', actsFor: new Se
 async function findOwner(query: OwnerQuery, sources: OwnerSources): Promise<UsageOwner | undefined> {
   const { scope, id } = query;
   if (scope === 'organization' || scope === 'address') {
-    return { scope, id, organization: undefined, hasOrganizationLimit: false, hashTag: id };
+    const periodStartsOn = sources.activity.payerOf(scope, id)?.periodStartsOn;
+    return { scope, id, organization: undefined, periodStartsOn, hasOrganizationLimit: false, hashTag: id };
   }
   const account = scope === 'account' ? id : (query.account ?? sources.homeOf(id));
   const known = await findAccount(account, query.organization, sources.directory);
   if (known !== undefined && account !== undefined) return ownerIn(query, account, known);
   const payer = sources.activity.payerOf(scope, id);
   if (payer === undefined) return undefined;
-  const { organization, account: paying, plan, hasOrganizationLimit = false, hashTag } = payer;
-  return { scope, id, organization, account: paying, plan, hasOrganizationLimit, hashTag };
+  const {
+    organization,
+    account: paying,
+    plan,
+    periodStartsOn,
+    hasOrganizationLimit = false,
+    hashTag,
+  } = payer;
+  return { scope, id, organization, account: paying, plan, periodStartsOn, hasOrganizationLimit, hashTag };
 }
 
 async function findAccount(
@@ -203,7 +213,8 @@ async function findAccount(
 }
 
 function ownerIn({ scope, id }: OwnerQuery, account: string, known: Account): UsageOwner {
-  const { organization, organizationLimit, plan } = known;
+  const { organization, organizationLimit, plan, periodStartsOn } = known;
   const hasOrganizationLimit = organization !== undefined && organizationLimit !== false;
-  return { scope, id, organization, account, plan, hasOrganizationLimit, hashTag: organization ?? account };
+  const hashTag = organization ?? account;
+  return { scope, id, organization, account, plan, periodStartsOn, hasOrganizationLimit, hashTag };
 }

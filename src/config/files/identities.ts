@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import type { Account, Principal } from '../../domain/caller.ts';
 import { ID_FORMAT, ID_PATTERN, isId } from '../../domain/caller.ts';
+import { LAST_DAY } from '../../domain/limits/calendar.ts';
 import type { OverrideSection } from '../../domain/limits/scopes.ts';
 import type { Finding } from '../reader/check.ts';
 import { didYouMean } from '../reader/messages.ts';
@@ -176,6 +177,13 @@ const principal = closed({
 const account = closed({
   organization: Type.Optional(id('The Organization that it belongs to.')),
   plan: Type.Optional(id('Its plan in the limits file, unless that file assigns another.')),
+  periodStartsOn: Type.Optional(
+    Type.Integer({
+      description: 'The day on which its months begin, unless the limits file names another.',
+      minimum: 1,
+      maximum: LAST_DAY,
+    }),
+  ),
   organizationLimit: Type.Optional(
     Type.Boolean({
       description: "Whether its requests are also charged to its Organization's buckets. Default: true.",

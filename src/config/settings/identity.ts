@@ -77,6 +77,10 @@ const issued = {
         'Plan whose limits apply to its Account, unless the limits file assigns another. Without an Account, its limits apply to the Organization.',
         'plan',
       ),
+      periodStartsOn: claim(
+        'Day from 1 to 31 on which the months of its Account begin, unless the limits file names another.',
+        'periodStartsOn',
+      ),
     },
     { description: 'Names of the claims to read.', default: {} },
   ),

@@ -25,6 +25,8 @@ export interface AssignedPlan {
 export interface Overrides {
   readonly plan?: AssignedPlan;
   readonly limits: RowLimits;
+  /** The day on which its months begin. It does not expire. */
+  readonly periodStartsOn?: number;
 }
 
 /** The overrides of single owners, by id. */
@@ -110,6 +112,35 @@ function layer(source: LimitSource, given: GivenLimit | undefined) {
   if (given === undefined) return [];
   const limit = given.limit === 'none' ? undefined : given.limit;
   return [{ source, limit, shadow: given.shadow, untilMs: given.untilMs ?? NEVER }];
+}
+
+/**
+ * The day on which the months of an owner begin: as the files say, or else as its token or the directory says. Undefined where that is
+ * left to the limit.
+ *
+ * @param account whose day a principal has
+ */
+export function startOfMonths(
+  limits: OverrideMaps,
+  section: OverrideSection,
+  id: string,
+  { organization, account, periodStartsOn }: MonthsOf,
+): number | undefined {
+  const own = limits[section].get(id)?.periodStartsOn;
+  if (own !== undefined || section === 'organizations') return own ?? periodStartsOn;
+  return startIn(limits.accounts, account) ?? startIn(limits.organizations, organization) ?? periodStartsOn;
+}
+
+/** Whose months are asked for. */
+export interface MonthsOf {
+  readonly organization?: string | undefined;
+  readonly account?: string | undefined;
+  /** By the token or the directory. */
+  readonly periodStartsOn?: number | undefined;
+}
+
+function startIn(overrides: ReadonlyMap<string, Overrides>, id: string | undefined): number | undefined {
+  return id === undefined ? undefined : overrides.get(id)?.periodStartsOn;
 }
 
 /** The row with this name; undefined if the limits have none. */

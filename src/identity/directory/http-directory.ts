@@ -1,5 +1,5 @@
 import type { Account } from '../../domain/caller.ts';
-import { planIn } from '../claims.ts';
+import { planIn, startIn } from '../claims.ts';
 import type { Directory, Lookup } from '../identity.ts';
 import { type LoadedKey, LookupCache } from '../lookup-cache.ts';
 import { UnusableAnswer } from '../provider/answer.ts';
@@ -55,11 +55,12 @@ export class HttpDirectory implements Directory {
     const { freshMs, refusedMs, outageMs } = this.#options;
     const nowMs = Date.now();
     if (answer.status === 404) return { value: undefined, freshUntilMs: nowMs + refusedMs };
-    const { organization, organizationLimit, plan } = answer.body as AccountAnswer;
+    const { organization, organizationLimit, plan, periodStartsOn } = answer.body as AccountAnswer;
     const value = {
       ...(typeof organization === 'string' ? { organization } : {}),
       ...(organizationLimit === false ? { organizationLimit } : {}),
       ...planIn(plan),
+      ...startIn(periodStartsOn),
     };
     return { value, freshUntilMs: nowMs + freshMs, usableUntilMs: nowMs + freshMs + outageMs };
   }
@@ -69,6 +70,7 @@ interface AccountAnswer {
   readonly organization?: string | null;
   readonly organizationLimit?: boolean;
   readonly plan?: unknown;
+  readonly periodStartsOn?: unknown;
 }
 
 /** Strict, because an Organization that is misread would escape its limit. */

@@ -87,7 +87,9 @@ function overrideLines(
     if (given === undefined) return [];
     return [line(`    ${bucket}: ${limitText(given)}`, `no request in this log; kept from ${baseName}`)];
   });
-  return [...(plan === undefined ? [] : plan), ...lines];
+  const start = base?.periodStartsOn;
+  const starts = start === undefined ? [] : [line(`    periodStartsOn: ${start}`, `kept from ${baseName}`)];
+  return [...(plan === undefined ? [] : plan), ...starts, ...lines];
 }
 
 function suggestedComment({ stats, refused }: SuggestedLimit): string {

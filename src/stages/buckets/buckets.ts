@@ -1,6 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import type { Payer } from '../../domain/caller.ts';
-import { type AssignedPlan, type Limits, limitInForce, NEVER } from '../../domain/limits/limits.ts';
+import {
+  type AssignedPlan,
+  type Limits,
+  limitInForce,
+  type MonthsOf,
+  NEVER,
+  startOfMonths,
+} from '../../domain/limits/limits.ts';
 import { type LimitRow, MAX_PERIOD_LIMIT, MAX_WINDOW_LIMIT } from '../../domain/limits/rows.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Access } from '../../domain/operation.ts';
@@ -12,6 +19,7 @@ import type { Operation } from '../request-context.ts';
 import {
   type InForce,
   type PayerBucket,
+  type PresentRow,
   payerBucketsOf,
   presentRow,
   type RowSet,
@@ -169,7 +177,8 @@ export class Buckets {
         // A Person's own buckets have no plan; its limits per principal do.
         const planned = planOfOwner(this.#limits, row.scope, id, owner, nowMs);
         const inForce = this.#inForce(row, id, planned, nowMs);
-        return payerBucketsOf(presentRow(row, nowMs), this.#keyParts(owner.hashTag, id), inForce);
+        const present = this.#present(row, id, owner, nowMs);
+        return payerBucketsOf(present, this.#keyParts(owner.hashTag, id), inForce);
       });
   }
 
@@ -187,7 +196,7 @@ export class Buckets {
       const owner = scopeNamed(row.scope).ownerOf(payer);
       if (owner === undefined) continue;
       const inForce = this.#inForce(row, owner, plans.ofScope(row.scope), nowMs);
-      const present = presentRow(row, nowMs);
+      const present = this.#present(row, owner, payer, nowMs);
       validUntilMs = Math.min(validUntilMs, inForce.untilMs, present.span?.endMs ?? NEVER);
       const { limit } = inForce;
       if (limit !== undefined) policyItems.push({ ...present, limit });
@@ -202,6 +211,11 @@ export class Buckets {
       ? undefined
       : { ...onlyThose(all, isEndless), endless: undefined };
     return { ...all, endless };
+  }
+
+  #present(row: LimitRow, owner: string, months: MonthsOf, nowMs: number): PresentRow {
+    const { overrides } = scopeNamed(row.scope);
+    return presentRow(row, nowMs, () => startOfMonths(this.#limits, overrides, owner, months));
   }
 
   #keyParts(hashTag: string, owner: string) {
@@ -230,7 +244,8 @@ export class Buckets {
 /** Payers with equal keys have the same buckets in this row set. */
 function cacheKeyOf(payer: Payer, { access, isPerPrincipal }: RowSet): string {
   if (payer.address !== undefined) return payer.address;
-  const { hashTag, principal, account, hasOrganizationLimit, plan = '' } = payer;
+  const { hashTag, principal, account, hasOrganizationLimit, periodStartsOn } = payer;
+  const plan = periodStartsOn === undefined ? (payer.plan ?? '') : `${payer.plan ?? ''}\n${periodStartsOn}`;
   const person = `${hashTag}\n${principal.id}\n${principal.plan ?? ''}`;
   if (access === 'person')
     return isPerPrincipal ? `person\n${person}\n${account}\n${plan}` : `person\n${person}`;

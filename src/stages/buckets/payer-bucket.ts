@@ -15,12 +15,18 @@ export interface PresentRow extends LimitRow {
   readonly span?: Span;
 }
 
-/** The row at this Unix time. */
-export function presentRow(row: LimitRow, nowMs: number): PresentRow {
+/**
+ * The row at this Unix time.
+ *
+ * @param startsOn the day on which the owner's months begin; undefined where that is left to the row
+ */
+export function presentRow(row: LimitRow, nowMs: number, startsOn: () => number | undefined): PresentRow {
   if (row.period === undefined) return row;
-  const calendar = calendarOf(row.period);
+  const own = row.period.unit === 'month' ? startsOn() : undefined;
+  const period = own === undefined ? row.period : { ...row.period, startsOn: own };
+  const calendar = calendarOf(period);
   const span = calendar.at(nowMs);
-  return { ...row, windowSeconds: Math.round((span.endMs - span.startMs) / 1_000), calendar, span };
+  return { ...row, period, windowSeconds: Math.round((span.endMs - span.startMs) / 1_000), calendar, span };
 }
 
 /** The present period of a bucket as operators and callers see it; nothing for a window. */

@@ -1,5 +1,11 @@
 import type { Payer } from '../../domain/caller.ts';
-import { type AssignedPlan, assignedPlan, type Limits, NEVER } from '../../domain/limits/limits.ts';
+import {
+  type AssignedPlan,
+  assignedPlan,
+  type Limits,
+  type MonthsOf,
+  NEVER,
+} from '../../domain/limits/limits.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 
 /** The plans that decide the limits of one payer. */
@@ -37,7 +43,7 @@ export function plansOf(limits: Limits, payer: Payer, nowMs: number): Plans {
 }
 
 /** An owner whose limits are asked for outside a request. */
-export interface OwnerPlan {
+export interface OwnerPlan extends MonthsOf {
   /** The Organization of an Account, or of a principal's Account. */
   readonly organization?: string | undefined;
   /** The Account of a principal. */

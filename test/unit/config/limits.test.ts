@@ -110,7 +110,7 @@ organizations: { o: { organization-read: nne } }
       'limits.yaml:2: defaults.acount-write: unknown key "acount-write": did you mean "account-write"?',
       'limits.yaml:2: defaults.account-read: must be a whole number from 1 to 1000000000, or { limit, shadow }, is "none"',
       'limits.yaml:2: defaults.person-write: must be a whole number from 1 to 1000000000, or { limit, shadow }, is 1.5',
-      'limits.yaml:4: accounts.a.organization-read: unknown key "organization-read": expected one of account-read, account-write, until, plan',
+      'limits.yaml:4: accounts.a.organization-read: unknown key "organization-read": expected one of account-read, account-write, until, periodStartsOn, plan',
       'limits.yaml:5: accounts.b.account-read: must be a whole number from 1 to 1000000000, or { limit, shadow, until }, is 0',
       'limits.yaml:6: accounts.c.account-read.shadw: unknown key "shadw": did you mean "shadow"?',
       'limits.yaml:7: accounts.d.account-read.limit: is missing: expected a whole number from 1 to 1000000000',

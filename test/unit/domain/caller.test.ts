@@ -30,6 +30,7 @@ const CLAIMS = {
   organization: 'org',
   actsFor: 'for',
   plan: 'plan',
+  periodStartsOn: 'periodStartsOn',
 };
 
 /** Each place that takes an id from outside, as a function that throws or returns undefined for what is no id. */

@@ -97,12 +97,23 @@ class Noted {
   compareOverrides(from: Overrides | undefined, to: Overrides | undefined, subject: Subject): void {
     if (from === to) return;
     this.compareLimits(from?.limits, to?.limits, subject);
+    this.#compareStarts(from?.periodStartsOn, to?.periodStartsOn, subject);
     if (from?.plan?.name === to?.plan?.name && from?.plan?.untilMs === to?.plan?.untilMs) return;
     this.#note({
       change: changeOf(from?.plan, to?.plan),
       ...subject,
       ...(from?.plan && { from: shownPlan(from.plan) }),
       ...(to?.plan && { to: shownPlan(to.plan) }),
+    });
+  }
+
+  #compareStarts(from: number | undefined, to: number | undefined, subject: Subject): void {
+    if (from === to) return;
+    this.#note({
+      change: from === undefined ? 'added' : to === undefined ? 'removed' : 'changed',
+      ...subject,
+      ...(from !== undefined && { from: { periodStartsOn: from } }),
+      ...(to !== undefined && { to: { periodStartsOn: to } }),
     });
   }
 

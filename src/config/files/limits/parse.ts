@@ -128,6 +128,7 @@ type RawLimit = number | 'none' | { limit: number; shadow: boolean; until?: stri
 interface RawEntry {
   readonly until?: string;
   readonly plan?: string;
+  readonly periodStartsOn?: number;
 }
 
 function entryOverrides(
@@ -136,7 +137,7 @@ function entryOverrides(
   plans: readonly string[],
   findings: Finding[],
 ): Overrides {
-  const { until, plan, ...named } = entry;
+  const { until, plan, periodStartsOn, ...named } = entry;
   const values = named as Readonly<Record<string, RawLimit | undefined>>;
   const untilMs = endMs(until, [...path, 'until'], findings);
   const limits = Object.entries(values).flatMap(([name, value]) => {
@@ -145,7 +146,8 @@ function entryOverrides(
       typeof value === 'object' ? endMs(value.until, [...path, name, 'until'], findings) : undefined;
     return [[name, toOverride(value, own ?? untilMs)] as const];
   });
-  const overrides: Overrides = { limits: Object.fromEntries(limits) };
+  const start = periodStartsOn === undefined ? {} : { periodStartsOn };
+  const overrides: Overrides = { limits: Object.fromEntries(limits), ...start };
   if (plan === undefined) return overrides;
   if (!plans.includes(plan)) findings.push({ path: [...path, 'plan'], ...unknownPlan(plan, plans) });
   return { ...overrides, plan: assigned(plan, untilMs) };

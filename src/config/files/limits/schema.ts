@@ -159,7 +159,18 @@ function overridesOf(
   });
 }
 
+const periodStartsOn = {
+  periodStartsOn: Type.Optional(
+    Type.Integer({
+      description: 'The day of the month on which its months begin, for limits with `period: month`.',
+      minimum: 1,
+      maximum: LAST_DAY,
+    }),
+  ),
+};
+
 const plan = {
+  ...periodStartsOn,
   plan: Type.Optional(
     Type.String({
       description: 'The plan whose limits apply where the owner has none of its own.',
@@ -183,6 +194,7 @@ function sectionsOf(rows: readonly NamedRow[]) {
       'principals',
       rows,
       'principals, by id: the buckets of a Person on Person-only operations, and further limits per principal or service account',
+      periodStartsOn,
     ),
   };
 }

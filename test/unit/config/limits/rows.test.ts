@@ -3,7 +3,7 @@ import { checkCosts, placesIn } from '../../../../src/config/checks/costs.ts';
 import { checkSelections } from '../../../../src/config/checks/selections.ts';
 import { parseLimits, parseOverrides } from '../../../../src/config/files/limits/parse.ts';
 import { ConfigError, formatProblem } from '../../../../src/config/problem.ts';
-import { rowNamed } from '../../../../src/domain/limits/limits.ts';
+import { rowNamed, startOfMonths } from '../../../../src/domain/limits/limits.ts';
 
 const limitsOf = (text: string) => parseLimits(text, 'limits.yaml');
 
@@ -157,7 +157,7 @@ accounts: { a: { plan: prp } }
     ).toEqual([
       'limits.yaml:3: plans.pro.minut: unknown key "minut": did you mean "minute"?',
       'limits.yaml:3: plans.pro.person-read: unknown key "person-read": expected one of account-read, account-write, organization-read, organization-write, minute',
-      'limits.yaml:2: organizations.o.minute: unknown key "minute": expected one of organization-read, organization-write, until, plan',
+      'limits.yaml:2: organizations.o.minute: unknown key "minute": expected one of organization-read, organization-write, until, periodStartsOn, plan',
     ]);
     expect(problemsOf(() => limitsOf('plans: { pro: {} }\naccounts: { a: { plan: prp } }'))).toEqual([
       'limits.yaml:2: accounts.a.plan: there is no plan "prp": did you mean "pro"?',
@@ -341,6 +341,24 @@ accounts: { acct_1: { a: { limit: 8000000000000000, shadow: true } } }
     expect(problemsOf(() => limitsOf(file))).toEqual([
       'limits.yaml:2: limits.a.points: must be at most 1000000000, is 1000000001: only limits with a period go beyond it',
       'limits.yaml:3: limits.b.period: is not allowed here: a limit on concurrent requests has no period: leave it out',
+    ]);
+  });
+
+  test('an owner may have another first day of its months', () => {
+    const limits = limitsOf(`
+limits: { a: { per: account, points: 5, period: month } }
+accounts: { acct_1: { periodStartsOn: 3, until: "2030-01-31", a: 7 } }
+organizations: { org_1: { periodStartsOn: 15 } }
+`);
+    expect(limits.accounts.get('acct_1')).toMatchObject({ periodStartsOn: 3, limits: { a: { limit: 7 } } });
+    expect(startOfMonths(limits, 'accounts', 'acct_1', { organization: 'org_1', periodStartsOn: 9 })).toBe(3);
+    expect(startOfMonths(limits, 'accounts', 'acct_2', { organization: 'org_1', periodStartsOn: 9 })).toBe(
+      15,
+    );
+    expect(startOfMonths(limits, 'accounts', 'acct_2', { periodStartsOn: 9 })).toBe(9);
+    expect(startOfMonths(limits, 'organizations', 'org_2', { account: 'acct_1' })).toBe(undefined);
+    expect(problemsOf(() => limitsOf('accounts: { acct_1: { periodStartsOn: 32 } }'))).toEqual([
+      'limits.yaml:1: accounts.acct_1.periodStartsOn: must be a whole number from 1 to 31, is 32',
     ]);
   });
 });

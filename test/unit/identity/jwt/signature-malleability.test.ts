@@ -17,6 +17,7 @@ const CLAIMS = {
   organization: 'organization',
   actsFor: 'actsFor',
   plan: 'plan',
+  periodStartsOn: 'periodStartsOn',
 };
 
 describe.each(['RS256', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA'])('%s', (alg) => {
