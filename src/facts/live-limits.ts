@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { MAX_PERIOD_LIMIT } from '../domain/limits/rows.ts';
 import { type FactKind, Facts } from './facts.ts';
 import { id } from './message-bounds.ts';
 import { OPERATOR_MEMBERS, type OperatorFact, operatorKind } from './operator-facts.ts';
@@ -9,16 +10,14 @@ export interface LiveLimit extends OperatorFact {
   readonly bucket: string;
   /** The Account, Organization, address or principal. */
   readonly id: string;
-  /** Points or requests per window. */
+  /** Points or requests per window or period. */
   readonly limit: number;
 }
-
-const MAX_POINTS = 1_000_000_000;
 
 const message = Type.Object({
   bucket: Type.String({ pattern: '^[a-z][a-z0-9-]{0,63}$' }),
   id,
-  limit: Type.Integer({ minimum: 1, maximum: MAX_POINTS }),
+  limit: Type.Integer({ minimum: 1, maximum: MAX_PERIOD_LIMIT }),
   ...OPERATOR_MEMBERS,
 });
 

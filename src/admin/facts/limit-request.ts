@@ -53,6 +53,10 @@ export function readLimitRequest(body: unknown, { section, id }: LimitOwner, { r
   const limits = Object.entries(buckets).map(([bucket, limit]) => {
     // JSON may have a number beyond every limit, 1e999, which is infinite here and would be null in the text that is checked below.
     const { counts = 'points' } = rows.find(({ name }) => name === bucket) ?? {};
+    if (bucket === 'periodStartsOn')
+      throw new ActionRefused(
+        'periodStartsOn: is no limit: set it in the limits file, the directory or the token.',
+      );
     if (!Number.isInteger(limit))
       throw new ActionRefused(`${bucket}: must be a whole number of ${unitOf(counts)}.`);
     return { bucket, limit: Number(limit) };
