@@ -7,6 +7,7 @@ import { bucketKey, SLOTS_ENDING } from '../../src/store/keys.ts';
 import { silentObserver } from '../../src/store/observer.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { BucketCharge, Store } from '../../src/store/store.ts';
+import { startRedisCluster } from '../fixtures/redis-cluster.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { startTcpProxy } from '../fixtures/tcp-proxy.ts';
@@ -154,6 +155,26 @@ it('slots count for as long as their replica renews itself, although their own l
   expect(await fill(other.store, slots)).toHaveLength(1);
   for (const hold of holds) hold.end();
   await vi.waitFor(async () => expect(await free(other.store, slots)).toBe(2), SOON);
+});
+
+it('in a Cluster, too, slots count for as long as their replica renews itself', async () => {
+  const cluster = await startRedisCluster();
+  onTestFinished(() => cluster.stop());
+  const [one, other] = [1, 2].map(() => {
+    const store = openStore({ kind: 'cluster', nodes: cluster.urls, deadlineMs: 5_000 }, silentObserver);
+    onTestFinished(() => store.close());
+    return store;
+  });
+  if (one === undefined || other === undefined) throw new Error('there is no store');
+  for (const store of [one, other]) await counting(store);
+  // In many slots of the Cluster.
+  const all = Array.from({ length: 40 }, (_, index) => ({
+    ...slotsOf(2),
+    key: bucketKey('cluster', `org_${index}`, `in-flight${SLOTS_ENDING}`, 'a'),
+  }));
+  for (const slots of all) expect(await fill(one, { ...slots, limit: 1 })).toHaveLength(1);
+  await pause(2 * pace.leaseMs);
+  expect(new Set(await Promise.all(all.map((slots) => free(other, slots))))).toEqual(new Set([1]));
 });
 
 it('a charge that leaves no room drops the leases of replicas that are no longer alive', async () => {
