@@ -40,6 +40,7 @@
 --            2 bytes  only for a peek: the number of valid leases, which follow
 --          If the buckets of a decision cannot be read, it has instead: 1 byte 2, a length of 2 bytes, and the error. This
 --          includes PERIOD and the time in ms since 1970, if now is in neither of the two periods of a bucket
+--          After all decisions: 7 bytes, the time of the call, µs since 1970
 -- Errors   Redis's own; then nothing was written
 --
 -- README.md describes the format of a bucket and of a lease, and why no window ever holds more than the limit.
@@ -652,4 +653,5 @@ end
 for key, slot in pairs(isSpending and slots or {}) do
   if slot.isWritten then write_leases(key, slot) end
 end
+reply[replied + 1] = pack('>I7', nowUs)
 return table.concat(reply)

@@ -52,6 +52,8 @@ export const pace = {
   triesReadingMs: every(1_000),
   /** Waits between probes of a store that failed: short at first, because most outages are short. */
   probes: { firstMs: every(50), longestMs: every(250) },
+  /** Waits before a settlement that a store did not answer is sent again. */
+  settlements: { firstMs: every(100), longestMs: every(5_000) },
   /** Between two looks at watched files. */
   filesMs: every(400),
 } as const;

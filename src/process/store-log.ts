@@ -51,6 +51,8 @@ export function observeStore(
         quietUntilMs.set(reason, Math.min(untilMs, nowMs() + QUIET_MS));
       log.info('the store counts again');
     },
+    settled: (outcome, overPoints) => metrics.settled(outcome, overPoints),
+    settlementDropped: (reason) => metrics.settlementDropped(reason),
     breakerChanged(route, state) {
       metrics.breakerChanged(route, state);
       if (state === 'open') fails(lastReason, { route });

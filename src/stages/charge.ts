@@ -50,6 +50,7 @@ interface Deciding {
 function chargedBy(decision: Decision, { request, store, due, asked }: Deciding): Charged {
   request.due = due;
   request.decision = decision;
+  request.asked = asked;
   // It is most likely served, so it counts here until it ends. What a part of the limits has admitted counts already.
   if (decision.outcome === 'uncounted') store.slots.take(asked);
   return chargedOf(due, asked.cost, decision);

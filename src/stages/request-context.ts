@@ -11,7 +11,7 @@ import type { CorsAnswer } from '../http/message/fields/cors.ts';
 import { clientNetwork, type Peer } from '../http/message/fields/forwarded.ts';
 import type { RequestRules } from '../operations/listed-operation.ts';
 import type { Hold } from '../store/in-flight/held-slots.ts';
-import type { Decision, UncountedReason } from '../store/store.ts';
+import type { Charge, Decision, UncountedReason } from '../store/store.ts';
 import type { PayerBuckets } from './buckets/buckets.ts';
 import type { Filling, NamedLimit } from './buckets/payer-bucket.ts';
 import type { Identified } from './identify.ts';
@@ -156,6 +156,10 @@ export class RequestContext<Source extends RequestSource = RequestSource> {
   /** The buckets that were charged, and what the store decided on each. */
   due: PayerBuckets | undefined = undefined;
   decision: Decision | undefined = undefined;
+  /** The charge that was decided. */
+  asked: Charge | undefined = undefined;
+  /** Points that the request has cost in the end; undefined until it is settled. */
+  settledCost: number | undefined = undefined;
   /** When the store was called, by `performance.now()`. */
   chargeAskedMs: number | undefined = undefined;
   chargeMs: number | undefined = undefined;

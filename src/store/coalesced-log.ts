@@ -5,7 +5,7 @@
  * that is the only inexactness, and it is less than 1/250 of the limit. There are at most 601 entries. This is the algorithm of
  * lua/charge.lua; lua/README.md states its guarantees.
  */
-import type { BucketState } from './store.ts';
+import type { BucketState, SettledState } from './store.ts';
 
 const SLOTS_PER_WINDOW = 100;
 /** An entry that charges of different times share holds at most this part of the limit. */
@@ -13,6 +13,9 @@ const ENTRIES_PER_LIMIT = 250;
 
 /** That leaves at most this many entries, unless a limit is raised: then older ones are joined as the new limit allows. */
 const MOST_ENTRIES = 601;
+
+/** The most that a bucket holds, as in Redis, where a total has 32 bits. */
+const MOST_POINTS = 4_000_000_000;
 
 /** Numbers per entry: when its last charge was made, and its points. */
 const ENTRY = 2;
@@ -83,6 +86,91 @@ export class CoalescedLog {
     if (newest < 0) return false;
     const atUs = this.#atUs(newest);
     return atUs === nowUs || canShare(atUs, nowUs, this.#points(newest) + cost, limit, windowUs);
+  }
+
+  /**
+   * Gives back `points` of a charge of `cost` points, from the entry that has them: the first one that is not earlier than the charge. It is
+   * in the same 1/100 of the window, and later than the charge only if it was joined. Otherwise the points no longer count.
+   */
+  giveBack(
+    points: number,
+    cost: number,
+    limit: number,
+    chargedUs: number,
+    nowUs: number,
+    windowUs: number,
+  ): void {
+    let index = 0;
+    while (index < this.#count && this.#atUs(index) < chargedUs) index++;
+    if (index === this.#count || this.#points(index) < cost) return;
+    const atUs = this.#atUs(index);
+    if (atUs <= this.#bucketUs(nowUs) - windowUs) return;
+    if (atUs > chargedUs && !canShare(chargedUs, atUs, cost, limit, windowUs)) return;
+    this.#remove(index, points);
+  }
+
+  /** Gives points back whose time is unknown: the first ones that count, because all others count for longer. */
+  giveBackOldest(points: number, nowUs: number, windowUs: number): void {
+    let left = points;
+    while (left > 0) {
+      const index = this.#firstCounted(nowUs, windowUs);
+      if (index === this.#count) return;
+      const removed = Math.min(left, this.#points(index));
+      this.#remove(index, removed);
+      left -= removed;
+    }
+  }
+
+  /**
+   * Adds points as of now, above the limit if it must be. Returns how many are above it. While the bucket holds more than its limit, all that
+   * is added in 1/100 of the window joins one entry, so that the number of entries stays bounded.
+   */
+  addOver(points: number, limit: number, nowUs: number, windowUs: number): number {
+    const added = Math.min(points, MOST_POINTS - this.#total);
+    if (added <= 0) return 0;
+    const counted = this.#counted(nowUs, windowUs) + added;
+    const newest = this.#count - 1;
+    const bucketUs = this.#bucketUs(nowUs);
+    const isOver = counted > limit && newest >= 0 && areNeighbours(this.#atUs(newest), bucketUs, windowUs);
+    if (isOver || this.#canJoin(newest, added, limit, bucketUs, windowUs)) {
+      this.#write(newest, bucketUs, this.#points(newest) + added);
+    } else {
+      this.#push(bucketUs, added);
+    }
+    this.#total += added;
+    this.#emptyFromUs = bucketUs + windowUs;
+    return Math.max(0, Math.min(added, counted - limit));
+  }
+
+  /** The state of the bucket, which is not changed. */
+  settledState(limit: number, overPoints: number, nowUs: number, windowUs: number): SettledState {
+    const counted = this.#counted(nowUs, windowUs);
+    const resetAfterUs = counted > 0 ? this.#atUs(this.#count - 1) + windowUs - nowUs : 0;
+    return { remaining: Math.max(0, limit - counted), resetAfterUs, overPoints };
+  }
+
+  #firstCounted(nowUs: number, windowUs: number): number {
+    const endUs = this.#bucketUs(nowUs) - windowUs;
+    let index = 0;
+    while (index < this.#count && this.#atUs(index) <= endUs) index++;
+    return index;
+  }
+
+  #counted(nowUs: number, windowUs: number): number {
+    let counted = this.#total;
+    for (let index = this.#firstCounted(nowUs, windowUs) - 1; index >= 0; index--)
+      counted -= this.#points(index);
+    return counted;
+  }
+
+  /** An entry without points is removed. */
+  #remove(index: number, points: number): void {
+    this.#total -= points;
+    this.#write(index, this.#atUs(index), this.#points(index) - points);
+    if (this.#points(index) > 0) return;
+    for (let next = index + 1; next < this.#count; next++)
+      this.#write(next - 1, this.#atUs(next), this.#points(next));
+    this.#count -= 1;
   }
 
   /** Joins all entries but the newest as if they had been charged at this limit. */
@@ -180,7 +268,11 @@ export class CoalescedLog {
 
 /** Whether charges of two times may share an entry of so many points. */
 function canShare(atUs: number, laterUs: number, points: number, limit: number, windowUs: number): boolean {
+  return areNeighbours(atUs, laterUs, windowUs) && points * ENTRIES_PER_LIMIT <= limit;
+}
+
+/** Whether both times are in the same 1/100 of the window. */
+function areNeighbours(atUs: number, laterUs: number, windowUs: number): boolean {
   const slotUs = windowUs / SLOTS_PER_WINDOW;
-  const areNeighbours = Math.floor(atUs / slotUs) === Math.floor(laterUs / slotUs);
-  return areNeighbours && points * ENTRIES_PER_LIMIT <= limit;
+  return Math.floor(atUs / slotUs) === Math.floor(laterUs / slotUs);
 }

@@ -20,6 +20,8 @@ import {
   costIn,
   type Decision,
   isOfOneCharge,
+  type Settled,
+  type Settlement,
   type Store,
   windowUsOf,
 } from './store.ts';
@@ -37,6 +39,8 @@ const LONG_WINDOW_US = 3_600 * US_PER_SECOND;
 const MAX_AGE_OF_LONG_US = 10 * US_PER_SECOND;
 /** Per generation; there are two. Beyond that, older denials are dropped. */
 const MAX_REMEMBERED = 5000;
+/** Buckets that were settled lately. Beyond that, all denials are dropped. */
+const MAX_SETTLED = 5000;
 
 interface Remembered {
   readonly bucket: BucketCharge;
@@ -61,6 +65,8 @@ export class DenialCache implements Store {
   readonly #nowUs: () => number;
   /** By key and cost. */
   readonly #denials = new Generations<Remembered>(MAX_REMEMBERED);
+  /** By key: when a settlement was answered, which may have made earlier denials wrong. */
+  readonly #settledUs = new Map<string, number>();
   #epoch = 0;
 
   /** `nowUs` is a clock for tests; it must not run backwards. */
@@ -88,6 +94,26 @@ export class DenialCache implements Store {
     return decision;
   }
 
+  /** Earlier denials of these buckets were answered before the settlement, because both use the same connection. */
+  settle(settlement: Settlement): Awaitable<Settled> {
+    return andThenWith(this.#store.settle(settlement), DenialCache.#forgetSettled, {
+      cache: this,
+      settlement,
+    });
+  }
+
+  static #forgetSettled(
+    settled: Settled,
+    { cache, settlement }: { readonly cache: DenialCache; readonly settlement: Settlement },
+  ): Settled {
+    const { buckets } = settlement.charge;
+    if (cache.#denials.isEmpty) return settled;
+    if (cache.#settledUs.size > MAX_SETTLED) cache.forget();
+    const nowUs = cache.#nowUs();
+    for (const { key } of buckets) cache.#settledUs.set(key, nowUs);
+    return settled;
+  }
+
   peek(charge: Charge): Promise<Decision> {
     return this.#store.peek(charge);
   }
@@ -104,6 +130,7 @@ export class DenialCache implements Store {
   forget(): void {
     this.#epoch += 1;
     this.#denials.clear();
+    this.#settledUs.clear();
   }
 
   /** The denial that the store would return; undefined if the store has to be called. */
@@ -127,6 +154,8 @@ export class DenialCache implements Store {
   #recall(bucket: BucketCharge, cost: number, nowUs: number): Remembered | undefined {
     const known = this.#denials.get(nameOf(bucket, cost));
     if (known === undefined || nowUs > known.sentUs + MAX_AGE_OF_LONG_US) return undefined;
+    if (this.#settledUs.size > 0 && known.receivedUs <= (this.#settledUs.get(bucket.key) ?? 0))
+      return undefined;
     const { limit, shadow, calendar } = known.bucket;
     const isSame =
       limit === bucket.limit &&

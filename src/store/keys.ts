@@ -11,6 +11,11 @@ export function bucketKey(prefix: string, tag: string, bucket: string, id: strin
   return `${prefix}:1:{${escapeId(tag)}}:${bucket}:${escapeId(id)}`;
 }
 
+/** The key that marks a settlement as applied, in the Cluster slot of the buckets of its charge. */
+export function settledKey(bucketKey: string, id: string): string {
+  return `${bucketKey.slice(0, bucketKey.indexOf('}:') + 2)}.settled:${id}`;
+}
+
 /** Ends the name of a bucket that counts concurrent requests: if a limit comes to count something else, its values differ. */
 export const SLOTS_ENDING = '.slots';
 

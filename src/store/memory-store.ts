@@ -2,15 +2,23 @@ import { monotonicUs } from '../domain/clock.ts';
 import type { Calendar } from '../domain/limits/calendar.ts';
 import { CoalescedLog } from './coalesced-log.ts';
 import { type HeldSlots, isConcurrent, OwnSlots, slotState } from './in-flight/held-slots.ts';
+import { type StoreObserver, silentObserver } from './observer.ts';
 import { PeriodCount } from './period-count.ts';
+import { SettlementMarks } from './settlement-marks.ts';
 import {
   type BucketCharge,
   type BucketState,
   type Charge,
   costIn,
   type Decision,
+  type DroppedReason,
+  finalCostIn,
   type Holder,
   isValidCharge,
+  isValidSettlement,
+  type Settled,
+  type SettledState,
+  type Settlement,
   type Store,
   windowUsOf,
 } from './store.ts';
@@ -99,6 +107,8 @@ export class MemoryStore implements Store {
   readonly #logs: BucketLogs;
   readonly #counts: BucketLogs<PeriodCount>;
   readonly slots: HeldSlots;
+  readonly #observer: StoreObserver;
+  readonly #marks = new SettlementMarks();
   #isClosed = false;
 
   /**
@@ -106,13 +116,16 @@ export class MemoryStore implements Store {
    *   of the process, and periods with its Unix time
    * @param slots by default its own; the slots of another store that handles the same requests
    * @param counts where it keeps buckets of periods
+   * @param observer is told about settlements
    */
   constructor(
     nowUs?: (() => number) | undefined,
     logs: BucketLogs = new SweptLogs(),
     slots: HeldSlots = new OwnSlots(),
     counts: BucketLogs<PeriodCount> = new SweptLogs(),
+    observer: StoreObserver = silentObserver,
   ) {
+    this.#observer = observer;
     this.#nowUs = nowUs ?? monotonicUs;
     this.#unixUs = nowUs ?? (() => Date.now() * 1000);
     this.#logs = logs;
@@ -126,6 +139,40 @@ export class MemoryStore implements Store {
 
   peek(charge: Charge): Promise<Decision> {
     return Promise.resolve(this.#decide(charge, false));
+  }
+
+  settle(settlement: Settlement): Settled {
+    if (this.#isClosed) return this.#dropped('closed');
+    if (!isValidSettlement(settlement)) return this.#dropped('invalid');
+    const nowUs = this.#nowUs();
+    const { charge, id, endsAtUs = Number.POSITIVE_INFINITY } = settlement;
+    const outcome = this.#marks.settle(id, settlement, nowUs, nowUs > endsAtUs);
+    const buckets = charge.buckets.map((bucket) =>
+      isConcurrent(bucket) || bucket.calendar !== undefined
+        ? undefined
+        : this.#settleIn(bucket, settlement, outcome === 'settled', nowUs),
+    );
+    this.#observer.settled(outcome, Math.max(0, ...buckets.map((state) => state?.overPoints ?? 0)));
+    return { outcome, buckets };
+  }
+
+  #dropped(reason: DroppedReason): Settled {
+    this.#observer.settlementDropped(reason);
+    return { outcome: 'dropped', reason };
+  }
+
+  #settleIn(bucket: BucketCharge, settlement: Settlement, isApplied: boolean, nowUs: number): SettledState {
+    const { key, limit } = bucket;
+    const windowUs = windowUsOf(bucket);
+    const cost = costIn(bucket, settlement.charge.cost);
+    const more = isApplied ? finalCostIn(bucket, settlement) - cost : 0;
+    const log = more > 0 ? this.#logs.renew(key, newLog) : (this.#logs.get(key) ?? newLog(key));
+    const { chargedAtUs } = settlement;
+    let over = 0;
+    if (more > 0) over = log.addOver(more, limit, nowUs, windowUs);
+    else if (more < 0 && chargedAtUs === undefined) log.giveBackOldest(-more, nowUs, windowUs);
+    else if (more < 0) log.giveBack(-more, cost, limit, chargedAtUs ?? 0, nowUs, windowUs);
+    return log.settledState(limit, over, nowUs, windowUs);
   }
 
   async close(): Promise<void> {
@@ -150,7 +197,7 @@ export class MemoryStore implements Store {
     const isSpent = isSpending && isAdmitted;
     const buckets = touched.map((one) => stateOf(one, isSpent && one.hasRoom));
     if (isSpent && charge.hold !== undefined) this.slots.take(charge, buckets);
-    return { outcome: isAdmitted ? 'admitted' : 'denied', buckets };
+    return isAdmitted ? { outcome: 'admitted', buckets, chargedAtUs: nowUs } : { outcome: 'denied', buckets };
   }
 
   #touch(bucket: BucketCharge, cost: number, isSpending: boolean, nowUs: number): Touched {

@@ -1,4 +1,4 @@
-import type { UncountedReason } from './store.ts';
+import type { DroppedReason, Settled, UncountedReason } from './store.ts';
 
 export type BreakerState = 'closed' | 'open' | 'half-open';
 
@@ -17,6 +17,10 @@ export interface StoreObserver {
   deniedFromMemory(): void;
   /** A script call was answered in time: how many decisions it held, and how long it took. */
   called(decisions: number, roundTripUs: number): void;
+  /** A settlement was answered. `overPoints` were added above the limit of one bucket, the highest number of all. */
+  settled(outcome: Exclude<Settled['outcome'], 'dropped'>, overPoints: number): void;
+  /** A settlement was given up. */
+  settlementDropped(reason: DroppedReason): void;
   /** A breaker changed. A Cluster has one for each of its masters, named by `route`; others have one. */
   breakerChanged(route: string, state: BreakerState): void;
   /** The connection, or one to a Cluster's node, failed or was refused. */
@@ -31,6 +35,8 @@ export const silentObserver: StoreObserver = {
   unanswered() {},
   deniedFromMemory() {},
   called() {},
+  settled() {},
+  settlementDropped() {},
   breakerChanged() {},
   connectionFailed() {},
   settingChecked() {},

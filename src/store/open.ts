@@ -15,7 +15,9 @@ export type StoreSettings = { readonly kind: 'memory' } | RemoteStoreSettings;
  * it can.
  */
 export function openStore(settings: StoreSettings, observer: StoreObserver = silentObserver): Store {
-  if (settings.kind === 'memory') return new MemoryStore();
+  if (settings.kind === 'memory') {
+    return new MemoryStore(undefined, undefined, undefined, undefined, observer);
+  }
   const store = new RedisStore(settings, observer, () => denials.forget());
   const denials = new DenialCache(store, observer);
   return denials;

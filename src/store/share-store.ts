@@ -5,7 +5,16 @@ import { Generations } from './generations.ts';
 import type { HeldSlots } from './in-flight/held-slots.ts';
 import { MemoryStore } from './memory-store.ts';
 import type { PeriodCount } from './period-count.ts';
-import { type BucketCharge, type Charge, costIn, type Decision, type Store, windowUsOf } from './store.ts';
+import {
+  type BucketCharge,
+  type Charge,
+  costIn,
+  type Decision,
+  type Settled,
+  type Settlement,
+  type Store,
+  windowUsOf,
+} from './store.ts';
 
 /**
  * Buckets per generation; there are two generations. Beyond that, the buckets that were charged longest ago are dropped. They are far from
@@ -63,6 +72,11 @@ export class ShareStore implements Store {
     const decision = await this.#store.peek(charge);
     if (decision.outcome !== 'uncounted') return decision;
     return degraded(decision, await this.#parts.peek(this.#partOf(charge)));
+  }
+
+  /** Only what the store has admitted is settled. A part keeps what was charged to it. */
+  settle(settlement: Settlement): Awaitable<Settled> {
+    return this.#store.settle(settlement);
   }
 
   async close(): Promise<void> {

@@ -18,6 +18,13 @@ export interface Store {
   /** The result that `charge` would have, without spending anything. */
   peek(charge: Charge): Promise<Decision>;
 
+  /**
+   * Replaces the cost of a charge that was admitted by its final cost: gives points back as of the time of the charge, or adds them as of
+   * now, above the limits if it must be. Applied once for each id. Never rejects, and may take as long as the points count: a store that
+   * does not answer is asked again.
+   */
+  settle(settlement: Settlement): Awaitable<Settled>;
+
   /** The slots of this process. `take` counts the slots of an `uncounted` charge if its request is served. */
   readonly slots: HeldSlots;
 
@@ -52,6 +59,63 @@ export interface BucketCharge {
   readonly cost?: number;
   /** A shadow bucket counts what fits and reports what it would have denied, but denies nothing. */
   readonly shadow?: boolean;
+}
+
+/** What a charge has cost in the end. */
+export interface Settlement {
+  /** As it was admitted. */
+  readonly charge: Charge;
+  /** Of its decision. Undefined if it is unknown: the points that were charged first, of all that count, are then given back. */
+  readonly chargedAtUs: number | undefined;
+  /** Points, an integer of 0 or more. 0 gives all back. */
+  readonly cost: number;
+  /** Whether limits that count requests do not count this one. */
+  readonly refundsRequests: boolean;
+  /** A second settlement with this id changes nothing. Letters, digits, `_` and `-`. */
+  readonly id: string;
+  /** By the store's clock, the settlement comes too late after this. By default it never does. */
+  readonly endsAtUs?: number | undefined;
+}
+
+/**
+ * What became of a settlement. `buckets` follow the order of the charge; the state of a bucket is undefined where it was not settled, or
+ * cannot be read.
+ */
+export type Settled =
+  | {
+      /** `already`: it was settled before. `ended`: it came after its end. */
+      readonly outcome: 'settled' | 'already' | 'ended';
+      readonly buckets: readonly (SettledState | undefined)[];
+    }
+  | { readonly outcome: 'dropped'; readonly reason: DroppedReason };
+
+/** A bucket right after a settlement. */
+export interface SettledState extends Omit<BucketState, 'retryAfterUs'> {
+  /** Points that were added above the limit. */
+  readonly overPoints: number;
+}
+
+/** Why a settlement was given up: the charge then stays as it was. The `reason` label of `weir_settlements_dropped_total`. */
+export const DROPPED_REASONS = [
+  /** The store did not answer for as long as the points counted. */
+  'expired',
+  /** It is unknown whether the store has applied it, and too late to send it again. */
+  'unknown',
+  /** Too many settlements wait for the store. */
+  'full',
+  /** A number is out of range. */
+  'invalid',
+  /** The store object has been closed. */
+  'closed',
+] as const;
+
+export type DroppedReason = (typeof DROPPED_REASONS)[number];
+
+/** What a charge costs this bucket in the end. */
+export function finalCostIn(bucket: BucketCharge, { charge, cost, refundsRequests }: Settlement): number {
+  if (bucket.counts === 'requests') return refundsRequests ? 0 : 1;
+  if (bucket.cost !== undefined) return cost === 0 ? 0 : bucket.cost;
+  return bucket.counts === 'concurrent' ? costIn(bucket, charge.cost) : cost;
 }
 
 /** A bucket that no request is charged to, which shows whether the store counts. */
@@ -93,7 +157,12 @@ export function costIn({ counts, cost: own }: Pick<BucketCharge, 'counts' | 'cos
  * another bucket decided without a call.
  */
 export type Decision =
-  | { readonly outcome: 'admitted'; readonly buckets: readonly BucketState[] }
+  | {
+      readonly outcome: 'admitted';
+      readonly buckets: readonly BucketState[];
+      /** When the store decided, by its own clock. `Store.settle` needs it. */
+      readonly chargedAtUs: number;
+    }
   | {
       readonly outcome: 'denied';
       readonly buckets: readonly (BucketState | undefined)[];
@@ -164,6 +233,13 @@ const MAX_BUCKETS = 32;
  */
 export function isValidCharge({ buckets, cost }: Charge): boolean {
   return isWithin(cost, MAX_LIMIT) && isWithin(buckets.length, MAX_BUCKETS) && areInRange(buckets, cost);
+}
+
+/** Whether a store can apply this settlement. */
+export function isValidSettlement({ charge, chargedAtUs, cost, id }: Settlement): boolean {
+  const hasCost = Number.isInteger(cost) && cost >= 0 && cost <= MAX_LIMIT;
+  const hasTime = chargedAtUs === undefined || Number.isSafeInteger(chargedAtUs);
+  return hasCost && hasTime && /^[\w-]{1,64}$/.test(id) && isValidCharge(charge);
 }
 
 function areInRange(buckets: readonly BucketCharge[], cost: number): boolean {

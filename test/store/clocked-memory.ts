@@ -10,6 +10,10 @@ export function clockedMemory(): ClockedStore {
       nowUs = atUs;
       return store.charge(charge);
     },
+    settle(settlement, atUs) {
+      nowUs = atUs;
+      return store.settle(settlement);
+    },
     peek(charge, atUs) {
       nowUs = atUs;
       return store.peek(charge);

@@ -3,9 +3,10 @@ import { silentObserver } from '../../src/store/observer.ts';
 import { openConnection } from '../../src/store/redis/connection/redis-connection.ts';
 import type { RemoteStoreSettings } from '../../src/store/redis/connection/redis-options.ts';
 import type { RedisClient } from '../../src/store/redis/scripts.ts';
+import { sendSettlements } from '../../src/store/redis/send-settlements.ts';
 import type { Charge, Decision } from '../../src/store/store.ts';
-import { isValidCharge } from '../../src/store/store.ts';
-import { runCharges } from '../fixtures/run-charges.ts';
+import { isValidCharge, isValidSettlement } from '../../src/store/store.ts';
+import { runCharges, TEST_LIFE_MS } from '../fixtures/run-charges.ts';
 import type { ClockedStore } from './conformance.ts';
 
 const INVALID: Decision = { outcome: 'uncounted', reason: 'invalid' };
@@ -24,6 +25,13 @@ export async function openClockedRedis(
   await untilAnswering(client);
   const store: ClockedStore = {
     charge: (charge, nowUs) => decide(charge, true, nowUs),
+    settle: async (settlement, nowUs) => {
+      if (!isValidSettlement(settlement)) return { outcome: 'dropped', reason: 'invalid' };
+      const options = { markedMs: TEST_LIFE_MS, nowUs, lifeMs: TEST_LIFE_MS };
+      const [settled] = await sendSettlements(client, [settlement], options);
+      if (settled === undefined) throw new Error('no answer');
+      return settled;
+    },
     peek: (charge, nowUs) => decide(charge, false, nowUs),
   };
   return { store, close };

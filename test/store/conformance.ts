@@ -3,17 +3,19 @@ import { expect, test } from 'vitest';
 import type { Awaitable } from '../../src/domain/awaitable.ts';
 import { bucketKey } from '../../src/store/keys.ts';
 import { readBuckets } from '../../src/store/read-buckets.ts';
-import type { Charge, Decision } from '../../src/store/store.ts';
+import type { Charge, Decision, Settled, Settlement } from '../../src/store/store.ts';
 import { generatedCases } from '../fixtures/generated-cases.ts';
 import { testsOfClocks } from './clocks.ts';
 import { ExactLog } from './exact-log.ts';
 import { testsOfPeriods } from './periods.ts';
+import { testsOfSettling } from './settling.ts';
 import { type Step, Walk } from './walk.ts';
 
 /** A store whose time is an argument. */
 export interface ClockedStore {
   charge(charge: Charge, nowUs: number): Awaitable<Decision>;
   peek(charge: Charge, nowUs: number): Promise<Decision>;
+  settle(settlement: Settlement, nowUs: number): Awaitable<Settled>;
 }
 
 const US_PER_SECOND = 1_000_000;
@@ -115,6 +117,7 @@ export function testsOfConformance(
     expect(before).toEqual({
       outcome: 'admitted',
       buckets: [{ remaining: 10, resetAfterUs: 0, retryAfterUs: 0 }],
+      chargedAtUs: START_US,
     });
     await store.charge(charge, START_US);
     expect(await store.peek(charge, START_US + 1000)).toEqual(await store.charge(charge, START_US + 1000));
@@ -153,6 +156,7 @@ export function testsOfConformance(
     expect(await store.charge(shadowed, START_US + 10)).toEqual({
       outcome: 'admitted',
       buckets: [{ remaining: 3, resetAfterUs: 5 * US_PER_SECOND - 10, retryAfterUs: 5 * US_PER_SECOND - 10 }],
+      chargedAtUs: START_US + 10,
     });
   });
 
@@ -168,6 +172,7 @@ export function testsOfConformance(
   });
 
   testsOfClocks(open);
+  testsOfSettling(open);
   testsOfPeriods(open, runs);
 
   test.each<[string, (charge: Charge) => Charge]>([

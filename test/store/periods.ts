@@ -56,7 +56,7 @@ export function testsOfPeriods(
     const { store, prefix } = await open();
     const buckets = [bucketOf(bucketKey(prefix, 'o', 'month', 'o'), MONTH, 10)];
     const at = (text: string, cost: number) => store.charge({ buckets, cost }, us(text));
-    expect(await at('2026-11-01T00:00+01:00', 4)).toEqual({
+    expect(await at('2026-11-01T00:00+01:00', 4)).toMatchObject({
       outcome: 'admitted',
       buckets: [{ remaining: 6, resetAfterUs: 30 * DAY_US, retryAfterUs: 0 }],
     });

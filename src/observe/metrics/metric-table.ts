@@ -6,7 +6,7 @@ import { READERS } from '../../http/exchange.ts';
 import { identificationsOf, providerOutcomesOf, providersOf } from '../../identity/observer.ts';
 import { METHODS } from '../../stages/match.ts';
 import { PROTOCOLS } from '../../stages/request-context.ts';
-import { UNCOUNTED_REASONS } from '../../store/store.ts';
+import { DROPPED_REASONS, UNCOUNTED_REASONS } from '../../store/store.ts';
 import { SECONDS } from './fast-metrics.ts';
 import { counter, counterOf, gauge, histogram, histogramOf, reading } from './kinds.ts';
 import { knownOutcomes, knownResponses } from './request-metrics.ts';
@@ -115,6 +115,17 @@ const METRICS = {
   ),
   weir_points_unanswered_total: counter(
     'Points of requests served uncounted because the connection to the store closed before its answer. The store may have counted them.',
+  ),
+  weir_settlements_total: counter(
+    'Settlements of charges whose cost was known later, by outcome: applied, applied before, or after the end of their hold.',
+    { outcome: ['settled', 'already', 'ended'] },
+  ),
+  weir_settled_over_points_total: counter(
+    'Points that settlements added above a limit. If several limits were exceeded, the highest number counts.',
+  ),
+  weir_settlements_dropped_total: counter(
+    'Settlements that were given up, so that the charge stays as it was, by reason.',
+    { reason: DROPPED_REASONS },
   ),
   weir_store_connection_failures_total: counter('Failed connections to the store, by reason.', BY_REASON),
   weir_store_call_duration_seconds: histogram(

@@ -31,6 +31,11 @@ export function storeMetrics(table: MetricTable): StoreMetrics {
     answeredLate: (points) => table.weir_points_late_total.add(points),
     unanswered: (points) => table.weir_points_unanswered_total.add(points),
     deniedFromMemory: () => table.weir_denials_remembered_total.add(1),
+    settled(outcome, overPoints) {
+      table.weir_settlements_total.add(1, outcome);
+      if (overPoints > 0) table.weir_settled_over_points_total.add(overPoints);
+    },
+    settlementDropped: (reason) => table.weir_settlements_dropped_total.add(1, reason),
     connectionFailed: (reason) => table.weir_store_connection_failures_total.add(1, reason),
     called(decisions, roundTripUs) {
       table.weir_store_call_decisions.observe(decisions);

@@ -60,21 +60,31 @@ export class TurnBatcher {
   readonly #groupOf: (key: string) => number;
   readonly #send: (batch: Batch, group: number) => void;
   readonly #inOneWrite: (send: () => void) => void;
+  readonly #sendMore: () => void;
   #batches = new Map<number, Batch>();
+  #hasMore = false;
   readonly #end = () => this.flush();
 
   /**
    * `groupOf` names the Cluster slot of a key: charges of different slots cannot share a call. `inOneWrite` runs a
-   * function so that the calls it makes reach each server together.
+   * function so that the calls it makes reach each server together. `sendMore` makes further calls behind the charges of a turn.
    */
   constructor(
     groupOf: (key: string) => number,
     send: (batch: Batch, group: number) => void,
     inOneWrite: (send: () => void) => void,
+    sendMore: () => void = () => {},
   ) {
     this.#groupOf = groupOf;
     this.#send = send;
     this.#inOneWrite = inOneWrite;
+    this.#sendMore = sendMore;
+  }
+
+  /** Has `sendMore` called at the end of this turn, even if there are no charges. */
+  wake(): void {
+    if (this.#batches.size === 0) setImmediate(this.#end);
+    this.#hasMore = true;
   }
 
   add(charge: Charge): Later<Decision> {
@@ -98,6 +108,8 @@ export class TurnBatcher {
     this.#batches = new Map();
     this.#inOneWrite(() => {
       for (const [group, batch] of batches) this.#send(batch, group);
+      if (this.#hasMore) this.#sendMore();
+      this.#hasMore = false;
     });
   }
 }

@@ -6,7 +6,7 @@ import type { Statement } from '../in-flight/renewals.ts';
 import { type BucketCharge, type Charge, costIn } from '../store.ts';
 
 /** A key outlives its window by half: more than the slot that its newest entry may still grow for. */
-const LIFE_MS_PER_WINDOW_SECOND = 1500;
+export const LIFE_MS_PER_WINDOW_SECOND = 1500;
 /** The script then reads Redis TIME, and each key gets the life that its bucket states. */
 const STORE_CLOCK = 0;
 const USUAL_LIFE = 0;

@@ -8,6 +8,9 @@ import {
   type Decision,
   isOfOneCharge,
   isValidCharge,
+  isValidSettlement,
+  type Settled,
+  type Settlement,
   type Store,
   trialBucket,
   type UncountedReason,
@@ -16,9 +19,11 @@ import { openConnection, type RedisConnection } from './connection/redis-connect
 import { mayHaveRun, reasonOf } from './connection/redis-failures.ts';
 import type { RemoteStoreSettings } from './connection/redis-options.ts';
 import { NewWindows } from './new-windows.ts';
+import { PendingSettlements } from './pending-settlements.ts';
 import { PeriodClock } from './period-clock.ts';
 import { RenewalLink } from './renewal-link.ts';
 import { sendCharges } from './send-charges.ts';
+import { sendSettlements } from './send-settlements.ts';
 import { type ServerRoute, ServerRoutes } from './server-routes.ts';
 
 /** A batch in progress. */
@@ -38,6 +43,7 @@ export class RedisStore implements Store {
   readonly #observer: StoreObserver;
   readonly #deadline: Deadline<Call>;
   readonly #batcher: TurnBatcher;
+  readonly #settlements: PendingSettlements;
   readonly #routes: ServerRoutes;
   readonly #newWindows = new NewWindows();
   readonly #clock = new PeriodClock();
@@ -63,8 +69,22 @@ export class RedisStore implements Store {
       this.slots.renew();
     };
     this.#link = openConnection(settings, observer, { ready, lost: connectionLost });
-    const { groupOf, tagOf, inOneWrite } = this.#link;
-    this.#batcher = new TurnBatcher(groupOf, (batch, group) => this.#send(batch, group), inOneWrite);
+    const { client, groupOf, tagOf, inOneWrite } = this.#link;
+    this.#batcher = new TurnBatcher(
+      groupOf,
+      (batch, group) => this.#send(batch, group),
+      inOneWrite,
+      () => this.#settlements.flush(),
+    );
+    this.#settlements = new PendingSettlements(
+      {
+        groupOf,
+        problemOf: (group) => this.#problemOf(group),
+        send: (settlements, markedMs) => sendSettlements(client, settlements, { markedMs }),
+      },
+      observer,
+      () => this.#batcher.wake(),
+    );
     this.#renewals = new RenewalLink(settings);
     this.slots = new Leases({
       groupOf,
@@ -87,7 +107,16 @@ export class RedisStore implements Store {
     return decision;
   }
 
+  settle(settlement: Settlement): Awaitable<Settled> {
+    if (isValidSettlement(settlement) && this.#isDecidable(settlement.charge)) {
+      return this.#settlements.add(settlement);
+    }
+    this.#observer.settlementDropped('invalid');
+    return { outcome: 'dropped', reason: 'invalid' };
+  }
+
   async close(): Promise<void> {
+    await this.#settlements.close();
     this.slots.flush();
     this.slots.close();
     this.#isClosed = true;

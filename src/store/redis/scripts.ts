@@ -13,6 +13,8 @@ interface Scripts {
   /** Takes the number of keys, the keys, then the statements. Calls `callback` once. */
   renew(args: readonly Argument[], callback: Callback<number>): Promise<unknown>;
   readShared(key: string, from: string, skip: number, most: number, longestBytes: number): Promise<unknown>;
+  /** Takes the number of keys, the keys, then the texts. */
+  settleBuffer(args: readonly Argument[]): Promise<unknown>;
   share(record: string, args: readonly Argument[]): Promise<unknown>;
 }
 
@@ -23,11 +25,15 @@ const DEFINITIONS = {
   readBoard: { lua: textOf('read-board') },
   readShared: { lua: textOf('read-shared'), numberOfKeys: 1 },
   renew: { lua: textOf('renew') },
+  settle: { lua: textOf('settle') },
   share: { lua: textOf('share'), numberOfKeys: 1 },
 };
 
 /** The text of lua/charge.lua. */
 export const CHARGE = DEFINITIONS.charge.lua;
+
+/** The text of lua/settle.lua. */
+export const SETTLE = DEFINITIONS.settle.lua;
 
 export type RedisClient = (Redis | Cluster) & Scripts;
 

@@ -12,6 +12,7 @@ const ADMITTED = 1;
 const STATE_BYTES = 16;
 const PERIOD_STATE_BYTES = 19;
 const SLOT_BYTES = 5;
+const TIME_BYTES = 7;
 const COUNT_BYTES = 2;
 const LEASE_BYTES = 33;
 const REPLICA_BYTES = 16;
@@ -66,6 +67,7 @@ function readDecisions(
   { isSpending, clock }: SendOptions,
 ): Decision[] {
   const decisions: Decision[] = [];
+  const chargedAtUs = readSevenBytes(reply, reply.length - TIME_BYTES);
   let position = 0;
   for (const { buckets } of charges) {
     const head = reply.readUInt8(position);
@@ -80,7 +82,11 @@ function readDecisions(
     } else {
       const states: BucketState[] = [];
       position = readStates(reply, position, buckets, isSpending, states);
-      decisions.push({ outcome: head === ADMITTED ? 'admitted' : 'denied', buckets: states });
+      decisions.push(
+        head === ADMITTED
+          ? { outcome: 'admitted', buckets: states, chargedAtUs }
+          : { outcome: 'denied', buckets: states },
+      );
     }
   }
   return decisions;
@@ -118,7 +124,8 @@ function isOfPeriod({ calendar }: BucketCharge): boolean {
   return calendar !== undefined;
 }
 
-function isOfWindow(bucket: BucketCharge): boolean {
+/** Whether the bucket counts points of a sliding window. */
+export function isOfWindow(bucket: BucketCharge): boolean {
   return bucket.calendar === undefined && !isConcurrent(bucket);
 }
 
@@ -136,10 +143,14 @@ function readWindowState(reply: Buffer, position: number): BucketState {
   };
 }
 
-/** Numbers of 7 bytes are read in two parts, as Node reads at most 6. */
+/** In two parts, as Node reads at most 6. */
+function readSevenBytes(reply: Buffer, position: number): number {
+  return reply.readUInt8(position) * 2 ** 48 + reply.readUIntBE(position + 1, 6);
+}
+
 function readPeriodState(reply: Buffer, position: number): BucketState {
   return {
-    remaining: reply.readUInt8(position) * 2 ** 48 + reply.readUIntBE(position + 1, 6),
+    remaining: readSevenBytes(reply, position),
     resetAfterUs: reply.readUIntBE(position + 7, 6),
     retryAfterUs: reply.readUIntBE(position + 13, 6),
   };

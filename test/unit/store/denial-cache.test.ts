@@ -56,6 +56,7 @@ class Simulation {
           });
         });
       },
+      settle: (settlement) => this.truth.settle(settlement),
       peek: (charge) => this.truth.peek(charge),
       slots: this.truth.slots,
       close: () => this.truth.close(),

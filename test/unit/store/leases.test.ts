@@ -37,6 +37,7 @@ it('after a release whose call is lost, the next charge of the owner states what
   const admitted = {
     outcome: 'admitted' as const,
     buckets: [{ remaining: 2, resetAfterUs: 0, retryAfterUs: 0 }],
+    chargedAtUs: 0,
   };
   const charge = () => ({ buckets: [SLOTS], cost: 1, hold: new Hold() });
   const open = (charges: readonly ReturnType<typeof charge>[]) => {

@@ -5,7 +5,7 @@ import { sendCharges } from '../../../src/store/redis/send-charges.ts';
 import type { Charge, Decision } from '../../../src/store/store.ts';
 
 const charge: Charge = { buckets: [{ key: 'k', limit: 5, windowSeconds: 1 }], cost: 1 };
-const REPLY = Buffer.from('0100000004' + '0000000f4240' + '000000000000', 'hex');
+const REPLY = Buffer.from('0100000004' + '0000000f4240' + '000000000000' + '065bfeda25e000', 'hex');
 
 /** What becomes of one charge when the server gives this answer. */
 function answeredWith(answer: Buffer | null | Error): (string | readonly Decision[])[] {
@@ -24,7 +24,9 @@ function answeredWith(answer: Buffer | null | Error): (string | readonly Decisio
 
 test('a reply is parsed from its bytes', () => {
   const bucket = { remaining: 4, resetAfterUs: 1_000_000, retryAfterUs: 0 };
-  expect(answeredWith(REPLY)).toEqual([[{ outcome: 'admitted', buckets: [bucket] }]]);
+  expect(answeredWith(REPLY)).toEqual([
+    [{ outcome: 'admitted', buckets: [bucket], chargedAtUs: 1_790_000_000_000_000 }],
+  ]);
 });
 
 test.each([

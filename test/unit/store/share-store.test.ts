@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Hold } from '../../../src/store/in-flight/held-slots.ts';
 import { MemoryStore } from '../../../src/store/memory-store.ts';
 import { ShareStore } from '../../../src/store/share-store.ts';
-import type { Charge, Decision, Store } from '../../../src/store/store.ts';
+import type { Charge, Decision, Settlement, Store } from '../../../src/store/store.ts';
 import { generatedCases } from '../../fixtures/generated-cases.ts';
 
 const SECOND_US = 1_000_000;
@@ -23,6 +23,10 @@ class Switched implements Store {
 
   async peek(charge: Charge): Promise<Decision> {
     return this.isAway ? { outcome: 'uncounted', reason: 'deadline' } : this.#store.peek(charge);
+  }
+
+  settle(settlement: Settlement) {
+    return this.#store.settle(settlement);
   }
 
   get slots() {

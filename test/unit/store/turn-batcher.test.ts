@@ -11,7 +11,7 @@ test.each([1, 2, 8])(
   'charges of %i buckets share calls of at most 128 buckets, and each is decided',
   async (buckets) => {
     const sizes: number[] = [];
-    const admitted: Decision = { outcome: 'admitted', buckets: [] };
+    const admitted: Decision = { outcome: 'admitted', buckets: [], chargedAtUs: 0 };
     const send = (batch: Batch) => {
       sizes.push(batch.charges.length);
       batch.settle(batch.charges.map(() => admitted));

@@ -4,7 +4,7 @@ import type { Decision } from '../../../../src/store/store.ts';
 
 it('a store is down once two answers are missing, and up again at the next one', async () => {
   let nowMs = 0;
-  let decision: Decision = { outcome: 'admitted', buckets: [] };
+  let decision: Decision = { outcome: 'admitted', buckets: [], chargedAtUs: 0 };
   const measured: boolean[] = [];
   const health = new StoreHealth({
     store: { peek: async () => decision },
@@ -22,7 +22,7 @@ it('a store is down once two answers are missing, and up again at the next one',
   expect(await after(1_000)).toEqual({ measuredAtMs: 2_000, problem: null });
   await after(1_000);
   expect(await after(1_000)).toEqual({ measuredAtMs: 4_000, problem: 'disconnected' });
-  decision = { outcome: 'admitted', buckets: [] };
+  decision = { outcome: 'admitted', buckets: [], chargedAtUs: 0 };
   expect(await after(1_000)).toEqual({ measuredAtMs: 5_000, problem: null });
   expect(measured).toEqual([true, true, true, false, true]);
 });

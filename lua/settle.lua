@@ -1,0 +1,222 @@
+-- settle: gives back what charges did not cost in the end, or adds what they cost on top. A call may have several settlements, which are
+-- applied in order. Each is applied once, however often it is sent: a marker is set with it. A bucket that cannot be read, or has a value
+-- that no release has written, is left to its next charge, which reports it; the other buckets are settled.
+--
+-- KEYS     per settlement its marker, then the buckets of its charge that count in windows; all in one Cluster slot
+-- ARGV     texts of decimal numbers, separated by single spaces
+-- ARGV[1]  the call, two numbers:
+--            now       µs since 1970, for tests; 0 for Redis TIME
+--            life      of a written key in ms, for tests with a clock of their own; 0 for one and a half windows
+-- ARGV     then a text per settlement, three numbers:
+--            charged   when the charge was made, µs since 1970, as its reply says. 0 if that is unknown: the points that were charged
+--                      first, of those that count, are given back
+--            marked    life of the marker in ms, from now or from the end: the settlement must not be sent again for longer
+--            end       µs since 1970, after which the settlement comes too late; 0 for never
+--          and per bucket, after a comma, four numbers:
+--            life      of its key in ms (one and a half windows)
+--            cost      points that were charged
+--            final     points that the charge costs in the end
+--            limit     of the bucket, in points
+-- Reply    one string of big-endian integers; per settlement
+--            1 byte   1 settled | 0 it was settled before | 2 it came too late; then nothing was changed
+--            and per bucket
+--            1 byte   1, or 0 if it cannot be read; then nothing follows
+--            4 bytes  remaining points
+--            6 bytes  µs until the bucket is full again
+--            4 bytes  points that this settlement added above the limit
+-- Errors   Redis's own; then the settlements after the failed one were not applied, and may be sent again with the others
+--
+-- README.md describes the format of a bucket, and why no window ever holds more than the limit if nothing is added.
+
+local HEADER, HEADER_BYTES = '>I4I7I4', 15
+local ENTRY, ENTRY_BYTES = '>I7I4', 11
+local STATE, UNKNOWN = '>BI4I6I4', '\0'
+local SLOTS_PER_WINDOW, ENTRIES_PER_LIMIT = 100, 250
+local US_PER_SECOND = 1000000
+-- A total has 32 bits. Charges stay below a limit, which is at most half of this.
+local MOST_POINTS = 4000000000
+local ALREADY, SETTLED, ENDED = '\0', '\1', '\2'
+local CALL, SETTLEMENT, BUCKET = '(%d+) (%d+)', '^(%d+) (%d+) (%d+)', ',(%d+) (%d+) (%d+) (%d+)'
+
+local KEYS, ARGV, call, pcall = KEYS, ARGV, redis.call, redis.pcall
+local pack, unpack, sub, floor = struct.pack, struct.unpack, string.sub, math.floor
+
+local nowUs, givenLifeMs = string.match(ARGV[1], CALL)
+nowUs, givenLifeMs = nowUs + 0, givenLifeMs + 0
+if nowUs == 0 then
+  local time = call('TIME')
+  nowUs = time[1] * US_PER_SECOND + time[2]
+end
+
+-- A bucket in this call is a table:
+--   key, log                its key, and its whole value
+--   total, newestUs, newestPoints
+--                           its header
+--   counted, oldest         the points that count now, and the place in log of the oldest older entry that counts
+--   lifeMs, windowUs, cost, limit
+--                           of the settlement
+
+-- Returns nil if the value cannot be read.
+local function read(key, lifeMs, cost, limit)
+  local log = pcall('GETRANGE', key, '0', '65535')
+  local bucket = {
+    key = key, log = '', total = 0, newestUs = 0, newestPoints = 0, counted = 0, oldest = HEADER_BYTES + 1,
+    lifeMs = lifeMs, windowUs = lifeMs * 2000 / 3, cost = cost, limit = limit,
+  }
+  if log == '' then return bucket end
+  if log.err or #log < HEADER_BYTES or (#log - HEADER_BYTES) % ENTRY_BYTES ~= 0 then return nil end
+  bucket.log, bucket.total, bucket.newestUs, bucket.newestPoints = log, unpack(HEADER, log)
+  local hasOlder = #log > HEADER_BYTES
+  if bucket.newestPoints == 0 or bucket.total < bucket.newestPoints or hasOlder ~= (bucket.total > bucket.newestPoints) then
+    return nil
+  end
+  local endUs = math.max(nowUs, bucket.newestUs) - bucket.windowUs
+  if bucket.newestUs > endUs then
+    bucket.counted = bucket.total
+    while bucket.oldest <= #log do
+      local atUs, points = unpack(ENTRY, log, bucket.oldest)
+      if atUs > bucket.newestUs or points == 0 then return nil end
+      if atUs > endUs then break end
+      bucket.counted, bucket.oldest = bucket.counted - points, bucket.oldest + ENTRY_BYTES
+    end
+  end
+  if bucket.counted < 0 then return nil end
+  return bucket
+end
+
+-- Writes a bucket whole. Its key lives at least as long as it would have: another replica may count with a longer window.
+local function write(bucket, older)
+  local lifeMs = givenLifeMs
+  if lifeMs == 0 then
+    local leftMs = pcall('PTTL', bucket.key)
+    lifeMs = bucket.lifeMs + math.ceil((bucket.newestUs - nowUs) / 1000)
+    if type(leftMs) == 'number' and leftMs > lifeMs then lifeMs = leftMs end
+    if lifeMs < 1 then lifeMs = 1 end
+  end
+  pcall('PSETEX', bucket.key, lifeMs, pack(HEADER, bucket.total, bucket.newestUs, bucket.newestPoints) .. older)
+end
+
+-- Removes points from the entry at this place; `entry` is 0 for the newest. An entry without points is removed: no charge leaves one.
+local function remove(bucket, entry, points)
+  bucket.total, bucket.counted = bucket.total - points, bucket.counted - points
+  local log = bucket.log
+  if entry == 0 then
+    bucket.newestPoints = bucket.newestPoints - points
+    if bucket.newestPoints > 0 then
+      pcall('SETRANGE', bucket.key, '0', pack(HEADER, bucket.total, bucket.newestUs, bucket.newestPoints))
+    elseif #log == HEADER_BYTES then
+      -- PSETEX needs no further right.
+      pcall('PSETEX', bucket.key, '1', '')
+    else
+      local last = #log - ENTRY_BYTES + 1
+      bucket.newestUs, bucket.newestPoints = unpack(ENTRY, log, last)
+      write(bucket, sub(log, HEADER_BYTES + 1, last - 1))
+    end
+  else
+    local atUs, entryPoints = unpack(ENTRY, log, entry)
+    if entryPoints > points then
+      pcall('SETRANGE', bucket.key, entry - 1, pack(ENTRY, atUs, entryPoints - points))
+      pcall('SETRANGE', bucket.key, '0', pack(HEADER, bucket.total, bucket.newestUs, bucket.newestPoints))
+    else
+      write(bucket, sub(log, HEADER_BYTES + 1, entry - 1) .. sub(log, entry + ENTRY_BYTES))
+    end
+  end
+end
+
+-- Returns the place of the first older entry that is not earlier than a time, or #log + 1.
+local function first_from(log, timeUs)
+  local low, high = 0, (#log - HEADER_BYTES) / ENTRY_BYTES
+  while low < high do
+    local middle = floor((low + high) / 2)
+    if unpack('>I7', log, HEADER_BYTES + 1 + middle * ENTRY_BYTES) < timeUs then low = middle + 1 else high = middle end
+  end
+  return HEADER_BYTES + 1 + low * ENTRY_BYTES
+end
+
+-- Gives points back from the entry that has them: the first one that is not earlier than the charge. It is in the same 1/100 of the
+-- window, and later than the charge only if it was joined. Otherwise the points no longer count, or Redis has lost them.
+local function give_back(bucket, chargedUs, points)
+  local windowUs, log = bucket.windowUs, bucket.log
+  local slotUs = windowUs / SLOTS_PER_WINDOW
+  local entry, atUs, entryPoints = first_from(log, chargedUs), bucket.newestUs, bucket.newestPoints
+  if entry <= #log then atUs, entryPoints = unpack(ENTRY, log, entry) else entry = 0 end
+  if atUs < chargedUs or atUs <= math.max(nowUs, bucket.newestUs) - windowUs or entryPoints < bucket.cost then return end
+  if atUs > chargedUs then
+    if atUs - atUs % slotUs ~= chargedUs - chargedUs % slotUs then return end
+    if bucket.cost * ENTRIES_PER_LIMIT > bucket.limit then return end
+  end
+  remove(bucket, entry, points)
+end
+
+-- Gives points back whose time is unknown: the first ones that count, because all others count for longer.
+local function give_back_oldest(bucket, points)
+  while points > 0 and bucket.counted > 0 do
+    local entry, entryPoints = bucket.oldest, bucket.newestPoints
+    if entry <= #bucket.log then entryPoints = unpack('>I4', bucket.log, entry + 7) else entry = 0 end
+    local removed = math.min(points, entryPoints)
+    remove(bucket, entry, removed)
+    points = points - removed
+    local place = bucket.oldest
+    bucket.log = pcall('GETRANGE', bucket.key, '0', '65535')
+    bucket.oldest = place
+  end
+end
+
+-- Adds points as of now, above the limit if it must be. Returns how many are above it. While the bucket holds more than its limit, all
+-- that is added in 1/100 of the window joins one entry, so that the number of entries stays bounded.
+local function add(bucket, points)
+  points = math.min(points, MOST_POINTS - bucket.total)
+  if points <= 0 then return 0 end
+  local newestUs, newestPoints, limit = bucket.newestUs, bucket.newestPoints, bucket.limit
+  local older = sub(bucket.log, HEADER_BYTES + 1)
+  bucket.total, bucket.counted = bucket.total + points, bucket.counted + points
+  local isJoining = newestUs >= nowUs
+  if newestUs >= nowUs - nowUs % (bucket.windowUs / SLOTS_PER_WINDOW) then
+    isJoining = isJoining or bucket.counted > limit or (newestPoints + points) * ENTRIES_PER_LIMIT <= limit
+  end
+  if newestPoints > 0 and isJoining then
+    bucket.newestPoints = newestPoints + points
+  else
+    if newestPoints > 0 then older = older .. pack(ENTRY, newestUs, newestPoints) end
+    bucket.newestPoints = points
+  end
+  bucket.newestUs = math.max(newestUs, nowUs)
+  write(bucket, older)
+  return math.max(0, math.min(points, bucket.counted - limit))
+end
+
+local reply, replied, key = {}, 0, 1
+for text = 2, #ARGV do
+  local chargedUs, markedMs, endUs = string.match(ARGV[text], SETTLEMENT)
+  local marker, outcome = KEYS[key], SETTLED
+  chargedUs, endUs, key = chargedUs + 0, endUs + 0, key + 1
+  if endUs > 0 and nowUs > endUs then
+    outcome = pcall('EXISTS', marker) == 1 and ALREADY or ENDED
+  elseif not call('SET', marker, '', 'PX', markedMs + math.max(0, math.ceil((endUs - nowUs) / 1000)), 'NX') then
+    outcome = ALREADY
+  end
+  replied = replied + 1
+  reply[replied] = outcome
+  for lifeMs, cost, final, limit in string.gmatch(ARGV[text], BUCKET) do
+    local bucket = read(KEYS[key], lifeMs + 0, cost + 0, limit + 0)
+    local more, over = final - cost, 0
+    if bucket and outcome == SETTLED then
+      if more > 0 then
+        over = add(bucket, more)
+      elseif more < 0 and chargedUs > 0 then
+        give_back(bucket, chargedUs, -more)
+      elseif more < 0 then
+        give_back_oldest(bucket, -more)
+      end
+    end
+    key, replied = key + 1, replied + 1
+    if bucket then
+      local counted, limitPoints = bucket.counted, bucket.limit
+      local resetUs = counted > 0 and bucket.newestUs + bucket.windowUs - nowUs or 0
+      reply[replied] = pack(STATE, 1, counted < limitPoints and limitPoints - counted or 0, resetUs, over)
+    else
+      reply[replied] = UNKNOWN
+    end
+  end
+end
+return table.concat(reply)

@@ -1,0 +1,197 @@
+import { Later, withinMs } from '../../domain/awaitable.ts';
+import { backoffMs } from '../../domain/backoff.ts';
+import { pace } from '../../domain/pace.ts';
+import { isConcurrent } from '../in-flight/held-slots.ts';
+import type { StoreObserver } from '../observer.ts';
+import type { DroppedReason, Settled, Settlement } from '../store.ts';
+import { mayHaveRun } from './connection/redis-failures.ts';
+
+/** Settlements that wait for Redis, at most: some 10 MB. */
+const MOST_WAITING = 20_000;
+/** Buckets of one call, as for charges. */
+const MOST_BUCKETS = 128;
+/** For how long a settlement that Redis may have applied is sent again. */
+const RESENT_MS = 30_000;
+/** For how long Redis recognizes it: longer, because a call may take a moment to run. A connection that is silent for a second is closed. */
+const MARKED_MS = 90_000;
+/** A closed store waits this long for the answers to its settlements. */
+const CLOSING_MS = 2_000;
+const MS_PER_SECOND = 1_000;
+
+interface Waiting {
+  readonly settlement: Settlement;
+  readonly settled: Later<Settled>;
+  /** After this, the points count in no window. */
+  readonly uselessMs: number;
+  /** When it was first sent in a call that may have run. */
+  unknownSinceMs: number | undefined;
+}
+
+interface Link {
+  readonly groupOf: (key: string) => number;
+  /** Why calls of a group cannot be made now. */
+  readonly problemOf: (group: number) => string | undefined;
+  /** Rejects with the error of Redis or of its connection. */
+  readonly send: (settlements: readonly Settlement[], markedMs: number) => Promise<readonly Settled[]>;
+}
+
+/**
+ * The settlements that Redis has not answered. They are sent with the charges of their turn, many in a call, and again while Redis does not
+ * answer and their points count.
+ */
+export class PendingSettlements {
+  readonly #link: Link;
+  readonly #observer: StoreObserver;
+  readonly #wake: () => void;
+  readonly #groups = new Map<number, Waiting[]>();
+  readonly #calls = new Set<Promise<void>>();
+  #count = 0;
+  #failures = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  /** @param wake has `flush` called at the end of this turn */
+  constructor(link: Link, observer: StoreObserver, wake: () => void) {
+    this.#link = link;
+    this.#observer = observer;
+    this.#wake = wake;
+  }
+
+  add(settlement: Settlement): Later<Settled> {
+    const settled = new Later<Settled>();
+    const waiting = {
+      settlement,
+      settled,
+      uselessMs: performance.now() + MS_PER_SECOND * longestWindowSeconds(settlement),
+      unknownSinceMs: undefined,
+    };
+    this.#count += 1;
+    if (this.#isClosed) this.#drop(waiting, 'closed');
+    else if (this.#count > MOST_WAITING) this.#drop(waiting, 'full');
+    else {
+      if (this.#groups.size === 0) this.#wake();
+      this.#keep(waiting);
+    }
+    return settled;
+  }
+
+  /** Sends what waits, in the order in which it came. What cannot be sent now waits on. */
+  flush(): void {
+    if (this.#groups.size === 0) return;
+    const groups = [...this.#groups];
+    this.#groups.clear();
+    const nowMs = performance.now();
+    for (const [group, all] of groups) {
+      const useful = all.filter((waiting) => !this.#isTooLate(waiting, nowMs));
+      if (this.#link.problemOf(group) === undefined) for (const some of callsOf(useful)) this.#send(some);
+      else this.#again(useful);
+    }
+  }
+
+  /** Sends what waits once more, and drops what is not answered. */
+  async close(): Promise<void> {
+    this.flush();
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    if (this.#calls.size > 0) await withinMs(Promise.all(this.#calls), CLOSING_MS);
+    const left = [...this.#groups.values()].flat();
+    this.#groups.clear();
+    for (const waiting of left) this.#drop(waiting, 'closed');
+  }
+
+  #keep(waiting: Waiting): void {
+    const group = this.#link.groupOf(waiting.settlement.charge.buckets[0]?.key ?? '');
+    const others = this.#groups.get(group);
+    if (others === undefined) this.#groups.set(group, [waiting]);
+    else others.push(waiting);
+  }
+
+  #send(some: readonly Waiting[]): void {
+    const sentMs = performance.now();
+    const settlements = some.map(({ settlement }) => settlement);
+    const call = this.#link
+      .send(settlements, MARKED_MS)
+      .then(
+        (answers) => this.#answered(some, answers),
+        (error: unknown) =>
+          this.#failed(some, sentMs, error instanceof Error ? error.message : String(error)),
+      )
+      .finally(() => this.#calls.delete(call));
+    this.#calls.add(call);
+  }
+
+  #answered(some: readonly Waiting[], answers: readonly Settled[]): void {
+    this.#failures = 0;
+    for (const [index, { settled, unknownSinceMs }] of some.entries()) {
+      const answer = answers[index];
+      if (answer === undefined || answer.outcome === 'dropped') continue;
+      // An earlier call of this replica had run.
+      const outcome =
+        answer.outcome === 'already' && unknownSinceMs !== undefined ? 'settled' : answer.outcome;
+      const over = answer.buckets.map((bucket) => bucket?.overPoints ?? 0);
+      this.#count -= 1;
+      this.#observer.settled(outcome, Math.max(0, ...over));
+      settled.resolve({ outcome, buckets: answer.buckets });
+    }
+  }
+
+  #failed(some: readonly Waiting[], sentMs: number, message: string): void {
+    // A script that Redis has interrupted may have applied some of them.
+    for (const waiting of some)
+      if (mayHaveRun(message) || isOfScript(message)) waiting.unknownSinceMs ??= sentMs;
+    this.#again(some);
+  }
+
+  #again(some: readonly Waiting[]): void {
+    for (const waiting of some) this.#keep(waiting);
+    if (this.#isClosed || some.length === 0 || this.#timer !== undefined) return;
+    this.#failures += 1;
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = undefined;
+        this.flush();
+      },
+      backoffMs(pace.settlements, this.#failures),
+    ).unref();
+  }
+
+  #isTooLate(waiting: Waiting, nowMs: number): boolean {
+    const { uselessMs, unknownSinceMs = nowMs } = waiting;
+    if (nowMs > uselessMs) this.#drop(waiting, 'expired');
+    else if (nowMs > unknownSinceMs + RESENT_MS) this.#drop(waiting, 'unknown');
+    else return false;
+    return true;
+  }
+
+  #drop({ settled }: Waiting, reason: DroppedReason): void {
+    this.#count -= 1;
+    this.#observer.settlementDropped(reason);
+    settled.resolve({ outcome: 'dropped', reason });
+  }
+}
+
+/** An error within a script, after which the settlements before it stay applied. */
+function isOfScript(message: string): boolean {
+  return message.includes('script');
+}
+
+function longestWindowSeconds({ charge }: Settlement): number {
+  return Math.max(...charge.buckets.map((bucket) => (isConcurrent(bucket) ? 0 : bucket.windowSeconds)));
+}
+
+/** In parts of at most so many buckets. */
+function* callsOf(all: readonly Waiting[]): Generator<readonly Waiting[]> {
+  let some: Waiting[] = [];
+  let buckets = 0;
+  for (const waiting of all) {
+    const more = waiting.settlement.charge.buckets.length;
+    if (some.length > 0 && buckets + more > MOST_BUCKETS) {
+      yield some;
+      some = [];
+      buckets = 0;
+    }
+    some.push(waiting);
+    buckets += more;
+  }
+  if (some.length > 0) yield some;
+}

@@ -1,0 +1,85 @@
+import { settledKey } from '../keys.ts';
+import {
+  type BucketCharge,
+  costIn,
+  finalCostIn,
+  type Settled,
+  type SettledState,
+  type Settlement,
+} from '../store.ts';
+import { LIFE_MS_PER_WINDOW_SECOND } from './charge-arguments.ts';
+import { type RedisClient, SETTLE } from './scripts.ts';
+import { isOfWindow } from './send-charges.ts';
+
+/** The first byte of a reply of lua/settle.lua. */
+const OUTCOMES = ['already', 'settled', 'ended'] as const;
+const STATE_BYTES = 14;
+
+export interface SettleOptions {
+  /** How long a settlement may be sent again. */
+  readonly markedMs: number;
+  /** A clock, and a life of written keys, for tests. */
+  readonly nowUs?: number;
+  readonly lifeMs?: number | undefined;
+}
+
+/** Applies settlements in one script call, in order. All their keys must be in one Cluster slot. Rejects with the error of Redis or of its connection. */
+export async function sendSettlements(
+  client: RedisClient,
+  settlements: readonly Settlement[],
+  options: SettleOptions,
+): Promise<readonly Settled[]> {
+  const args = settleArguments(settlements, options);
+  const reply = await client.settleBuffer(args).catch((error: unknown) => {
+    // As for charges: nothing ran.
+    if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+    return client.callBuffer('EVAL', [SETTLE, ...args]);
+  });
+  if (!Buffer.isBuffer(reply)) throw new TypeError('the script returned no text');
+  return readSettled(reply, settlements);
+}
+
+function settleArguments(
+  settlements: readonly Settlement[],
+  { markedMs, nowUs = 0, lifeMs = 0 }: SettleOptions,
+): (string | number)[] {
+  const keys: string[] = [];
+  const texts: string[] = [];
+  for (const settlement of settlements) {
+    const { charge, chargedAtUs = 0, id, endsAtUs = 0 } = settlement;
+    keys.push(settledKey(charge.buckets[0]?.key ?? '', id));
+    let text = `${chargedAtUs} ${markedMs} ${endsAtUs}`;
+    for (const bucket of charge.buckets) {
+      if (!isOfWindow(bucket)) continue;
+      keys.push(bucket.key);
+      text += textOf(bucket, settlement);
+    }
+    texts.push(text);
+  }
+  return [keys.length, ...keys, `${nowUs} ${lifeMs}`, ...texts];
+}
+
+function textOf(bucket: BucketCharge, settlement: Settlement): string {
+  const cost = costIn(bucket, settlement.charge.cost);
+  const final = finalCostIn(bucket, settlement);
+  return `,${LIFE_MS_PER_WINDOW_SECOND * bucket.windowSeconds} ${cost} ${final} ${bucket.limit}`;
+}
+
+function readSettled(reply: Buffer, settlements: readonly Settlement[]): Settled[] {
+  let position = 0;
+  return settlements.map(({ charge }) => {
+    const outcome = OUTCOMES[reply.readUInt8(position++)];
+    if (outcome === undefined) throw new TypeError('the script returned an unknown outcome');
+    const buckets = charge.buckets.map((bucket): SettledState | undefined => {
+      if (!isOfWindow(bucket) || reply.readUInt8(position++) === 0) return undefined;
+      const state = {
+        remaining: reply.readUInt32BE(position),
+        resetAfterUs: reply.readUIntBE(position + 4, 6),
+        overPoints: reply.readUInt32BE(position + 10),
+      };
+      position += STATE_BYTES;
+      return state;
+    });
+    return { outcome, buckets };
+  });
+}

@@ -1,0 +1,68 @@
+import fc from 'fast-check';
+import { expect, onTestFinished, test } from 'vitest';
+import { generatedCases } from '../fixtures/generated-cases.ts';
+import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
+import { clockedMemory } from '../store/clocked-memory.ts';
+import { openClockedRedis } from '../store/clocked-redis.ts';
+import type { ClockedStore } from '../store/conformance.ts';
+import { type Row, SettledCosts, type Step } from './settled-costs.ts';
+
+async function play(store: ClockedStore, prefix: string, some: readonly Row[], steps: readonly Step[]) {
+  const scenario = new SettledCosts(store, prefix, some);
+  await scenario.play(steps);
+  return scenario.answers;
+}
+
+const rows = fc.uniqueArray(
+  fc.record({ windowSeconds: fc.constantFrom(1, 5, 7, 60), limit: fc.integer({ min: 10, max: 499 }) }),
+  { minLength: 1, maxLength: 4, selector: ({ windowSeconds }) => windowSeconds },
+);
+
+function stepsOf(back: fc.Arbitrary<number>) {
+  const pause = fc.oneof(
+    fc.constant(0),
+    fc.double({ min: 0, max: 0.02, noNaN: true }),
+    fc.double({ min: 0, max: 0.6, noNaN: true }),
+  );
+  const step = fc.record({
+    pause,
+    back,
+    cost: fc.integer({ min: 1, max: 40 }),
+    settled: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 12 })),
+    final: fc.constantFrom(0, 0, 0.3, 0.5, 1, 1, 1.5, 3),
+    isSentTwice: fc.boolean(),
+  });
+  return fc.array(step, { minLength: 1, maxLength: 80, size: 'max' });
+}
+
+const forward = stepsOf(fc.constant(0));
+const stepped = stepsOf(
+  fc.oneof({ weight: 12, arbitrary: fc.constant(0) }, fc.constantFrom(0.001, 0.3, 0.99, 1.5, 30)),
+);
+
+test('settled charges are decided in memory as an exact log with their final costs would', async () => {
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(rows, forward, async (some, steps) => {
+      await play(clockedMemory(), `m${run++}`, some, steps);
+    }),
+    { numRuns: generatedCases(600), endOnFailure: true },
+  );
+});
+
+test('Redis answers as the memory store does, whatever is settled, and when its clock is set back', {
+  timeout: 120_000,
+}, async () => {
+  const { store, close } = await openClockedRedis({ kind: 'redis', url: sharedRedisUrl(), deadlineMs: 5000 });
+  onTestFinished(close);
+  const prefix = uniquePrefix();
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(rows, fc.oneof(forward, stepped), async (some, steps) => {
+      const name = `${prefix}${run++}`;
+      const expected = await play(clockedMemory(), name, some, steps);
+      expect(await play(store, name, some, steps)).toEqual(expected);
+    }),
+    { numRuns: generatedCases(150), endOnFailure: true },
+  );
+});

@@ -1,0 +1,100 @@
+/**
+ * Charges that are settled later, in any order and sometimes twice, in one to four buckets of different windows. A model of its own keeps
+ * every charge with what it costs by now.
+ */
+import { expect } from 'vitest';
+import type { BucketCharge, Charge, Settlement } from '../../src/store/store.ts';
+import type { ClockedStore } from '../store/conformance.ts';
+
+const US_PER_SECOND = 1_000_000;
+const START_US = 1_790_000_000 * US_PER_SECOND;
+
+export interface Row {
+  readonly windowSeconds: number;
+  readonly limit: number;
+}
+
+export interface Step {
+  /** Time that passes before, as a part of the shortest window. */
+  readonly pause: number;
+  /** How far the store's clock is set back before, as a part of the shortest window. */
+  readonly back: number;
+  readonly cost: number;
+  /** Which of the charges that were made is settled after the charge, counted from the last one; none if there are fewer. */
+  readonly settled: number;
+  /** Its final cost, as a part of its cost. */
+  readonly final: number;
+  readonly isSentTwice: boolean;
+}
+
+interface Made {
+  readonly settlement: Settlement;
+  /** In real time. */
+  readonly atUs: number;
+  points: number;
+  isSettled: boolean;
+}
+
+/** Plays a scenario. Limits below 500 make the counter an exact log, so while no clock steps, every answer is known. */
+export class SettledCosts {
+  readonly #store: ClockedStore;
+  readonly #rows: readonly Row[];
+  readonly #buckets: readonly BucketCharge[];
+  readonly #shortestUs: number;
+  readonly #made: Made[] = [];
+  #realUs = START_US;
+  #offsetUs = 0;
+  /** All that the store has answered. */
+  readonly answers: unknown[] = [];
+
+  constructor(store: ClockedStore, prefix: string, rows: readonly Row[]) {
+    this.#store = store;
+    this.#rows = rows;
+    this.#buckets = rows.map((row, index) => ({ ...row, key: `${prefix}:1:{o}:row${index}:o` }));
+    this.#shortestUs = US_PER_SECOND * Math.min(...rows.map(({ windowSeconds }) => windowSeconds));
+  }
+
+  async play(steps: readonly Step[]): Promise<void> {
+    const hasSteps = steps.some(({ back }) => back > 0);
+    for (const step of steps) {
+      this.#realUs += Math.floor(step.pause * this.#shortestUs);
+      this.#offsetUs -= Math.floor(step.back * this.#shortestUs);
+      await this.#charge(step.cost, !hasSteps);
+      const one = this.#made.at(-1 - step.settled);
+      if (one === undefined) continue;
+      const cost = Math.round(step.final * one.settlement.charge.cost);
+      for (let sent = 0; sent < (step.isSentTwice ? 2 : 1); sent++) await this.#settle(one, cost);
+    }
+  }
+
+  async #charge(cost: number, isExact: boolean): Promise<void> {
+    const charge: Charge = { buckets: this.#buckets, cost };
+    const decision = await this.#store.charge(charge, this.#realUs + this.#offsetUs);
+    this.answers.push(decision);
+    const hasRoom = this.#rows.every((row) => this.#held(row) + cost <= row.limit);
+    if (isExact) expect(decision.outcome).toBe(hasRoom ? 'admitted' : 'denied');
+    if (decision.outcome !== 'admitted') return;
+    expect(hasRoom, 'a charge was admitted above a limit').toBe(true);
+    const { chargedAtUs } = decision;
+    const id = `s-${this.answers.length}`;
+    const settlement = { charge, chargedAtUs, cost: 0, refundsRequests: false, id };
+    this.#made.push({ settlement, atUs: this.#realUs, points: cost, isSettled: false });
+  }
+
+  /** What is saved counts as if it had not been charged; what is added counts from now on. */
+  async #settle(one: Made, cost: number): Promise<void> {
+    const answer = await this.#store.settle({ ...one.settlement, cost }, this.#realUs + this.#offsetUs);
+    this.answers.push(answer);
+    expect(answer.outcome).toBe(one.isSettled ? 'already' : 'settled');
+    if (one.isSettled) return;
+    one.isSettled = true;
+    const more = cost - one.points;
+    if (more <= 0) one.points = cost;
+    else this.#made.push({ settlement: one.settlement, atUs: this.#realUs, points: more, isSettled: true });
+  }
+
+  #held({ windowSeconds }: Row): number {
+    const startUs = this.#realUs - windowSeconds * US_PER_SECOND;
+    return this.#made.filter(({ atUs }) => atUs > startUs).reduce((sum, { points }) => sum + points, 0);
+  }
+}

@@ -1,0 +1,174 @@
+/** What every store guarantees about settlements of charges whose cost is known later. */
+import { expect, test } from 'vitest';
+import { bucketKey } from '../../src/store/keys.ts';
+import type { BucketCharge, Charge, Settlement } from '../../src/store/store.ts';
+import type { ClockedStore } from './conformance.ts';
+
+const US_PER_SECOND = 1_000_000;
+const START_US = 1_790_000_000 * US_PER_SECOND;
+let ids = 0;
+
+/** A store, and a bucket of 100 points in 10 seconds. */
+export function testsOfSettling(open: () => Promise<{ store: ClockedStore; prefix: string }>): void {
+  const opened = async (changes: Partial<BucketCharge> = {}) => {
+    const { store, prefix } = await open();
+    const bucket: BucketCharge = {
+      key: bucketKey(prefix, 'org', 'tokens', `${ids++}`),
+      limit: 100,
+      windowSeconds: 10,
+      ...changes,
+    };
+    const at = (afterS: number) => START_US + Math.round(afterS * US_PER_SECOND);
+    const charge = async (cost: number, afterS: number, buckets: readonly BucketCharge[] = [bucket]) => {
+      const charged: Charge = { buckets, cost };
+      const decision = await store.charge(charged, at(afterS));
+      if (decision.outcome !== 'admitted') throw new Error(decision.outcome);
+      return { charge: charged, chargedAtUs: decision.chargedAtUs, refundsRequests: false };
+    };
+    const settle = (made: Omit<Settlement, 'cost' | 'id'>, cost: number, afterS: number, id = `s-${ids++}`) =>
+      store.settle({ ...made, cost, id }, at(afterS));
+    const left = async (afterS: number, some: readonly BucketCharge[] = [bucket]) => {
+      const decision = await store.peek({ buckets: some, cost: 1 }, at(afterS));
+      if (decision.outcome === 'uncounted') throw new Error(decision.reason);
+      return decision.buckets.map((state) => state?.remaining);
+    };
+    return { store, bucket, charge, settle, left, at };
+  };
+
+  test('what a charge did not cost is given back as of its time', async () => {
+    const { charge, settle, left } = await opened();
+    const early = await charge(60, 0);
+    await charge(40, 5);
+    const settled = await settle(early, 20, 6);
+    expect(settled).toEqual({
+      outcome: 'settled',
+      buckets: [{ remaining: 40, resetAfterUs: 9 * US_PER_SECOND, overPoints: 0 }],
+    });
+    expect(await left(9.999)).toEqual([40]);
+    expect(await left(10)).toEqual([60]);
+  });
+
+  test('a charge that cost nothing leaves no trace', async () => {
+    const { charge, settle, left } = await opened();
+    const [first, second, third] = [await charge(10, 0), await charge(20, 1), await charge(30, 2)];
+    await settle(second, 0, 3);
+    expect(await left(3)).toEqual([60]);
+    await settle(third, 0, 3);
+    expect(await left(3)).toEqual([90]);
+    await settle(first, 0, 3);
+    expect(await left(3)).toEqual([100]);
+    await charge(100, 3);
+    expect(await left(3)).toEqual([0]);
+  });
+
+  test('a charge that shares an entry gives back its own points, and no others', async () => {
+    const { charge, settle, left } = await opened({ limit: 10_000 });
+    const first = await charge(10, 0);
+    const second = await charge(20, 0.02);
+    await charge(500, 1);
+    await settle(first, 4, 2);
+    expect(await left(2)).toEqual([10_000 - 524]);
+    await settle(second, 0, 2);
+    expect(await left(2)).toEqual([10_000 - 504]);
+  });
+
+  test('what a charge cost more is added as of now, above the limit if it must be, and then the bucket refuses', async () => {
+    const { store, bucket, charge, settle, at } = await opened();
+    const made = await charge(80, 0);
+    expect(await settle(made, 130, 4)).toEqual({
+      outcome: 'settled',
+      buckets: [{ remaining: 0, resetAfterUs: 10 * US_PER_SECOND, overPoints: 30 }],
+    });
+    const again = { buckets: [bucket], cost: 1 };
+    expect(await store.charge(again, at(9.999))).toMatchObject({
+      outcome: 'denied',
+      buckets: [{ remaining: 0 }],
+    });
+    expect(await store.charge(again, at(10))).toMatchObject({
+      outcome: 'admitted',
+      buckets: [{ remaining: 49 }],
+    });
+  });
+
+  test('a settlement is applied once, however often it is sent', async () => {
+    const { charge, settle, left } = await opened();
+    const [less, more] = [await charge(50, 0), await charge(10, 1)];
+    const outcomes: string[] = [];
+    for (let sent = 0; sent < 3; sent++) {
+      outcomes.push((await settle(less, 30, 2, 'less')).outcome, (await settle(more, 15, 2, 'more')).outcome);
+    }
+    expect(outcomes).toEqual(['settled', 'settled', 'already', 'already', 'already', 'already']);
+    expect(await left(2)).toEqual([55]);
+  });
+
+  test('points that no longer count are not given back', async () => {
+    const { charge, settle, left } = await opened();
+    const old = await charge(50, 0);
+    await charge(60, 10);
+    await settle(old, 0, 11);
+    expect(await left(11)).toEqual([40]);
+  });
+
+  test('points of charges that are not there, or smaller than the charge, are not given back', async () => {
+    const { charge, settle, left } = await opened();
+    await charge(5, 0);
+    const lost = { ...(await charge(3, 1)), charge: { buckets: [(await opened()).bucket], cost: 3 } };
+    expect(await settle(lost, 0, 1)).toMatchObject({ outcome: 'settled', buckets: [{ remaining: 100 }] });
+    const made = await charge(4, 2);
+    await settle({ ...made, charge: { ...made.charge, cost: 9 } }, 1, 2);
+    await settle({ ...made, chargedAtUs: made.chargedAtUs - 50_000 }, 0, 2);
+    await settle({ ...made, chargedAtUs: made.chargedAtUs + 1 }, 0, 2);
+    expect(await left(2)).toEqual([88]);
+  });
+
+  test('all buckets of a charge are settled, whatever their windows, shadow limits too; counts of requests only by a refund', async () => {
+    const { charge, settle, left, bucket } = await opened();
+    const other = (name: string, changes: Partial<BucketCharge>) => ({
+      ...bucket,
+      key: bucket.key + name,
+      ...changes,
+    });
+    const buckets = [
+      bucket,
+      other('day', { windowSeconds: 86_400, limit: 1_000 }),
+      other('shadow', { shadow: true }),
+      other('requests', { counts: 'requests', limit: 5 }),
+    ];
+    const [first, second] = [await charge(30, 0, buckets), await charge(30, 1, buckets)];
+    await settle(first, 10, 2);
+    expect(await left(2, buckets)).toEqual([60, 960, 60, 3]);
+    await settle({ ...second, refundsRequests: true }, 0, 2);
+    expect(await left(2, buckets)).toEqual([90, 990, 90, 4]);
+  });
+
+  test('a refund whose charge is unknown takes the points that would have expired first', async () => {
+    const { charge, settle, left } = await opened();
+    const made = await charge(10, 0);
+    await charge(20, 5);
+    await settle({ ...made, charge: { ...made.charge, cost: 15 }, chargedAtUs: undefined }, 0, 6);
+    expect(await left(6)).toEqual([85]);
+    expect(await left(14.999)).toEqual([85]);
+    await settle({ ...made, charge: { ...made.charge, cost: 99 }, chargedAtUs: undefined }, 0, 6);
+    expect(await left(6)).toEqual([100]);
+  });
+
+  test('a settlement after its end changes nothing, and one that was in time is known as such', async () => {
+    const { charge, settle, left, at } = await opened();
+    const [kept, given] = [await charge(10, 0), await charge(20, 1)];
+    await settle({ ...given, endsAtUs: at(5) }, 0, 5, `in-time-${ids}`);
+    expect(await settle({ ...given, endsAtUs: at(5) }, 0, 6, `in-time-${ids}`)).toMatchObject({
+      outcome: 'already',
+    });
+    expect(await settle({ ...kept, endsAtUs: at(5) }, 0, 5.1)).toMatchObject({ outcome: 'ended' });
+    expect(await left(6)).toEqual([90]);
+  });
+
+  test('a settlement with a number out of range changes nothing', async () => {
+    const { charge, settle, left } = await opened();
+    const made = await charge(10, 0);
+    for (const cost of [-1, 1.5, Number.NaN, 2_000_000_001])
+      expect(await settle(made, cost, 1)).toEqual({ outcome: 'dropped', reason: 'invalid' });
+    expect(await settle(made, 5, 1, 'a key:with} {another slot')).toMatchObject({ outcome: 'dropped' });
+    expect(await left(1)).toEqual([90]);
+  });
+}
