@@ -68,6 +68,7 @@ const MAY_IMPORT_BESIDE: Readonly<Record<string, readonly string[]>> = {
   'src/config/files/descriptors': ['src/config/files/limits'],
   'src/config/kubernetes': ['src/config/reader', 'src/config/settings'],
   'src/config/settings': ['src/config/reader'],
+  'src/gateway/upstream': ['src/gateway/response-cost'],
   'src/http/client': ['src/http/message'],
   'src/http/message/fields': ['src/http/message/head'],
   'src/http/server': ['src/http/message'],

@@ -1,6 +1,6 @@
 import { adminGuard } from '../admin/access.ts';
 import { addFactRoutes, type FactApi } from '../admin/facts/fact-api.ts';
-import { addLimitRoutes, type ShownOperation } from '../admin/facts/shown-limits.ts';
+import { addLimitRoutes, type PricedOperation } from '../admin/facts/shown-limits.ts';
 import type { Fleet } from '../admin/fleet/fleet.ts';
 import { addTopRoute } from '../admin/fleet/fleet.ts';
 import type { OwnerReports } from '../admin/fleet/owner-reports.ts';
@@ -43,7 +43,7 @@ export interface AdminSources {
   /** Live limits, blocks and revocations. */
   readonly facts: readonly FactApi[];
   /** The operations in force. */
-  operations(): readonly ShownOperation[];
+  operations(): readonly PricedOperation[];
 }
 
 /** The gateway's own requests have ended when this port closes: what is left is short, or has no end. */

@@ -12,6 +12,7 @@ import { closeWithin, createServer, watchLoad } from '../http/server/server.ts';
 import { servedUrl } from '../http/server/tls.ts';
 import { CHARGE_STAGES, isFree, MATCH_STAGES } from '../stages/decide.ts';
 import { METHODS, refuseMethod } from '../stages/match.ts';
+import { reserve } from '../stages/reserve.ts';
 import { addGatewayFields, respond } from '../stages/respond.ts';
 import { validate } from '../stages/validate.ts';
 import type { Gateway, GatewayDependencies } from './dependencies.ts';
@@ -24,6 +25,7 @@ import {
   refuseUnreadable,
   shedLoad,
 } from './entrance.ts';
+import { settleResponse } from './response-cost/settle-response.ts';
 import { UPSTREAM_BUSY } from './upstream/failures.ts';
 import { forward } from './upstream/forward.ts';
 import { crowdedOut } from './upstream/relay.ts';
@@ -51,6 +53,7 @@ const STAGES: readonly PortStage<Shared>[] = [
   // The operation, the caller and its Account.
   ...MATCH_STAGES,
   refuseBeforeCharge,
+  readReservation,
   ...CHARGE_STAGES,
   holdBackUncharged,
   validateRequest,
@@ -75,6 +78,10 @@ export async function createGateway(dependencies: GatewayDependencies): Promise<
       request.seesEnd = true;
     },
     refuse: (request, refusal) => respond(request, refusal, baseUrl),
+    end(request) {
+      if (request.operation?.settlement === undefined) return undefined;
+      return settleResponse(request, request.source.status, dependencies.store);
+    },
   });
   connections.onExchange = take;
   serveUpgrades(connections, app.routing);
@@ -152,6 +159,11 @@ function holdBackUncharged(request: PortRequest, shared: Shared) {
 /** Requests without a caller, and tunnels, may use only a share of the upstream's connections. `forward` checks once more. */
 function withoutShare(request: PortRequest, { upstreams }: Shared): Refusal | undefined {
   return crowdedOut(upstreams.find(request.canonicalTarget.path), request);
+}
+
+/** A body that was read for what it asks to reserve is kept, to be forwarded. */
+function readReservation(request: PortRequest) {
+  return request.operation?.settlement?.reserve === undefined ? undefined : reserve(request);
 }
 
 /** A body that was read to validate it is kept, to be forwarded. */

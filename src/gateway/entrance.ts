@@ -1,6 +1,6 @@
 /** The life of a request. It is the same at the port for clients and the port for decisions, and for both sources of an exchange. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { isLate } from '../domain/awaitable.ts';
+import { type Awaitable, andThen, isLate } from '../domain/awaitable.ts';
 import { Refusal } from '../domain/problems.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { corsAnswer } from '../http/message/fields/cors.ts';
@@ -36,6 +36,8 @@ export interface Port<Shared extends PortDependencies> {
   /** Adds what this port knows of a new request. */
   begin(request: PortRequest): void;
   refuse(request: PortRequest, refusal: Refusal): void;
+  /** Settles what a request has cost when its response has ended. */
+  end?(request: PortRequest): Awaitable<void>;
 }
 
 /** Where every request of a port enters. */
@@ -105,7 +107,10 @@ export class Entrance<Shared extends PortDependencies> {
     }
     // A proxy may be sent another status; its client gets the refusal's own.
     const isDecision = protocol !== undefined && status !== 0;
-    finishRequest(request, isDecision ? (refusal?.status ?? status) : status, shared);
+    const finalStatus = isDecision ? (refusal?.status ?? status) : status;
+    const settling = this.#port.end?.(request);
+    if (settling === undefined) finishRequest(request, finalStatus, shared);
+    else andThen(settling, () => finishRequest(request, finalStatus, shared));
   }
 
   #fail(request: PortRequest, error: unknown): void {

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import {
+  type Advice,
   ConfigError,
   formatPath,
   formatPlace,
@@ -19,6 +20,7 @@ import { type Documents, openDocuments } from './documents/documents.ts';
 import { BOTH, FREE } from './documents/extension.ts';
 import { type ReadOptions, readOperations } from './documents/read-operations.ts';
 import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from './listed-operation.ts';
+import { mostProblem, NOT_CHARGED, settlementOf, sourceProblem } from './settlement.ts';
 
 type OperationSettings = Settings['operations'];
 
@@ -88,8 +90,8 @@ export class OperationFiles {
     problems: Problem[],
     warnings: Problem[],
   ): Promise<readonly ListedOperation[]> {
-    const { maxCost, maxBodyBytes, basePath, undeclaredQuery } = this.#settings;
-    const options: ReadOptions = { maxCost, maxBodyBytes, basePath, undeclaredQuery };
+    const { maxCost, maxBodyBytes, basePath, undeclaredQuery, refundOn } = this.#settings;
+    const options: ReadOptions = { maxCost, maxBodyBytes, basePath, undeclaredQuery, refundOn };
     const operations: ListedOperation[] = [];
     for (const one of documents) {
       const read = await readOperations(one, options);
@@ -122,6 +124,8 @@ export class OperationFiles {
         listed: true,
         writtenAt: place(),
         costWrittenAt: cost === DEFAULT_COST ? undefined : place('cost'),
+        settlement: cost === 0 ? undefined : settlementOf(listed, this.#settings),
+        mostWrittenAt: listed.reserve && place('reserve', 'most'),
         validation: 'none',
         rules: undefined,
       };
@@ -141,15 +145,31 @@ function listedProblems(
   place: (...words: string[]) => Place,
   maxCost: number,
 ): readonly Problem[] {
-  const { cost = DEFAULT_COST } = listed;
+  const { cost = DEFAULT_COST, reserve, settle } = listed;
   const problems: Problem[] = [];
   if (listed.personOnly && listed.public) problems.push(problemIn(place(), BOTH));
-  if (cost > maxCost) {
+  if (cost > maxCost && reserve === undefined && settle === undefined) {
     const message = `must be a whole number from 1 to ${maxCost}, is ${cost}`;
     problems.push(problemIn(place('cost'), message, 'operations.maxCost sets the maximum'));
   }
   if (cost === 0 && accessOf(listed) !== 'public') problems.push(problemIn(place('cost'), ...FREE));
-  return problems;
+  return [...problems, ...settlementProblems(listed, cost, place)];
+}
+
+function settlementProblems(
+  listed: ListedSetting,
+  cost: number,
+  place: (...words: string[]) => Place,
+): readonly Problem[] {
+  const found: (readonly [path: readonly string[], Advice | undefined])[] = [
+    [['settle'], sourceProblem(listed)],
+    [['reserve', 'most'], mostProblem(listed, cost)],
+    [['reserve'], cost === 0 && listed.reserve ? NOT_CHARGED : undefined],
+    [['settle'], cost === 0 && listed.settle ? NOT_CHARGED : undefined],
+  ];
+  return found.flatMap(([path, problem]) =>
+    problem === undefined ? [] : [problemIn(place(...path), problem.message, problem.hint)],
+  );
 }
 
 /** Removes duplicates, which occur if several operations share a faulty schema. */

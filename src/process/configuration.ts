@@ -19,7 +19,7 @@ import type { DescriptorRules } from '../domain/limits/descriptors.ts';
 import type { Limits } from '../domain/limits/limits.ts';
 import type { ListedOperation } from '../operations/listed-operation.ts';
 import { OperationFiles } from '../operations/operation-files.ts';
-import { OperationTable, unlistedOperations } from '../stages/match.ts';
+import { OperationTable, unlistedOperations, unlistedPolicy } from '../stages/match.ts';
 
 /** The content of the files of an `identity` section. */
 export interface IdentityContent {
@@ -54,7 +54,7 @@ export function operationTableOf({ settings, operations }: Configuration): Opera
   const { pathProfile } = settings.upstream;
   return new OperationTable(
     operations,
-    settings.operations.unlisted,
+    unlistedPolicy(settings.operations),
     pathProfile.case,
     pathProfile.trailingSlash,
   );

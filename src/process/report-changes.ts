@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Identities } from '../config/files/identities.ts';
+import { settlementText } from '../domain/settlement/settlement-text.ts';
 import type { Changes, Difference } from '../observe/log/changes.ts';
 import type { ListedOperation } from '../operations/listed-operation.ts';
 import type { Configuration } from './configuration.ts';
@@ -72,11 +73,15 @@ interface Value {
 
 function valuesOf(operations: readonly ListedOperation[]): Values {
   return new Map(
-    operations.map(({ id, method, path, cost, kind, access }) => [
-      `${method} ${path}`,
-      { name: { operation: id }, to: { cost, kind, access } },
-    ]),
+    operations.map((one) => [`${one.method} ${one.path}`, { name: { operation: one.id }, to: priceOf(one) }]),
   );
+}
+
+/** What a request for an operation is charged. */
+function priceOf(operation: ListedOperation): object {
+  const { cost, kind, access } = operation;
+  const settlement = settlementText(operation);
+  return { cost, kind, access, ...(settlement && { settlement }) };
 }
 
 async function reportIdentities(

@@ -6,7 +6,7 @@ import { upstreamSchema } from '../config/settings/upstream.ts';
 import { Refusal } from '../domain/problems.ts';
 import type { ListedOperation } from '../operations/listed-operation.ts';
 import { OperationFiles } from '../operations/operation-files.ts';
-import { OperationTable } from '../stages/match.ts';
+import { OperationTable, unlistedPolicy } from '../stages/match.ts';
 import { normalise } from '../stages/normalise.ts';
 import type { CostOf } from './input/entry.ts';
 
@@ -38,7 +38,7 @@ export function costFinder(
   const pathProfile = upstream?.pathProfile ?? parse(upstreamSchema, '{}', 'defaults').value.pathProfile;
   const table = new OperationTable(
     operations,
-    settings?.unlisted ?? 'charge',
+    settings === undefined ? 'charge' : unlistedPolicy(settings),
     pathProfile.case,
     pathProfile.trailingSlash,
   );

@@ -1,11 +1,13 @@
 import type { OperationKind } from '../domain/operation.ts';
 import { Refusal } from '../domain/problems.ts';
+import type { Settlement } from '../domain/settlement/settlement.ts';
 import {
   ADDITIONAL_METHODS,
   DEFAULT_COST,
   KINDS_BY_METHOD,
   type ListedOperation,
 } from '../operations/listed-operation.ts';
+import { settlementOf } from '../operations/settlement.ts';
 import type { LetterCase, TrailingSlash } from './path/folded-path.ts';
 import { foldedPath } from './path/folded-path.ts';
 import { type Route, RouteIndex, STRICTNESS } from './path/route-index.ts';
@@ -29,7 +31,24 @@ export function refuseMethod(): Refusal {
 }
 
 /** What happens to a request that no listed operation matches. */
-export type UnlistedPolicy = 'charge' | 'reject' | { readonly cost: number };
+export type UnlistedPolicy = 'charge' | 'reject' | UnlistedCost;
+
+interface UnlistedCost {
+  readonly cost: number;
+  readonly settlement?: Settlement | undefined;
+}
+
+/** What happens to unlisted requests, and which of their responses cost nothing. */
+export function unlistedPolicy(settings: UnlistedSettings): UnlistedPolicy {
+  const { unlisted } = settings;
+  return unlisted === 'reject' ? unlisted : { ...costOf(unlisted), settlement: settlementOf({}, settings) };
+}
+
+type UnlistedSettings = Parameters<typeof settlementOf>[1] & { readonly unlisted: UnlistedPolicy };
+
+function costOf(policy: Exclude<UnlistedPolicy, 'reject'>): UnlistedCost {
+  return policy === 'charge' ? { cost: DEFAULT_COST } : policy;
+}
 
 /** The operations, indexed by method and canonical path. They can be replaced while the gateway runs. */
 export class OperationTable {
@@ -154,8 +173,7 @@ function byId(operations: readonly ListedOperation[]): ReadonlyMap<string, Liste
 export function unlistedOperations(
   policy: Exclude<UnlistedPolicy, 'reject'>,
 ): Readonly<Record<OperationKind, Operation>> {
-  const cost = policy === 'charge' ? DEFAULT_COST : policy.cost;
-  const unlisted = { id: 'unlisted', cost, access: 'caller', listed: false } as const;
+  const unlisted = { ...costOf(policy), id: 'unlisted', access: 'caller', listed: false } as const;
   return { read: { ...unlisted, kind: 'read' }, write: { ...unlisted, kind: 'write' } };
 }
 

@@ -1,9 +1,11 @@
 /** A request on its way through the stages, and the types that they share. */
+import type { Awaitable } from '../domain/awaitable.ts';
 import type { Caller, PublicClient } from '../domain/caller.ts';
 import type { FieldValues } from '../domain/field-name.ts';
 import type { Selectable } from '../domain/limits/selection.ts';
 import type { Access } from '../domain/operation.ts';
 import type { Refusal } from '../domain/problems.ts';
+import type { Reading, Settlement, UnsettledReason } from '../domain/settlement/settlement.ts';
 import type { LastDigest } from '../domain/token-digest.ts';
 import type { RevokedToken } from '../facts/revocations.ts';
 import type { RequestReader } from '../http/exchange.ts';
@@ -27,7 +29,7 @@ export interface Target {
 
 /** An operation of the OpenAPI document, or the default for unlisted ones. */
 export interface Operation extends Selectable {
-  /** Points, 1 to 10. A public operation may cost 0: it is not charged. */
+  /** Points. A public operation may cost 0: it is not charged. */
   readonly cost: number;
   /** `person`: counted for the Person, not for an Account (contract section 8.1 rule 2). `public`: for the client's address. */
   readonly access: Access;
@@ -35,6 +37,8 @@ export interface Operation extends Selectable {
   readonly listed: boolean;
   /** The rules for requests; undefined where nothing is validated. */
   readonly rules?: RequestRules | undefined;
+  /** Undefined if the cost is final when a request is admitted. */
+  readonly settlement?: Settlement | undefined;
 }
 
 /** A bucket that is nearly empty after a charge. */
@@ -91,6 +95,14 @@ export type Charged =
   | Admitted
   | Denied
   | (Reported & { readonly outcome: 'uncounted'; readonly reason: UncountedReason });
+
+/** Reads what a response has cost. */
+export interface CostReader {
+  /** Whether the response has ended. */
+  readonly isEnded: boolean;
+  /** What the response has stated until now. To be called once: what still comes is not read. */
+  finish(): Awaitable<Reading>;
+}
 
 /** The ways in which a proxy, or a program, can ask whether a request may pass. */
 export const PROTOCOLS = ['ext-authz', 'forward-auth', 'auth-request', 'decide'] as const;
@@ -152,7 +164,13 @@ export class RequestContext<Source extends RequestSource = RequestSource> {
   caller: Caller | undefined = undefined;
   /** Of a public operation that is charged, or of an address that is blocked. */
   publicClient: PublicClient | undefined = undefined;
+  /** Points to reserve instead of the operation's cost, which the request's body asked for. */
+  reserved: number | undefined = undefined;
   charged: Charged | undefined = undefined;
+  /** Undefined unless the upstream's response says what the request has cost. */
+  responseCost: CostReader | undefined = undefined;
+  /** Why what it has reserved is what it has cost, although it was to be settled. */
+  unsettled: UnsettledReason | undefined = undefined;
   /** The buckets that were charged, and what the store decided on each. */
   due: PayerBuckets | undefined = undefined;
   decision: Decision | undefined = undefined;
@@ -194,6 +212,16 @@ export class RequestContext<Source extends RequestSource = RequestSource> {
     if (this.target === undefined) throw new TypeError('the request has not been normalised');
     return this.target;
   }
+}
+
+/** The points that a request is charged when it is admitted; 0 without an operation. */
+export function costOf({ reserved, operation }: RequestContext): number {
+  return reserved ?? operation?.cost ?? 0;
+}
+
+/** The points that an admitted request has cost. */
+export function spentBy(request: RequestContext): number {
+  return request.settledCost ?? costOf(request);
 }
 
 /** Records the spans of requests. */

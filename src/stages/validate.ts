@@ -2,7 +2,7 @@ import type { Awaitable } from '../domain/awaitable.ts';
 import { FieldErrors } from '../domain/field-errors.ts';
 import { Refusal } from '../domain/problems.ts';
 import type { Exchange } from '../http/exchange.ts';
-import { readWhole } from '../http/message/whole-body.ts';
+import { readWhole, wholeBodyTooLong } from '../http/message/whole-body.ts';
 import { type BodyRules, checkBody, planBody } from '../operations/validation/body.ts';
 import { checkHeaders, checkPath } from '../operations/validation/path-and-headers.ts';
 import { checkQuery } from '../operations/validation/query.ts';
@@ -40,9 +40,10 @@ async function validateBody(
   const plan = planBody(rules, message.head, errors);
   if (!errors.isEmpty)
     return invalid(errors, 'The body is missing, or not of a type that the operation accepts.');
-  if (plan.kind === 'too-large') return tooLarge(rules);
+  if (plan.kind === 'too-large') return wholeBodyTooLong(rules.maxBytes);
   if (plan.kind !== 'read') return undefined;
-  const body = message.body ?? (await readWhole(message.readBody(rules.maxBytes), tooLarge(rules)));
+  const body =
+    message.body ?? (await readWhole(message.readBody(rules.maxBytes), wholeBodyTooLong(rules.maxBytes)));
   if (body instanceof Refusal) return body;
   message.body = body;
   checkBody(plan.rule, body, errors);
@@ -51,10 +52,4 @@ async function validateBody(
 
 function invalid(errors: FieldErrors, detail: string): Refusal {
   return new Refusal('ValidationError', detail, { errors: errors.list });
-}
-
-function tooLarge({ maxBytes }: BodyRules): Refusal {
-  return new Refusal('PayloadTooLarge', `The body of this operation may have ${maxBytes} bytes at most.`, {
-    closes: true,
-  });
 }

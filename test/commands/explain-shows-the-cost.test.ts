@@ -114,6 +114,61 @@ describe('weir explain', () => {
     expect(stdout).toMatch(/path thingId; headers Idempotency-Key; body application\/json, text\/csv\n/);
     expect(stdout).toMatch(/charged to account-write of acct_1: 50 points in 1 min\n/);
   });
+
+  it('a settlement is explained and listed', async () => {
+    const list = [
+      {
+        method: 'POST',
+        path: '/chat',
+        cost: 400,
+        settle: { json: '/usage/total_tokens' },
+        refundOn: ['5xx', 404],
+      },
+      {
+        method: 'POST',
+        path: '/text',
+        cost: 4,
+        reserve: { json: '/max_tokens', most: 900 },
+        settle: { header: 'X-Cost' },
+      },
+      { method: 'GET', path: '/file', cost: 4, settle: { bytes: 1024 } },
+      { method: 'GET', path: '/plain' },
+    ];
+    const defaults = {
+      'account-read': 1_000,
+      'account-write': 1_000,
+      'organization-read': 1_000,
+      'organization-write': 1_000,
+    };
+    const settings = { operations: { list } };
+    const file = await writeConfiguration({
+      upstreamUrl: 'http://127.0.0.1:1',
+      settings,
+      limits: { defaults },
+    });
+    const explained = async (method: string, path: string) =>
+      (await runHere(() => explainCommand(method, path, { config: file }))).stdout;
+    expect(await explained('POST', '/chat')).toMatch(
+      /settlement +reserves 400, settles by \/usage\/total_tokens, costs nothing on 5xx and 404\n/,
+    );
+    expect(await explained('POST', '/text')).toMatch(
+      /settlement +reserves \/max_tokens of the body, at most 900, 4 without it, settles by the field x-cost\n/,
+    );
+    expect(await explained('GET', '/file')).toMatch(
+      /settlement +reserves 4, settles by a point for each 1024 bytes\n/,
+    );
+    expect(await explained('GET', '/plain')).not.toContain('settlement');
+    const listed = await runHere(() => operations({ config: file, format: 'json' }));
+    expect(JSON.parse(listed.stdout)).toMatchObject([
+      { reserve: null, settle: { json: '/usage/total_tokens' }, refundOn: ['5xx', '404'] },
+      { reserve: { json: '/max_tokens', most: 900 }, settle: { header: 'x-cost' }, refundOn: [] },
+      { settle: { bytes: 1024 } },
+      { reserve: null, settle: null, refundOn: [] },
+    ]);
+    expect((await runHere(() => operations({ config: file, format: 'table' }))).stdout).toMatch(
+      / SETTLEMENT\n/,
+    );
+  });
 });
 
 describe('weir operations and weir check', () => {

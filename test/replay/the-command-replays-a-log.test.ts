@@ -168,6 +168,27 @@ it('with the price that an operation has in another document, it spends that', a
   expect(result.buckets[0]).toMatchObject({ points: 120, fullestWindow: 40 });
 });
 
+it('a settled request spends what it has cost in the end, and a refunded one nothing', async () => {
+  const settled = [3, 0, 2].map((points, index) => ({ atMs: index, more: { cost: 4_000, settled: points } }));
+  const { log } = await writeFiles({ log: logText(settled) });
+  const result = await replayed([log]);
+  expect(result.refused.after).toBe(0);
+  expect(result.buckets[0]).toMatchObject({ points: 5, requests: 2, fullestWindow: 5 });
+});
+
+it('with the settlement that an operation has in another document, what is logged is settled, and its refunds are free', async () => {
+  const extension = { cost: 5, settle: { bytes: 1024 }, refundOn: ['5xx'] };
+  const document = {
+    openapi: '3.1.0',
+    info: { title: 'test', version: '1' },
+    paths: { '/v3/things': { get: { 'x-weir': extension, responses: { 200: { description: 'ok' } } } } },
+  };
+  const lines = [{ settled: 2 }, { status: 503 }, {}].map((more, index) => ({ atMs: index * 10_000, more }));
+  const { log, operations } = await writeFiles({ log: logText(lines), operations: JSON.stringify(document) });
+  const result = await replayed([log], { operations });
+  expect(result.buckets[0]).toMatchObject({ points: 7, requests: 2, fullestWindow: 5 });
+});
+
 it('refused lines of the log can be left out, and refusals of the replay sent again', async () => {
   const refused = { outcome: 'denied', status: 429, bucket: 'account-read' };
   const requests = BURSTS.map((one, index) => (index % 8 >= 6 ? { ...one, more: refused } : one));

@@ -2,6 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import type { Limits } from '../../domain/limits/limits.ts';
 import { countedBy } from '../../domain/limits/rows.ts';
 import type { Access, OperationKind } from '../../domain/operation.ts';
+import type { Settlement } from '../../domain/settlement/settlement.ts';
+import { settlementText } from '../../domain/settlement/settlement-text.ts';
 
 /** A limit of the files, as an operator sees it. */
 export type ShownRow = ReturnType<typeof shownRows>[number];
@@ -47,12 +49,22 @@ export interface ShownOperation {
   readonly cost: number;
   readonly kind: OperationKind;
   readonly access: Access;
+  /** What it reserves and how it is settled, in words; null if its cost is final. */
+  readonly settlementText: string | null;
+}
+
+/** An operation in force. */
+export interface PricedOperation extends Omit<ShownOperation, 'settlementText'> {
+  readonly settlement?: Settlement | undefined;
 }
 
 /** The most expensive first. */
-function shownOperations(operations: readonly ShownOperation[]): readonly ShownOperation[] {
+function shownOperations(operations: readonly PricedOperation[]): readonly ShownOperation[] {
   return operations
-    .map(({ id, method, path, cost, kind, access }) => ({ id, method, path, cost, kind, access }))
+    .map((one) => {
+      const { id, method, path, cost, kind, access } = one;
+      return { id, method, path, cost, kind, access, settlementText: settlementText(one) ?? null };
+    })
     .sort((a, b) => b.cost - a.cost || a.path.localeCompare(b.path) || a.method.localeCompare(b.method));
 }
 
@@ -60,7 +72,7 @@ function shownOperations(operations: readonly ShownOperation[]): readonly ShownO
 export function addLimitRoutes(
   app: FastifyInstance,
   limits: () => Limits,
-  operations: () => readonly ShownOperation[],
+  operations: () => readonly PricedOperation[],
 ): void {
   app.get('/limits', async () => shownRows(limits()));
   app.get('/plans', async () => shownPlans(limits()));

@@ -143,8 +143,9 @@ function summaryOf(operations: readonly ListedOperation[]): string {
   const unpriced = count(({ costWrittenAt }) => costWrittenAt === undefined);
   const open = count(({ access }) => access === 'public');
   const unvalidated = count(({ validation }) => validation === 'none');
+  const settled = count(({ settlement }) => settlement !== undefined);
   return (
     `${operations.length} operations (${expensive} cost more than 1 point, ${unpriced} without a written cost, ` +
-    `${open} public, ${unvalidated} unvalidated)`
+    `${open} public, ${unvalidated} unvalidated${settled === 0 ? '' : `, ${settled} with a settlement`})`
   );
 }

@@ -1,5 +1,6 @@
 import { inFlightText } from '../../console/format.ts';
 import { unitOf } from '../../domain/limits/rows.ts';
+import { settlementJson, settlementText } from '../../domain/settlement/settlement-text.ts';
 import { BLOCKS } from '../../facts/blocks.ts';
 import { readFacts } from '../../facts/fact-record.ts';
 import { LIVE_LIMITS } from '../../facts/live-limits.ts';
@@ -85,7 +86,7 @@ function operationOf(operation: Exclude<Explanation['operation'], undefined>): o
     return { ...operationJson(operation), listed: operation.listed, validation: validationOf(operation) };
   const { id, cost, kind, access, listed } = operation;
   const common = { id, listed, cost, kind, personOnly: access === 'person', public: access === 'public' };
-  return { ...common, costWrittenAt: null, validation: { mode: 'none' } };
+  return { ...common, costWrittenAt: null, ...settlementJson(operation), validation: { mode: 'none' } };
 }
 
 /** Names of validated parameters. An open query takes other parameters as well. */
@@ -143,10 +144,13 @@ function operationLines(
 ): [string, string][] {
   const { id, cost, kind, access } = operation;
   const points = `${cost} ${cost === 1 ? 'point' : 'points'}`;
+  const text = settlementText(operation);
+  const settlement: [string, string][] = text === undefined ? [] : [['settlement', text]];
   if (!isListed(operation)) {
     return [
       ['operation', 'not listed: no document describes it'],
       ['cost', `${points}, by the setting operations.unlisted`],
+      ...settlement,
       ['kind', kind],
       ['validates', 'nothing'],
     ];
@@ -156,6 +160,7 @@ function operationLines(
   return [
     ['operation', `${id} (${method} ${path}), ${shownPlace(writtenAt)}`],
     ['cost', `${points}, ${costWrittenAt === undefined ? 'by default' : shownPlace(costWrittenAt)}`],
+    ...settlement,
     ['kind', `${kind}${byMethod ? '' : ', by x-weir'}`],
     ['callers', CALLERS[access]],
     ['validates', validationText(operation)],

@@ -1,4 +1,5 @@
 import { furtherRows, isCharged, type LimitRow } from '../../domain/limits/rows.ts';
+import { settlementJson, settlementText } from '../../domain/settlement/settlement-text.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
 import { readConfiguration } from '../../process/configuration.ts';
 import { CommandError } from '../../process/failure.ts';
@@ -31,8 +32,16 @@ export async function operations({ config, format }: { config: string; format: s
     });
     printJsonExactly(entries, 2);
   } else {
-    const own = (one: ListedOperation) => (further.length === 0 ? [] : [namesOf(further, one).join(', ')]);
-    const head = further.length === 0 ? HEAD : [...HEAD, 'FURTHER LIMITS'];
+    const isSettled = listed.some(({ settlement }) => settlement !== undefined);
+    const own = (one: ListedOperation) => [
+      ...(isSettled ? [settlementText(one) ?? ''] : []),
+      ...(further.length === 0 ? [] : [namesOf(further, one).join(', ')]),
+    ];
+    const head = [
+      ...HEAD,
+      ...(isSettled ? ['SETTLEMENT'] : []),
+      ...(further.length === 0 ? [] : ['FURTHER LIMITS']),
+    ];
     const rows = listed.map((one) => [...rowOf(one, remarksOf(one)), ...own(one)]);
     printExactly(format === 'markdown' ? markdownOf(head, rows) : tableLines([head, ...rows]));
   }
@@ -58,6 +67,7 @@ export function operationJson(operation: ListedOperation) {
     public: access === 'public',
     writtenAt: shownPlace(writtenAt),
     costWrittenAt: costWrittenAt === undefined ? null : shownPlace(costWrittenAt),
+    ...settlementJson(operation),
   };
 }
 

@@ -3,6 +3,7 @@ import { furtherRows, isCharged, type LimitRow } from '../../domain/limits/rows.
 import { OVERRIDE_SECTIONS } from '../../domain/limits/scopes.ts';
 import type { Selectable } from '../../domain/limits/selection.ts';
 import type { Access } from '../../domain/operation.ts';
+import type { Settlement } from '../../domain/settlement/settlement.ts';
 import { type Advice, formatPath, formatPlace, type Origin, type Place, type Problem } from '../problem.ts';
 
 /** The parts of an operation that the cost check reads. */
@@ -11,6 +12,9 @@ export interface CostedOperation extends Selectable {
   readonly access: Access;
   /** Where the cost is set; undefined if it is not set in any file. */
   readonly costWrittenAt?: Place | undefined;
+  /** Undefined if the cost is final when a request is admitted. Otherwise a request may reserve more than the cost. */
+  readonly settlement?: Settlement | undefined;
+  readonly mostWrittenAt?: Place | undefined;
 }
 
 /** Where the limits are written. */
@@ -82,18 +86,28 @@ export function orLower(costWrittenAt: Place | undefined): string {
   return costWrittenAt === undefined ? '' : `, or lower the cost at ${formatPlace(costWrittenAt)}`;
 }
 
-/** The most expensive operation that is charged to each row, by the row's name. Rows that count requests have none. */
+/**
+ * The most expensive operation that is charged to each row, by the row's name. Its cost is the most that a request can reserve. Rows that
+ * count requests have none.
+ */
 export function costliestByRow(
   operations: readonly CostedOperation[],
   rows: readonly LimitRow[],
 ): ReadonlyMap<string, CostedOperation> {
   const counting = rows.filter(({ counts }) => counts === 'points');
   const costliest = new Map<string, CostedOperation>();
-  for (const operation of operations) {
+  for (const operation of operations.map(atMost)) {
     for (const row of counting) {
       if (operation.cost <= (costliest.get(row.name)?.cost ?? 0)) continue;
       if (isCharged(row, operation)) costliest.set(row.name, operation);
     }
   }
   return costliest;
+}
+
+/** The operation as its most expensive request is charged. */
+export function atMost(operation: CostedOperation): CostedOperation {
+  const { settlement, mostWrittenAt } = operation;
+  const most = settlement?.reserve?.most ?? 0;
+  return most > operation.cost ? { ...operation, cost: most, costWrittenAt: mostWrittenAt } : operation;
 }

@@ -1,7 +1,7 @@
 import type { Limits } from '../../domain/limits/limits.ts';
 import { isCharged, type LimitRow } from '../../domain/limits/rows.ts';
 import { formatPath, type Problem } from '../problem.ts';
-import { type CostedOperation, type LimitPlaces, orLower, visitLimits } from './costs.ts';
+import { atMost, type CostedOperation, type LimitPlaces, orLower, visitLimits } from './costs.ts';
 
 /** A limit that is lower than this many times a cost is reported: the bucket may refuse a tenth of its points. */
 const COSTS_PER_LIMIT = 10;
@@ -64,11 +64,17 @@ function costsByRow(
   const costs = new Map<string, RowCosts>();
   for (const row of rows.filter(({ counts }) => counts === 'points')) {
     const charged = operations.filter((operation) => operation.cost > 0 && isCharged(row, operation));
-    const [cheapest, ...others] = charged.sort((one, other) => one.cost - other.cost);
-    if (cheapest === undefined) continue;
-    costs.set(row.name, { cheapest: cheapest.cost, costliest: others.at(-1) ?? cheapest });
+    const costliest = charged.map(atMost).reduce(higher, undefined);
+    if (costliest === undefined) continue;
+    // A body may ask to reserve a single point.
+    const cheapest = Math.min(...charged.map(({ cost, settlement }) => (settlement?.reserve ? 1 : cost)));
+    costs.set(row.name, { cheapest, costliest });
   }
   return costs;
+}
+
+function higher(one: CostedOperation | undefined, other: CostedOperation): CostedOperation {
+  return one !== undefined && one.cost >= other.cost ? one : other;
 }
 
 /**

@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
 import { choice, closed, flag, list, literals, section, text, whole } from './section.ts';
-
-const MAX_COST = 1_000_000;
+import { MAX_COST, refundOnSchema, reserveSchema, settleSchema } from './settlement.ts';
 
 const cost = (description: string, minimum = 1) => Type.Integer({ description, minimum, maximum: MAX_COST });
 
@@ -24,6 +23,9 @@ const listedOperation = closed({
   personOnly: flag('Charge the Person instead of the Account.', false),
   tags: list('Tags, by which limits can select it.', text('A tag.')),
   public: flag("Needs no token. Charges the client's address instead of the Account.", false),
+  reserve: Type.Optional(reserveSchema),
+  settle: Type.Optional(settleSchema),
+  refundOn: Type.Optional(refundOnSchema('Responses that cost nothing. Default: `operations.refundOn`.')),
 });
 
 /** The operations and their costs. */
@@ -54,7 +56,15 @@ export const operationsSchema = section('The operations and their costs.', {
     ['reject', 'forward'],
   ),
   // Contract 8.1 rule 3: "up to 10 points".
-  maxCost: whole('Maximum cost of an operation.', 10, [1, MAX_COST]),
+  maxCost: whole(
+    `Maximum cost of an operation. One with \`reserve\` or \`settle\` may cost up to ${MAX_COST}.`,
+    10,
+    [1, MAX_COST],
+  ),
+  refundOn: refundOnSchema(
+    'Responses that cost nothing, by status, such as `[5xx, 404]`. The `refundOn` of an operation replaces it.',
+    [],
+  ),
   maxBodyBytes: whole(
     'Maximum size of a body that is validated. Larger requests get a 413.',
     262_144,

@@ -15,6 +15,7 @@ const operations = new Table<ShownOperation>(byId('operation-list'), 'Operations
     { title: 'Path', cell: ({ path }) => element('code', { class: 'id', title: path }, path) },
     { title: 'Points', style: 'number', text: ({ cost }) => shownCount(cost) },
     { title: 'Bucket', style: 'wide', text: ({ kind }) => kind },
+    { title: 'Settlement', style: 'wide', text: ({ settlementText }) => settlementText ?? 'none' },
     { title: 'Who may call', style: 'wide', text: ({ access }) => ACCESS[access] },
   ],
   empty: 'None is listed: every operation costs what operations.unlisted says.',

@@ -19,6 +19,7 @@ import type { ResponseHead } from '../../http/message/head/response-head.ts';
 import { type ResponseChanges, responseLines } from '../../http/message/headers.ts';
 import { addGatewayFields, respond } from '../../stages/respond.ts';
 import type { PortRequest } from '../entrance.ts';
+import { type ResponseCost, readCost } from '../response-cost/response-cost.ts';
 import { codeOf, isRepeatable, refusalOf, UPSTREAM_BUSY } from './failures.ts';
 import type { Upstream } from './upstreams.ts';
 
@@ -35,6 +36,8 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
   #request: UpstreamRequest;
   #transfer: Transfer | undefined;
   #head: ResponseHead | undefined;
+  /** Of an operation whose cost the response tells. */
+  #cost: ResponseCost | undefined;
   #isRepeated = false;
 
   constructor(
@@ -92,6 +95,7 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
     const { context, exchange } = this;
     context.upstreamMs = performance.now() - this.#sentMs;
     context.upstreamStatus = head.status;
+    if (context.operation?.settlement !== undefined) this.#cost = readCost(context, head);
     const lines = this.linesOf(head);
     if (context.cors !== undefined) addCors(lines, context.cors, head.fields);
     if (exchange.isUploadUnfinished) exchange.makeLast();
@@ -114,14 +118,19 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
   }
 
   onData(chunk: Buffer): void {
-    const { exchange } = this;
-    if (chunk.length === this.#head?.bodyLength && chunk.length <= MAX_JOINED_BYTES) {
-      this.onWholeBody(chunk.toString('latin1'));
-    } else exchange.write(chunk);
+    const isWhole = chunk.length === this.#head?.bodyLength;
+    this.#cost?.onData(chunk, isWhole);
+    if (isWhole && chunk.length <= MAX_JOINED_BYTES) this.#sendWhole(chunk.toString('latin1'));
+    else this.exchange.write(chunk);
+  }
+
+  onWholeBody(text: string): void {
+    this.#cost?.onData(Buffer.from(text, 'latin1'), true);
+    this.#sendWhole(text);
   }
 
   /** As a string it shares one write with the head. */
-  onWholeBody(text: string): void {
+  #sendWhole(text: string): void {
     this.exchange.endWith({ text, encoding: 'latin1' });
   }
 
@@ -138,6 +147,7 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
   }
 
   onEnd(trailers: FieldSection | undefined): void {
+    this.#cost?.onEnd(trailers);
     this.leave();
     const { exchange } = this;
     if (exchange.isEnded) return;

@@ -26,6 +26,13 @@ export function brokenBody(refusal: Refusal): BodyError {
   return new BodyError('BrokenBodyError', refusal);
 }
 
+/** The refusal of a body that has to be in memory, and is too long for that. */
+export function wholeBodyTooLong(maxBytes: number): Refusal {
+  return new Refusal('PayloadTooLarge', `The body of this operation may have ${maxBytes} bytes at most.`, {
+    closes: true,
+  });
+}
+
 const BROKE_OFF = new Refusal('BadRequest', 'The request was aborted.', { closes: true });
 
 /**

@@ -5,7 +5,7 @@ import { unixUs } from '../../domain/clock.ts';
 import { printableJson } from '../../domain/printable.ts';
 import { shownDigest } from '../../facts/revocation-message.ts';
 import type { RevokedToken } from '../../facts/revocations.ts';
-import type { Charged, RequestContext } from '../../stages/request-context.ts';
+import { type Charged, costOf, type RequestContext } from '../../stages/request-context.ts';
 import { traceIdOf } from './traceparent.ts';
 
 /** Takes whole lines. */
@@ -69,7 +69,7 @@ export class AccessLog {
 const ACCESS_MEMBERS = { caller: '', person: ',"personOnly":true', public: ',"public":true' } as const;
 
 function requestMembers(context: RequestContext): string {
-  const { target, operation, caller, publicClient, revokedToken } = context;
+  const { target, operation, caller, publicClient, revokedToken, settledCost, unsettled } = context;
   let members = '';
   if (target !== undefined) members += `,"path":"${escaped(target.path)}"`;
   if (operation !== undefined) members += `,"operation":"${escaped(operation.id)}"`;
@@ -77,7 +77,9 @@ function requestMembers(context: RequestContext): string {
   if (caller !== undefined) members += callerMembers(caller);
   if (publicClient !== undefined) members += `,"address":"${escaped(publicClient.address)}"`;
   if (operation === undefined) return members;
-  members += `,"kind":"${operation.kind}","cost":${operation.cost}`;
+  members += `,"kind":"${operation.kind}","cost":${costOf(context)}`;
+  if (settledCost !== undefined) members += `,"settled":${settledCost}`;
+  if (unsettled !== undefined) members += `,"unsettled":"${unsettled}"`;
   return members + ACCESS_MEMBERS[operation.access];
 }
 

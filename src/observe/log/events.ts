@@ -1,6 +1,6 @@
 /** Log lines about what requests show, besides the access log: limits that are nearly used, plans and operations that no file has. */
 import type { Logger } from 'pino';
-import type { RequestContext } from '../../stages/request-context.ts';
+import { costOf, type RequestContext } from '../../stages/request-context.ts';
 
 /** The time between two lines about the same Account and bucket. */
 const QUIET_MS = 60_000;
@@ -66,7 +66,8 @@ function payerOf({ caller }: RequestContext, owner: string): string {
   return caller?.organization === owner ? caller.account : owner;
 }
 
-function callerOf({ requestId, operation, caller, publicClient }: RequestContext): object {
+function callerOf(request: RequestContext): object {
+  const { requestId, operation, caller, publicClient } = request;
   return {
     requestId,
     account: caller?.account,
@@ -74,7 +75,7 @@ function callerOf({ requestId, operation, caller, publicClient }: RequestContext
     principal: caller?.principal.id,
     address: publicClient?.address,
     operation: operation?.id,
-    cost: operation?.cost,
+    cost: costOf(request),
   };
 }
 

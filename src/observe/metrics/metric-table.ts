@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client';
 import type { Settings } from '../../config/settings/settings.ts';
 import { CONTRACT_ROWS, KINDS } from '../../domain/limits/rows.ts';
+import { UNSETTLED_REASONS } from '../../domain/settlement/settlement.ts';
 import { IGNORED_REASONS, SHARED_KINDS } from '../../facts/ignored.ts';
 import { READERS } from '../../http/exchange.ts';
 import { identificationsOf, providerOutcomesOf, providersOf } from '../../identity/observer.ts';
@@ -63,6 +64,10 @@ const METRICS = {
   weir_points_charged_total: counter(
     'Points charged to Accounts, Persons and addresses. Points that are also charged to an Organization are counted once.',
     { kind: KINDS },
+  ),
+  weir_unsettled_total: counter(
+    'Requests that cost what they had reserved, because what they have cost in the end is unknown, by reason.',
+    { reason: UNSETTLED_REASONS },
   ),
   weir_degraded_total: counter('Requests served without being counted, by reason.', BY_REASON),
   weir_degraded_denied_total: counter(

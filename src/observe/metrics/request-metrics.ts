@@ -5,7 +5,7 @@ import type { Access, OperationKind } from '../../domain/operation.ts';
 import { PROBLEM_CODES, TUNNELS_BUSY } from '../../domain/problems.ts';
 import { BLOCKED } from '../../facts/blocks.ts';
 import { TUNNEL_IDLE } from '../../http/message/errors.ts';
-import type { RequestContext } from '../../stages/request-context.ts';
+import { type RequestContext, spentBy } from '../../stages/request-context.ts';
 import { isDegraded } from '../../stages/respond.ts';
 import type { GatewayObserver } from '../gateway-observer.ts';
 import type { MetricTable } from './metric-table.ts';
@@ -63,12 +63,13 @@ export function requestMetrics(table: MetricTable): RequestMetrics {
 }
 
 function countCharge(table: MetricTable, context: RequestContext, kind: string): void {
-  const { operation, charged } = context;
+  const { charged } = context;
   if (charged === undefined) return;
   if (charged.unknownPlan !== undefined) table.weir_unknown_plans_total.add(1);
   if (isDegraded(context)) countDegraded(table, charged);
   if (charged.outcome !== 'admitted') return;
-  table.weir_points_charged_total.add(operation?.cost ?? 0, kind);
+  table.weir_points_charged_total.add(spentBy(context), kind);
+  if (context.unsettled !== undefined) table.weir_unsettled_total.add(1, context.unsettled);
   for (const { bucket } of charged.nearLimit ?? []) table.weir_near_limit_total.add(1, bucket);
   for (const bucket of charged.shadowDenied ?? []) table.weir_shadow_denied_total.add(1, bucket);
 }

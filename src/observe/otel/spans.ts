@@ -15,7 +15,12 @@ import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@ope
 import { version } from '../../config/package.ts';
 import { unixUs } from '../../domain/clock.ts';
 import type { FieldValues } from '../../domain/field-name.ts';
-import type { RequestContext, RequestSpans, Tracing } from '../../stages/request-context.ts';
+import {
+  costOf,
+  type RequestContext,
+  type RequestSpans,
+  type Tracing,
+} from '../../stages/request-context.ts';
 import { isTraceparent } from '../log/traceparent.ts';
 import type { OtlpProtocol } from './signal.ts';
 
@@ -95,10 +100,12 @@ class SpansOfRequest implements RequestSpans {
     this.#span.end(endTime);
   }
 
-  #recordCharge({ chargeAskedMs, chargeMs, charged, operation }: RequestContext): void {
+  #recordCharge(context: RequestContext): void {
+    const { chargeAskedMs, chargeMs, charged, settledCost } = context;
     if (chargeAskedMs === undefined || chargeMs === undefined) return;
     const attributes = present({
-      'weir.cost': operation?.cost,
+      'weir.cost': costOf(context),
+      'weir.settled': settledCost,
       'weir.outcome': charged?.outcome,
       'weir.bucket': charged?.outcome === 'denied' ? charged.bucket : undefined,
       'error.type': charged?.outcome === 'uncounted' ? charged.reason : undefined,

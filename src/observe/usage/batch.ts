@@ -2,7 +2,7 @@ import type { Payer } from '../../domain/caller.ts';
 import { CONTRACT_SCOPES } from '../../domain/limits/rows.ts';
 import { scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Access } from '../../domain/operation.ts';
-import type { Operation, RequestContext } from '../../stages/request-context.ts';
+import { type Operation, type RequestContext, spentBy } from '../../stages/request-context.ts';
 import { addCounts, type Sum } from './counts.ts';
 
 const SECOND_MS = 1_000;
@@ -52,7 +52,8 @@ export class UsageBatch {
   }
 
   /** Adds a finished request, if it was charged to somebody or would have been. */
-  requestFinished({ operation, caller, publicClient, charged }: RequestContext, nowMs: number): void {
+  requestFinished(request: RequestContext, nowMs: number): void {
+    const { operation, caller, publicClient, charged } = request;
     const payer = caller ?? publicClient;
     if (operation === undefined || payer === undefined || charged === undefined) return;
     const [scope] = CONTRACT_SCOPES[accessOf(payer, operation.access)];
@@ -61,7 +62,7 @@ export class UsageBatch {
     if (nowMs - this.#secondMs >= SECOND_MS || this.#collected.length >= MOST_COLLECTED) this.#begin(nowMs);
     const spending = this.#spendingOf(owner, payer, operation);
     spending.requests += 1;
-    if (charged.outcome === 'admitted') spending.points += operation.cost;
+    if (charged.outcome === 'admitted') spending.points += spentBy(request);
     else if (charged.outcome === 'denied') spending.refused += 1;
     this.#passOn(PASSED_ON_PER_REQUEST);
   }

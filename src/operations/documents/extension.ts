@@ -1,13 +1,15 @@
 import type { Problem } from '../../config/problem.ts';
 import { check } from '../../config/reader/check.ts';
 import { nearest } from '../../config/reader/messages.ts';
-import { isMapping, type SchemaNode } from '../../config/reader/schema-node.ts';
+import { asNode, isMapping, type SchemaNode } from '../../config/reader/schema-node.ts';
+import { MAX_COST, refundOnSchema, reserveSchema, settleSchema } from '../../config/settings/settlement.ts';
 import type { Access } from '../../domain/operation.ts';
-import type { Validation } from '../listed-operation.ts';
+import { DEFAULT_COST, type Validation } from '../listed-operation.ts';
+import { type GivenSettlement, mostProblem, NOT_CHARGED, sourceProblem } from '../settlement.ts';
 import { child, type Node, problemAt } from './documents.ts';
 
 /** The settings of an `x-weir` for the operations below it. */
-export interface Extension {
+export interface Extension extends GivenSettlement {
   readonly cost?: number;
   /** The location of `cost`. */
   readonly costNode?: Node;
@@ -17,6 +19,8 @@ export interface Extension {
   readonly publicNode?: Node;
   readonly kind?: 'read' | 'write';
   readonly validation?: Validation | undefined;
+  /** The location of `reserve.most`. */
+  readonly mostNode?: Node;
 }
 
 /** The accepted values of `validate`. */
@@ -29,6 +33,12 @@ const VALIDATIONS = new Map<unknown, Validation>([
 
 const oneOf = (values: readonly unknown[]) => ({ anyOf: values.map((value) => ({ const: value })) });
 
+const SETTLEMENT = {
+  reserve: asNode(reserveSchema),
+  settle: asNode(settleSchema),
+  refundOn: asNode(refundOnSchema('')),
+};
+
 /** The schema of `x-weir`. A key that is given needs a value. */
 function schemaOf(maxCost: number, given: readonly string[]): SchemaNode {
   const expects = `a whole number from 1 to ${maxCost}`;
@@ -40,6 +50,7 @@ function schemaOf(maxCost: number, given: readonly string[]): SchemaNode {
       public: { type: 'boolean' },
       kind: oneOf(['read', 'write']),
       validate: { ...oneOf([...VALIDATIONS.keys()]), expects: 'false, parameters or body' },
+      ...SETTLEMENT,
     },
   };
 }
@@ -62,23 +73,43 @@ export function readExtension(
     problems.push(problemAt(node, 'must be a mapping such as {cost: 5}'));
     return above;
   }
-  const given = { ...node.value };
-  for (const { path, message, hint } of check(schemaOf(maxCost, Object.keys(given)), given).findings) {
-    const [key = ''] = path;
-    const isTooHigh = key === 'cost' && Number(given.cost) > maxCost;
-    problems.push(
-      problemAt(child(node, key), message, isTooHigh ? 'operations.maxCost sets the maximum' : hint),
-    );
-    delete given[key];
-  }
-  const { validate, ...settings } = given;
+  const { validate, ...settings } = validSettings(node, node.value, isSettled(above), maxCost, problems);
   return {
     ...above,
     ...settings,
-    ...('cost' in given && { costNode: child(node, 'cost') }),
-    ...('public' in given && { publicNode: child(node, 'public') }),
-    ...('validate' in given && { validation: VALIDATIONS.get(validate) }),
+    ...('cost' in settings && { costNode: child(node, 'cost') }),
+    ...('public' in settings && { publicNode: child(node, 'public') }),
+    ...(validate !== undefined && { validation: VALIDATIONS.get(validate) }),
+    ...('reserve' in settings && { mostNode: child(child(node, 'reserve'), 'most') }),
   };
+}
+
+/** The settings of an `x-weir` without those that have a problem. */
+function validSettings(
+  node: Node,
+  written: Readonly<Record<string, unknown>>,
+  isSettledAbove: boolean,
+  maxCost: number,
+  problems: Problem[],
+): Readonly<Record<string, unknown>> {
+  const given = { ...written };
+  const isOpen = isSettledAbove || isSettled(given);
+  const schema = schemaOf(isOpen ? MAX_COST : maxCost, Object.keys(given));
+  for (const { path, message, hint } of check(schema, written).findings) {
+    const [key = ''] = path;
+    const isTooHigh = key === 'cost' && Number(written.cost) > maxCost && !isOpen;
+    const advice = isTooHigh ? 'operations.maxCost sets the maximum' : hint;
+    problems.push(problemAt(path.reduce(child, node), message, advice));
+    delete given[key];
+  }
+  const problem = sourceProblem(given);
+  if (problem !== undefined) problems.push(problemAt(child(node, 'settle'), problem.message, problem.hint));
+  return given;
+}
+
+/** Whether the cost may be more than `operations.maxCost`. */
+function isSettled({ reserve, settle }: Extension | Readonly<Record<string, unknown>>): boolean {
+  return reserve !== undefined || settle !== undefined;
 }
 
 const SIMILAR = /^x[-_]?w/i;
@@ -131,6 +162,19 @@ function isOpen(operation: Node, root: Node, extension: Extension): boolean {
 /** A list with an empty requirement (`[{}]`) makes a token optional. Only an empty list means that no token is needed. */
 function isEmptyList(security: unknown): boolean {
   return Array.isArray(security) && security.length === 0;
+}
+
+/** Reports what the settlement and the cost of an operation have only together. */
+export function reviewSettlement(operation: Node, extension: Extension, problems: Problem[]): void {
+  const { cost = DEFAULT_COST, mostNode } = extension;
+  const problem = mostProblem(extension, cost);
+  if (problem !== undefined) problems.push(problemAt(mostNode ?? operation, problem.message, problem.hint));
+  if (cost > 0) return;
+  // What it inherits is meant for the others.
+  const own = child(operation, 'x-weir');
+  for (const setting of [child(own, 'reserve'), child(own, 'settle')]) {
+    if (setting.value !== undefined) problems.push(problemAt(setting, NOT_CHARGED.message, NOT_CHARGED.hint));
+  }
 }
 
 function isOwn(node: Node | undefined, operation: Node): boolean {

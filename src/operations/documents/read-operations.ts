@@ -1,9 +1,10 @@
 import type { Problem } from '../../config/problem.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import { DEFAULT_COST, kindOf, type ListedOperation } from '../listed-operation.ts';
+import { settlementOf } from '../settlement.ts';
 import { DanglingReferences } from './dangling.ts';
 import { child, type Documents, type Node, placeOf, problemAt } from './documents.ts';
-import { type Extension, misspellings, readAccess, readExtension } from './extension.ts';
+import { type Extension, misspellings, readAccess, readExtension, reviewSettlement } from './extension.ts';
 import { operationsOf } from './methods.ts';
 import { readParameters } from './parameters.ts';
 import { type Described, readRules } from './read-rules.ts';
@@ -19,6 +20,8 @@ export interface ReadOptions {
   readonly basePath: string | undefined;
   /** What happens to query parameters that an operation does not declare, unless its `validate` is set. */
   readonly undeclaredQuery: 'reject' | 'forward';
+  /** Statuses of responses that cost nothing, for operations that do not set theirs. */
+  readonly refundOn: readonly (string | number)[];
 }
 
 /** State while reading one document. */
@@ -137,8 +140,10 @@ function extensionOf({ options, problems, warnings }: Scan, owner: Node, above: 
 function readOperation(reading: Scan, item: PathItem, method: string, node: Node): ListedOperation[] {
   const { options, problems } = reading;
   const extension = extensionOf(reading, node, item.extension);
-  const { cost = DEFAULT_COST, costNode, kind = kindOf(method) } = extension;
+  const { cost = DEFAULT_COST, costNode, mostNode, kind = kindOf(method) } = extension;
   const access = readAccess(node, reading.documents.root, extension, problems);
+  reviewSettlement(node, extension, problems);
+  const settlement = cost === 0 ? undefined : settlementOf(extension, options);
   const basePaths =
     options.basePath === undefined ? (readBasePaths(node, problems) ?? item.basePaths) : [options.basePath];
   const { validation = 'parameters' } = extension;
@@ -158,6 +163,8 @@ function readOperation(reading: Scan, item: PathItem, method: string, node: Node
       listed: true,
       writtenAt: placeOf(node),
       costWrittenAt: costNode === undefined ? undefined : placeOf(costNode),
+      settlement,
+      mostWrittenAt: mostNode === undefined ? undefined : placeOf(mostNode),
       validation,
       rules: described === undefined ? undefined : readRules(reading, { ...described, path }),
     };

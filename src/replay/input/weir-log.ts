@@ -1,4 +1,5 @@
 import { networkOf } from '../../domain/network.ts';
+import { isRefunded } from '../../domain/settlement/settlement.ts';
 import { KINDS_BY_METHOD } from '../../operations/listed-operation.ts';
 import type { Operation } from '../../stages/request-context.ts';
 import {
@@ -56,7 +57,10 @@ interface LoggedCost {
 type CostReading = LoggedCost | (Unreadable & { readonly skipped?: Skipped });
 
 function loggedCost(record: LogFields, logged: LoggedOperations): CostReading {
-  const { cost, kind, method, operation, personOnly, public: isPublic } = record;
+  const { kind, method, operation, personOnly, public: isPublic, settled } = record;
+  // What the request has cost in the end.
+  const cost = settled ?? record.cost;
+  if (settled === 0) return REFUNDED;
   if (typeof cost !== 'number' || !Number.isInteger(cost) || cost < 1 || cost > MAX_POINTS) {
     return { problem: 'has no valid "cost"' };
   }
@@ -68,12 +72,18 @@ function loggedCost(record: LogFields, logged: LoggedOperations): CostReading {
   return { operation: logged.of(id, known, access), cost };
 }
 
-function newCost({ method, path }: LogFields, costOf: CostOf): CostReading {
+const REFUNDED: CostReading = { problem: 'was refunded', skipped: 'uncharged' };
+
+function newCost({ method, path, status, settled }: LogFields, costOf: CostOf): CostReading {
   if (typeof method !== 'string' || typeof path !== 'string')
     return { problem: 'has no "method" and "path"' };
   const operation = costOf(method, path);
   if (operation === undefined) return { problem: 'is not charged', skipped: 'uncharged' };
-  return { operation, cost: operation.cost };
+  const { settlement } = operation;
+  if (settlement !== undefined && isRefunded(settlement, Number(status))) return REFUNDED;
+  // The operation's own cost is only what it would reserve.
+  const isKnown = settlement?.settle !== undefined && typeof settled === 'number' && settled > 0;
+  return { operation, cost: isKnown ? settled : operation.cost };
 }
 
 function entryOf(record: LogFields, { operation, cost }: LoggedCost): LogEntry | Skipped | Unreadable {

@@ -100,6 +100,7 @@ describe('the settings of weir.yaml', () => {
         unlisted: 'charge',
         undeclaredQuery: 'reject',
         maxCost: 10,
+        refundOn: [],
         maxBodyBytes: 262_144,
       },
       limits: { file: 'limits.yaml', overrides: [] },

@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import type { Caller } from '../../../../src/domain/caller.ts';
 import { Refusal } from '../../../../src/domain/problems.ts';
+import { UNSETTLED_REASONS } from '../../../../src/domain/settlement/settlement.ts';
 import { AccessLog } from '../../../../src/observe/log/access-log.ts';
 import type { Charged, RequestContext } from '../../../../src/stages/request-context.ts';
 import { generatedCases } from '../../../fixtures/generated-cases.ts';
@@ -82,6 +83,8 @@ const context = fc.record(
     publicClient: fc.record({ address: text, hashTag: text }),
     charged,
     refusal: fc.constant(new Refusal('Forbidden', 'a detail')),
+    settledCost: fc.nat(),
+    unsettled: fc.constantFrom(...UNSETTLED_REASONS),
     chargeMs: duration,
     upstreamMs: duration,
     upstreamStatus: fc.integer({ min: 200, max: 999 }),
@@ -113,6 +116,8 @@ function byPino(of: RequestContext, status: number, totalMs: number): void {
       address: of.publicClient?.address,
       kind: operation?.kind,
       cost: operation?.cost,
+      settled: operation && of.settledCost,
+      unsettled: operation && of.unsettled,
       personOnly: operation?.access === 'person' ? true : undefined,
       public: operation?.access === 'public' ? true : undefined,
       outcome: charge?.outcome ?? (refusal === undefined ? 'free' : 'refused'),

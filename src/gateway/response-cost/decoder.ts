@@ -1,0 +1,75 @@
+import { createBrotliDecompress, createGunzip, createInflate, constants as zlib } from 'node:zlib';
+import type { UnsettledReason } from '../../domain/settlement/settlement.ts';
+import { MOST_KEPT } from './collected-bytes.ts';
+
+type Decompress = ReturnType<typeof createGunzip>;
+
+/** Truncated bodies give what they have. */
+const GZIP = { finishFlush: zlib.Z_SYNC_FLUSH };
+const BROTLI = { finishFlush: zlib.BROTLI_OPERATION_FLUSH };
+
+const DECOMPRESSORS: Readonly<Record<string, () => Decompress>> = {
+  gzip: () => createGunzip(GZIP),
+  'x-gzip': () => createGunzip(GZIP),
+  deflate: () => createInflate(GZIP),
+  br: () => createBrotliDecompress(BROTLI),
+};
+
+/** Text compresses to a twentieth; a bomb to a thousandth. */
+const MOST_EXPANSION = 100;
+
+/** Bytes that may wait to be decoded, for which the client's response never waits. */
+const MOST_WAITING = 4 * MOST_KEPT;
+
+/** Decodes a copy of a body beside its transfer, in another thread. */
+export class Decoder {
+  readonly #stream: Decompress;
+  readonly #takes: (decoded: Buffer) => void;
+  #encodedBytes = 0;
+  #decodedBytes = 0;
+  #problem: UnsettledReason | undefined;
+  readonly #isDone: Promise<void>;
+
+  /** @returns undefined if the coding is unknown */
+  static of(coding: string, takes: (decoded: Buffer) => void): Decoder | undefined {
+    const decompress = Object.hasOwn(DECOMPRESSORS, coding) ? DECOMPRESSORS[coding] : undefined;
+    return decompress && new Decoder(decompress(), takes);
+  }
+
+  private constructor(stream: Decompress, takes: (decoded: Buffer) => void) {
+    this.#stream = stream;
+    this.#takes = takes;
+    this.#isDone = new Promise((resolve) => {
+      stream.on('data', (decoded: Buffer) => this.#onDecoded(decoded));
+      stream.on('error', () => this.#stop('encoding'));
+      stream.on('end', () => resolve());
+      stream.on('close', () => resolve());
+    });
+  }
+
+  add(chunk: Buffer): void {
+    if (this.#problem !== undefined) return;
+    this.#encodedBytes += chunk.length;
+    // The chunk is valid during this call only.
+    this.#stream.write(Buffer.from(chunk));
+    if (this.#stream.writableLength > MOST_WAITING) this.#stop('too-long');
+  }
+
+  /** @returns why not all of the body was decoded */
+  async end(): Promise<UnsettledReason | undefined> {
+    if (this.#problem === undefined) this.#stream.end();
+    await this.#isDone;
+    return this.#problem;
+  }
+
+  #onDecoded(decoded: Buffer): void {
+    this.#decodedBytes += decoded.length;
+    if (this.#decodedBytes > MOST_KEPT + MOST_EXPANSION * this.#encodedBytes) this.#stop('too-long');
+    else this.#takes(decoded);
+  }
+
+  #stop(reason: UnsettledReason): void {
+    this.#problem ??= reason;
+    this.#stream.destroy();
+  }
+}

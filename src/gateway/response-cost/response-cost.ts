@@ -1,0 +1,149 @@
+import type { JsonPointer } from '../../domain/settlement/json-pointer.ts';
+import {
+  isRefunded,
+  pointsOfText,
+  type Reading,
+  type Settle,
+  type UnsettledReason,
+} from '../../domain/settlement/settlement.ts';
+import type { FieldSection } from '../../http/message/head/field-section.ts';
+import type { ResponseHead } from '../../http/message/head/response-head.ts';
+import type { CostReader, RequestContext } from '../../stages/request-context.ts';
+import { Decoder } from './decoder.ts';
+import { EventStream } from './event-stream.ts';
+import { type BodyReader, JsonBody, readingOf } from './json-body.ts';
+
+/** Reads what a response has cost while it is relayed. Nothing waits for it. */
+export interface ResponseCost extends CostReader {
+  /** @param isWhole whether the chunk is the whole body, which ends the response: the client may have it before `onEnd` is called */
+  onData(chunk: Buffer, isWhole: boolean): void;
+  /** @param trailers undefined where there are none */
+  onEnd(trailers: FieldSection | undefined): void;
+}
+
+/**
+ * Begins to read what the response to a request has cost.
+ *
+ * @returns undefined if that is not settled by the response
+ */
+export function readCost(request: RequestContext, head: ResponseHead): ResponseCost | undefined {
+  const { operation, charged } = request;
+  const { settlement } = operation ?? {};
+  if (settlement?.settle === undefined || charged?.outcome !== 'admitted') return undefined;
+  if (isRefunded(settlement, head.status)) return undefined;
+  const reader = readerOf(settlement.settle, head.fields);
+  request.responseCost = reader;
+  return reader;
+}
+
+function readerOf(settle: Settle, fields: FieldSection): ResponseCost {
+  if (settle.kind === 'bytes') return new CountedBytes(settle.bytes);
+  if (settle.kind === 'header') return new StatedField(settle.header, fields);
+  return new StatedMember(settle.json, fields);
+}
+
+class CountedBytes implements ResponseCost {
+  isEnded = false;
+  readonly #bytesPerPoint: number;
+  #bytes = 0;
+
+  constructor(bytesPerPoint: number) {
+    this.#bytesPerPoint = bytesPerPoint;
+  }
+
+  onData(chunk: Buffer, isWhole: boolean): void {
+    this.isEnded = isWhole;
+    this.#bytes += chunk.length;
+  }
+
+  onEnd(): void {
+    this.isEnded = true;
+  }
+
+  finish(): Reading {
+    return { points: Math.ceil(this.#bytes / this.#bytesPerPoint), problem: undefined };
+  }
+}
+
+class StatedField implements ResponseCost {
+  isEnded = false;
+  readonly #name: string;
+  #values: readonly string[];
+
+  constructor(name: string, fields: FieldSection) {
+    this.#name = name;
+    this.#values = valuesOf(name, fields);
+  }
+
+  onData(_chunk: Buffer, isWhole: boolean): void {
+    this.isEnded = isWhole;
+  }
+
+  /** A trailer is written later than the fields, so it takes precedence. */
+  onEnd(trailers: FieldSection | undefined): void {
+    this.isEnded = true;
+    const values = trailers === undefined ? [] : valuesOf(this.#name, trailers);
+    if (values.length > 0) this.#values = values;
+  }
+
+  finish(): Reading {
+    const [value, ...more] = this.#values;
+    if (value === undefined) return readingOf('missing', undefined);
+    const points = more.length === 0 ? pointsOfText(value.trim()) : undefined;
+    return readingOf(points ?? 'invalid', undefined);
+  }
+}
+
+class StatedMember implements ResponseCost {
+  isEnded = false;
+  readonly #body: BodyReader;
+  /** Undefined if the body is not encoded. */
+  readonly #decoder: Decoder | undefined;
+  readonly #isUnknown: boolean;
+  #isFinished = false;
+
+  constructor(pointer: JsonPointer, fields: FieldSection) {
+    const [type = ''] = valuesOf('content-type', fields);
+    this.#body = EVENTS.test(type) ? new EventStream(pointer) : new JsonBody(pointer);
+    const coding = codingOf(fields);
+    const decoder = coding === '' ? undefined : Decoder.of(coding, (bytes) => this.#body.add(bytes, false));
+    this.#decoder = decoder;
+    this.#isUnknown = coding !== '' && decoder === undefined;
+  }
+
+  onData(chunk: Buffer, isWhole: boolean): void {
+    if (this.#isFinished) return;
+    this.isEnded = isWhole;
+    if (this.#decoder !== undefined) this.#decoder.add(chunk);
+    else if (!this.#isUnknown) this.#body.add(chunk, isWhole);
+  }
+
+  onEnd(): void {
+    this.isEnded = true;
+  }
+
+  finish(): Reading | Promise<Reading> {
+    this.#isFinished = true;
+    if (this.#isUnknown) return { points: undefined, problem: 'encoding' };
+    if (this.#decoder === undefined) return this.#body.end(this.isEnded);
+    return this.#finishDecoded(this.#decoder, this.isEnded);
+  }
+
+  async #finishDecoded(decoder: Decoder, isEnded: boolean): Promise<Reading> {
+    const problem: UnsettledReason | undefined = await decoder.end();
+    const reading = this.#body.end(isEnded && problem === undefined);
+    return { points: reading.points, problem: problem ?? reading.problem };
+  }
+}
+
+const EVENTS = /^\s*text\/event-stream\s*(?:;|$)/i;
+
+function valuesOf(name: string, fields: FieldSection): readonly string[] {
+  return fields.names.flatMap(({ lower }, index) => (lower === name ? [fields.valueAt(index)] : []));
+}
+
+/** The content coding, in lower case; empty without one. */
+function codingOf(fields: FieldSection): string {
+  const coding = valuesOf('content-encoding', fields).join().trim().toLowerCase();
+  return coding === 'identity' ? '' : coding;
+}

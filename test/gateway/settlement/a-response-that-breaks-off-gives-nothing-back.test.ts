@@ -1,0 +1,120 @@
+import type { ServerResponse } from 'node:http';
+import { expect, it } from 'vitest';
+import { connectRaw, sendRaw } from '../../fixtures/raw.ts';
+import { type Settling, startSettling } from '../../fixtures/settling.ts';
+import { handshake, startTunnelUpstream } from '../../fixtures/tunnels.ts';
+
+const HEAD = 'Host: weir\r\nAuthorization: Bearer service\r\n';
+const EVENT = 'data: {"usage":{"total_tokens":7}}\n\n';
+const LARGE_EVENT = 'data: {"usage":{"total_tokens":5000}}\n\n';
+const EVENTS = { 'Content-Type': 'text/event-stream' };
+
+/** Sends a request, and leaves when the first bytes of the response's body have come. */
+async function leaveEarly(gateway: Settling, path: string): Promise<void> {
+  const client = await connectRaw(gateway.url);
+  client.on('error', () => {}).write(`POST ${path} HTTP/1.1\r\n${HEAD}Content-Length: 0\r\n\r\n`);
+  let text = '';
+  for await (const chunk of client) {
+    text += chunk;
+    if (/\r\n\r\n./s.test(text)) break;
+  }
+  client.destroy();
+}
+
+it.each([
+  ['/json', EVENT, { unsettled: 'abandoned' }],
+  ['/json', LARGE_EVENT, { settled: 5000 }],
+  ['/bytes', Buffer.alloc(100_000), { unsettled: 'abandoned' }],
+  ['/bytes', Buffer.alloc(6_000 * 1024), { settled: expect.any(Number) }],
+  ['/header', EVENT, { unsettled: 'abandoned' }],
+])(
+  'a client that leaves early pays what it has reserved, or what is known if that is more: %s',
+  async (path, body, cost) => {
+    const gateway = await startSettling();
+    gateway.answer = (response) => response.writeHead(200, { ...EVENTS, 'X-Cost': '7' }).write(body);
+    if (body.length < 200_000) await leaveEarly(gateway, path);
+    else await leaveAfter(gateway, path, 5_000 * 1024);
+    const known = await gateway.costOf();
+    expect(known).toEqual({ cost: 4_000, ...cost });
+    if (known.settled !== undefined) expect(known.settled).toBeGreaterThanOrEqual(4_000);
+  },
+);
+
+async function leaveAfter(gateway: Settling, path: string, bytes: number): Promise<void> {
+  const client = await connectRaw(gateway.url);
+  client.on('error', () => {}).write(`POST ${path} HTTP/1.1\r\n${HEAD}Content-Length: 0\r\n\r\n`);
+  for await (const _ of client) if (client.bytesRead > bytes) break;
+  client.destroy();
+}
+
+it('a client that leaves before the response pays what it has reserved', async () => {
+  const gateway = await startSettling();
+  const arrived = new Promise<void>((resolve) => {
+    gateway.answer = () => resolve();
+  });
+  const client = await connectRaw(gateway.url);
+  client.on('error', () => {}).write(`POST /json HTTP/1.1\r\n${HEAD}Content-Length: 0\r\n\r\n`);
+  await arrived;
+  client.resetAndDestroy();
+  expect(await gateway.costOf()).toEqual({ cost: 4_000, unsettled: 'abandoned' });
+});
+
+const broken =
+  (text: string | Buffer, fields: object = EVENTS) =>
+  (response: ServerResponse) => {
+    response
+      .writeHead(200, { 'Content-Length': 10_000_000, ...fields })
+      .write(text, () => response.destroy());
+  };
+
+it.each([
+  ['/json', broken(EVENT), { unsettled: 'cut' }],
+  ['/json', broken(LARGE_EVENT), { settled: 5000 }],
+  ['/json', broken('{"usage":{"total_tokens":5000}}', {}), { unsettled: 'cut' }],
+  ['/bytes', broken('x'), { unsettled: 'cut' }],
+  ['/json', (response: ServerResponse) => void response.destroy(), { unsettled: 'unanswered' }],
+])(
+  'an upstream that breaks off leaves the reservation, or what is known if that is more: %s',
+  async (path, answer, cost) => {
+    const gateway = await startSettling();
+    gateway.answer = answer;
+    await sendRaw(
+      gateway.url,
+      `POST ${path} HTTP/1.1\r\n${HEAD}Content-Length: 0\r\nConnection: close\r\n\r\n`,
+    );
+    expect(await gateway.costOf()).toEqual({ cost: 4_000, ...cost });
+  },
+);
+
+it.each([
+  ['HEAD', '/bytes', 200, { settled: 0 }],
+  ['GET', '/bytes', 204, { settled: 0 }],
+  ['GET', '/bytes', 304, { settled: 0 }],
+  ['POST', '/json', 204, { unsettled: 'missing' }],
+  ['POST', '/header', 204, { settled: 3 }],
+])('a response without a body has no bytes: %s %s, %i', async (method, path, status, cost) => {
+  const gateway = await startSettling();
+  gateway.answer = (response) => {
+    const fields = status === 200 ? { 'Content-Length': 5_000 } : {};
+    response.writeHead(status, { 'X-Cost': '3', ...fields }).end();
+  };
+  await (await gateway.send(method, path)).text();
+  expect(await gateway.costOf()).toEqual({ cost: 4_000, ...cost });
+});
+
+it('a response whose end is the end of its connection is whole', async () => {
+  const gateway = await startSettling();
+  gateway.answer = (response) => {
+    response.socket?.end('HTTP/1.0 200 OK\r\n\r\n{"usage":{"total_tokens":812}}');
+  };
+  const { text } = await sendRaw(gateway.url, `POST /json HTTP/1.0\r\n${HEAD}Content-Length: 0\r\n\r\n`);
+  expect(text).toContain('{"usage":{"total_tokens":812}}');
+  expect(await gateway.costOf()).toEqual({ cost: 4_000, settled: 812 });
+});
+
+it('a tunnel costs what it has reserved', async () => {
+  const gateway = await startSettling({ upstream: await startTunnelUpstream() });
+  const { socket } = await handshake(gateway.url, '/bytes', ['Authorization: Bearer service']);
+  socket.destroy();
+  expect(await gateway.costOf()).toEqual({ cost: 4_000, unsettled: 'tunnel' });
+});
