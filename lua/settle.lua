@@ -2,7 +2,7 @@
 -- applied in order. Each is applied once, however often it is sent: a marker is set with it. A bucket that cannot be read, or has a value
 -- that no release has written, is left to its next charge, which reports it; the other buckets are settled.
 --
--- KEYS     per settlement its marker, then the buckets of its charge that count in windows; all in one Cluster slot
+-- KEYS     per settlement its marker, then the buckets of its charge, windows before periods; all in one Cluster slot
 -- ARGV     texts of decimal numbers, separated by single spaces
 -- ARGV[1]  the call, two numbers:
 --            now       µs since 1970, for tests; 0 for Redis TIME
@@ -17,6 +17,8 @@
 --            cost      points that were charged
 --            final     points that the charge costs in the end
 --            limit     of the bucket, in points
+--          and per bucket of a period, after a semicolon, six numbers: the start and the end of a period and the end of the next
+--          one, in seconds since 1970, then cost, final and limit. Points are given back only in the period of the charge
 -- Reply    one string of big-endian integers; per settlement
 --            1 byte   1 settled | 0 it was settled before | 2 it came too late; then nothing was changed
 --            and per bucket
@@ -24,6 +26,11 @@
 --            4 bytes  remaining points
 --            6 bytes  µs until the bucket is full again
 --            4 bytes  points that this settlement added above the limit
+--          and per bucket of a period
+--            1 byte   1, or 0 if it cannot be read, or if now is in neither of its periods; then nothing follows
+--            7 bytes  remaining points
+--            6 bytes  µs until the period ends
+--            7 bytes  points that this settlement added above the limit
 -- Errors   Redis's own; then the settlements after the failed one were not applied, and may be sent again with the others
 --
 -- README.md describes the format of a bucket, and why no window ever holds more than the limit if nothing is added.
@@ -37,6 +44,10 @@ local US_PER_SECOND = 1000000
 local MOST_POINTS = 4000000000
 local ALREADY, SETTLED, ENDED = '\0', '\1', '\2'
 local CALL, SETTLEMENT, BUCKET = '(%d+) (%d+)', '^(%d+) (%d+) (%d+)', ',(%d+) (%d+) (%d+) (%d+)'
+local PERIOD, PERIOD_STATE = ';(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)', '>BI7I6I7'
+-- As in charge.lua: a bucket of a period, and how long its key outlives it.
+local COUNT, COUNT_BYTES, KEPT_US = '>I7I5', 12, 900000000
+local LARGEST_NUMBER = 9007199254740992
 
 local KEYS, ARGV, call, pcall = KEYS, ARGV, redis.call, redis.pcall
 local pack, unpack, sub, floor = struct.pack, struct.unpack, string.sub, math.floor
@@ -185,6 +196,34 @@ local function add(bucket, points)
   return math.max(0, math.min(points, bucket.counted - limit))
 end
 
+-- Settles a bucket of a period by `more` points, which may be negative. Returns its state for the reply.
+local function settle_period(key, startUs, endUs, nextEndUs, more, limit, chargedUs)
+  local value = pcall('GETRANGE', key, '0', '12')
+  if value.err or value ~= '' and #value ~= COUNT_BYTES or nowUs < startUs or nowUs >= nextEndUs then return UNKNOWN end
+  local total, atSeconds = 0, 0
+  if value ~= '' then total, atSeconds = unpack(COUNT, value) end
+  local atUs = atSeconds * US_PER_SECOND
+  if total > LARGEST_NUMBER or atUs >= nextEndUs then return UNKNOWN end
+  -- A clock that went back leaves the bucket in its period.
+  if math.max(nowUs, atUs) >= endUs then startUs, endUs = endUs, nextEndUs end
+  if atUs < startUs then total = 0 end
+  local settled = total
+  if more > 0 then
+    settled = math.min(total + more, LARGEST_NUMBER)
+    if atUs < nowUs then atUs = nowUs end
+  elseif chargedUs >= startUs and total + more >= 0 then
+    settled = total + more
+  end
+  if settled == 0 and total > 0 then
+    pcall('PSETEX', key, '1', '')
+  elseif settled ~= total then
+    local lifeMs = givenLifeMs > 0 and givenLifeMs or math.ceil((endUs - nowUs + KEPT_US) / 1000)
+    pcall('PSETEX', key, lifeMs, pack(COUNT, settled, floor(atUs / US_PER_SECOND)))
+  end
+  local over = math.max(0, math.min(settled - total, settled - limit))
+  return pack(PERIOD_STATE, 1, settled < limit and limit - settled or 0, endUs - nowUs, over)
+end
+
 local reply, replied, key = {}, 0, 1
 for text = 2, #ARGV do
   local chargedUs, markedMs, endUs = string.match(ARGV[text], SETTLEMENT)
@@ -217,6 +256,12 @@ for text = 2, #ARGV do
     else
       reply[replied] = UNKNOWN
     end
+  end
+  for start, finish, nextFinish, cost, final, limit in string.gmatch(ARGV[text], PERIOD) do
+    local startUs, endUs, nextEndUs = start * US_PER_SECOND, finish * US_PER_SECOND, nextFinish * US_PER_SECOND
+    local more = outcome == SETTLED and final - cost or 0
+    key, replied = key + 1, replied + 1
+    reply[replied] = settle_period(KEYS[key - 1], startUs, endUs, nextEndUs, more, limit + 0, chargedUs)
   end
 end
 return table.concat(reply)

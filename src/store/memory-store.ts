@@ -148,9 +148,7 @@ export class MemoryStore implements Store {
     const { charge, id, endsAtUs = Number.POSITIVE_INFINITY } = settlement;
     const outcome = this.#marks.settle(id, settlement, nowUs, nowUs > endsAtUs);
     const buckets = charge.buckets.map((bucket) =>
-      isConcurrent(bucket) || bucket.calendar !== undefined
-        ? undefined
-        : this.#settleIn(bucket, settlement, outcome === 'settled', nowUs),
+      isConcurrent(bucket) ? undefined : this.#settleIn(bucket, settlement, outcome === 'settled', nowUs),
     );
     this.#observer.settled(outcome, Math.max(0, ...buckets.map((state) => state?.overPoints ?? 0)));
     return { outcome, buckets };
@@ -162,7 +160,8 @@ export class MemoryStore implements Store {
   }
 
   #settleIn(bucket: BucketCharge, settlement: Settlement, isApplied: boolean, nowUs: number): SettledState {
-    const { key, limit } = bucket;
+    const { key, limit, calendar } = bucket;
+    if (calendar !== undefined) return this.#settleCount(bucket, calendar, settlement, isApplied, nowUs);
     const windowUs = windowUsOf(bucket);
     const cost = costIn(bucket, settlement.charge.cost);
     const more = isApplied ? finalCostIn(bucket, settlement) - cost : 0;
@@ -173,6 +172,25 @@ export class MemoryStore implements Store {
     else if (more < 0 && chargedAtUs === undefined) log.giveBackOldest(-more, nowUs, windowUs);
     else if (more < 0) log.giveBack(-more, cost, limit, chargedAtUs ?? 0, nowUs, windowUs);
     return log.settledState(limit, over, nowUs, windowUs);
+  }
+
+  #settleCount(
+    bucket: BucketCharge,
+    calendar: Calendar,
+    settlement: Settlement,
+    isApplied: boolean,
+    nowUs: number,
+  ): SettledState {
+    const { key, limit } = bucket;
+    const { charge, chargedAtUs } = settlement;
+    const more = isApplied ? finalCostIn(bucket, settlement) - costIn(bucket, charge.cost) : 0;
+    const count = more > 0 ? this.#counts.renew(key, newCount) : (this.#counts.get(key) ?? newCount(key));
+    const unixUs = this.#unixUs();
+    count.enter(calendar.around(unixUs / 1000), unixUs);
+    const chargedUs = chargedAtUs === undefined ? undefined : unixUs - (nowUs - chargedAtUs);
+    const overPoints = count.settle(more, limit, chargedUs, unixUs);
+    const { remaining, resetAfterUs } = count.state(limit, true, unixUs);
+    return { remaining, resetAfterUs, overPoints };
   }
 
   async close(): Promise<void> {

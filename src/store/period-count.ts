@@ -15,6 +15,7 @@ export class PeriodCount {
   #atUs = 0;
   /** What counts of the total in the period that was entered. A clock that goes back may need the rest again. */
   #used = 0;
+  #startUs = 0;
   #endUs = 0;
 
   constructor(key: string) {
@@ -42,7 +43,9 @@ export class PeriodCount {
     const startUs = nowUs < endUs ? startMs * US_PER_MS : endUs;
     if (this.#atUs >= nextEndUs) this.#atUs = nowUs;
     this.#used = this.#atUs < startUs ? 0 : this.#total;
-    this.#endUs = Math.max(nowUs, this.#atUs) < endUs ? endUs : nextEndUs;
+    const isNext = Math.max(nowUs, this.#atUs) >= endUs;
+    this.#startUs = isNext ? endUs : startMs * US_PER_MS;
+    this.#endUs = isNext ? nextEndUs : endUs;
   }
 
   hasRoom(cost: number, limit: number): boolean {
@@ -53,6 +56,18 @@ export class PeriodCount {
     this.#used += cost;
     this.#total = this.#used;
     this.#atUs = Math.max(this.#atUs, nowUs);
+  }
+
+  /** Gives back points of a charge of the present period, or adds points above the limit if it must be. Returns how many are above it. */
+  settle(more: number, limit: number, chargedAtUs: number | undefined, nowUs: number): number {
+    if (more > 0) {
+      this.spend(more, nowUs);
+      return Math.max(0, Math.min(more, this.#used - limit));
+    }
+    if (chargedAtUs === undefined || chargedAtUs < this.#startUs || this.#used + more < 0) return 0;
+    this.#used += more;
+    this.#total = this.#used;
+    return 0;
   }
 
   state(limit: number, hadRoom: boolean, nowUs: number): BucketState {

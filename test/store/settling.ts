@@ -1,5 +1,6 @@
 /** What every store guarantees about settlements of charges whose cost is known later. */
 import { expect, test } from 'vitest';
+import { calendarOf } from '../../src/domain/limits/calendar.ts';
 import { bucketKey } from '../../src/store/keys.ts';
 import type { BucketCharge, Charge, Settlement } from '../../src/store/store.ts';
 import type { ClockedStore } from './conformance.ts';
@@ -170,5 +171,27 @@ export function testsOfSettling(open: () => Promise<{ store: ClockedStore; prefi
       expect(await settle(made, cost, 1)).toEqual({ outcome: 'dropped', reason: 'invalid' });
     expect(await settle(made, 5, 1, 'a key:with} {another slot')).toMatchObject({ outcome: 'dropped' });
     expect(await left(1)).toEqual([90]);
+  });
+
+  test('in a period of the calendar, points are given back while it runs, and added whenever', async () => {
+    const calendar = calendarOf({ unit: 'hour', timeZone: 'UTC', startsOn: 1 });
+    const { charge, settle, left, at } = await opened({ calendar });
+    const span = calendar.at(at(0) / 1_000);
+    const endS = (span.endMs * 1_000 - at(0)) / US_PER_SECOND;
+    const [first, second] = [await charge(60, 0), await charge(40, 1)];
+    expect(await settle(first, 20, 2)).toEqual({
+      outcome: 'settled',
+      buckets: [{ remaining: 40, resetAfterUs: (endS - 2) * US_PER_SECOND, overPoints: 0 }],
+    });
+    expect(await settle(second, 100, 3)).toMatchObject({ buckets: [{ remaining: 0, overPoints: 20 }] });
+    expect(await left(4)).toEqual([0]);
+    const third = await charge(30, endS);
+    // The hour of this charge is over.
+    await settle(second, 0, endS + 1);
+    expect(await left(endS + 2)).toEqual([70]);
+    await settle(third, 0, endS + 3);
+    expect(await left(endS + 4)).toEqual([100]);
+    await settle(second, 50, endS + 5);
+    expect(await left(endS + 6)).toEqual([90]);
   });
 }

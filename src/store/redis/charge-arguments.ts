@@ -124,9 +124,13 @@ function arePresent({ periods }: PackedCharge, unixMs: number): boolean {
   return true;
 }
 
-function periodTextOf(bucket: BucketCharge, cost: number, { startMs, endMs, nextEndMs }: Span): string {
-  const [start, end, nextEnd] = [startMs, endMs, nextEndMs].map((ms) => ms / MS_PER_SECOND);
-  return `${start} ${end} ${nextEnd} ${costIn(bucket, cost)} ${limitOf(bucket)}`;
+function periodTextOf(bucket: BucketCharge, cost: number, span: Span): string {
+  return `${spanText(span)} ${costIn(bucket, cost)} ${limitOf(bucket)}`;
+}
+
+/** A pair of periods, as the scripts read it. */
+export function spanText({ startMs, endMs, nextEndMs }: Span): string {
+  return [startMs, endMs, nextEndMs].map((ms) => ms / MS_PER_SECOND).join(' ');
 }
 
 function modeOf({ isSpending, isCheckingLives }: ChargeOptions): number {

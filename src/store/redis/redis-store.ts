@@ -80,7 +80,8 @@ export class RedisStore implements Store {
       {
         groupOf,
         problemOf: (group) => this.#problemOf(group),
-        send: (settlements, markedMs) => sendSettlements(client, settlements, { markedMs }),
+        send: (settlements, markedMs) =>
+          sendSettlements(client, settlements, { markedMs, unixMs: this.#clock.nowMs() }),
       },
       observer,
       () => this.#batcher.wake(),

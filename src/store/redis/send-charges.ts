@@ -144,7 +144,7 @@ function readWindowState(reply: Buffer, position: number): BucketState {
 }
 
 /** In two parts, as Node reads at most 6. */
-function readSevenBytes(reply: Buffer, position: number): number {
+export function readSevenBytes(reply: Buffer, position: number): number {
   return reply.readUInt8(position) * 2 ** 48 + reply.readUIntBE(position + 1, 6);
 }
 

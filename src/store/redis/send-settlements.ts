@@ -1,3 +1,4 @@
+import type { Span } from '../../domain/limits/calendar.ts';
 import { settledKey } from '../keys.ts';
 import {
   type BucketCharge,
@@ -7,17 +8,20 @@ import {
   type SettledState,
   type Settlement,
 } from '../store.ts';
-import { LIFE_MS_PER_WINDOW_SECOND } from './charge-arguments.ts';
+import { LIFE_MS_PER_WINDOW_SECOND, spanText } from './charge-arguments.ts';
 import { type RedisClient, SETTLE } from './scripts.ts';
-import { isOfWindow } from './send-charges.ts';
+import { isOfWindow, readSevenBytes } from './send-charges.ts';
 
 /** The first byte of a reply of lua/settle.lua. */
 const OUTCOMES = ['already', 'settled', 'ended'] as const;
 const STATE_BYTES = 14;
+const PERIOD_STATE_BYTES = 20;
 
 export interface SettleOptions {
   /** How long a settlement may be sent again. */
   readonly markedMs: number;
+  /** Unix time by the clock of Redis, as far as it is known, for buckets of periods. */
+  readonly unixMs?: number | undefined;
   /** A clock, and a life of written keys, for tests. */
   readonly nowUs?: number;
   readonly lifeMs?: number | undefined;
@@ -41,7 +45,7 @@ export async function sendSettlements(
 
 function settleArguments(
   settlements: readonly Settlement[],
-  { markedMs, nowUs = 0, lifeMs = 0 }: SettleOptions,
+  { markedMs, nowUs = 0, lifeMs = 0, unixMs = nowUs / 1000 }: SettleOptions,
 ): (string | number)[] {
   const keys: string[] = [];
   const texts: string[] = [];
@@ -54,6 +58,11 @@ function settleArguments(
       keys.push(bucket.key);
       text += textOf(bucket, settlement);
     }
+    for (const bucket of charge.buckets) {
+      if (bucket.calendar === undefined) continue;
+      keys.push(bucket.key);
+      text += periodTextOf(bucket, bucket.calendar.around(unixMs), settlement);
+    }
     texts.push(text);
   }
   return [keys.length, ...keys, `${nowUs} ${lifeMs}`, ...texts];
@@ -65,12 +74,17 @@ function textOf(bucket: BucketCharge, settlement: Settlement): string {
   return `,${LIFE_MS_PER_WINDOW_SECOND * bucket.windowSeconds} ${cost} ${final} ${bucket.limit}`;
 }
 
+function periodTextOf(bucket: BucketCharge, span: Span, settlement: Settlement): string {
+  const cost = costIn(bucket, settlement.charge.cost);
+  return `;${spanText(span)} ${cost} ${finalCostIn(bucket, settlement)} ${bucket.limit}`;
+}
+
 function readSettled(reply: Buffer, settlements: readonly Settlement[]): Settled[] {
   let position = 0;
   return settlements.map(({ charge }) => {
     const outcome = OUTCOMES[reply.readUInt8(position++)];
     if (outcome === undefined) throw new TypeError('the script returned an unknown outcome');
-    const buckets = charge.buckets.map((bucket): SettledState | undefined => {
+    const buckets: (SettledState | undefined)[] = charge.buckets.map((bucket) => {
       if (!isOfWindow(bucket) || reply.readUInt8(position++) === 0) return undefined;
       const state = {
         remaining: reply.readUInt32BE(position),
@@ -80,6 +94,15 @@ function readSettled(reply: Buffer, settlements: readonly Settlement[]): Settled
       position += STATE_BYTES;
       return state;
     });
+    for (const [index, { calendar }] of charge.buckets.entries()) {
+      if (calendar === undefined || reply.readUInt8(position++) === 0) continue;
+      buckets[index] = {
+        remaining: readSevenBytes(reply, position),
+        resetAfterUs: reply.readUIntBE(position + 7, 6),
+        overPoints: readSevenBytes(reply, position + 13),
+      };
+      position += PERIOD_STATE_BYTES;
+    }
     return { outcome, buckets };
   });
 }
