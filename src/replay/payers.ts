@@ -24,6 +24,8 @@ const NOBODY: ReadonlySet<string> = new Set();
 /** All payers of a log and the statistics of their buckets. */
 export class PayerBook {
   readonly stats: BucketStats[] = [];
+  /** Those that were paid for. */
+  readonly operations = new Set<Operation>();
   readonly #rows: readonly LimitRow[];
   readonly #hasSeries: boolean;
   readonly #isPerPrincipal: boolean;
@@ -85,6 +87,7 @@ export class PayerBook {
   }
 
   #createPayer(caller: Caller | PublicClient, operation: Operation): MeasuredPayer {
+    this.operations.add(operation);
     const buckets = this.#rows.flatMap((row) => {
       const owner = isCharged(row, operation) ? scopeNamed(row.scope).ownerOf(caller) : undefined;
       return owner === undefined ? [] : [this.#statsOf(row, owner)];

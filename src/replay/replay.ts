@@ -6,6 +6,7 @@ import { US_PER_SECOND } from '../domain/clock.ts';
 import type { Limits } from '../domain/limits/limits.ts';
 import { concurrentRows, type LimitRow, windowedRows } from '../domain/limits/rows.ts';
 import { Buckets } from '../stages/buckets/buckets.ts';
+import type { Operation } from '../stages/request-context.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import { type BucketState, costIn } from '../store/store.ts';
 import type { LogEntry } from './input/entry.ts';
@@ -67,6 +68,11 @@ export class Replay {
     this.#book = new PayerBook(this.limits.rows, hasSeries);
     this.#buckets = new Buckets('replay', this.limits, () => this.#nowUs / 1000);
     this.#store = new MemoryStore(() => this.#nowUs);
+  }
+
+  /** The operations that the log has requests for. */
+  get operations(): ReadonlySet<Operation> {
+    return this.#book.operations;
   }
 
   get buckets(): readonly BucketStats[] {

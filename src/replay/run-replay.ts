@@ -7,6 +7,7 @@ import { type ReadProgress, readLog } from './input/read-log.ts';
 import type { BucketStats } from './measure/bucket-stats.ts';
 import { notesOn } from './notes.ts';
 import { Replay, type Retries } from './replay.ts';
+import { unmatchedOf } from './unmatched.ts';
 
 interface ReplayRun {
   readonly sources: readonly LogSource[];
@@ -85,6 +86,8 @@ export function resultOf({ replay, lineCounts, retries, complete, notes }: Repla
     complete,
     /** The limitations of the numbers, as sentences. */
     notes,
+    /** What the selections of limits name, and no request of the log was for. */
+    unmatched: unmatchedOf(replay.limits.rows, replay.operations),
     /** Most affected first. */
     buckets: [...replay.buckets].sort(byEffect).map(bucketResult),
   };

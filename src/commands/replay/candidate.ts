@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { checkCosts, placesIn } from '../../config/checks/costs.ts';
 import { checkSelections } from '../../config/checks/selections.ts';
 import { LimitsFiles } from '../../config/files/limits/files.ts';
@@ -8,6 +9,7 @@ import type { Limits } from '../../domain/limits/limits.ts';
 import { printable } from '../../domain/printable.ts';
 import { CommandError } from '../../process/failure.ts';
 import { costFinder, readCosts } from '../../replay/replay-costs.ts';
+import { SETTINGS_FILE } from '../options.ts';
 import { printError } from '../print.ts';
 
 /** The files that a replay takes its limits and costs from. */
@@ -28,7 +30,8 @@ export type Candidate = Awaited<ReturnType<typeof readCandidate>>;
  * @param isOptional whether to use the default limits of the contract if none are named
  */
 export async function readCandidate(flags: CandidateFlags, isOptional: boolean) {
-  const { limits: file, config, operations: document } = flags;
+  const { limits: file, operations: document } = flags;
+  const config = flags.config ?? (existsSync(SETTINGS_FILE) ? SETTINGS_FILE : undefined);
   const settings = config === undefined ? {} : settingsOf(config);
   const read = await readLimits(file, settings.limits, isOptional);
   const { limitsName } = read;
@@ -92,6 +95,6 @@ async function readLimits(
   }
   if (isOptional) return { limits: parseLimits('{}', 'defaults'), limitsName: "Weir's defaults" };
   throw new CommandError(
-    'Name the limits to replay with --limits, or settings that name them with --config.',
+    `Name the limits to replay with --limits, or settings that name them with --config. This folder has no ${SETTINGS_FILE}.`,
   );
 }

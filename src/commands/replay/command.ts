@@ -1,14 +1,17 @@
 import { Command, Option } from 'commander';
 import { FORMATS } from '../../replay/input/formats.ts';
-import { RETRIES } from '../options.ts';
+import { RETRIES, SETTINGS_FILE } from '../options.ts';
 
 /** `weir replay` and its options. */
 export function replayCommand(): Command {
   return new Command('replay')
     .description('show what other limits or costs would have done to the requests of an access log')
     .argument('[files...]', 'files of one log, plain or gzip, merged by time; default: standard input')
-    .option('--limits <file>', 'limits to count with; default: the limits of --config')
-    .option('-c, --config <file>', 'process settings, which name the operations and the limits')
+    .option('--limits <file>', 'limits to count with; default: the limits of the process settings')
+    .option(
+      '-c, --config <file>',
+      `process settings, which name the operations and the limits; default: ${SETTINGS_FILE}, if this folder has one`,
+    )
     .option('--operations <file>', 'OpenAPI document with the costs')
     .option(
       '--plan <account=plan>',

@@ -8,6 +8,7 @@ import { ProgressLine } from '../../replay/progress.ts';
 import type { Retries } from '../../replay/replay.ts';
 import { type ReplayResult, runReplay } from '../../replay/run-replay.ts';
 import { replayLines } from '../../replay/text.ts';
+import { unmatchedText } from '../../replay/unmatched.ts';
 import { printError, printExactly, printJsonExactly } from '../print.ts';
 import { standardError } from '../terminal/output.ts';
 import { type Candidate, type CandidateFlags, readCandidate, warnOfCosts } from './candidate.ts';
@@ -23,8 +24,8 @@ export interface ReplayFlags extends CandidateFlags, FormatFlags {
   readonly maxRefused?: string;
 }
 
-/** Exit code if more requests were refused than `--max-refused` allows. */
-const TOO_MANY_REFUSED = 2;
+/** Exit code if more requests were refused than `--max-refused` allows, or a limit's selection matched nothing. */
+const FAILED = 2;
 
 /** Exit code if the numbers say nothing, because nothing or too little of the log was read. */
 const UNREAD = 1;
@@ -135,9 +136,12 @@ function exitCodeOf(result: ReplayResult, mostRefused: number | undefined): numb
     printError(unread);
     return UNREAD;
   }
-  if (mostRefused === undefined || shareRefused.after <= mostRefused) return 0;
-  printError(
-    `${shownShare(shareRefused.after)} of the requests are refused, more than --max-refused allows.`,
-  );
-  return TOO_MANY_REFUSED;
+  const problems = result.unmatched.map(unmatchedText);
+  if (mostRefused !== undefined && shareRefused.after > mostRefused) {
+    problems.push(
+      `${shownShare(shareRefused.after)} of the requests are refused, more than --max-refused allows.`,
+    );
+  }
+  printError(...problems);
+  return problems.length === 0 ? 0 : FAILED;
 }
