@@ -6,6 +6,7 @@ import { isScopeName, SCOPES } from '../domain/limits/scopes.ts';
 import { CommandError } from '../process/failure.ts';
 import { type AdminOptions, askAdmin } from './admin-client.ts';
 import { textOf } from './limit/limit.ts';
+import { pastUsage } from './past-usage.ts';
 import { print, printJson } from './print.ts';
 import { type Line, tableLines } from './terminal/line.ts';
 
@@ -14,12 +15,22 @@ export interface UsageOptions extends AdminOptions {
   readonly organization?: string;
   readonly account?: string;
   readonly json?: boolean;
+  /** A past period instead of the present: `2026`, `2026-11` or `2026-11-25`. */
+  readonly period?: string;
+  readonly timeZone?: string;
+  readonly startsOn?: string;
+  readonly csv?: boolean;
 }
 
 /** `weir usage`: the limits of an Account, Organization, Person or address, what it has used, and its recent operations. */
 export async function usage(id: string, options: UsageOptions): Promise<void> {
-  const { scope = 'account', organization, account, json = false } = options;
+  const { scope = 'account', organization, account, json = false, period } = options;
   if (!isScopeName(scope)) throw new CommandError(`--scope takes ${Object.keys(SCOPES).join(', ')}.`);
+  if (period !== undefined) {
+    await pastUsage({ scope, id, period }, options);
+    return;
+  }
+  if (options.csv === true) throw new CommandError('--csv takes a --period, such as --period 2026-11.');
   const hints = new URLSearchParams({ ...(organization && { organization }), ...(account && { account }) });
   const query = hints.size === 0 ? '' : `?${hints}`;
   const answer = (await askAdmin(

@@ -5,6 +5,7 @@ import type { Fleet } from '../admin/fleet/fleet.ts';
 import { addTopRoute } from '../admin/fleet/fleet.ts';
 import type { OwnerReports } from '../admin/fleet/owner-reports.ts';
 import type { UsageSources } from '../admin/usage/owner-usage.ts';
+import { addExportRoute, type PastCounts } from '../admin/usage/past-routes.ts';
 import { addUsageRoutes } from '../admin/usage/usage-routes.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { FleetFeed } from '../console/feed.ts';
@@ -38,6 +39,8 @@ export interface AdminSources {
   readonly metrics: Metrics;
   readonly health: Health;
   readonly usage: UsageSources;
+  /** Where past counts are read; undefined if nothing is recorded. */
+  readonly past: PastCounts | undefined;
   readonly fleet: Fleet;
   readonly reports: OwnerReports;
   /** Live limits, blocks and revocations. */
@@ -65,6 +68,7 @@ export function createAdminServer({
   metrics,
   health,
   usage,
+  past,
   fleet,
   reports,
   facts,
@@ -103,7 +107,8 @@ export function createAdminServer({
     addLimitRoutes(guarded, () => usage.buckets.limits, operations);
     addFactRoutes(guarded, facts);
     addTopRoute(guarded, fleet);
-    addUsageRoutes(guarded, usage);
+    addUsageRoutes(guarded, { ...usage, past });
+    addExportRoute(guarded, past);
   });
   return {
     listen: async ({ host, port }) => servedUrl(await app.listen({ host, port }), tls),

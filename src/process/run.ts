@@ -26,6 +26,7 @@ import { type RunningAdmin, runAdmin } from './parts/run-admin.ts';
 import { RunningCosts } from './parts/run-costs.ts';
 import { type RunningEnvoy, runEnvoy } from './parts/run-envoy.ts';
 import { type RunningIdentity, runIdentity } from './parts/run-identity.ts';
+import { runJournal } from './parts/run-journal.ts';
 import { runNotifications } from './parts/run-notifications.ts';
 import { runShare } from './parts/run-share.ts';
 import { runTls } from './port-tls.ts';
@@ -56,7 +57,8 @@ export async function runGateway(
   const { settings, limits } = configuration;
   const metrics = createMetrics(settings.identity);
   const storeObserver = observeStore(metrics, log);
-  const store = openStore(settings.store, storeObserver);
+  const journal = await runJournal(settings, metrics, log);
+  const store = journal.recording(openStore(settings.store, storeObserver));
   const sharing = openSharing(settings, metrics, log);
   const { store: shared, clock } = sharing;
   const share = runShare(settings.store, { store, shared, metrics });
@@ -66,7 +68,7 @@ export async function runGateway(
   const buckets = new Buckets(settings.store.keyPrefix, limits, () => clock.nowMs());
   let isReady = true;
   const tls = runTls(configuration, metrics, log);
-  const parts = { store, sharing, share, buckets, clock, identity, metrics, ...reporting };
+  const parts = { store, journal, sharing, share, buckets, clock, identity, metrics, ...reporting };
   const admin = runAdmin(configuration, { ...parts, tls: tls.admin, isReady: () => isReady });
   const telemetry = await startTelemetry(process.env, log, metrics);
   const notifications = await runNotifications(settings, { shared, metrics, clock, log });

@@ -35,7 +35,7 @@ export function charge(
   const due = onlyNamed(seesEnd ? all : (all.endless ?? all), source.askedLimits);
   const hold = due.endless === undefined ? undefined : new Hold();
   request.hold = hold;
-  const asked = { buckets: due.buckets, cost: costOf(request), hold };
+  const asked = { buckets: due.buckets, cost: costOf(request), operation: operation.id, hold };
   const decision = source.isPeek === true ? store.peek(asked) : store.charge(asked);
   return andThenWith(decision, chargedBy, { request, store, due, asked });
 }

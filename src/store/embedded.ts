@@ -9,7 +9,7 @@ import { isValidCharge } from './store.ts';
 export type { BucketState, Decision, UncountedReason } from './store.ts';
 
 /** A limit of one owner, such as 100 points an hour for the tenant `acme`. */
-export interface Limit extends Omit<BucketCharge, 'key' | 'counts' | 'calendar'> {
+export interface Limit extends Omit<BucketCharge, 'key' | 'counts' | 'calendar' | 'record'> {
   /** What the limit counts: the points that charges cost (the default), or the charges. */
   readonly counts?: 'points' | 'requests';
   /** What the limit is called. Two limits with the same name and owner are the same bucket. */

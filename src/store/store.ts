@@ -2,6 +2,7 @@ import type { Awaitable } from '../domain/awaitable.ts';
 import { US_PER_SECOND } from '../domain/clock.ts';
 import { type Calendar, LONGEST_PERIOD_SECONDS } from '../domain/limits/calendar.ts';
 import { LONGEST_WINDOW_SECONDS, MAX_PERIOD_LIMIT } from '../domain/limits/rows.ts';
+import type { ScopeName } from '../domain/limits/scopes.ts';
 import { type HeldSlots, type Hold, isConcurrent } from './in-flight/held-slots.ts';
 
 /**
@@ -37,6 +38,8 @@ export interface Charge {
   readonly buckets: readonly BucketCharge[];
   /** Points, an integer of at least 1. */
   readonly cost: number;
+  /** The operation that is charged, for the records of durable limits. */
+  readonly operation?: string | undefined;
   /** Holds the slots in buckets that count concurrent requests, from the admission on. Required if there are such buckets. */
   readonly hold?: Hold | undefined;
 }
@@ -57,6 +60,8 @@ export interface BucketCharge {
   readonly counts?: 'points' | 'requests' | 'concurrent';
   /** Points that the charge costs this bucket, an integer of at least 1. Default: the cost of the charge. */
   readonly cost?: number;
+  /** What the journal records its counts under; undefined if they are not recorded. */
+  readonly record?: BucketRecord | undefined;
   /** A shadow bucket counts what fits and reports what it would have denied, but denies nothing. */
   readonly shadow?: boolean;
 }
@@ -116,6 +121,16 @@ export function finalCostIn(bucket: BucketCharge, { charge, cost, refundsRequest
   if (bucket.counts === 'requests') return refundsRequests ? 0 : 1;
   if (bucket.cost !== undefined) return cost === 0 ? 0 : bucket.cost;
   return bucket.counts === 'concurrent' ? costIn(bucket, charge.cost) : cost;
+}
+
+/** A bucket in the journal. */
+export interface BucketRecord {
+  readonly scope: ScopeName;
+  /** The Account, Organization, principal or address whose bucket it is. */
+  readonly owner: string;
+  /** The name of its row. */
+  readonly name: string;
+  readonly key: string;
 }
 
 /** A bucket that no request is charged to, which shows whether the store counts. */

@@ -2,24 +2,37 @@ import type { FastifyInstance } from 'fastify';
 import { SCOPE_NAMES, type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import { networkOf } from '../../domain/network.ts';
 import { readUsage, type UsageSources } from './owner-usage.ts';
+import { answerPast, type PastCounts } from './past-routes.ts';
 
 interface UsageQuery {
   readonly organization?: string | string[];
   readonly account?: string | string[];
   /** `no`: the sums cover the replicas that have reported. */
   readonly wait?: string | string[];
+  /** A past period instead of the present. */
+  readonly period?: string | string[];
+  readonly timeZone?: string | string[];
+  readonly startsOn?: string | string[];
 }
 
 /** Adds `/usage/accounts/{id}`, and the same for organizations, persons and addresses. */
-export function addUsageRoutes(app: FastifyInstance, sources: UsageSources): void {
+export function addUsageRoutes(
+  app: FastifyInstance,
+  sources: UsageSources & { readonly past: PastCounts | undefined },
+): void {
   for (const scope of SCOPE_NAMES) {
     app.get<{ Params: { id: string }; Querystring: UsageQuery }>(
       `/usage/${scopeNamed(scope).plural}/:id`,
       async (request, reply) => {
-        const { organization, account, wait } = request.query;
+        const { organization, account, wait, period, timeZone, startsOn } = request.query;
         const { id: named } = request.params;
         const id = scope === 'address' ? networkOf(named) : named;
         if (id === undefined) return reply.code(400).send({ error: `${named} is not an IP address.` });
+        const past = single(period);
+        if (past !== undefined) {
+          const asked = { period: past, timeZone: single(timeZone), startsOn: single(startsOn) };
+          return answerPast(reply, sources.past, { scope, id }, asked);
+        }
         const query = {
           scope,
           id,

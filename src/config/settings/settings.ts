@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { credentialsSchema } from './credentials.ts';
 import { decisionsSchema } from './decisions.ts';
 import { identitySchema } from './identity.ts';
+import { journalSchema } from './journal.ts';
 import { listenSchema } from './listen.ts';
 import { notificationsSchema } from './notifications.ts';
 import { operationsSchema } from './operations.ts';
@@ -117,6 +118,7 @@ export const settingsSchema = closed({
     graceSeconds: shutdownSeconds('How long requests in progress may then take to finish.', 30),
   }),
   store: storeSchema,
+  journal: journalSchema,
   identity: identitySchema,
   credentials: credentialsSchema,
   operations: operationsSchema,

@@ -30,6 +30,8 @@ export interface LimitRow {
   readonly windowSeconds: number;
   /** The periods of the calendar in which it counts; undefined for a sliding window. */
   readonly period?: PeriodRule;
+  /** False if the counts of a long limit are not recorded. */
+  readonly durable?: boolean | undefined;
   readonly selection: Selection;
   /** Whether the contract has it (section 8.1), so that its policy is in the header of reads and writes alike. */
   readonly isContract: boolean;
@@ -113,6 +115,15 @@ export function unitOf(counts: LimitRow['counts']): string {
 /** The limits on what is spent, without those on concurrent requests. */
 export function windowedRows(rows: readonly LimitRow[]): readonly LimitRow[] {
   return rows.filter(({ counts }) => counts !== 'concurrent');
+}
+
+/** Limits with a shorter window are over before their counts matter to anybody. */
+const SHORTEST_RECORDED_SECONDS = 3_600;
+
+/** Whether a journal records what the row counts. */
+export function isRecorded({ counts, durable, period, windowSeconds }: LimitRow): boolean {
+  if (durable === false || counts === 'concurrent') return false;
+  return period !== undefined || windowSeconds >= SHORTEST_RECORDED_SECONDS;
 }
 
 /** The limits on requests in flight. Only the program that forwards the requests can count them. */

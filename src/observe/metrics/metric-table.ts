@@ -148,6 +148,15 @@ const METRICS = {
     'route',
   ),
 
+  weir_journal_sums_total: counter('Sums that were written to the journal.'),
+  weir_journal_failures_total: counter('Failed attempts to write the journal. Each is repeated.'),
+  weir_journal_dropped_points_total: counter(
+    'Points that are missing in the journal: too many sums waited, or PostgreSQL refuses their values.',
+  ),
+  weir_journal_lag_seconds: reading(
+    'Age of the oldest count that is not in the journal. Missing without a journal.',
+  ),
+
   weir_shared_ignored_total: counter(
     'Messages, records and summaries in Redis that were ignored, by kind and reason.',
     { kind: SHARED_KINDS, reason: IGNORED_REASONS },

@@ -7,6 +7,7 @@ import { TRAFFICS } from '../../domain/operation.ts';
 import type { SharedObserver } from '../../facts/ignored.ts';
 import type { IdentityObserver } from '../../identity/observer.ts';
 import type { HeldSlots } from '../../store/in-flight/held-slots.ts';
+import type { JournalObserver } from '../../store/journal/journal.ts';
 import type { NotificationObserver } from '../notify/deliveries.ts';
 import { type MetricTable, OTHER_RULE, registerMetrics } from './metric-table.ts';
 import { type RequestMetrics, requestMetrics } from './request-metrics.ts';
@@ -37,6 +38,7 @@ export interface Metrics
     SharedObserver,
     KubernetesObserver,
     DescriptorObserver,
+    JournalObserver,
     NotificationObserver {
   /** The version of the limits in force; empty before they are known. */
   limitsVersion(): string;
@@ -54,6 +56,8 @@ export interface Metrics
   showLiveLimits(count: () => number, firstEndMs: () => number | undefined): void;
   /** Shows how many slots the requests of this process hold, which is read at each scrape. */
   showInFlight(slots: HeldSlots): void;
+  /** Shows the age of the oldest count that is not in the journal, which is read at each scrape. */
+  showJournal(lagSeconds: () => number): void;
   /** All metrics in the Prometheus text format. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -105,6 +109,11 @@ export function createMetrics(identity: Settings['identity']): Metrics {
         return endMs === undefined ? undefined : endMs / 1_000;
       });
     },
+    journalWritten: (sums) => table.weir_journal_sums_total.add(sums),
+    journalFailed: () => table.weir_journal_failures_total.add(1),
+    // Points that were given back are negative.
+    journalDropped: (points) => table.weir_journal_dropped_points_total.add(Math.abs(points)),
+    showJournal: (lagSeconds) => table.weir_journal_lag_seconds(lagSeconds),
     showInFlight: (slots) => table.weir_requests_in_flight(() => slots.byBucket()),
     contentType: registry.contentType,
     text: () => registry.metrics(),

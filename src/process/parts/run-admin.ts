@@ -7,6 +7,7 @@ import { RevocationTries } from '../../admin/facts/tries.ts';
 import type { OwnerReports } from '../../admin/fleet/owner-reports.ts';
 import { Refusals } from '../../admin/fleet/refusals.ts';
 import type { UsageSources } from '../../admin/usage/owner-usage.ts';
+import type { PastCounts } from '../../admin/usage/past-routes.ts';
 import type { Identities } from '../../config/files/identities.ts';
 import { Blocks } from '../../facts/blocks.ts';
 import type { FactSharing } from '../../facts/fact-listener.ts';
@@ -41,6 +42,8 @@ type Reported = Pick<UsageSources, 'store' | 'buckets'> &
     readonly clock: SharedClock;
     readonly identity: RunningIdentity;
     readonly share: RunningShare;
+    /** Its tables have past counts. Undefined if nothing is recorded. */
+    readonly journal: { readonly tables?: PastCounts };
   };
 
 export interface RunningAdmin {
@@ -87,6 +90,7 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
     reports,
     facts: facts.apis,
     operations: () => operations,
+    past: reported.journal.tables,
     usage: usageOf(configuration, { ...reported, blocks, activity, reports, known }),
   });
   return {

@@ -1,6 +1,6 @@
 import { type Calendar, calendarOf, type Span, shownRule } from '../../domain/limits/calendar.ts';
 import type { LimitInForce, LimitSource } from '../../domain/limits/limits.ts';
-import { isCharged, isInPolicy, type LimitRow } from '../../domain/limits/rows.ts';
+import { isCharged, isInPolicy, isRecorded, type LimitRow } from '../../domain/limits/rows.ts';
 import type { ScopeName } from '../../domain/limits/scopes.ts';
 import { scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Access } from '../../domain/operation.ts';
@@ -87,7 +87,11 @@ export function payerBucketsOf(
   const ending = endingOf(row);
   const keyOf = (bucket: string) => bucketKey(keyPrefix, hashTag, bucket + ending, owner);
   const buckets: PayerBucket[] = [];
-  if (limit !== undefined) buckets.push({ ...from(limitSource), key: keyOf(row.name), limit });
+  if (limit !== undefined) {
+    const key = keyOf(row.name);
+    const record = isRecorded(row) ? { scope: row.scope, owner, name: row.name, key } : undefined;
+    buckets.push({ ...from(limitSource), key, limit, record });
+  }
   // A shadow bucket counts only what fits its own limit, so it needs its own key.
   if (shadowLimit !== undefined) {
     const key = keyOf(`${row.name}-shadow`);

@@ -105,6 +105,7 @@ describe('the settings of weir.yaml', () => {
       },
       limits: { file: 'limits.yaml', overrides: [] },
       usage: { requestsPerMinute: 60 },
+      journal: { flushMs: 1_000 },
       notifications: { log: false, allowPrivate: false },
       kubernetes: { watch: [], credentialsFolder: '/var/run/secrets/kubernetes.io/serviceaccount' },
       log: { level: 'info', access: true },

@@ -88,6 +88,7 @@ function rowOf(name: string, entry: FurtherLimit, path: readonly string[], findi
     counts,
     windowSeconds: windowOf(entry, counts, path, findings),
     ...periodOf(entry, path, findings),
+    ...(entry.durable === undefined ? {} : { durable: entry.durable }),
     selection: {
       ...(kind === undefined ? {} : { kind }),
       ...(operations === undefined ? {} : { operations }),

@@ -129,6 +129,12 @@ const furtherLimit = closed({
   ),
   tags: some('Counts only operations with one of these tags of the OpenAPI document.', 'a list of tags'),
   shadow: Type.Optional(shadow),
+  durable: Type.Optional(
+    Type.Boolean({
+      description:
+        'False: the counts are not recorded in the journal. Otherwise it has the counts of every limit with a period, or with a window of an hour or longer.',
+    }),
+  ),
 });
 
 /** A row that the file names, as far as sections refer to it. Its scope is undefined if the file has none that is valid. */

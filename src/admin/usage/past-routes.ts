@@ -1,0 +1,121 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { ScopeName } from '../../domain/limits/scopes.ts';
+import type { DaySum, OwnerDaySum, PastTime } from '../../store/journal/postgres.ts';
+import { type PastQuery, pastOf } from './past.ts';
+
+/** Where past counts are read. */
+export interface PastCounts {
+  past(scope: string, owner: string, time: PastTime): Promise<readonly DaySum[]>;
+  exported(time: PastTime): AsyncIterable<readonly OwnerDaySum[]>;
+}
+
+export type PastUsage = Extract<Awaited<ReturnType<typeof readPast>>, object>;
+
+const NO_JOURNAL = 'This gateway records nothing: journal.url is not set.';
+
+/** Answers what an owner used in a past period. */
+export async function answerPast(
+  reply: FastifyReply,
+  counts: PastCounts | undefined,
+  owner: { readonly scope: ScopeName; readonly id: string },
+  query: PastQuery,
+) {
+  if (counts === undefined) return reply.code(404).send({ error: NO_JOURNAL });
+  try {
+    const past = await readPast(counts, owner, query);
+    return typeof past === 'string' ? reply.code(400).send({ error: past }) : past;
+  } catch (error) {
+    return reply.code(503).send({ error: `The journal cannot be read: ${(error as Error).message}` });
+  }
+}
+
+/** What an owner used in a past period, by day, operation and limit; or what is wrong with the query. */
+async function readPast(
+  counts: PastCounts,
+  { scope, id }: { readonly scope: ScopeName; readonly id: string },
+  query: PastQuery,
+) {
+  const past = pastOf(query);
+  if (typeof past === 'string') return past;
+  const { period, timeZone, startsOn, from, to } = past;
+  const days = await counts.past(scope, id, past);
+  return {
+    scope,
+    id,
+    period,
+    timeZone,
+    startsOn,
+    from: from.toISOString(),
+    to: to.toISOString(),
+    /** Counts of the last moments before this time may be missing. */
+    asOf: new Date().toISOString(),
+    /** The sums of the whole period by limit. */
+    limits: totalsOf(days),
+    days,
+  };
+}
+
+function totalsOf(days: readonly DaySum[]) {
+  const totals = new Map<string, { limit: string; points: number; requests: number; refused: number }>();
+  for (const { limit, points, requests, refused } of days) {
+    const total = totals.get(limit) ?? { limit, points: 0, requests: 0, refused: 0 };
+    total.points += points;
+    total.requests += requests;
+    total.refused += refused;
+    totals.set(limit, total);
+  }
+  return [...totals.values()];
+}
+
+const COLUMNS = ['scope', 'id', 'day', 'operation', 'limit', 'points', 'requests', 'refused'] as const;
+
+/** The first line of sums as CSV. */
+export const csvHead = `${COLUMNS.join(',')}\r\n`;
+
+/** The forms of an export, and how they write a row. */
+const FORMS = {
+  'text/csv': { head: csvHead, line: csvLine },
+  'application/x-ndjson': { head: '', line: (row: OwnerDaySum) => `${JSON.stringify(row)}\n` },
+};
+
+/** Adds `/usage/export`, with what all owners used in a past period. */
+export function addExportRoute(app: FastifyInstance, counts: PastCounts | undefined): void {
+  app.get<{ Querystring: { period?: string; timeZone?: string; startsOn?: string } }>(
+    '/usage/export',
+    async ({ query, headers }, reply) => {
+      if (counts === undefined) return reply.code(404).send({ error: NO_JOURNAL });
+      const past = pastOf({ ...query, period: `${query.period ?? ''}` });
+      if (typeof past === 'string') return reply.code(400).send({ error: past });
+      const type = headers.accept?.includes('ndjson') === true ? 'application/x-ndjson' : 'text/csv';
+      const pages = counts.exported(past)[Symbol.asyncIterator]();
+      // Read before the response begins, so that a database that does not answer is a 503.
+      let first: IteratorResult<readonly OwnerDaySum[]>;
+      try {
+        first = await pages.next();
+      } catch (error) {
+        return reply.code(503).send({ error: `The journal cannot be read: ${(error as Error).message}` });
+      }
+      return reply.type(type).send(Readable.from(textOf(first, pages, FORMS[type])));
+    },
+  );
+}
+
+/** The text of an export, a page at a time. */
+async function* textOf(
+  first: IteratorResult<readonly OwnerDaySum[]>,
+  pages: AsyncIterator<readonly OwnerDaySum[]>,
+  { head, line }: (typeof FORMS)[keyof typeof FORMS],
+): AsyncGenerator<string> {
+  if (head !== '') yield head;
+  for (let page = first; page.done !== true; page = await pages.next()) yield page.value.map(line).join('');
+}
+
+/** A row of CSV (RFC 4180). */
+export function csvLine(row: OwnerDaySum): string {
+  return `${COLUMNS.map((column) => csvField(`${row[column]}`)).join(',')}\r\n`;
+}
+
+function csvField(text: string): string {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

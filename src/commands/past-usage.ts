@@ -1,0 +1,46 @@
+import { csvHead, csvLine, type PastUsage } from '../admin/usage/past-routes.ts';
+import { type ScopeName, scopeNamed } from '../domain/limits/scopes.ts';
+import { type AdminOptions, askAdmin } from './admin-client.ts';
+import { print, printJson } from './print.ts';
+import { tableLines } from './terminal/line.ts';
+
+interface PastOptions extends AdminOptions {
+  readonly timeZone?: string;
+  readonly startsOn?: string;
+  readonly csv?: boolean;
+  readonly json?: boolean;
+}
+
+/** `weir usage ID --period`: what an owner used in a past period, by day, operation and limit. */
+export async function pastUsage(
+  { scope, id, period }: { readonly scope: ScopeName; readonly id: string; readonly period: string },
+  options: PastOptions,
+): Promise<void> {
+  const { timeZone = 'UTC', startsOn = '1', csv = false, json = false } = options;
+  const query = new URLSearchParams({ period, timeZone, startsOn });
+  const path = `/usage/${scopeNamed(scope).plural}/${encodeURIComponent(id)}?${query}`;
+  const past = (await askAdmin(options, path)) as PastUsage;
+  if (json) printJson(past);
+  else if (csv)
+    process.stdout.write(csvHead + past.days.map((day) => csvLine({ scope, id, ...day })).join(''));
+  else print(...linesOf(past));
+}
+
+const COUNTS = ['points', 'requests', 'refused'] as const;
+
+function linesOf({ scope, id, from, to, asOf, limits, days }: PastUsage) {
+  const cells = (counts: PastUsage['limits'][number]) => COUNTS.map((name) => `${counts[name]}`);
+  if (days.length === 0) return [`The journal has nothing of ${scope} ${id} from ${from} to ${to}.`];
+  return [
+    `${scope} ${id} from ${from} to ${to}`,
+    '',
+    ...tableLines([['limit', ...COUNTS], ...limits.map((one) => [one.limit, ...cells(one)])]),
+    '',
+    ...tableLines([
+      ['day', 'operation', 'limit', ...COUNTS],
+      ...days.map((one) => [one.day, one.operation, one.limit, ...cells(one)]),
+    ]),
+    '',
+    `As of ${asOf}.`,
+  ];
+}

@@ -1,0 +1,182 @@
+import pg from 'pg';
+import {
+  CREATE_VERSION,
+  DROP_OLD,
+  EXPORT,
+  JOIN_HOUR,
+  JOINED,
+  LOCKS,
+  MIGRATIONS,
+  NEXT_TO_JOIN,
+  PAST,
+  WRITE,
+} from './statements.ts';
+import { type Sum, storedText } from './sums.ts';
+
+/** Points, requests and refusals of one day, by one operation and one limit. */
+export interface DaySum {
+  /** `2026-11-25`, in the time zone that was asked for. */
+  readonly day: string;
+  readonly operation: string;
+  readonly limit: string;
+  readonly points: number;
+  readonly requests: number;
+  readonly refused: number;
+}
+
+/** The same, with whose sum it is. */
+export interface OwnerDaySum extends DaySum {
+  readonly scope: string;
+  readonly id: string;
+}
+
+/** A past time, and the time zone of its days. */
+export interface PastTime {
+  readonly from: Date;
+  readonly to: Date;
+  /** An IANA name. */
+  readonly timeZone: string;
+}
+
+/** No query of the journal takes longer on a healthy server, except that an export reads a page of owners. */
+const TIMEOUT_MS = 10_000;
+/** Owners that an export reads at once. */
+const OWNERS_PER_PAGE = 500;
+/** Hours that are joined at most at a time, so that one replica does not work on a backlog for long. */
+const HOURS_JOINED = 48;
+
+/** The journal's tables in PostgreSQL. All replicas with one prefix of keys share their rows. */
+export class PostgresJournal {
+  readonly #pool: pg.Pool;
+  readonly #fleet: string;
+  #isMigrated = false;
+
+  constructor(url: string, fleet: string) {
+    this.#fleet = fleet;
+    this.#pool = new pg.Pool({
+      connectionString: url,
+      application_name: 'weir',
+      // One writes, the others read.
+      max: 3,
+      connectionTimeoutMillis: TIMEOUT_MS / 2,
+      query_timeout: TIMEOUT_MS,
+      statement_timeout: TIMEOUT_MS,
+      keepAlive: true,
+      // A gateway that waits for nothing else may end.
+      allowExitOnIdle: true,
+    });
+    // If a connection dies while it is idle or between two queries, the next query fails and the connection is replaced.
+    // Without a listener, the error event would end the process.
+    this.#pool.on('error', () => undefined);
+    this.#pool.on('connect', (client) => client.on('error', () => undefined));
+  }
+
+  /**
+   * Adds the sums, unless this replica has written a batch of this sequence or a later one.
+   *
+   * @throws Error of PostgreSQL or of the connection; then the batch may have been written
+   */
+  async write(replica: string, sequence: number, sums: readonly Sum[]): Promise<void> {
+    await this.#migrate();
+    const column = <Value>(read: (sum: Sum) => Value) => sums.map(read);
+    await this.#pool.query({
+      name: 'weir-journal-write',
+      text: WRITE,
+      values: [
+        ...[this.#fleet, replica, sequence],
+        column(({ bucket }) => bucket.scope),
+        column(({ bucket }) => storedText(bucket.owner)),
+        column(({ minute }) => minute),
+        column(({ bucket }) => storedText(bucket.name)),
+        column(({ operation }) => storedText(operation)),
+        column(({ bucket }) => storedText(bucket.key)),
+        column(({ points }) => points),
+        column(({ requests }) => requests),
+        column(({ refused }) => refused),
+      ],
+    });
+  }
+
+  /** Joins and drops old rows. Does nothing while another replica does so. */
+  async tidy(): Promise<void> {
+    await this.#migrate();
+    for (let hours = 0; hours < HOURS_JOINED; hours++) if (!(await this.#joinNext())) break;
+    for (const statement of DROP_OLD) await this.#pool.query(statement, [this.#fleet]);
+  }
+
+  /** What an owner used, by day, operation and limit. */
+  async past(scope: string, owner: string, { from, to, timeZone }: PastTime): Promise<readonly DaySum[]> {
+    await this.#migrate();
+    const values = [this.#fleet, scope, storedText(owner), timeZone, from, to];
+    const { rows } = await this.#pool.query<DaySum>(PAST, values);
+    return rows;
+  }
+
+  /** What all owners used, in the order of their scopes and ids. */
+  async *exported({ from, to, timeZone }: PastTime): AsyncGenerator<readonly OwnerDaySum[]> {
+    await this.#migrate();
+    let after = { scope: '', id: '' };
+    for (;;) {
+      const values = [this.#fleet, timeZone, from, to, after.scope, after.id, OWNERS_PER_PAGE];
+      const { rows } = await this.#pool.query<OwnerDaySum>(EXPORT, values);
+      const last = rows.at(-1);
+      if (last === undefined) return;
+      yield rows;
+      after = last;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+
+  /** Returns false if there is nothing to join, or another replica joins. */
+  async #joinNext(): Promise<boolean> {
+    return this.#inTransaction(async (client) => {
+      const { rows: locks } = await client.query('select pg_try_advisory_xact_lock($1) as ours', [
+        LOCKS.tidy,
+      ]);
+      if (locks[0].ours !== true) return false;
+      const { rows } = await client.query<{ next: Date }>(NEXT_TO_JOIN, [this.#fleet]);
+      const next = rows[0]?.next;
+      if (next === undefined) return false;
+      await client.query(JOIN_HOUR, [this.#fleet, next]);
+      await client.query(JOINED, [this.#fleet, next]);
+      return true;
+    });
+  }
+
+  /** Brings the tables up to date, once. */
+  async #migrate(): Promise<void> {
+    if (this.#isMigrated) return;
+    await this.#inTransaction(async (client) => {
+      await client.query('select pg_advisory_xact_lock($1)', [LOCKS.migrate]);
+      await client.query(CREATE_VERSION);
+      const { rows } = await client.query<{ version: number }>('select version from weir_journal_version');
+      const version = rows[0]?.version ?? 0;
+      // A newer release may have added more.
+      if (version >= MIGRATIONS.length) return;
+      for (const statements of MIGRATIONS.slice(version)) await client.query(statements);
+      await client.query('delete from weir_journal_version');
+      await client.query('insert into weir_journal_version (version) values ($1)', [MIGRATIONS.length]);
+    });
+    this.#isMigrated = true;
+  }
+
+  async #inTransaction<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
+    const client = await this.#pool.connect();
+    let failure: Error | undefined;
+    try {
+      await client.query('begin');
+      const result = await work(client);
+      await client.query('commit');
+      return result;
+    } catch (error) {
+      failure = error as Error;
+      throw error;
+    } finally {
+      // A connection whose transaction failed is closed, which rolls it back.
+      client.release(failure);
+    }
+  }
+}

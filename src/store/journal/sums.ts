@@ -1,0 +1,134 @@
+import { createHash } from 'node:crypto';
+import type { BucketRecord } from '../store.ts';
+
+/** What one operation did to one bucket within a minute. */
+export interface Sum {
+  readonly bucket: BucketRecord;
+  readonly operation: string;
+  /** Minutes since 1970. */
+  readonly minute: number;
+  /** What was charged and settled, in the unit of the limit. Negative if more was given back than charged. */
+  points: number;
+  /** Admitted requests. */
+  requests: number;
+  /** Requests that this bucket refused. */
+  refused: number;
+}
+
+/** What a request adds to a sum. */
+export type Addition = Pick<Sum, 'points' | 'requests' | 'refused'>;
+
+/** The sums of one minute, by the bucket's key and the operation. */
+type Minute = Map<string, Map<string, Sum>>;
+
+/** About 60 MB. */
+const MOST_SUMS = 300_000;
+const MINUTES_PER_HOUR = 60;
+
+/**
+ * Sums that are not written yet. Their number is bounded: if there are too many, sums of the same hour become one sum of its last minute,
+ * so that no point counts too short. What does not fit then is dropped.
+ */
+export class PendingSums {
+  readonly #minutes = new Map<number, Minute>();
+  readonly #most: number;
+  #size = 0;
+
+  constructor(most = MOST_SUMS) {
+    this.#most = most;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Returns false if there is no room for a further sum. */
+  add(bucket: BucketRecord, operation: string, minute: number, added: Addition): boolean {
+    const sum = this.#find(bucket, operation, minute);
+    if (sum === undefined) return false;
+    sum.points += added.points;
+    sum.requests += added.requests;
+    sum.refused += added.refused;
+    return true;
+  }
+
+  /** Takes out the oldest sums, at most so many. */
+  take(most: number): readonly Sum[] {
+    const taken: Sum[] = [];
+    for (const [minute, sums] of this.#minutes) {
+      for (const [key, byOperation] of sums) {
+        if (taken.length >= most) return taken;
+        taken.push(...byOperation.values());
+        this.#size -= byOperation.size;
+        sums.delete(key);
+      }
+      this.#minutes.delete(minute);
+    }
+    return taken;
+  }
+
+  #find(bucket: BucketRecord, operation: string, minute: number): Sum | undefined {
+    const found = this.#get(bucket, operation, minute);
+    if (found !== undefined) return found;
+    if (this.#size >= this.#most) this.#joinHours();
+    if (this.#size < this.#most) return this.#make(bucket, operation, minute);
+    return this.#get(bucket, operation, lastOfHour(minute));
+  }
+
+  #get({ key }: BucketRecord, operation: string, minute: number): Sum | undefined {
+    return this.#minutes.get(minute)?.get(key)?.get(operation);
+  }
+
+  #make(bucket: BucketRecord, operation: string, minute: number): Sum {
+    let sums = this.#minutes.get(minute);
+    if (sums === undefined) {
+      sums = new Map();
+      this.#minutes.set(minute, sums);
+    }
+    let byOperation = sums.get(bucket.key);
+    if (byOperation === undefined) {
+      byOperation = new Map();
+      sums.set(bucket.key, byOperation);
+    }
+    const sum = { bucket, operation, minute, points: 0, requests: 0, refused: 0 };
+    byOperation.set(operation, sum);
+    this.#size += 1;
+    return sum;
+  }
+
+  /** Joins the sums of each hour in its last minute. Nothing that is joined already is joined again. */
+  #joinHours(): void {
+    const sums = [...this.#minutes].flatMap(([minute, byKey]) =>
+      minute === lastOfHour(minute)
+        ? []
+        : [...byKey.values()].flatMap((byOperation) => [...byOperation.values()]),
+    );
+    for (const [minute] of [...this.#minutes])
+      if (minute !== lastOfHour(minute)) this.#minutes.delete(minute);
+    this.#size -= sums.length;
+    for (const { bucket, operation, minute, ...added } of sums) {
+      const last = lastOfHour(minute);
+      const kept = this.#get(bucket, operation, last) ?? this.#make(bucket, operation, last);
+      kept.points += added.points;
+      kept.requests += added.requests;
+      kept.refused += added.refused;
+    }
+  }
+}
+
+function lastOfHour(minute: number): number {
+  return minute - (minute % MINUTES_PER_HOUR) + MINUTES_PER_HOUR - 1;
+}
+
+/** PostgreSQL refuses longer values in an index. */
+const LONGEST_BYTES = 256;
+
+/**
+ * A text as the journal has it: a long one is replaced by its digest, as in the keys of the store. PostgreSQL stores neither a NUL nor half
+ * a surrogate pair.
+ */
+export function storedText(text: string): string {
+  const bytes = Buffer.from(text.replaceAll('\0', '\uFFFD'));
+  if (bytes.length <= LONGEST_BYTES) return bytes.toString();
+  return `#${createHash('sha256').update(bytes).digest('hex')}`;
+}

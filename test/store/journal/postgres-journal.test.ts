@@ -1,0 +1,230 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import pg from 'pg';
+import { afterEach, describe, expect, inject, test } from 'vitest';
+import { createDatabase } from '../../../platform/test/fixtures/postgres.ts';
+import { Journal } from '../../../src/store/journal/journal.ts';
+import { PostgresJournal } from '../../../src/store/journal/postgres.ts';
+import { PendingSums, type Sum } from '../../../src/store/journal/sums.ts';
+
+const postgresUrl = inject('postgresUrl');
+
+const open: { close(): Promise<unknown> }[] = [];
+
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.close();
+});
+
+/** 2026-11-25 00:00 UTC. */
+const MINUTE = Date.UTC(2026, 10, 25) / 60_000;
+
+const bucketOf = (owner: string, name = 'account-day') => {
+  return { key: `weir:1:{${owner}}:${name}:${owner}`, name, scope: 'account' as const, owner };
+};
+
+const sumOf = (owner: string, points: number, minute = MINUTE): Sum => {
+  return { bucket: bucketOf(owner), operation: 'listPayees', minute, points, requests: 1, refused: 0 };
+};
+
+const DAY = { from: new Date('2026-11-25T00:00:00Z'), to: new Date('2026-11-26T00:00:00Z'), timeZone: 'UTC' };
+
+async function database() {
+  const url = await createDatabase(postgresUrl ?? '');
+  const openJournal = (fleet = 'weir') => {
+    const journal = new PostgresJournal(url, fleet);
+    open.push(journal);
+    return journal;
+  };
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  open.push({ close: () => client.end() });
+  return { url, openJournal, client };
+}
+
+const pointsOf = async (journal: PostgresJournal, owner: string) => {
+  const rows = await journal.past('account', owner, DAY);
+  return rows.reduce((points, row) => points + row.points, 0);
+};
+
+describe.skipIf(postgresUrl === undefined)('the tables of the journal', () => {
+  test('have each batch once, however often it is sent', async () => {
+    const { openJournal } = await database();
+    const journal = openJournal();
+    await journal.write('replica-1', 1, [sumOf('acct_1', 5)]);
+    await journal.write('replica-1', 1, [sumOf('acct_1', 5)]);
+    await Promise.all([1, 2, 3].map(() => journal.write('replica-1', 2, [sumOf('acct_1', 7)])));
+    await journal.write('replica-2', 1, [sumOf('acct_1', 100)]);
+    await journal.write('replica-1', 1, [sumOf('acct_1', 5)]);
+    expect(await pointsOf(journal, 'acct_1')).toBe(112);
+  });
+
+  test('are made once by replicas that start together, and used by a release that knows fewer of them', async () => {
+    const { openJournal, client } = await database();
+    await Promise.all(
+      Array.from({ length: 8 }, (_, index) =>
+        openJournal().write(`replica-${index}`, 1, [sumOf('acct_1', 1)]),
+      ),
+    );
+    await client.query('update weir_journal_version set version = 1000');
+    const older = openJournal();
+    await older.write('older', 1, [sumOf('acct_1', 1)]);
+    expect(await pointsOf(older, 'acct_1')).toBe(9);
+    expect((await client.query('select version from weir_journal_version')).rows).toEqual([
+      { version: 1000 },
+    ]);
+  });
+
+  test('take writes of many replicas to the same rows without a deadlock', async () => {
+    const { openJournal } = await database();
+    const owners = Array.from({ length: 200 }, (_, index) => `acct_${index}`);
+    const replicas = [1, 2, 3, 4].map((number) => ({ name: `replica-${number}`, journal: openJournal() }));
+    const written = replicas.map(async ({ name, journal }, index) => {
+      const order = index % 2 === 0 ? owners : owners.toReversed();
+      for (let sequence = 1; sequence <= 10; sequence++)
+        await journal.write(
+          name,
+          sequence,
+          order.map((owner) => sumOf(owner, 1)),
+        );
+    });
+    await Promise.all(written);
+    for (const owner of ['acct_0', 'acct_199']) expect(await pointsOf(openJournal(), owner)).toBe(40);
+  });
+
+  test('accept any id: of a megabyte, with NUL, half a surrogate pair or quotes', async () => {
+    const { openJournal } = await database();
+    const journal = openJournal();
+    const owners = [
+      'x'.repeat(1_000_000),
+      `x${'\0'}y`,
+      '\uD800',
+      `'; drop table weir_journal; --`,
+      '',
+      '{"a":1}',
+      '\\',
+    ];
+    await journal.write(
+      'replica',
+      1,
+      owners.map((owner) => sumOf(owner, 3)),
+    );
+    for (const owner of owners) expect(await pointsOf(journal, owner)).toBe(3);
+  });
+
+  test('count beyond 2^32', async () => {
+    const { openJournal } = await database();
+    const journal = openJournal();
+    await journal.write('replica', 1, [sumOf('acct_1', 2 ** 52)]);
+    await journal.write('replica', 2, [sumOf('acct_1', 1)]);
+    expect(await pointsOf(journal, 'acct_1')).toBe(2 ** 52 + 1);
+  });
+
+  test('join old minutes into quarters of an hour without a change of any day, and drop rows after 400 days', async () => {
+    const { openJournal, client } = await database();
+    const journal = openJournal();
+    const nowMinute = Math.floor(Date.now() / 60_000);
+    const hourOf = (days: number) => nowMinute - days * 1_440 - ((nowMinute - days * 1_440) % 60);
+    const old = Array.from({ length: 60 }, (_, index) => sumOf('acct_1', 1, hourOf(40) + index));
+    const recent = Array.from({ length: 60 }, (_, index) => sumOf('acct_1', 1, hourOf(20) + index));
+    await journal.write('replica', 1, [...old, ...recent]);
+    await Promise.all([journal.tidy(), openJournal().tidy()]);
+    await journal.write('replica', 2, [sumOf('acct_1', 1, hourOf(401))]);
+    await journal.tidy();
+    const { rows } = await client.query(
+      `select minute < now() - interval '32 days' as old, count(*)::int as rows, sum(points)::int as points from weir_journal group by 1 order by 1`,
+    );
+    expect(rows).toEqual([
+      { old: false, rows: 60, points: 60 },
+      { old: true, rows: 4, points: 60 },
+    ]);
+  });
+});
+
+class Observed {
+  written = 0;
+  failed = 0;
+  dropped = 0;
+  journalWritten = (sums: number) => {
+    this.written += sums;
+  };
+  journalFailed = () => {
+    this.failed += 1;
+  };
+  journalDropped = (points: number) => {
+    this.dropped += points;
+  };
+}
+
+describe.skipIf(postgresUrl === undefined)('a journal', () => {
+  const SETTINGS = { flushMs: 20 };
+  const add = (journal: Journal, owner: string, points: number) =>
+    journal.add(bucketOf(owner), 'listPayees', MINUTE * 60e6, { points, requests: 1, refused: 0 });
+
+  test('writes what was added, and what is left when it closes', async () => {
+    const { openJournal } = await database();
+    const [tables, observed] = [openJournal(), new Observed()];
+    const own = openJournal();
+    open.splice(open.indexOf(own), 1);
+    const journal = new Journal(own, { ...SETTINGS, replica: randomUUID() }, observed);
+    for (let count = 0; count < 100; count++) add(journal, `acct_${count % 10}`, 2);
+    await expect.poll(() => pointsOf(tables, 'acct_3')).toBe(20);
+    await expect.poll(() => journal.lagSeconds).toBe(0);
+    add(journal, 'acct_3', 1);
+    await journal.close();
+    expect(await pointsOf(tables, 'acct_3')).toBe(21);
+    expect(observed.dropped).toBe(0);
+  });
+
+  test('keeps sums while PostgreSQL refuses, and writes each once', async () => {
+    const { openJournal, client } = await database();
+    const [tables, observed] = [openJournal(), new Observed()];
+    const own = openJournal();
+    open.splice(open.indexOf(own), 1);
+    const journal = new Journal(own, { ...SETTINGS, replica: 'replica' }, observed);
+    add(journal, 'acct_1', 1);
+    await expect.poll(() => pointsOf(tables, 'acct_1')).toBe(1);
+    await client.query('alter table weir_journal rename to away');
+    add(journal, 'acct_1', 10);
+    await expect.poll(() => observed.failed).toBeGreaterThan(0);
+    add(journal, 'acct_1', 100);
+    await setTimeout(50);
+    expect(journal.lagSeconds).toBeGreaterThan(0);
+    await client.query('alter table away rename to weir_journal');
+    await expect.poll(() => pointsOf(tables, 'acct_1')).toBe(111);
+    await journal.close();
+    expect(observed.dropped).toBe(0);
+  });
+
+  test('drops only the value that PostgreSQL does not accept', async () => {
+    const { openJournal } = await database();
+    const [tables, observed] = [openJournal(), new Observed()];
+    const own = openJournal();
+    open.splice(open.indexOf(own), 1);
+    const journal = new Journal(own, { ...SETTINGS, replica: 'replica' }, observed);
+    for (let count = 0; count < 50; count++) add(journal, `acct_${count}`, 1);
+    add(journal, 'acct_7', 1e300);
+    await expect.poll(() => observed.dropped).toBeGreaterThan(0);
+    await journal.close();
+    expect(await pointsOf(tables, 'acct_6')).toBe(1);
+    expect(await pointsOf(tables, 'acct_49')).toBe(1);
+    expect(await pointsOf(tables, 'acct_7')).toBe(0);
+  });
+});
+
+describe('pending sums', () => {
+  const one = { points: 1, requests: 1, refused: 0 };
+
+  test('join the minutes of an hour when there are too many, and drop what does not fit then', () => {
+    const sums = new PendingSums(10);
+    const bucket = bucketOf('acct_1');
+    for (let minute = 0; minute < 600; minute++)
+      expect(sums.add(bucket, 'listPayees', minute, one)).toBe(true);
+    expect(sums.size).toBe(10);
+    expect(sums.add(bucket, 'listPayees', 600, one)).toBe(false);
+    const taken = sums.take(Number.POSITIVE_INFINITY);
+    expect(taken.map(({ minute, points }) => [minute, points])).toEqual(
+      Array.from({ length: 10 }, (_, hour) => [hour * 60 + 59, 60]),
+    );
+    expect(sums.size).toBe(0);
+  });
+});
