@@ -88,7 +88,7 @@ export class Entrance<Shared extends PortDependencies> {
     request.requestId = requestIdFrom(head.field('x-request-id'));
     request.reader = exchange.reader;
     this.#port.begin(request);
-    request.spans = tracing?.begin(head.headers, request.method, request.startedMs);
+    request.spans = tracing?.begin(head, request.method, request.startedMs, trusted.originOf(exchange));
     request.traceparent = request.spans?.traceparent ?? traceparentFrom(head.field('traceparent'));
     request.clientAddress = trusted.addressOf(exchange);
     if (cors.origins.length > 0) request.cors = corsAnswer(cors, head.field('origin'));

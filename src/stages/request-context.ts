@@ -1,7 +1,6 @@
 /** A request on its way through the stages, and the types that they share. */
 import type { Awaitable } from '../domain/awaitable.ts';
 import type { Caller, PublicClient } from '../domain/caller.ts';
-import type { FieldValues } from '../domain/field-name.ts';
 import type { Selectable } from '../domain/limits/selection.ts';
 import type { Access } from '../domain/operation.ts';
 import type { Refusal } from '../domain/problems.ts';
@@ -10,7 +9,8 @@ import type { LastDigest } from '../domain/token-digest.ts';
 import type { RevokedToken } from '../facts/revocations.ts';
 import type { RequestReader } from '../http/exchange.ts';
 import type { CorsAnswer } from '../http/message/fields/cors.ts';
-import { clientNetwork, type Peer } from '../http/message/fields/forwarded.ts';
+import { type ClientOrigin, clientNetwork, type Peer } from '../http/message/fields/forwarded.ts';
+import type { RequestHead } from '../http/message/head/field-section.ts';
 import type { RequestRules } from '../operations/listed-operation.ts';
 import type { Hold } from '../store/in-flight/held-slots.ts';
 import type { Charge, Decision, UncountedReason } from '../store/store.ts';
@@ -226,8 +226,12 @@ export function spentBy(request: RequestContext): number {
 
 /** Records the spans of requests. */
 export interface Tracing {
-  /** Starts the span of a request, as a child of the span that its `traceparent` names. */
-  begin(headers: FieldValues, method: string, startedMs: number): RequestSpans;
+  /**
+   * Starts the span of a request, as a child of the span that its `traceparent` names.
+   *
+   * @param origin what the client requested; undefined if it is not known
+   */
+  begin(head: RequestHead, method: string, startedMs: number, origin: ClientOrigin | undefined): RequestSpans;
 }
 
 /** The spans of one request. */
@@ -238,8 +242,9 @@ export interface RequestSpans {
    * Starts the span of the call to the upstream. Returns the header fields that name it: name, value, name, value.
    *
    * @param origin the upstream's, such as `http://127.0.0.1:3000`
+   * @param path what is requested of it, without the query
    */
-  forward(origin: string): readonly string[];
+  forward(origin: string, path: string): readonly string[];
   /** Ends the spans. The span of the charge is recorded now, from the times in the context. */
   end(context: RequestContext, status: number, totalMs: number): void;
 }

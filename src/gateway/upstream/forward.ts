@@ -76,7 +76,7 @@ function upstreamLines(
   if (spans === undefined) addTrace(lines, head, requestId, traceparent);
   else {
     lines.add('X-Request-Id', requestId);
-    lines.addAll(spans.forward(upstreamOrigin));
+    lines.addAll(spans.forward(upstreamOrigin, request.canonicalTarget.path));
   }
   // RFC 9110 section 10.1.4: the only TE value that is passed on, because trailers are.
   const te = exchange.field('te');

@@ -15,6 +15,8 @@ import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@ope
 import { version } from '../../config/package.ts';
 import { unixUs } from '../../domain/clock.ts';
 import type { FieldValues } from '../../domain/field-name.ts';
+import type { ClientOrigin } from '../../http/message/fields/forwarded.ts';
+import type { RequestHead } from '../../http/message/head/field-section.ts';
 import {
   costOf,
   type RequestContext,
@@ -52,12 +54,24 @@ class Spans implements Tracing {
     this.#tracer = tracer;
   }
 
-  begin(headers: FieldValues, method: string, startedMs: number): RequestSpans {
-    const parent = parentOf(headers);
-    const attributes = { 'http.request.method': method };
+  begin(
+    head: RequestHead,
+    method: string,
+    startedMs: number,
+    origin: ClientOrigin | undefined,
+  ): RequestSpans {
+    const parent = parentOf(head.headers);
+    const attributes = {
+      ...methodAttributes(method),
+      ...(origin && {
+        'url.scheme': origin.scheme,
+        ...serverAttributes(`${origin.scheme}://${origin.host}`),
+      }),
+      'network.protocol.version': head.httpVersion,
+    };
     const options = { kind: SpanKind.SERVER, startTime: unixMs(startedMs), attributes };
-    const span = this.#tracer.startSpan(method, options, parent);
-    return new SpansOfRequest(this.#tracer, span, trace.setSpan(parent, span));
+    const span = this.#tracer.startSpan(methodName(method), options, parent);
+    return new SpansOfRequest(this.#tracer, span, trace.setSpan(parent, span), method);
   }
 }
 
@@ -67,19 +81,26 @@ class SpansOfRequest implements RequestSpans {
   readonly #span: Span;
   /** What the other spans are children of. */
   readonly #within: Context;
+  readonly #method: string;
   #upstream: Span | undefined;
 
-  constructor(tracer: Tracer, span: Span, within: Context) {
+  constructor(tracer: Tracer, span: Span, within: Context, method: string) {
+    this.#method = method;
     this.#tracer = tracer;
     this.#span = span;
     this.#within = within;
     this.traceparent = traceparentOf(span.spanContext());
   }
 
-  forward(origin: string): readonly string[] {
-    const attributes = serverAttributes(origin);
+  forward(origin: string, path: string): readonly string[] {
+    const attributes = {
+      ...methodAttributes(this.#method),
+      ...upstreamAttributes(origin),
+      'url.full': `${origin}${path}`,
+      'network.protocol.version': '1.1',
+    };
     const options = { kind: SpanKind.CLIENT, startTime: unixMs(performance.now()), attributes };
-    this.#upstream = this.#tracer.startSpan('upstream', options, this.#within);
+    this.#upstream = this.#tracer.startSpan(methodName(this.#method), options, this.#within);
     const spanContext = this.#upstream.spanContext();
     const fields = ['traceparent', traceparentOf(spanContext)];
     const state = spanContext.traceState?.serialize();
@@ -93,7 +114,8 @@ class SpansOfRequest implements RequestSpans {
       this.#recordCharge(context);
       this.#endUpstream(context, endTime);
       const { method, operation } = context;
-      if (operation?.listed) this.#span.updateName(named(method, operation.id));
+      const route = operation?.path;
+      if (route !== undefined) this.#span.updateName(`${methodName(method)} ${route}`);
       this.#span.setAttributes(requestAttributes(context, status));
       if (status >= 500) this.#span.setStatus({ code: SpanStatusCode.ERROR });
     } else this.#upstream?.end(endTime);
@@ -116,14 +138,13 @@ class SpansOfRequest implements RequestSpans {
     span.end(unixMs(chargeAskedMs + chargeMs));
   }
 
-  #endUpstream({ method, upstreamStatus, upstreamError }: RequestContext, endTime: number): void {
+  #endUpstream({ upstreamStatus, upstreamError }: RequestContext, endTime: number): void {
     const span = this.#upstream;
     if (span === undefined) return;
     const isError = upstreamError !== undefined || (upstreamStatus ?? 0) >= 400;
     const errorType = upstreamError ?? `${upstreamStatus}`;
     span.setAttributes(
       present({
-        'http.request.method': method,
         'http.response.status_code': upstreamStatus,
         'error.type': isError ? errorType : undefined,
       }),
@@ -138,6 +159,7 @@ function requestAttributes(context: RequestContext, status: number): Attributes 
   const isError = status >= 500;
   return present({
     'url.path': target?.path,
+    'http.route': operation?.path,
     'client.address': clientAddress,
     'http.response.status_code': status === 0 ? undefined : status,
     'error.type': isError ? (refusal?.code ?? `${status}`) : undefined,
@@ -150,28 +172,46 @@ function requestAttributes(context: RequestContext, status: number): Attributes 
   });
 }
 
-/** By origin: a gateway has few upstreams. */
-const servers = new Map<string, Attributes>();
+/** The methods that the conventions call known. */
+const KNOWN_METHODS: ReadonlySet<string> = new Set([
+  ...['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'QUERY', 'TRACE'],
+]);
 
-function serverAttributes(origin: string): Attributes {
-  let attributes = servers.get(origin);
+function methodAttributes(method: string): Attributes {
+  if (KNOWN_METHODS.has(method)) return { 'http.request.method': method };
+  return { 'http.request.method': '_OTHER', 'http.request.method_original': method };
+}
+
+/** The method in the name of a span: `HTTP` for one that is not known. */
+function methodName(method: string): string {
+  return KNOWN_METHODS.has(method) ? method : 'HTTP';
+}
+
+/** By origin: a gateway has few upstreams. */
+const upstreams = new Map<string, Attributes>();
+
+function upstreamAttributes(origin: string): Attributes {
+  let attributes = upstreams.get(origin);
   if (attributes === undefined) {
-    const { hostname, port, protocol } = new URL(origin);
-    const defaultPort = protocol === 'https:' ? 443 : 80;
-    attributes = { 'server.address': hostname, 'server.port': Number(port) || defaultPort };
-    servers.set(origin, attributes);
+    attributes = serverAttributes(origin);
+    upstreams.set(origin, attributes);
   }
   return attributes;
+}
+
+/** Empty if the client has sent an invalid host. */
+function serverAttributes(origin: string): Attributes {
+  if (!URL.canParse(origin)) return {};
+  const { hostname, port, protocol } = new URL(origin);
+  return {
+    'server.address': hostname.replace(/^\[|\]$/g, ''),
+    'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
+  };
 }
 
 /** Of a reading of `performance.now()`. The SDK would convert each reading by another offset, off by up to a millisecond. */
 function unixMs(monotonicMs: number): number {
   return unixUs(monotonicMs) / 1000;
-}
-
-/** The name of an operation without an id begins with its method. */
-function named(method: string, id: string): string {
-  return id.startsWith(`${method} `) ? id : `${method} ${id}`;
 }
 
 function present(attributes: Attributes): Attributes {

@@ -53,9 +53,9 @@ it("has a span of the request, the charge and the upstream, whose traceparent na
   const traceparent = `00-${TRACE_ID}-${PARENT_ID}-01`;
   const { find, seen } = await trace(
     { traceparent, tracestate: 'congo=t61rcWkgMzE', 'X-Request-Id': 'traced-1' },
-    ['GET listThings', 'charge', 'upstream'],
+    ['GET /v3/things', 'charge', 'GET'],
   );
-  const [request, charge, upstream] = [find('GET listThings'), find('charge'), find('upstream')];
+  const [request, charge, upstream] = [find('GET /v3/things'), find('charge'), find('GET')];
   expect(request).toMatchObject({ traceId: TRACE_ID, parentSpanId: PARENT_ID, kind: 2 });
   for (const span of [charge, upstream]) {
     expect(span).toMatchObject({ traceId: TRACE_ID, parentSpanId: request.spanId });
@@ -71,6 +71,11 @@ it("has a span of the request, the charge and the upstream, whose traceparent na
     'http.request.method': 'GET',
     'http.response.status_code': 200,
     'url.path': '/v3/things',
+    'url.scheme': 'http',
+    'http.route': '/v3/things',
+    'server.address': '127.0.0.1',
+    'server.port': Number(new URL(gateway.url).port),
+    'network.protocol.version': '1.1',
     'client.address': '127.0.0.1',
     'weir.request_id': 'traced-1',
     'weir.operation': 'listThings',
@@ -79,6 +84,9 @@ it("has a span of the request, the charge and the upstream, whose traceparent na
   });
   expect(charge.attributes).toEqual({ 'weir.cost': 1, 'weir.outcome': 'admitted' });
   expect(upstream.attributes).toMatchObject({
+    'http.request.method': 'GET',
+    'url.full': `${gateway.upstream.url}/v3/things`,
+    'network.protocol.version': '1.1',
     'http.response.status_code': 200,
     'server.address': '127.0.0.1',
     'server.port': Number(new URL(gateway.upstream.url).port),
@@ -92,9 +100,9 @@ it("has a span of the request, the charge and the upstream, whose traceparent na
 });
 
 it('a refused request has one span, in a trace of its own', async () => {
-  const { status, find } = await trace({ traceparent: 'nonsense' }, ['GET listThings'], { token: null });
+  const { status, find } = await trace({ traceparent: 'nonsense' }, ['GET /v3/things'], { token: null });
   expect(status).toBe(401);
-  const { traceId, parentSpanId, attributes } = find('GET listThings');
+  const { traceId, parentSpanId, attributes } = find('GET /v3/things');
   expect(parentSpanId ?? '').toBe('');
   expect(attributes).toMatchObject({ 'weir.outcome': 'refused', 'weir.reason': 'Unauthenticated' });
   expect(linesOf(gateway, 'request').at(-1)?.traceId).toBe(traceId);
@@ -104,13 +112,25 @@ it('a trace that is not sampled is passed on as such, and not recorded', async (
   const known = collector.spans.length;
   await gateway.send('GET', '/v3/things', { headers: { traceparent: `00-${TRACE_ID}-${PARENT_ID}-00` } });
   expect(gateway.upstream.seen.at(-1)?.headers.traceparent).toMatch(new RegExp(`^00-${TRACE_ID}-.{16}-00$`));
-  await trace({}, ['GET listThings', 'charge', 'upstream']);
+  await trace({}, ['GET /v3/things', 'charge', 'GET']);
   expect(collector.spans.slice(known).filter(({ traceId }) => traceId === TRACE_ID)).toEqual([]);
+});
+
+it('a method that OpenTelemetry does not know is _OTHER', async () => {
+  const known = collector.spans.length;
+  expect((await gateway.send('PROPFIND', '/v3/things')).status).toBe(405);
+  await expect.poll(() => collector.spans.slice(known), WITHIN).toHaveLength(1);
+  const [span] = collector.spans.slice(known);
+  expect(span?.name).toBe('HTTP');
+  expect(span?.attributes).toMatchObject({
+    'http.request.method': '_OTHER',
+    'http.request.method_original': 'PROPFIND',
+  });
 });
 
 it('no token, query or body is in a span', async () => {
   const path = '/v3/things?filter=secret-query';
-  await trace({ Cookie: 'secret-cookie' }, ['GET listThings', 'charge', 'upstream'], { path });
+  await trace({ Cookie: 'secret-cookie' }, ['GET /v3/things', 'charge', 'GET'], { path });
   expect(JSON.stringify(collector.spans)).not.toMatch(/secret|Bearer/);
 });
 
