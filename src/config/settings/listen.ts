@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import {
   address,
   addressRanges,
+  choice,
   clientCa,
   count,
   milliseconds,
@@ -56,6 +57,10 @@ export const listenSchema = section(
       60_000,
     ),
     keepAliveTimeoutMs: milliseconds('How long an idle connection is kept open.', 72_000),
+    halfClose: choice(
+      'What a client that closes its sending side before it has its response means: `abort`, that it has gone, `serve`, that it waits for the response.',
+      ['abort', 'serve'],
+    ),
     maxEventLoopDelayMs: milliseconds(
       'Mean event loop delay above which requests get a 503. Time in which the process was stopped does not count. 0 turns this off.',
       1_000,

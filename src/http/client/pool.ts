@@ -28,12 +28,6 @@ export interface ConnectionOwner {
   onClosed(connection: PooledConnection): void;
 }
 
-/** A request that waits for a connection. */
-interface Waiting {
-  readonly request: UpstreamRequest;
-  readonly head: string;
-}
-
 /** How often time limits are checked at least. */
 const MAX_SWEEP_MS = 1_000;
 
@@ -45,7 +39,8 @@ export class Pool implements ConnectionOwner {
   readonly #open = new Set<PooledConnection>();
   /** The most recently used one last. */
   readonly #idle: Connection[] = [];
-  readonly #waiting: Waiting[] = [];
+  /** With their heads. */
+  readonly #waiting = new Map<UpstreamRequest, string>();
   readonly #timer: NodeJS.Timeout;
   #inFlight = 0;
   #isSendScheduled = false;
@@ -82,7 +77,7 @@ export class Pool implements ConnectionOwner {
       return;
     }
     this.#inFlight++;
-    this.#waiting.push({ request, head });
+    this.#waiting.set(request, head);
     this.#scheduleSend();
   }
 
@@ -92,9 +87,7 @@ export class Pool implements ConnectionOwner {
    * @returns false for a request that does not wait
    */
   cancel(request: UpstreamRequest): boolean {
-    const index = this.#waiting.findIndex((waiting) => waiting.request === request);
-    if (index === -1) return false;
-    this.#waiting.splice(index, 1);
+    if (!this.#waiting.delete(request)) return false;
     this.#inFlight--;
     return true;
   }
@@ -103,7 +96,8 @@ export class Pool implements ConnectionOwner {
   destroy(): void {
     this.#isDestroyed = true;
     clearInterval(this.#timer);
-    for (const { request } of this.#waiting.splice(0)) {
+    for (const request of this.#waiting.keys()) {
+      this.#waiting.delete(request);
       this.#inFlight--;
       request.handler.onError(destroyed(), 'none');
     }
@@ -121,14 +115,14 @@ export class Pool implements ConnectionOwner {
 
   onIdle(connection: Connection): void {
     this.#idle.push(connection);
-    if (this.#waiting.length > 0) this.#scheduleSend();
+    if (this.#waiting.size > 0) this.#scheduleSend();
   }
 
   onClosed(connection: PooledConnection): void {
     this.#open.delete(connection);
     const index = connection instanceof Connection ? this.#idle.indexOf(connection) : -1;
     if (index !== -1) this.#idle.splice(index, 1);
-    if (this.#waiting.length > 0) this.#scheduleSend();
+    if (this.#waiting.size > 0) this.#scheduleSend();
   }
 
   #scheduleSend(): void {
@@ -140,13 +134,11 @@ export class Pool implements ConnectionOwner {
   readonly #send = (): void => {
     this.#isSendScheduled = false;
     const nowMs = performance.now();
-    for (;;) {
-      const next = this.#waiting[0];
-      if (next === undefined) return;
-      const connection = this.#connectionFor(next.request, nowMs);
+    for (const [request, head] of this.#waiting) {
+      const connection = this.#connectionFor(request, nowMs);
       if (connection === undefined) return;
-      this.#waiting.shift();
-      connection.send(next.request, next.head, nowMs);
+      this.#waiting.delete(request);
+      connection.send(request, head, nowMs);
     }
   };
 

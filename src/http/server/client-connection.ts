@@ -126,13 +126,15 @@ export class ClientConnection {
   }
 
   /**
-   * The client closed its sending side. Before the response has begun, it waits for it (RFC 9112 section 9.6). Later, it has
-   * disconnected: nothing else would show that while a response, such as an event stream, is silent.
+   * The client closed its sending side. Nothing else shows that a waiting client has gone, so its request is aborted. With `serve`, it
+   * still gets a response that has not begun (RFC 9112 section 9.6). An incomplete request gets its 400.
    */
   readonly #onClientEnd = (): void => {
     const { turn } = this;
     if (turn === undefined || turn.isAnswered) return;
-    if (turn.hasBegun && !turn.isEnded) turn.abort();
+    const mayWait = this.#limits.halfClose === 'serve' || !turn.isComplete;
+    const isServed = turn.isEnded || (mayWait && !turn.hasBegun);
+    if (!isServed) turn.abort();
     else this.socket.setKeepAlive(true, PROBE_MS);
   };
 

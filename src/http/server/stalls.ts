@@ -7,6 +7,8 @@ export interface StallLimits {
   readonly sendTimeoutMs: number;
   /** For a client that does not send the rest of its body. */
   readonly bodyTimeoutMs: number;
+  /** Whether a client that ends its side while it waits for a response has gone, or still gets the response. */
+  readonly halfClose: 'abort' | 'serve';
 }
 
 /** How long a number has stayed the same. */

@@ -107,7 +107,7 @@ describe('a field that would break its line', () => {
     ['a character that is not one octet', ['X-A', '\u0141']],
     ['a space in a name', ['X A', '1']],
   ])('is not written: %s', (_, fields) => {
-    const stalls = { sendTimeoutMs: 1_000, bodyTimeoutMs: 1_000 };
+    const stalls = { sendTimeoutMs: 1_000, bodyTimeoutMs: 1_000, halfClose: 'abort' } as const;
     const connection = new ClientConnection(new Socket(), stalls, false, 0);
     const head = new PlainHead('GET', '/', FieldSection.of([]), 0);
     const exchange = new EdgeExchange(connection, head, Buffer.alloc(0), {

@@ -21,10 +21,13 @@ async function startSaying(bytes: string): Promise<void> {
   gateway = await startGateway({ upstream });
 }
 
+const SERVED = { listen: { halfClose: 'serve' } };
+
 describe('a client that closes its sending side', () => {
   it('after its request gets the response', async () => {
     const held: ServerResponse[] = [];
-    gateway = await startGateway({ upstream: await startUpstream((_, response) => held.push(response)) });
+    const upstream = await startUpstream((_, response) => held.push(response));
+    gateway = await startGateway({ upstream, settings: SERVED });
     const socket = await connectRaw(gateway.url);
     const answer = untilClosed(socket);
     socket.end(`GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`);
@@ -38,7 +41,7 @@ describe('a client that closes its sending side', () => {
   });
 
   it('after several requests gets every response', async () => {
-    gateway = await startGateway();
+    gateway = await startGateway({ settings: SERVED });
     const socket = await connectRaw(gateway.url);
     const answer = untilClosed(socket);
     socket.end(`GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`.repeat(3));

@@ -53,6 +53,7 @@ describe('the settings of weir.yaml', () => {
         requestTimeoutMs: 300_000,
         sendTimeoutMs: 60_000,
         keepAliveTimeoutMs: 72_000,
+        halfClose: 'abort',
         maxEventLoopDelayMs: 1_000,
       },
       admin: { host: '127.0.0.1', port: 9090 },
