@@ -8,6 +8,8 @@ import type { ClockedStore } from '../store/conformance.ts';
 
 const US_PER_SECOND = 1_000_000;
 const START_US = 1_790_000_000 * US_PER_SECOND;
+/** A store recognizes a settlement for longer. */
+const MARKED_US = 60 * US_PER_SECOND;
 
 export interface Row {
   readonly windowSeconds: number;
@@ -32,10 +34,14 @@ interface Made {
   /** In real time. */
   readonly atUs: number;
   points: number;
-  isSettled: boolean;
+  /** In real time; undefined until it is settled. */
+  settledUs?: number;
 }
 
-/** Plays a scenario. Limits below 500 make the counter an exact log, so while no clock steps, every answer is known. */
+/**
+ * Plays a scenario. Limits below 500 make the counter an exact log, so every answer is known while no clock steps and nothing is added. What is
+ * added above a limit may keep other points for longer.
+ */
 export class SettledCosts {
   readonly #store: ClockedStore;
   readonly #rows: readonly Row[];
@@ -55,13 +61,13 @@ export class SettledCosts {
   }
 
   async play(steps: readonly Step[]): Promise<void> {
-    const hasSteps = steps.some(({ back }) => back > 0);
+    const isExact = steps.every(({ back, final }) => back === 0 && final <= 1);
     for (const step of steps) {
       this.#realUs += Math.floor(step.pause * this.#shortestUs);
       this.#offsetUs -= Math.floor(step.back * this.#shortestUs);
-      await this.#charge(step.cost, !hasSteps);
+      await this.#charge(step.cost, isExact);
       const one = this.#made.at(-1 - step.settled);
-      if (one === undefined) continue;
+      if (one === undefined || this.#realUs > (one.settledUs ?? this.#realUs) + MARKED_US) continue;
       const cost = Math.round(step.final * one.settlement.charge.cost);
       for (let sent = 0; sent < (step.isSentTwice ? 2 : 1); sent++) await this.#settle(one, cost);
     }
@@ -78,19 +84,25 @@ export class SettledCosts {
     const { chargedAtUs } = decision;
     const id = `s-${this.answers.length}`;
     const settlement = { charge, chargedAtUs, cost: 0, refundsRequests: false, id };
-    this.#made.push({ settlement, atUs: this.#realUs, points: cost, isSettled: false });
+    this.#made.push({ settlement, atUs: this.#realUs, points: cost });
   }
 
   /** What is saved counts as if it had not been charged; what is added counts from now on. */
   async #settle(one: Made, cost: number): Promise<void> {
     const answer = await this.#store.settle({ ...one.settlement, cost }, this.#realUs + this.#offsetUs);
     this.answers.push(answer);
-    expect(answer.outcome).toBe(one.isSettled ? 'already' : 'settled');
-    if (one.isSettled) return;
-    one.isSettled = true;
+    expect(answer.outcome).toBe(one.settledUs !== undefined ? 'already' : 'settled');
+    if (one.settledUs !== undefined) return;
+    one.settledUs = this.#realUs;
     const more = cost - one.points;
     if (more <= 0) one.points = cost;
-    else this.#made.push({ settlement: one.settlement, atUs: this.#realUs, points: more, isSettled: true });
+    else
+      this.#made.push({
+        settlement: one.settlement,
+        atUs: this.#realUs,
+        points: more,
+        settledUs: this.#realUs,
+      });
   }
 
   #held({ windowSeconds }: Row): number {

@@ -120,6 +120,10 @@ export function testsOfSettling(open: () => Promise<{ store: ClockedStore; prefi
     await settle({ ...made, chargedAtUs: made.chargedAtUs - 50_000 }, 0, 2);
     await settle({ ...made, chargedAtUs: made.chargedAtUs + 1 }, 0, 2);
     expect(await left(2)).toEqual([88]);
+    const large = await opened({ limit: 10_000 });
+    const joined = await large.charge(4, 1);
+    await large.settle({ ...joined, chargedAtUs: joined.chargedAtUs - 150_000 }, 0, 2);
+    expect(await large.left(2)).toEqual([9_996]);
   });
 
   test('all buckets of a charge are settled, whatever their windows, shadow limits too; counts of requests only by a refund', async () => {

@@ -117,6 +117,7 @@ export class RedisStore implements Store {
   }
 
   async close(): Promise<void> {
+    this.#batcher.flush();
     await this.#settlements.close();
     this.slots.flush();
     this.slots.close();

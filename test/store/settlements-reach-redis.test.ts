@@ -1,0 +1,97 @@
+/** A settlement is applied once, whatever becomes of the connection, and no replica refuses by a denial that it made wrong. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { expect, onTestFinished, test } from 'vitest';
+import { bucketKey } from '../../src/store/keys.ts';
+import { silentObserver } from '../../src/store/observer.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { Charge, Store } from '../../src/store/store.ts';
+import { startRedisServer } from '../fixtures/redis-server.ts';
+import { uniqueRedisStore } from '../fixtures/redis-url.ts';
+
+function chargeOf(prefix: string, cost: number): Charge {
+  return { buckets: [{ key: bucketKey(prefix, 'o', 'tokens', 'o'), limit: 100, windowSeconds: 600 }], cost };
+}
+
+/** The first charge that is counted: a store connects in its own time. */
+async function admitted(store: Store, charge: Charge) {
+  for (;;) {
+    const decision = await store.charge(charge);
+    if (decision.outcome === 'admitted')
+      return { charge, chargedAtUs: decision.chargedAtUs, refundsRequests: false };
+    if (decision.outcome === 'denied') throw new Error('denied');
+    await pause(20);
+  }
+}
+
+test('what a settlement gave back is there for the next charge, although a denial was cached', async () => {
+  const settings = uniqueRedisStore();
+  const store = openStore(settings);
+  onTestFinished(() => store.close());
+  const made = await admitted(store, chargeOf(settings.keyPrefix, 100));
+  const small = chargeOf(settings.keyPrefix, 10);
+  expect((await store.charge(small)).outcome).toBe('denied');
+  expect(await store.settle({ ...made, cost: 80, id: 'one' })).toMatchObject({
+    outcome: 'settled',
+    buckets: [{ remaining: 20 }],
+  });
+  expect((await store.charge(small)).outcome).toBe('admitted');
+});
+
+test('a settlement of a turn is applied behind its charges, and a closed store has sent it', async () => {
+  const settings = uniqueRedisStore();
+  const store = openStore(settings);
+  const made = await admitted(store, chargeOf(settings.keyPrefix, 100));
+  const settled = store.settle({ ...made, cost: 0, id: 'one' });
+  const denied = store.charge(chargeOf(settings.keyPrefix, 1));
+  await store.close();
+  expect(await settled).toMatchObject({ outcome: 'settled' });
+  expect((await denied).outcome).toBe('denied');
+});
+
+test('settlements wait while Redis is away, and are applied once when it is back', {
+  timeout: 60_000,
+}, async () => {
+  const server = await startRedisServer();
+  const admin = new Redis(server.port);
+  const dropped: string[] = [];
+  const store = openStore(
+    { kind: 'redis', url: server.url, deadlineMs: 5_000 },
+    { ...silentObserver, settlementDropped: (reason) => dropped.push(reason) },
+  );
+  onTestFinished(async () => {
+    await store.close();
+    admin.disconnect();
+    await server.stop();
+  });
+  const charges = [];
+  for (let count = 0; count < 20; count++) charges.push(await admitted(store, chargeOf('w', 5)));
+  const settled = charges.map((made, index) => {
+    // Connections end while calls are under way, and while they wait.
+    if (index % 4 === 0) void admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    return pause(index * 10).then(() => store.settle({ ...made, cost: 2, id: `s-${index}` }));
+  });
+  const outcomes = (await Promise.all(settled)).map(({ outcome }) => outcome);
+  expect([...new Set(outcomes)]).toEqual(['settled']);
+  expect(dropped).toEqual([]);
+  expect(await store.peek(chargeOf('w', 1))).toMatchObject({ buckets: [{ remaining: 60 }] });
+});
+
+test('a settlement that Redis never answers is dropped once its points count in no window', async () => {
+  const server = await startRedisServer();
+  const dropped: string[] = [];
+  const store = openStore(
+    { kind: 'redis', url: server.url, deadlineMs: 5_000 },
+    { ...silentObserver, settlementDropped: (reason) => dropped.push(reason) },
+  );
+  onTestFinished(() => store.close());
+  const [bucket] = chargeOf('w', 1).buckets;
+  if (bucket === undefined) throw new Error('no bucket');
+  const made = await admitted(store, { buckets: [{ ...bucket, windowSeconds: 1 }], cost: 5 });
+  await server.stop();
+  expect(await store.settle({ ...made, cost: 1, id: 'lost' })).toEqual({
+    outcome: 'dropped',
+    reason: 'expired',
+  });
+  expect(dropped).toEqual(['expired']);
+});
