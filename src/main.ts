@@ -89,6 +89,13 @@ withGateway(program.command('usage'))
   .option('--csv', 'print CSV, with --period')
   .option('--json', 'print JSON')
   .action(async (id, flags) => (await import('./commands/usage.ts')).usage(id, flags));
+withGateway(program.command('find'))
+  .description(
+    'find what has an id: an Account, Organization, principal, plan, limit, operation, address or refused request',
+  )
+  .argument('<id>', 'such as acct_1')
+  .option('--json', 'print JSON')
+  .action(async (id, flags) => (await import('./commands/find.ts')).find(id, flags));
 withGateway(program.command('top'))
   .description(
     'show the Accounts and Organizations with the most points, requests or refusals, at all replicas',

@@ -6,6 +6,8 @@ import type { ChangeReason } from '../facts/operator-facts.ts';
 export class ActionRefused extends Error {
   override readonly name: string = 'ActionRefused';
   readonly status: number = 400;
+  /** Further members of the answer. */
+  readonly details: object = {};
 }
 
 const MAX_TEXT_CHARACTERS = 200;
@@ -32,4 +34,11 @@ function readText(name: string, value: unknown): string {
 export function readDuration(duration: unknown, longestMs: number): number | undefined {
   const ms = 1_000 * (parseDuration(String(duration)) ?? 0);
   return ms > 0 && ms <= longestMs ? ms : undefined;
+}
+
+/** Reads `force`: whether a change is made although nobody is known to have the id. Throws an ActionRefused unless it is a boolean. */
+export function readForce(force: unknown): boolean {
+  if (typeof force === 'boolean') return force;
+  if (force === undefined) return false;
+  throw new ActionRefused('force: must be true or false.');
 }

@@ -30,6 +30,32 @@ export function networkOf(address: string): string | undefined {
   return mappedIpv4(groups) ?? `${compressed(groups.slice(0, 4))}/64`;
 }
 
+/**
+ * The one form of an address or of a range of addresses: `10.0.0.0/8` of `10.1.2.3/8`, and `networkOf` of a single address. Undefined for
+ * anything else, and for IPv6 ranges smaller than a /64, because a /64 counts as one client.
+ */
+export function rangeOf(text: string): string | undefined {
+  const [, address = '', bitsText = ''] = /^([^/]+)\/(\d{1,3})$/.exec(text) ?? [];
+  const bits = Number(bitsText);
+  const family = isIP(address);
+  if (family === 0 || address.includes('%')) return networkOf(text);
+  if (bits === 64 && family === 6) return networkOf(address);
+  if (bits > (family === 4 ? 32 : 64)) return undefined;
+  return bits === 32 && family === 4 ? address : `${rangeBase(address, bits)}/${bits}`;
+}
+
+/** The leading bits of an address or range, as numbers of 32 bits: one for IPv4, two for IPv6. */
+export function leadingBits(network: string): readonly number[] {
+  const [address = ''] = network.split('/', 1);
+  if (isIP(address) === 4) return [numberOf(address.split('.').map(Number), 8)];
+  const groups = groupsOf(address);
+  return [numberOf(groups.slice(0, 2), 16), numberOf(groups.slice(2, 4), 16)];
+}
+
+function numberOf(parts: readonly number[], width: number): number {
+  return parts.reduce((sum, part) => sum * 2 ** width + part, 0);
+}
+
 /** The first address of the range with these leading bits, in its canonical form: `10.0.0.0` of 10.0.0.1 and 8. */
 export function rangeBase(address: string, bits: number): string | undefined {
   if (isIP(address) === 4) return masked(address.split('.').map(Number), 8, bits).join('.');

@@ -1,6 +1,7 @@
 import { adminGuard } from '../admin/access.ts';
 import { addFactRoutes, type FactApi } from '../admin/facts/fact-api.ts';
 import { addLimitRoutes, type PricedOperation } from '../admin/facts/shown-limits.ts';
+import { addFindRoute, type Finder } from '../admin/find/finder.ts';
 import type { Fleet } from '../admin/fleet/fleet.ts';
 import { addTopRoute } from '../admin/fleet/fleet.ts';
 import type { OwnerReports } from '../admin/fleet/owner-reports.ts';
@@ -45,6 +46,7 @@ export interface AdminSources {
   readonly reports: OwnerReports;
   /** Live limits, blocks and revocations. */
   readonly facts: readonly FactApi[];
+  readonly finder: Finder;
   /** The operations in force. */
   operations(): readonly PricedOperation[];
 }
@@ -72,6 +74,7 @@ export function createAdminServer({
   fleet,
   reports,
   facts,
+  finder,
   operations,
 }: AdminSources): AdminServer {
   const unread = { baseUrl, lines: '' };
@@ -106,6 +109,7 @@ export function createAdminServer({
     addFleetRoutes(guarded, new FleetFeed(fleet, reports));
     addLimitRoutes(guarded, () => usage.buckets.limits, operations);
     addFactRoutes(guarded, facts);
+    addFindRoute(guarded, finder);
     addTopRoute(guarded, fleet);
     addUsageRoutes(guarded, { ...usage, past });
     addExportRoute(guarded, past);

@@ -281,26 +281,24 @@ describe('weir limit', () => {
     );
   });
 
-  it('warns of an owner that no identity belongs to', async () => {
+  it('refuses an owner that nobody has, unless it is forced', async () => {
     const gateway = await start();
-    const set = async (id: string, bucket: string) =>
-      (await runHere(() => setLimit(id, [`${bucket}=900`], { url: gateway.adminUrl, ...WHY }))).stdout
-        .split('\n')
-        .slice(1);
-    expect(await set('acct_11', 'account-read')).toEqual([
-      'No identity belongs to acct_11. Did you mean acct_1? The limit is set all the same.',
-      '',
-    ]);
-    expect(await set('nobody', 'organization-read')).toEqual([
-      'No identity belongs to nobody. The limit is set all the same.',
-      '',
-    ]);
+    const set = async (id: string, bucket: string, force = false) => {
+      const options = { url: gateway.adminUrl, ...WHY, force };
+      const { stdout, failure } = await runHere(() => setLimit(id, [`${bucket}=900`], options));
+      return failure ?? stdout;
+    };
+    expect(await set('acct_11', 'account-read')).toMatch(
+      /404: There is no account acct_11\. Did you mean acct_1\b/,
+    );
+    expect(await set('nobody', 'organization-read')).toMatch(/404: There is no organization nobody\.$/);
+    expect(await set('nobody', 'organization-read', true)).toMatch(/^Set: organization-read of nobody/);
     for (const [id, bucket] of [
       ['acct_1', 'account-read'],
       ['org_1', 'organization-read'],
       ['192.0.2.1', 'address-read'],
     ] as const)
-      expect(await set(id, bucket), id).toEqual(['']);
+      expect(await set(id, bucket), id).toMatch(/^Set: /);
   });
 
   it('says what is wrong', async () => {

@@ -170,7 +170,11 @@ it('an Account that nobody knows is a 404, and any id is only an id', async () =
     const response = await fetch(`${gateway.adminUrl}/usage/accounts/${id}`);
     expect(response.status, id).toBe(404);
     expect(response.headers.get('content-type')).toContain('application/json');
-    expect(await response.text()).not.toContain('script');
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+    expect(await response.json()).toMatchObject({
+      code: 'unknown',
+      nearest: id === 'acct_none' ? expect.anything() : [],
+    });
   }
 });
 
@@ -204,7 +208,9 @@ describe('weir usage', () => {
   it('says what is wrong', async () => {
     const gateway = await start();
     const failure = async (id: string, options: UsageOptions) => (await run(id, options)).failure;
-    expect(await failure('acct_none', { url: gateway.adminUrl })).toMatch(/404: This replica does not know/);
+    expect(await failure('acct_none', { url: gateway.adminUrl })).toMatch(
+      /404: There is no account acct_none\./,
+    );
     expect(await failure('acct_1', { url: 'http://127.0.0.1:2' })).toMatch(/does not answer: \S+\. Is it/);
     expect(await failure('acct_1', {})).toMatch(/^Name a gateway with --url or/);
     expect(await failure('acct_1', { url: gateway.adminUrl, scope: 'team' })).toMatch(

@@ -92,6 +92,27 @@ it('an address is blocked whatever it asks for, and its token is not looked at',
     .toBe(2);
 });
 
+it('a range of addresses is blocked at every replica, and nobody outside of it', async () => {
+  const store = uniqueRedisStore();
+  const settings = { listen: { trustedProxies: ['127.0.0.0/8', '::1/128'] } };
+  const gateways = [await start({ store, settings }), await start({ store, settings })] as const;
+  const made = (await (await put(gateways[0], 'addresses/10.1.2.3%2F8')).json()) as ShownBlock;
+  expect(made.id).toBe('10.0.0.0/8');
+  await put(gateways[0], 'addresses/2001:db8::%2F32');
+  const from = (address: string) => statusOf(gateways[1], { headers: { 'X-Forwarded-For': address } });
+  await expect.poll(() => from('2001:db8:1:2::3'), SOON).toBe(429);
+  expect(await from('10.200.0.1')).toBe(429);
+  expect([await from('11.0.0.1'), await from('2001:db9::1')]).toEqual([200, 200]);
+  const within = await ask(gateways[1], 'DELETE', '/blocks/addresses/10.200.0.1?why=over&by=bob');
+  expect(await within.json()).toEqual({
+    error: 'address 10.200.0.1 is not blocked. It is within 10.0.0.0/8, which is.',
+  });
+  expect((await ask(gateways[1], 'DELETE', '/blocks/addresses/10.0.0.0%2F8?why=over&by=bob')).status).toBe(
+    200,
+  );
+  await expect.poll(() => from('10.200.0.1'), SOON).toBe(200);
+});
+
 it('a stranger gets the same answers as before', async () => {
   const gateway = await start();
   const answers = async () => {
@@ -169,7 +190,10 @@ it.each([
   ['accounts/acct_1', { why: '' }, /why: must be text/],
   ['accounts/acct_1', { until: 'tomorrow' }, /until: is unknown/],
   ['accounts/acct%201', {}, /must have an id/],
-  ['addresses/nowhere', {}, /is not an IP address/],
+  ['addresses/nowhere', {}, /is neither an IP address nor a range/],
+  ['addresses/10.0.0.0%2F33', {}, /is neither an IP address nor a range/],
+  ['addresses/0.0.0.0%2F0', {}, /needs force/],
+  ['accounts/acct_1', { force: 'yes' }, /force: must be true or false/],
 ])('%s with %j is refused', async (path, body, message) => {
   const gateway = await start();
   const response = await put(gateway, path, body);
@@ -190,18 +214,20 @@ it('blocks stay in force while Redis is down, and none can be made', async () =>
 });
 
 describe('weir limit', () => {
-  it('blocks, lists and unblocks, and warns of a name that nobody has', async () => {
+  it('blocks, lists and unblocks, and refuses an id that nobody has', async () => {
     const gateway = await start();
     const options = { url: gateway.adminUrl, ...WHY };
     const run = async (act: () => Promise<void>) => (await runHere(act)).stdout;
     const blocked = /^account acct_1 is blocked until \S+Z, by alice: leak\n$/;
     expect(await run(() => block('acct_1', options))).toMatch(blocked);
     expect(await run(() => usage('acct_1', options))).toMatch(/\naccount acct_1 is blocked until/);
-    expect(await run(() => block('svc_1', options))).toContain(
-      'There is no account svc_1. There is a principal of that name. It is blocked all the same.',
-    );
+    const { failure: wrong } = await runHere(() => block('svc_1', options));
+    expect(wrong).toContain('answered 404: There is no account svc_1. svc_1 is a principal.');
+    expect(await run(() => block('svc_1', { ...options, force: true }))).toMatch(/^account svc_1 is blocked/);
     expect(await run(() => block('svc_1', { ...options, scope: 'principal' }))).not.toContain('There is no');
     expect(await run(() => block('192.0.2.1', options))).toMatch(/^address 192.0.2.1 is blocked/);
+    const { failure: mistyped } = await runHere(() => block('10.0.0.300', options));
+    expect(mistyped).toContain('10.0.0.300 is neither an IP address nor a range');
     expect((await run(() => listLimits(options))).split('\n')).toHaveLength(5);
     expect(await run(() => unblock('svc_1', { ...options, scope: 'account' }))).toBe(
       'account svc_1 is no longer blocked.\n',

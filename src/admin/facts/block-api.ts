@@ -1,8 +1,7 @@
-import { suggestionOf } from '../../config/reader/messages.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import { ID_FORMAT, isId } from '../../domain/caller.ts';
 import { scopeNamed } from '../../domain/limits/scopes.ts';
-import { networkOf } from '../../domain/network.ts';
+import { rangeOf } from '../../domain/network.ts';
 import {
   BLOCK_SCOPES,
   BLOCKED,
@@ -14,7 +13,8 @@ import {
 import type { FollowedFacts } from '../../facts/followed-facts.ts';
 import { type ChangeReason, LONGEST_MS } from '../../facts/operator-facts.ts';
 import type { Changes } from '../../observe/log/changes.ts';
-import { ActionRefused, readDuration, readReason } from '../action.ts';
+import { ActionRefused, readDuration, readForce, readReason } from '../action.ts';
+import type { KnownOwners } from '../find/known-owners.ts';
 import { type FactApi, membersOf } from './fact-api.ts';
 import { changeFacts } from './fact-change.ts';
 
@@ -25,8 +25,7 @@ interface BlockSources {
   readonly blocks: Blocks;
   readonly facts: FollowedFacts<Block>;
   readonly log: Pick<Changes, 'info'>;
-  /** The ids of a scope that the files of identities have; undefined where others may exist. */
-  known(scope: BlockScope): ReadonlySet<string> | undefined;
+  readonly owners: Pick<KnownOwners, 'refuseUnknown'>;
 }
 
 /** Who is blocked. */
@@ -35,10 +34,13 @@ interface BlockTarget {
   readonly id: string;
 }
 
+const NO_ADDRESS =
+  'is neither an IP address nor a range such as 10.0.0.0/8 or 2001:db8::/32 (at most /64 for IPv6).';
+
 /** An owner as blocks are stored for it: an address stands for its network. Throws an ActionRefused for what is no id. */
 function blockTarget(scope: BlockScope, given: string): BlockTarget {
-  const id = scope === 'address' ? networkOf(given) : given;
-  if (id === undefined) throw new ActionRefused(`${given} is not an IP address.`);
+  const id = scope === 'address' ? rangeOf(given) : given;
+  if (id === undefined) throw new ActionRefused(`${given} ${NO_ADDRESS}`);
   if (!isId(id)) throw new ActionRefused(`What is blocked must have ${ID_FORMAT}.`);
   return { scope, id };
 }
@@ -73,24 +75,35 @@ export class BlockApi implements FactApi {
     return blocks.inForce(facts.nowMs).map(shownBlock);
   }
 
-  /** @param body such as `{"for": "1h", "why": "leak", "by": "alice"}` */
+  /**
+   * Rejects with an UnknownOwner for what nobody is known to have, unless it is forced.
+   *
+   * @param body such as `{"for": "1h", "why": "leak", "by": "alice"}`
+   */
   async #block(target: BlockTarget, body: unknown): Promise<ShownBlock> {
-    const { forMs, ...reason } = readRequest(body);
-    const made = await this.#change('blocked', target, reason, (atMs) => ({
+    const { forMs, isForced, ...reason } = readRequest(body);
+    if (!isForced) {
+      refuseWide(target);
+      await this.#sources.owners.refuseUnknown(target.scope, target.id);
+    }
+    return this.#change('blocked', target, reason, (atMs) => ({
       ...target,
       atMs,
       untilMs: atMs + forMs,
       ...reason,
     }));
-    const note = this.#noteOn(target);
-    return note === undefined ? made : { ...made, notes: [note, ...(made.notes ?? [])] };
   }
 
   /** Rejects with an ActionRefused where nothing is blocked. */
   async #unblock(target: BlockTarget, { why, by }: Readonly<Record<string, unknown>>): Promise<ShownBlock> {
     const reason = readReason(why, by);
-    const block = this.#sources.blocks.of(target.scope, target.id);
-    if (block === undefined) throw new ActionRefused(`${target.scope} ${target.id} is not blocked.`);
+    const { scope, id } = target;
+    const block = this.#sources.blocks.named(scope, id);
+    if (block === undefined) {
+      const wider = this.#sources.blocks.of(scope, id);
+      const hint = wider === undefined ? '' : ` It is within ${wider.id}, which is.`;
+      throw new ActionRefused(`${scope} ${id} is not blocked.${hint}`);
+    }
     return this.#change('unblocked', target, reason, (atMs) => ({
       ...block,
       atMs,
@@ -118,28 +131,30 @@ export class BlockApi implements FactApi {
     if (block === undefined) throw new Error('a change that succeeded made nothing');
     return { ...shownBlock(block), ...(notes.length > 0 ? { notes } : {}) };
   }
+}
 
-  /** A note where no identity has this id: it may be a typing error, or of another scope. */
-  #noteOn({ scope, id }: BlockTarget): string | undefined {
-    const { known } = this.#sources;
-    const ids = known(scope);
-    if (ids === undefined || ids.has(id)) return undefined;
-    const others: readonly BlockScope[] = ['account', 'principal', 'organization'];
-    const other = others.find((one) => known(one)?.has(id));
-    const hint = other === undefined ? suggestionOf(id, ids) : ` There is a ${other} of that name.`;
-    return `There is no ${scope} ${id}.${hint} It is blocked all the same.`;
-  }
+/** Wider ranges are more likely a slip than meant. */
+const WIDEST = { ipv4: 8, ipv6: 16 };
+
+function refuseWide({ scope, id }: BlockTarget): void {
+  const bits = scope === 'address' ? id.split('/')[1] : undefined;
+  const widest = id.includes(':') ? WIDEST.ipv6 : WIDEST.ipv4;
+  if (bits === undefined || Number(bits) >= widest) return;
+  throw new ActionRefused(
+    `${id} is a large part of all addresses. A range of less than /${widest} needs force.`,
+  );
 }
 
 function readRequest(body: unknown) {
   if (!isMapping(body)) throw new ActionRefused('Send a JSON object such as {"for": "1h", "why": "leak"}.');
-  const { for: duration = '1h', why, by, ...others } = body;
+  const { for: duration = '1h', why, by, force, ...others } = body;
   const [unknown] = Object.keys(others);
-  if (unknown !== undefined) throw new ActionRefused(`${unknown}: is unknown. A block has for, why and by.`);
+  if (unknown !== undefined)
+    throw new ActionRefused(`${unknown}: is unknown. A block has for, why, by and force.`);
   const forMs = readDuration(duration, LONGEST_MS);
   if (forMs === undefined)
     throw new ActionRefused('for: must be a time such as 30m, 2h or 7d, and at most 7d.');
-  return { forMs, ...readReason(why, by) };
+  return { forMs, isForced: readForce(force), ...readReason(why, by) };
 }
 
 export function shownBlock({ scope, id, untilMs, why, by }: Block) {

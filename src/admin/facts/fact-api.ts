@@ -53,11 +53,13 @@ export function addFactRoutes(app: FastifyInstance, apis: readonly FactApi[]): v
 }
 
 /** The result of an action, or the reason why it was refused: as a status, and JSON with `error`. */
-async function orRefusal(reply: FastifyReply, act: () => Promise<object>): Promise<object> {
+export async function orRefusal(reply: FastifyReply, act: () => Promise<object>): Promise<object> {
   try {
     return await act();
   } catch (error) {
-    if (error instanceof ActionRefused) return reply.code(error.status).send({ error: error.message });
+    if (error instanceof ActionRefused) {
+      return reply.code(error.status).send({ error: error.message, ...error.details });
+    }
     throw error;
   }
 }

@@ -7,7 +7,7 @@ import { unitOf } from '../../domain/limits/rows.ts';
 import type { OverrideSection } from '../../domain/limits/scopes.ts';
 import { networkOf } from '../../domain/network.ts';
 import { LONGEST_MS } from '../../facts/operator-facts.ts';
-import { ActionRefused, readDuration, readReason } from '../action.ts';
+import { ActionRefused, readDuration, readForce, readReason } from '../action.ts';
 import { type FactRequest, membersOf } from './fact-api.ts';
 
 /** The owner of a limit: a section of the limits file, and an id. */
@@ -33,7 +33,7 @@ export type LimitRequest = Immutable<ReturnType<typeof readLimitRequest>>;
  * @throws ActionRefused
  */
 export function readRemoval(request: FactRequest) {
-  const { why, by, bucket, for: _, ...named } = membersOf(request);
+  const { why, by, bucket, for: _, force: __, ...named } = membersOf(request);
   const asked = bucket === undefined ? [] : [String(bucket)];
   return { buckets: [...asked, ...Object.keys(named)], ...readReason(why, by) };
 }
@@ -48,7 +48,7 @@ const DEFAULT_FOR = '1h';
 export function readLimitRequest(body: unknown, { section, id }: LimitOwner, { rows }: Pick<Limits, 'rows'>) {
   if (!isMapping(body))
     throw new ActionRefused('Send a JSON object such as {"account-read": 5000, "why": "launch"}.');
-  const { for: duration = DEFAULT_FOR, why, by, ...buckets } = body;
+  const { for: duration = DEFAULT_FOR, why, by, force, ...buckets } = body;
   const forMs = readFor(duration);
   const limits = Object.entries(buckets).map(([bucket, limit]) => {
     // JSON may have a number beyond every limit, 1e999, which is infinite here and would be null in the text that is checked below.
@@ -67,7 +67,7 @@ export function readLimitRequest(body: unknown, { section, id }: LimitOwner, { r
   } catch (error) {
     throw new ActionRefused(problemText(problemsOf(error)));
   }
-  return { limits, forMs, ...readReason(why, by) };
+  return { limits, forMs, isForced: readForce(force), ...readReason(why, by) };
 }
 
 function readFor(duration: unknown): number {

@@ -1,6 +1,5 @@
 import { bySection } from '../../config/files/limits/parse.ts';
 import type { Problem } from '../../config/problem.ts';
-import { suggestionOf } from '../../config/reader/messages.ts';
 import { type Limits, rowNamed } from '../../domain/limits/limits.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
 import type { FollowedFacts } from '../../facts/followed-facts.ts';
@@ -9,6 +8,7 @@ import type { ChangeReason } from '../../facts/operator-facts.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import type { Buckets } from '../../stages/buckets/buckets.ts';
 import { ActionRefused } from '../action.ts';
+import type { KnownOwners } from '../find/known-owners.ts';
 import type { BlockApi } from './block-api.ts';
 import type { FactApi } from './fact-api.ts';
 import { changeFacts } from './fact-change.ts';
@@ -35,8 +35,7 @@ interface LiveLimitSources {
   /** Are listed before the live limits. */
   readonly blocks: Pick<BlockApi, 'list' | 'ageSeconds'>;
   readonly log: Pick<Changes, 'info'>;
-  /** The ids of a section that the files of identities have; undefined where others may exist. */
-  knownOwners(section: OverrideSection): ReadonlySet<string> | undefined;
+  readonly owners: Pick<KnownOwners, 'refuseUnknown'>;
   /** The operations that could never be admitted under these limits. */
   findCosts(limits: Limits): readonly Problem[];
 }
@@ -95,16 +94,18 @@ export class LiveLimitApi implements FactApi {
     return this.#sources.buckets.limits;
   }
 
-  /** Rejects with an ActionRefused where a limit is below the cost of an operation. */
-  async set(owner: LimitOwner, { limits, forMs, why, by }: LimitRequest): Promise<readonly ShownLimit[]> {
+  /** Rejects with an ActionRefused where a limit is below the cost of an operation, or nobody is known to have the id. */
+  async set(
+    owner: LimitOwner,
+    { limits, forMs, isForced, why, by }: LimitRequest,
+  ): Promise<readonly ShownLimit[]> {
     this.#refuseCosts(owner, limits);
     const { id } = owner;
     const asked = limits.map(({ bucket, limit }) => ({ bucket, id, limit }));
-    const note = noteOnOwner(owner, this.#sources.knownOwners(owner.section));
-    const set = await this.#change('limit set', { why, by }, asked, (atMs) =>
+    if (!isForced) await this.#sources.owners.refuseUnknown(SCOPE_OF[owner.section], id);
+    return this.#change('limit set', { why, by }, asked, (atMs) =>
       asked.map((limit) => ({ ...limit, atMs, untilMs: atMs + forMs, why, by })),
     );
-    return note === undefined ? set : set.map((one) => ({ ...one, notes: [note, ...(one.notes ?? [])] }));
   }
 
   /** Removes the live limits of an owner: of the buckets that are named, or all. Rejects with an ActionRefused if there is none. */
@@ -160,11 +161,13 @@ export class LiveLimitApi implements FactApi {
   }
 }
 
-/** A note where no identity belongs to an owner: it may be a typing error. Undefined where one does, or may. */
-function noteOnOwner({ id }: LimitOwner, known: ReadonlySet<string> | undefined): string | undefined {
-  if (known === undefined || known.has(id)) return undefined;
-  return `No identity belongs to ${id}.${suggestionOf(id, known)} The limit is set all the same.`;
-}
+/** Whose limits a section has. */
+const SCOPE_OF = {
+  accounts: 'account',
+  organizations: 'organization',
+  addresses: 'address',
+  principals: 'principal',
+} as const satisfies Record<OverrideSection, string>;
 
 /** The bucket whose limit is changed. */
 type LimitTarget = Pick<LiveLimit, 'bucket' | 'id' | 'limit'>;

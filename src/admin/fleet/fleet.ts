@@ -18,6 +18,7 @@ import type { Board } from '../../store/shared-store.ts';
 import { unknownSince } from '../freshness.ts';
 import { answered, readOthers } from './boards.ts';
 import { hasPulse, type Pulse, readPulse } from './pulse.ts';
+import type { RefusedRequest } from './refusals.ts';
 
 /** What a replica publishes about its requests, and about itself. */
 interface Publication {
@@ -94,6 +95,12 @@ export class Fleet {
   /** The rankings over all replicas. While Redis cannot be read, only this replica is ranked. */
   async top(window: Window): Promise<FleetTop> {
     return (await this.read()).top(window);
+  }
+
+  /** The latest refusals of the other replicas. */
+  async refusals(): Promise<readonly RefusedRequest[]> {
+    const others = await this.#readOthers();
+    return [...others.values()].flatMap(({ pulse }) => pulse?.refusals ?? []);
   }
 
   /** What all replicas published last. While Redis cannot be read, what this replica would publish. */

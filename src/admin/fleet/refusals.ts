@@ -107,8 +107,12 @@ export class Refusals {
 
   /** The refusals of one owner, newest first. */
   of(owner: RefusedOwner): readonly RefusedRequest[] {
-    const all = [...this.#byAccount.latest(), ...this.#byAddress.latest()].flat();
-    return newestFirst(all.filter((one) => isOf(one, owner)));
+    return newestFirst(this.all().filter((one) => isOf(one, owner)));
+  }
+
+  /** All that are remembered. */
+  all(): readonly RefusedRequest[] {
+    return [...this.#byAccount.latest(), ...this.#byAddress.latest()].flat();
   }
 }
 

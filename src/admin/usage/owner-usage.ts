@@ -11,6 +11,7 @@ import { isConcurrent } from '../../store/in-flight/held-slots.ts';
 import { type BucketReading, readBuckets } from '../../store/read-buckets.ts';
 import type { Store } from '../../store/store.ts';
 import { shownBlock } from '../facts/block-api.ts';
+import type { KnownOwners } from '../find/known-owners.ts';
 import type { OwnerReports } from '../fleet/owner-reports.ts';
 import { slotsByReplica } from './slots-by-replica.ts';
 
@@ -25,19 +26,26 @@ export interface UsageSources extends OwnerSources {
   readonly store: Store;
   readonly reports: Pick<OwnerReports, 'sumOf' | 'names'>;
   readonly blocks: Blocks;
+  readonly owners: Pick<KnownOwners, 'here' | 'unknown'>;
   /** Where the files set the limit of a bucket. */
   writtenAt(bucket: PayerBucket): Promise<string | undefined>;
 }
 
 const NO_NAMES: ReadonlyMap<string, string> = new Map();
 
-/** Reads what an owner has used, without spending anything; undefined for an owner that nobody here knows. */
+/**
+ * Reads what an owner has used, without spending anything; undefined for an owner whose Organization or Account nobody here knows.
+ * Rejects with an UnknownOwner for one that does not exist.
+ */
 export async function readUsage(query: OwnerQuery & { readonly waits?: boolean }, sources: UsageSources) {
+  const blockScope = blockScopeOf(query.scope);
+  const knowledge = sources.owners.here(blockScope, query.id);
+  if (knowledge === 'unknown') throw await sources.owners.unknown(blockScope, query.id, knowledge);
   const owner = await findOwner(query, sources);
   if (owner === undefined) return undefined;
-  const { scope, id, organization } = owner;
+  const { scope, id, organization, isFound = false } = owner;
   const planned = bucketsOf(owner, sources.buckets);
-  const { refusals: _, accounts, ...sum } = await sources.reports.sumOf({ scope, id }, query.waits ?? true);
+  const { refusals, accounts, ...sum } = await sources.reports.sumOf({ scope, id }, query.waits ?? true);
   const readings = await readBuckets(sources.store, planned);
   const isRead = readings.outcome === 'read';
   const names = planned.some(isConcurrent) ? await sources.reports.names() : NO_NAMES;
@@ -60,6 +68,8 @@ export async function readUsage(query: OwnerQuery & { readonly waits?: boolean }
     scope,
     id,
     organization: organization ?? null,
+    /** False if neither a file, a directory nor a request of the last ten minutes shows that the owner exists. */
+    isKnown: knowledge === 'known' || isFound || sum.recent['10m'].requests > 0 || refusals.length > 0,
     /** The plan whose limits apply; null without one. */
     plan: sources.buckets.planOf(scope, id, owner) ?? null,
     /** When the figures were measured, by the clock of Redis. */
@@ -85,10 +95,14 @@ function bucketsOf(owner: UsageOwner, buckets: Buckets) {
 }
 
 function blocksOf({ scope, id, organization }: UsageOwner, blocks: Blocks) {
-  const own = blocks.of(scopeNamed(scope).isPerPrincipal ? 'principal' : (scope as BlockScope), id);
+  const own = blocks.of(blockScopeOf(scope), id);
   return [own, blocks.of('organization', organization)].flatMap((block) =>
     block ? [shownBlock(block)] : [],
   );
+}
+
+function blockScopeOf(scope: ScopeName): BlockScope {
+  return scopeNamed(scope).isPerPrincipal ? 'principal' : (scope as BlockScope);
 }
 
 function limitOf(bucket: PayerBucket) {
@@ -150,6 +164,8 @@ interface UsageOwner {
   /** The day on which its months begin, by the token or the directory. */
   readonly periodStartsOn?: number | undefined;
   readonly hasOrganizationLimit: boolean;
+  /** Whether a directory or a request shows that it exists. */
+  readonly isFound?: boolean;
   /** The hash tag of its keys. */
   readonly hashTag: string;
 }
@@ -187,7 +203,8 @@ async function findOwner(query: OwnerQuery, sources: OwnerSources): Promise<Usag
   }
   const account = scope === 'account' ? id : (query.account ?? sources.homeOf(id));
   const known = await findAccount(account, query.organization, sources.directory);
-  if (known !== undefined && account !== undefined) return ownerIn(query, account, known);
+  const isFound = known !== undefined && query.organization === undefined;
+  if (known !== undefined && account !== undefined) return { ...ownerIn(query, account, known), isFound };
   const payer = sources.activity.payerOf(scope, id);
   if (payer === undefined) return undefined;
   const {

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { SCOPE_NAMES, type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import { networkOf } from '../../domain/network.ts';
+import { orRefusal } from '../facts/fact-api.ts';
 import { readUsage, type UsageSources } from './owner-usage.ts';
 import { answerPast, type PastCounts } from './past-routes.ts';
 
@@ -40,8 +41,10 @@ export function addUsageRoutes(
           account: single(account),
           waits: single(wait) !== 'no',
         };
-        const usage = await readUsage(query, sources);
-        return usage ?? reply.code(404).send({ error: unknownText(scope) });
+        return orRefusal(reply, async () => {
+          const usage = await readUsage(query, sources);
+          return usage ?? reply.code(404).send({ error: unknownText(scope) });
+        });
       },
     );
   }

@@ -1,5 +1,5 @@
 import type { ShownBlock } from '../../admin/facts/block-api.ts';
-import { networkOf } from '../../domain/network.ts';
+import { rangeOf } from '../../domain/network.ts';
 import { BLOCK_SCOPES, BLOCKED, type BlockScope } from '../../facts/blocks.ts';
 import { CommandError } from '../../process/failure.ts';
 import { type AdminOptions, askAdmin } from '../admin-client.ts';
@@ -9,12 +9,14 @@ import { type Reason, readAll, reasonOf, textOf } from './limit.ts';
 export interface BlockOptions extends AdminOptions, Reason {
   readonly scope?: string;
   readonly for?: string;
+  /** Blocks it although nobody is known to have the id. */
+  readonly force?: boolean;
 }
 
 /** `weir limit block acct_7 --for 1h --why leak` */
 export async function block(id: string, options: BlockOptions): Promise<void> {
-  const scope = scopeOf(options) ?? (networkOf(id) === undefined ? 'account' : 'address');
-  const body = { for: options.for ?? '1h', ...reasonOf(options) };
+  const scope = scopeOf(options) ?? (looksLikeAddress(id) ? 'address' : 'account');
+  const body = { for: options.for ?? '1h', ...reasonOf(options), ...(options.force && { force: true }) };
   const made = (await askAdmin(options, pathOf(scope, id), { method: 'PUT', body })) as ShownBlock;
   print(textOf(made), ...(made.notes ?? []));
 }
@@ -24,7 +26,7 @@ export async function unblock(id: string, options: BlockOptions): Promise<void> 
   const scope = scopeOf(options);
   const blocked = (await readAll(options)).filter(
     (one): one is ShownBlock =>
-      one.bucket === BLOCKED && [id, networkOf(id)].includes(one.id) && (scope ?? one.scope) === one.scope,
+      one.bucket === BLOCKED && [id, rangeOf(id)].includes(one.id) && (scope ?? one.scope) === one.scope,
   );
   if (blocked.length === 0) throw new CommandError(`${id} is not blocked: weir limit list shows who is.`);
   const reason = new URLSearchParams(reasonOf(options));
@@ -33,6 +35,14 @@ export async function unblock(id: string, options: BlockOptions): Promise<void> 
     const { notes = [] } = (await askAdmin(options, path, { method: 'DELETE' })) as ShownBlock;
     print(`${one.scope} ${one.id} is no longer blocked.`, ...notes);
   }
+}
+
+/** Also of a mistyped one, such as `10.0.0.300`: the gateway says what is wrong. */
+function looksLikeAddress(id: string): boolean {
+  const [address = ''] = id.split('/', 1);
+  return (
+    /^\d+\.\d+\.\d+\.\d+$/.test(address) || (/^[\da-f:.]+$/i.test(address) && address.split(':').length > 2)
+  );
 }
 
 function scopeOf({ scope }: BlockOptions): BlockScope | undefined {

@@ -17,13 +17,16 @@ export interface Reason {
 
 export interface SetOptions extends AdminOptions, Reason {
   readonly for?: string;
+  /** Sets it although nobody is known to have the id. */
+  readonly force?: boolean;
 }
 
 /** `weir limit set acct_big account-read=5000 --for 2h --why launch` */
 export async function setLimit(id: string, buckets: readonly string[], options: SetOptions): Promise<void> {
   const limits = Object.fromEntries(buckets.map(readBucket));
   const section = sectionOf(Object.keys(limits)[0] ?? '', await readRows(options));
-  const body = { ...limits, for: options.for ?? '1h', ...reasonOf(options) };
+  const force = options.force && { force: true };
+  const body = { ...limits, for: options.for ?? '1h', ...reasonOf(options), ...force };
   const path = `/limits/live/${section}/${encodeURIComponent(id)}`;
   const set = (await askAdmin(options, path, { method: 'PUT', body })) as readonly ShownLimit[];
   for (const limit of set) print(`Set: ${textOf(limit)}`);

@@ -48,14 +48,22 @@ export function described(value: unknown, schema: SchemaNode): string {
 
 /** The entry of `known` that `word` is most likely a misspelling of; undefined if none is similar. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
+  return nearestOf(word, known, 1)[0];
+}
+
+/** The entries of `known` that are similar to `word`, the most similar first. */
+export function nearestOf(word: string, known: Iterable<string>, most: number): readonly string[] {
   const maxDistance = word.length < 3 ? 1 : Math.max(2, Math.floor(word.length / 3));
-  let best: { word: string; distance: number } | undefined;
+  const similar: { readonly candidate: string; readonly distance: number }[] = [];
   for (const candidate of known) {
+    if (Math.abs(candidate.length - word.length) > maxDistance) continue;
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
-    if (distance <= maxDistance && (best === undefined || distance < best.distance))
-      best = { word: candidate, distance };
+    if (distance <= maxDistance) similar.push({ candidate, distance });
   }
-  return best?.word;
+  return similar
+    .sort((a, b) => a.distance - b.distance)
+    .slice(0, most)
+    .map(({ candidate }) => candidate);
 }
 
 /** `did you mean "port"?`, with the entry of `known` that is most similar; undefined if none is. */

@@ -3,6 +3,7 @@ import type { FleetSnapshot } from '../../admin/fleet/snapshot.ts';
 import { backoffMs } from '../../domain/backoff.ts';
 import { askForToken, onAction, showNotice } from './actions/dialog.ts';
 import { ApiError, readEvents } from './api.ts';
+import { openFind } from './find.ts';
 import { showLost } from './headline.ts';
 import { LISTS_MS, showChanges, showLists } from './lists.ts';
 import { followOperations } from './operation-tables.ts';
@@ -28,6 +29,8 @@ interface ConsoleView {
   range: keyof typeof RANGES;
   name: 'overview' | 'operations' | 'owner';
   owner: { readonly scope: OwnerScope; readonly id: string } | undefined;
+  /** What is searched for. */
+  q: string | undefined;
   page: OwnerView | undefined;
   /** Ends the stream, so that another is opened. */
   stream: AbortController;
@@ -38,6 +41,7 @@ const view: ConsoleView = {
   range: '1m',
   name: 'overview',
   owner: undefined,
+  q: undefined,
   page: undefined,
   stream: new AbortController(),
 };
@@ -136,20 +140,23 @@ async function followLists(): Promise<void> {
 }
 
 /** What the address asks for. */
-function asked(): Pick<ConsoleView, 'name' | 'owner'> {
+function asked(): Pick<ConsoleView, 'name' | 'owner' | 'q'> {
   const [, scope = '', id = ''] = /^#\/(\w+)\/(.+)$/.exec(location.hash) ?? [];
-  if (hasPage(scope)) return { name: 'owner', owner: { scope, id: decoded(id) } };
-  return { name: location.hash === '#/operations' ? 'operations' : 'overview', owner: undefined };
+  if (hasPage(scope)) return { name: 'owner', owner: { scope, id: decoded(id) }, q: undefined };
+  if (scope === 'find') return { name: 'owner', owner: undefined, q: decoded(id) };
+  const name = location.hash === '#/operations' ? 'operations' : 'overview';
+  return { name, owner: undefined, q: undefined };
 }
 
 function route(): void {
-  const { name, owner } = asked();
+  const { name, owner, q } = asked();
   const isOtherStream = owner !== undefined || view.owner !== undefined;
   view.page?.close();
-  Object.assign(view, { name, owner });
-  view.page = owner && openOwner(owner.scope, owner.id);
+  Object.assign(view, { name, owner, q });
+  view.page = q === undefined ? owner && openOwner(owner.scope, owner.id) : openFind(q);
   showPage(name);
-  document.title = owner === undefined ? 'Weir' : `${owner.id} · Weir`;
+  const title = owner?.id ?? q;
+  document.title = title === undefined ? 'Weir' : `${title} · Weir`;
   if (isOtherStream) view.stream.abort();
   draw();
 }
@@ -180,9 +187,8 @@ function startSearch(): void {
   const input = byId('search-id') as HTMLInputElement;
   byId('search').addEventListener('submit', (event) => {
     event.preventDefault();
-    const scope = (byId('search-scope') as HTMLSelectElement).value;
     const id = input.value.trim();
-    if (id !== '') location.hash = `#/${scope}/${encodeURIComponent(id)}`;
+    if (id !== '') location.hash = `#/find/${encodeURIComponent(id)}`;
     input.blur();
   });
   addEventListener('keydown', (event) => {

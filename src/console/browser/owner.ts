@@ -53,6 +53,7 @@ export function openOwner(scope: OwnerScope, id: string): OwnerView {
       page.show((await ask(path)) as Usage);
       figures.measured();
     } catch (error) {
+      if (error instanceof ApiError && error.status === 404) page.showUnknown();
       page.showProblem(error instanceof ApiError ? error.message : 'The gateway does not answer.');
     }
   });
@@ -96,6 +97,8 @@ function pageOf(scope: OwnerScope, id: string) {
     ],
     show(usage: Usage): void {
       showOrganization(belongs, usage);
+      blocks.node.hidden = !usage.isKnown && usage.blocks.length === 0;
+      buckets.node.inert = !usage.isKnown;
       blocks.show(usage.blocks);
       buckets.show(usage.buckets);
       const reporting = reportedText(usage);
@@ -112,14 +115,24 @@ function pageOf(scope: OwnerScope, id: string) {
       recent.show(Object.entries(usage.recent).map(([window, counts]) => ({ window, ...counts })));
       operations.show(usage.operations.slice(0, 10));
       accounts.show(usage.accounts ?? []);
-      showProblem(usage.storeProblem === null ? '' : `The store cannot be read (${usage.storeProblem}).`);
+      showProblem(problemOf(usage));
     },
     showChanges({ changes, second }: FleetSnapshot) {
       marks = marksOf(changes, second);
     },
     showRefusals: (values: readonly RefusedRequest[]) => refusals.show(collapsed(values)),
     showProblem,
+    /** Nobody has this id, so there is nothing to act on. */
+    showUnknown() {
+      blocks.node.hidden = true;
+    },
   };
+}
+
+function problemOf({ scope, storeProblem, isKnown }: Usage): string {
+  if (storeProblem !== null) return `The store cannot be read (${storeProblem}).`;
+  if (isKnown) return '';
+  return `No request of this ${scope} was seen in the last ten minutes, and this gateway cannot list every ${scope}. To block it anyway, use weir limit block --force.`;
 }
 
 /** Seconds of one value of a series. */

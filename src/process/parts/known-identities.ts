@@ -1,5 +1,6 @@
 import { type Identities, ownersIn } from '../../config/files/identities.ts';
-import { SCOPES } from '../../domain/limits/scopes.ts';
+import type { Principal } from '../../domain/caller.ts';
+import { type OverrideSection, SCOPES } from '../../domain/limits/scopes.ts';
 import type { BlockScope } from '../../facts/blocks.ts';
 import { knownTogether } from '../../facts/revocation-target.ts';
 import type { Configuration } from '../configuration.ts';
@@ -9,6 +10,11 @@ export class KnownIdentities {
   readonly #files: Configuration['files'];
   readonly #credentials: Map<number, Identities>;
   #identities: Identities;
+  /** What was read of the files, until one is replaced. */
+  #read: {
+    readonly from: readonly Identities[];
+    readonly owners: Map<OverrideSection, ReadonlySet<string>>;
+  } = { from: [], owners: new Map() };
 
   constructor({ files, identities, credentials }: Configuration) {
     this.#files = files;
@@ -28,14 +34,21 @@ export class KnownIdentities {
     this.#credentials.set(index, identities);
   }
 
-  /** The ids of a section; undefined where others may exist, because files do not list all. */
-  owners(section: Parameters<typeof ownersIn>[0]): ReadonlySet<string> | undefined {
-    return this.#areListed ? ownersIn(section, this.#all) : undefined;
+  /** The ids of a scope that the files have; undefined for addresses. */
+  named(scope: BlockScope): ReadonlySet<string> | undefined {
+    const all = this.#all;
+    if (all.some((one, index) => one !== this.#read.from[index]))
+      this.#read = { from: all, owners: new Map() };
+    const section = SCOPES[scope].overrides;
+    const known = this.#read.owners.get(section) ?? ownersIn(section, all);
+    if (known !== undefined) this.#read.owners.set(section, known);
+    return known;
   }
 
-  /** As `owners`, by scope. */
-  ids(scope: BlockScope): ReadonlySet<string> | undefined {
-    return this.owners(SCOPES[scope].overrides);
+  typeOf(principal: string): Principal['type'] | undefined {
+    return this.#all
+      .map(({ principals }) => principals.get(principal)?.type)
+      .find((type) => type !== undefined);
   }
 
   together(): ReturnType<typeof knownTogether> {
@@ -51,7 +64,8 @@ export class KnownIdentities {
     return [this.#identities, ...this.#credentials.values()];
   }
 
-  get #areListed(): boolean {
+  /** Whether nobody exists whom the files do not list. */
+  get areListed(): boolean {
     const { identities, credentials } = this.#files;
     return (
       identities !== undefined &&

@@ -4,6 +4,10 @@ import { blockEvents, liveLimitEvents } from '../../admin/facts/fact-events.ts';
 import { LiveLimitApi } from '../../admin/facts/live-limit-api.ts';
 import { RevocationApi } from '../../admin/facts/revocation-api.ts';
 import { RevocationTries } from '../../admin/facts/tries.ts';
+import { Finder } from '../../admin/find/finder.ts';
+import { KnownOwners, type KnownSources } from '../../admin/find/known-owners.ts';
+import { SeenPrincipals } from '../../admin/find/seen-principals.ts';
+import type { Fleet } from '../../admin/fleet/fleet.ts';
 import type { OwnerReports } from '../../admin/fleet/owner-reports.ts';
 import { Refusals } from '../../admin/fleet/refusals.ts';
 import type { UsageSources } from '../../admin/usage/owner-usage.ts';
@@ -72,8 +76,15 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
   const tries = new RevocationTries(sharing.store, () => clock.nowMs());
   const known = new KnownIdentities(configuration);
   let { operations } = configuration;
-  const facts = runFacts(configuration, reported, { tries, known, operations: () => operations });
-  const { blocks } = facts;
+  const blocks = new Blocks(clock);
+  const owners = knownOwners(reported, { batch, activity, blocks, known, reports: () => reports });
+  const facts = runFacts(configuration, reported, {
+    tries,
+    known,
+    blocks,
+    owners,
+    operations: () => operations,
+  });
   const sources = { refusals, activity, blocks, settings: settings.store };
   const { fleet, reports, ...running } = runFleet(
     sharing.store,
@@ -91,7 +102,8 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
     facts: facts.apis,
     operations: () => operations,
     past: reported.journal.tables,
-    usage: usageOf(configuration, { ...reported, blocks, activity, reports, known }),
+    finder: finderOf(reported, { owners, fleet, refusals, operations: () => operations }),
+    usage: usageOf(configuration, { ...reported, blocks, activity, reports, known, owners }),
   });
   return {
     listen: running.announced(server.listen),
@@ -113,9 +125,48 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
   };
 }
 
+interface FinderSources {
+  readonly owners: KnownOwners;
+  readonly fleet: Fleet;
+  readonly refusals: Refusals;
+  /** The operations in force. */
+  operations(): readonly ListedOperation[];
+}
+
+function finderOf({ buckets }: Reported, { owners, fleet, refusals, operations }: FinderSources): Finder {
+  return new Finder({
+    owners,
+    operations,
+    limits: () => buckets.limits,
+    refusals: async () => [...(await fleet.refusals()), ...refusals.all()],
+  });
+}
+
+interface OwnerSources extends Pick<KnownSources, 'activity' | 'blocks' | 'reports'> {
+  readonly batch: UsageBatch;
+  readonly known: KnownIdentities;
+}
+
+function knownOwners(
+  { buckets, identity, clock }: Reported,
+  { batch, known, ...sources }: OwnerSources,
+): KnownOwners {
+  return new KnownOwners({
+    ...sources,
+    identities: known,
+    seen: new SeenPrincipals(batch),
+    live: buckets.live,
+    directory: identity.directory,
+    limits: () => buckets.limits,
+    nowMs: () => clock.nowMs(),
+  });
+}
+
 interface FactSources {
   readonly tries: RevocationTries;
   readonly known: KnownIdentities;
+  readonly blocks: Blocks;
+  readonly owners: KnownOwners;
   /** The operations in force. */
   operations(): readonly ListedOperation[];
 }
@@ -124,25 +175,24 @@ interface FactSources {
 function runFacts(
   { settings }: Configuration,
   { sharing, buckets, changes, identity, metrics }: Reported,
-  { tries, known, operations }: FactSources,
+  { tries, known, blocks, owners, operations }: FactSources,
 ) {
   const { clock } = sharing;
   if (sharing.store !== undefined) metrics.showClock(() => clock.offsetMs);
   const limits = new FollowedFacts(buckets.live, sharing, liveLimitEvents(buckets, changes));
-  const blocks = new Blocks(clock);
   const blocking = new FollowedFacts(blocks, sharing, blockEvents(blocks, changes));
   const blockApi = new BlockApi({
     blocks,
     facts: blocking,
     log: changes,
-    known: (scope) => known.ids(scope),
+    owners,
   });
   const limitApi = new LiveLimitApi({
     buckets,
     facts: limits,
     blocks: blockApi,
     log: changes,
-    knownOwners: (section) => known.owners(section),
+    owners,
     findCosts: (changed) => findCosts(operations(), changed, settings),
   });
   const revocationApi = new RevocationApi({
@@ -153,7 +203,6 @@ function runFacts(
     identities: () => known.together(),
   });
   return {
-    blocks,
     apis: [limitApi, blockApi, revocationApi],
     ready: Promise.all([limits.ready, blocking.ready, identity.revocations.ready]),
     close() {

@@ -59,7 +59,7 @@ export function unblock(owner: BlockTarget): void {
 export function blockLines(scope: OwnerScope, id: string) {
   const start = element('button', { type: 'button' }, 'Block…');
   start.addEventListener('click', () => block({ scope, id }));
-  const node = element('div', { class: 'blocks' }, start);
+  const node = element('div', { class: 'blocks', hidden: true }, start);
   let key = '';
   return {
     node,

@@ -54,19 +54,21 @@ it('each action writes one line with who, what and why, and what became of it', 
     facts,
     blocks: { list: async () => [], ageSeconds: 0 },
     log: changes,
-    knownOwners: () => undefined,
+    owners: { refuseUnknown: async () => {} },
     findCosts: () => [],
   });
   const limits = [{ bucket: 'account-read', limit: 900 }] as const;
 
-  await actions.set(OWNER, { limits, forMs: 60_000, why: 'launch', by: 'alice' });
+  await actions.set(OWNER, { limits, forMs: 60_000, isForced: false, why: 'launch', by: 'alice' });
   await actions.unset(OWNER, [], { why: 'over', by: 'bob' });
   failure = new Error('ECONNREFUSED');
-  await expect(actions.set(OWNER, { limits, forMs: 60_000, why: 'again', by: 'eve' })).rejects.toThrow(
-    'Nothing was changed: Redis does not take the command (ECONNREFUSED).',
-  );
+  await expect(
+    actions.set(OWNER, { limits, forMs: 60_000, isForced: false, why: 'again', by: 'eve' }),
+  ).rejects.toThrow('Nothing was changed: Redis does not take the command (ECONNREFUSED).');
   failure = new UnknownOutcome('Connection is closed.');
-  await expect(actions.set(OWNER, { limits, forMs: 60_000, why: 'late', by: 'eve' })).rejects.toThrow(
+  await expect(
+    actions.set(OWNER, { limits, forMs: 60_000, isForced: false, why: 'late', by: 'eve' }),
+  ).rejects.toThrow(
     'Redis gave no answer, so it may or may not have been changed: look at the list (Connection is closed.).',
   );
   expect(actions.limits()).toEqual([]);

@@ -1,0 +1,136 @@
+import type { FastifyInstance } from 'fastify';
+import { nearestOf } from '../../config/reader/messages.ts';
+import type { Limits } from '../../domain/limits/limits.ts';
+import { rangeOf } from '../../domain/network.ts';
+import { BLOCK_SCOPES, type BlockScope } from '../../facts/blocks.ts';
+import type { RefusedRequest } from '../fleet/refusals.ts';
+import type { KnownOwners } from './known-owners.ts';
+
+/** What can have an id. */
+type FoundKind = BlockScope | 'plan' | 'limit' | 'operation' | 'request';
+
+/** One thing that has an id. */
+export interface Found {
+  readonly kind: FoundKind;
+  readonly id: string;
+  /** What it is, in a few words. */
+  readonly text: string;
+  /** Whether a principal is a Person, which has a page of its own. */
+  readonly isPerson?: boolean;
+}
+
+/** The answer to `GET /find?q=ID`. */
+export interface FindResult {
+  readonly q: string;
+  readonly found: readonly Found[];
+  /** Similar ids; empty if something was found. */
+  readonly nearest: readonly Pick<Found, 'kind' | 'id'>[];
+  /** Whether callers that no file lists may exist, so that an id that is not found may still be somebody's. */
+  readonly mayExist: boolean;
+}
+
+interface FindableOperation {
+  readonly id: string;
+  readonly method: string;
+  readonly path: string;
+  readonly cost: number;
+}
+
+export interface FindSources {
+  readonly owners: KnownOwners;
+  limits(): Limits;
+  operations(): readonly FindableOperation[];
+  /** Requests that any replica refused in the last minutes. */
+  refusals(): Promise<readonly RefusedRequest[]>;
+}
+
+const LONGEST_QUERY = 256;
+const MOST_NEAREST = 8;
+const MOST_REQUESTS = 5;
+
+/** Finds whatever has an id. */
+export class Finder {
+  readonly #sources: FindSources;
+
+  constructor(sources: FindSources) {
+    this.#sources = sources;
+  }
+
+  async find(q: string): Promise<FindResult> {
+    const { owners } = this.#sources;
+    const address = rangeOf(q);
+    const found = [
+      ...(await owners.scopesOf(q)).map((scope) => this.#owner(scope, q)),
+      ...(address === undefined
+        ? []
+        : [{ kind: 'address', id: address, text: addressText(address) } as const]),
+      ...this.#settings(q),
+      ...(await this.#requests(q)),
+    ];
+    const nearest = found.length > 0 ? [] : this.#nearest(q);
+    return { q, found, nearest, mayExist: !owners.areListed };
+  }
+
+  #owner(scope: BlockScope, id: string): Found {
+    const type = scope === 'principal' ? this.#sources.owners.typeOf(id) : undefined;
+    const text = type ?? `${scope[0]?.toUpperCase()}${scope.slice(1)}`;
+    return { kind: scope, id, text, ...(scope === 'principal' && { isPerson: type !== 'ServiceAccount' }) };
+  }
+
+  #settings(q: string): readonly Found[] {
+    const { plans, rows } = this.#sources.limits();
+    return [
+      ...(plans.has(q) ? [{ kind: 'plan', id: q, text: 'Plan' } as const] : []),
+      ...rows
+        .filter(({ name }) => name === q)
+        .map(({ name }) => ({ kind: 'limit', id: name, text: 'Limit' }) as const),
+      ...this.#sources
+        .operations()
+        .filter(({ id, method, path }) => id === q || `${method} ${path}` === q)
+        .map(({ id, method, path, cost }) => {
+          const points = cost === 1 ? '1 point' : `${cost} points`;
+          return { kind: 'operation', id, text: `${method} ${path}, ${points}` } as const;
+        }),
+    ];
+  }
+
+  async #requests(q: string): Promise<readonly Found[]> {
+    const refusals = await this.#sources.refusals();
+    return refusals
+      .filter(({ requestId }) => requestId === q)
+      .slice(0, MOST_REQUESTS)
+      .map(({ requestId, atMs, status, operation, detail }) => ({
+        kind: 'request',
+        id: requestId,
+        text: `${new Date(atMs).toISOString()} ${operation}: ${status}, ${detail}`,
+      }));
+  }
+
+  #nearest(q: string): FindResult['nearest'] {
+    const { owners, limits, operations } = this.#sources;
+    const { plans, rows } = limits();
+    const settings = [
+      { kind: 'plan', ids: [...plans.keys()] },
+      { kind: 'limit', ids: rows.map(({ name }) => name) },
+      { kind: 'operation', ids: operations().map(({ id }) => id) },
+    ] as const;
+    return [
+      ...BLOCK_SCOPES.flatMap((kind) => owners.nearest(kind, q).map((id) => ({ kind, id }))),
+      ...settings.flatMap(({ kind, ids }) => nearestOf(q, ids, MOST_NEAREST).map((id) => ({ kind, id }))),
+    ].slice(0, MOST_NEAREST);
+  }
+}
+
+function addressText(address: string): string {
+  return address.includes('/') && !address.endsWith('/64') ? 'Range of addresses' : 'Address';
+}
+
+/** Adds `GET /find?q=ID`. */
+export function addFindRoute(app: FastifyInstance, finder: Finder): void {
+  app.get<{ Querystring: { q?: string | string[] } }>('/find', async ({ query: { q } }, reply) => {
+    const text = typeof q === 'string' ? q.trim() : '';
+    if (text === '' || text.length > LONGEST_QUERY)
+      return reply.code(400).send({ error: `q takes one id of at most ${LONGEST_QUERY} characters.` });
+    return finder.find(text);
+  });
+}

@@ -1,0 +1,80 @@
+import type { FindResult, Found } from '../../admin/find/finder.ts';
+import { ApiError, ask } from './api.ts';
+import { hasPage, type OwnerView } from './owner.ts';
+import { byId, element, ownerLink, remark } from './widgets/dom.ts';
+
+/** The page of what has an id. With one result that has a page of its own, that page is opened instead. */
+export function openFind(q: string): OwnerView {
+  const target = byId('owner');
+  target.replaceChildren(headingOf(q), remark('Searching…'));
+  let isClosed = false;
+  const search = async () => {
+    const nodes = await ask(`find?q=${encodeURIComponent(q)}`).then(
+      (result) => shown(result as FindResult),
+      (error) => [
+        element(
+          'p',
+          { class: 'problem', role: 'alert' },
+          error instanceof ApiError ? error.message : 'The gateway does not answer.',
+        ),
+      ],
+    );
+    if (!isClosed)
+      target.replaceChildren(element('a', { href: '#/', class: 'back' }, '← Fleet'), headingOf(q), ...nodes);
+  };
+  void search();
+  return {
+    showRefusals() {},
+    showChanges() {},
+    refresh: () => void search(),
+    close() {
+      isClosed = true;
+    },
+  };
+}
+
+function headingOf(q: string): HTMLElement {
+  return element('h1', {}, element('span', { class: 'id' }, q));
+}
+
+function shown({ found, nearest, mayExist }: FindResult): readonly HTMLElement[] {
+  const [only, ...others] = found;
+  const page = only && pageOf(only);
+  if (only !== undefined && page !== undefined && others.length === 0) {
+    location.replace(`#/${page}/${encodeURIComponent(only.id)}`);
+    return [];
+  }
+  if (only !== undefined) return [listOf(found)];
+  const may = mayExist
+    ? ' This gateway cannot list all callers: an Account or principal that sent nothing in the last ten minutes may have it.'
+    : '';
+  return [
+    element('p', { class: 'problem' }, `Unknown: nothing has this id.${may}`),
+    ...(nearest.length === 0
+      ? []
+      : [element('h2', {}, 'Similar ids'), listOf(nearest.map((one) => ({ ...one, text: '' })))]),
+  ];
+}
+
+/** The page that shows something; undefined if it has none. */
+function pageOf({ kind, isPerson }: Pick<Found, 'kind' | 'isPerson'>): string | undefined {
+  if (kind === 'principal') return isPerson ? 'person' : undefined;
+  return hasPage(kind) ? kind : undefined;
+}
+
+function listOf(found: readonly (Pick<Found, 'kind' | 'id'> & Partial<Found>)[]): HTMLElement {
+  const items = found.map((one) => {
+    const { kind, id, text = '' } = one;
+    const page = pageOf(one);
+    const name = page === undefined ? linkOf(kind, id) : ownerLink(page, id);
+    return element('li', {}, remark(`${kind} `), name, remark(text === '' ? '' : ` ${text}`));
+  });
+  return element('ul', { class: 'found' }, ...items);
+}
+
+/** What the files set is on the page Operations. */
+function linkOf(kind: Found['kind'], id: string): HTMLElement {
+  const name = element('span', { class: 'id' }, id);
+  if (kind !== 'operation' && kind !== 'limit' && kind !== 'plan') return name;
+  return element('a', { href: '#/operations' }, name);
+}

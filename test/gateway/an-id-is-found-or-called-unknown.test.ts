@@ -1,0 +1,98 @@
+import { expect, it, onTestFinished } from 'vitest';
+import type { FindResult } from '../../src/admin/find/finder.ts';
+import { find } from '../../src/commands/find.ts';
+import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import { introspectionSettings, startIssuer } from '../fixtures/issuer.ts';
+import { uniqueRedisStore } from '../fixtures/redis-url.ts';
+import { runHere } from '../fixtures/run-here.ts';
+
+const SOON = { timeout: 20_000, interval: 50 };
+
+async function start(options: Parameters<typeof startGateway>[0] = {}): Promise<TestGateway> {
+  const gateway = await startGateway(options);
+  onTestFinished(() => gateway.close());
+  return gateway;
+}
+
+const found = async (gateway: TestGateway, q: string) =>
+  (await (await fetch(`${gateway.adminUrl}/find?q=${encodeURIComponent(q)}`)).json()) as FindResult;
+
+const put = (gateway: TestGateway, path: string, body: object) =>
+  fetch(`${gateway.adminUrl}${path}`, {
+    method: 'PUT',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ why: 'test', by: 'me', ...body }),
+  });
+
+it.each([
+  ['acct_1', [['account', 'acct_1']]],
+  ['org_1', [['organization', 'org_1']]],
+  ['svc_1', [['principal', 'svc_1']]],
+  ['account-read', [['limit', 'account-read']]],
+  ['10.1.2.3/8', [['address', '10.0.0.0/8']]],
+  ['GET /v3/reports', [['operation', 'reportRead']]],
+  ['nobody', []],
+])('%s is found as %j', async (q, expected) => {
+  const gateway = await start();
+  const { found: all } = await found(gateway, q);
+  expect(all.map(({ kind, id }) => [kind, id])).toEqual(expected);
+});
+
+it('a request that another replica refused is found', async () => {
+  const store = uniqueRedisStore();
+  const gateways = [await start({ store }), await start({ store })] as const;
+  await put(gateways[0], '/blocks/accounts/acct_1', {});
+  await gateways[0].send('GET', '/v3/things', { headers: { 'X-Request-Id': 'refused-1' } });
+  for (const gateway of gateways) {
+    await expect
+      .poll(async () => (await found(gateway, 'refused-1')).found, SOON)
+      .toMatchObject([
+        { kind: 'request', id: 'refused-1', text: expect.stringContaining('is blocked until') },
+      ]);
+  }
+});
+
+it('the nearest ids are named, also by weir find, whose exit code is 1', async () => {
+  const gateway = await start();
+  expect((await found(gateway, 'acct_11')).nearest).toContainEqual({ kind: 'account', id: 'acct_1' });
+  const { failure } = await runHere(() => find('acct_11', { url: gateway.adminUrl }));
+  expect(failure).toMatch(/^acct_11 is unknown\.\n.*Similar: account acct_1/s);
+  const { stdout } = await runHere(() => find('org_1', { url: gateway.adminUrl }));
+  expect(stdout).toMatch(/^organization\s+org_1/);
+  expect((await fetch(`${gateway.adminUrl}/find?q=`)).status).toBe(400);
+});
+
+it.each([
+  ['/blocks/accounts/org_1', {}],
+  ['/limits/live/accounts/org_1', { 'account-read': 10 }],
+])('PUT %s is refused for what nobody has, unless it is forced', async (path, body) => {
+  const gateway = await start();
+  const refused = await put(gateway, path, body);
+  expect(refused.status).toBe(404);
+  expect(await refused.json()).toMatchObject({
+    code: 'unknown',
+    error: expect.stringMatching(/^There is no account org_1\. org_1 is an organization\./),
+    scopes: ['organization'],
+  });
+  expect((await put(gateway, path, { ...body, force: true })).status).toBe(200);
+  const unknown = await fetch(`${gateway.adminUrl}/usage/organizations/acct_1`);
+  expect(unknown.status).toBe(404);
+  expect(await unknown.json()).toMatchObject({ code: 'unknown', scopes: ['account'] });
+});
+
+it('where nobody lists the callers, an id that was seen lately is known, at every replica', async () => {
+  const issuer = await startIssuer();
+  onTestFinished(() => issuer.close());
+  issuer.tokens.set('good', { active: true, sub: 'svc_1', account: 'acct_1', organization: 'org_1' });
+  const settings = { ...introspectionSettings(issuer), operations: { list: [] } };
+  const store = uniqueRedisStore();
+  const gateways = [await start({ store, settings }), await start({ store, settings })] as const;
+  const unseen = await put(gateways[1], '/blocks/accounts/acct_1', {});
+  expect(unseen.status).toBe(404);
+  expect(((await unseen.json()) as { error: string }).error).toContain('cannot list every account');
+  const sent = await gateways[0].send('GET', '/any', { token: 'good' });
+  expect(sent.status).toBe(200);
+  await expect
+    .poll(async () => (await put(gateways[1], '/blocks/accounts/acct_1', {})).status, SOON)
+    .toBe(200);
+});

@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest';
+import { SOON, useConsole } from './use-console.ts';
+
+const { start, open } = useConsole();
+
+it('the box opens the owner of an id without a choice of scope, and offers nothing for an id that nobody has', async () => {
+  const gateway = await start();
+  const { page, messages } = await open(gateway);
+  const search = async (id: string) => {
+    await page.keyboard.press('/');
+    await page.locator('#search-id').fill(id);
+    await page.keyboard.press('Enter');
+  };
+  await search('org_1');
+  await expect.poll(() => page.locator('#owner h1').textContent(), SOON).toBe('Organization org_1');
+  expect(page.url()).toMatch(/#\/organization\/org_1$/);
+  await expect.poll(() => page.getByRole('button', { name: 'Block…' }).isVisible(), SOON).toBe(true);
+
+  await search('acct_11');
+  await expect
+    .poll(() => page.locator('#owner').textContent(), SOON)
+    .toContain('Unknown: nothing has this id.');
+  expect(await page.locator('#owner').getByRole('button').count()).toBe(0);
+  await page.locator('#owner').getByRole('link', { name: 'acct_1', exact: true }).click();
+  await expect.poll(() => page.locator('#owner h1').textContent(), SOON).toBe('Account acct_1');
+  expect(messages).toEqual([]);
+
+  await page.goto(`${gateway.adminUrl}/#/account/org_1`);
+  await expect
+    .poll(() => page.locator('#owner .problem').first().textContent(), SOON)
+    .toContain('There is no account org_1. org_1 is an organization.');
+  expect(await page.getByRole('button', { name: 'Block…' }).isVisible()).toBe(false);
+});
