@@ -230,9 +230,12 @@ for text = 2, #ARGV do
   local marker, outcome = KEYS[key], SETTLED
   chargedUs, endUs, key = chargedUs + 0, endUs + 0, key + 1
   if endUs > 0 and nowUs > endUs then
-    outcome = pcall('EXISTS', marker) == 1 and ALREADY or ENDED
-  elseif not call('SET', marker, '', 'PX', markedMs + math.max(0, math.ceil((endUs - nowUs) / 1000)), 'NX') then
+    outcome = pcall('GETRANGE', marker, '0', '0') == '1' and ALREADY or ENDED
+  elseif pcall('GETRANGE', marker, '0', '0') ~= '' then
     outcome = ALREADY
+  else
+    -- Not SET with NX, which is a further right for a user that may run single commands only.
+    call('PSETEX', marker, markedMs + math.max(0, math.ceil((endUs - nowUs) / 1000)), '1')
   end
   replied = replied + 1
   reply[replied] = outcome

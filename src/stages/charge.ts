@@ -10,13 +10,7 @@ import { limitText } from './buckets/limit-text.ts';
 import { fillingOf, forEachState, namedLimit, type PayerBucket } from './buckets/payer-bucket.ts';
 import { onlyThose, rateLimitFields } from './buckets/rate-limit-fields.ts';
 import { LastPayer } from './last-payer.ts';
-import {
-  type Charged,
-  costOf,
-  type NearLimit,
-  type Operation,
-  type RequestContext,
-} from './request-context.ts';
+import type { Charged, NearLimit, Operation, RequestContext } from './request-context.ts';
 
 /**
  * Spends the operation's points in every bucket of the payer, or in none. When the store does not answer, the result is
@@ -35,7 +29,12 @@ export function charge(
   const due = onlyNamed(seesEnd ? all : (all.endless ?? all), source.askedLimits);
   const hold = due.endless === undefined ? undefined : new Hold();
   request.hold = hold;
-  const asked = { buckets: due.buckets, cost: costOf(request), operation: operation.id, hold };
+  const asked = {
+    buckets: due.buckets,
+    cost: request.reserved ?? operation.cost,
+    operation: operation.id,
+    hold,
+  };
   const decision = source.isPeek === true ? store.peek(asked) : store.charge(asked);
   return andThenWith(decision, chargedBy, { request, store, due, asked });
 }

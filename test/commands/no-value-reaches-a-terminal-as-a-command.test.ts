@@ -89,7 +89,8 @@ beforeAll(async () => {
   places.folder = await mkdtemp(join(tmpdir(), 'weir-hostile-'));
   await writeFile(join(places.folder, 'hostile.json'), JSON.stringify(DOCUMENT));
   places.log = join(places.folder, NAME);
-  const request = { time: 1_764_000_000_000, msg: 'request', outcome: 'denied', cost: 1, kind: 'read' };
+  const charged = { method: 'GET', path: '/reports', cost: 1, kind: 'read' };
+  const request = { time: 1_764_000_000_000, msg: 'request', outcome: 'denied', ...charged };
   const ids = { account: HOSTILE, organization: `${HOSTILE}2`, principal: HOSTILE, bucket: HOSTILE };
   // Most of it can be read, or there would be no limits to suggest.
   const lines = `${JSON.stringify({ ...request, ...ids })}\n`.repeat(9);

@@ -49,7 +49,7 @@ it('the first question gets the whole answer, and one that does not wait gets a 
   const store = uniqueRedisStore();
   const gateways = [await start(store), await start(store)] as const;
   await send(gateways[1], 5);
-  await expect.poll(async () => (await read(gateways[0], 'organizations/org_9')).ofReplicas, SOON).toBe(2);
+  await expect.poll(async () => (await read(gateways[0], 'organizations/org_2')).ofReplicas, SOON).toBe(2);
   const part = await read(gateways[0], 'organizations/org_1?wait=no');
   expect(part.replicas).toBeLessThanOrEqual(2);
   const { stdout } = await runHere(() => usage('acct_1', { url: gateways[0].adminUrl }));

@@ -8,6 +8,8 @@ import { TOO_SLOW } from './unreadable.ts';
 export interface Turn {
   /** Whether the whole request has arrived. */
   readonly isComplete: boolean;
+  /** Whether it asks for a tunnel, one side of which may end before the other. */
+  readonly isTunnel: boolean;
   /** Whether the rest of its body is being read. */
   readonly isAwaited: boolean;
   /** Whether the response has been sent; the rest of the body may still arrive. */
@@ -127,12 +129,12 @@ export class ClientConnection {
 
   /**
    * The client closed its sending side. Nothing else shows that a waiting client has gone, so its request is aborted. With `serve`, it
-   * still gets a response that has not begun (RFC 9112 section 9.6). An incomplete request gets its 400.
+   * still gets a response that has not begun (RFC 9112 section 9.6). An incomplete request gets its 400. A side of a tunnel may end alone.
    */
   readonly #onClientEnd = (): void => {
     const { turn } = this;
     if (turn === undefined || turn.isAnswered) return;
-    const mayWait = this.#limits.halfClose === 'serve' || !turn.isComplete;
+    const mayWait = this.#limits.halfClose === 'serve' || !turn.isComplete || turn.isTunnel;
     const isServed = turn.isEnded || (mayWait && !turn.hasBegun);
     if (!isServed) turn.abort();
     else this.socket.setKeepAlive(true, PROBE_MS);

@@ -40,7 +40,7 @@ export class NodeExchange extends Exchange {
   }
 
   get isTunnel(): boolean {
-    return this.#turn.request.upgrade && this.head.method !== 'CONNECT';
+    return this.#turn.isTunnel;
   }
 
   get isSurplus(): boolean {

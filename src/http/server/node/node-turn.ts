@@ -33,6 +33,10 @@ export class NodeTurn implements Turn {
     return this.request.complete;
   }
 
+  get isTunnel(): boolean {
+    return this.request.upgrade && this.request.method !== 'CONNECT';
+  }
+
   get isAwaited(): boolean {
     return !this.request.complete && this.request.readableFlowing === true && !this.isAnswered;
   }
