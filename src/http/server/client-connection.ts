@@ -8,7 +8,7 @@ import { TOO_SLOW } from './unreadable.ts';
 export interface Turn {
   /** Whether the whole request has arrived. */
   readonly isComplete: boolean;
-  /** Whether it asks for a tunnel, one side of which may end before the other. */
+  /** Whether it asks for a tunnel, whose sides may end one after the other. */
   readonly isTunnel: boolean;
   /** Whether the rest of its body is being read. */
   readonly isAwaited: boolean;
