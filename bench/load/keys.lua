@@ -16,7 +16,7 @@ local fields = {}
 -- More than these are written when they are sent: LuaJIT's heap is small.
 local MAX_READY = 10000
 
--- The token of an account. Those of more than MAX_READY accounts are read in turn.
+-- The token of an account. The tokens of more than MAX_READY accounts are read in turn.
 local function token_of(account)
   if not nextToken then return tokens[account] or 'token-' .. account end
   local line = nextToken()

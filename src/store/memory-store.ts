@@ -116,7 +116,7 @@ export class MemoryStore implements Store {
    *   of the process, and periods with its Unix time
    * @param slots by default its own; the slots of another store that handles the same requests
    * @param counts where it keeps buckets of periods
-   * @param observer is told about settlements
+   * @param observer receives the events of settlements
    */
   constructor(
     nowUs?: (() => number) | undefined,

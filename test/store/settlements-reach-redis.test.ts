@@ -24,7 +24,7 @@ async function admitted(store: Store, charge: Charge) {
   }
 }
 
-test('what a settlement gave back is there for the next charge, although a denial was cached', async () => {
+test('the next charge can use what a settlement gave back, although a denial was cached', async () => {
   const settings = uniqueRedisStore();
   const store = openStore(settings);
   onTestFinished(() => store.close());

@@ -36,7 +36,7 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
   #request: UpstreamRequest;
   #transfer: Transfer | undefined;
   #head: ResponseHead | undefined;
-  /** Of an operation whose cost the response tells. */
+  /** Undefined if the cost of the operation does not depend on its response. */
   #cost: ResponseCost | undefined;
   #isRepeated = false;
 
