@@ -100,7 +100,7 @@ it('an Account that is blocked on the page is refused, until it is unblocked', a
   await page.keyboard.press('Escape');
   const row = page.locator('#live-limits tbody tr');
   await expect.poll(() => row.textContent(), SOON).toMatch(/acct_1blocked0.*leak by alice/);
-  await row.getByRole('button', { name: 'Unblock' }).click();
+  await row.getByRole('button', { name: 'Unblock' }).press('Enter');
   await dialog.getByLabel('Why').fill('found');
   await dialog.getByRole('button', { name: 'Unblock' }).click();
   await expect.poll(status, SOON).toBe(200);
@@ -122,7 +122,7 @@ it('a principal that is revoked on the page is refused, until it is undone', asy
   await expect.poll(status, SOON).toBe(401);
   const row = page.locator('#revocations tbody tr');
   await expect.poll(() => row.textContent(), SOON).toMatch(/svc_1principal.*leaked by alice/);
-  await row.getByRole('button', { name: 'Undo' }).click();
+  await row.getByRole('button', { name: 'Undo' }).press('Enter');
   await dialog.getByLabel('Why').fill('found');
   await dialog.getByRole('button', { name: 'Undo the revocation' }).click();
   await expect.poll(status, SOON).toBe(200);
