@@ -105,6 +105,12 @@ function slugOf(code: ProblemCode): string {
   return code.replaceAll(/(?<!^)[A-Z]/g, (letter) => `-${letter}`).toLowerCase();
 }
 
+/** The request waited for its turn at the upstream for `upstream.queueTimeoutMs`. */
+export const QUEUE_TIMEOUT = new Refusal(
+  'ServiceUnavailable',
+  'The service behind the gateway was too busy for too long.',
+);
+
 /** WebSocket connections use their whole share of the upstream's connections. */
 export const TUNNELS_BUSY = new Refusal(
   'ServiceUnavailable',

@@ -26,7 +26,6 @@ import {
   shedLoad,
 } from './entrance.ts';
 import { settleResponse } from './response-cost/settle-response.ts';
-import { UPSTREAM_BUSY } from './upstream/failures.ts';
 import { forward } from './upstream/forward.ts';
 import { crowdedOut } from './upstream/relay.ts';
 import { Upstreams } from './upstream/upstreams.ts';
@@ -49,7 +48,7 @@ const STAGES: readonly PortStage<Shared>[] = [
   normaliseTarget,
   answerOwnUsage,
   awaitFirstChunk,
-  requireFreeUpstream,
+  requireRoomForTunnel,
   // The operation, the caller and its Account.
   ...MATCH_STAGES,
   refuseBeforeCharge,
@@ -65,6 +64,7 @@ export async function createGateway(dependencies: GatewayDependencies): Promise<
   const { baseUrl, cors, listen, tls, usage } = dependencies;
   const trusted = new TrustedProxies(listen.trustedProxies);
   const upstreams = new Upstreams(dependencies.upstream, trusted);
+  dependencies.observer.showUpstreams(upstreams.all);
   const server = createServer(listen, { baseUrl, lines: linesForAnyone(cors) }, tls);
   const { app, connections } = server;
   const ownUsage = usage.path === undefined ? undefined : new OwnUsage(usage.path, dependencies);
@@ -130,10 +130,9 @@ function awaitFirstChunk({ source }: PortRequest) {
 }
 
 /** Comes before the charge, so that a request that cannot be served costs nothing. */
-function requireFreeUpstream({ source, canonicalTarget }: PortRequest, { upstreams }: Shared) {
-  const { shares } = upstreams.find(canonicalTarget.path);
-  if (!shares.hasRoom) return UPSTREAM_BUSY;
-  return source.isTunnel && !shares.hasRoomForTunnel() ? TUNNELS_BUSY : undefined;
+function requireRoomForTunnel({ source, canonicalTarget }: PortRequest, { upstreams }: Shared) {
+  if (!source.isTunnel) return undefined;
+  return upstreams.find(canonicalTarget.path).turns.hasRoomForTunnel() ? undefined : TUNNELS_BUSY;
 }
 
 const ABANDONED = new Refusal('BadRequest', 'The request was aborted.', { closes: true });
@@ -156,7 +155,7 @@ function holdBackUncharged(request: PortRequest, shared: Shared) {
   return withoutShare(request, shared);
 }
 
-/** Requests without a caller, and tunnels, may use only a share of the upstream's connections. `forward` checks once more. */
+/** Too many requests wait, or it would exceed a share of the upstream's connections. `forward` checks once more. */
 function withoutShare(request: PortRequest, { upstreams }: Shared): Refusal | undefined {
   return crowdedOut(upstreams.find(request.canonicalTarget.path), request);
 }

@@ -8,10 +8,21 @@ export interface TunnelObserver {
   tunnelClosed(traffic: Traffic): void;
 }
 
+/** An upstream, and the requests that wait for their turn there. */
+export interface UpstreamQueue {
+  /** Path prefix of its requests; empty for the main one. */
+  readonly prefix: string;
+  readonly waiting: number;
+  /** Most requests that may be there at once. */
+  readonly limit: number;
+}
+
 /** Receives the events that metrics count. */
 export interface GatewayObserver extends TunnelObserver {
   /** A response was sent in full, or the client disconnected. The status is 0 where it left before a response began. */
   requestFinished(context: RequestContext, status: number, totalMs: number): void;
+  /** Shows the queues of the upstreams, which are read at each scrape. */
+  showUpstreams(upstreams: readonly UpstreamQueue[]): void;
   /** An authenticated caller asked for an operation that no document lists. */
   unlistedOperation(method: string): void;
 }

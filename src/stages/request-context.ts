@@ -184,6 +184,8 @@ export class RequestContext<Source extends RequestSource = RequestSource> {
   /** What the request holds until it ends, if limits on concurrent requests apply to it. */
   hold: Hold | undefined = undefined;
   refusal: Refusal | undefined = undefined;
+  /** How long it waited for its turn at the upstream; undefined if it did not. */
+  queuedMs: number | undefined = undefined;
   upstreamStatus: number | undefined = undefined;
   upstreamMs: number | undefined = undefined;
   /** Code of the error that replaced or truncated the upstream's response. */

@@ -11,7 +11,7 @@
 import { type Awaitable, andThenWith } from '../domain/awaitable.ts';
 import { monotonicUs, US_PER_SECOND } from '../domain/clock.ts';
 import { Generations } from './generations.ts';
-import { type HeldSlots, isConcurrent } from './in-flight/held-slots.ts';
+import type { HeldSlots } from './in-flight/held-slots.ts';
 import type { StoreObserver } from './observer.ts';
 import {
   type BucketCharge,
@@ -19,6 +19,7 @@ import {
   type Charge,
   costIn,
   type Decision,
+  isConcurrent,
   isOfOneCharge,
   type Settled,
   type Settlement,

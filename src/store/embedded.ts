@@ -1,10 +1,8 @@
 /** The counter for use inside another program: `import { createStore } from '<package>'`. */
 
-import { isConcurrent } from './in-flight/held-slots.ts';
 import { bucketKey } from './keys.ts';
 import { openStore } from './open.ts';
-import type { BucketCharge, Charge, Decision } from './store.ts';
-import { isValidCharge } from './store.ts';
+import { type BucketCharge, type Charge, type Decision, isConcurrent, isValidCharge } from './store.ts';
 
 export type { BucketState, Decision, UncountedReason } from './store.ts';
 

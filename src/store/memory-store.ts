@@ -1,7 +1,7 @@
 import { monotonicUs } from '../domain/clock.ts';
 import type { Calendar } from '../domain/limits/calendar.ts';
 import { CoalescedLog } from './coalesced-log.ts';
-import { type HeldSlots, isConcurrent, OwnSlots, slotState } from './in-flight/held-slots.ts';
+import { type HeldSlots, OwnSlots, slotState } from './in-flight/held-slots.ts';
 import { type StoreObserver, silentObserver } from './observer.ts';
 import { PeriodCount } from './period-count.ts';
 import { SettlementMarks } from './settlement-marks.ts';
@@ -14,6 +14,7 @@ import {
   type DroppedReason,
   finalCostIn,
   type Holder,
+  isConcurrent,
   isValidCharge,
   isValidSettlement,
   type Settled,

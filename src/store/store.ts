@@ -3,7 +3,7 @@ import { US_PER_SECOND } from '../domain/clock.ts';
 import { type Calendar, LONGEST_PERIOD_SECONDS } from '../domain/limits/calendar.ts';
 import { LONGEST_WINDOW_SECONDS, MAX_PERIOD_LIMIT } from '../domain/limits/rows.ts';
 import type { ScopeName } from '../domain/limits/scopes.ts';
-import { type HeldSlots, type Hold, isConcurrent } from './in-flight/held-slots.ts';
+import type { HeldSlots, Hold } from './in-flight/held-slots.ts';
 
 /**
  * Counts points. A store deals with keys, limits and costs, and is independent of HTTP, Accounts and operations.
@@ -131,6 +131,11 @@ export interface BucketRecord {
   /** The name of its row. */
   readonly name: string;
   readonly key: string;
+}
+
+/** Whether the bucket counts requests from their admission to their end, and not points of a window. */
+export function isConcurrent({ counts }: Pick<BucketCharge, 'counts'>): boolean {
+  return counts === 'concurrent';
 }
 
 /** A bucket that no request is charged to, which shows whether the store counts. */

@@ -20,8 +20,8 @@ import { namedLimit, type PayerBucket, shownPeriod } from '../../stages/buckets/
 import { CHARGE_STAGES, MATCH_STAGES, runStages } from '../../stages/decide.ts';
 import { normalise } from '../../stages/normalise.ts';
 import { type Operation, RequestContext, type Target } from '../../stages/request-context.ts';
-import { isConcurrent } from '../../store/in-flight/held-slots.ts';
 import { MemoryStore } from '../../store/memory-store.ts';
+import { isConcurrent } from '../../store/store.ts';
 
 /** The request to explain. */
 export interface Question {

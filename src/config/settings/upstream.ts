@@ -86,9 +86,14 @@ export const upstreamSchema = section('The service behind the gateway.', {
     50,
   ),
   maxWaiting: count(
-    'Maximum number of requests that wait for a connection. Further requests get a 503.',
+    'Maximum number of requests that wait for their turn at each upstream. Above it, the payer with the most waiting requests gets a 503 for its newest. Public operations have `publicPercent` of this number in addition.',
     1_024,
   ),
+  reservePercent: percent(
+    'Percentage of `connections`, at least one, for payers that have less than their fair share of them.',
+    10,
+  ),
+  queueTimeoutMs: milliseconds('How long a request may wait for its turn. It then gets a 503.', 5_000),
   connectTimeoutMs: milliseconds('Timeout for connecting.', 5_000),
   headersTimeoutMs: milliseconds('Timeout for receiving the response headers.', 60_000),
   bodyTimeoutMs: milliseconds('Timeout between two reads of a response body.', 300_000),

@@ -27,6 +27,14 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
   CONNECT_TIMEOUT,
 ]);
 
+/** No byte can have been sent. Others, such as ETIMEDOUT, may also end a connection that was open. */
+const UNCONNECTED: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EAI_AGAIN', 'ENOTFOUND', CONNECT_TIMEOUT]);
+
+/** Whether it is certain that the upstream got nothing of the request, because there was no connection. */
+export function isUnsent(error: Error): boolean {
+  return UNCONNECTED.has(codeOf(error));
+}
+
 /** The message for the client. It omits the cause, which names internal addresses. */
 export function refusalOf(error: Error): Refusal {
   if (error instanceof BodyError) return error.refusal;

@@ -12,6 +12,7 @@ import {
   hiddenCredentials,
   requestLines,
 } from '../../http/message/headers.ts';
+import { refund } from '../../stages/settle.ts';
 import type { PortDependencies, PortRequest } from '../entrance.ts';
 import { crowdedOut, Relay } from './relay.ts';
 import { TunnelRelay } from './tunnel.ts';
@@ -27,8 +28,9 @@ const TRAILERS = /(?<![^,])\s*trailers\s*(?:,|$)/i;
 export function forward(
   upstream: Upstream,
   request: PortRequest,
-  { trusted, listen, baseUrl, observer, credentials }: PortDependencies,
+  dependencies: PortDependencies,
 ): Refusal | undefined {
+  const { trusted, listen, credentials, store } = dependencies;
   const { source: exchange, canonicalTarget } = request;
   if (exchange.isAbandoned) {
     exchange.abort();
@@ -36,7 +38,10 @@ export function forward(
   }
   // Requests that passed the earlier check together, and were then charged or sent their bodies, must not all go on.
   const refusal = crowdedOut(upstream, request);
-  if (refusal !== undefined) return refusal;
+  if (refusal !== undefined) {
+    refund(request, store);
+    return refusal;
+  }
   const outgoing = {
     method: request.method,
     target: upstream.basePath + canonicalTarget.path + canonicalTarget.search,
@@ -46,10 +51,9 @@ export function forward(
     bodyLength: lengthOf(exchange),
   };
   const relay = exchange.isTunnel
-    ? new TunnelRelay(upstream, outgoing, request, baseUrl, observer)
-    : new Relay(upstream, outgoing, request, baseUrl);
-  relay.start();
-  return undefined;
+    ? new TunnelRelay(upstream, outgoing, request, dependencies)
+    : new Relay(upstream, outgoing, request, dependencies);
+  return relay.start();
 }
 
 /** The body to send: what was already read of it, or else the client's as it arrives. */

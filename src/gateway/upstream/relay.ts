@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Traffic } from '../../domain/operation.ts';
 import type { Refusal } from '../../domain/problems.ts';
-import { TUNNELS_BUSY } from '../../domain/problems.ts';
+import { QUEUE_TIMEOUT, TUNNELS_BUSY } from '../../domain/problems.ts';
 import type {
   ChunkMemory,
   Repeat,
@@ -18,21 +18,28 @@ import type { FieldSection } from '../../http/message/head/field-section.ts';
 import type { ResponseHead } from '../../http/message/head/response-head.ts';
 import { type ResponseChanges, responseLines } from '../../http/message/headers.ts';
 import { addGatewayFields, respond } from '../../stages/respond.ts';
-import type { PortRequest } from '../entrance.ts';
+import { refund } from '../../stages/settle.ts';
+import type { Store } from '../../store/store.ts';
+import type { PortDependencies, PortRequest } from '../entrance.ts';
 import { type ResponseCost, readCost } from '../response-cost/response-cost.ts';
-import { codeOf, isRepeatable, refusalOf, UPSTREAM_BUSY } from './failures.ts';
+import { codeOf, isRepeatable, isUnsent, refusalOf, UPSTREAM_BUSY } from './failures.ts';
+import type { Guest, TurnedAway, Visit } from './turns/turns.ts';
 import type { Upstream } from './upstreams.ts';
 
 /** Joining a body of this length to its head costs less than a second piece to write. */
 const MAX_JOINED_BYTES = 16_384;
 
 /** Copies one upstream response to the client, chunk by chunk, as fast as the slower of the two. */
-export class Relay implements ResponseHandler, ResponseChanges, Taker {
+export class Relay implements ResponseHandler, ResponseChanges, Taker, Guest {
   protected readonly context: PortRequest;
   protected readonly exchange: Exchange;
   readonly #upstream: Upstream;
   readonly #baseUrl: string;
-  readonly #sentMs = performance.now();
+  readonly #store: Store;
+  readonly traffic: Traffic;
+  readonly payerId: string;
+  #sentMs = 0;
+  #visit: Visit | undefined;
   #request: UpstreamRequest;
   #transfer: Transfer | undefined;
   #head: ResponseHead | undefined;
@@ -44,13 +51,16 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
     upstream: Upstream,
     request: Omit<UpstreamRequest, 'handler'>,
     context: PortRequest,
-    baseUrl: string,
+    { baseUrl, store }: PortDependencies,
   ) {
     const exchange = context.source;
     this.context = context;
     this.exchange = exchange;
     this.#upstream = upstream;
+    this.traffic = trafficOf(context);
+    this.payerId = payerIdOf(context);
     this.#baseUrl = baseUrl;
+    this.#store = store;
     const { method, target, host, lines, body, bodyLength, upgrade } = request;
     // Without a spread, which costs 0.5 µs here.
     this.#request = { method, target, host, lines, body, bodyLength, upgrade, handler: this };
@@ -58,18 +68,48 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
     if (body instanceof Readable) body.on('error', (error) => this.#onBodyError(error));
   }
 
-  /** Sends the request; the response, or a 503 in its place, goes to the client. */
-  start(): void {
-    this.#upstream.shares.enter(trafficOf(this.context), this.#isTunnel);
+  /**
+   * Sends the request when its turn has come; the response, or a 503 in its place, goes to the client.
+   *
+   * @returns why the request gets no turn; undefined if it does or waits
+   */
+  start(): Refusal | undefined {
+    this.#visit = this.#upstream.turns.enter(this);
+    if (this.#visit === undefined) {
+      refund(this.context, this.#store);
+      return UPSTREAM_BUSY;
+    }
+    if (this.#visit.state === 'present') this.#begin();
+    return undefined;
+  }
+
+  onTurn(waitedMs: number): void {
+    this.context.queuedMs = waitedMs;
+    this.#begin();
+  }
+
+  onTurnedAway(reason: TurnedAway): void {
+    const { context } = this;
+    context.queuedMs = performance.now() - (this.#visit?.sinceMs ?? 0);
+    refund(context, this.#store);
+    respond(context, reason === 'late' ? QUEUE_TIMEOUT : UPSTREAM_BUSY, this.#baseUrl);
+  }
+
+  #begin(): void {
     this.context.hold?.share();
+    this.#dispatch();
+  }
+
+  #dispatch(): void {
+    this.#sentMs = performance.now();
     this.#upstream.pool.dispatch(this.#request);
   }
 
   /** To be called once, when the upstream is done with the request. */
   protected leave(): void {
     this.detach();
-    this.#upstream.shares.leave(trafficOf(this.context), this.#isTunnel);
     this.context.hold?.end();
+    if (this.#visit !== undefined) this.#upstream.turns.leave(this.#visit);
   }
 
   /** From here on, a client that leaves does not abort the request. */
@@ -77,7 +117,7 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
     this.#transfer = undefined;
   }
 
-  get #isTunnel(): boolean {
+  get isTunnel(): boolean {
     return this.#request.upgrade !== undefined;
   }
 
@@ -156,14 +196,20 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
   }
 
   onError(error: Error, repeat: Repeat): void {
-    this.leave();
-    const { context, exchange } = this;
-    if (!this.#isRepeated && !exchange.isClosed && isRepeatable(repeat, this.#request)) {
+    if (!this.#isRepeated && !this.exchange.isClosed && isRepeatable(repeat, this.#request)) {
+      this.detach();
       this.#isRepeated = true;
       this.#request = { ...this.#request, needsNewConnection: true };
-      this.start();
+      this.#dispatch();
       return;
     }
+    this.leave();
+    this.#fail(error);
+  }
+
+  #fail(error: Error): void {
+    const { context, exchange } = this;
+    if (isUnsent(error)) refund(context, this.#store);
     context.upstreamError = codeOf(error);
     if (error instanceof UpstreamError) context.upstreamErrorDetail = error.message;
     // The status line is already sent: an incomplete body is how the client learns of the failure.
@@ -177,25 +223,44 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker {
 
   onAbandoned(): void {
     if (this.#transfer !== undefined) this.#transfer.abort();
+    else if (this.#isWaiting) this.#leaveQueue();
     else if (this.#upstream.pool.cancel(this.#request)) this.leave();
+  }
+
+  get #isWaiting(): boolean {
+    return this.#visit?.state === 'waiting';
+  }
+
+  #leaveQueue(): void {
+    if (this.#visit === undefined) return;
+    this.context.queuedMs = performance.now() - this.#visit.sinceMs;
+    this.#upstream.turns.leave(this.#visit);
   }
 
   /** A body may break while its request waits for a connection; later, the connection reports it. */
   #onBodyError(error: Error): void {
-    if (this.#transfer === undefined && this.#upstream.pool.cancel(this.#request))
-      this.onError(error, 'none');
+    if (this.#transfer !== undefined) return;
+    if (this.#isWaiting) {
+      this.#leaveQueue();
+      this.#fail(error);
+    } else if (this.#upstream.pool.cancel(this.#request)) this.onError(error, 'none');
   }
 }
 
-/** The refusal of a request that has no share of the upstream's connections left. */
-export function crowdedOut({ shares }: Upstream, request: PortRequest): Refusal | undefined {
+/** The refusal of a request that would get no turn: too many wait, or its share of the upstream's connections is used. */
+export function crowdedOut({ turns }: Upstream, request: PortRequest): Refusal | undefined {
   const traffic = trafficOf(request);
-  if (!shares.hasRoomFor(traffic)) return UPSTREAM_BUSY;
-  return request.source.isTunnel && !shares.hasRoomForTunnel(traffic) ? TUNNELS_BUSY : undefined;
+  if (!turns.hasRoomFor(traffic, payerIdOf(request))) return UPSTREAM_BUSY;
+  return request.source.isTunnel && !turns.hasRoomForTunnel(traffic) ? TUNNELS_BUSY : undefined;
 }
 
 /** Whose share of the upstream's connections a request uses. */
 export function trafficOf({ caller, publicClient }: PortRequest): Traffic {
   if (caller !== undefined) return 'caller';
   return publicClient === undefined ? 'uncharged' : 'public';
+}
+
+/** Whose turn it takes: an Account's, or a client's address. */
+function payerIdOf(request: PortRequest): string {
+  return request.caller?.account ?? request.clientNetwork;
 }

@@ -4,7 +4,7 @@ import { countBuffer } from '../../http/message/buffer-garbage.ts';
 import { TUNNEL_IDLE } from '../../http/message/errors.ts';
 import type { ResponseHead } from '../../http/message/head/response-head.ts';
 import type { TunnelObserver } from '../../observe/gateway-observer.ts';
-import type { PortRequest } from '../entrance.ts';
+import type { PortDependencies, PortRequest } from '../entrance.ts';
 import { Relay, trafficOf } from './relay.ts';
 import type { Upstream } from './upstreams.ts';
 
@@ -21,13 +21,12 @@ export class TunnelRelay extends Relay {
     upstream: Upstream,
     request: Omit<UpstreamRequest, 'handler'>,
     context: PortRequest,
-    baseUrl: string,
-    observer: TunnelObserver,
+    dependencies: PortDependencies,
   ) {
     const onUpgrade = (head: ResponseHead, behind: Socket) => this.#open(head, behind);
-    super(upstream, { ...request, upgrade: { protocol: 'websocket', onUpgrade } }, context, baseUrl);
+    super(upstream, { ...request, upgrade: { protocol: 'websocket', onUpgrade } }, context, dependencies);
     this.#idleTimeoutMs = upstream.tunnelIdleTimeoutMs;
-    this.#observer = observer;
+    this.#observer = dependencies.observer;
   }
 
   #open(head: ResponseHead, behind: Socket): void {

@@ -1,9 +1,10 @@
 /** The connections to the services behind the gateway. */
 
-import type { Traffic } from '../../domain/operation.ts';
 import { type TlsFiles, tlsOptions } from '../../domain/tls-files.ts';
 import { Pool } from '../../http/client/pool.ts';
 import type { TrustedProxies } from '../../http/message/fields/forwarded.ts';
+import type { UpstreamQueue } from '../../observe/gateway-observer.ts';
+import { type TurnSettings, Turns } from './turns/turns.ts';
 import { UpstreamAddresses } from './upstream-addresses.ts';
 
 interface TlsSettings extends TlsFiles {
@@ -20,7 +21,7 @@ interface Place {
 /** Which Host field an upstream receives: the host of its own URL, or the client's. */
 type HostField = 'upstream' | 'preserve';
 
-export interface UpstreamSettings extends Place, ShareSettings {
+export interface UpstreamSettings extends Place, TurnSettings {
   readonly host: HostField;
   readonly routes: readonly (Place & { readonly prefix: string })[];
   readonly connectTimeoutMs: number;
@@ -31,7 +32,7 @@ export interface UpstreamSettings extends Place, ShareSettings {
 }
 
 /** One service, and how busy it is. */
-export class Upstream {
+export class Upstream implements UpstreamQueue {
   readonly prefix: string;
   readonly pool: Pool;
   /** Such as `http://127.0.0.1:3000`. */
@@ -41,7 +42,8 @@ export class Upstream {
   /** Whether requests carry the Host field that the client sent. */
   readonly preservesHost: boolean;
   readonly addresses: UpstreamAddresses;
-  readonly shares: Shares;
+  /** Who may use it next. */
+  readonly turns: Turns;
   /** How long a tunnel may carry nothing. */
   readonly tunnelIdleTimeoutMs: number;
 
@@ -57,9 +59,17 @@ export class Upstream {
     this.basePath = origin.pathname.replace(/\/$/, '');
     this.preservesHost = (host ?? settings.host) === 'preserve';
     this.addresses = new UpstreamAddresses(origin, this.basePath, trusted);
-    this.shares = new Shares(settings);
+    this.turns = new Turns(settings);
     this.tunnelIdleTimeoutMs = settings.tunnelIdleTimeoutMs;
     this.pool = new Pool(origin, settings, tls && { verify: tls.verify, ...tlsOptions(tls) });
+  }
+
+  get waiting(): number {
+    return this.turns.waiting;
+  }
+
+  get limit(): number {
+    return this.turns.limit;
   }
 }
 
@@ -76,6 +86,10 @@ export class Upstreams {
       .sort((a, b) => b.prefix.length - a.prefix.length);
   }
 
+  get all(): readonly Upstream[] {
+    return [this.#main, ...this.#byPrefix];
+  }
+
   /** The upstream with the longest prefix that the path is at or below; whole segments only. */
   find(path: string): Upstream {
     for (const upstream of this.#byPrefix) {
@@ -89,70 +103,9 @@ export class Upstreams {
 
   /** Closes every connection, and with them what is under way. */
   destroy(): void {
-    for (const { pool } of [this.#main, ...this.#byPrefix]) pool.destroy();
+    for (const { pool, turns } of this.all) {
+      turns.close();
+      pool.destroy();
+    }
   }
-}
-
-export interface ShareSettings {
-  readonly connections: number;
-  readonly maxWaiting: number;
-  readonly publicPercent: number;
-  readonly unauthenticatedPercent: number;
-  readonly tunnelPercent: number;
-}
-
-/** Counts what is under way at one upstream. A tunnel counts twice: as a request until it closes, and among the tunnels. */
-export class Shares {
-  readonly #maxAtOnce: Readonly<Record<Traffic, number>>;
-  /** For callers: of all tunnels. */
-  readonly #maxTunnels: Readonly<Record<Traffic, number>>;
-  readonly #atOnce: Record<Traffic, number> = { caller: 0, public: 0, uncharged: 0 };
-  readonly #tunnels: Record<Traffic, number> = { caller: 0, public: 0, uncharged: 0 };
-
-  constructor(settings: ShareSettings) {
-    const { connections, maxWaiting, tunnelPercent } = settings;
-    const share = (percent: number) => Math.max(1, Math.floor((connections * percent) / 100));
-    const open = share(settings.publicPercent);
-    const uncharged = share(settings.unauthenticatedPercent);
-    // Rounded down: below 100 %, tunnels leave a connection to the requests of every share.
-    const tunnelsOf = (places: number) => Math.floor((places * tunnelPercent) / 100);
-    this.#maxAtOnce = { caller: connections + maxWaiting, public: open, uncharged };
-    this.#maxTunnels = {
-      caller: tunnelsOf(connections),
-      public: tunnelsOf(open),
-      uncharged: tunnelsOf(uncharged),
-    };
-  }
-
-  /** False when the connections are busy and enough requests wait for one. */
-  get hasRoom(): boolean {
-    return total(this.#atOnce) < this.#maxAtOnce.caller;
-  }
-
-  /** False when such requests use their whole share of the connections. Requests of callers have no share of their own. */
-  hasRoomFor(traffic: Traffic): boolean {
-    return traffic === 'caller' || this.#atOnce[traffic] < this.#maxAtOnce[traffic];
-  }
-
-  /** False when tunnels use their whole share of the connections, or when tunnels of this traffic use the share of this traffic. */
-  hasRoomForTunnel(traffic: Traffic = 'caller'): boolean {
-    if (total(this.#tunnels) >= this.#maxTunnels.caller) return false;
-    return traffic === 'caller' || this.#tunnels[traffic] < this.#maxTunnels[traffic];
-  }
-
-  /** Counts a request that is dispatched, until `leave`. */
-  enter(traffic: Traffic, isTunnel: boolean): void {
-    this.#atOnce[traffic]++;
-    if (isTunnel) this.#tunnels[traffic]++;
-  }
-
-  /** Counts out a request that was answered in full, or failed, or whose tunnel has closed. */
-  leave(traffic: Traffic, isTunnel: boolean): void {
-    this.#atOnce[traffic]--;
-    if (isTunnel) this.#tunnels[traffic]--;
-  }
-}
-
-function total({ caller, public: open, uncharged }: Readonly<Record<Traffic, number>>): number {
-  return caller + open + uncharged;
 }

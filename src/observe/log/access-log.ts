@@ -124,12 +124,13 @@ function bucketMembers(charged: Charged): string {
 }
 
 function upstreamMembers(context: RequestContext): string {
-  const { upstreamStatus, upstreamError, upstreamErrorDetail, chargeMs, upstreamMs } = context;
+  const { upstreamStatus, upstreamError, upstreamErrorDetail, chargeMs, queuedMs, upstreamMs } = context;
   let members = upstreamStatus === undefined ? '' : `,"upstreamStatus":${upstreamStatus}`;
   if (upstreamError !== undefined) members += `,"upstreamError":"${escaped(upstreamError)}"`;
   if (upstreamErrorDetail !== undefined)
     members += `,"upstreamErrorDetail":"${escaped(upstreamErrorDetail)}"`;
   if (chargeMs !== undefined) members += `,"chargeMs":${msText(chargeMs)}`;
+  if (queuedMs !== undefined) members += `,"queuedMs":${msText(queuedMs)}`;
   return upstreamMs === undefined ? members : `${members},"upstreamMs":${msText(upstreamMs)}`;
 }
 

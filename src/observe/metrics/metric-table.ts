@@ -56,6 +56,21 @@ const METRICS = {
   weir_request_duration_seconds: histogram('Time from request headers to the end of the response.', SECONDS),
   weir_charge_duration_seconds: histogram('Time to decide a charge, store included.', SECONDS),
   weir_upstream_duration_seconds: histogram("Time until the upstream's response headers.", SECONDS),
+  weir_upstream_queue_seconds: histogram(
+    'Time that requests waited for their turn at an upstream. Those that did not wait are not counted.',
+    SECONDS,
+  ),
+  weir_upstream_queue_timeouts_total: counter(
+    'Requests that waited for upstream.queueTimeoutMs and then got a 503.',
+  ),
+  weir_upstream_queued: reading(
+    'Requests that wait for their turn, by the path prefix of the upstream.',
+    'upstream',
+  ),
+  weir_upstream_concurrency_limit: reading(
+    'Most requests that may be at the upstream at once, by its path prefix.',
+    'upstream',
+  ),
   weir_requests_in_flight: reading(
     'Requests of this replica that hold a slot, by their limit on concurrent requests.',
     'bucket',

@@ -2,12 +2,12 @@
 
 import { CONTRACT_ROWS, CONTRACT_SCOPES, KINDS } from '../../domain/limits/rows.ts';
 import type { Access, OperationKind } from '../../domain/operation.ts';
-import { PROBLEM_CODES, TUNNELS_BUSY } from '../../domain/problems.ts';
+import { PROBLEM_CODES, QUEUE_TIMEOUT, TUNNELS_BUSY } from '../../domain/problems.ts';
 import { BLOCKED } from '../../facts/blocks.ts';
 import { TUNNEL_IDLE } from '../../http/message/errors.ts';
 import { type RequestContext, spentBy } from '../../stages/request-context.ts';
 import { isDegraded } from '../../stages/respond.ts';
-import type { GatewayObserver } from '../gateway-observer.ts';
+import type { GatewayObserver, UpstreamQueue } from '../gateway-observer.ts';
 import type { MetricTable } from './metric-table.ts';
 
 /** What this process has counted since it started. */
@@ -35,6 +35,12 @@ export function requestMetrics(table: MetricTable): RequestMetrics {
   const { weir_responses_total: responses, weir_tunnels: tunnels } = table;
   return {
     unlistedOperation: (method) => table.weir_unlisted_operations_total.add(1, method),
+    showUpstreams(upstreams) {
+      const by = (read: (upstream: UpstreamQueue) => number) => () =>
+        upstreams.map((upstream) => [upstream.prefix || '/', read(upstream)] as const);
+      table.weir_upstream_queued(by(({ waiting }) => waiting));
+      table.weir_upstream_concurrency_limit(by(({ limit }) => limit));
+    },
     tunnelOpened: (traffic) => tunnels.inc({ traffic }),
     tunnelClosed: (traffic) => tunnels.dec({ traffic }),
     requestFinished(context, status, totalMs) {
@@ -50,6 +56,7 @@ export function requestMetrics(table: MetricTable): RequestMetrics {
       countCharge(table, context, kind);
       countTunnelEnd(table, context);
       observeTimes(table, context, totalMs);
+      if (refusal === QUEUE_TIMEOUT) table.weir_upstream_queue_timeouts_total.add(1);
     },
     requestTotals: () => ({
       requests: requests.sum(),
@@ -85,9 +92,11 @@ function countTunnelEnd(table: MetricTable, { refusal, upstreamError }: RequestC
   else if (upstreamError === TUNNEL_IDLE) table.weir_tunnels_idle_total.add(1);
 }
 
-function observeTimes(table: MetricTable, { chargeMs, upstreamMs }: RequestContext, totalMs: number): void {
+function observeTimes(table: MetricTable, context: RequestContext, totalMs: number): void {
+  const { chargeMs, queuedMs, upstreamMs } = context;
   table.weir_request_duration_seconds.observe(totalMs / 1000);
   if (chargeMs !== undefined) table.weir_charge_duration_seconds.observe(chargeMs / 1000);
+  if (queuedMs !== undefined) table.weir_upstream_queue_seconds.observe(queuedMs / 1000);
   if (upstreamMs !== undefined) table.weir_upstream_duration_seconds.observe(upstreamMs / 1000);
 }
 

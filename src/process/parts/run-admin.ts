@@ -254,6 +254,7 @@ function showLiveLimits({ metrics, buckets, clock }: Reported): () => number {
 function observerOf(metrics: Metrics, { batch, refusals, tries, events }: Receivers): GatewayObserver {
   return {
     unlistedOperation: (method) => metrics.unlistedOperation(method),
+    showUpstreams: (upstreams) => metrics.showUpstreams(upstreams),
     tunnelOpened: (traffic) => metrics.tunnelOpened(traffic),
     tunnelClosed: (traffic) => metrics.tunnelClosed(traffic),
     requestFinished(context, status, totalMs) {

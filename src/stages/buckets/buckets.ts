@@ -13,7 +13,7 @@ import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Access } from '../../domain/operation.ts';
 import type { Refusal } from '../../domain/problems.ts';
 import { type LiveLimit, LiveLimits } from '../../facts/live-limits.ts';
-import { isConcurrent } from '../../store/in-flight/held-slots.ts';
+import { isConcurrent } from '../../store/store.ts';
 import type { LastPayer } from '../last-payer.ts';
 import type { Operation } from '../request-context.ts';
 import {

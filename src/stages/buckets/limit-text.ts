@@ -1,7 +1,6 @@
 import { roundedDuration, windowText } from '../../domain/duration.ts';
 import { ownerText } from '../../domain/limits/scopes.ts';
-import { isConcurrent } from '../../store/in-flight/held-slots.ts';
-import { costIn } from '../../store/store.ts';
+import { costIn, isConcurrent } from '../../store/store.ts';
 import type { PayerBucket } from './payer-bucket.ts';
 
 /**

@@ -1,7 +1,6 @@
 import { US_PER_SECOND } from '../../domain/clock.ts';
 import { type LimitRow, MOST_HEADER_ITEMS } from '../../domain/limits/rows.ts';
-import { isConcurrent } from '../../store/in-flight/held-slots.ts';
-import type { BucketState } from '../../store/store.ts';
+import { type BucketState, isConcurrent } from '../../store/store.ts';
 import type { PayerBucket } from './payer-bucket.ts';
 
 /** A limit in the RateLimit-Policy header. */

@@ -1,6 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { bucketOf, SLOTS_ENDING } from '../keys.ts';
-import type { BucketCharge, BucketState, Charge, Decision, Holder } from '../store.ts';
+import {
+  type BucketCharge,
+  type BucketState,
+  type Charge,
+  type Decision,
+  type Holder,
+  isConcurrent,
+} from '../store.ts';
 
 /**
  * The slots of one request in buckets that count concurrent requests. The store takes them with the charge. They are given back when
@@ -121,11 +128,6 @@ export class OwnSlots extends HeldSlots {
     super.release(entry);
     if (entry.held === 0) this.buckets.delete(entry.key);
   }
-}
-
-/** Whether the bucket counts requests from their admission to their end, and not points of a window. */
-export function isConcurrent({ counts }: Pick<BucketCharge, 'counts'>): boolean {
-  return counts === 'concurrent';
 }
 
 /** When a slot becomes free is unknown. */

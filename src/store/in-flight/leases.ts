@@ -1,5 +1,5 @@
-import type { BucketState, Charge, Decision } from '../store.ts';
-import { HeldSlots, isConcurrent } from './held-slots.ts';
+import { type BucketState, type Charge, type Decision, isConcurrent } from '../store.ts';
+import { HeldSlots } from './held-slots.ts';
 import {
   type Lease,
   type LeaseStore,

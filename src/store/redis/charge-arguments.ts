@@ -1,9 +1,8 @@
 import type { Calendar, Span } from '../../domain/limits/calendar.ts';
 import { pace } from '../../domain/pace.ts';
-import { isConcurrent } from '../in-flight/held-slots.ts';
 import type { LeaseCall } from '../in-flight/leases.ts';
 import type { Statement } from '../in-flight/renewals.ts';
-import { type BucketCharge, type Charge, costIn } from '../store.ts';
+import { type BucketCharge, type Charge, costIn, isConcurrent } from '../store.ts';
 
 /** A key outlives its window by half: more than the slot that its newest entry may still grow for. */
 export const LIFE_MS_PER_WINDOW_SECOND = 1500;

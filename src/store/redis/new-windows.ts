@@ -1,6 +1,5 @@
-import { isConcurrent } from '../in-flight/held-slots.ts';
 import { bucketOf } from '../keys.ts';
-import type { Charge } from '../store.ts';
+import { type Charge, isConcurrent } from '../store.ts';
 
 const MS_PER_SECOND = 1000;
 /**

@@ -1,9 +1,8 @@
 import { Later, withinMs } from '../../domain/awaitable.ts';
 import { backoffMs } from '../../domain/backoff.ts';
 import { pace } from '../../domain/pace.ts';
-import { isConcurrent } from '../in-flight/held-slots.ts';
 import type { StoreObserver } from '../observer.ts';
-import type { DroppedReason, Settled, Settlement } from '../store.ts';
+import { type DroppedReason, isConcurrent, type Settled, type Settlement } from '../store.ts';
 import { mayHaveRun } from './connection/redis-failures.ts';
 
 /** Settlements that wait for Redis, at most: some 10 MB. */

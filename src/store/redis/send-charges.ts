@@ -1,6 +1,13 @@
 import type { Callback } from 'ioredis';
-import { isConcurrent, slotState } from '../in-flight/held-slots.ts';
-import type { BucketCharge, BucketState, Charge, Decision, Holder } from '../store.ts';
+import { slotState } from '../in-flight/held-slots.ts';
+import {
+  type BucketCharge,
+  type BucketState,
+  type Charge,
+  type Decision,
+  type Holder,
+  isConcurrent,
+} from '../store.ts';
 import { type ChargeOptions, chargeArguments } from './charge-arguments.ts';
 import { reasonOf } from './connection/redis-failures.ts';
 import type { PeriodClock } from './period-clock.ts';

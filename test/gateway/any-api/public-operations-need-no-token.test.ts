@@ -181,7 +181,7 @@ it('without its store, a public operation is served degraded', async () => {
   expect(response.headers.get('RateLimit')).toBeNull();
 });
 
-it("public operations use a part of the upstream's connections; beyond it they are refused uncharged", async () => {
+it("public operations use a part of the upstream's connections; beyond it they wait, or are refused uncharged", async () => {
   const held: ServerResponse[] = [];
   const upstream = await startUpstream((request, response) => {
     if (request.headers['x-hold'] === undefined) response.end();
@@ -191,11 +191,21 @@ it("public operations use a part of the upstream's connections; beyond it they a
     upstream,
     settings: {
       operations: { openapi: 'openapi.yaml', list: LIST },
-      upstream: { url: upstream.url, connections: 4, publicPercent: 50 },
+      upstream: {
+        url: upstream.url,
+        connections: 4,
+        maxWaiting: 1,
+        publicPercent: 50,
+        queueTimeoutMs: 60_000,
+      },
     },
   });
   const holding = [1, 2].map(() => gateway.send('GET', '/open', { token: null, headers: { 'X-Hold': '1' } }));
   await expect.poll(() => held.length).toBe(2);
+  holding.push(gateway.send('GET', '/open', ANONYMOUS));
+  await expect
+    .poll(async () => (await gateway.metrics()).includes('weir_upstream_queued{upstream="/"} 1'))
+    .toBe(true);
   const refused = await gateway.send('GET', '/open', ANONYMOUS);
   expect([refused.status, remainingOf(refused)]).toEqual([503, null]);
   expect((await gateway.send('GET', '/closed')).status).toBe(200);
@@ -207,5 +217,5 @@ it("public operations use a part of the upstream's connections; beyond it they a
   // The refused request spent nothing.
   await expect
     .poll(async () => remainingOf(await gateway.send('GET', '/open', ANONYMOUS)))
-    .toEqual({ 'address-read': 4 });
+    .toEqual({ 'address-read': 2 });
 });

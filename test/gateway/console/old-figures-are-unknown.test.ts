@@ -90,7 +90,7 @@ it.concurrent('a list that the page was never sent is unknown since the page was
     await expect
       .poll(() => page.locator(panel).getAttribute('data-unknown'), SOON)
       .toMatch(/^unknown since [\d:]{8}$/);
-  expect(await headlineOf(page)).toBe('All 3 replicas are healthy');
+  await expect.poll(() => headlineOf(page), SOON).toBe('All 3 replicas are healthy');
 });
 
 it.concurrent('lists that were not read from Redis for two periods are grey, and their age is in the answer', async ({

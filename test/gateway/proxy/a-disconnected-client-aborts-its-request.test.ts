@@ -44,7 +44,7 @@ it.each([
   gateway = await startGateway({
     upstream,
     limits: PLENTY,
-    settings: { upstream: { url: upstream.url, connections: 50, maxWaiting: 10 } },
+    settings: { upstream: { url: upstream.url, connections: 60, maxWaiting: 10 } },
   });
   for (let round = 0; round < clientCount / 50; round++) {
     const clients = await Promise.all(Array.from({ length: 50 }, () => connectRaw(gateway.url)));
@@ -85,7 +85,7 @@ it('requests above the queue limit of the upstream get an immediate 503, uncharg
   gateway = await startGateway({
     upstream,
     limits: PLENTY,
-    settings: { upstream: { url: upstream.url, connections: 2, maxWaiting: 1 } },
+    settings: { upstream: { url: upstream.url, connections: 3, maxWaiting: 1 } },
   });
   const clients = await Promise.all(Array.from({ length: 3 }, () => connectRaw(gateway.url)));
   for (const client of clients) client.write(`GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`);

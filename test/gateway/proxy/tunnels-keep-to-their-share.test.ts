@@ -117,8 +117,8 @@ describe.each([
   });
 });
 
-it('tunnels may have all connections, and then a request waits for one', async () => {
-  const { gateway, upstream } = await start({}, { connections: 2, tunnelPercent: 100 });
+it('tunnels may have all connections that their payer may have, and then a request waits for one', async () => {
+  const { gateway, upstream } = await start({}, { connections: 3, tunnelPercent: 70 });
   expect(await statusesOf(gateway.url, '/closed', 3, CALLER)).toEqual([101, 101, 503]);
   const waiting = gateway.send('GET', '/closed');
   await gateway.metrics();

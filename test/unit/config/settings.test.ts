@@ -81,6 +81,8 @@ describe('the settings of weir.yaml', () => {
         publicPercent: 50,
         tunnelPercent: 50,
         maxWaiting: 1024,
+        reservePercent: 10,
+        queueTimeoutMs: 5_000,
         connectTimeoutMs: 5_000,
         headersTimeoutMs: 60_000,
         bodyTimeoutMs: 300_000,

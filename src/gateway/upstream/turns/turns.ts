@@ -1,0 +1,319 @@
+/**
+ * Who may use an upstream next. Each request that is there has one of its places. A free place goes to the payer that has the fewest
+ * (max-min fairness); within a payer, in order of arrival. Every event takes constant time, however many payers wait.
+ */
+import type { Traffic } from '../../../domain/operation.ts';
+import { type PayerEntries, Queue, type VisitEntries } from './queue.ts';
+
+/** Why a request that waits gets no turn: too many wait, it has waited for too long, or the upstream is closed. */
+export type TurnedAway = 'crowded' | 'late' | 'closed';
+
+/** A request that asks for a place at an upstream. */
+export interface Guest {
+  readonly traffic: Traffic;
+  /** An Account, or the address of a client. */
+  readonly payerId: string;
+  /** Whether it asks for a tunnel, which keeps its place until it closes. */
+  readonly isTunnel: boolean;
+  /** It waited, and has a place now. */
+  onTurn(waitedMs: number): void;
+  /** It waited, and does not wait any more. */
+  onTurnedAway(reason: TurnedAway): void;
+}
+
+export interface TurnSettings {
+  readonly connections: number;
+  readonly maxWaiting: number;
+  readonly publicPercent: number;
+  readonly unauthenticatedPercent: number;
+  readonly tunnelPercent: number;
+  readonly reservePercent: number;
+  readonly queueTimeoutMs: number;
+}
+
+/** The places at one upstream, and the requests that wait for one. */
+export class Turns {
+  readonly #connections: number;
+  readonly #reservePercent: number;
+  readonly #timeoutMs: number;
+  readonly #maxTunnels: number;
+  readonly #groups: Readonly<Record<Traffic, Group>>;
+  readonly #queue = new Queue();
+  #limit: number;
+  #present = 0;
+  #waiting = 0;
+  /** How many of the requests that are present took a place that is not reserved. */
+  #open = 0;
+  #payers = 0;
+  #tunnels = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(settings: TurnSettings) {
+    const { connections, maxWaiting, tunnelPercent } = settings;
+    this.#connections = connections;
+    this.#limit = connections;
+    this.#reservePercent = settings.reservePercent;
+    this.#timeoutMs = settings.queueTimeoutMs;
+    // Rounded down: below 100 %, tunnels leave a place to the requests of every share.
+    const tunnelsOf = (places: number) => Math.floor((places * tunnelPercent) / 100);
+    this.#maxTunnels = tunnelsOf(connections);
+    const share = (whole: number, percent: number) => Math.max(1, Math.floor((whole * percent) / 100));
+    const groupOf = (traffic: Traffic, maxPresent: number, maxMayWait: number) =>
+      new Group(traffic, { maxPresent, maxWaiting: maxMayWait, maxTunnels: tunnelsOf(maxPresent) });
+    const open = share(connections, settings.publicPercent);
+    const free = share(connections, settings.unauthenticatedPercent);
+    this.#groups = {
+      caller: groupOf('caller', connections, maxWaiting),
+      public: groupOf('public', open, share(maxWaiting, settings.publicPercent)),
+      uncharged: groupOf('uncharged', free, 0),
+    };
+  }
+
+  /** How many requests are at the upstream. */
+  get present(): number {
+    return this.#present;
+  }
+
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** Most requests at the upstream at once, as set by `limitTo`. */
+  get limit(): number {
+    return this.#limit;
+  }
+
+  /** Lowers or raises the number of places; `connections` is the most. Requests that are at the upstream stay there. */
+  limitTo(limit: number): void {
+    this.#limit = Math.max(1, Math.min(this.#connections, Math.floor(limit)));
+    this.#admit();
+  }
+
+  /** False if such a request would be turned away at once, because too many wait. */
+  hasRoomFor(traffic: Traffic, payerId: string): boolean {
+    const group = this.#groups[traffic];
+    return this.#hasRoom(group, group.payers.get(payerId)?.waiting ?? 0);
+  }
+
+  /** False when tunnels use their whole share of the places, or when tunnels of this traffic use the share of this traffic. */
+  hasRoomForTunnel(traffic: Traffic = 'caller'): boolean {
+    const { tunnels, limits } = this.#groups[traffic];
+    return this.#tunnels < this.#maxTunnels && (traffic === 'caller' || tunnels < limits.maxTunnels);
+  }
+
+  /**
+   * Asks for a place. A request that gets one at once is `present`; for one that waits, its guest is called later. If too many wait, the
+   * newest request of the payer with the most of them is turned away.
+   *
+   * @returns undefined if that would be this request
+   */
+  enter(guest: Guest, nowMs = performance.now()): Visit | undefined {
+    const group = this.#groups[guest.traffic];
+    const known = group.payers.get(guest.payerId);
+    const waiting = known?.waiting ?? 0;
+    if (!this.#hasRoom(group, waiting)) return undefined;
+    const visit = new Visit(guest, known ?? this.#addPayer(group, guest.payerId), nowMs);
+    if (guest.isTunnel) this.#count(group, 1);
+    // Those that wait already may not have the free places.
+    if (waiting === 0 && group.hasPlace && this.#isAdmissible(visit.payer)) this.#place(visit);
+    else this.#wait(visit, group);
+    return visit;
+  }
+
+  /** Counts a request out that was answered, has failed or has left the queue. A second call changes nothing. */
+  leave(visit: Visit): void {
+    if (visit.state === 'over') return;
+    this.#remove(visit);
+    this.#admit();
+  }
+
+  /** Turns away what has waited for too long. */
+  expire(nowMs: number): void {
+    for (;;) {
+      const { oldest } = this.#queue;
+      if (oldest === undefined || nowMs - oldest.sinceMs < this.#timeoutMs) break;
+      this.#turnAway(oldest, 'late');
+    }
+    this.#admit();
+  }
+
+  /** Turns away everything that waits. */
+  close(): void {
+    clearTimeout(this.#timer);
+    for (let next = this.#queue.oldest; next !== undefined; next = this.#queue.oldest)
+      this.#turnAway(next, 'closed');
+  }
+
+  /** @param waiting how many requests of the same payer wait already */
+  #hasRoom(group: Group, waiting: number): boolean {
+    const { maxPresent, maxWaiting } = group.limits;
+    if (maxWaiting === 0) return group.present + group.waiting < maxPresent;
+    return group.waiting < maxWaiting || waiting + 1 < this.#queue.longest(group.traffic);
+  }
+
+  #addPayer(group: Group, id: string): Payer {
+    const payer = new Payer(group, id);
+    group.payers.set(id, payer);
+    this.#payers++;
+    return payer;
+  }
+
+  #wait(visit: Visit, group: Group): void {
+    const { maxWaiting } = group.limits;
+    const isFull = maxWaiting > 0 && group.waiting >= maxWaiting;
+    const crowded = isFull ? this.#queue.newestOfLongest(group.traffic) : undefined;
+    this.#queue.add(visit);
+    this.#waiting++;
+    if (crowded !== undefined) this.#turnAway(crowded, 'crowded');
+    this.#setTimer(visit.sinceMs);
+  }
+
+  #turnAway(visit: Visit, reason: TurnedAway): void {
+    this.#remove(visit);
+    visit.guest.onTurnedAway(reason);
+  }
+
+  #remove(visit: Visit): void {
+    const { payer, guest } = visit;
+    const { group } = payer;
+    if (visit.state === 'present') {
+      this.#present--;
+      if (!visit.isReserved) this.#open--;
+      group.present--;
+      payer.present--;
+      if (payer.waiting > 0) this.#queue.rank(payer);
+    } else this.#unqueue(visit);
+    visit.state = 'over';
+    if (guest.isTunnel) this.#count(group, -1);
+    if (payer.present > 0 || payer.waiting > 0) return;
+    group.payers.delete(payer.id);
+    this.#payers--;
+  }
+
+  #unqueue(visit: Visit): void {
+    this.#queue.remove(visit);
+    this.#waiting--;
+  }
+
+  #count(group: Group, tunnels: 1 | -1): void {
+    this.#tunnels += tunnels;
+    group.tunnels += tunnels;
+  }
+
+  /** Gives away the free places. */
+  #admit(): void {
+    while (this.#waiting > 0) {
+      const payer = this.#queue.first(this.#groups);
+      const next = payer?.entries?.visits.first?.value;
+      if (payer === undefined || next === undefined || !this.#isAdmissible(payer)) return;
+      this.#unqueue(next);
+      this.#place(next);
+      next.guest.onTurn(performance.now() - next.sinceMs);
+    }
+  }
+
+  /** Whether a payer may have a place now, if it asks for one. Payers with more requests at the upstream may not, if it may not. */
+  #isAdmissible({ present }: Payer): boolean {
+    const places = this.#places;
+    if (this.#present >= places) return false;
+    if (this.#open < openOf(places, this.#reservePercent)) return true;
+    // One more payer, because the next one may be new.
+    return present < Math.max(1, Math.floor(places / (this.#payers + 1)));
+  }
+
+  /** However low the limit is, each Account may have one. */
+  get #places(): number {
+    return Math.max(this.#limit, Math.min(this.#connections, this.#groups.caller.payers.size));
+  }
+
+  #place(visit: Visit): void {
+    const { payer } = visit;
+    visit.isReserved = this.#open >= openOf(this.#places, this.#reservePercent);
+    if (!visit.isReserved) this.#open++;
+    this.#present++;
+    payer.group.present++;
+    payer.present++;
+    visit.state = 'present';
+    if (payer.waiting > 0) this.#queue.rank(payer);
+  }
+
+  #setTimer(nowMs: number): void {
+    const { oldest } = this.#queue;
+    if (this.#timer !== undefined || oldest === undefined) return;
+    const waitMs = Math.max(1, Math.ceil(oldest.sinceMs + this.#timeoutMs - nowMs));
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      const laterMs = performance.now();
+      this.expire(laterMs);
+      this.#setTimer(laterMs);
+    }, waitMs).unref();
+  }
+}
+
+/** One request, while it waits for an upstream or is there. */
+export class Visit {
+  readonly guest: Guest;
+  readonly payer: Payer;
+  readonly sinceMs: number;
+  state: 'waiting' | 'present' | 'over' = 'waiting';
+  /** Whether its place is one of those for payers below their fair share. */
+  isReserved = false;
+  /** Undefined if it has not waited. */
+  entries: VisitEntries | undefined = undefined;
+
+  constructor(guest: Guest, payer: Payer, sinceMs: number) {
+    this.guest = guest;
+    this.payer = payer;
+    this.sinceMs = sinceMs;
+  }
+}
+
+/** An Account or a client's address, while it has a request at the upstream or one that waits. */
+export class Payer {
+  readonly group: Group;
+  readonly id: string;
+  /** Its requests at the upstream. */
+  present = 0;
+  /** Its requests that wait. */
+  waiting = 0;
+  /** Undefined if none has waited. */
+  entries: PayerEntries | undefined = undefined;
+
+  constructor(group: Group, id: string) {
+    this.group = group;
+    this.id = id;
+  }
+}
+
+interface GroupLimits {
+  /** Most of its requests at the upstream. */
+  readonly maxPresent: number;
+  /** Most of its requests that wait. With 0, a request waits only if the group has less than its share of the places, waiting ones included. */
+  readonly maxWaiting: number;
+  readonly maxTunnels: number;
+}
+
+/** The payers of one kind of traffic, which share a part of the places. */
+export class Group {
+  readonly traffic: Traffic;
+  readonly limits: GroupLimits;
+  readonly payers = new Map<string, Payer>();
+  present = 0;
+  waiting = 0;
+  /** Tunnels of its requests, waiting ones included. */
+  tunnels = 0;
+
+  constructor(traffic: Traffic, limits: GroupLimits) {
+    this.traffic = traffic;
+    this.limits = limits;
+  }
+
+  get hasPlace(): boolean {
+    return this.present < this.limits.maxPresent;
+  }
+}
+
+/** The places that are not reserved. A single place cannot be. */
+function openOf(places: number, reservePercent: number): number {
+  return places === 1 ? 1 : places - Math.max(1, Math.floor((places * reservePercent) / 100));
+}

@@ -1,0 +1,315 @@
+import { describe, expect, it } from 'vitest';
+import type { Traffic } from '../../../../../src/domain/operation.ts';
+import {
+  type Guest,
+  type TurnedAway,
+  type TurnSettings,
+  Turns,
+  type Visit,
+} from '../../../../../src/gateway/upstream/turns/turns.ts';
+import { random } from '../../../../fixtures/random.ts';
+
+const SETTINGS: TurnSettings = {
+  connections: 20,
+  maxWaiting: 1_000,
+  publicPercent: 50,
+  unauthenticatedPercent: 5,
+  tunnelPercent: 50,
+  reservePercent: 10,
+  queueTimeoutMs: 5_000,
+};
+
+const turnsWith = (settings: Partial<TurnSettings> = {}) => new Turns({ ...SETTINGS, ...settings });
+
+class Request implements Guest {
+  readonly traffic: Traffic;
+  readonly payerId: string;
+  readonly isTunnel: boolean;
+  visit: Visit | undefined;
+  turnedAway: TurnedAway | undefined;
+  onTurnCalled: (() => void) | undefined;
+
+  constructor(payerId: string, traffic: Traffic = 'caller', isTunnel = false) {
+    this.payerId = payerId;
+    this.traffic = traffic;
+    this.isTunnel = isTunnel;
+  }
+
+  enter(turns: Turns, nowMs = 0): this {
+    this.visit = turns.enter(this, nowMs);
+    return this;
+  }
+
+  leave(turns: Turns): void {
+    if (this.visit !== undefined) turns.leave(this.visit);
+  }
+
+  get isPresent(): boolean {
+    return this.visit?.state === 'present';
+  }
+
+  onTurn(): void {
+    this.onTurnCalled?.();
+  }
+
+  onTurnedAway(reason: TurnedAway): void {
+    this.turnedAway = reason;
+  }
+}
+
+const enter = (turns: Turns, count: number, payerId: string, traffic: Traffic = 'caller') =>
+  Array.from({ length: count }, () => new Request(payerId, traffic).enter(turns));
+
+const present = (requests: readonly Request[]) => requests.filter(({ isPresent }) => isPresent).length;
+
+describe('turns', () => {
+  it('one payer alone uses nine tenths, and a newcomer never waits', () => {
+    const turns = turnsWith();
+    expect(present(enter(turns, 600, 'greedy'))).toBe(18);
+    expect(present(enter(turns, 1, 'new'))).toBe(1);
+    expect(present(enter(turns, 1, 'newer'))).toBe(1);
+  });
+
+  it('200, 20 and 2 requests outstanding get 9, 9 and 2 of 20 places', () => {
+    const turns = turnsWith();
+    const greedy = enter(turns, 200, 'greedy');
+    const all = [greedy, enter(turns, 20, 'middle'), enter(turns, 2, 'small')];
+    for (let round = 0; round < 200; round++) {
+      const request = greedy.find(({ isPresent }) => isPresent);
+      if (request === undefined || present(all[1] ?? []) === 9) break;
+      request.leave(turns);
+      greedy.splice(greedy.indexOf(request), 1, new Request('greedy').enter(turns));
+    }
+    expect(all.map(present)).toEqual([9, 9, 2]);
+  });
+
+  it('the requests of a payer get their turns in order of arrival', () => {
+    const turns = turnsWith({ connections: 1 });
+    const requests = enter(turns, 5, 'one');
+    for (const request of requests) {
+      expect(request.isPresent).toBe(true);
+      request.leave(turns);
+    }
+  });
+
+  it('a request that leaves while it waits gets no turn', () => {
+    const turns = turnsWith({ connections: 1 });
+    const [first, second, third] = enter(turns, 3, 'one');
+    second?.leave(turns);
+    first?.leave(turns);
+    expect(second?.visit?.state).toBe('over');
+    expect(third?.isPresent).toBe(true);
+  });
+
+  it('a request is turned away when it has waited for queueTimeoutMs', () => {
+    const turns = turnsWith({ connections: 1 });
+    new Request('one').enter(turns, 0);
+    const early = new Request('one').enter(turns, 1_000);
+    const late = new Request('two').enter(turns, 1_001);
+    turns.expire(5_999);
+    expect(early.turnedAway).toBeUndefined();
+    turns.expire(6_000);
+    expect([early.turnedAway, late.turnedAway]).toEqual(['late', undefined]);
+  });
+
+  it('when too many wait, the payer with the most makes room', () => {
+    const turns = turnsWith({ connections: 1, maxWaiting: 4 });
+    const greedy = enter(turns, 5, 'greedy');
+    const other = enter(turns, 1, 'other');
+    expect(greedy.map(({ turnedAway }) => turnedAway).lastIndexOf('crowded')).toBe(4);
+    expect(other[0]?.visit?.state).toBe('waiting');
+    expect(turns.hasRoomFor('caller', 'greedy')).toBe(false);
+    expect(turns.hasRoomFor('caller', 'third')).toBe(true);
+    expect(enter(turns, 1, 'greedy')[0]?.visit).toBeUndefined();
+  });
+
+  it('public and free requests keep to their shares of the places', () => {
+    const turns = turnsWith();
+    const open = [...enter(turns, 30, '10.0.0.1', 'public'), ...enter(turns, 30, '10.0.0.2', 'public')];
+    const free = enter(turns, 30, '10.0.0.3', 'uncharged');
+    expect([present(open), present(free)]).toEqual([10, 1]);
+    expect(turns.hasRoomFor('uncharged', '10.0.0.9')).toBe(false);
+  });
+
+  it('tunnels keep to their share, and give it back', () => {
+    const turns = turnsWith({ connections: 4 });
+    const tunnels = ['a', 'b'].map((id) => new Request(id, 'caller', true).enter(turns));
+    expect(turns.hasRoomForTunnel()).toBe(false);
+    tunnels[0]?.leave(turns);
+    expect(turns.hasRoomForTunnel()).toBe(true);
+  });
+
+  it('under a low limit, each waiting Account still has one place', () => {
+    const turns = turnsWith();
+    turns.limitTo(2);
+    const requests = ['a', 'b', 'c', 'd', 'e'].map((id) => enter(turns, 3, id));
+    expect(requests.map(present).every((count) => count >= 1)).toBe(true);
+    turns.limitTo(1_000);
+    expect(turns.limit).toBe(20);
+  });
+
+  it('100,000 payers that wait cost a turn no more than 100 do', () => {
+    const perTurn = [100, 100_000].map((payers) => {
+      const turns = turnsWith({ connections: 10, maxWaiting: 200_000 });
+      const requests = Array.from({ length: payers }, (_, index) => new Request(`${index}`));
+      const holders = enter(turns, 30, 'holder');
+      for (const request of requests) request.enter(turns);
+      let next = holders[0];
+      let count = 0;
+      const startedMs = performance.now();
+      while (count < 20_000) {
+        next = requests[count % payers];
+        next?.leave(turns);
+        next?.enter(turns);
+        count++;
+      }
+      return (performance.now() - startedMs) / count;
+    });
+    expect((perTurn[1] ?? 0) / (perTurn[0] ?? 1)).toBeLessThan(20);
+  });
+});
+
+const payerOf = ({ traffic, payerId }: Request) => `${traffic} ${payerId}`;
+
+/** What the queue has to hold to, computed from all requests after every event. */
+class Model {
+  readonly #settings: TurnSettings;
+  readonly #limit: number;
+  readonly waiting: Request[] = [];
+  present = 0;
+  #open = 0;
+  readonly #presentOf = new Map<string, number>();
+  readonly #presentIn: Record<Traffic, number> = { caller: 0, public: 0, uncharged: 0 };
+
+  constructor(settings: TurnSettings, limit: number, requests: Iterable<Request>) {
+    this.#settings = settings;
+    this.#limit = limit;
+    for (const request of requests) this.#add(request);
+  }
+
+  #add(request: Request): void {
+    if (request.visit?.state === 'over') return;
+    const payer = payerOf(request);
+    const known = this.#presentOf.get(payer) ?? 0;
+    this.#presentOf.set(payer, known + Number(request.isPresent));
+    if (!request.isPresent) {
+      this.waiting.push(request);
+      return;
+    }
+    this.present++;
+    this.#presentIn[request.traffic]++;
+    if (request.visit?.isReserved === false) this.#open++;
+  }
+
+  presentOf(request: Request): number {
+    return this.#presentOf.get(payerOf(request)) ?? 0;
+  }
+
+  hasShare({ traffic }: Request): boolean {
+    const { connections, publicPercent, unauthenticatedPercent } = this.#settings;
+    const percent = { caller: 100, public: publicPercent, uncharged: unauthenticatedPercent }[traffic];
+    return this.#presentIn[traffic] < Math.max(1, Math.floor((connections * percent) / 100));
+  }
+
+  isAdmissible(request: Request): boolean {
+    const { connections, reservePercent } = this.#settings;
+    const payers = [...this.#presentOf.keys()];
+    const accounts = payers.filter((payer) => payer.startsWith('caller')).length;
+    const places = Math.max(this.#limit, Math.min(connections, accounts));
+    if (this.present >= places) return false;
+    const reserved = places === 1 ? 0 : Math.max(1, Math.floor((places * reservePercent) / 100));
+    if (this.#open < places - reserved) return true;
+    return this.presentOf(request) < Math.max(1, Math.floor(places / (payers.length + 1)));
+  }
+
+  /** Fails if somebody else should have had this turn. */
+  checkTurn(request: Request): void {
+    const own = this.presentOf(request) - 1;
+    for (const other of this.waiting) {
+      if (payerOf(other) === payerOf(request))
+        expect(other.visit?.sinceMs).toBeGreaterThanOrEqual(request.visit?.sinceMs ?? 0);
+      else if (this.hasShare(other)) expect(this.presentOf(other)).toBeGreaterThanOrEqual(own);
+    }
+  }
+}
+
+/** Random events at one queue. */
+class History {
+  readonly #pick: (below: number) => number;
+  readonly #settings: TurnSettings;
+  readonly turns: Turns;
+  readonly requests: Request[] = [];
+  #limit: number;
+  #nowMs = 0;
+
+  constructor(seed: number, connections: number) {
+    this.#pick = random(seed);
+    this.#settings = {
+      ...SETTINGS,
+      connections,
+      maxWaiting: 12,
+      unauthenticatedPercent: 20,
+      queueTimeoutMs: 50,
+    };
+    this.turns = new Turns(this.#settings);
+    this.#limit = connections;
+  }
+
+  get model(): Model {
+    return new Model(this.#settings, this.#limit, this.requests);
+  }
+
+  step(): void {
+    this.#nowMs += this.#pick(3);
+    const kind = this.#pick(20);
+    if (kind < 11) this.#enter();
+    else if (kind < 19) this.requests[this.#pick(this.requests.length)]?.leave(this.turns);
+    else if (this.#pick(4) === 0) {
+      this.#limit = 1 + this.#pick(this.#settings.connections);
+      this.turns.limitTo(this.#limit);
+    } else this.turns.expire(this.#nowMs);
+    for (let index = this.requests.length - 1; index >= 0; index--)
+      if (this.requests[index]?.visit?.state === 'over') this.requests.splice(index, 1);
+  }
+
+  #enter(): void {
+    const { turns } = this;
+    const traffics = ['caller', 'caller', 'caller', 'public', 'uncharged'] as const;
+    const traffic = traffics[this.#pick(traffics.length)] ?? 'caller';
+    const isTunnel = this.#pick(8) === 0 && turns.hasRoomForTunnel(traffic);
+    const request = new Request(`payer ${this.#pick(1 + this.#pick(12))}`, traffic, isTunnel);
+    const hasRoom = turns.hasRoomFor(traffic, request.payerId);
+    request.onTurnCalled = () => this.model.checkTurn(request);
+    request.enter(turns, this.#nowMs);
+    expect(request.visit !== undefined).toBe(hasRoom);
+    if (request.visit !== undefined) this.requests.push(request);
+  }
+}
+
+/** In CI, a million in all. */
+const EVENTS = process.env.CI ? 200_000 : 4_000;
+
+it.each([1, 2, 7, 20, 40])(
+  'a history of random events at %i places loses no place and passes nobody over',
+  (connections) => {
+    const history = new History(connections, connections);
+    const { turns, requests } = history;
+    for (let event = 0; event < EVENTS; event++) {
+      history.step();
+      const { model } = history;
+      const left = model.waiting.filter((request) => model.hasShare(request) && model.isAdmissible(request));
+      const seen = [turns.present, turns.waiting, left.length];
+      if (seen.join() !== [model.present, model.waiting.length, 0].join())
+        throw new Error(`event ${event}: ${seen} instead of ${[model.present, model.waiting.length, 0]}`);
+    }
+    for (const request of [...requests]) request.leave(turns);
+    expect([turns.present, turns.waiting]).toEqual([0, 0]);
+    expect(turns.hasRoomForTunnel()).toBe(connections > 1);
+    turns.limitTo(connections);
+    const after = Array.from({ length: connections }, (_, index) =>
+      new Request(`after ${index}`).enter(turns),
+    );
+    expect(present(after)).toBe(connections);
+    turns.close();
+  },
+);
