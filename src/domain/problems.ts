@@ -22,8 +22,10 @@ export type ProblemCode = keyof typeof PROBLEMS;
 
 export const PROBLEM_CODES = Object.keys(PROBLEMS) as readonly ProblemCode[];
 
+type Extensions = Readonly<Record<string, string | number | readonly string[]>>;
+
 interface RefusalParts {
-  readonly extensions?: Readonly<Record<string, string | number>>;
+  readonly extensions?: Extensions;
   readonly errors?: readonly FieldError[];
   readonly headers?: Readonly<Record<string, string>>;
   /** A more specific status than the code's own, such as 431 for a BadRequest. */
@@ -36,7 +38,7 @@ interface RefusalParts {
 export class Refusal {
   readonly code: ProblemCode;
   readonly detail: string;
-  readonly extensions: Readonly<Record<string, string | number>>;
+  readonly extensions: Extensions;
   readonly errors: readonly FieldError[] | undefined;
   /** Further response headers, such as `Retry-After` or `WWW-Authenticate`. */
   readonly headers: Readonly<Record<string, string>> | undefined;

@@ -65,7 +65,7 @@ export async function runGateway(
   const reporting = { log, changes: new Changes(log, () => clock.nowMs()) };
   const identity = runIdentity(configuration, sharing, metrics, reporting.changes);
   const operationTable = operationTableOf(configuration);
-  const buckets = new Buckets(settings.store.keyPrefix, limits, () => clock.nowMs());
+  const buckets = new Buckets(settings.store.keyPrefix, limits, () => clock.nowMs(), settings.limits.fields);
   let isReady = true;
   const tls = runTls(configuration, metrics, log);
   const parts = { store, journal, sharing, share, buckets, clock, identity, metrics, ...reporting };

@@ -8,7 +8,7 @@ import type { BucketState, Charge, Decision, Store } from '../store/store.ts';
 import type { Buckets, PayerBuckets } from './buckets/buckets.ts';
 import { limitText } from './buckets/limit-text.ts';
 import { fillingOf, forEachState, namedLimit, type PayerBucket } from './buckets/payer-bucket.ts';
-import { onlyThose, rateLimitFields } from './buckets/rate-limit-fields.ts';
+import { onlyThose, rateLimitFields, violatedPolicies } from './buckets/rate-limit-fields.ts';
 import { LastPayer } from './last-payer.ts';
 import type { Charged, NearLimit, Operation, RequestContext } from './request-context.ts';
 
@@ -36,12 +36,12 @@ export function charge(
     hold,
   };
   const decision = source.isPeek === true ? store.peek(asked) : store.charge(asked);
-  return andThenWith(decision, chargedBy, { request, store, due, asked });
+  return andThenWith(decision, chargedBy, { request, store, due, asked, fields: buckets.fields });
 }
 
 interface ChargeDependencies {
   readonly store: Store;
-  readonly buckets: Pick<Buckets, 'bucketsFor'>;
+  readonly buckets: Pick<Buckets, 'bucketsFor' | 'fields'>;
 }
 
 /** A charge that a store decides. */
@@ -50,15 +50,16 @@ interface Deciding {
   readonly store: Store;
   readonly due: PayerBuckets;
   readonly asked: Charge;
+  readonly fields: Buckets['fields'];
 }
 
-function chargedBy(decision: Decision, { request, store, due, asked }: Deciding): Charged {
+function chargedBy(decision: Decision, { request, store, due, asked, fields }: Deciding): Charged {
   request.due = due;
   request.decision = decision;
   request.asked = asked;
   // It is most likely served, so it counts here until it ends. What a part of the limits has admitted counts already.
   if (decision.outcome === 'uncounted') store.slots.take(asked);
-  return chargedOf(due, asked.cost, decision);
+  return chargedOf(due, asked.cost, decision, fields);
 }
 
 function onlyNamed(due: PayerBuckets, names: readonly string[] | undefined): PayerBuckets {
@@ -66,7 +67,7 @@ function onlyNamed(due: PayerBuckets, names: readonly string[] | undefined): Pay
   return onlyThose(due, ({ name }) => names.includes(name));
 }
 
-function chargedOf(due: PayerBuckets, cost: number, decision: Decision): Charged {
+function chargedOf(due: PayerBuckets, cost: number, decision: Decision, fields: Buckets['fields']): Charged {
   const { plan, unknownPlan } = due;
   if (decision.outcome === 'uncounted') {
     const { policy } = due;
@@ -80,6 +81,7 @@ function chargedOf(due: PayerBuckets, cost: number, decision: Decision): Charged
   }
   const { degraded } = decision;
   const { bucket, state } = longestWait(due, decision.buckets);
+  const violated = fields === 'draft' ? violatedPolicies(due.buckets, decision.buckets) : undefined;
   return {
     outcome: 'denied',
     policy,
@@ -90,7 +92,7 @@ function chargedOf(due: PayerBuckets, cost: number, decision: Decision): Charged
     owner: bucket.owner,
     remaining: state.remaining,
     retryAfterUs: state.retryAfterUs,
-    refusal: refusalOf(due, bucket, state, cost, degraded !== undefined),
+    refusal: refusalOf(due, { bucket, state, costPoints: cost, isPart: degraded !== undefined, violated }),
     degraded,
     // A part of a limit is not the limit.
     filling: degraded === undefined ? fillingOf(due.buckets, decision.buckets) : undefined,
@@ -138,24 +140,32 @@ function keepLonger(
     found.longest = { bucket, state };
 }
 
-/** @param isPart whether it is this replica's part of the limit that has no room */
-function refusalOf(
-  due: PayerBuckets,
-  bucket: PayerBucket,
-  state: BucketState,
-  costPoints: number,
-  isPart: boolean,
-): Refusal {
+/** What a charge is refused by. */
+interface Denied {
+  readonly bucket: PayerBucket;
+  readonly state: BucketState;
+  readonly costPoints: number;
+  /** Whether it is this replica's part of the limit that has no room. */
+  readonly isPart: boolean;
+  /** The names of all limits that have no room; undefined with the fields of the contract. */
+  readonly violated: readonly string[] | undefined;
+}
+
+function refusalOf(due: PayerBuckets, denied: Denied): Refusal {
+  const { bucket, state, costPoints, isPart } = denied;
   const { remaining } = state;
   const seconds = Math.max(1, Math.ceil(state.retryAfterUs / US_PER_SECOND));
+  const violated = denied.violated?.join() ?? '';
   const last = due.lastRefusal;
   const isSame = last?.costPoints === costPoints && last.seconds === seconds && last.remaining === remaining;
-  if (isSame && last.bucket === bucket && last.isPart === isPart) return last.refusal;
+  if (isSame && last.bucket === bucket && last.isPart === isPart && last.violated === violated)
+    return last.refusal;
   const text = limitText(bucket, remaining, costPoints, seconds, isPart);
+  const named = { ...namedLimit(bucket), costPoints };
   const refusal = new Refusal('RateLimitExceeded', text, {
-    extensions: { ...namedLimit(bucket), costPoints },
+    extensions: denied.violated === undefined ? named : { ...named, 'violated-policies': denied.violated },
     headers: { 'Retry-After': `${seconds}` },
   });
-  due.lastRefusal = { bucket, isPart, costPoints, remaining, seconds, refusal };
+  due.lastRefusal = { bucket, isPart, costPoints, remaining, seconds, violated, refusal };
   return refusal;
 }

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import type { ReplicaSlots } from '../../admin/usage/slots-by-replica.ts';
-import { costliestByRow } from '../../config/checks/costs.ts';
+import { costliestByRow, rowsInPoints } from '../../config/checks/costs.ts';
 import type { Awaitable } from '../../domain/awaitable.ts';
 import type { Principal } from '../../domain/caller.ts';
 import type { FieldError } from '../../domain/field-errors.ts';
@@ -77,9 +77,11 @@ export async function explainRequest(configuration: Configuration, question: Que
 
   const request = requestOf(question, target);
   const { facts: limits, clock } = question.live.limits;
-  const buckets = new Buckets(store.keyPrefix, configuration.limits, () => clock.nowMs());
+  const { rows } = configuration.limits;
+  const { fields } = configuration.settings.limits;
+  const buckets = new Buckets(store.keyPrefix, configuration.limits, () => clock.nowMs(), fields);
   const costed = chargedOperations(configuration.operations, configuration.settings);
-  buckets.replaceCosts(costliestByRow(costed, configuration.limits.rows));
+  buckets.replaceCosts(costliestByRow(costed, rows), rowsInPoints(costed, rows));
   for (const limit of limits) buckets.applyLive(limit);
   const refusal = await decideAlone(configuration, question, request, buckets);
   const { operation, caller, publicClient, charged } = request;

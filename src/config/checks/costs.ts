@@ -105,6 +105,18 @@ export function costliestByRow(
   return costliest;
 }
 
+/** The names of the rows that count points, and that requests are charged to which may cost more or less than one. */
+export function rowsInPoints(
+  operations: readonly CostedOperation[],
+  rows: readonly LimitRow[],
+): ReadonlySet<string> {
+  const costly = operations.filter(({ cost, settlement }) => cost > 1 || settlement !== undefined);
+  const counting = rows.filter(({ counts }) => counts === 'points');
+  return new Set(
+    counting.filter((row) => costly.some((operation) => isCharged(row, operation))).map(({ name }) => name),
+  );
+}
+
 /** The operation as its most expensive request is charged. */
 export function atMost(operation: CostedOperation): CostedOperation {
   const { settlement, mostWrittenAt } = operation;

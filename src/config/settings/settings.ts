@@ -128,6 +128,11 @@ export const settingsSchema = closed({
       'Additional files with `accounts`, `organizations`, `addresses` and `principals`, or folders with such files. Reloaded when they change.',
       Type.String({ minLength: 1, file: true, expects: 'a path' }),
     ),
+    fields: literals(['contract', 'draft'], {
+      description:
+        'What clients see of the limits: `contract`, or `draft` to add `qu="points"` to RateLimit-Policy and `violated-policies` to the body of a 429. See docs/headers.md.',
+      default: 'contract',
+    }),
   }),
   usage: usageSchema,
   notifications: notificationsSchema,

@@ -46,7 +46,7 @@ export class AddressLimit {
       unknownPlan: undefined,
       validUntilMs: FOR_ALL.untilMs,
     };
-    const shared = { store: this.#store, buckets: { bucketsFor: () => due } };
+    const shared = { store: this.#store, buckets: { bucketsFor: () => due, fields: 'contract' as const } };
     return Promise.resolve(charge(request, client, { ...operation, cost: 1 }, shared));
   }
 }

@@ -1,5 +1,5 @@
 import { aboutRaised, raisedLimits } from '../../admin/facts/raised-limits.ts';
-import { costliestByRow } from '../../config/checks/costs.ts';
+import { costliestByRow, rowsInPoints } from '../../config/checks/costs.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
@@ -40,7 +40,8 @@ export class RunningCosts {
   /** Judges the live limits by the limits and costs in force. */
   update(): void {
     const charged = chargedOperations(this.#operations, this.#settings);
-    this.#buckets.replaceCosts(costliestByRow(charged, this.#buckets.limits.rows));
+    const { rows } = this.#buckets.limits;
+    this.#buckets.replaceCosts(costliestByRow(charged, rows), rowsInPoints(charged, rows));
     const raised = raisedLimits(this.#buckets);
     for (const one of raised.slice(0, MOST_LOGGED))
       this.#log.error({ ...one, about: aboutRaised(one) }, 'live-limit.raised');

@@ -26,7 +26,13 @@ import {
   RowSets,
 } from './payer-bucket.ts';
 import { type OwnerPlan, planOfOwner, plansOf } from './plans.ts';
-import { onlyThose, type PolicyItem, policyText, type Reportable } from './rate-limit-fields.ts';
+import {
+  onlyThose,
+  type PolicyItem,
+  policyText,
+  type RateLimitFields,
+  type Reportable,
+} from './rate-limit-fields.ts';
 
 /** The buckets that one payer's requests for some operations are charged to. */
 export interface PayerBuckets extends Reportable {
@@ -54,6 +60,8 @@ interface LastRefusal {
   readonly costPoints: number;
   readonly remaining: number;
   readonly seconds: number;
+  /** The limits that had no room, as one text. Empty with the fields of the contract. */
+  readonly violated: string;
   readonly refusal: Refusal;
 }
 
@@ -87,13 +95,22 @@ export class Buckets {
   readonly #live = new LiveLimits();
   #limits: Limits;
   #rowSets: RowSets;
+  /** What clients see of the limits: what the contract names, or also what the draft of the RateLimit fields defines. */
+  readonly fields: RateLimitFields;
   /** The most expensive operation that is charged to each row. */
   #costliest: ReadonlyMap<string, Costed> = new Map();
+  #inPoints: ReadonlySet<string> = new Set();
   #version = 0;
 
   /** @param nowMs Unix time by the clock that all replicas share, for the expiry of overrides and live limits */
-  constructor(keyPrefix: string, limits: Limits, nowMs: () => number = Date.now) {
+  constructor(
+    keyPrefix: string,
+    limits: Limits,
+    nowMs: () => number = Date.now,
+    fields: RateLimitFields = 'contract',
+  ) {
     this.#keyPrefix = keyPrefix;
+    this.fields = fields;
     this.#nowMs = nowMs;
     this.#limits = limits;
     this.#rowSets = new RowSets(limits.rows);
@@ -116,9 +133,14 @@ export class Buckets {
     this.#version += 1;
   }
 
-  /** Replaces the most expensive operation of each row, by the row's name. No live limit is below its cost. */
-  replaceCosts(costliest: ReadonlyMap<string, Costed>): void {
+  /**
+   * Replaces the most expensive operation of each row, by the row's name. No live limit is below its cost.
+   *
+   * @param inPoints the rows that count points, where not every request costs one
+   */
+  replaceCosts(costliest: ReadonlyMap<string, Costed>, inPoints: ReadonlySet<string> = new Set()): void {
     this.#costliest = costliest;
+    this.#inPoints = inPoints;
     this.#version += 1;
   }
 
@@ -199,7 +221,10 @@ export class Buckets {
       const present = this.#present(row, owner, payer, nowMs);
       validUntilMs = Math.min(validUntilMs, inForce.untilMs, present.span?.endMs ?? NEVER);
       const { limit } = inForce;
-      if (limit !== undefined) policyItems.push({ ...present, limit });
+      if (limit !== undefined) {
+        const saysPoints = this.fields === 'draft' && this.#inPoints.has(row.name);
+        policyItems.push({ ...present, limit, saysPoints });
+      }
       if (set.charged.has(row))
         buckets.push(...payerBucketsOf(present, this.#keyParts(payer.hashTag, owner), inForce));
     }

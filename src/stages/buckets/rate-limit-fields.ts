@@ -3,13 +3,18 @@ import { type LimitRow, MOST_HEADER_ITEMS } from '../../domain/limits/rows.ts';
 import { type BucketState, isConcurrent } from '../../store/store.ts';
 import type { PayerBucket } from './payer-bucket.ts';
 
+/** What clients see of limits: what the contract names, or also what the draft of the RateLimit fields defines. */
+export type RateLimitFields = 'contract' | 'draft';
+
 /** A limit in the RateLimit-Policy header. */
 export interface PolicyItem extends LimitRow {
   readonly limit: number;
+  /** Whether the header says that the limit is in points; by the draft it is in requests where nothing is said. */
+  readonly saysPoints: boolean;
 }
 
 /** Missing for rules that are not rows. They count points or requests. */
-type Counted = Partial<Pick<LimitRow, 'counts'>>;
+type Counted = Partial<Pick<PolicyItem, 'counts' | 'saysPoints'>>;
 
 /** A limit as the headers report it. */
 export type ReportedLimit = Pick<
@@ -36,9 +41,20 @@ export function policyText(items: readonly ReportedLimit[]): string {
     .join(', ');
 }
 
-/** Points per window are the unit of those that name none. */
 function unitOf(item: ReportedLimit): string {
-  return isConcurrent(item) ? 'qu="concurrent-requests"' : `w=${item.windowSeconds}`;
+  if (isConcurrent(item)) return 'qu="concurrent-requests"';
+  return item.saysPoints ? `qu="points";w=${item.windowSeconds}` : `w=${item.windowSeconds}`;
+}
+
+/** The names, as in RateLimit-Policy, of the limits that have no room for the request. */
+export function violatedPolicies(
+  buckets: readonly ReportedBucket[],
+  states: readonly (BucketState | undefined)[],
+): readonly string[] {
+  return buckets.flatMap((bucket, index) => {
+    const isViolated = !bucket.shadow && (states[index]?.retryAfterUs ?? 0) > 0;
+    return isViolated ? [bucket.headerName] : [];
+  });
 }
 
 /** The same with some of its limits. */
