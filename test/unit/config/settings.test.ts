@@ -106,7 +106,7 @@ describe('the settings of weir.yaml', () => {
         refundOn: [],
         maxBodyBytes: 262_144,
       },
-      limits: { file: 'limits.yaml', overrides: [] },
+      limits: { file: 'limits.yaml', overrides: [], fields: 'contract' },
       usage: { requestsPerMinute: 60 },
       journal: { flushMs: 1_000 },
       notifications: { log: false, allowPrivate: false },
