@@ -15,6 +15,8 @@ COPY tsconfig.json ./
 COPY scripts ./scripts
 COPY src ./src
 COPY platform ./platform
+# The platform shows it.
+COPY docs/errors.md ./docs/
 RUN npm run build
 
 FROM manifests AS platform-packages

@@ -57,6 +57,7 @@ withSettings(program.command('operations'))
 withOverrides(program.command('demo'), 'address for the platform to listen on')
   .description('run the gateway in front of a demo platform, without any other service')
   .option('--no-traffic', 'do not send the few requests a second that the demo sends by default')
+  .option('--log', 'write the log to the terminal instead of a file in .weir')
   .action(async (flags) => (await import('./commands/demo/demo.ts')).demo(flags));
 withSettings(program.command('revoke'), 'process settings, which name the Redis of the gateways')
   .description('revoke a token, or all tokens issued to a principal until now, at every replica')

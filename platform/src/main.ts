@@ -91,9 +91,9 @@ async function serve(flags: { host: string; port: string; data?: string }): Prom
     ...optionsFromEnv(process.env),
     ...(flags.data && { database: { kind: 'directory', path: flags.data } as const }),
   });
-  print(`platform listening on ${running.url}`);
   // The demo that started this process waits for this message. It may have ended in the meantime.
-  process.send?.({ url: running.url }, undefined, undefined, () => {});
+  if (process.send !== undefined) process.send({ url: running.url }, undefined, undefined, () => {});
+  else print(`platform listening on ${running.url}`);
   closeOnSignal(() => running.close());
 }
 

@@ -19,6 +19,7 @@ import { subscriptionHandlers } from './handlers/subscriptions.ts';
 import { triggerHandlers } from './handlers/triggers.ts';
 import { webhookSecretHandlers } from './handlers/webhook-secrets.ts';
 import { buildApp } from './http/app.ts';
+import { serveErrorPages } from './http/error-pages.ts';
 import { serveReference } from './http/reference.ts';
 import { type Jobs, openJobs } from './jobs/queue.ts';
 import { createTokenSealer } from './lists/token.ts';
@@ -77,6 +78,7 @@ async function serve(settings: PlatformSettings, database: OpenDatabase): Promis
     });
     serveKeyOwners(app, db);
     serveReference(app);
+    serveErrorPages(app);
     logError = (error) => app.log.error({ err: error }, 'background work failed');
     const url = await app.listen({ host: settings.host, port: settings.port });
     return {

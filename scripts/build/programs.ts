@@ -12,7 +12,7 @@ export interface Program {
   readonly external: readonly RegExp[];
   /** Scripts of pages, relative to `source` and without `.ts`. Each is a file of its own, with what it imports. */
   readonly pages: readonly string[];
-  /** Files of packages that are copied: from, and to within `output`. */
+  /** Files of packages, or relative to `source`, that are copied: from, and to within `output`. */
   readonly copies: readonly (readonly [string, string])[];
 }
 
@@ -34,7 +34,10 @@ export const PLATFORM: Program = {
   // PGlite reads its WebAssembly and its data from its own folder.
   external: [/^@electric-sql\//],
   pages: [],
-  copies: [['redoc/bundles/redoc.standalone.js', 'http/redoc.js']],
+  copies: [
+    ['redoc/bundles/redoc.standalone.js', 'http/redoc.js'],
+    ['../../docs/errors.md', 'http/errors.md'],
+  ],
 };
 
 /** Every module of the program, to be emitted as a file of its own. Pages are built apart. */

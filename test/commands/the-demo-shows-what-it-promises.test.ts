@@ -1,5 +1,8 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -19,15 +22,21 @@ interface Demo {
   readonly adminUrl: string;
   readonly platformUrl: string;
   readonly process: ChildProcess;
+  readonly folder: string;
+  /** All that it has written until now. */
+  written(): string;
 }
 
+/** In a working folder of its own. */
 async function startDemo(...options: string[]): Promise<Demo> {
+  const folder = await mkdtemp(join(tmpdir(), 'weir-demo-'));
   const platformUrl = `http://127.0.0.1:${await freePort()}`;
   const port = String(await freePort());
   const ports = ['--admin-port', '0', '--upstream', platformUrl];
   const child = spawn(process.execPath, [WEIR, 'demo', ...ports, ...options], {
     // A busy machine is no reason to refuse requests.
     env: { ...BARE, WEIR_PORT: port, WEIR_LISTEN_MAX_EVENT_LOOP_DELAY_MS: '0' },
+    cwd: folder,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let output = '';
@@ -36,7 +45,15 @@ async function startDemo(...options: string[]): Promise<Demo> {
   });
   await vi.waitFor(() => expect(output).toContain('Ctrl-C'), STARTED);
   const [, adminUrl = ''] = /^Console: (http:\S+)\//m.exec(output) ?? [];
-  return { output, url: `http://127.0.0.1:${port}`, adminUrl, platformUrl, process: child };
+  return {
+    output,
+    url: `http://127.0.0.1:${port}`,
+    adminUrl,
+    platformUrl,
+    process: child,
+    folder,
+    written: () => output,
+  };
 }
 
 function curlLines({ output }: Demo): string[] {
@@ -95,9 +112,26 @@ describe('with its own traffic', () => {
     expect([await status(call), await status(revoke), await status(call)]).toEqual(['200', '200', '401']);
   });
 
-  it('names its own port in the type of a problem', async () => {
-    const problem = (await (await fetch(demo.url)).json()) as { readonly type: string };
+  it('serves a page at the type of a problem, on its own port', async () => {
+    const problem = (await (await fetch(demo.url)).json()) as {
+      readonly type: string;
+      readonly code: string;
+    };
     expect(new URL(problem.type).origin).toBe(demo.url);
+    const page = await fetch(problem.type);
+    expect([page.status, await page.text()]).toEqual([
+      200,
+      expect.stringContaining(`<h1>${problem.code}</h1>`),
+    ]);
+  });
+
+  it('writes the log to the file that it names, without its own traffic, and nothing more to the terminal', async () => {
+    const [, file = ''] = /^Log: (\S+)/m.exec(demo.output) ?? [];
+    await fetch(`${demo.url}/v3/payments/payees`, { headers: { 'X-Request-Id': 'mine-1' } });
+    const log = () => readFile(join(demo.folder, file), 'utf8');
+    await expect.poll(log, SOON).toContain('"mine-1"');
+    expect(await log()).not.toContain('demo-traffic-');
+    expect(demo.written()).toBe(demo.output);
   });
 
   it('several Accounts that the examples do not use spend points, and one is refused now and then', async () => {
@@ -135,15 +169,21 @@ it('with --no-traffic it counts only what its user sends, and the platform ends 
     .toBe('gone');
 });
 
-it('a busy port is reported in plain text, and no process is left running', async () => {
-  const squatter = await startUpstream();
-  const { code, stderr } = await runWeir(['demo'], {
-    WEIR_PORT: '0',
+it('every busy port is reported with its option before anything starts, and the command with free ports works', async () => {
+  const [gateway, platform] = [await startUpstream(), await startUpstream()];
+  onTestFinished(async () => {
+    await Promise.all([gateway.close(), platform.close()]);
+  });
+  const port = new URL(gateway.url).port;
+  const { code, stderr } = await runWeir(['demo', '--port', port, '--upstream', platform.url], {
     WEIR_ADMIN_PORT: '0',
-    WEIR_UPSTREAM_URL: squatter.url,
   });
   expect(code).toBe(1);
-  expect(stderr).toContain(`Port ${new URL(squatter.url).port} on 127.0.0.1 is in use`);
+  expect(stderr).toContain(`Port ${port} on 127.0.0.1, for the gateway, is in use`);
+  expect(stderr).toContain(`Port ${new URL(platform.url).port} on 127.0.0.1, for the platform, is in use`);
   expect(stderr).not.toContain('    at ');
-  await squatter.close();
+  const [, options = ''] = /^With free ports: npm start -- (.*)$/m.exec(stderr) ?? [];
+  expect(options).toMatch(/^--port \d+ --upstream http:\/\/127\.0\.0\.1:\d+$/);
+  const demo = await startDemo('--no-traffic', ...options.split(' '));
+  demo.process.kill('SIGKILL');
 });

@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { openLog } from '../../observe/log/log.ts';
 import { closeOnSignal } from '../../process/close-on-signal.ts';
 import { type Configuration, readConfiguration } from '../../process/configuration.ts';
 import { CommandError } from '../../process/failure.ts';
@@ -10,7 +9,8 @@ import { environmentWith, type Overrides } from '../../process/overrides.ts';
 import { runGateway } from '../../process/run.ts';
 import { allocateYoung, growOnceSettled } from '../../process/tune-memory.ts';
 import { print, printError, shellWord } from '../print.ts';
-import { openTerminalLog } from './terminal-log.ts';
+import { type DemoLog, openDemoLog } from './log.ts';
+import { checkPorts } from './ports.ts';
 import { Traffic } from './traffic.ts';
 
 const CONFIG = fileURLToPath(new URL('../../demo/weir.yaml', import.meta.url));
@@ -22,10 +22,12 @@ const PLATFORM = fileURLToPath(new URL('../../../platform/dist/main.js', import.
 interface DemoOptions extends Overrides {
   /** Whether the demo sends requests itself. */
   readonly traffic: boolean;
+  /** Whether the log is written to the terminal instead of a file. */
+  readonly log?: boolean;
 }
 
 /** `weir demo`: the gateway in this process, the platform in another, everything embedded. */
-export async function demo({ traffic, ...overrides }: DemoOptions): Promise<void> {
+export async function demo({ traffic, log: showsLog = false, ...overrides }: DemoOptions): Promise<void> {
   allocateYoung();
   const env = environmentWith(overrides, process.env);
   const { WEIR_PORT: port = '' } = env;
@@ -33,10 +35,10 @@ export async function demo({ traffic, ...overrides }: DemoOptions): Promise<void
   const configuration = await readConfiguration(CONFIG, { ...base, ...env });
   if (configuration.settings.listen.port === 'off')
     throw new CommandError('The demo needs its port for clients: set WEIR_PORT to a number.');
-  const platform = await startPlatformProcess(configuration.settings);
+  await checkPorts(configuration.settings);
+  const log = await openDemoLog(configuration.settings, showsLog);
+  const platform = await startPlatformProcess(configuration.settings, log);
   try {
-    const { level } = configuration.settings.log;
-    const log = process.stdout.isTTY ? await openTerminalLog(level) : openLog(level);
     const gateway = await runGateway(configuration, log);
     const { url = '', adminUrl } = gateway;
     growOnceSettled();
@@ -48,7 +50,7 @@ export async function demo({ traffic, ...overrides }: DemoOptions): Promise<void
       await gateway.close();
       platform.kill('SIGTERM');
     });
-    print(...whatToTry(url, adminUrl, traffic));
+    print(...whatToTry(url, adminUrl, traffic, log));
   } catch (error) {
     platform.kill('SIGTERM');
     throw error;
@@ -56,7 +58,10 @@ export async function demo({ traffic, ...overrides }: DemoOptions): Promise<void
 }
 
 /** The platform ends when this process does, because the channel between the two closes. */
-async function startPlatformProcess({ upstream, baseUrl }: Configuration['settings']): Promise<ChildProcess> {
+async function startPlatformProcess(
+  { upstream, baseUrl }: Configuration['settings'],
+  { descriptor }: DemoLog,
+): Promise<ChildProcess> {
   if (!existsSync(PLATFORM)) {
     throw new CommandError(
       `The demo needs its platform, and there is no ${PLATFORM}: run npm start in the repository.`,
@@ -65,7 +70,7 @@ async function startPlatformProcess({ upstream, baseUrl }: Configuration['settin
   const { hostname, port } = new URL(upstream.url);
   const command = [...process.execArgv, PLATFORM, '--host', hostname, '--port', port || '80'];
   const env = { ...process.env, WEIR_BASE_URL: baseUrl };
-  const child = spawn(process.execPath, command, { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const child = spawn(process.execPath, command, { env, stdio: ['ignore', descriptor, 'inherit', 'ipc'] });
   const ended = once(child, 'exit').then(() => {
     throw new CommandError('The demo needs its platform, which did not start: its output is above.');
   });
@@ -79,7 +84,7 @@ function endWithPlatform(): void {
   process.exit(1);
 }
 
-function whatToTry(url: string, adminUrl: string, hasTraffic: boolean): readonly string[] {
+function whatToTry(url: string, adminUrl: string, hasTraffic: boolean, { file }: DemoLog): readonly string[] {
   const at = (path: string) => shellWord(url + path);
   const person = "-H 'Authorization: Bearer demo-person'";
   const issued = `-d '{"name":"CI","principalId":"svc_1"}'`;
@@ -87,14 +92,14 @@ function whatToTry(url: string, adminUrl: string, hasTraffic: boolean): readonly
     '',
     'Try it:',
     '',
-    '  # a read: 1 point of acct_1 and of its organization, see the RateLimit headers',
-    `  curl -i ${person} ${at('/v3/payments/payees')}`,
+    '  # a read, headers only: 1 point of acct_1 and of its Organization, see RateLimit',
+    `  curl -I ${person} ${at('/v3/payments/payees')}`,
     '',
     '  # a write for another Account that this Person may act for',
     `  curl -i -X POST ${person} -H 'X-Service-Account: acct_2' ${at('/v3/payments/payables/payable_2001/open')}`,
     '',
     '  # two sessions of 10 points for an Account with 10 a second: the second answer is a 429',
-    `  curl -i -Z -X POST -H 'Authorization: Bearer demo-small' ${at('/v3/platform/{sessions,sessions}')}`,
+    `  curl -si -Z -X POST -H 'Authorization: Bearer demo-small' ${at('/v3/platform/{sessions,sessions}')}`,
     '',
     '  # an API key for a service account: issue it, call with it, revoke it, and the next call is a 401',
     `  curl -s -X POST ${person} -H 'Content-Type: application/json' ${issued} ${at('/v3/platform/api-keys')}`,
@@ -108,6 +113,7 @@ function whatToTry(url: string, adminUrl: string, hasTraffic: boolean): readonly
     ...(hasTraffic
       ? ['The demo sends a few requests a second for acct_4, acct_5 and acct_6; --no-traffic turns this off.']
       : []),
+    file === undefined ? 'The log follows.' : `Log: ${file}   (--log writes it here instead)`,
     'Ctrl-C stops everything.',
     '',
   ];

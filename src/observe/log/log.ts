@@ -11,9 +11,8 @@ export interface Log {
 
 let standardOutput: BatchedOutput | undefined;
 
-/** The log on standard output, one JSON object a line; no password of a URL is written. */
-export function openLog(level: string): Log {
-  const output = openStandardOutput();
+/** The log on standard output or another output, one JSON object a line; no password of a URL is written. */
+export function openLog(level: string, output: LineOutput = openStandardOutput()): Log {
   // What the access log writes is printable already.
   const log = pino({ level }, { write: (line: string) => output.write(printableJson(line)) });
   return { log, lines: output };
@@ -21,14 +20,17 @@ export function openLog(level: string): Log {
 
 /** One output for the process. It is flushed when the process exits. */
 function openStandardOutput(): BatchedOutput {
-  if (standardOutput === undefined) {
-    // Synchronous, so that a reader that does not keep up slows the gateway down, and nothing is left when the process exits.
-    const file = destination({ dest: 1, sync: true });
-    const output = new BatchedOutput({ write: (lines) => void file.write(masked(lines)) });
-    process.once('exit', () => output.flushSync());
-    standardOutput = output;
-  }
+  standardOutput ??= openOutput(1);
   return standardOutput;
+}
+
+/** Writes to an open file, until the process exits. */
+export function openOutput(descriptor: number): BatchedOutput {
+  // Synchronous, so that a reader that does not keep up slows the gateway down, and nothing is left when the process exits.
+  const file = destination({ dest: descriptor, sync: true });
+  const output = new BatchedOutput({ write: (lines) => void file.write(masked(lines)) });
+  process.once('exit', () => output.flushSync());
+  return output;
 }
 
 /** Many lines are looked through at once: hardly any has an `@`. */
