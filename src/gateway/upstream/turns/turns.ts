@@ -92,7 +92,7 @@ export class Turns {
   /** False if such a request would be turned away at once, because too many wait. */
   hasRoomFor(traffic: Traffic, payerId: string): boolean {
     const group = this.#groups[traffic];
-    return this.#hasRoom(group, group.payers.get(payerId)?.waiting ?? 0);
+    return this.#hasRoom(group, group.payers.get(payerId));
   }
 
   /** False when tunnels use their whole share of the places, or when tunnels of this traffic use the share of this traffic. */
@@ -110,8 +110,8 @@ export class Turns {
   enter(guest: Guest, nowMs = performance.now()): Visit | undefined {
     const group = this.#groups[guest.traffic];
     const known = group.payers.get(guest.payerId);
+    if (!this.#hasRoom(group, known)) return undefined;
     const waiting = known?.waiting ?? 0;
-    if (!this.#hasRoom(group, waiting)) return undefined;
     const visit = new Visit(guest, known ?? this.#addPayer(group, guest.payerId), nowMs);
     if (guest.isTunnel) this.#count(group, 1);
     // Those that wait already may not have the free places.
@@ -144,11 +144,22 @@ export class Turns {
       this.#turnAway(next, 'closed');
   }
 
-  /** @param waiting how many requests of the same payer wait already */
-  #hasRoom(group: Group, waiting: number): boolean {
+  /**
+   * Whether a request may have a place now, or may wait for one.
+   *
+   * @param payer undefined if it has no other request
+   */
+  #hasRoom(group: Group, payer: Payer | undefined): boolean {
     const { maxPresent, maxWaiting } = group.limits;
     if (maxWaiting === 0) return group.present + group.waiting < maxPresent;
-    return group.waiting < maxWaiting || waiting + 1 < this.#queue.longest(group.traffic);
+    const waiting = payer?.waiting ?? 0;
+    if (group.waiting < maxWaiting || waiting + 1 < this.#queue.longest(group.traffic)) return true;
+    return waiting === 0 && group.hasPlace && this.#mayEnter(payer);
+  }
+
+  /** Whether a payer may have a place now. One without requests may have any free place. */
+  #mayEnter(payer: Payer | undefined): boolean {
+    return payer === undefined ? this.#present < this.#places : this.#isAdmissible(payer);
   }
 
   #addPayer(group: Group, id: string): Payer {

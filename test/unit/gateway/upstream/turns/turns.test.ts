@@ -123,6 +123,14 @@ describe('turns', () => {
     expect(enter(turns, 1, 'greedy')[0]?.visit).toBeUndefined();
   });
 
+  it('a full queue keeps no newcomer from a free place', () => {
+    const turns = turnsWith({ maxWaiting: 1 });
+    enter(turns, 19, 'greedy');
+    expect(turns.waiting).toBe(1);
+    expect([turns.hasRoomFor('caller', 'greedy'), turns.hasRoomFor('caller', 'new')]).toEqual([false, true]);
+    expect(present(enter(turns, 3, 'new'))).toBe(2);
+  });
+
   it('public and free requests keep to their shares of the places', () => {
     const turns = turnsWith();
     const open = [...enter(turns, 30, '10.0.0.1', 'public'), ...enter(turns, 30, '10.0.0.2', 'public')];
