@@ -20,15 +20,21 @@ export async function checkPorts({ listen, admin, upstream }: Settings): Promise
   const platform = new URL(upstream.url);
   const ports: readonly DemoPort[] = [
     {
-      ...{ use: 'the gateway', host: listen.host, port: Number(listen.port) },
+      use: 'the gateway',
+      host: listen.host,
+      port: Number(listen.port),
       option: (port) => `--port ${port}`,
     },
     {
-      ...{ use: 'the admin port', host: admin.host, port: admin.port },
+      use: 'the admin port',
+      host: admin.host,
+      port: admin.port,
       option: (port) => `--admin-port ${port}`,
     },
     {
-      ...{ use: 'the platform', host: platform.hostname, port: Number(platform.port || 80) },
+      use: 'the platform',
+      host: platform.hostname,
+      port: Number(platform.port || 80),
       option: (port) => `--upstream ${shellWord(`http://${platform.hostname}:${port}`)}`,
     },
   ];

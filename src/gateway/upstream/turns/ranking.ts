@@ -13,14 +13,12 @@ export class Link<T> {
 export class Chain<T> {
   first: Link<T> | undefined = undefined;
   last: Link<T> | undefined = undefined;
-  length = 0;
 
   push(link: Link<T>): void {
     link.previous = this.last;
     if (this.last === undefined) this.first = link;
     else this.last.next = link;
     this.last = link;
-    this.length++;
   }
 
   /** @param link an entry of this chain */
@@ -32,7 +30,6 @@ export class Chain<T> {
     else next.previous = previous;
     link.previous = undefined;
     link.next = undefined;
-    this.length--;
   }
 }
 
@@ -76,7 +73,7 @@ export class Ranking<T> {
     entry.rank = undefined;
     const chain = this.#ranks[rank];
     chain?.remove(entry);
-    if (chain?.length === 0) this.#mark(rank, false);
+    if (chain?.first === undefined) this.#mark(rank, false);
   }
 
   /** The first entry of the lowest rank that has any. */
