@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ConfigError, formatProblem } from '../../../../src/config/problem.ts';
 import { type ApiFolder, apiFolder, openapi } from '../../../fixtures/api-files.ts';
 
 let folder: ApiFolder;
@@ -8,15 +7,7 @@ beforeEach(async () => {
 });
 afterEach(() => folder.remove());
 
-async function problems(settings?: string): Promise<readonly string[]> {
-  try {
-    await folder.load(settings);
-    return [];
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    return error.problems.map((one) => formatProblem(one).replaceAll(`${folder.path}/`, ''));
-  }
-}
+const problems = (settings?: string) => folder.problems(settings);
 
 describe('a document of another kind', () => {
   test.each([

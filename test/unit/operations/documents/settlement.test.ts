@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { checkCosts, placesIn } from '../../../../src/config/checks/costs.ts';
 import { parseLimits } from '../../../../src/config/files/limits/parse.ts';
-import { ConfigError, formatProblem } from '../../../../src/config/problem.ts';
+import { formatProblem } from '../../../../src/config/problem.ts';
 import { type ApiFolder, apiFolder, openapi } from '../../../fixtures/api-files.ts';
 
 let folder: ApiFolder;
@@ -10,15 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => folder.remove());
 
-async function problems(settings?: string): Promise<readonly string[]> {
-  try {
-    await folder.load(settings);
-    return [];
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    return error.problems.map((one) => formatProblem(one).replaceAll(`${folder.path}/`, ''));
-  }
-}
+const problems = (settings?: string) => folder.problems(settings);
 
 const post = (extension: string) => openapi(`/a: { post: { x-weir: ${extension} } }`);
 
