@@ -20,7 +20,8 @@
 --                        a lease of this generation
 --          A statement that belongs to no decision takes no slot.
 -- ARGV     then a text per decision: per bucket three numbers, which are the life of its key in ms (one and a half windows), the
---          points to charge, and its limit in points; then per slot # and its limit. A negative limit is a shadow limit, which
+--          points to charge, and its limit in points; then per slot # and its limit. After a limit, ~ and a time in ms: the decision
+--          takes a slot that belongs to no replica, until settle.lua frees it or this time is over. A negative limit is a shadow limit, which
 --          counts charges below it and refuses nothing. If there are periods, a second text per decision follows it: per bucket
 --          of a period five numbers, which are the start and the end of a period and the end of the next one, in seconds since
 --          1970, the points, and the limit
@@ -54,6 +55,10 @@ local UNCHANGED, IN_PLACE, WHOLE, KEPT_US = 0, 1, 2, 900000000
 local LEASE, LEASE_BYTES = '>c16I6I4I7', 33
 -- The part of a lease that is written in place: its generation, its slots and its end.
 local LEASE_CHANGE, LEASE_CHANGE_START = '>I6I4I7', 15
+-- The slots of no replica that end at the same time share a lease, whose id is ~ and this time in seconds. Short ones end with a second,
+-- others with ten, so that there are few such leases.
+local HELD, HELD_BYTE, HELD_ID, HELD_SHORT_MS = '~', 126, '~%015.0f', 60000
+local HELD_END_US, HELD_LONG_END_US, LONGEST_HELD_US = 1000000, 10000000, 610000000
 -- A charge joins the newest entry if both are in the same 1/100 of the window and hold at most 1/250 of the limit.
 local SLOTS_PER_WINDOW, ENTRIES_PER_LIMIT = 100, 250
 -- That leaves at most 601 entries. If a limit is raised, older entries are joined as the new limit allows.
@@ -67,7 +72,7 @@ local FIRST_READ_BYTES, FIRST_READ_END = HEADER_BYTES + 16 * ENTRY_BYTES, '190'
 local FIRST_COMPACTED, RENEWALS_PER_WINDOW = 1 + HEADER_BYTES + 8 * ENTRY_BYTES, 4
 local US_PER_SECOND, US_PER_MINUTE = 1000000, 60000000
 -- A text of a decision is read one bucket, and one slot, at a time.
-local BUCKET, SLOT, STATEMENT = '(%d+) (%d+) (%-?%d+)', '#(%-?%d+)', ',(%d+) (%d+) (%d+)'
+local BUCKET, SLOT, STATEMENT = '(%d+) (%d+) (%-?%d+)', '#(%-?%d+)~?(%d*)', ',(%d+) (%d+) (%d+)'
 local PERIOD = '(%d+) (%d+) (%d+) (%d+) (%-?%d+)'
 local NUMBERS_PER_BUCKET = 4
 -- Numbers are exact up to here: points, and µs up to the year 2255.
@@ -98,7 +103,7 @@ local WRONG_VALUE = 'WRONGVALUE no release has written this value'
 
 local KEYS, ARGV, call, pcall = KEYS, ARGV, redis.call, redis.pcall
 local all_of = unpack
-local pack, unpack, sub, gmatch = struct.pack, struct.unpack, string.sub, string.gmatch
+local pack, unpack, sub, gmatch, byte = struct.pack, struct.unpack, string.sub, string.gmatch, string.byte
 
 -- Returns the whole value. If it does not consist of whole entries, returns only the header, whose total then shows that the value
 -- is wrong. No release has written 64 KiB, which do not end with a whole entry.
@@ -180,10 +185,10 @@ end
 
 local buckets, written, writes, reply, replied = {}, {}, 0, {}, 0
 -- The numbers in each text of this call, parsed once for equal texts: of the buckets, and the limits of the slots.
-local terms, slotLimits = {}, {}
+local terms, slotLimits, heldTimes = {}, {}, {}
 local nextKey, firstText = 1, 2
 
-local slots, statements, value_of, read_leases, taken_by_the_living, settle, leases_of_others, write_leases
+local slots, statements, value_of, read_leases, taken_by_the_living, settle, leases_of_others, write_leases, hold
 local nextSlot, lastKeyOfSlots = #KEYS + 1, #KEYS
 if hasSlots then
   local replica, leaseMs, keyMs = string.match(ARGV[2], '^(%S+) (%d+) (%d+)')
@@ -226,7 +231,7 @@ if hasSlots then
         if untilUs <= nowUs then isAged = true end
       end
       -- No lease is valid for longer than its full life.
-      if untilUs > endUs then isAhead = true end
+      if untilUs > endUs and (byte(id) ~= HELD_BYTE or untilUs > nowUs + LONGEST_HELD_US) then isAhead = true end
     end
     if isAhead then place = nil end
     return taken, held, known, place, isAhead, isShort, isAged
@@ -266,20 +271,46 @@ if hasSlots then
     for entry = 1, #value, LEASE_BYTES do
       local id, generation, held, untilUs = unpack(LEASE, value, entry)
       if id ~= replica and held > 0 and held < TOO_MANY_SLOTS and (untilUs > nowUs or is_alive(id)) then
-        others[#others + 1] = pack(LEASE, id, generation, held, untilUs < endUs and untilUs or endUs)
+        local longestUs = byte(id) == HELD_BYTE and nowUs + LONGEST_HELD_US or endUs
+        others[#others + 1] = pack(LEASE, id, generation, held, untilUs < longestUs and untilUs or longestUs)
       end
     end
     return table.concat(others)
+  end
+
+  -- Returns leases with one more slot of no replica.
+  function hold(value, heldMs)
+    local grainUs = heldMs > HELD_SHORT_MS and HELD_LONG_END_US or HELD_END_US
+    local untilUs = math.ceil((nowUs + heldMs * 1000) / grainUs) * grainUs
+    local id = string.format(HELD_ID, untilUs / US_PER_SECOND)
+    for entry = 1, #value, LEASE_BYTES do
+      if sub(value, entry, entry + 15) == id then
+        local _, generation, held = unpack(LEASE, value, entry)
+        return sub(value, 1, entry - 1) .. pack(LEASE, id, generation, held + 1, untilUs) .. sub(value, entry + LEASE_BYTES)
+      end
+    end
+    return value .. pack(LEASE, id, 0, 1, untilUs)
+  end
+
+  -- Returns the life of a key in ms: slots of no replica may need a longer one.
+  local function life_of(value)
+    local lastUs = 0
+    if not string.find(value, HELD, 1, true) then return keyMs end
+    for entry = 1, #value, LEASE_BYTES do
+      local id, _, _, untilUs = unpack(LEASE, value, entry)
+      if byte(id) == HELD_BYTE and untilUs > lastUs then lastUs = untilUs end
+    end
+    return math.max(keyMs, math.ceil(math.min(LONGEST_HELD_US, lastUs - nowUs) / 1000 + leaseMs))
   end
 
   function write_leases(key, slot)
     local place, generation, held = slot.place, slot.generation, slot.held
     if place then
       call('SETRANGE', key, place == 1 and '16' or place + LEASE_CHANGE_START, pack(LEASE_CHANGE, generation, held, endUs))
-      if slot.isShort then call('PEXPIRE', key, keyMs) end
+      if slot.isShort then call('PEXPIRE', key, life_of(slot.value)) end
     else
       local own = pack(LEASE, replica, generation, held, endUs)
-      call('PSETEX', key, keyMs, #slot.value > 0 and leases_of_others(slot.value) .. own or own)
+      call('PSETEX', key, life_of(slot.value), #slot.value > 0 and leases_of_others(slot.value) .. own or own)
     end
   end
 end
@@ -448,7 +479,10 @@ for text = firstText, #ARGV, hasPeriods and 2 or 1 do
     limits = slotLimits[ARGV[text]]
     if not limits then
       limits = {}
-      for limit in gmatch(ARGV[text], SLOT) do limits[#limits + 1] = limit + 0 end
+      for limit, heldMs in gmatch(ARGV[text], SLOT) do
+        limits[#limits + 1] = limit + 0
+        if heldMs ~= '' then heldTimes[ARGV[text]] = heldMs + 0 end
+      end
       slotLimits[ARGV[text]] = limits
     end
     lastSlot = nextSlot + #limits - 1
@@ -577,7 +611,13 @@ for text = firstText, #ARGV, hasPeriods and 2 or 1 do
       local free = limit - slot.taken - slot.held
       local hasRoom = free > 0
       if hasRoom and admitted == 1 and isSpending then
-        slot.held, slot.isWritten, free = slot.held + 1, true, free - 1
+        local heldMs = heldTimes[ARGV[text]]
+        if heldMs then
+          slot.value, slot.place, slot.taken = hold(slot.value, heldMs), nil, slot.taken + 1
+        else
+          slot.held = slot.held + 1
+        end
+        slot.isWritten, free = true, free - 1
       end
       replied = replied + 1
       reply[replied] = pack('>I4B', free > 0 and free or 0, hasRoom and 1 or 0)

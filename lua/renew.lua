@@ -59,6 +59,8 @@ local function state(key, generation, held)
     if struct.unpack(LEASE_CHANGE, value, change) >= generation then return end
     redis.call('SETRANGE', key, change - 1, struct.pack(LEASE_CHANGE, generation, held, endUs))
   end
+  -- Slots of no replica, which begin with ~, may need a longer life.
+  if string.find(value, '~', 1, true) and redis.call('PTTL', key) > keyMs + 0 then return end
   redis.call('PEXPIRE', key, keyMs)
 end
 

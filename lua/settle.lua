@@ -2,7 +2,8 @@
 -- applied in order. Each is applied once, however often it is sent: a marker is set with it. A bucket that cannot be read, or has a value
 -- that no release has written, is left to its next charge, which reports it; the other buckets are settled.
 --
--- KEYS     per settlement its marker, then the buckets of its charge, windows before periods; all in one Cluster slot
+-- KEYS     per settlement its marker, then the buckets of its charge, windows before periods, and the slots that it frees last; all in
+--          one Cluster slot
 -- ARGV     texts of decimal numbers, separated by single spaces
 -- ARGV[1]  the call, two numbers:
 --            now       µs since 1970, for tests; 0 for Redis TIME
@@ -19,6 +20,7 @@
 --            limit     of the bucket, in points
 --          and per bucket of a period, after a semicolon, six numbers: the start and the end of a period and the end of the next
 --          one, in seconds since 1970, then cost, final and limit. Points are given back only in the period of the charge
+--          and per key of slots, after a #, the time in ms for which the charge took one that belongs to no replica
 -- Reply    one string of big-endian integers; per settlement
 --            1 byte   1 settled | 0 it was settled before | 2 it came too late; then nothing was changed
 --            and per bucket
@@ -45,6 +47,9 @@ local MOST_POINTS = 4000000000
 local ALREADY, SETTLED, ENDED = '\0', '\1', '\2'
 local CALL, SETTLEMENT, BUCKET = '(%d+) (%d+)', '^(%d+) (%d+) (%d+)', ',(%d+) (%d+) (%d+) (%d+)'
 local PERIOD, PERIOD_STATE = ';(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)', '>BI7I6I7'
+-- As in charge.lua: slots of no replica, and their leases.
+local SLOT, LEASE, LEASE_BYTES = '#(%d+)', '>c16I6I4I7', 33
+local HELD_ID, HELD_SHORT_MS, HELD_END_US, HELD_LONG_END_US = '~%015.0f', 60000, 1000000, 10000000
 -- As in charge.lua: a bucket of a period, and how long its key outlives it.
 local COUNT, COUNT_BYTES, KEPT_US = '>I7I5', 12, 900000000
 local LARGEST_NUMBER = 9007199254740992
@@ -224,6 +229,21 @@ local function settle_period(key, startUs, endUs, nextEndUs, more, limit, charge
   return pack(PERIOD_STATE, 1, settled < limit and limit - settled or 0, endUs - nowUs, over)
 end
 
+-- Frees a slot that belongs to no replica. The lease stays, with one slot less.
+local function free(key, chargedUs, heldMs)
+  local value = pcall('GET', key) or ''
+  if value.err then return end
+  local grainUs = heldMs > HELD_SHORT_MS and HELD_LONG_END_US or HELD_END_US
+  local id = string.format(HELD_ID, math.ceil((chargedUs + heldMs * 1000) / grainUs) * grainUs / US_PER_SECOND)
+  for entry = 1, #value - LEASE_BYTES + 1, LEASE_BYTES do
+    if sub(value, entry, entry + 15) == id then
+      local _, generation, held, untilUs = unpack(LEASE, value, entry)
+      if held > 0 then pcall('SETRANGE', key, entry - 1, pack(LEASE, id, generation, held - 1, untilUs)) end
+      return
+    end
+  end
+end
+
 local reply, replied, key = {}, 0, 1
 for text = 2, #ARGV do
   local chargedUs, markedMs, endUs = string.match(ARGV[text], SETTLEMENT)
@@ -265,6 +285,10 @@ for text = 2, #ARGV do
     local more = outcome == SETTLED and final - cost or 0
     key, replied = key + 1, replied + 1
     reply[replied] = settle_period(KEYS[key - 1], startUs, endUs, nextEndUs, more, limit + 0, chargedUs)
+  end
+  for heldMs in string.gmatch(ARGV[text], SLOT) do
+    if outcome == SETTLED then free(KEYS[key], chargedUs, heldMs + 0) end
+    key = key + 1
   end
 end
 return table.concat(reply)

@@ -54,6 +54,9 @@ export const pace = {
   probes: { firstMs: every(50), longestMs: every(250) },
   /** Waits before a settlement that a store did not answer is sent again. */
   settlements: { firstMs: every(100), longestMs: every(5_000) },
+  /** Between two times that a replica renews the key of receipts, and between two looks for another one because of an unknown receipt. */
+  receiptKeyMs: every(60_000),
+  receiptKeyRereadMs: every(1_000),
   /** Between two looks at watched files. */
   filesMs: every(400),
 } as const;

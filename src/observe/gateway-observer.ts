@@ -1,4 +1,5 @@
 import type { Traffic } from '../domain/operation.ts';
+import type { ReceiptEvent } from '../domain/settlement/settlement.ts';
 import type { RequestContext } from '../stages/request-context.ts';
 
 /** Counts tunnels. */
@@ -23,6 +24,8 @@ export interface GatewayObserver extends TunnelObserver {
   requestFinished(context: RequestContext, status: number, totalMs: number): void;
   /** Shows the queues of the upstreams, which are read at each scrape. */
   showUpstreams(upstreams: readonly UpstreamQueue[]): void;
+  /** What became of the receipt of a held decision. */
+  receipt(event: ReceiptEvent): void;
   /** An authenticated caller asked for an operation that no document lists. */
   unlistedOperation(method: string): void;
 }

@@ -7,6 +7,8 @@ import type { FactSharing } from '../facts/fact-listener.ts';
 import { Ignored, type SharedObserver } from '../facts/ignored.ts';
 import { SharedClock } from '../facts/shared-clock.ts';
 import { createGateway } from '../gateway/clients.ts';
+import { Receipts } from '../gateway/decisions/api/receipt.ts';
+import { ReceiptKeys } from '../gateway/decisions/api/receipt-keys.ts';
 import { createDecisionServer } from '../gateway/decisions/server.ts';
 import type { Address, Gateway, GatewayDependencies } from '../gateway/dependencies.ts';
 import type { PortTls } from '../http/server/tls.ts';
@@ -19,6 +21,7 @@ import { Buckets } from '../stages/buckets/buckets.ts';
 import type { OperationTable } from '../stages/match.ts';
 import type { StoreObserver } from '../store/observer.ts';
 import { openShared, openStore } from '../store/open.ts';
+import type { SharedStore } from '../store/shared-store.ts';
 import type { Store } from '../store/store.ts';
 import { type Configuration, operationTableOf } from './configuration.ts';
 import { openPort, type Section } from './open-port.ts';
@@ -86,7 +89,7 @@ export async function runGateway(
     isDraining: () => !isReady,
   };
   const envoy = await runEnvoy(configuration, { ...dependencies, tls: tls.decisions, observer: metrics });
-  const ports = await createPorts(settings, dependencies, tls.decisions, envoy?.server);
+  const ports = await createPorts(settings, dependencies, shared, tls.decisions, envoy?.server);
   const costs = new RunningCosts(buckets, configuration, reporting.changes);
   const reloaded = reloadableOf({ buckets, costs, operationTable, identity, admin, envoy });
   const following = followConfiguration(configuration, reloaded, metrics, reporting);
@@ -158,14 +161,18 @@ function gatewaySettings({ baseUrl, listen, cors, upstream, usage, store }: Sett
 
 /** The port for clients and the place for the decisions of other proxies, as far as they are set. */
 async function createPorts(
-  { listen, decisions, shutdown }: Settings,
+  { listen, decisions, shutdown, store }: Settings,
   dependencies: GatewayDependencies,
+  shared: SharedStore | undefined,
   decisionTls: PortTls | undefined,
   envoy: Gateway | undefined,
 ) {
   const decides = (decisions.port ?? decisions.socketPath) !== undefined;
   const gateway = listen.port === 'off' ? undefined : await createGateway(dependencies);
-  const decider = decides ? await createDecisionServer(dependencies, decisions, decisionTls) : undefined;
+  const receipts = new Receipts(new ReceiptKeys(shared, dependencies.log), store.keyPrefix);
+  const decider = decides
+    ? await createDecisionServer(dependencies, decisions, receipts, decisionTls)
+    : undefined;
   const open = (name: Section, port: Gateway | undefined, address: Address) =>
     port && openPort(name, address, () => port.listen(address));
   return {

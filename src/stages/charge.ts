@@ -26,14 +26,16 @@ export function charge(
   const { source, seesEnd } = request;
   const last = source.peer && LastPayer.of(source.peer);
   const all = buckets.bucketsFor(payer, operation, last);
-  const due = onlyNamed(seesEnd ? all : (all.endless ?? all), source.askedLimits);
-  const hold = due.endless === undefined ? undefined : new Hold();
+  const { heldMs } = source;
+  const due = onlyNamed(seesEnd || heldMs !== undefined ? all : (all.endless ?? all), source.askedLimits);
+  const hold = due.endless === undefined || heldMs !== undefined ? undefined : new Hold();
   request.hold = hold;
   const asked = {
     buckets: due.buckets,
     cost: request.reserved ?? operation.cost,
     operation: operation.id,
     hold,
+    heldMs,
   };
   const decision = source.isPeek === true ? store.peek(asked) : store.charge(asked);
   return andThenWith(decision, chargedBy, { request, store, due, asked, fields: buckets.fields });

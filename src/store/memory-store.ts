@@ -2,6 +2,7 @@ import { monotonicUs } from '../domain/clock.ts';
 import type { Calendar } from '../domain/limits/calendar.ts';
 import { CoalescedLog } from './coalesced-log.ts';
 import { type HeldSlots, OwnSlots, slotState } from './in-flight/held-slots.ts';
+import { LastingSlots } from './in-flight/lasting-slots.ts';
 import { type StoreObserver, silentObserver } from './observer.ts';
 import { PeriodCount } from './period-count.ts';
 import { SettlementMarks } from './settlement-marks.ts';
@@ -17,6 +18,7 @@ import {
   isConcurrent,
   isValidCharge,
   isValidSettlement,
+  NO_REPLICA,
   type Settled,
   type SettledState,
   type Settlement,
@@ -110,6 +112,7 @@ export class MemoryStore implements Store {
   readonly slots: HeldSlots;
   readonly #observer: StoreObserver;
   readonly #marks = new SettlementMarks();
+  readonly #held = new LastingSlots();
   #isClosed = false;
 
   /**
@@ -148,6 +151,7 @@ export class MemoryStore implements Store {
     const nowUs = this.#nowUs();
     const { charge, id, endsAtUs = Number.POSITIVE_INFINITY } = settlement;
     const outcome = this.#marks.settle(id, settlement, nowUs, nowUs > endsAtUs);
+    if (outcome === 'settled') this.#held.free(settlement);
     const buckets = charge.buckets.map((bucket) =>
       isConcurrent(bucket) ? undefined : this.#settleIn(bucket, settlement, outcome === 'settled', nowUs),
     );
@@ -198,6 +202,7 @@ export class MemoryStore implements Store {
     this.#isClosed = true;
     this.#logs.clear();
     this.#counts.clear();
+    this.#held.clear();
   }
 
   #decide(charge: Charge, isSpending: boolean): Decision {
@@ -209,13 +214,14 @@ export class MemoryStore implements Store {
 
     const touched = charge.buckets.map((bucket) =>
       isConcurrent(bucket)
-        ? this.#touchSlots(bucket, isSpending)
+        ? this.#touchSlots(bucket, isSpending, nowUs)
         : this.#touch(bucket, costIn(bucket, charge.cost), isSpending, nowUs),
     );
     const isAdmitted = touched.every(({ hasRoom, isShadow }) => hasRoom || isShadow);
     const isSpent = isSpending && isAdmitted;
     const buckets = touched.map((one) => stateOf(one, isSpent && one.hasRoom));
     if (isSpent && charge.hold !== undefined) this.slots.take(charge, buckets);
+    if (isSpent && charge.heldMs !== undefined) this.#held.take(charge, buckets, nowUs);
     return isAdmitted ? { outcome: 'admitted', buckets, chargedAtUs: nowUs } : { outcome: 'denied', buckets };
   }
 
@@ -244,8 +250,9 @@ export class MemoryStore implements Store {
   }
 
   /** Its limit becomes what is free of it. */
-  #touchSlots({ key, limit, shadow = false }: BucketCharge, isSpending: boolean): Touched {
-    const free = limit - this.slots.of(key);
+  #touchSlots({ key, limit, shadow = false }: BucketCharge, isSpending: boolean, nowUs: number): Touched {
+    const held = this.#held.of(key, nowUs);
+    const free = limit - this.slots.of(key) - held;
     const touched = {
       log: undefined,
       cost: 1,
@@ -255,7 +262,9 @@ export class MemoryStore implements Store {
       isShadow: shadow,
       hasRoom: free > 0,
     };
-    return isSpending ? touched : { ...touched, holders: this.slots.holdersOf(key) };
+    if (isSpending) return touched;
+    const own = this.slots.holdersOf(key);
+    return { ...touched, holders: held === 0 ? own : [...own, { replica: NO_REPLICA, slots: held }] };
   }
 
   /** A peek changes nothing, not even the bucket's time. */

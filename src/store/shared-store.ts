@@ -13,6 +13,8 @@ export interface SharedStore {
   openPresence(replica: string): Presence;
   /** Opens the claims. It never queues a command. */
   openClaims(): Claims;
+  /** Opens a text that all replicas use. It never queues a command. */
+  openAgreement(topic: string): Agreement;
 }
 
 /** What one of the replicas does for all. */
@@ -26,6 +28,17 @@ export interface Claims {
     claim: { readonly tag: string; readonly name: string; readonly owner: string },
     lifeMs: number,
   ): Promise<boolean>;
+  close(): void;
+}
+
+/** A text that all replicas use: the first one that any of them proposes. */
+export interface Agreement {
+  /**
+   * Returns the text, which is then kept for `lifeMs`. Rejects if the store cannot be asked.
+   *
+   * @param proposed letters, digits, `_` and `-`; of the same length every time
+   */
+  text(proposed: string, lifeMs: number): Promise<string>;
   close(): void;
 }
 

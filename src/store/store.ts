@@ -40,8 +40,13 @@ export interface Charge {
   readonly cost: number;
   /** The operation that is charged, for the records of durable limits. */
   readonly operation?: string | undefined;
-  /** Holds the slots in buckets that count concurrent requests, from the admission on. Required if there are such buckets. */
+  /** Holds the slots in buckets that count concurrent requests, from the admission on. Without it, `heldMs` is required if there are such buckets. */
   readonly hold?: Hold | undefined;
+  /**
+   * How long the slots stay taken, also when this process has ended, unless a settlement of the charge frees them. A store may keep them
+   * for a second longer, or ten if this is more than a minute.
+   */
+  readonly heldMs?: number | undefined;
 }
 
 export interface BucketCharge {
@@ -157,10 +162,13 @@ export interface BucketState {
 
 /** A replica, and how many slots of one bucket its requests hold. */
 export interface Holder {
-  /** `HeldSlots.replica` of its store. */
+  /** `HeldSlots.replica` of its store. Begins with `NO_REPLICA` for slots of charges with `heldMs`, which outlive every replica. */
   readonly replica: string;
   readonly slots: number;
 }
+
+/** No replica's name begins like this. */
+export const NO_REPLICA = '~';
 
 /** The length of the bucket's window, as stores measure it. */
 export function windowUsOf({ windowSeconds }: Pick<BucketCharge, 'windowSeconds'>): number {
@@ -244,6 +252,9 @@ export function maxLimitOf({ calendar }: Pick<BucketCharge, 'calendar'>): number
   return calendar === undefined ? MAX_LIMIT : MAX_PERIOD_LIMIT;
 }
 
+/** The longest time for which slots are held for a charge. */
+export const MOST_HELD_MS = 600_000;
+
 /** Two of the contract and twelve further limits, each with a shadow limit beside it, are 28. */
 const MAX_BUCKETS = 32;
 
@@ -251,7 +262,8 @@ const MAX_BUCKETS = 32;
  * Whether a store can decide this charge: integers in range, and no bucket twice. An invalid charge is `uncounted` on its own,
  * so that it does not fail the script call that it would share with others.
  */
-export function isValidCharge({ buckets, cost }: Charge): boolean {
+export function isValidCharge({ buckets, cost, heldMs }: Charge): boolean {
+  if (heldMs !== undefined && !isWithin(heldMs, MOST_HELD_MS)) return false;
   return isWithin(cost, MAX_LIMIT) && isWithin(buckets.length, MAX_BUCKETS) && areInRange(buckets, cost);
 }
 

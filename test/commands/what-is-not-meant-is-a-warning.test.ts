@@ -58,7 +58,7 @@ it('a limit on concurrent requests does not apply to decisions for other proxies
   expect(await warningsOf({ limits })).toEqual([]);
   expect(await warningsOf({ limits, settings: { decisions: { port: 0 } } })).toEqual([
     expect.stringMatching(
-      /^limits\.yaml:\d+: warning: limits\.in-flight: does not apply to decisions for other proxies, which do not report the end of a request$/,
+      /^limits\.yaml:\d+: warning: limits\.in-flight: applies to decisions only if programs hold them, because other proxies do not report the end of a request$/,
     ),
   ]);
 });

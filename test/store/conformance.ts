@@ -7,6 +7,7 @@ import type { Charge, Decision, Settled, Settlement } from '../../src/store/stor
 import { generatedCases } from '../fixtures/generated-cases.ts';
 import { testsOfClocks } from './clocks.ts';
 import { ExactLog } from './exact-log.ts';
+import { testsOfHolding } from './holding.ts';
 import { testsOfPeriods } from './periods.ts';
 import { testsOfSettling } from './settling.ts';
 import { type Step, Walk } from './walk.ts';
@@ -173,6 +174,7 @@ export function testsOfConformance(
 
   testsOfClocks(open);
   testsOfSettling(open);
+  testsOfHolding(open);
   testsOfPeriods(open, runs);
 
   test.each<[string, (charge: Charge) => Charge]>([

@@ -79,7 +79,8 @@ function unseenEnds({ settings: { decisions }, limits, files }: ValidConfigurati
   return capped(concurrentRows(limits.rows), ({ name }) => ({
     ...files.limits.locate(['limits', name]),
     path: formatPath(['limits', name]),
-    message: 'does not apply to decisions for other proxies, which do not report the end of a request',
+    message:
+      'applies to decisions only if programs hold them, because other proxies do not report the end of a request',
   }));
 }
 

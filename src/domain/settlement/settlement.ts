@@ -74,6 +74,29 @@ export const UNSETTLED_REASONS = [
 
 export type UnsettledReason = (typeof UNSETTLED_REASONS)[number];
 
+/** What became of decisions that programs wanted to hold, and of their receipts; the `event` label of `weir_receipts_total`. */
+export const RECEIPT_EVENTS = [
+  /** A decision is held. */
+  'issued',
+  /** There was nothing to hold, or no receipt could be written: the decision was not counted, or is free. */
+  'none',
+  'settled',
+  /** It had been settled before. */
+  'already',
+  /** The hold had ended. */
+  'ended',
+  /** The store did not answer within a second. */
+  'pending',
+  /** The settlement was given up. */
+  'dropped',
+  /** No replica has issued it. */
+  'invalid',
+  /** The key of receipts is unknown. */
+  'unavailable',
+] as const;
+
+export type ReceiptEvent = (typeof RECEIPT_EVENTS)[number];
+
 /** What a response states of its cost so far. */
 export interface Reading {
   /** Undefined if it has stated no points. */

@@ -19,6 +19,8 @@ import {
 } from '../entrance.ts';
 import { allow, refuse } from './answer.ts';
 import { decideAsked } from './api/decide.ts';
+import type { Receipts } from './api/receipt.ts';
+import { settleAsked } from './api/settle.ts';
 import { methodFieldOf, misleadingField, readQuestion, unreadProtocol } from './protocols.ts';
 import { listenAtSocket } from './socket.ts';
 
@@ -32,8 +34,9 @@ export interface DecisionSettings extends PortTokenSettings {
   readonly socketPath?: string;
 }
 
-/** Where programs ask. */
+/** Where programs ask, and where they report what decisions have cost. */
 const DECIDE_PATH = '/decide';
+const SETTLE_PATH = '/settle';
 
 const WRONG_TOKEN = new Refusal('Unauthenticated', 'The token is not the one of decisions.tokenFile.', {
   headers: { 'WWW-Authenticate': 'Bearer realm="weir decisions"' },
@@ -48,6 +51,7 @@ const ABANDONED = new Refusal('BadRequest', 'The proxy closed the connection.', 
 
 interface Shared extends PortDependencies {
   readonly settings: DecisionSettings;
+  readonly receipts: Receipts;
 }
 
 /** What happens to a question, in order. */
@@ -65,11 +69,13 @@ const STAGES: readonly PortStage<Shared>[] = [
 /**
  * Creates the server. It has the same limits and time-outs as the port for clients.
  *
+ * @param receipts of held decisions; closed with the server
  * @param tls of this port; undefined to serve HTTP
  */
 export async function createDecisionServer(
   dependencies: GatewayDependencies,
   settings: DecisionSettings,
+  receipts: Receipts,
   tls: PortTls | undefined,
 ): Promise<Gateway> {
   const { trusted, deniedStatus, extAuthzPrefix, socketPath } = settings;
@@ -81,6 +87,7 @@ export async function createDecisionServer(
     trusted: new TrustedProxies(trusted, { isSocket: socketPath !== undefined }),
     isBusy: watchLoad(app, listen.maxEventLoopDelayMs),
     settings,
+    receipts,
   };
   const { take, serve } = new Entrance({
     stages: STAGES,
@@ -97,7 +104,10 @@ export async function createDecisionServer(
       await listenAtSocket(socketPath, () => app.listen({ path: socketPath }));
       return `unix:${socketPath}`;
     },
-    close: (graceMs) => closeWithin(server, graceMs),
+    async close(graceMs) {
+      await closeWithin(server, graceMs);
+      receipts.close();
+    },
   };
 }
 
@@ -105,7 +115,8 @@ export async function createDecisionServer(
 function readRequest(request: PortRequest, extAuthzPrefix: string): void {
   const { head } = request.source;
   // A program asks at a path of its own, unless every path is one of ext_authz.
-  if (extAuthzPrefix !== '' && head.target.split('?', 1)[0] === DECIDE_PATH) {
+  const path = head.target.split('?', 1)[0];
+  if (extAuthzPrefix !== '' && (path === DECIDE_PATH || path === SETTLE_PATH)) {
     request.protocol = 'decide';
     return;
   }
@@ -145,7 +156,10 @@ async function answerQuestions(request: PortRequest, shared: Shared): Promise<Re
   if (verdict === 'wrong') return WRONG_TOKEN;
   if (verdict === 'unreadable' && authorization !== undefined) return NO_TOKEN_FILE;
   if (verdict !== 'right' && !shared.trusted.has(source.peer)) return NOT_TRUSTED;
-  return inspect(source.head, shared.listen) ?? decideAsked(request, verdict === 'right', shared);
+  const refusal = inspect(source.head, shared.listen);
+  if (refusal !== undefined) return refusal;
+  const isSettling = source.head.target.startsWith(SETTLE_PATH);
+  return isSettling ? settleAsked(request, shared) : decideAsked(request, verdict === 'right', shared);
 }
 
 /** Nothing is spent for a proxy that has left. */

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import type { Settings } from '../../config/settings/settings.ts';
 import { CONTRACT_ROWS, KINDS } from '../../domain/limits/rows.ts';
-import { UNSETTLED_REASONS } from '../../domain/settlement/settlement.ts';
+import { RECEIPT_EVENTS, UNSETTLED_REASONS } from '../../domain/settlement/settlement.ts';
 import { IGNORED_REASONS, SHARED_KINDS } from '../../facts/ignored.ts';
 import { READERS } from '../../http/exchange.ts';
 import { identificationsOf, providerOutcomesOf, providersOf } from '../../identity/observer.ts';
@@ -83,6 +83,10 @@ const METRICS = {
   weir_unsettled_total: counter(
     'Requests that cost what they had reserved, because what they have cost in the end is unknown, by reason.',
     { reason: UNSETTLED_REASONS },
+  ),
+  weir_receipts_total: counter(
+    'Decisions that programs wanted to hold, and settlements of them, by event. Those that were issued and not settled cost what they had reserved.',
+    { event: RECEIPT_EVENTS },
   ),
   weir_degraded_total: counter('Requests served without being counted, by reason.', BY_REASON),
   weir_degraded_denied_total: counter(

@@ -34,6 +34,7 @@ export function requestMetrics(table: MetricTable): RequestMetrics {
   const { weir_requests_read_total: readers, weir_decisions_total: decisions } = table;
   const { weir_responses_total: responses, weir_tunnels: tunnels } = table;
   return {
+    receipt: (event) => table.weir_receipts_total.add(1, event),
     unlistedOperation: (method) => table.weir_unlisted_operations_total.add(1, method),
     showUpstreams(upstreams) {
       const by = (read: (upstream: UpstreamQueue) => number) => () =>

@@ -253,6 +253,7 @@ function showLiveLimits({ metrics, buckets, clock }: Reported): () => number {
 
 function observerOf(metrics: Metrics, { batch, refusals, tries, events }: Receivers): GatewayObserver {
   return {
+    receipt: (event) => metrics.receipt(event),
     unlistedOperation: (method) => metrics.unlistedOperation(method),
     showUpstreams: (upstreams) => metrics.showUpstreams(upstreams),
     tunnelOpened: (traffic) => metrics.tunnelOpened(traffic),

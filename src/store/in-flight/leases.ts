@@ -68,9 +68,9 @@ export class Leases extends HeldSlots<Lease> {
 
   /** What the next call of a group states; undefined if that is nothing. The call has to be sent, or be `lost`. */
   open(charges: readonly Charge[], group: number): LeaseCall | undefined {
-    if (!this.#changed.has(group) && charges.every(({ hold }) => hold === undefined)) return undefined;
-    const asked = charges.flatMap(({ buckets, hold }) =>
-      hold === undefined ? [] : buckets.filter(isConcurrent).map(({ key }) => this.#ask(key)),
+    if (!this.#changed.has(group) && !charges.some(asksForSlots)) return undefined;
+    const asked = charges.flatMap((charge) =>
+      asksForSlots(charge) ? charge.buckets.filter(isConcurrent).map(({ key }) => this.#ask(key)) : [],
     );
     const stated = this.#takeChanged(group);
     if (asked.length + stated.length === 0) return undefined;
@@ -87,10 +87,10 @@ export class Leases extends HeldSlots<Lease> {
   answered(charges: readonly Charge[], { asked }: LeaseCall, decisions: readonly Decision[]): void {
     let next = 0;
     for (const [index, charge] of charges.entries()) {
-      if (charge.hold === undefined) continue;
+      if (!asksForSlots(charge)) continue;
       const decision = decisions[index];
       for (const [place, bucket] of charge.buckets.entries()) {
-        if (isConcurrent(bucket)) this.#settle(asked[next++], decision, place);
+        if (isConcurrent(bucket)) this.#settle(asked[next++], decision, place, charge.hold !== undefined);
       }
       if (decision?.outcome === 'admitted') super.take(charge, decision.buckets);
     }
@@ -137,11 +137,12 @@ export class Leases extends HeldSlots<Lease> {
     return asked;
   }
 
-  #settle(asked: Statement | undefined, decision: Decision | undefined, place: number): void {
+  /** @param isOwn whether an admitted charge takes a slot of this replica, and not one that outlives it */
+  #settle(asked: Statement | undefined, decision: Decision | undefined, place: number, isOwn: boolean): void {
     if (asked === undefined) throw new TypeError('a slot was charged that was not asked for');
     const { lease, generation } = asked;
     const state = decision?.outcome === 'admitted' ? decision.buckets[place] : undefined;
-    const isCounted = state?.retryAfterUs === 0;
+    const isCounted = isOwn && state?.retryAfterUs === 0;
     lease.pending -= 1;
     if (generation < lease.generation) {
       lease.doubtful -= 1;
@@ -223,4 +224,9 @@ export class Leases extends HeldSlots<Lease> {
     this.buckets.delete(lease.key);
     this.#renewals.dropped(lease);
   }
+}
+
+/** Whether a store counts a charge in buckets that count concurrent requests. */
+function asksForSlots({ hold, heldMs }: Charge): boolean {
+  return hold !== undefined || heldMs !== undefined;
 }

@@ -80,6 +80,7 @@ function statementOf(statement: Statement | undefined): string {
 /** What a charge always says. */
 interface PackedCharge {
   readonly cost: number;
+  readonly heldMs: number | undefined;
   readonly keys: readonly string[];
   readonly slotKeys: readonly string[];
   /** What the text says of the calendar. */
@@ -91,9 +92,9 @@ interface PackedCharge {
 /** The last charge to the same buckets, which the requests of a payer share. Packing it anew takes three times as long. */
 const lastCharges = new WeakMap<readonly BucketCharge[], PackedCharge>();
 
-function packedOf({ buckets, cost }: Charge, unixMs: number): PackedCharge {
+function packedOf({ buckets, cost, heldMs }: Charge, unixMs: number): PackedCharge {
   const last = lastCharges.get(buckets);
-  if (last?.cost === cost && arePresent(last, unixMs)) return last;
+  if (last?.cost === cost && last.heldMs === heldMs && arePresent(last, unixMs)) return last;
   const windows = buckets.filter((bucket) => !isConcurrent(bucket) && bucket.calendar === undefined);
   const slots = buckets.filter(isConcurrent);
   const periods = buckets.flatMap((bucket) => {
@@ -102,6 +103,7 @@ function packedOf({ buckets, cost }: Charge, unixMs: number): PackedCharge {
   });
   const packed = {
     cost,
+    heldMs,
     keys: [...windows.map(({ key }) => key), ...periods.map(({ bucket }) => bucket.key)],
     slotKeys: slots.map(({ key }) => key),
     periods,
@@ -110,7 +112,7 @@ function packedOf({ buckets, cost }: Charge, unixMs: number): PackedCharge {
         (bucket) =>
           `${LIFE_MS_PER_WINDOW_SECOND * bucket.windowSeconds} ${costIn(bucket, cost)} ${limitOf(bucket)}`,
       ),
-      ...slots.map((bucket) => `#${limitOf(bucket)}`),
+      ...slots.map((bucket) => `#${limitOf(bucket)}${heldMs === undefined ? '' : `~${heldMs}`}`),
     ].join(' '),
     periodText: periods.map(({ bucket, span }) => periodTextOf(bucket, cost, span)).join(' '),
   };

@@ -20,7 +20,7 @@ const MS_PER_SECOND = 1_000;
 interface Waiting {
   readonly settlement: Settlement;
   readonly settled: Later<Settled>;
-  /** After this, the points count in no window. */
+  /** After this, the points count in no window, and the slots are free. */
   readonly uselessMs: number;
   /** When it was first sent in a call that may have run. */
   unknownSinceMs: number | undefined;
@@ -61,7 +61,7 @@ export class PendingSettlements {
     const waiting = {
       settlement,
       settled,
-      uselessMs: performance.now() + MS_PER_SECOND * longestWindowSeconds(settlement),
+      uselessMs: performance.now() + MS_PER_SECOND * longestSeconds(settlement),
       unknownSinceMs: undefined,
     };
     this.#count += 1;
@@ -174,8 +174,10 @@ function isOfScript(message: string): boolean {
   return message.includes('script');
 }
 
-function longestWindowSeconds({ charge }: Settlement): number {
-  return Math.max(...charge.buckets.map((bucket) => (isConcurrent(bucket) ? 0 : bucket.windowSeconds)));
+/** How long the points of a charge count, or its slots are held. */
+function longestSeconds({ charge: { buckets, heldMs = 0 } }: Settlement): number {
+  const windows = buckets.map((bucket) => (isConcurrent(bucket) ? 0 : bucket.windowSeconds));
+  return Math.max(heldMs / MS_PER_SECOND, ...windows);
 }
 
 /** In parts of at most so many buckets. */

@@ -7,6 +7,7 @@ type Argument = string | number;
 interface Scripts {
   /** Takes the number of keys, the keys, then the texts. Calls `callback` once: with the reply, or with the error of Redis or of its connection. */
   chargeBuffer(args: readonly Argument[], callback: Callback<Buffer>): Promise<unknown>;
+  agree(key: string, proposed: string, lifeMs: number): Promise<unknown>;
   claim(key: string, lifeMs: number): Promise<unknown>;
   /** Takes the number of keys, the keys, then the longest text in bytes. */
   readBoard(args: readonly Argument[]): Promise<unknown>;
@@ -20,6 +21,7 @@ interface Scripts {
 
 /** By the name of the method. `numberOfKeys` is left out where it differs between calls. */
 const DEFINITIONS = {
+  agree: { lua: textOf('agree'), numberOfKeys: 1 },
   charge: { lua: textOf('charge') },
   claim: { lua: textOf('claim'), numberOfKeys: 1 },
   readBoard: { lua: textOf('read-board') },

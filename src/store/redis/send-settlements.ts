@@ -1,9 +1,9 @@
-import type { Span } from '../../domain/limits/calendar.ts';
 import { settledKey } from '../keys.ts';
 import {
   type BucketCharge,
   costIn,
   finalCostIn,
+  isConcurrent,
   type Settled,
   type SettledState,
   type Settlement,
@@ -51,19 +51,18 @@ function settleArguments(
   const texts: string[] = [];
   for (const settlement of settlements) {
     const { charge, chargedAtUs = 0, id, endsAtUs = 0 } = settlement;
-    keys.push(settledKey(charge.buckets[0]?.key ?? '', id));
-    let text = `${chargedAtUs} ${markedMs} ${endsAtUs}`;
-    for (const bucket of charge.buckets) {
-      if (!isOfWindow(bucket)) continue;
-      keys.push(bucket.key);
-      text += textOf(bucket, settlement);
-    }
-    for (const bucket of charge.buckets) {
-      if (bucket.calendar === undefined) continue;
-      keys.push(bucket.key);
-      text += periodTextOf(bucket, bucket.calendar.around(unixMs), settlement);
-    }
-    texts.push(text);
+    const { buckets, heldMs } = charge;
+    const windows = buckets.filter(isOfWindow);
+    const periods = buckets.filter(({ calendar }) => calendar !== undefined);
+    const slots = heldMs === undefined ? [] : buckets.filter(isConcurrent);
+    keys.push(settledKey(buckets[0]?.key ?? '', id));
+    for (const { key } of [...windows, ...periods, ...slots]) keys.push(key);
+    const bucketTexts = [
+      ...windows.map((bucket) => textOf(bucket, settlement)),
+      ...periods.map((bucket) => periodTextOf(bucket, unixMs, settlement)),
+      ...slots.map(() => `#${heldMs}`),
+    ];
+    texts.push(`${chargedAtUs} ${markedMs} ${endsAtUs}${bucketTexts.join('')}`);
   }
   return [keys.length, ...keys, `${nowUs} ${lifeMs}`, ...texts];
 }
@@ -74,9 +73,12 @@ function textOf(bucket: BucketCharge, settlement: Settlement): string {
   return `,${LIFE_MS_PER_WINDOW_SECOND * bucket.windowSeconds} ${cost} ${final} ${bucket.limit}`;
 }
 
-function periodTextOf(bucket: BucketCharge, span: Span, settlement: Settlement): string {
+function periodTextOf(bucket: BucketCharge, unixMs: number, settlement: Settlement): string {
+  const span = bucket.calendar?.around(unixMs);
   const cost = costIn(bucket, settlement.charge.cost);
-  return `;${spanText(span)} ${cost} ${finalCostIn(bucket, settlement)} ${bucket.limit}`;
+  return span === undefined
+    ? ''
+    : `;${spanText(span)} ${cost} ${finalCostIn(bucket, settlement)} ${bucket.limit}`;
 }
 
 function readSettled(reply: Buffer, settlements: readonly Settlement[]): Settled[] {

@@ -8,23 +8,31 @@ import { normalise } from '../../../stages/normalise.ts';
 import type { PathProfile } from '../../../stages/path/folded-path.ts';
 import type { RequestContext, RequestSource } from '../../../stages/request-context.ts';
 import type { PortRequest } from '../../entrance.ts';
-import type { Question } from './question.ts';
+import { heldMsOf, type Question } from './question.ts';
 
 /** What a program asks about. */
 export class AskedSource implements RequestSource {
   readonly isPeek: boolean;
   readonly askedCost: number | undefined;
   readonly askedLimits: readonly string[] | undefined;
+  readonly heldMs: number | undefined;
   /** The request of the program. */
   readonly outer: PortRequest;
   readonly #question: Question;
 
-  constructor(question: Question, outer: PortRequest) {
+  /** @param canHold whether it can be held, if it asks for it */
+  constructor(question: Question, outer: PortRequest, canHold: boolean) {
     this.#question = question;
     this.outer = outer;
     this.isPeek = question.peek === true;
     this.askedCost = question.cost;
     this.askedLimits = question.limits;
+    this.heldMs = canHold ? heldMsOf(question) : undefined;
+  }
+
+  /** Whether the question asks for a receipt. */
+  get isToBeHeld(): boolean {
+    return this.#question.hold !== undefined;
   }
 
   /** The principal of a question that names an Account. */
@@ -85,12 +93,12 @@ export function refuseAsked(
   const payer = caller ?? publicClient;
   if (askedLimits === undefined || operation === undefined || payer === undefined) return undefined;
   const due = buckets.bucketsFor(payer, operation);
-  const charged = (due.endless ?? due).buckets;
+  const charged = (request.source.heldMs === undefined ? (due.endless ?? due) : due).buckets;
   const errors = askedLimits.flatMap((name, index) => {
     const isNamed = (bucket: PayerBucket) => bucket.name === name;
     if (charged.some(isNamed)) return [];
     const message = due.buckets.some(isNamed)
-      ? 'counts concurrent requests, and only the gateway sees when they end'
+      ? 'counts concurrent requests, and needs a hold that says when they end'
       : 'is no limit of this request';
     return [{ field: `limits[${index}]`, message }];
   });

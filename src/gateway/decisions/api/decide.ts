@@ -2,24 +2,16 @@
 import { randomUUID } from 'node:crypto';
 import { type Awaitable, andThen } from '../../../domain/awaitable.ts';
 import { Refusal } from '../../../domain/problems.ts';
-import { FieldLines } from '../../../http/message/head/field-lines.ts';
-import { readWhole } from '../../../http/message/whole-body.ts';
 import { CHARGE_STAGES, MATCH_STAGES, runStages, type Stage } from '../../../stages/decide.ts';
 import { RequestContext } from '../../../stages/request-context.ts';
 import { costIn } from '../../../store/store.ts';
 import { finishRequest, type PortDependencies, type PortRequest } from '../../entrance.ts';
 import { answerOf } from './answer.ts';
 import { type AskedRequest, AskedSource, aim, refuseAsked } from './asked-request.ts';
-import { type Question, type Questions, readQuestions } from './question.ts';
+import { answerPosted, readPosted } from './posted.ts';
+import { type Question, readQuestions } from './question.ts';
+import type { Receipts } from './receipt.ts';
 
-const MAX_BODY_BYTES = 1_048_576;
-
-const NOT_POST = new Refusal('MethodNotAllowed', 'Programs ask for decisions with POST.', {
-  headers: { Allow: 'POST' },
-});
-const TOO_LONG = new Refusal('PayloadTooLarge', `The body may have ${MAX_BODY_BYTES} bytes at most.`, {
-  closes: true,
-});
 const NEEDS_TOKEN = new Refusal(
   'Forbidden',
   'Only the token of decisions.tokenFile entitles a program to name an Account or a cost, or to choose limits.',
@@ -34,19 +26,40 @@ const NEEDS_TOKEN = new Refusal(
 export async function decideAsked(
   request: PortRequest,
   mayName: boolean,
-  shared: PortDependencies,
+  shared: DecideDependencies,
 ): Promise<Refusal | 'answered'> {
-  const { source } = request;
-  if (source.head.method !== 'POST') return NOT_POST;
-  const body = source.body ?? (await readWhole(source.readBody(MAX_BODY_BYTES), TOO_LONG));
+  const body = await readPosted(request);
   if (body instanceof Refusal) return body;
   const questions = readQuestions(body);
   if (questions instanceof Refusal) return questions;
   if (!mayName && questions.list.some(namesMore)) return NEEDS_TOKEN;
   const { list, isBatch } = questions;
-  const asked = await Promise.all(list.map((one) => decideOne(one, request, !isBatch, shared)));
-  send(request, asked, questions, shared.baseUrl);
+  // A hold that nobody could settle takes no slots.
+  const canHold = list.some(({ hold }) => hold !== undefined) && (await shared.receipts.canWrite());
+  const asked = await Promise.all(
+    list.map((one) => decideOne(one, request, { isAlone: !isBatch, canHold }, shared)),
+  );
+  const answers = asked.map((one) => ({ ...answerOf(one, shared.baseUrl), ...receiptMember(one, shared) }));
+  answerPosted(request, isBatch ? { decisions: answers } : answers[0]);
   return 'answered';
+}
+
+interface DecideDependencies extends PortDependencies {
+  readonly receipts: Receipts;
+}
+
+/** The receipt of a decision that was to be held; null if there is nothing to settle. */
+function receiptMember(
+  { source, decision, asked, requestId }: AskedRequest,
+  { receipts, observer }: DecideDependencies,
+) {
+  if (!source.isToBeHeld) return {};
+  if (source.heldMs === undefined || decision?.outcome !== 'admitted' || asked === undefined) {
+    if (decision?.outcome !== 'denied') observer.receipt('none');
+    return { receipt: null };
+  }
+  observer.receipt('issued');
+  return { receipt: receipts.write(requestId, asked, decision.chargedAtUs) };
 }
 
 /** Whether a question decides for itself who pays, or how much. */
@@ -60,14 +73,20 @@ const STAGES: readonly Stage<AskedSource, PortDependencies>[] = [
   ...CHARGE_STAGES,
 ];
 
-/** @param isAlone whether it is the only question of the program's request, whose id it then has */
+interface DecideOptions {
+  /** Whether it is the only question of the program's request, whose id it then has. */
+  readonly isAlone: boolean;
+  /** Whether it can be held. */
+  readonly canHold: boolean;
+}
+
 function decideOne(
   question: Question,
   outer: PortRequest,
-  isAlone: boolean,
+  { isAlone, canHold }: DecideOptions,
   shared: PortDependencies,
 ): Awaitable<AskedRequest> {
-  const source = new AskedSource(question, outer);
+  const source = new AskedSource(question, outer, canHold);
   const asked = new RequestContext(source, question.method ?? '', question.path ?? '');
   asked.protocol = 'decide';
   asked.requestId = isAlone ? outer.requestId : randomUUID();
@@ -96,20 +115,4 @@ function whyNever({ due, source: { askedCost = 0 } }: AskedRequest): Refusal | u
       { field: 'cost', message: `is above the limit of ${bucket.name}, which is ${bucket.limit} points` },
     ],
   });
-}
-
-function send(
-  { source, requestId }: PortRequest,
-  asked: readonly AskedRequest[],
-  { isBatch }: Questions,
-  baseUrl: string,
-): void {
-  const answers = asked.map((one) => answerOf(one, baseUrl));
-  const text = JSON.stringify(isBatch ? { decisions: answers } : answers[0]);
-  const length = `${Buffer.byteLength(text)}`;
-  const fields = ['X-Request-Id', requestId, 'Content-Type', 'application/json'];
-  fields.push('Content-Length', length, 'Cache-Control', 'no-store');
-  // Each of its decisions has been counted and logged.
-  if (!source.isAbandoned) source.onClosed = undefined;
-  source.answer(200, FieldLines.of(fields), { text, encoding: 'utf8' });
 }

@@ -1,10 +1,12 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/schema';
 import { ID_PATTERN } from '../../../domain/caller.ts';
+import { parseDuration } from '../../../domain/duration.ts';
 import { FieldErrors } from '../../../domain/field-errors.ts';
 import { addressIn } from '../../../domain/network.ts';
 import { Refusal } from '../../../domain/problems.ts';
 import { readJson } from '../../../operations/validation/json-text.ts';
+import { MOST_HELD_MS } from '../../../store/store.ts';
 
 /** Questions in one request. */
 const MAX_QUESTIONS = 100;
@@ -29,6 +31,7 @@ const questionSchema = Type.Object(
     cost: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_COST })),
     limits: Type.Optional(Type.Array(text(64), { minItems: 1, maxItems: MAX_LIMITS })),
     peek: Type.Optional(Type.Boolean()),
+    hold: Type.Optional(text(16)),
   },
   { additionalProperties: false },
 );
@@ -81,6 +84,7 @@ function checkQuestion(value: unknown, prefix: string, errors: FieldErrors): voi
   }
   checkSender(value as Question, add);
   checkOperation(value as Question, add);
+  checkHold(value as Question, add);
 }
 
 type Add = (field: string, message: string) => void;
@@ -108,4 +112,18 @@ function checkOperation({ operation, method, path }: Question, add: Add): void {
   if (operation === undefined ? !isTarget : isPart) {
     add('', 'must name either an operation, or a method and a path');
   }
+}
+
+const MS_PER_SECOND = 1_000;
+
+/** For how long a decision is held; undefined if it is not, or if the text is no such time. */
+export function heldMsOf({ hold }: Question): number | undefined {
+  const heldMs = MS_PER_SECOND * ((hold === undefined ? undefined : parseDuration(hold)) ?? 0);
+  return heldMs >= 1 && heldMs <= MOST_HELD_MS ? heldMs : undefined;
+}
+
+function checkHold(question: Question, add: Add): void {
+  if (question.hold === undefined) return;
+  if (heldMsOf(question) === undefined) add('hold', 'must be a time from 1s to 10m, such as 60s');
+  if (question.peek === true) add('hold', 'cannot be asked for with peek');
 }

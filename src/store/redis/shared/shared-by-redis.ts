@@ -1,6 +1,6 @@
 import { pace } from '../../../domain/pace.ts';
 import { bucketKey } from '../../keys.ts';
-import type { Claims, Presence, SharedStore } from '../../shared-store.ts';
+import type { Agreement, Claims, Presence, SharedStore } from '../../shared-store.ts';
 import type { RemoteStoreSettings } from '../connection/redis-options.ts';
 import { openBoard } from './board.ts';
 import { subscribe } from './channel.ts';
@@ -34,6 +34,7 @@ export function sharedByRedis(
     openBoard: (topic, replica) => openBoard(boards, `${keyPrefix}:1:{${topic}}`, replica, wrongTypeFound),
     openPresence: (replica) => openPresence(commands, `${keyPrefix}:1:replicas`, replica, wrongTypeFound),
     openClaims: () => openClaims(commands, keyPrefix),
+    openAgreement: (topic) => openAgreement(commands, `${keyPrefix}:1:${topic}`),
   };
 }
 
@@ -76,6 +77,14 @@ function openClaims(shared: SharedLink, keyPrefix: string): Claims {
       const key = bucketKey(keyPrefix, tag, name, owner);
       return (await link.client.claim(key, lifeMs)) === 1;
     },
+    close: () => link.close(),
+  };
+}
+
+function openAgreement(shared: SharedLink, key: string): Agreement {
+  const link = shared.use();
+  return {
+    text: async (proposed, lifeMs) => String(await link.client.agree(key, proposed, lifeMs)),
     close: () => link.close(),
   };
 }

@@ -1,0 +1,141 @@
+import { randomBytes } from 'node:crypto';
+import { US_PER_SECOND } from '../../../domain/clock.ts';
+import { calendarOf, type PeriodRule } from '../../../domain/limits/calendar.ts';
+import type { ScopeName } from '../../../domain/limits/scopes.ts';
+import { bucketOf, PERIOD_ENDING, SLOTS_ENDING } from '../../../store/keys.ts';
+import type { BucketCharge, Charge } from '../../../store/store.ts';
+import { type ReceiptKeys, SIGNATURE_BYTES } from './receipt-keys.ts';
+
+/** Longer texts are no receipts: 32 buckets of the longest ids come to 24,000 characters. */
+export const LONGEST_RECEIPT = 32_768;
+
+const ID_BYTES = 12;
+const US_PER_MS = US_PER_SECOND / 1_000;
+
+/** What a receipt says of the charge that it stands for. */
+export interface ReceivedCharge {
+  /** Of the decision. */
+  readonly requestId: string;
+  readonly charge: Charge;
+  readonly chargedAtUs: number;
+  /** By the store's clock. */
+  readonly endsAtUs: number;
+  /** Names its settlement. */
+  readonly id: string;
+}
+
+/** Why a text is no receipt that can be settled. `unavailable`: nobody can tell while the key is unknown. */
+export type NoReceipt = 'unknown' | 'unavailable';
+
+/** Other forms have other numbers. */
+const FORM = 1;
+
+/** A bucket: its key behind the tag, its limit, its window, what it counts, its period, and the scope and owner of its record. */
+type Bucket = readonly [
+  key: string,
+  limit: number,
+  windowSeconds: number,
+  counts: number,
+  rule: readonly [PeriodRule['unit'], string, number] | 0,
+  record: readonly [ScopeName, string] | 0,
+];
+
+type Content = readonly [
+  id: string,
+  requestId: string,
+  operation: string,
+  cost: number,
+  chargedAtUs: number,
+  heldMs: number,
+  tag: string,
+  buckets: readonly Bucket[],
+];
+
+const COUNTS = ['points', 'requests', 'concurrent'] as const;
+/** Added to the number of what a shadow bucket counts. */
+const SHADOW = COUNTS.length;
+
+/**
+ * Writes and reads receipts: a form, a signature and a content in base64url. They are signed and not encrypted: a program can read
+ * the ids in its receipts.
+ */
+export class Receipts {
+  readonly #keys: ReceiptKeys;
+  readonly #keyPrefix: string;
+
+  constructor(keys: ReceiptKeys, keyPrefix: string) {
+    this.#keys = keys;
+    this.#keyPrefix = keyPrefix;
+  }
+
+  /** Whether receipts can be written. */
+  canWrite(): Promise<boolean> {
+    return this.#keys.areKnown();
+  }
+
+  close(): void {
+    this.#keys.close();
+  }
+
+  /** @param charge was admitted, and is held */
+  write(requestId: string, charge: Charge, chargedAtUs: number): string {
+    const { buckets, cost, operation = '', heldMs = 0 } = charge;
+    const id = randomBytes(ID_BYTES).toString('base64url');
+    const start = this.#keyPrefix.length + ':1:{'.length;
+    const tagEnd = buckets[0]?.key.indexOf('}:') ?? start;
+    const tag = buckets[0]?.key.slice(start, tagEnd) ?? '';
+    const packed = buckets.map((bucket) => pack(bucket, tagEnd + 2));
+    const parts: Content = [id, requestId, operation, cost, chargedAtUs, heldMs, tag, packed];
+    const content = Buffer.from(`${FORM}${JSON.stringify(parts)}`);
+    return Buffer.concat([this.#keys.sign(content), content]).toString('base64url');
+  }
+
+  /** Takes linear time in the text. The content is parsed only if its signature is valid. */
+  async read(receipt: string): Promise<ReceivedCharge | NoReceipt> {
+    if (receipt.length > LONGEST_RECEIPT || !/^[\w-]+$/.test(receipt)) return 'unknown';
+    const bytes = Buffer.from(receipt, 'base64url');
+    if (bytes.length <= SIGNATURE_BYTES) return 'unknown';
+    const content = bytes.subarray(SIGNATURE_BYTES);
+    const isSigned = await this.#keys.isSigned(content, bytes.subarray(0, SIGNATURE_BYTES));
+    if (isSigned === undefined) return 'unavailable';
+    const text = content.toString();
+    if (!isSigned || !text.startsWith(`${FORM}[`)) return 'unknown';
+    const parts = JSON.parse(text.slice(1)) as Content;
+    const [id, requestId, operation, cost, chargedAtUs, heldMs, tag, packed] = parts;
+    const buckets = packed.map((bucket) => unpack(bucket, `${this.#keyPrefix}:1:{${tag}}:`));
+    const charge = { buckets, cost, operation, heldMs };
+    return { id, requestId, charge, chargedAtUs, endsAtUs: chargedAtUs + heldMs * US_PER_MS };
+  }
+}
+
+function pack(bucket: BucketCharge, start: number): Bucket {
+  const { key, limit, windowSeconds, counts = 'points', shadow, calendar, record } = bucket;
+  const { unit = 'day', timeZone = '', startsOn = 0 } = calendar?.rule ?? {};
+  const number = COUNTS.indexOf(counts) + (shadow === true ? SHADOW : 0);
+  const rule = calendar === undefined ? 0 : ([unit, timeZone, startsOn] as const);
+  const recorded = record === undefined ? 0 : ([record.scope, record.owner] as const);
+  return [key.slice(start), limit, windowSeconds, number, rule, recorded];
+}
+
+function unpack([rest, limit, windowSeconds, number, rule, recorded]: Bucket, start: string): BucketCharge {
+  const key = start + rest;
+  const bucket = {
+    key,
+    limit,
+    windowSeconds,
+    counts: COUNTS[number % SHADOW] ?? 'points',
+    shadow: number >= SHADOW,
+  };
+  const calendar =
+    rule === 0 ? undefined : calendarOf({ unit: rule[0], timeZone: rule[1], startsOn: rule[2] });
+  const record =
+    recorded === 0 ? undefined : { scope: recorded[0], owner: recorded[1], name: nameOf(bucket), key };
+  return { ...bucket, calendar, record };
+}
+
+/** The name of the limit that a bucket belongs to. */
+export function nameOf({ key }: Pick<BucketCharge, 'key'>): string {
+  const name = bucketOf(key);
+  const ending = [SLOTS_ENDING, PERIOD_ENDING].find((one) => name.endsWith(one)) ?? '';
+  return name.slice(0, name.length - ending.length);
+}

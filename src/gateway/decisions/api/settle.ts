@@ -1,0 +1,141 @@
+/** `POST /settle`: programs report what decisions that they hold have cost. */
+import { type Static, Type } from 'typebox';
+import { Compile } from 'typebox/schema';
+import { withinMs } from '../../../domain/awaitable.ts';
+import { US_PER_SECOND } from '../../../domain/clock.ts';
+import { FieldErrors } from '../../../domain/field-errors.ts';
+import { problemBody, Refusal } from '../../../domain/problems.ts';
+import { readJson } from '../../../operations/validation/json-text.ts';
+import { MAX_LIMIT, type Settled } from '../../../store/store.ts';
+import type { PortDependencies, PortRequest } from '../../entrance.ts';
+import { answerPosted, readPosted } from './posted.ts';
+import { LONGEST_RECEIPT, nameOf, type Receipts, type ReceivedCharge } from './receipt.ts';
+
+/** Settlements in one request. */
+const MAX_SETTLEMENTS = 100;
+
+/** How long a program waits for the store. After that, the settlement is applied as soon as the store answers. */
+const ANSWER_MS = 1_000;
+
+const itemSchema = Type.Object(
+  {
+    receipt: Type.String({ minLength: 1, maxLength: LONGEST_RECEIPT }),
+    cost: Type.Integer({ minimum: 0, maximum: MAX_LIMIT }),
+  },
+  { additionalProperties: false },
+);
+
+type Item = Static<typeof itemSchema>;
+
+const item = Compile(itemSchema);
+const batch = Compile(
+  Type.Object(
+    { settlements: Type.Array(Type.Unknown(), { minItems: 1, maxItems: MAX_SETTLEMENTS }) },
+    { additionalProperties: false },
+  ),
+);
+
+const UNKNOWN_RECEIPT = new Refusal('ValidationError', 'No replica of this fleet has issued the receipt.', {
+  errors: [{ field: 'receipt', message: 'was not issued here' }],
+});
+const UNAVAILABLE = new Refusal(
+  'ServiceUnavailable',
+  'The key of receipts is unknown, because the store does not answer.',
+);
+
+interface SettleDependencies extends PortDependencies {
+  readonly receipts: Receipts;
+}
+
+/**
+ * Settles what a program reports. Items of a batch are settled separately.
+ *
+ * @returns why there is no answer
+ */
+export async function settleAsked(
+  request: PortRequest,
+  shared: SettleDependencies,
+): Promise<Refusal | 'answered'> {
+  const body = await readPosted(request);
+  if (body instanceof Refusal) return body;
+  const read = readJson(body);
+  if ('problem' in read) return new Refusal('BadRequest', `The body ${read.problem}.`);
+  const { value } = read;
+  if (typeof value !== 'object' || value === null || !('settlements' in value)) {
+    const answer = await settleOne(value, shared);
+    if (answer instanceof Refusal) return answer;
+    answerPosted(request, answer);
+    return 'answered';
+  }
+  if (!batch.Check(value)) {
+    const message = `must be a list of 1 to ${MAX_SETTLEMENTS} settlements, and stand alone`;
+    return invalid([{ field: 'settlements', message }]);
+  }
+  const { settlements } = value as { settlements: unknown[] };
+  const answers = await Promise.all(settlements.map((one) => settleOne(one, shared)));
+  const shown = answers.map((answer) =>
+    answer instanceof Refusal ? failed(answer, request.requestId, shared.baseUrl) : answer,
+  );
+  answerPosted(request, { settlements: shown });
+  return 'answered';
+}
+
+function invalid(errors: { readonly field: string; readonly message: string }[]): Refusal {
+  return new Refusal('ValidationError', 'The body has settlements that cannot be applied.', { errors });
+}
+
+/** An item of a batch that cannot be settled. */
+function failed(refusal: Refusal, requestId: string, baseUrl: string) {
+  const reason = refusal === UNAVAILABLE ? 'unavailable' : 'invalid';
+  const problem: unknown = JSON.parse(problemBody(refusal, requestId, baseUrl).text);
+  return { settled: false, reason, buckets: [], problem };
+}
+
+async function settleOne(value: unknown, shared: SettleDependencies) {
+  if (!item.Check(value)) return invalid(problemsOf(value));
+  const { receipt, cost } = value as Item;
+  const received = await shared.receipts.read(receipt);
+  if (received === 'unknown' || received === 'unavailable') {
+    shared.observer.receipt(received === 'unknown' ? 'invalid' : received);
+    return received === 'unknown' ? UNKNOWN_RECEIPT : UNAVAILABLE;
+  }
+  const { charge, chargedAtUs, endsAtUs, id } = received;
+  const settlement = { charge, chargedAtUs, cost, refundsRequests: cost === 0, id, endsAtUs };
+  const settled = await withinMs(Promise.resolve(shared.store.settle(settlement)), ANSWER_MS);
+  const outcome = settled?.outcome ?? 'pending';
+  shared.observer.receipt(outcome);
+  if (shared.accessLog !== undefined) {
+    const { requestId } = received;
+    const { operation, cost: reserved } = charge;
+    shared.log.info({ requestId, operation, cost: reserved, settled: cost, outcome }, 'settlement');
+  }
+  return answerOf(received, cost, settled);
+}
+
+function problemsOf(value: unknown) {
+  const errors = new FieldErrors();
+  const [, found] = item.Errors(value);
+  for (const { instancePath, message, keyword } of found) {
+    if (keyword === 'boolean') errors.add(instancePath.slice(1), 'is not known');
+    else if (keyword !== 'additionalProperties') errors.add(instancePath.slice(1) || 'body', message);
+  }
+  return [...errors.list];
+}
+
+/** docs/decide.openapi.yaml describes it. */
+function answerOf({ charge }: ReceivedCharge, cost: number, settled: Settled | undefined) {
+  if (settled === undefined || settled.outcome === 'dropped') {
+    return { settled: false, reason: settled?.outcome ?? 'pending', buckets: [] };
+  }
+  const buckets = charge.buckets.flatMap((bucket, index) => {
+    const state = settled.buckets[index];
+    if (state === undefined || bucket.shadow === true) return [];
+    const { limit, windowSeconds } = bucket;
+    const resetAfterSeconds = state.resetAfterUs / US_PER_SECOND;
+    return [{ bucket: nameOf(bucket), limit, windowSeconds, remaining: state.remaining, resetAfterSeconds }];
+  });
+  if (settled.outcome === 'settled') return { settled: true, cost, buckets };
+  // Nobody settled it in time, so it costs what was reserved.
+  const kept = settled.outcome === 'ended' ? { cost: charge.cost } : {};
+  return { settled: false, reason: settled.outcome, ...kept, buckets };
+}

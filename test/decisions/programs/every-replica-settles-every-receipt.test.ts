@@ -1,0 +1,122 @@
+import { Redis } from 'ioredis';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import {
+  type Holding,
+  leftOf,
+  openHolding,
+  patientStore,
+  startHolding,
+} from '../../fixtures/held-decisions.ts';
+import { linesOf } from '../../fixtures/log-lines.ts';
+import { startRedisServer } from '../../fixtures/redis-server.ts';
+import { sharedRedisUrl } from '../../fixtures/redis-url.ts';
+import { WRONG_TYPES } from '../../fixtures/wrong-values.ts';
+
+const SOON = { timeout: 30_000, interval: 100 };
+const ACCOUNT = 'acct_3';
+
+function connect(url: string): Redis {
+  const redis = new Redis(url);
+  onTestFinished(() => redis.disconnect());
+  return redis;
+}
+
+const statusOf = async ({ post }: Holding, receipt: string) => (await post({ receipt, cost: 1 })).status;
+
+it('a replica settles the receipts of another one, also those from before a restart of all', async () => {
+  const store = patientStore();
+  const first = await openHolding(store);
+  const receipts = [await first.hold(ACCOUNT, 4_000), await first.hold(ACCOUNT, 4_000)];
+  const second = await openHolding(store);
+  expect(leftOf(await second.settle(receipts[0] ?? '', 500), 'tokens')).toBe(5_500);
+  expect(await first.settle(receipts[0] ?? '', 900)).toMatchObject({ settled: false, reason: 'already' });
+  await Promise.all([first.gateway.close(), second.gateway.close()]);
+  const third = await startHolding(store);
+  expect(leftOf(await third.settle(receipts[1] ?? '', 500), 'tokens')).toBe(9_000);
+  await third.hold(ACCOUNT, 1);
+  await third.hold(ACCOUNT, 1);
+});
+
+it('replicas that start at the same time sign with the same key, which lives for a day in Redis', async () => {
+  const store = patientStore();
+  const replicas = await Promise.all([1, 2, 3].map(() => startHolding(store)));
+  const receipts = await Promise.all(replicas.map(({ hold }) => hold(ACCOUNT, 10, { limits: ['tokens'] })));
+  for (const [index, receipt] of receipts.entries()) {
+    const settler = replicas[(index + 1) % replicas.length];
+    expect(await settler?.settle(receipt, 1)).toMatchObject({ settled: true });
+  }
+  const redis = connect(sharedRedisUrl());
+  const key = `${store.keyPrefix}:1:receipts`;
+  expect(await redis.get(key)).toMatch(/^[\w-]{43}$/);
+  expect(await redis.pttl(key)).toBeGreaterThan(86_000_000);
+});
+
+it('a replica puts the key back that Redis has lost, and replaces what another program wrote there', async () => {
+  const store = patientStore();
+  const replica = await startHolding(store);
+  const receipt = await replica.hold(ACCOUNT, 4_000);
+  const redis = connect(sharedRedisUrl());
+  const key = `${store.keyPrefix}:1:receipts`;
+  const known = await redis.get(key);
+  for (const break_ of [
+    () => redis.del(key),
+    ...WRONG_TYPES.map(
+      ({ put }) =>
+        () =>
+          put(redis, key),
+    ),
+    () => redis.set(key, 'short'),
+    () => redis.set(key, '!'.repeat(43)),
+  ]) {
+    await break_();
+    // An unknown receipt has the replica look for another key.
+    await vi.waitFor(async () => {
+      await statusOf(replica, 'A'.repeat(200));
+      expect(await redis.type(key)).toBe('string');
+      expect(await redis.get(key)).toBe(known);
+    }, SOON);
+  }
+  const other = await startHolding(store);
+  expect(await other.settle(receipt, 1)).toMatchObject({ settled: true });
+});
+
+it('while Redis does not answer, decisions are not held, receipts cannot be checked, and nothing waits for long', async () => {
+  const replica = await startHolding({ kind: 'redis', url: 'redis://127.0.0.1:1' });
+  const question = { account: ACCOUNT, cost: 5, hold: '60s' };
+  expect(await replica.decide(question)).toMatchObject({ allowed: true, degraded: true, receipt: null });
+  const { status, answer } = await replica.post({ receipt: 'A'.repeat(200), cost: 1 });
+  expect([status, answer.code]).toEqual([503, 'ServiceUnavailable']);
+  const batch = await replica.post({ settlements: [{ receipt: 'A'.repeat(200), cost: 1 }] });
+  expect(batch.answer.settlements).toMatchObject([{ settled: false, reason: 'unavailable' }]);
+  const metrics = await replica.gateway.metrics();
+  expect(metrics).toMatch(/weir_receipts_total\{event="none"\} 1/);
+  expect(metrics).toMatch(/weir_receipts_total\{event="unavailable"\} 2/);
+});
+
+it('a settlement that Redis does not answer is pending, and is applied when it does', async () => {
+  const redis = await startRedisServer();
+  onTestFinished(() => redis.stop());
+  const replica = await startHolding({ kind: 'redis', url: redis.url, deadlineMs: 30_000 });
+  const receipt = await replica.hold(ACCOUNT, 4_000);
+  redis.signal('SIGSTOP');
+  const outcome = await replica.settle(receipt, 500);
+  redis.signal('SIGCONT');
+  expect(outcome).toMatchObject({ settled: false, reason: 'pending', buckets: [] });
+  await vi.waitFor(async () => expect(await replica.left(ACCOUNT, 'tokens')).toBe(9_500), SOON);
+  await vi.waitFor(async () => {
+    expect(await replica.settle(receipt, 500)).toMatchObject({ settled: false, reason: 'already' });
+  }, SOON);
+});
+
+it('a Redis user that may not set a key lets requests pass without receipts, and the log says why', async () => {
+  const redis = await startRedisServer({
+    args: ['--user', 'default', 'on', 'nopass', '~*', '&*', '+@all', '-set'],
+  });
+  onTestFinished(() => redis.stop());
+  const replica = await startHolding({ kind: 'redis', url: redis.url, deadlineMs: 30_000 });
+  const question = { account: ACCOUNT, cost: 5, hold: '60s' };
+  expect(await replica.decide(question)).toMatchObject({ allowed: true, degraded: false, receipt: null });
+  expect(await replica.left(ACCOUNT, 'tokens')).toBe(9_995);
+  const [line] = linesOf(replica.gateway, 'receipts cannot be signed: the store does not give their key');
+  expect(line).toMatchObject({ level: 40 });
+});
