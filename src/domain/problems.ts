@@ -113,6 +113,13 @@ export const QUEUE_TIMEOUT = new Refusal(
   'The service behind the gateway was too busy for too long.',
 );
 
+/** An upload stalled while other requests waited for the upstream. */
+export const UPLOAD_STALLED = new Refusal(
+  'BadRequest',
+  'The request arrived too slowly while others waited for the service.',
+  { status: 408, closes: true },
+);
+
 /** WebSocket connections use their whole share of the upstream's connections. */
 export const TUNNELS_BUSY = new Refusal(
   'ServiceUnavailable',

@@ -177,5 +177,9 @@ function validateRequest(request: PortRequest) {
 }
 
 function forwardRequest(request: PortRequest, shared: Shared) {
-  return forward(shared.upstreams.find(request.canonicalTarget.path), request, shared) ?? 'answered';
+  return andThen(forward(shared.upstreams, request, shared), orAnswered);
+}
+
+function orAnswered(refusal: Refusal | undefined) {
+  return refusal ?? 'answered';
 }

@@ -82,6 +82,10 @@ export abstract class Exchange {
   abstract readBody(maxBytes: number): Readable;
   /** Reads the rest of the body, and drops it. */
   abstract dropBody(): void;
+  /** How much the client has sent on its connection; undefined unless the rest of the body is being read. */
+  abstract readonly awaitedBytes: number | undefined;
+  /** Reads no more of the body, whose stream fails with this refusal. */
+  abstract breakOff(refusal: Refusal): void;
 
   /** Whether the head of the response has been written, at least to memory. */
   abstract readonly hasBegun: boolean;

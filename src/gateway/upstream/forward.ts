@@ -1,3 +1,4 @@
+import type { Awaitable } from '../../domain/awaitable.ts';
 import type { Refusal } from '../../domain/problems.ts';
 import type { UpstreamRequest } from '../../http/client/request.ts';
 import type { Exchange } from '../../http/exchange.ts';
@@ -14,9 +15,9 @@ import {
 } from '../../http/message/headers.ts';
 import { refund } from '../../stages/settle.ts';
 import type { PortDependencies, PortRequest } from '../entrance.ts';
-import { crowdedOut, Relay } from './relay.ts';
+import { crowdedOut, payerIdOf, Relay, trafficOf } from './relay.ts';
 import { TunnelRelay } from './tunnel.ts';
-import type { Upstream } from './upstreams.ts';
+import type { Upstream, Upstreams } from './upstreams.ts';
 
 const TRAILERS = /(?<![^,])\s*trailers\s*(?:,|$)/i;
 
@@ -26,22 +27,43 @@ const TRAILERS = /(?<![^,])\s*trailers\s*(?:,|$)/i;
  * @returns why the request is not sent; undefined if it is
  */
 export function forward(
-  upstream: Upstream,
+  upstreams: Upstreams,
   request: PortRequest,
   dependencies: PortDependencies,
+): Awaitable<Refusal | undefined> {
+  const upstream = upstreams.find(request.canonicalTarget.path);
+  const { source: exchange } = request;
+  if (!exchange.hasBody || exchange.body !== undefined || exchange.isAbandoned) {
+    return send(upstream, request, dependencies);
+  }
+  const refusal = refuseCrowd(upstream, request, dependencies);
+  if (refusal !== undefined) return refusal;
+  const payer = `${trafficOf(request)} ${payerIdOf(request)}`;
+  const reading = upstreams.bodies.read(request, payer);
+  if (reading === undefined) return send(upstream, request, dependencies);
+  return reading.then((broken) => broken ?? send(upstream, request, dependencies));
+}
+
+/** Requests that passed the earlier check together, and were then charged or sent their bodies, must not all go on. */
+function refuseCrowd(
+  upstream: Upstream,
+  request: PortRequest,
+  { store }: PortDependencies,
 ): Refusal | undefined {
-  const { trusted, listen, credentials, store } = dependencies;
+  const refusal = crowdedOut(upstream, request);
+  if (refusal !== undefined) refund(request, store);
+  return refusal;
+}
+
+function send(upstream: Upstream, request: PortRequest, dependencies: PortDependencies): Refusal | undefined {
+  const { trusted, listen, credentials } = dependencies;
   const { source: exchange, canonicalTarget } = request;
   if (exchange.isAbandoned) {
     exchange.abort();
     return undefined;
   }
-  // Requests that passed the earlier check together, and were then charged or sent their bodies, must not all go on.
-  const refusal = crowdedOut(upstream, request);
-  if (refusal !== undefined) {
-    refund(request, store);
-    return refusal;
-  }
+  const refusal = refuseCrowd(upstream, request, dependencies);
+  if (refusal !== undefined) return refusal;
   const outgoing = {
     method: request.method,
     target: upstream.basePath + canonicalTarget.path + canonicalTarget.search,

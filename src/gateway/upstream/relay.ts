@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Traffic } from '../../domain/operation.ts';
 import type { Refusal } from '../../domain/problems.ts';
-import { QUEUE_TIMEOUT, TUNNELS_BUSY } from '../../domain/problems.ts';
+import { QUEUE_TIMEOUT, TUNNELS_BUSY, UPLOAD_STALLED } from '../../domain/problems.ts';
 import type {
   ChunkMemory,
   Repeat,
@@ -23,6 +23,7 @@ import type { Store } from '../../store/store.ts';
 import type { PortDependencies, PortRequest } from '../entrance.ts';
 import { type ResponseCost, readCost } from '../response-cost/response-cost.ts';
 import { codeOf, isRepeatable, isUnsent, refusalOf, UPSTREAM_BUSY } from './failures.ts';
+import type { StreamedRequest } from './stalled-uploads.ts';
 import type { Guest, TurnedAway, Visit } from './turns/turns.ts';
 import type { Upstream } from './upstreams.ts';
 
@@ -30,7 +31,7 @@ import type { Upstream } from './upstreams.ts';
 const MAX_JOINED_BYTES = 16_384;
 
 /** Copies one upstream response to the client, chunk by chunk, as fast as the slower of the two. */
-export class Relay implements ResponseHandler, ResponseChanges, Taker, Guest {
+export class Relay implements ResponseHandler, ResponseChanges, Taker, Guest, StreamedRequest {
   protected readonly context: PortRequest;
   protected readonly exchange: Exchange;
   readonly #upstream: Upstream;
@@ -97,6 +98,7 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker, Guest {
 
   #begin(): void {
     this.context.hold?.share();
+    if (this.#request.body instanceof Readable) this.#upstream.uploads.add(this);
     this.#dispatch();
   }
 
@@ -109,6 +111,7 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker, Guest {
   protected leave(): void {
     this.detach();
     this.context.hold?.end();
+    if (this.#request.body instanceof Readable) this.#upstream.uploads.remove(this);
     if (this.#visit !== undefined) this.#upstream.turns.leave(this.#visit);
   }
 
@@ -227,6 +230,21 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker, Guest {
     else if (this.#upstream.pool.cancel(this.#request)) this.leave();
   }
 
+  get visit(): Visit | undefined {
+    return this.#visit;
+  }
+
+  /** Undefined as well once the upstream answers: both may be talking. */
+  get awaitedBytes(): number | undefined {
+    return this.#head === undefined ? this.exchange.awaitedBytes : undefined;
+  }
+
+  giveWay(): void {
+    refund(this.context, this.#store);
+    if (this.#visit !== undefined) this.#upstream.turns.leave(this.#visit);
+    this.exchange.breakOff(UPLOAD_STALLED);
+  }
+
   get #isWaiting(): boolean {
     return this.#visit?.state === 'waiting';
   }
@@ -261,6 +279,6 @@ export function trafficOf({ caller, publicClient }: PortRequest): Traffic {
 }
 
 /** Whose turn it takes: an Account's, or a client's address. */
-function payerIdOf(request: PortRequest): string {
+export function payerIdOf(request: PortRequest): string {
   return request.caller?.account ?? request.clientNetwork;
 }

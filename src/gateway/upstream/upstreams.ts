@@ -4,6 +4,8 @@ import { type TlsFiles, tlsOptions } from '../../domain/tls-files.ts';
 import { Pool } from '../../http/client/pool.ts';
 import type { TrustedProxies } from '../../http/message/fields/forwarded.ts';
 import type { UpstreamQueue } from '../../observe/gateway-observer.ts';
+import { ShortBodies } from './short-bodies.ts';
+import { StalledUploads } from './stalled-uploads.ts';
 import { type TurnSettings, Turns } from './turns/turns.ts';
 import { UpstreamAddresses } from './upstream-addresses.ts';
 
@@ -44,6 +46,8 @@ export class Upstream implements UpstreamQueue {
   readonly addresses: UpstreamAddresses;
   /** Who may use it next. */
   readonly turns: Turns;
+  /** Its requests whose bodies are streamed. */
+  readonly uploads: StalledUploads;
   /** How long a tunnel may carry nothing. */
   readonly tunnelIdleTimeoutMs: number;
 
@@ -60,6 +64,7 @@ export class Upstream implements UpstreamQueue {
     this.preservesHost = (host ?? settings.host) === 'preserve';
     this.addresses = new UpstreamAddresses(origin, this.basePath, trusted);
     this.turns = new Turns(settings);
+    this.uploads = new StalledUploads(this.turns);
     this.tunnelIdleTimeoutMs = settings.tunnelIdleTimeoutMs;
     this.pool = new Pool(origin, settings, tls && { verify: tls.verify, ...tlsOptions(tls) });
   }
@@ -75,6 +80,7 @@ export class Upstream implements UpstreamQueue {
 
 /** Every upstream, found by path. */
 export class Upstreams {
+  readonly bodies = new ShortBodies();
   readonly #byPrefix: readonly Upstream[];
   readonly #main: Upstream;
 

@@ -92,7 +92,11 @@ export class Upload {
     this.#first = undefined;
     if (this.#isStopped) return;
     if (body.readableEnded) this.#onEnd();
-    else body.on('data', this.#onData).on('end', this.#onEnd);
+    else {
+      body.on('data', this.#onData).on('end', this.#onEnd);
+      // An earlier upload of this body may have paused it.
+      if (!this.#isBlocked) body.resume();
+    }
   };
 
   readonly #onData = (chunk: Buffer): void => {

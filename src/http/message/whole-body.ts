@@ -40,14 +40,53 @@ const BROKE_OFF = new Refusal('BadRequest', 'The request was aborted.', { closes
  *
  * @param body such as `Exchange.readBody` returns
  * @param tooLong the refusal of a body that is longer than allowed
+ * @param length its length, if it is known
  */
-export async function readWhole(body: Readable, tooLong: Refusal): Promise<Buffer | Refusal> {
-  const chunks: Buffer[] = [];
+export async function readWhole(
+  body: Readable,
+  tooLong: Refusal,
+  length?: number,
+): Promise<Buffer | Refusal> {
+  const collected = new CollectedBytes(length);
   try {
-    for await (const chunk of body) chunks.push(chunk as Buffer);
-    return Buffer.concat(chunks);
+    for await (const chunk of body) collected.add(chunk as Buffer);
+    return collected.bytes;
   } catch (error) {
     if (!(error instanceof BodyError)) return BROKE_OFF;
     return error.refusal.code === 'PayloadTooLarge' ? tooLong : error.refusal;
+  }
+}
+
+const FIRST_BYTES = 1_024;
+
+/** Copies chunks into one buffer, because a chunk of one octet keeps a hundred times its length in memory. */
+class CollectedBytes {
+  readonly #expected: number;
+  #buffer: Buffer = Buffer.alloc(0);
+  #length = 0;
+
+  constructor(expected = Number.POSITIVE_INFINITY) {
+    this.#expected = expected;
+  }
+
+  add(chunk: Buffer): void {
+    const needed = this.#length + chunk.length;
+    if (needed === this.#expected && this.#length === 0) this.#buffer = chunk;
+    else {
+      if (needed > this.#buffer.length) this.#grow(needed);
+      chunk.copy(this.#buffer, this.#length);
+    }
+    this.#length = needed;
+  }
+
+  get bytes(): Buffer {
+    return this.#buffer.subarray(0, this.#length);
+  }
+
+  #grow(needed: number): void {
+    const size = Math.max(needed, Math.min(this.#expected, Math.max(FIRST_BYTES, 2 * needed)));
+    const larger = Buffer.allocUnsafeSlow(size);
+    this.#buffer.copy(larger, 0, 0, this.#length);
+    this.#buffer = larger;
   }
 }

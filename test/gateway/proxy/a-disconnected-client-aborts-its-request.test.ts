@@ -31,7 +31,7 @@ it.each([
     200,
     'in the middle of an upload',
     false,
-    `POST /v3/things HTTP/1.1\r\n${HEAD}Content-Length: 100\r\n\r\nhalf`,
+    `POST /v3/things HTTP/1.1\r\n${HEAD}Content-Length: 100000\r\n\r\nhalf`,
   ],
   [
     200,

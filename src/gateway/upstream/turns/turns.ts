@@ -127,6 +127,16 @@ export class Turns {
     this.#admit();
   }
 
+  /** Whether a request that waits would get the place of this one. */
+  isAwaited(visit: Visit): boolean {
+    if (this.#waiting === 0 || visit.state !== 'present') return false;
+    this.#countPresent(visit, -1);
+    const payer = this.#queue.first(this.#groups);
+    const isAwaited = payer !== undefined && this.#isAdmissible(payer);
+    this.#countPresent(visit, 1);
+    return isAwaited;
+  }
+
   /** Turns away what has waited for too long. */
   expire(nowMs: number): void {
     for (;;) {
@@ -188,10 +198,7 @@ export class Turns {
     const { payer, guest } = visit;
     const { group } = payer;
     if (visit.state === 'present') {
-      this.#present--;
-      if (!visit.isReserved) this.#open--;
-      group.present--;
-      payer.present--;
+      this.#countPresent(visit, -1);
       if (payer.waiting > 0) this.#queue.rank(payer);
     } else this.#unqueue(visit);
     visit.state = 'over';
@@ -199,6 +206,13 @@ export class Turns {
     if (payer.present > 0 || payer.waiting > 0) return;
     group.payers.delete(payer.id);
     this.#payers--;
+  }
+
+  #countPresent({ payer, isReserved }: Visit, change: 1 | -1): void {
+    this.#present += change;
+    if (!isReserved) this.#open += change;
+    payer.group.present += change;
+    payer.present += change;
   }
 
   #unqueue(visit: Visit): void {
@@ -240,10 +254,7 @@ export class Turns {
   #place(visit: Visit): void {
     const { payer } = visit;
     visit.isReserved = this.#open >= openOf(this.#places, this.#reservePercent);
-    if (!visit.isReserved) this.#open++;
-    this.#present++;
-    payer.group.present++;
-    payer.present++;
+    this.#countPresent(visit, 1);
     visit.state = 'present';
     if (payer.waiting > 0) this.#queue.rank(payer);
   }

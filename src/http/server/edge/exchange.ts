@@ -22,6 +22,7 @@ export class EdgeExchange extends Exchange implements Turn {
   readonly reader = 'edge';
   readonly isTunnel = false;
   readonly isAwaited = false;
+  readonly awaitedBytes = undefined;
   readonly isComplete: boolean;
   isAnswered = false;
   hasBegun = false;

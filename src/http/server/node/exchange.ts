@@ -80,6 +80,14 @@ export class NodeExchange extends Exchange {
     this.#turn.drop();
   }
 
+  get awaitedBytes(): number | undefined {
+    return this.#turn.isAwaited ? this.#turn.connection.socket.bytesRead : undefined;
+  }
+
+  breakOff(refusal: Refusal): void {
+    this.#turn.breakOff(refusal);
+  }
+
   endKeepAlive(): void {
     this.#turn.response.shouldKeepAlive = false;
   }

@@ -1,0 +1,148 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { PLENTY } from '../../fixtures/configuration.ts';
+import { startGateway } from '../../fixtures/gateway.ts';
+import { connectRaw, untilClosed } from '../../fixtures/raw.ts';
+import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
+
+const POST = 'POST /v3/things HTTP/1.1\r\nHost: weir\r\nAuthorization: Bearer service\r\n';
+const SHORT = `${POST}Content-Length: 600\r\n\r\n`;
+const LONG = `${POST}Content-Length: 100000\r\n\r\n`;
+const CHUNKED = `${POST}Transfer-Encoding: chunked\r\n\r\n`;
+const EXPECTING = `${POST}Expect: 100-continue\r\nContent-Length: 600\r\n\r\n`;
+
+const uploadsIn = ({ seen }: TestUpstream) => seen.filter(({ method }) => method === 'POST').length;
+
+/** A gateway whose upstream answers with the length of the body that it got. */
+async function start(connections: number, settings: object = {}) {
+  const open = { count: 0 };
+  const upstream = await startUpstream(async (request, response) => {
+    open.count++;
+    response.once('close', () => open.count--);
+    let length = 0;
+    request.on('data', (chunk: Buffer) => {
+      length += chunk.length;
+    });
+    request.once('end', () => response.end(`${length}`));
+  });
+  const gateway = await startGateway({
+    upstream,
+    limits: { ...PLENTY, limits: { 'account-hour': { per: 'account', points: 100_000, window: '1h' } } },
+    settings: { upstream: { url: upstream.url, connections, queueTimeoutMs: 60_000 }, ...settings },
+  });
+  onTestFinished(() => gateway.close());
+  const send = async (count: number, bytes: string): Promise<readonly Socket[]> => {
+    const sockets = await Promise.all(Array.from({ length: count }, () => connectRaw(gateway.url)));
+    for (const socket of sockets) socket.on('error', () => {}).write(bytes);
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+    });
+    return sockets;
+  };
+  const metric = async (name: string) =>
+    Number(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\d+)$`, 'm').exec(await gateway.metrics())?.[1]);
+  let asked = 0;
+  /** How many points the uploads have cost. */
+  const spent = async () => {
+    const response = await gateway.send('GET', '/v3/things');
+    asked++;
+    const left = /"account-hour";r=(\d+)/.exec(response.headers.get('RateLimit') ?? '')?.[1];
+    return 100_000 - Number(left) - asked;
+  };
+  const charged = (count: number) => expect.poll(spent, { timeout: 60_000 }).toBeGreaterThanOrEqual(count);
+  return { gateway, upstream, open, send, metric, spent, charged };
+}
+
+it('600 uploads of one Account at an octet each 25 seconds keep nobody else waiting', async () => {
+  const { gateway, upstream, send, metric, charged } = await start(2);
+  const slow = await send(600, `${SHORT}x`);
+  await charged(600);
+  for (const socket of slow) socket.write('y');
+  for (const token of ['lonely', 'other', 'service']) {
+    expect((await gateway.send('GET', '/v3/things', { token })).status).toBe(200);
+    expect(await metric('weir_upstream_queued')).toBe(0);
+  }
+  expect(uploadsIn(upstream)).toBe(0);
+});
+
+it('a short body that arrives octet by octet reaches the upstream whole', async () => {
+  const { send, upstream } = await start(2);
+  const [socket] = await send(1, SHORT);
+  for (let sent = 0; sent < 599; sent++) {
+    socket?.write('x');
+    if (sent % 50 === 0) await new Promise(setImmediate);
+  }
+  expect(uploadsIn(upstream)).toBe(0);
+  socket?.write('x');
+  if (socket !== undefined) expect(String((await once(socket, 'data'))[0])).toContain('\r\n\r\n600');
+});
+
+it('a short body that ends early takes no place and never reaches the upstream', async () => {
+  const { send, charged, upstream } = await start(2);
+  const [ending, leaving] = await send(2, `${SHORT}half`);
+  await charged(2);
+  leaving?.resetAndDestroy();
+  ending?.end();
+  if (ending !== undefined) expect((await untilClosed(ending)).statuses).toEqual([400]);
+  expect(uploadsIn(upstream)).toBe(0);
+});
+
+it('a short body that stalls gets a 408', async () => {
+  const { send, upstream } = await start(2, {
+    listen: { host: '127.0.0.1', port: 0, bodyTimeoutMs: 200 },
+  });
+  const [socket] = await send(1, `${SHORT}half`);
+  if (socket !== undefined) expect((await untilClosed(socket)).statuses).toEqual([408]);
+  expect(uploadsIn(upstream)).toBe(0);
+});
+
+it.each([
+  ['long', LONG, 'half'],
+  ['chunked', CHUNKED, '4\r\nhalf\r\n'],
+  ['expecting', EXPECTING, 'half'],
+])(
+  'a stalled %s upload gives way with a 408 and its points back, while somebody waits',
+  async (_, head, part) => {
+    const { gateway, open, send, spent } = await start(1);
+    const [stalled] = await send(1, head + part);
+    await expect.poll(() => open.count).toBe(1);
+    const ended = stalled && untilClosed(stalled);
+    // Two wait; the first gets the place, and its end is enough for the other.
+    const answers = await Promise.all([
+      gateway.send('GET', '/v3/things', { token: 'other' }),
+      gateway.send('GET', '/v3/things', { token: 'lonely' }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    const { statuses, text } = (await ended) ?? { statuses: [], text: '' };
+    expect(statuses.at(-1)).toBe(408);
+    expect(text).toContain('The request arrived too slowly while others waited for the service.');
+    await expect.poll(spent).toBe(0);
+  },
+);
+
+it('no place is lost to clients that stall, leave, end early or send at once', async () => {
+  const { gateway, open, send, metric } = await start(8);
+  const kinds = [
+    [SHORT, 'x'.repeat(600)],
+    [SHORT, 'half'],
+    [LONG, 'half'],
+    [LONG, 'x'.repeat(100_000)],
+    [CHUNKED, '4\r\nhalf\r\n'],
+    [CHUNKED, '4\r\nhalf\r\n0\r\n\r\n'],
+    [EXPECTING, 'half'],
+  ];
+  const groups = await Promise.all(kinds.map(([head = '', part = '']) => send(12, head + part)));
+  await expect.poll(() => open.count).toBeGreaterThan(4);
+  const sockets = groups.flat();
+  for (const [index, socket] of sockets.entries()) {
+    if (index % 3 === 0) socket.resetAndDestroy();
+    else if (index % 3 === 1) socket.end();
+  }
+  expect((await gateway.send('GET', '/v3/things', { token: 'other' })).status).toBe(200);
+  for (const socket of sockets) socket.destroy();
+  await expect.poll(() => open.count).toBe(0);
+  await expect.poll(() => metric('weir_upstream_queued')).toBe(0);
+  const all = await Promise.all(Array.from({ length: 40 }, () => gateway.send('GET', '/v3/things')));
+  expect(all.every(({ status }) => status === 200)).toBe(true);
+});
