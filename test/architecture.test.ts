@@ -88,7 +88,7 @@ const MAY_IMPORT_BESIDE: Readonly<Record<string, readonly string[]>> = {
 /** Which files may import a package or a folder that shapes the whole: one place knows each of them. */
 const USERS: Readonly<Record<string, RegExp>> = {
   ioredis: /^src\/store\/redis\//,
-  'prom-client': /^src\/observe\/metrics\//,
+  'prom-client': /^src\/observe\/metrics\/prometheus-client\.ts$/,
   '@grpc': /^src\/gateway\/decisions\/envoy\//,
   protobufjs: /^src\/gateway\/decisions\/envoy\//,
   '@opentelemetry': /^src\/observe\/otel\/(open-(metrics|telemetry)|spans)\.ts$/,

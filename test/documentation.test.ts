@@ -88,6 +88,21 @@ it('docs/README.md leads to every page, some by way of the README of a folder', 
   expect(pages.filter((page) => !elsewhere.has(page) && !isReached(page))).toEqual([]);
 });
 
+it.each(['package.json', 'platform/package.json'])('docs/dependencies.md has each package of %s', (file) => {
+  const page = readFileSync('docs/dependencies.md', 'utf8');
+  const { dependencies, devDependencies } = JSON.parse(readFileSync(file, 'utf8')) as {
+    readonly dependencies: object;
+    readonly devDependencies: object;
+  };
+  const names = Object.keys({ ...dependencies, ...devDependencies });
+  expect(names.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+});
+
+it('the lock file has no download addresses, so that it works with any registry', () => {
+  const lock = readFileSync('package-lock.json', 'utf8');
+  expect([...lock.matchAll(/"resolved": "(\w+:[^"]*)"/g)].map(([, address]) => address)).toEqual([]);
+});
+
 it('every code and every type URI is in docs/errors.md', () => {
   const page = readFileSync('docs/errors.md', 'utf8');
   for (const code of PROBLEM_CODES) {

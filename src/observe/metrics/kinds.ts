@@ -1,6 +1,6 @@
-import { Gauge, Histogram, type Registry } from 'prom-client';
 import type { Settings } from '../../config/settings/settings.ts';
 import { PlainHistogram, Tally } from './fast-metrics.ts';
+import { Gauge, Histogram, type Registry } from './prometheus-client.ts';
 
 /** Makes a metric of the table for one registry. */
 export type MetricRow<M> = (name: string, registry: Registry, identity: Settings['identity']) => M;
@@ -27,8 +27,9 @@ export function counterOf(
 }
 
 /** A gauge that events set. */
-export function gauge(help: string, ...labelNames: readonly string[]): MetricRow<Gauge> {
-  return (name, registry) => new Gauge({ name, help, labelNames: [...labelNames], registers: [registry] });
+export function gauge(help: string, ...labelNames: readonly string[]): MetricRow<Gauge<string>> {
+  return (name, registry) =>
+    new Gauge<string>({ name, help, labelNames: [...labelNames], registers: [registry] });
 }
 
 /** The value of a gauge at a scrape, or one for each value of its label. Undefined: it is missing, if it has no label. */
@@ -42,7 +43,7 @@ export function reading(help: string, label = ''): MetricRow<(read: () => GaugeV
       const isShown = read !== undefined;
       read = next;
       if (isShown) return;
-      new Gauge({
+      new Gauge<string>({
         name,
         help,
         labelNames: label === '' ? [] : [label],
@@ -55,7 +56,7 @@ export function reading(help: string, label = ''): MetricRow<(read: () => GaugeV
   };
 }
 
-function showIn(shown: Gauge, label: string, value: GaugeValue): void {
+function showIn(shown: Gauge<string>, label: string, value: GaugeValue): void {
   shown.reset();
   if (value === undefined) shown.remove();
   else if (typeof value === 'number') shown.set(value);
@@ -73,9 +74,9 @@ export function histogramOf<L extends string>(
   buckets: readonly number[],
   labelNames: readonly L[],
   known: (identity: Settings['identity']) => Iterable<Record<L, string>>,
-): MetricRow<Histogram<L>> {
+): MetricRow<Histogram<string>> {
   return (name, registry, identity) => {
-    const made = new Histogram<L>({
+    const made = new Histogram<string>({
       name,
       help,
       buckets: [...buckets],

@@ -1,4 +1,3 @@
-import type { Registry } from 'prom-client';
 import type { Settings } from '../../config/settings/settings.ts';
 import { CONTRACT_ROWS, KINDS } from '../../domain/limits/rows.ts';
 import { RECEIPT_EVENTS, UNSETTLED_REASONS } from '../../domain/settlement/settlement.ts';
@@ -10,6 +9,7 @@ import { PROTOCOLS } from '../../stages/request-context.ts';
 import { DROPPED_REASONS, UNCOUNTED_REASONS } from '../../store/store.ts';
 import { SECONDS } from './fast-metrics.ts';
 import { counter, counterOf, gauge, histogram, histogramOf, reading } from './kinds.ts';
+import type { Registry } from './prometheus-client.ts';
 import { knownOutcomes, knownResponses } from './request-metrics.ts';
 
 const BY_REASON = { reason: UNCOUNTED_REASONS };

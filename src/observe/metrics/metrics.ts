@@ -1,4 +1,3 @@
-import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { KubernetesObserver } from '../../config/kubernetes/follow.ts';
 import { version } from '../../config/package.ts';
 import type { Settings } from '../../config/settings/settings.ts';
@@ -10,6 +9,7 @@ import type { HeldSlots } from '../../store/in-flight/held-slots.ts';
 import type { JournalObserver } from '../../store/journal/journal.ts';
 import type { NotificationObserver } from '../notify/deliveries.ts';
 import { type MetricTable, OTHER_RULE, registerMetrics } from './metric-table.ts';
+import { collectDefaultMetrics, Registry } from './prometheus-client.ts';
 import { type RequestMetrics, requestMetrics } from './request-metrics.ts';
 import { type StoreMetrics, storeMetrics } from './store-metrics.ts';
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { Counter, Histogram, Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import type { Settings } from '../../../../src/config/settings/settings.ts';
 import { PlainHistogram, Tally } from '../../../../src/observe/metrics/fast-metrics.ts';
 import { createMetrics } from '../../../../src/observe/metrics/metrics.ts';
+import { Counter, Histogram, Registry } from '../../../../src/observe/metrics/prometheus-client.ts';
 
 const BUCKETS = [0.001, 0.01, 0.1, 1];
 const NAME = 'weir_test';
