@@ -97,6 +97,11 @@ withGateway(program.command('find'))
   .argument('<id>', 'such as acct_1')
   .option('--json', 'print JSON')
   .action(async (id, flags) => (await import('./commands/find.ts')).find(id, flags));
+withGateway(program.command('changes'))
+  .description('print what changed at all replicas, newest first')
+  .option('--since <time>', '30m, 24h, up to 7d', '24h')
+  .option('--json', 'print JSON')
+  .action(async (flags) => (await import('./commands/changes.ts')).changes(flags));
 withGateway(program.command('top'))
   .description(
     'show the Accounts and Organizations with the most points, requests or refusals, at all replicas',

@@ -5,6 +5,8 @@ import { addFindRoute, type Finder } from '../admin/find/finder.ts';
 import type { Fleet } from '../admin/fleet/fleet.ts';
 import { addTopRoute } from '../admin/fleet/fleet.ts';
 import type { OwnerReports } from '../admin/fleet/owner-reports.ts';
+import { addChangesRoute } from '../admin/history/changes-route.ts';
+import type { History } from '../admin/history/history.ts';
 import type { UsageSources } from '../admin/usage/owner-usage.ts';
 import { addExportRoute, type PastCounts } from '../admin/usage/past-routes.ts';
 import { addUsageRoutes } from '../admin/usage/usage-routes.ts';
@@ -47,6 +49,7 @@ export interface AdminSources {
   /** Live limits, blocks and revocations. */
   readonly facts: readonly FactApi[];
   readonly finder: Finder;
+  readonly history: History;
   /** The operations in force. */
   operations(): readonly PricedOperation[];
 }
@@ -75,6 +78,7 @@ export function createAdminServer({
   reports,
   facts,
   finder,
+  history,
   operations,
 }: AdminSources): AdminServer {
   const unread = { baseUrl, lines: '' };
@@ -110,6 +114,7 @@ export function createAdminServer({
     addLimitRoutes(guarded, () => usage.buckets.limits, operations);
     addFactRoutes(guarded, facts);
     addFindRoute(guarded, finder);
+    addChangesRoute(guarded, history, () => usage.buckets.nowMs);
     addTopRoute(guarded, fleet);
     addUsageRoutes(guarded, { ...usage, past });
     addExportRoute(guarded, past);

@@ -7,24 +7,30 @@ import { PortTls } from '../http/server/tls.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';
 import type { Configuration } from './configuration.ts';
 
-interface RunningTls {
+export interface RunningTls {
   /** Undefined if the port serves HTTP. */
   readonly listen: PortTls | undefined;
   readonly admin: PortTls | undefined;
   readonly decisions: PortTls | undefined;
+  /** When the certificate of each port ends, in Unix time. */
+  readonly ends: ReadonlyMap<string, number>;
   close(): void;
 }
 
 /** The TLS of the ports. Changed certificates are used for new connections within a second; invalid ones are logged and not used. */
 export function runTls({ files }: Configuration, observer: Metrics, log: Logger): RunningTls {
   const watches: Watch[] = [];
+  const ends = new Map<string, number>();
   const run = (name: keyof typeof files.certificates): PortTls | undefined => {
     const source = files.certificates[name];
     if (source === undefined) return undefined;
     const current = source.read();
     const tls = new PortTls(current);
-    const show = ({ cert }: ServerCertificates) =>
-      observer.certificateInUse(name, Date.parse(new X509Certificate(cert).validTo));
+    const show = ({ cert }: ServerCertificates) => {
+      const endsAtMs = Date.parse(new X509Certificate(cert).validTo);
+      ends.set(name, endsAtMs);
+      observer.certificateInUse(name, endsAtMs);
+    };
     show(current);
     const watch = watchFiles<ServerCertificates>({
       current,
@@ -50,6 +56,7 @@ export function runTls({ files }: Configuration, observer: Metrics, log: Logger)
   const ports = { listen: run('listen'), admin: run('admin'), decisions: run('decisions') };
   return {
     ...ports,
+    ends,
     close() {
       for (const watch of watches) watch.close();
     },

@@ -72,7 +72,7 @@ export async function runGateway(
   let isReady = true;
   const tls = runTls(configuration, metrics, log);
   const parts = { store, journal, sharing, share, buckets, clock, identity, metrics, ...reporting };
-  const admin = runAdmin(configuration, { ...parts, tls: tls.admin, isReady: () => isReady });
+  const admin = runAdmin(configuration, { ...parts, tls, isReady: () => isReady });
   const telemetry = await startTelemetry(process.env, log, metrics);
   const notifications = await runNotifications(settings, { shared, metrics, clock, log });
   const dependencies = {

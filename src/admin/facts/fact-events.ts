@@ -20,10 +20,10 @@ export function blockEvents(blocks: Blocks, changes: Changes): FactEvents<Block>
       if (!blocks.add(block, blocks.clock.nowMs())) return;
       const until = isRemoved ? undefined : isoOf(untilMs);
       const members = { about: `${scope} ${id}`, scope, id, until, why, by };
-      changes.info(members, isRemoved ? 'block.undone' : 'block.made');
+      changes.info(members, isRemoved ? 'block.undone' : 'block.made', block.atMs);
     },
-    ended({ scope, id, why, by }) {
-      changes.info({ about: `${scope} ${id}`, scope, id, why, by }, 'block.ended');
+    ended({ scope, id, untilMs, why, by }) {
+      changes.info({ about: `${scope} ${id}`, scope, id, why, by }, 'block.ended', untilMs);
     },
   };
 }
@@ -38,9 +38,9 @@ export function revocationEvents(
       if (!revocations.add(revocation)) return;
       observer.revoked();
       const name = revocation.isRemoved ? 'revocation.undone' : 'revocation.made';
-      changes.info(membersOf(revocation), name);
+      changes.info(membersOf(revocation), name, revocation.atMs);
     },
-    ended: (revocation) => changes.info(membersOf(revocation), 'revocation.ended'),
+    ended: (revocation) => changes.info(membersOf(revocation), 'revocation.ended', revocation.untilMs),
     connected: (isConnected) => observer.revocationsSubscribed(isConnected),
   };
 }
@@ -53,9 +53,9 @@ function membersOf({ revoked, reason }: Revocation) {
 export function liveLimitEvents(buckets: Buckets, changes: Changes): FactEvents<LiveLimit> {
   return {
     apply: (limit) => applyLive(buckets, limit, changes),
-    ended({ bucket, id, limit, why, by }) {
+    ended({ bucket, id, limit, untilMs, why, by }) {
       const about = `the live limit ${limit} for ${bucket} of ${id}`;
-      changes.info({ about, id, bucket, from: { limit }, why, by }, 'live-limit.ended');
+      changes.info({ about, id, bucket, from: { limit }, why, by }, 'live-limit.ended', untilMs);
     },
   };
 }
@@ -73,9 +73,10 @@ function applyLive(buckets: Buckets, live: LiveLimit, changes: Changes): void {
   const change = isRemoved ? 'removed' : before === undefined ? 'added' : 'changed';
   const counts = { added: 0, removed: 0, changed: 0, [change]: 1 };
   const difference = [{ change, scope: row?.scope ?? null, id, bucket, from, to }];
-  changes.info({ source: 'live', why, by, ...counts, difference }, 'limits.changed');
+  changes.info({ source: 'live', why, by, ...counts, difference }, 'limits.changed', live.atMs);
   const raised = isRemoved ? undefined : raisedLimit(live, buckets);
-  if (raised !== undefined) changes.error({ ...raised, about: aboutRaised(raised) }, 'live-limit.raised');
+  if (raised !== undefined)
+    changes.error({ ...raised, about: aboutRaised(raised) }, 'live-limit.raised', live.atMs);
 }
 
 function ofLive({ limit, untilMs }: Pick<LiveLimit, 'limit' | 'untilMs'>): object {

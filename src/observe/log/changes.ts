@@ -59,6 +59,19 @@ interface Members {
   readonly by?: string | null;
   /** What the change is about, where it has no difference. */
   readonly about?: string;
+  readonly id?: string;
+}
+
+/** A change, for those who keep it. */
+export interface KeptChange {
+  /** Unix time by the clock of Redis at which it happened. */
+  readonly atMs: number;
+  readonly kind: string;
+  /** What it is about; null for several things. */
+  readonly subject: string | null;
+  readonly text: string;
+  readonly by: string | null;
+  readonly why: string | null;
 }
 
 /** Writes lines, and remembers the lines that report changes. */
@@ -66,6 +79,8 @@ export class Changes {
   readonly #log: Logger;
   readonly #nowMs: () => number;
   #latest: readonly NoticedChange[] = [];
+  /** Called with each change; `isExact` where every replica gives it the same time. */
+  onNoticed: (change: KeptChange, isExact: boolean) => void = () => {};
 
   /** @param nowMs Unix time by the clock of Redis */
   constructor(log: Logger, nowMs: () => number) {
@@ -73,28 +88,40 @@ export class Changes {
     this.#nowMs = nowMs;
   }
 
-  /** Writes a line as a logger does. */
-  info(members: object, name: string): void {
+  /**
+   * Writes a line as a logger does.
+   *
+   * @param atMs when it happened, which every replica knows alike; undefined if each notices it at its own time
+   */
+  info(members: object, name: string, atMs?: number): void {
     this.#log.info(members, name);
-    this.#notice(members, name);
+    this.#notice(members, name, atMs);
   }
 
   /** The same, for what an operator has to know. */
-  error(members: object, name: string): void {
+  error(members: object, name: string, atMs?: number): void {
     this.#log.error(members, name);
-    this.#notice(members, name);
+    this.#notice(members, name, atMs);
   }
 
-  #notice(members: object, name: string): void {
+  #notice(members: Members, name: string, exactMs: number | undefined): void {
     if (!NAMES.some((one) => one === name)) return;
-    const change = { atMs: this.#nowMs(), name, text: textOf(members), count: countOf(members) };
-    this.#latest = [change, ...this.#latest].slice(0, MOST_CHANGES);
+    const atMs = exactMs ?? this.#nowMs();
+    const change = { atMs, name, text: textOf(members), count: countOf(members) };
+    this.#latest = [change, ...this.#latest].sort((a, b) => b.atMs - a.atMs).slice(0, MOST_CHANGES);
+    const { by = null, why = null } = members;
+    const text = textOf({ ...members, by: null, why: null });
+    this.onNoticed({ atMs, kind: name, subject: subjectOf(members), text, by, why }, exactMs !== undefined);
   }
 
   /** Newest first. */
   get latest(): readonly NoticedChange[] {
     return this.#latest;
   }
+}
+
+function subjectOf({ difference = [], id }: Members): string | null {
+  return id ?? (difference.length === 1 ? (difference[0]?.id ?? difference[0]?.operation ?? null) : null);
 }
 
 function countOf({ difference = [], omitted = 0 }: Members): number {

@@ -18,8 +18,7 @@ import type { FactSharing } from '../../facts/fact-listener.ts';
 import { FollowedFacts } from '../../facts/followed-facts.ts';
 import { judgingIdentity } from '../../facts/revocation-target.ts';
 import type { SharedClock } from '../../facts/shared-clock.ts';
-import { createAdminServer, type Health } from '../../gateway/admin.ts';
-import type { PortTls } from '../../http/server/tls.ts';
+import { type AdminSources, createAdminServer, type Health } from '../../gateway/admin.ts';
 import type { GatewayObserver } from '../../observe/gateway-observer.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import { LimitEvents } from '../../observe/log/events.ts';
@@ -29,8 +28,10 @@ import { UsageBatch } from '../../observe/usage/batch.ts';
 import { Talkers } from '../../observe/usage/talkers.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
 import { type Configuration, findCosts } from '../configuration.ts';
+import type { RunningTls } from '../port-tls.ts';
 import { KnownIdentities } from './known-identities.ts';
 import { runFleet } from './run-fleet.ts';
+import { type RunningHistory, runHistory } from './run-history.ts';
 import type { RunningIdentity } from './run-identity.ts';
 import type { RunningShare } from './run-share.ts';
 
@@ -40,7 +41,7 @@ type Reported = Pick<UsageSources, 'store' | 'buckets'> &
     readonly metrics: Metrics;
     readonly log: Logger;
     readonly changes: Changes;
-    readonly tls: PortTls | undefined;
+    readonly tls: Pick<RunningTls, 'admin' | 'ends'>;
     readonly sharing: FactSharing;
     /** The clock of Redis. */
     readonly clock: SharedClock;
@@ -69,7 +70,7 @@ export interface RunningAdmin {
 /** The admin port of a configured gateway, ready to listen. */
 export function runAdmin(configuration: Configuration, reported: Reported): RunningAdmin {
   const { settings } = configuration;
-  const { metrics, isReady, log, tls, sharing, clock } = reported;
+  const { metrics, log, sharing, clock } = reported;
   const batch = new UsageBatch();
   const [activity, talkers] = [new Activity(batch), new Talkers(batch)];
   const refusals = new Refusals(() => clock.nowMs());
@@ -77,6 +78,7 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
   const known = new KnownIdentities(configuration);
   let { operations } = configuration;
   const blocks = new Blocks(clock);
+  const history = runHistory({ ...reported, shared: sharing.store, certificateEnds: reported.tls.ends });
   const owners = knownOwners(reported, { batch, activity, blocks, known, reports: () => reports });
   const facts = runFacts(configuration, reported, {
     tries,
@@ -85,28 +87,24 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
     owners,
     operations: () => operations,
   });
-  const sources = { refusals, activity, blocks, settings: settings.store };
+  const { storeMeasured } = history;
+  const sources = { refusals, activity, blocks, storeMeasured, settings: settings.store };
   const { fleet, reports, ...running } = runFleet(
     sharing.store,
     talkers,
     { ...sources, ...shownOf(reported) },
     log,
   );
-  const server = createAdminServer({
-    settings,
-    tls,
-    metrics,
-    health: { isReady },
-    fleet,
-    reports,
-    facts: facts.apis,
+  const server = serverOf(configuration, reported, {
+    ...{ fleet, reports, facts, history, owners, refusals, blocks, activity, known },
     operations: () => operations,
-    past: reported.journal.tables,
-    finder: finderOf(reported, { owners, fleet, refusals, operations: () => operations }),
-    usage: usageOf(configuration, { ...reported, blocks, activity, reports, known, owners }),
   });
   return {
-    listen: running.announced(server.listen),
+    async listen(address) {
+      const url = await running.announced(server.listen)(address);
+      history.joined();
+      return url;
+    },
     blocks,
     reports,
     ready: facts.ready,
@@ -119,10 +117,38 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
     async close() {
       await server.close();
       tries.close();
+      await history.close();
       await running.close();
       facts.close();
     },
   };
+}
+
+interface ServerParts
+  extends Pick<AdminSources, 'reports'>,
+    Pick<UsageSources, 'blocks' | 'activity'>,
+    FinderSources {
+  readonly facts: ReturnType<typeof runFacts>;
+  readonly history: RunningHistory;
+  readonly known: KnownIdentities;
+}
+
+function serverOf(
+  configuration: Configuration,
+  reported: Reported,
+  { fleet, reports, facts, history, owners, refusals, operations, ...used }: ServerParts,
+) {
+  const { metrics, isReady, tls } = reported;
+  return createAdminServer({
+    settings: configuration.settings,
+    ...{ tls: tls.admin, metrics, fleet, reports, operations },
+    health: { isReady },
+    facts: facts.apis,
+    history: history.history,
+    past: reported.journal.tables,
+    finder: finderOf(reported, { owners, fleet, refusals, operations }),
+    usage: usageOf(configuration, { ...reported, ...used, reports, owners }),
+  });
 }
 
 interface FinderSources {

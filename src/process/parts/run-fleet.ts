@@ -30,6 +30,8 @@ interface FleetSources extends Omit<PulseSources, 'storeKind' | 'storeHealth'> {
   readonly store: Store;
   readonly blocks: Blocks;
   readonly activity: Activity;
+  /** Called after each look whether the store answers. */
+  storeMeasured(isAnswering: boolean): void;
   readonly settings: Pick<Settings['store'], 'kind' | 'keyPrefix'>;
 }
 
@@ -37,7 +39,7 @@ interface FleetSources extends Omit<PulseSources, 'storeKind' | 'storeHealth'> {
 export function runFleet(
   shared: SharedStore | undefined,
   talkers: Talkers,
-  { store, settings, blocks, activity, ...sources }: FleetSources,
+  { store, settings, blocks, activity, storeMeasured, ...sources }: FleetSources,
   log: Logger,
 ): RunningFleet {
   const { replica } = store.slots;
@@ -47,7 +49,10 @@ export function runFleet(
     store,
     keyPrefix: settings.keyPrefix,
     nowMs: () => sources.clock.nowMs(),
-    measured: (isAnswering) => sources.metrics.storeMeasured(isAnswering),
+    measured(isAnswering) {
+      sources.metrics.storeMeasured(isAnswering);
+      storeMeasured(isAnswering);
+    },
   });
   const recorder = new Recorder({ ...sources, storeKind: settings.kind, storeHealth });
   const fleet = new Fleet(

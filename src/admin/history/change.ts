@@ -1,0 +1,75 @@
+import { Type } from 'typebox';
+import { matching, plainText, timeMs } from '../../facts/message-bounds.ts';
+import type { KeptChange } from '../../observe/log/changes.ts';
+
+/** Replicas notice a changed ConfigMap, or a replica that is lost, up to this far apart. */
+const SAME_CHANGE_MS = 120_000;
+
+const nullable = (maxLength: number) => Type.Union([plainText(maxLength), Type.Null()]);
+
+/** The change in a parsed text of the record; undefined for what is none. */
+export const asChange = matching(
+  Type.Object({
+    atMs: timeMs,
+    kind: plainText(50),
+    subject: nullable(2_000),
+    text: plainText(300),
+    by: nullable(200),
+    why: nullable(200),
+    replica: nullable(255),
+    instance: Type.Optional(plainText(64)),
+    noticedBy: Type.Optional(plainText(64)),
+  }),
+);
+
+/** A change, as the store keeps it. */
+export interface RecordedChange extends KeptChange {
+  /** The host name of the replica that it happened at; null where it happened at none, or at several. */
+  readonly replica: string | null;
+  /** The process that joined, left, was lost or is back: host names may repeat. */
+  readonly instance?: string | undefined;
+  /** The process that noticed it, where others notice the same at other times. Two changes that it noticed are never one. */
+  readonly noticedBy?: string | undefined;
+}
+
+/** A change, as `GET /changes` answers it. */
+export interface ShownChange extends Omit<KeptChange, 'atMs'> {
+  readonly at: string;
+  readonly replica: string | null;
+}
+
+interface Group {
+  readonly first: RecordedChange;
+  readonly noticedBy: Set<string | undefined>;
+  readonly replicas: Set<string | null>;
+}
+
+/** Each change once, newest first: what several replicas noticed within two minutes is one change, at the earliest of its times. */
+export function onceEach(all: readonly RecordedChange[]): readonly RecordedChange[] {
+  const latest = new Map<string, Group>();
+  const groups: Group[] = [];
+  for (const change of all.toSorted((a, b) => a.atMs - b.atMs)) {
+    const { kind, subject, text, by, why, instance, noticedBy, atMs } = change;
+    const isExact = noticedBy === undefined;
+    const key = JSON.stringify([kind, subject, text, by, why, instance, isExact && atMs]);
+    const known = latest.get(key);
+    const isKnown =
+      known !== undefined &&
+      (isExact || (atMs - known.first.atMs < SAME_CHANGE_MS && !known.noticedBy.has(noticedBy)));
+    if (isKnown) {
+      known.noticedBy.add(noticedBy);
+      known.replicas.add(change.replica);
+      continue;
+    }
+    const group = { first: change, noticedBy: new Set([noticedBy]), replicas: new Set([change.replica]) };
+    latest.set(key, group);
+    groups.push(group);
+  }
+  return groups
+    .map(({ first, replicas }) => (replicas.size > 1 ? { ...first, replica: null } : first))
+    .reverse();
+}
+
+export function shown({ atMs, kind, subject, text, by, why, replica }: RecordedChange): ShownChange {
+  return { at: new Date(atMs).toISOString(), kind, subject, text, by, why, replica };
+}

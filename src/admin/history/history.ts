@@ -1,0 +1,145 @@
+/** What changed in the last seven days, at all replicas, whatever restarts. */
+import { setImmediate } from 'node:timers/promises';
+import { withinMs } from '../../domain/awaitable.ts';
+import { pace } from '../../domain/pace.ts';
+import { parsed } from '../../facts/message-bounds.ts';
+import type { MessageRecord, SharedStore } from '../../store/shared-store.ts';
+import { asChange, onceEach, type RecordedChange } from './change.ts';
+
+/** The record of Redis that has the changes. */
+const TOPIC = 'changes';
+
+export const KEPT_MS = 7 * 86_400_000;
+
+/** Changes that are kept. Beyond, the oldest are dropped. */
+const MOST = 10_000;
+
+/** Changes that wait for a Redis that is away. Beyond, the oldest are lost. */
+const MOST_WAITING = 1_000;
+
+/** Written at a time. */
+const PER_WRITE = 200;
+
+/** Between two looks for changes above the cap, in changes written. */
+const TRIM_EVERY = 500;
+
+/** Texts parsed before yielding to requests. */
+const SLICE = 500;
+
+/** How long a reading or a write waits for Redis. */
+const LONGEST_WAIT_MS = 1_000;
+
+export interface ChangeHistory {
+  /** Newest first. */
+  readonly changes: readonly RecordedChange[];
+  /** False while Redis cannot be read: then only what this replica has not written yet is known. */
+  readonly isWhole: boolean;
+}
+
+export class History {
+  readonly #shared: SharedStore | undefined;
+  readonly #nowMs: () => number;
+  /** Without a shared store, everything; else what is not written yet. */
+  #own: readonly RecordedChange[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> | undefined;
+  #untilTrim = 0;
+  #reading: { readonly atMs: number; readonly result: Promise<ChangeHistory> } | undefined;
+
+  /**
+   * @param shared undefined where this process is the only replica: changes are kept in its memory
+   * @param nowMs Unix time by the clock of Redis
+   */
+  constructor(shared: SharedStore | undefined, nowMs: () => number) {
+    this.#shared = shared;
+    this.#nowMs = nowMs;
+  }
+
+  add(change: RecordedChange): void {
+    const most = this.#shared === undefined ? MOST : MOST_WAITING;
+    this.#own = [...this.#own, change].slice(-most);
+    if (this.#shared !== undefined) this.#timer ??= setTimeout(() => void this.#write(), 0).unref();
+  }
+
+  /** Everything that is kept, as of now. */
+  async read(): Promise<ChangeHistory> {
+    const recorded = this.#shared === undefined ? [] : await this.#recorded();
+    const fromMs = this.#nowMs() - KEPT_MS;
+    const all = [...(recorded ?? []), ...this.#own].filter(({ atMs }) => atMs >= fromMs);
+    return { changes: onceEach(all).slice(0, MOST), isWhole: recorded !== undefined };
+  }
+
+  /** The same for those who ask often: a reading is shared for a few seconds. */
+  latest(): Promise<ChangeHistory> {
+    const nowMs = performance.now();
+    if (this.#reading === undefined || nowMs - this.#reading.atMs > pace.changesReadingMs)
+      this.#reading = { atMs: nowMs, result: this.read() };
+    return this.#reading.result;
+  }
+
+  /** Resolves once nothing waits, or after a second. Returns whether nothing waits. */
+  async written(): Promise<boolean> {
+    if (this.#shared === undefined) return true;
+    const all = async () => {
+      await this.#writing;
+      if (this.#own.length > 0) await this.#write();
+    };
+    await withinMs(all(), LONGEST_WAIT_MS, false);
+    this.#reading = undefined;
+    return this.#own.length === 0;
+  }
+
+  /** Writes what waits, for a second at most. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.written();
+    clearTimeout(this.#timer);
+  }
+
+  #recorded(): Promise<readonly RecordedChange[] | undefined> | undefined {
+    return this.#shared
+      ?.withRecord(TOPIC, async (record) => readChanges(await record.read()), LONGEST_WAIT_MS)
+      .catch(() => undefined);
+  }
+
+  #write(): Promise<void> {
+    this.#writing ??= this.#writeNext().finally(() => {
+      this.#writing = undefined;
+      this.#timer = undefined;
+      if (this.#own.length > 0) this.#timer = setTimeout(() => void this.#write(), pace.triesMs).unref();
+    });
+    return this.#writing;
+  }
+
+  async #writeNext(): Promise<void> {
+    const next = this.#own.slice(0, PER_WRITE);
+    const write = async (record: MessageRecord) => {
+      // What does not match the schema is dropped: nobody could read it.
+      const readable = next.flatMap((one) => asChange(one) ?? []);
+      this.#untilTrim -= readable.length;
+      const isTrimmed = this.#untilTrim < 0;
+      if (isTrimmed) this.#untilTrim = TRIM_EVERY;
+      const messages = readable.map((one) => ({ text: JSON.stringify(one), untilMs: one.atMs + KEPT_MS }));
+      await record.publish(messages, isTrimmed ? await aboveCap(record) : []);
+      const written = new Set(next);
+      this.#own = this.#own.filter((one) => !written.has(one));
+    };
+    // The store's own metrics and log report a Redis that does not answer.
+    await this.#shared?.withRecord(TOPIC, write, LONGEST_WAIT_MS).catch(() => undefined);
+  }
+}
+
+/** The oldest texts above the cap: a record is in the order of its ends. */
+async function aboveCap(record: MessageRecord): Promise<readonly string[]> {
+  const texts = await record.read();
+  return texts.slice(0, Math.max(0, texts.length - MOST + TRIM_EVERY));
+}
+
+async function readChanges(texts: readonly string[]): Promise<readonly RecordedChange[]> {
+  const changes: RecordedChange[] = [];
+  for (let from = 0; from < texts.length; from += SLICE) {
+    changes.push(...texts.slice(from, from + SLICE).flatMap((text) => asChange(parsed(text)) ?? []));
+    await setImmediate();
+  }
+  return changes;
+}

@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { RecordedChange } from '../../admin/history/change.ts';
+import { History } from '../../admin/history/history.ts';
+import { ReplicaWatch } from '../../admin/history/replica-watch.ts';
+import { version } from '../../config/package.ts';
+import { counted } from '../../domain/shown.ts';
+import type { SharedClock } from '../../facts/shared-clock.ts';
+import type { Changes } from '../../observe/log/changes.ts';
+import type { Metrics } from '../../observe/metrics/metrics.ts';
+import type { SharedStore } from '../../store/shared-store.ts';
+
+/** A certificate is reported that ends within this time. */
+const ENDING_MS = 14 * 86_400_000;
+
+/** Between two looks at the certificates. */
+const CERTIFICATES_MS = 3_600_000;
+
+interface HistorySources {
+  /** Undefined where no other replica shares the store. */
+  readonly shared: SharedStore | undefined;
+  readonly clock: SharedClock;
+  readonly changes: Changes;
+  readonly metrics: Pick<Metrics, 'requestTotals'>;
+  /** When the certificate of each port ends, in Unix time. */
+  readonly certificateEnds: ReadonlyMap<string, number>;
+}
+
+export interface RunningHistory {
+  readonly history: History;
+  /** This replica serves requests. */
+  joined(): void;
+  /** The store was asked whether it answers. */
+  storeMeasured(isAnswering: boolean): void;
+  /** This replica leaves in order. */
+  close(): Promise<void>;
+}
+
+/** Keeps what changes, which replicas join, leave and are lost, and when this one lost the store. */
+export function runHistory({
+  shared,
+  clock,
+  changes,
+  metrics,
+  certificateEnds,
+}: HistorySources): RunningHistory {
+  const nowMs = () => clock.nowMs();
+  const history = new History(shared, nowMs);
+  const [name, instance] = [hostname(), randomUUID()];
+  const startedMs = performance.now();
+  changes.onNoticed = (change, isExact) => {
+    if (!isExact) history.add({ ...change, replica: name, noticedBy: instance });
+    // What was decided before this replica started, others have added.
+    else if (change.atMs >= nowMs() - (performance.now() - startedMs))
+      history.add({ ...change, replica: null });
+  };
+  const add = (kind: string, text: string, more: Partial<RecordedChange> = {}) =>
+    history.add({ atMs: nowMs(), kind, subject: name, text, by: null, why: null, replica: name, ...more });
+  const watch =
+    shared && new ReplicaWatch(shared.openBoard('present', instance), { instance, name, history, nowMs });
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    history,
+    joined() {
+      void addDeploy(history, add).then(() => add('replica.joined', `version ${version}`, { instance }));
+      void watch?.run();
+      const look = () => void addEnding(history, certificateEnds, add);
+      timer = setInterval(look, CERTIFICATES_MS).unref();
+      look();
+    },
+    storeMeasured: outages(metrics, nowMs, add),
+    async close() {
+      if (timer !== undefined) add('replica.left', `version ${version}`, { instance });
+      clearInterval(timer);
+      await history.close();
+      await watch?.close();
+    },
+  };
+}
+
+type Add = (kind: string, text: string, more?: Partial<RecordedChange>) => void;
+
+/** Adds a change of the version: the last that joined had another one. */
+async function addDeploy(history: History, add: Add): Promise<void> {
+  const { changes } = await history.read();
+  const before = changes.find(({ kind }) => kind === 'replica.joined')?.text.replace(/^version /, '');
+  if (before !== undefined && before !== version)
+    add('version.changed', `${before} → ${version}`, { subject: 'weir' });
+}
+
+/** Adds the certificates that end soon, once each. */
+async function addEnding(history: History, ends: ReadonlyMap<string, number>, add: Add): Promise<void> {
+  const soon = [...ends].filter(([, endMs]) => endMs - Date.now() < ENDING_MS);
+  if (soon.length === 0) return;
+  const { changes, isWhole } = await history.read();
+  if (!isWhole) return;
+  for (const [subject, endMs] of soon) {
+    const text = `ends at ${new Date(endMs).toISOString()}`;
+    const isKnown = changes.some(
+      (one) => one.kind === 'certificate.ending' && one.subject === subject && one.text === text,
+    );
+    if (!isKnown) add('certificate.ending', text, { subject });
+  }
+}
+
+/** Receives whether the store answers, and adds when it was lost and was back. */
+function outages(metrics: HistorySources['metrics'], nowMs: () => number, add: Add) {
+  const totals = () => {
+    const { degraded, failed } = metrics.requestTotals();
+    return { atMs: nowMs(), degraded, failed };
+  };
+  let answered = totals();
+  let isLost = false;
+  return (isAnswering: boolean) => {
+    if (isAnswering) {
+      const now = totals();
+      const uncounted = counted(now.degraded - answered.degraded, 'request');
+      const failed = now.failed - answered.failed;
+      const unavailable = failed === 0 ? '' : `, and ${failed} answered with 503`;
+      if (isLost) add('store.back', `${uncounted} served uncounted${unavailable}`, { subject: 'store' });
+      answered = now;
+    } else if (!isLost) add('store.lost', 'does not answer', { subject: 'store', atMs: answered.atMs });
+    isLost = !isAnswering;
+  };
+}

@@ -1,0 +1,72 @@
+import { expect, it, onTestFinished } from 'vitest';
+import type { ShownChange } from '../../src/admin/history/change.ts';
+import { changes } from '../../src/commands/changes.ts';
+import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import { startRedisServer } from '../fixtures/redis-server.ts';
+import { uniqueRedisStore } from '../fixtures/redis-url.ts';
+import { runHere } from '../fixtures/run-here.ts';
+
+const SOON = { timeout: 20_000, interval: 50 };
+
+async function start(options: Parameters<typeof startGateway>[0] = {}): Promise<TestGateway> {
+  const gateway = await startGateway(options);
+  onTestFinished(() => gateway.close());
+  return gateway;
+}
+
+const listed = async ({ adminUrl }: TestGateway) =>
+  (await (await fetch(`${adminUrl}/changes?since=1h`)).json()) as ShownChange[];
+
+const kindsAt = async (gateway: TestGateway) => (await listed(gateway)).map(({ kind }) => kind);
+
+const block = ({ adminUrl }: TestGateway) =>
+  fetch(`${adminUrl}/blocks/accounts/acct_1`, {
+    method: 'PUT',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ why: 'leak', by: 'alice' }),
+  });
+
+it('a block is listed once, at its time, by replicas that started after it as well', async () => {
+  const store = uniqueRedisStore();
+  const before = [await start({ store }), await start({ store })] as const;
+  await block(before[0]);
+  const ofBlock = async (gateway: TestGateway) =>
+    (await listed(gateway)).filter(({ kind }) => kind === 'block.made');
+  await expect.poll(() => ofBlock(before[1]), SOON).toHaveLength(1);
+  const first = await ofBlock(before[1]);
+  expect(first).toMatchObject([{ subject: 'acct_1', text: 'account acct_1', by: 'alice', why: 'leak' }]);
+  const after = await start({ store });
+  for (const gateway of before) await gateway.close();
+  await expect
+    .poll(() => kindsAt(after), SOON)
+    .toEqual(expect.arrayContaining(['replica.left', 'replica.joined', 'block.made']));
+  expect(await ofBlock(after)).toEqual(first);
+  const times = (await listed(after)).map(({ at }) => at);
+  expect(times).toEqual(times.toSorted().reverse());
+  const { stdout } = await runHere(() => changes({ url: after.adminUrl, since: '1h' }));
+  expect(stdout).toMatch(/block\.made +account acct_1 +leak \(alice\)/);
+});
+
+it('an outage of Redis is listed when it is over, with the requests that were not counted', async () => {
+  const server = await startRedisServer();
+  onTestFinished(() => server.stop());
+  const gateway = await start({ store: uniqueRedisStore(server.url) });
+  await expect.poll(() => kindsAt(gateway), SOON).toContain('replica.joined');
+  await server.kill();
+  const fleet = async () => (await fetch(`${gateway.adminUrl}/fleet`)).text();
+  await gateway.send('GET', '/v3/things');
+  expect((await fetch(`${gateway.adminUrl}/changes`)).status).toBe(503);
+  await expect.poll(fleet, SOON).toMatch(/"problem":"/);
+  await server.start();
+  await expect
+    .poll(async () => (await listed(gateway)).map(({ kind, text }) => `${kind}: ${text}`), SOON)
+    .toContain('store.back: 1 request served uncounted');
+  expect(await kindsAt(gateway)).toContain('store.lost');
+});
+
+it('a memory store keeps its changes in the process, and a wrong time is refused', async () => {
+  const gateway = await start();
+  await block(gateway);
+  expect(await kindsAt(gateway)).toEqual(expect.arrayContaining(['block.made', 'replica.joined']));
+  expect((await fetch(`${gateway.adminUrl}/changes?since=8d`)).status).toBe(400);
+});
