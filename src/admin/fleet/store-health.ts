@@ -14,8 +14,8 @@ export interface StoreHealthSources {
   readonly keyPrefix: string;
   /** Unix time by the clock of Redis. */
   nowMs(): number;
-  /** Called after each measurement. */
-  measured(isAnswering: boolean): void;
+  /** Called after each measurement. A store that has missed a single one, `hasMissed`, still counts as answering. */
+  measured(isAnswering: boolean, hasMissed: boolean): void;
 }
 
 /** Whether the store answers. It is asked, because without requests nobody else notices that it does not. */
@@ -48,6 +48,6 @@ export class StoreHealth {
     if (problem === undefined) this.#answeredAtMs = this.#measuredAtMs;
     const isMissing = unknownSince(this.#answeredAtMs, this.#measuredAtMs) !== null;
     this.#problem = isMissing ? (problem ?? null) : null;
-    measured(!isMissing);
+    measured(!isMissing, problem !== undefined);
   }
 }

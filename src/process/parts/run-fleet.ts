@@ -31,7 +31,7 @@ interface FleetSources extends Omit<PulseSources, 'storeKind' | 'storeHealth'> {
   readonly blocks: Blocks;
   readonly activity: Activity;
   /** Called after each look whether the store answers. */
-  storeMeasured(isAnswering: boolean): void;
+  storeMeasured(isAnswering: boolean, hasMissed: boolean): void;
   readonly settings: Pick<Settings['store'], 'kind' | 'keyPrefix'>;
 }
 
@@ -49,9 +49,9 @@ export function runFleet(
     store,
     keyPrefix: settings.keyPrefix,
     nowMs: () => sources.clock.nowMs(),
-    measured(isAnswering) {
+    measured(isAnswering, hasMissed) {
       sources.metrics.storeMeasured(isAnswering);
-      storeMeasured(isAnswering);
+      storeMeasured(isAnswering, hasMissed);
     },
   });
   const recorder = new Recorder({ ...sources, storeKind: settings.kind, storeHealth });

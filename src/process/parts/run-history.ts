@@ -31,7 +31,7 @@ export interface RunningHistory {
   /** This replica serves requests. */
   joined(): void;
   /** The store was asked whether it answers. */
-  storeMeasured(isAnswering: boolean): void;
+  storeMeasured(isAnswering: boolean, hasMissed: boolean): void;
   /** This replica leaves in order. */
   close(): Promise<void>;
 }
@@ -111,15 +111,21 @@ function outages(metrics: HistorySources['metrics'], nowMs: () => number, add: A
   };
   let answered = totals();
   let isLost = false;
-  return (isAnswering: boolean) => {
+  return (isAnswering: boolean, hasMissed: boolean) => {
     if (isAnswering) {
       const now = totals();
-      const uncounted = counted(now.degraded - answered.degraded, 'request');
-      const failed = now.failed - answered.failed;
-      const unavailable = failed === 0 ? '' : `, and ${failed} answered with 503`;
-      if (isLost) add('store.back', `${uncounted} served uncounted${unavailable}`, { subject: 'store' });
-      answered = now;
+      if (isLost) add('store.back', servedText(answered, now), { subject: 'store' });
+      // What was uncounted since the first miss is of the outage that may begin with it.
+      if (!hasMissed) answered = now;
     } else if (!isLost) add('store.lost', 'does not answer', { subject: 'store', atMs: answered.atMs });
     isLost = !isAnswering;
   };
+}
+
+type Served = Readonly<Record<'degraded' | 'failed', number>>;
+
+function servedText(before: Served, after: Served): string {
+  const uncounted = counted(after.degraded - before.degraded, 'request');
+  const failed = after.failed - before.failed;
+  return `${uncounted} served uncounted${failed === 0 ? '' : `, and ${failed} answered with 503`}`;
 }
