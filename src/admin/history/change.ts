@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { matching, plainText, timeMs } from '../../facts/message-bounds.ts';
 import type { KeptChange } from '../../observe/log/changes.ts';
 
-/** Replicas notice a changed ConfigMap, or a replica that is lost, up to this far apart. */
+/** Replicas notice a changed ConfigMap, a replica that is lost or a certificate that ends, up to this far apart. */
 const SAME_CHANGE_MS = 120_000;
 
 const nullable = (maxLength: number) => Type.Union([plainText(maxLength), Type.Null()]);
@@ -26,7 +26,7 @@ export const asChange = matching(
 export interface RecordedChange extends KeptChange {
   /** The host name of the replica that it happened at; null where it happened at none, or at several. */
   readonly replica: string | null;
-  /** The process that joined, left, was lost or is back: host names may repeat. */
+  /** The process that it happened to: host names may repeat. */
   readonly instance?: string | undefined;
   /** The process that noticed it, where others notice the same at other times. Two changes that it noticed are never one. */
   readonly noticedBy?: string | undefined;

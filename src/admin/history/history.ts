@@ -44,7 +44,6 @@ export class History {
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
   #untilTrim = 0;
-  #reading: { readonly atMs: number; readonly result: Promise<ChangeHistory> } | undefined;
 
   /**
    * @param shared undefined where this process is the only replica: changes are kept in its memory
@@ -69,30 +68,14 @@ export class History {
     return { changes: onceEach(all).slice(0, MOST), isWhole: recorded !== undefined };
   }
 
-  /** The same for those who ask often: a reading is shared for a few seconds. */
-  latest(): Promise<ChangeHistory> {
-    const nowMs = performance.now();
-    if (this.#reading === undefined || nowMs - this.#reading.atMs > pace.changesReadingMs)
-      this.#reading = { atMs: nowMs, result: this.read() };
-    return this.#reading.result;
-  }
-
-  /** Resolves once nothing waits, or after a second. Returns whether nothing waits. */
-  async written(): Promise<boolean> {
-    if (this.#shared === undefined) return true;
-    const all = async () => {
-      await this.#writing;
-      if (this.#own.length > 0) await this.#write();
-    };
-    await withinMs(all(), LONGEST_WAIT_MS, false);
-    this.#reading = undefined;
-    return this.#own.length === 0;
-  }
-
   /** Writes what waits, for a second at most. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
-    await this.written();
+    const all = async () => {
+      await this.#writing;
+      if (this.#shared !== undefined && this.#own.length > 0) await this.#write();
+    };
+    await withinMs(all(), LONGEST_WAIT_MS, false);
     clearTimeout(this.#timer);
   }
 

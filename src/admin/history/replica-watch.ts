@@ -132,7 +132,9 @@ export class ReplicaWatch {
     return new Map(
       changes
         .toReversed()
-        .flatMap((one) => (one.instance === undefined ? [] : [[one.instance, one] as const])),
+        .flatMap((one) =>
+          one.kind.startsWith('replica.') && one.instance !== undefined ? [[one.instance, one] as const] : [],
+        ),
     );
   }
 

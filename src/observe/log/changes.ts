@@ -78,8 +78,9 @@ export interface KeptChange {
 export class Changes {
   readonly #log: Logger;
   readonly #nowMs: () => number;
+  readonly #startedMs = performance.now();
   #latest: readonly NoticedChange[] = [];
-  /** Called with each change; `isExact` where every replica gives it the same time. */
+  /** Called with each change since this process started; `isExact` where every replica gives it the same time. */
   onNoticed: (change: KeptChange, isExact: boolean) => void = () => {};
 
   /** @param nowMs Unix time by the clock of Redis */
@@ -89,16 +90,16 @@ export class Changes {
   }
 
   /**
-   * Writes a line as a logger does.
+   * Writes a line as a logger does, unless it happened before this process started: other replicas have written it.
    *
    * @param atMs when it happened, which every replica knows alike; undefined if each notices it at its own time
    */
   info(members: object, name: string, atMs?: number): void {
-    this.#log.info(members, name);
+    if (!this.#isEarlier(atMs)) this.#log.info(members, name);
     this.#notice(members, name, atMs);
   }
 
-  /** The same, for what an operator has to know. */
+  /** Writes a line for what an operator has to know, whenever it happened. */
   error(members: object, name: string, atMs?: number): void {
     this.#log.error(members, name);
     this.#notice(members, name, atMs);
@@ -109,9 +110,14 @@ export class Changes {
     const atMs = exactMs ?? this.#nowMs();
     const change = { atMs, name, text: textOf(members), count: countOf(members) };
     this.#latest = [change, ...this.#latest].sort((a, b) => b.atMs - a.atMs).slice(0, MOST_CHANGES);
+    if (this.#isEarlier(exactMs)) return;
     const { by = null, why = null } = members;
     const text = textOf({ ...members, by: null, why: null });
     this.onNoticed({ atMs, kind: name, subject: subjectOf(members), text, by, why }, exactMs !== undefined);
+  }
+
+  #isEarlier(exactMs = Number.POSITIVE_INFINITY): boolean {
+    return exactMs < this.#nowMs() - (performance.now() - this.#startedMs);
   }
 
   /** Newest first. */

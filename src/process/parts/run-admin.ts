@@ -1,26 +1,17 @@
-import type { Logger } from 'pino';
 import { BlockApi } from '../../admin/facts/block-api.ts';
 import { blockEvents, liveLimitEvents } from '../../admin/facts/fact-events.ts';
 import { LiveLimitApi } from '../../admin/facts/live-limit-api.ts';
 import { RevocationApi } from '../../admin/facts/revocation-api.ts';
 import { RevocationTries } from '../../admin/facts/tries.ts';
-import { Finder } from '../../admin/find/finder.ts';
 import { KnownOwners, type KnownSources } from '../../admin/find/known-owners.ts';
 import { SeenPrincipals } from '../../admin/find/seen-principals.ts';
-import type { Fleet } from '../../admin/fleet/fleet.ts';
 import type { OwnerReports } from '../../admin/fleet/owner-reports.ts';
 import { Refusals } from '../../admin/fleet/refusals.ts';
-import type { UsageSources } from '../../admin/usage/owner-usage.ts';
-import type { PastCounts } from '../../admin/usage/past-routes.ts';
 import type { Identities } from '../../config/files/identities.ts';
 import { Blocks } from '../../facts/blocks.ts';
-import type { FactSharing } from '../../facts/fact-listener.ts';
 import { FollowedFacts } from '../../facts/followed-facts.ts';
 import { judgingIdentity } from '../../facts/revocation-target.ts';
-import type { SharedClock } from '../../facts/shared-clock.ts';
-import { type AdminSources, createAdminServer, type Health } from '../../gateway/admin.ts';
 import type { GatewayObserver } from '../../observe/gateway-observer.ts';
-import type { Changes } from '../../observe/log/changes.ts';
 import { LimitEvents } from '../../observe/log/events.ts';
 import type { Metrics } from '../../observe/metrics/metrics.ts';
 import { Activity } from '../../observe/usage/activity.ts';
@@ -28,28 +19,10 @@ import { UsageBatch } from '../../observe/usage/batch.ts';
 import { Talkers } from '../../observe/usage/talkers.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
 import { type Configuration, findCosts } from '../configuration.ts';
-import type { RunningTls } from '../port-tls.ts';
+import { adminServerOf, type Reported } from './admin-server.ts';
 import { KnownIdentities } from './known-identities.ts';
 import { runFleet } from './run-fleet.ts';
-import { type RunningHistory, runHistory } from './run-history.ts';
-import type { RunningIdentity } from './run-identity.ts';
-import type { RunningShare } from './run-share.ts';
-
-/** What the admin port reports on. */
-type Reported = Pick<UsageSources, 'store' | 'buckets'> &
-  Health & {
-    readonly metrics: Metrics;
-    readonly log: Logger;
-    readonly changes: Changes;
-    readonly tls: Pick<RunningTls, 'admin' | 'ends'>;
-    readonly sharing: FactSharing;
-    /** The clock of Redis. */
-    readonly clock: SharedClock;
-    readonly identity: RunningIdentity;
-    readonly share: RunningShare;
-    /** Its tables have past counts. Undefined if nothing is recorded. */
-    readonly journal: { readonly tables?: PastCounts };
-  };
+import { runHistory } from './run-history.ts';
 
 export interface RunningAdmin {
   /** Opens the port, and returns its URL. */
@@ -95,8 +68,9 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
     { ...sources, ...shownOf(reported) },
     log,
   );
-  const server = serverOf(configuration, reported, {
-    ...{ fleet, reports, facts, history, owners, refusals, blocks, activity, known },
+  const server = adminServerOf(configuration, reported, {
+    ...{ fleet, reports, owners, refusals, blocks, activity, known },
+    ...{ facts: facts.apis, history: history.history },
     operations: () => operations,
   });
   return {
@@ -122,50 +96,6 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
       facts.close();
     },
   };
-}
-
-interface ServerParts
-  extends Pick<AdminSources, 'reports'>,
-    Pick<UsageSources, 'blocks' | 'activity'>,
-    FinderSources {
-  readonly facts: ReturnType<typeof runFacts>;
-  readonly history: RunningHistory;
-  readonly known: KnownIdentities;
-}
-
-function serverOf(
-  configuration: Configuration,
-  reported: Reported,
-  { fleet, reports, facts, history, owners, refusals, operations, ...used }: ServerParts,
-) {
-  const { metrics, isReady, tls } = reported;
-  return createAdminServer({
-    settings: configuration.settings,
-    ...{ tls: tls.admin, metrics, fleet, reports, operations },
-    health: { isReady },
-    facts: facts.apis,
-    history: history.history,
-    past: reported.journal.tables,
-    finder: finderOf(reported, { owners, fleet, refusals, operations }),
-    usage: usageOf(configuration, { ...reported, ...used, reports, owners }),
-  });
-}
-
-interface FinderSources {
-  readonly owners: KnownOwners;
-  readonly fleet: Fleet;
-  readonly refusals: Refusals;
-  /** The operations in force. */
-  operations(): readonly ListedOperation[];
-}
-
-function finderOf({ buckets }: Reported, { owners, fleet, refusals, operations }: FinderSources): Finder {
-  return new Finder({
-    owners,
-    operations,
-    limits: () => buckets.limits,
-    refusals: async () => [...(await fleet.refusals()), ...refusals.all()],
-  });
 }
 
 interface OwnerSources extends Pick<KnownSources, 'activity' | 'blocks' | 'reports'> {
@@ -235,23 +165,6 @@ function runFacts(
       limits.close();
       blocking.close();
     },
-  };
-}
-
-function usageOf(
-  { files }: Configuration,
-  {
-    known,
-    identity,
-    ...sources
-  }: Omit<UsageSources, 'directory' | 'homeOf' | 'writtenAt'> &
-    Reported & { readonly known: KnownIdentities },
-): UsageSources {
-  return {
-    ...sources,
-    directory: identity.directory,
-    homeOf: (person) => known.homeOf(person),
-    writtenAt: (bucket) => files.limits.writtenAt(bucket),
   };
 }
 

@@ -47,30 +47,28 @@ export function runHistory({
   const nowMs = () => clock.nowMs();
   const history = new History(shared, nowMs);
   const [name, instance] = [hostname(), randomUUID()];
-  const startedMs = performance.now();
-  changes.onNoticed = (change, isExact) => {
-    if (!isExact) history.add({ ...change, replica: name, noticedBy: instance });
-    // What was decided before this replica started, others have added.
-    else if (change.atMs >= nowMs() - (performance.now() - startedMs))
-      history.add({ ...change, replica: null });
-  };
-  const add = (kind: string, text: string, more: Partial<RecordedChange> = {}) =>
+  changes.onNoticed = (change, isExact) =>
+    history.add({ ...change, ...(isExact ? { replica: null } : { replica: name, noticedBy: instance }) });
+  const addWith: Add = (kind, text, more) =>
     history.add({ atMs: nowMs(), kind, subject: name, text, by: null, why: null, replica: name, ...more });
+  const add: Add = (kind, text, more) => addWith(kind, text, { instance, ...more });
+  /** For what others may notice as well. */
+  const addNoticed: Add = (kind, text, more) => addWith(kind, text, { noticedBy: instance, ...more });
   const watch =
     shared && new ReplicaWatch(shared.openBoard('present', instance), { instance, name, history, nowMs });
   let timer: NodeJS.Timeout | undefined;
   return {
     history,
     joined() {
-      void addDeploy(history, add).then(() => add('replica.joined', `version ${version}`, { instance }));
+      void addDeploy(history, addNoticed).then(() => add('replica.joined', `version ${version}`));
       void watch?.run();
-      const look = () => void addEnding(history, certificateEnds, add);
+      const look = () => void addEnding(history, certificateEnds, addNoticed);
       timer = setInterval(look, CERTIFICATES_MS).unref();
       look();
     },
     storeMeasured: outages(metrics, nowMs, add),
     async close() {
-      if (timer !== undefined) add('replica.left', `version ${version}`, { instance });
+      if (timer !== undefined) add('replica.left', `version ${version}`);
       clearInterval(timer);
       await history.close();
       await watch?.close();
