@@ -5,6 +5,7 @@ import type { OwnerReports } from '../admin/fleet/owner-reports.ts';
 import type { Range } from '../admin/fleet/ranges.ts';
 import { isOf, newestFirst, type RefusedOwner, type RefusedRequest } from '../admin/fleet/refusals.ts';
 import { type FleetSnapshot, fleetSnapshot } from '../admin/fleet/snapshot.ts';
+import type { Losses } from '../admin/history/losses.ts';
 import { pace } from '../domain/pace.ts';
 import type { Window } from '../observe/usage/windows.ts';
 
@@ -33,12 +34,14 @@ const MAX_STREAM_MS = 10 * 60_000;
 export class FleetFeed {
   readonly #fleet: Fleet;
   readonly #reports: Pick<OwnerReports, 'sumOf'>;
+  readonly #losses: () => Promise<Losses>;
   readonly #open = new Set<AbortController>();
   #reading: { readonly atMs: number; readonly result: Promise<FeedReading> } | undefined;
 
-  constructor(fleet: Fleet, reports: Pick<OwnerReports, 'sumOf'>) {
+  constructor(fleet: Fleet, reports: Pick<OwnerReports, 'sumOf'>, losses: () => Promise<Losses>) {
     this.#fleet = fleet;
     this.#reports = reports;
+    this.#losses = losses;
   }
 
   async snapshot(shown: FleetView): Promise<FleetSnapshot> {
@@ -100,8 +103,8 @@ export class FleetFeed {
   #read(): Promise<FeedReading> {
     const nowMs = performance.now();
     if (this.#reading === undefined || nowMs - this.#reading.atMs > pace.fleetReadingMs) {
-      const result = this.#fleet.read().then((reading) => new FeedReading(reading));
-      this.#reading = { atMs: nowMs, result };
+      const both = Promise.all([this.#fleet.read(), this.#losses()]);
+      this.#reading = { atMs: nowMs, result: both.then((read) => new FeedReading(...read)) };
     }
     return this.#reading.result;
   }
@@ -110,10 +113,12 @@ export class FleetFeed {
 /** One reading of the fleet, and the events made of it. */
 class FeedReading {
   readonly #reading: FleetReading;
+  readonly #losses: Losses;
   readonly #texts = new Map<string, string>();
 
-  constructor(reading: FleetReading) {
+  constructor(reading: FleetReading, losses: Losses) {
     this.#reading = reading;
+    this.#losses = losses;
   }
 
   get pulses() {
@@ -122,7 +127,7 @@ class FeedReading {
 
   snapshot({ window, range }: FleetView): FleetSnapshot {
     const [top, recent] = [this.#reading.top(window), this.#reading.top('10s')];
-    return fleetSnapshot(this.#reading, { top, recent, range });
+    return fleetSnapshot(this.#reading, { top, recent, range, losses: this.#losses });
   }
 
   text(shown: FleetView): string {

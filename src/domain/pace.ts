@@ -50,6 +50,8 @@ export const pace = {
   /** Between two signs of a replica to those that watch it, and how long it may give none before it is lost. */
   watchMs: every(1_500),
   missedMs: lasts(5_000),
+  /** How long a reading of what was lost is shared by those who look at consoles. */
+  lossesReadingMs: every(3_000),
   /** Between two writes of tries of revoked tokens, and how long a reading of them is shared. */
   triesMs: every(2_000),
   triesReadingMs: every(1_000),

@@ -5,7 +5,7 @@ import { addFindRoute, type Finder } from '../admin/find/finder.ts';
 import type { Fleet } from '../admin/fleet/fleet.ts';
 import { addTopRoute } from '../admin/fleet/fleet.ts';
 import type { OwnerReports } from '../admin/fleet/owner-reports.ts';
-import { addChangesRoute } from '../admin/history/changes-route.ts';
+import { addChangesRoutes } from '../admin/history/changes-route.ts';
 import type { History } from '../admin/history/history.ts';
 import type { UsageSources } from '../admin/usage/owner-usage.ts';
 import { addExportRoute, type PastCounts } from '../admin/usage/past-routes.ts';
@@ -18,6 +18,7 @@ import { turnOf } from '../http/server/node/exchange.ts';
 import { closeWithin, serveFastify } from '../http/server/server.ts';
 import { type PortTls, servedUrl } from '../http/server/tls.ts';
 import { refuseUnread } from '../http/server/unreadable.ts';
+import type { Changes } from '../observe/log/changes.ts';
 import { Exposition } from '../observe/metrics/exposition.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';
 
@@ -50,6 +51,7 @@ export interface AdminSources {
   readonly facts: readonly FactApi[];
   readonly finder: Finder;
   readonly history: History;
+  readonly log: Pick<Changes, 'info'>;
   /** The operations in force. */
   operations(): readonly PricedOperation[];
 }
@@ -79,6 +81,7 @@ export function createAdminServer({
   facts,
   finder,
   history,
+  log,
   operations,
 }: AdminSources): AdminServer {
   const unread = { baseUrl, lines: '' };
@@ -110,11 +113,11 @@ export function createAdminServer({
   addConsolePage(app);
   app.register(async (guarded) => {
     guarded.addHook('onRequest', adminGuard(admin));
-    addFleetRoutes(guarded, new FleetFeed(fleet, reports));
+    addFleetRoutes(guarded, new FleetFeed(fleet, reports, () => history.losses()));
     addLimitRoutes(guarded, () => usage.buckets.limits, operations);
     addFactRoutes(guarded, facts);
     addFindRoute(guarded, finder);
-    addChangesRoute(guarded, history, () => usage.buckets.nowMs);
+    addChangesRoutes(guarded, { history, log, nowMs: () => usage.buckets.nowMs });
     addTopRoute(guarded, fleet);
     addUsageRoutes(guarded, { ...usage, past });
     addExportRoute(guarded, past);

@@ -48,6 +48,8 @@ const pulse = Type.Object({
   /** The version of the operations in force, and the last changes. A replica of an earlier version does not publish them. */
   operations: Type.Optional(plainText(200)),
   changes: Type.Optional(Type.Array(noticedChange, { maxItems: MOST_CHANGES })),
+  /** The version of Weir. A replica of an earlier version does not publish it. */
+  version: Type.Optional(plainText(50)),
   /** How many live limits are in force. */
   liveLimits: amount,
   /** How far the clock of the replica is ahead of the clock of Redis. A replica of an earlier version does not publish it. */
@@ -99,6 +101,7 @@ export type Pulse = PublishedPulse & {
   readonly clockOffsetMs: number | null;
   readonly takenAtMs: number;
   readonly operations: string;
+  readonly version: string;
   readonly changes: readonly NoticedChange[];
   readonly store: Required<PublishedPulse['store']>;
 };
@@ -112,7 +115,15 @@ const asPulse = matching(pulse);
 export function readPulse(published: unknown, nowMs: number): Pulse | undefined {
   const read = asPulse((published as { readonly pulse?: unknown } | null)?.pulse);
   if (read === undefined) return undefined;
-  const { clockOffsetMs = null, adminUrl = null, history = [], operations = '', changes = [], store } = read;
+  const {
+    clockOffsetMs = null,
+    adminUrl = null,
+    history = [],
+    operations = '',
+    version = '',
+    changes = [],
+    store,
+  } = read;
   const takenAtMs = clockOffsetMs === null ? nowMs : Math.min(read.takenAtMs ?? nowMs, nowMs);
   const { measuredAtMs = takenAtMs, problem = null, share = null } = store;
   return {
@@ -121,6 +132,7 @@ export function readPulse(published: unknown, nowMs: number): Pulse | undefined 
     adminUrl,
     history,
     operations,
+    version,
     changes,
     takenAtMs,
     store: { ...store, measuredAtMs, problem, share },

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { version } from '../../config/package.ts';
 import type { Replicas } from '../../facts/replicas.ts';
 import type { SharedClock } from '../../facts/shared-clock.ts';
 import type { Changes } from '../../observe/log/changes.ts';
@@ -103,6 +104,7 @@ export class Recorder {
       isReady: this.#sources.isReady(),
       limits: metrics.limitsVersion(),
       operations: metrics.operationsVersion(),
+      version,
       changes: [...changes.latest],
       liveLimits: liveLimits(),
       clockOffsetMs: offsetMs === undefined ? null : Math.round(offsetMs),

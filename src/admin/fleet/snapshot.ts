@@ -1,4 +1,5 @@
 import { unknownSince } from '../freshness.ts';
+import { type Losses, NO_LOSSES } from '../history/losses.ts';
 import { causeOf } from './cause.ts';
 import type { FleetReading, FleetTop } from './fleet.ts';
 import { mergedChanges, type Pulse, quantileMs, SERIES, type Second } from './pulse.ts';
@@ -26,7 +27,7 @@ const MAX_REFUSALS = 50;
 /** Adds up what the replicas published. */
 export function fleetSnapshot(
   { pulses, nowMs, othersUnknownSinceMs }: PublishedFleet,
-  { top, recent = top, range = '1m' }: Shown,
+  { top, recent = top, range = '1m', losses = NO_LOSSES }: Shown,
 ) {
   const all = [...pulses.values()];
   const fresh = all.filter((pulse) => unknownSince(pulse.takenAtMs, nowMs) === null);
@@ -57,6 +58,8 @@ export function fleetSnapshot(
     changes: mergedChanges(all),
     /** Of all Accounts, newest first. */
     refusals,
+    /** What was lost, and nobody has seen yet. */
+    losses,
   };
 }
 
@@ -68,6 +71,7 @@ interface Shown {
   /** The ranking of the last ten seconds; missing if `top` is that ranking. */
   readonly recent?: FleetTop;
   readonly range?: Range;
+  readonly losses?: Losses;
 }
 
 /** The last second that every replica has published. */

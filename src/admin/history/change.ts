@@ -19,6 +19,8 @@ export const asChange = matching(
     replica: nullable(255),
     instance: Type.Optional(plainText(64)),
     noticedBy: Type.Optional(plainText(64)),
+    writtenMs: Type.Optional(timeMs),
+    seenMs: Type.Optional(timeMs),
   }),
 );
 
@@ -30,6 +32,10 @@ export interface RecordedChange extends KeptChange {
   readonly instance?: string | undefined;
   /** The process that noticed it, where others notice the same at other times. Two changes that it noticed are never one. */
   readonly noticedBy?: string | undefined;
+  /** When a loss was written, which may be long after it happened. */
+  readonly writtenMs?: number | undefined;
+  /** Somebody has seen the losses that were written until then. */
+  readonly seenMs?: number | undefined;
 }
 
 /** A change, as `GET /changes` answers it. */
@@ -68,6 +74,10 @@ export function onceEach(all: readonly RecordedChange[]): readonly RecordedChang
   return groups
     .map(({ first, replicas }) => (replicas.size > 1 ? { ...first, replica: null } : first))
     .reverse();
+}
+
+export function ofKind(changes: readonly RecordedChange[], kind: string): readonly RecordedChange[] {
+  return changes.filter((one) => one.kind === kind);
 }
 
 export function shown({ atMs, kind, subject, text, by, why, replica }: RecordedChange): ShownChange {

@@ -1,10 +1,26 @@
 import type { FastifyInstance } from 'fastify';
-import { readDuration } from '../action.ts';
-import { shown } from './change.ts';
+import { isMapping } from '../../config/reader/schema-node.ts';
+import type { Changes } from '../../observe/log/changes.ts';
+import { ActionRefused, readDuration, readReason } from '../action.ts';
+import { orRefusal } from '../facts/fact-api.ts';
+import { StoreUnavailable } from '../facts/fact-change.ts';
+import { type ShownChange, shown } from './change.ts';
 import { type History, KEPT_MS } from './history.ts';
+import { SEEN_KIND } from './losses.ts';
 
-/** Adds `GET /changes?since=24h`: what changed, newest first. 503 while Redis cannot be read. */
-export function addChangesRoute(app: FastifyInstance, history: History, nowMs: () => number): void {
+interface ChangesSources {
+  readonly history: History;
+  readonly log: Pick<Changes, 'info'>;
+  /** Unix time by the clock of Redis. */
+  nowMs(): number;
+}
+
+/**
+ * Adds `GET /changes?since=24h`: what changed, newest first; 503 while Redis cannot be read. And `POST /losses/seen`, by which an operator
+ * has the consoles no longer show what was lost.
+ */
+export function addChangesRoutes(app: FastifyInstance, sources: ChangesSources): void {
+  const { history, nowMs } = sources;
   app.get<{ Querystring: { since?: string } }>('/changes', async ({ query: { since = '24h' } }, reply) => {
     const ms = readDuration(since, KEPT_MS);
     if (ms === undefined)
@@ -14,4 +30,29 @@ export function addChangesRoute(app: FastifyInstance, history: History, nowMs: (
     if (isWhole) return changes.filter(({ atMs }) => atMs >= sinceMs).map(shown);
     return reply.code(503).send({ error: 'The changes are in Redis, which cannot be read.' });
   });
+  app.post('/losses/seen', ({ body }, reply) => orRefusal(reply, () => see(sources, body)));
+}
+
+async function see({ history, log, nowMs }: ChangesSources, body: unknown): Promise<ShownChange> {
+  const { why, by, until } = isMapping(body) ? body : {};
+  const reason = readReason(why, by);
+  const atMs = nowMs();
+  const seenMs = until === undefined ? atMs : Date.parse(String(until));
+  if (!(seenMs >= 0 && seenMs <= atMs))
+    throw new ActionRefused('until: must be a time in ISO 8601 that has passed.');
+  const untilText = new Date(seenMs).toISOString();
+  const change = {
+    atMs,
+    kind: SEEN_KIND,
+    subject: null,
+    text: `until ${untilText}`,
+    ...reason,
+    replica: null,
+    seenMs,
+  };
+  const isWritten = await history.addNow(change);
+  const outcome = isWritten ? 'changed' : 'unknown';
+  log.info({ audit: true, action: 'losses seen', ...reason, outcome, until: untilText }, 'losses seen');
+  if (!isWritten) throw new StoreUnavailable('Redis does not answer. It is recorded when Redis is back.');
+  return shown(change);
 }

@@ -5,6 +5,7 @@ import { pace } from '../../domain/pace.ts';
 import { parsed } from '../../facts/message-bounds.ts';
 import type { MessageRecord, SharedStore } from '../../store/shared-store.ts';
 import { asChange, onceEach, type RecordedChange } from './change.ts';
+import { isLoss, type Losses, unseenLosses } from './losses.ts';
 
 /** The record of Redis that has the changes. */
 const TOPIC = 'changes';
@@ -44,6 +45,8 @@ export class History {
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
   #untilTrim = 0;
+  #lookedMs = Number.NEGATIVE_INFINITY;
+  #losses: Promise<Losses> | undefined;
 
   /**
    * @param shared undefined where this process is the only replica: changes are kept in its memory
@@ -68,15 +71,46 @@ export class History {
     return { changes: onceEach(all).slice(0, MOST), isWhole: recorded !== undefined };
   }
 
+  /**
+   * What was lost and nobody has seen, as read at most a few seconds ago: consoles ask once a second. While Redis cannot be read, it is
+   * what was read last.
+   */
+  losses(): Promise<Losses> {
+    const nowMs = performance.now();
+    const known = this.#losses;
+    if (known !== undefined && nowMs - this.#lookedMs < pace.lossesReadingMs) return known;
+    this.#lookedMs = nowMs;
+    const read = this.read().then(async ({ changes, isWhole }) =>
+      isWhole || known === undefined ? unseenLosses(changes) : known,
+    );
+    this.#losses = known === undefined ? read : known;
+    void read.then((losses) => {
+      this.#losses = Promise.resolve(losses);
+    });
+    return this.#losses;
+  }
+
+  /** Adds a change and resolves once it is written, or after a second. Returns whether it is. */
+  async addNow(change: RecordedChange): Promise<boolean> {
+    this.add(change);
+    await this.#flush();
+    this.#losses = undefined;
+    return this.#shared === undefined || !this.#own.includes(change);
+  }
+
   /** Writes what waits, for a second at most. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
+    await this.#flush();
+    clearTimeout(this.#timer);
+  }
+
+  async #flush(): Promise<void> {
     const all = async () => {
       await this.#writing;
       if (this.#shared !== undefined && this.#own.length > 0) await this.#write();
     };
     await withinMs(all(), LONGEST_WAIT_MS, false);
-    clearTimeout(this.#timer);
   }
 
   #recorded(): Promise<readonly RecordedChange[] | undefined> | undefined {
@@ -102,7 +136,11 @@ export class History {
       this.#untilTrim -= readable.length;
       const isTrimmed = this.#untilTrim < 0;
       if (isTrimmed) this.#untilTrim = TRIM_EVERY;
-      const messages = readable.map((one) => ({ text: JSON.stringify(one), untilMs: one.atMs + KEPT_MS }));
+      const writtenMs = this.#nowMs();
+      const messages = readable.map((one) => ({
+        text: JSON.stringify(isLoss(one.kind) ? { ...one, writtenMs } : one),
+        untilMs: one.atMs + KEPT_MS,
+      }));
       await record.publish(messages, isTrimmed ? await aboveCap(record) : []);
       const written = new Set(next);
       this.#own = this.#own.filter((one) => !written.has(one));

@@ -1,7 +1,9 @@
 import type { FleetSnapshot, ReplicaState } from '../../admin/fleet/snapshot.ts';
+import type { Loss } from '../../admin/history/losses.ts';
 import { counted, shownCount } from '../../domain/shown.ts';
-import { clock, percent } from '../format.ts';
-import { byId, element, icon, setText } from './widgets/dom.ts';
+import { clock, duration, moment, percent } from '../format.ts';
+import { seeLosses } from './actions/see-losses.ts';
+import { byId, element, icon, quietButton, setText } from './widgets/dom.ts';
 import { sinceText } from './widgets/figures.ts';
 
 export type Level = 'good' | 'warning' | 'bad';
@@ -12,6 +14,8 @@ type Sentence = readonly (string | { readonly text: string; readonly href: strin
 interface FleetProblem {
   readonly level: Level;
   readonly text: Sentence;
+  /** A button behind the sentence. */
+  readonly button?: { readonly text: string; act(): void };
   /** Too small for the headline, however little else there is. */
   readonly isMinor?: boolean;
 }
@@ -24,6 +28,7 @@ const MAJOR_REFUSALS = 10;
 const CAUSE_SHARE = 0.3;
 
 const REPLICAS = '#replicas';
+const CHANGES = '#changes';
 
 /** Shows what is wrong, the worst first, and what was counted. */
 export function showHeadline(fleet: FleetSnapshot): void {
@@ -63,14 +68,15 @@ export function showLost(sinceMs: number, replicas: readonly ReplicaState[]): vo
 }
 
 /** Changes nothing where it says so already, so that a link keeps the focus. */
-function showSentence(node: HTMLElement, { level, text }: FleetProblem): void {
+function showSentence(node: HTMLElement, { level, text, button }: FleetProblem): void {
   const key = JSON.stringify([level, text]);
   if (node.dataset.key === key) return;
   node.dataset.key = key;
   const parts = text.map((part) =>
     typeof part === 'string' ? part : element('a', { href: part.href }, part.text),
   );
-  node.replaceChildren(icon(level), element('span', {}, ...parts));
+  const buttons = button === undefined ? [] : [quietButton(button.text, button.act)];
+  node.replaceChildren(icon(level), element('span', {}, ...parts), ...buttons);
 }
 
 export function isKnown({ unknownSinceMs }: Pick<ReplicaState, 'unknownSinceMs'>): boolean {
@@ -114,13 +120,14 @@ function problemsOf(fleet: FleetSnapshot): readonly FleetProblem[] {
       : [{ level, text: [`${percent(part)} of requests ${text}`], isMinor: part < MAJOR_SHARE }];
   const versions = new Set(known.map(({ limits }) => limits)).size;
   const costs = new Set(known.map(({ operations }) => operations)).size;
+  const programs = new Set(known.map(({ version }) => version)).size;
   const differ = (what: string, number: number): readonly FleetProblem[] =>
     number < 2
       ? []
       : [
           {
             level: 'warning',
-            text: [{ text: `${number} versions`, href: REPLICAS }, ` of ${what} are in force`],
+            text: [{ text: `${number} versions`, href: REPLICAS }, ` of ${what}`],
           },
         ];
   return [
@@ -129,8 +136,10 @@ function problemsOf(fleet: FleetSnapshot): readonly FleetProblem[] {
     ...about(({ store }) => store.unknownSinceMs !== null, 'bad', 'Whether the store answers', ' is unknown'),
     ...share('bad', rates.failedShare, 'fail with 503'),
     ...share('bad', rates.degradedShare, 'are served uncounted'),
-    ...differ('the limits', versions),
-    ...differ('the costs', costs),
+    ...lossProblem(fleet),
+    ...differ('the limits are in force', versions),
+    ...differ('the costs are in force', costs),
+    ...differ('Weir are running', programs),
     ...about(({ isReady }) => !isReady, 'warning', 'Replicas are not ready'),
     ...refusalProblem(fleet),
     ...about(({ store }) => store.unsafeSettings > 0, 'warning', 'Redis', ' is not set up for strict limits'),
@@ -153,6 +162,31 @@ function refusalProblem({ rates, cause }: FleetSnapshot): readonly FleetProblem[
       ? [`${all}, most of them of `, link, ` (${percent(share)})`]
       : [link, ` causes ${percent(share)} of refusals: ${all}`];
   return [{ level: 'warning', text }];
+}
+
+/** The times of losses that a sentence has. */
+const MOST_NAMED = 3;
+
+/** What was lost, until somebody has seen it. */
+function lossProblem({ losses }: FleetSnapshot): readonly FleetProblem[] {
+  const { latest, count, untilMs } = losses;
+  if (count === 0) return [];
+  const named = latest.slice(0, MOST_NAMED).map(lossText);
+  const more = count - named.length;
+  const text = [...named, ...(more > 0 ? [`${shownCount(more)} more`] : [])].join(' · ');
+  return [
+    {
+      level: 'bad',
+      text: [{ text: 'Lost', href: CHANGES }, `: ${text}`],
+      button: { text: 'Seen…', act: () => seeLosses(count, untilMs) },
+    },
+  ];
+}
+
+function lossText({ what, replica, atMs, backAtMs }: Loss): string {
+  const since = moment(new Date(atMs).toISOString());
+  const times = backAtMs === null ? `since ${since}` : `${since}, for ${duration(backAtMs - atMs)}`;
+  return `${what === 'replica' ? replica : `the store at ${replica}`} ${times}`;
 }
 
 function unknownProblem({ replicas, othersUnknownSinceMs }: FleetSnapshot): readonly FleetProblem[] {

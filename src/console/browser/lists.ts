@@ -10,15 +10,9 @@ import { revoke, undoRevocation } from './actions/revoke-token.ts';
 import { unsetLimit } from './actions/set-limit.ts';
 import { askAged } from './api.ts';
 import { hasPage } from './owner.ts';
-import { byId, element, ownerLink, remark, setText } from './widgets/dom.ts';
+import { byId, element, ownerLink, quietButton, remark, setText } from './widgets/dom.ts';
 import { Figures } from './widgets/figures.ts';
 import { type LiveCell, Table } from './widgets/table.ts';
-
-function quietButton(text: string, act: () => void): HTMLElement {
-  const button = element('button', { type: 'button', class: 'quiet' }, text);
-  button.addEventListener('click', act);
-  return button;
-}
 
 function reason(why: string | null, by: string | null): HTMLElement {
   return element('span', {}, why ?? '–', ' ', remark(by === null ? '' : `by ${by}`));

@@ -46,11 +46,12 @@ export function adminServerOf(
   reported: Reported,
   { fleet, reports, facts, history, owners, refusals, operations, ...used }: ServerParts,
 ): AdminServer {
-  const { metrics, isReady, tls } = reported;
+  const { metrics, isReady, tls, changes } = reported;
   return createAdminServer({
     settings: configuration.settings,
     ...{ tls: tls.admin, metrics, fleet, reports, operations, facts, history },
     health: { isReady },
+    log: changes,
     past: reported.journal.tables,
     finder: finderOf(reported, { owners, fleet, refusals, operations }),
     usage: usageOf(configuration, { ...reported, ...used, reports, owners }),

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { Fleet } from '../../../src/admin/fleet/fleet.ts';
 import { sumOf } from '../../../src/admin/fleet/owner-sum.ts';
 import type { Pulse } from '../../../src/admin/fleet/pulse.ts';
+import { NO_LOSSES } from '../../../src/admin/history/losses.ts';
 import { FleetFeed } from '../../../src/console/feed.ts';
 import { Blocks } from '../../../src/facts/blocks.ts';
 import { UsageBatch } from '../../../src/observe/usage/batch.ts';
@@ -17,6 +18,7 @@ const PULSE: Pulse = {
   isReady: true,
   limits: 'abc',
   operations: '',
+  version: '',
   changes: [],
   liveLimits: 0,
   clockOffsetMs: null,
@@ -61,7 +63,7 @@ it('a reader that takes nothing gets one event, not a growing queue, and delays 
     },
     undefined,
   );
-  const feed = new FleetFeed(fleet, { sumOf: async () => sumOf([], 1) });
+  const feed = new FleetFeed(fleet, { sumOf: async () => sumOf([], 1) }, async () => NO_LOSSES);
   const [stuck, attentive, second] = [output(false), output(true), output(true)];
   const query = { window: '10s', range: '1m', owner: undefined } as const;
   const ends = [stuck, attentive, second].map(({ stream }) => feed.stream(stream, query));

@@ -34,6 +34,12 @@ function assign(target: Element, attributes: Attributes): void {
   }
 }
 
+export function quietButton(text: string, act: () => void): HTMLElement {
+  const button = element('button', { type: 'button', class: 'quiet' }, text);
+  button.addEventListener('click', act);
+  return button;
+}
+
 /** A remark beside something else. */
 export function remark(text: string): HTMLElement {
   return element('small', { class: 'muted' }, text);
