@@ -61,6 +61,7 @@ const MAY_IMPORT_BESIDE: Readonly<Record<string, readonly string[]>> = {
   'src/console/browser/report': ['src/console/browser/widgets', 'src/console/report'],
   'src/admin/facts': ['src/admin/find'],
   'src/admin/find': ['src/admin/fleet'],
+  'src/admin/history': ['src/admin/facts', 'src/admin/fleet'],
   'src/admin/usage': ['src/admin/facts', 'src/admin/find', 'src/admin/fleet'],
   'src/commands/check': ['src/commands/costs', 'src/commands/terminal'],
   'src/commands/costs': ['src/commands/terminal'],

@@ -45,6 +45,7 @@ function startReplica(url: string, index: number, requests: readonly RequestCont
     storeKind: 'redis',
     refusals: new Refusals(() => Date.now()),
     changes: { latest: [] },
+    certificateEnds: new Map(),
     isReady: () => true,
     liveLimits: () => 0,
     clock: new SharedClock(),

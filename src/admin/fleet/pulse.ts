@@ -50,6 +50,9 @@ const pulse = Type.Object({
   changes: Type.Optional(Type.Array(noticedChange, { maxItems: MOST_CHANGES })),
   /** The version of Weir. A replica of an earlier version does not publish it. */
   version: Type.Optional(plainText(50)),
+  /** The memory of the process, and when the first certificate of its ports ends. A replica of an earlier version does not publish them. */
+  memoryBytes: Type.Optional(amount),
+  certificateEndsMs: Type.Optional(nullable(timeMs)),
   /** How many live limits are in force. */
   liveLimits: amount,
   /** How far the clock of the replica is ahead of the clock of Redis. A replica of an earlier version does not publish it. */
@@ -95,13 +98,16 @@ export type Slices = Immutable<Static<typeof slices>>;
 type PublishedPulse = Immutable<Static<typeof pulse>>;
 
 /** What a replica publishes about itself every second. The offset of its clock is null where it is not known. */
-export type Pulse = PublishedPulse & {
+export type Pulse = Omit<PublishedPulse, 'memoryBytes'> & {
   readonly adminUrl: string | null;
   readonly history: readonly Slices[];
   readonly clockOffsetMs: number | null;
   readonly takenAtMs: number;
   readonly operations: string;
   readonly version: string;
+  readonly memoryBytes: number | null;
+  /** Null without certificates. */
+  readonly certificateEndsMs: number | null;
   readonly changes: readonly NoticedChange[];
   readonly store: Required<PublishedPulse['store']>;
 };
@@ -121,6 +127,8 @@ export function readPulse(published: unknown, nowMs: number): Pulse | undefined 
     history = [],
     operations = '',
     version = '',
+    memoryBytes = null,
+    certificateEndsMs = null,
     changes = [],
     store,
   } = read;
@@ -133,6 +141,8 @@ export function readPulse(published: unknown, nowMs: number): Pulse | undefined 
     history,
     operations,
     version,
+    memoryBytes,
+    certificateEndsMs,
     changes,
     takenAtMs,
     store: { ...store, measuredAtMs, problem, share },

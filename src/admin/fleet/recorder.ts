@@ -29,6 +29,8 @@ export interface PulseSources {
   readonly storeHealth: Pick<StoreHealth, 'measure' | 'last'>;
   readonly refusals: Refusals;
   readonly changes: Pick<Changes, 'latest'>;
+  /** When the certificate of each port ends, in Unix time. */
+  readonly certificateEnds: ReadonlyMap<string, number>;
   isReady(): boolean;
   liveLimits(): number;
   /** The clock of Redis. */
@@ -92,6 +94,7 @@ export class Recorder {
   /** As of the last sample, except for the totals. */
   pulse(): Pulse {
     const { metrics, storeKind, storeHealth, share, refusals, changes, liveLimits, clock } = this.#sources;
+    const ends = [...this.#sources.certificateEnds.values()];
     const { offsetMs } = clock;
     const shared = (ownMs: number) => Math.max(0, Math.round(ownMs - (offsetMs ?? 0)));
     const { durations, ...totals } = metrics.requestTotals();
@@ -105,6 +108,8 @@ export class Recorder {
       limits: metrics.limitsVersion(),
       operations: metrics.operationsVersion(),
       version,
+      memoryBytes: process.memoryUsage.rss(),
+      certificateEndsMs: ends.length === 0 ? null : Math.min(...ends),
       changes: [...changes.latest],
       liveLimits: liveLimits(),
       clockOffsetMs: offsetMs === undefined ? null : Math.round(offsetMs),

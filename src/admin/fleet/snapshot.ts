@@ -1,7 +1,7 @@
 import { unknownSince } from '../freshness.ts';
-import { type Losses, NO_LOSSES } from '../history/losses.ts';
 import { causeOf } from './cause.ts';
 import type { FleetReading, FleetTop } from './fleet.ts';
+import { type Losses, NO_LOSSES } from './losses.ts';
 import { mergedChanges, type Pulse, quantileMs, SERIES, type Second } from './pulse.ts';
 import { RANGE_VALUES, RANGES, type Range, sumOfSeconds } from './ranges.ts';
 import { mostRecent } from './refusals.ts';

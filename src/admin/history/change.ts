@@ -7,7 +7,7 @@ const SAME_CHANGE_MS = 120_000;
 
 const nullable = (maxLength: number) => Type.Union([plainText(maxLength), Type.Null()]);
 
-/** The change in a parsed text of the record; undefined for what is none. */
+/** The change in a parsed text of the record; undefined for any other text. */
 export const asChange = matching(
   Type.Object({
     atMs: timeMs,

@@ -4,8 +4,9 @@ import { withinMs } from '../../domain/awaitable.ts';
 import { pace } from '../../domain/pace.ts';
 import { parsed } from '../../facts/message-bounds.ts';
 import type { MessageRecord, SharedStore } from '../../store/shared-store.ts';
+import type { Losses } from '../fleet/losses.ts';
 import { asChange, onceEach, type RecordedChange } from './change.ts';
-import { isLoss, type Losses, unseenLosses } from './losses.ts';
+import { isLoss, unseenLosses } from './losses.ts';
 
 /** The record of Redis that has the changes. */
 const TOPIC = 'changes';

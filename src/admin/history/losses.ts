@@ -1,3 +1,4 @@
+import type { Losses } from '../fleet/losses.ts';
 import { ofKind, type RecordedChange } from './change.ts';
 
 /** The kind of the entry by which somebody says that they have seen what was lost. */
@@ -11,28 +12,6 @@ const LOST = [
 
 /** Most losses that are listed. */
 const MOST_LISTED = 20;
-
-/** A replica that was lost, or that lost the store. */
-export interface Loss {
-  readonly what: (typeof LOST)[number]['what'];
-  /** The host name of the replica. */
-  readonly replica: string;
-  /** Unix time by the clock of Redis. */
-  readonly atMs: number;
-  /** Null until it is back. */
-  readonly backAtMs: number | null;
-}
-
-/** What was lost, and nobody has seen yet. */
-export interface Losses {
-  /** Newest first, at most 20. */
-  readonly latest: readonly Loss[];
-  readonly count: number;
-  /** The time up to which a reader has seen what was recorded. */
-  readonly untilMs: number;
-}
-
-export const NO_LOSSES: Losses = { latest: [], count: 0, untilMs: 0 };
 
 /** Whether the record has when this was written: it may be written long after it happened. */
 export function isLoss(kind: string): boolean {

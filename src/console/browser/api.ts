@@ -18,6 +18,11 @@ export function keepToken(token: string): void {
   sessionStorage.setItem(TOKEN, token);
 }
 
+/** Whether somebody has given a token in this tab. */
+export function hasToken(): boolean {
+  return sessionStorage.getItem(TOKEN) !== null;
+}
+
 /** Sends JSON to the admin port and returns what it answers. Throws an ApiError. */
 export async function ask(path: string, method = 'GET', body?: object): Promise<unknown> {
   return (await asked(path, method, body)).json();

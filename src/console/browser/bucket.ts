@@ -9,14 +9,17 @@ import { sinceText } from './widgets/figures.ts';
 /** Readings in a bucket's history: a minute at two a second. */
 const HISTORY = 120;
 
+/** Fewer readings do not fill the width. */
+const SHORTEST_HISTORY = 20;
+
 /** A bucket with less than this share left is nearly empty. */
 const NEAR_SHARE = 0.1;
 
 /** A bucket as it fills and drains, with its limit, where the limit comes from, and what can be done about it. */
 export function bucketCard({ bucket: name, owner, shadow }: BucketUsage) {
   const parts = partsOf(name);
-  const history = new Sparkline(HISTORY);
-  const used: number[] = [];
+  const history = new Sparkline();
+  const left: number[] = [];
   let last: BucketUsage | undefined;
   let readAtMs: number | undefined;
   const buttons = actionsOf(() => last);
@@ -44,17 +47,19 @@ export function bucketCard({ bucket: name, owner, shadow }: BucketUsage) {
         if (readAtMs === undefined) setText(parts.left, '–');
       } else {
         readAtMs = Date.now();
-        used.push(bucket.used);
-        if (used.length > HISTORY) used.shift();
-        history.draw(used, Math.max(bucket.limit, 1));
-        parts.fill.style.setProperty('--share', String(shareOf(bucket.used, bucket.limit)));
-        parts.meter.setAttribute('aria-valuenow', String(bucket.used));
-        setText(parts.left, shownCount(bucket.remaining ?? 0));
+        const remaining = bucket.remaining ?? 0;
+        left.push(remaining);
+        if (left.length > HISTORY) left.shift();
+        history.draw(left, Math.max(left.length, SHORTEST_HISTORY), Math.max(bucket.limit, 1));
+        parts.fill.style.setProperty('--share', String(shareOf(remaining, bucket.limit)));
+        parts.meter.setAttribute('aria-valuenow', String(remaining));
+        setText(parts.left, shownCount(remaining));
       }
       setText(parts.limit, limitText(bucket));
       setText(parts.state, level === 'unknown' ? unknownText(readAtMs) : LEVELS[level]);
       setText(parts.returns, returnsText(bucket));
       setText(parts.source, sourceText(bucket));
+      parts.source.title = bucket.writtenAt ?? '';
       buttons.update(bucket);
     },
   };
@@ -66,7 +71,7 @@ function partsOf(name: BucketUsage['bucket']) {
     meter: element('div', {
       class: 'meter',
       role: 'meter',
-      'aria-label': `${name}: used`,
+      'aria-label': `${name}: left`,
       'aria-valuemin': 0,
     }),
     left: element('b', { class: 'left' }),
@@ -100,7 +105,11 @@ function unknownText(readAtMs: number | undefined): string {
 function limitText({ limit, counts, windowSeconds, period }: BucketUsage): string {
   if (counts === 'concurrent') return `of ${shownCount(limit)} requests at a time left`;
   if (period !== undefined) return `of ${shownCount(limit)} ${counts} left, per\u00a0${period.unit}`;
-  return `of ${shownCount(limit)} ${counts} left, per\u00a0${duration(windowSeconds * 1_000)}`;
+  return `of ${shownCount(limit)} ${counts} left, per\u00a0${unbroken(duration(windowSeconds * 1_000))}`;
+}
+
+function unbroken(text: string): string {
+  return text.replaceAll(' ', '\u00a0');
 }
 
 function returnsText(bucket: BucketUsage): string {
@@ -122,7 +131,7 @@ const SOURCES = { default: 'Default', plan: 'Plan', override: 'Override', live: 
 function sourceText({ source, plan, writtenAt, until, why, by, shadow }: BucketUsage): string {
   const name = plan === null ? SOURCES[source] : `${SOURCES[source]} ${plan}`;
   const parts = [shadow ? `${name} in shadow: refuses nothing` : name];
-  if (writtenAt !== null) parts.push(writtenAt);
+  if (writtenAt !== null) parts.push(writtenAt.slice(writtenAt.lastIndexOf('/') + 1));
   if (until !== null) parts.push(`until ${moment(until)}`);
   if (why !== null) parts.push(`${why} (${by})`);
   return parts.join(' · ');

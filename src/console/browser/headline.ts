@@ -1,5 +1,5 @@
+import type { Loss } from '../../admin/fleet/losses.ts';
 import type { FleetSnapshot, ReplicaState } from '../../admin/fleet/snapshot.ts';
-import type { Loss } from '../../admin/history/losses.ts';
 import { counted, shownCount } from '../../domain/shown.ts';
 import { clock, duration, moment, percent } from '../format.ts';
 import { seeLosses } from './actions/see-losses.ts';
@@ -97,6 +97,14 @@ export function isDown({ breaker, unknownSinceMs }: ReplicaState['store']): bool
   return unknownSinceMs === null && breaker !== 'closed';
 }
 
+/** A certificate that ends within this time has to be replaced now. */
+const ENDING_MS = 14 * 86_400_000;
+
+/** Whether a certificate of the replica ends soon, or has ended. */
+export function isEnding({ certificateEndsMs }: ReplicaState): boolean {
+  return certificateEndsMs !== null && certificateEndsMs - Date.now() < ENDING_MS;
+}
+
 /** The worst first. */
 function problemsOf(fleet: FleetSnapshot): readonly FleetProblem[] {
   const { replicas, rates } = fleet;
@@ -141,6 +149,7 @@ function problemsOf(fleet: FleetSnapshot): readonly FleetProblem[] {
     ...differ('the costs are in force', costs),
     ...differ('Weir are running', programs),
     ...about(({ isReady }) => !isReady, 'warning', 'Replicas are not ready'),
+    ...about(isEnding, 'warning', 'A certificate', ' ends within 14 days'),
     ...refusalProblem(fleet),
     ...about(({ store }) => store.unsafeSettings > 0, 'warning', 'Redis', ' is not set up for strict limits'),
   ].sort((a, b) => Number(a.isMinor ?? false) - Number(b.isMinor ?? false));
@@ -171,9 +180,10 @@ const MOST_NAMED = 3;
 function lossProblem({ losses }: FleetSnapshot): readonly FleetProblem[] {
   const { latest, count, untilMs } = losses;
   if (count === 0) return [];
-  const named = latest.slice(0, MOST_NAMED).map(lossText);
-  const more = count - named.length;
-  const text = [...named, ...(more > 0 ? [`${shownCount(more)} more`] : [])].join(' · ');
+  const groups = lossGroups(latest);
+  const named = groups.slice(0, MOST_NAMED);
+  const more = count - named.flat().length;
+  const text = [...named.map(lossText), ...(more > 0 ? [`${shownCount(more)} more`] : [])].join(' · ');
   return [
     {
       level: 'bad',
@@ -183,10 +193,31 @@ function lossProblem({ losses }: FleetSnapshot): readonly FleetProblem[] {
   ];
 }
 
-function lossText({ what, replica, atMs, backAtMs }: Loss): string {
-  const since = moment(new Date(atMs).toISOString());
-  const times = backAtMs === null ? `since ${since}` : `${since}, for ${duration(backAtMs - atMs)}`;
-  return `${what === 'replica' ? replica : `the store at ${replica}`} ${times}`;
+/** Replicas lose the store in the same outage up to this far apart. */
+const SAME_OUTAGE_MS = 60_000;
+
+/** Each replica, and each outage of the store with all of its replicas. */
+function lossGroups(latest: readonly Loss[]): readonly (readonly Loss[])[] {
+  const groups: Loss[][] = [];
+  for (const loss of latest) {
+    const isSame = ([first]: readonly Loss[]) =>
+      first?.what === 'store' && loss.what === 'store' && first.atMs - loss.atMs < SAME_OUTAGE_MS;
+    const known = groups.find(isSame);
+    if (known === undefined) groups.push([loss]);
+    else known.push(loss);
+  }
+  return groups;
+}
+
+function lossText(group: readonly Loss[]): string {
+  const replicas = group.length === 1 ? group[0]?.replica : counted(group.length, 'replica');
+  const who = group[0]?.what === 'replica' ? replicas : `the store at ${replicas}`;
+  const fromMs = Math.min(...group.map(({ atMs }) => atMs));
+  const backs = group.flatMap(({ backAtMs }) => backAtMs ?? []);
+  const since = moment(new Date(fromMs).toISOString());
+  return backs.length < group.length
+    ? `${who} since ${since}`
+    : `${who} on ${since}, for ${duration(Math.max(...backs) - fromMs)}`;
 }
 
 function unknownProblem({ replicas, othersUnknownSinceMs }: FleetSnapshot): readonly FleetProblem[] {

@@ -1,14 +1,14 @@
 import type { ShownBlock } from '../../admin/facts/block-api.ts';
 import type { ShownLimit } from '../../admin/facts/live-limit-api.ts';
 import type { ShownRevocation } from '../../admin/facts/revocation-api.ts';
-import type { FleetChange } from '../../admin/fleet/pulse.ts';
 import { SHARED_PERIOD_MS } from '../../admin/freshness.ts';
+import type { ShownChange } from '../../admin/history/change.ts';
 import { shownCount } from '../../domain/shown.ts';
-import { clock, duration, moment } from '../format.ts';
+import { duration, moment } from '../format.ts';
 import { unblock } from './actions/block-owner.ts';
 import { revoke, undoRevocation } from './actions/revoke-token.ts';
 import { unsetLimit } from './actions/set-limit.ts';
-import { askAged } from './api.ts';
+import { ask, askAged } from './api.ts';
 import { hasPage } from './owner.ts';
 import { byId, element, ownerLink, quietButton, remark, setText } from './widgets/dom.ts';
 import { Figures } from './widgets/figures.ts';
@@ -103,38 +103,55 @@ const revocations = new Table<ShownRevocation>(
   [quietButton('Revoke…', revoke)],
 );
 
-const changes = new Table<FleetChange>(byId('changes'), 'Changes', {
-  columns: [
-    { title: 'At', style: 'nowrap', text: ({ atMs }) => clock(atMs) },
-    { title: 'What', style: 'nowrap', text: ({ name }) => name },
-    { title: 'Difference', cell: ({ text }) => element('span', { class: 'text', title: text }, text) },
-    { title: 'Replicas', style: 'number', text: ({ replicas }) => shownCount(replicas) },
-  ],
-  empty: 'Nothing has changed since the replicas started.',
-  keyOf: ({ atMs, name, text }) => `${atMs} ${name} ${text}`,
-});
+/** What `weir changes` prints. */
+const changes = new Table<ShownChange>(
+  byId('changes'),
+  'Changes',
+  {
+    columns: [
+      { title: 'At', style: 'nowrap', text: ({ at }) => moment(at) },
+      { title: 'What', style: 'nowrap', text: ({ kind }) => kind },
+      { title: 'Difference', cell: ({ text }) => element('span', { class: 'text', title: text }, text) },
+      { title: 'Why', style: 'wide', cell: ({ why, by }) => reason(why, by) },
+      { title: 'Replica', style: 'wide', text: ({ replica }) => replica ?? 'all' },
+    ],
+    empty: 'Nothing has changed in the last 24 hours.',
+    keyOf: ({ at, kind, text, replica }) => `${at} ${kind} ${text} ${replica}`,
+  },
+  [remark('in the last 24 hours')],
+);
 
+/** The newest changes that are shown. `weir changes` prints all. */
 const FEW = 12;
-
-/** Shows what was deployed, set, revoked and blocked lately. */
-export function showChanges(latest: readonly FleetChange[]): void {
-  changes.show(latest.slice(0, FEW));
-}
 
 /** Other operators act as well: the lists are read again after this time. */
 export const LISTS_MS = 3_000;
 
 const figures = {
+  changes: new Figures(() => [byId('changes')], undefined, SHARED_PERIOD_MS),
   limits: new Figures(() => [byId('live-limits')], undefined, SHARED_PERIOD_MS),
   revocations: new Figures(() => [byId('revocations')], undefined, SHARED_PERIOD_MS),
 };
 
-/** Reads and shows the live limits and the revocations. */
-export async function showLists(): Promise<void> {
+/**
+ * Reads and shows the live limits, the revocations and what changed.
+ *
+ * @param hasRevocations false with the memory store, which has none
+ */
+export async function showLists(hasRevocations: boolean): Promise<void> {
+  byId('revocations').hidden = !hasRevocations;
   const live = await askAged<readonly (ShownLimit | ShownBlock)[]>('limits/live');
   limits.show(live.value);
   figures.limits.measured(live.ageMs);
+  await showChanges().catch(() => undefined);
+  if (!hasRevocations) return;
   const revoked = await askAged<readonly ShownRevocation[]>('revocations');
   revocations.show(revoked.value);
   figures.revocations.measured(revoked.ageMs);
+}
+
+async function showChanges(): Promise<void> {
+  const all = (await ask('changes?since=24h')) as readonly ShownChange[];
+  changes.show(all.slice(0, FEW));
+  figures.changes.measured();
 }

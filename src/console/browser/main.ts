@@ -5,7 +5,7 @@ import { askForToken, onAction, showNotice } from './actions/dialog.ts';
 import { ApiError, readEvents } from './api.ts';
 import { openFind } from './find.ts';
 import { showLost } from './headline.ts';
-import { LISTS_MS, showChanges, showLists } from './lists.ts';
+import { LISTS_MS, showLists } from './lists.ts';
 import { followOperations } from './operation-tables.ts';
 import { showOverview } from './overview.ts';
 import { hasPage, type OwnerScope, type OwnerView, openOwner } from './owner.ts';
@@ -49,7 +49,7 @@ const refusals = refusalTable(byId('refusals'), 'Latest refusals', 'No request w
 
 /** What comes with the stream: all of the overview but its lists. */
 const figures = new Figures(
-  () => document.querySelectorAll<HTMLElement>('#overview .panel:not(#live-limits, #revocations)'),
+  () => document.querySelectorAll<HTMLElement>('#overview .panel:not(#live-limits, #revocations, #changes)'),
   (sinceMs) => {
     if (sinceMs === null || newest === undefined) return;
     showConnection('lost', sinceText(sinceMs));
@@ -72,7 +72,6 @@ function draw(): void {
       showOverview(newest);
       showTalkers(newest);
       showReplicas(newest.replicas);
-      showChanges(newest.changes);
       refusals.show(fewOfEach(newest.refusals));
     }
     showIds();
@@ -134,9 +133,12 @@ async function retryLater(error: unknown, waitMs: number): Promise<void> {
 }
 
 async function followLists(): Promise<void> {
-  if (newest !== undefined && view.name === 'overview' && !document.hidden)
-    await showLists().catch(() => undefined);
+  if (newest !== undefined && view.name === 'overview' && !document.hidden) await readLists(newest);
   setTimeout(followLists, newest === undefined ? LISTS_MS / 10 : LISTS_MS);
+}
+
+async function readLists({ replicas }: FleetSnapshot): Promise<void> {
+  await showLists(replicas.some(({ store }) => store.kind !== 'memory')).catch(() => undefined);
 }
 
 /** What the address asks for. */
@@ -219,7 +221,7 @@ choices('range', RANGES, view.range, (range) => {
 });
 onAction(() => {
   view.page?.refresh();
-  void showLists().catch(() => undefined);
+  if (newest !== undefined) void readLists(newest);
 });
 addEventListener('hashchange', route);
 route();

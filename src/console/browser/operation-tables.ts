@@ -2,25 +2,43 @@ import type { ShownOperation, ShownPlan, ShownRow } from '../../admin/facts/show
 import { shownCount } from '../../domain/shown.ts';
 import { duration } from '../format.ts';
 import { ask } from './api.ts';
-import { byId, element, remark, shortId } from './widgets/dom.ts';
+import { byId, element, remark } from './widgets/dom.ts';
 import { Figures } from './widgets/figures.ts';
+import { searchInput } from './widgets/inputs.ts';
 import { Table } from './widgets/table.ts';
 
 const ACCESS = { caller: 'any caller', person: 'Persons only', public: 'anybody' };
 
-const operations = new Table<ShownOperation>(byId('operation-list'), 'Operations', {
-  columns: [
-    { title: 'Operation', cell: ({ id }) => shortId(id) },
-    { title: 'Method', style: 'nowrap', text: ({ method }) => method },
-    { title: 'Path', cell: ({ path }) => element('code', { class: 'id', title: path }, path) },
-    { title: 'Points', style: 'number', text: ({ cost }) => shownCount(cost) },
-    { title: 'Bucket', style: 'wide', text: ({ kind }) => kind },
-    { title: 'Settlement', style: 'wide', text: ({ settlementText }) => settlementText ?? 'none' },
-    { title: 'Who may call', style: 'wide', text: ({ access }) => ACCESS[access] },
-  ],
-  empty: 'None is listed: every operation costs what operations.unlisted says.',
-  keyOf: (operation) => JSON.stringify(operation),
-});
+/** What the names, methods and paths of the operations that are shown have. */
+const filter = searchInput('Filter operations');
+
+const operations = new Table<ShownOperation>(
+  byId('operation-list'),
+  'Operations',
+  {
+    columns: [
+      { title: 'Operation', cell: ({ id }) => element('span', { class: 'id whole' }, id) },
+      { title: 'Method', style: 'nowrap', text: ({ method }) => method },
+      { title: 'Path', cell: ({ path }) => element('code', { class: 'id whole' }, path) },
+      { title: 'Points', style: 'number', text: ({ cost }) => shownCount(cost) },
+      { title: 'Bucket', style: 'wide', text: ({ kind }) => kind },
+      { title: 'Settlement', style: 'wide', text: ({ settlementText }) => settlementText ?? 'none' },
+      { title: 'Who may call', style: 'wide', text: ({ access }) => ACCESS[access] },
+    ],
+    empty: 'None matches, or none is listed: every other operation costs what operations.unlisted says.',
+    keyOf: (operation) => JSON.stringify(operation),
+  },
+  [filter],
+);
+let listed: readonly ShownOperation[] = [];
+
+function showFiltered(): void {
+  const words = filter.value.toLowerCase().split(/\s+/);
+  const textOf = ({ id, method, path }: ShownOperation) => `${id} ${method} ${path}`.toLowerCase();
+  operations.show(listed.filter((one) => words.every((word) => textOf(one).includes(word))));
+}
+
+filter.addEventListener('input', showFiltered);
 
 const limits = new Table<ShownRow>(
   byId('limit-list'),
@@ -83,7 +101,8 @@ const figures = new Figures(
 /** Reads and shows what operations cost, and what the files limit. */
 async function showOperations(): Promise<void> {
   const [costed, rows, planned] = await Promise.all([ask('operations'), ask('limits'), ask('plans')]);
-  operations.show(costed as readonly ShownOperation[]);
+  listed = costed as readonly ShownOperation[];
+  showFiltered();
   limits.show(rows as readonly ShownRow[]);
   plans.show(planned as readonly ShownPlan[]);
   figures.measured();

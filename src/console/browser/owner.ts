@@ -97,9 +97,9 @@ function pageOf(scope: OwnerScope, id: string) {
     ],
     show(usage: Usage): void {
       showOrganization(belongs, usage);
-      blocks.node.hidden = !usage.isKnown && usage.blocks.length === 0;
+      blocks.node.hidden = false;
       buckets.node.inert = !usage.isKnown;
-      blocks.show(usage.blocks);
+      blocks.show(usage.blocks, usage.isKnown);
       buckets.show(usage.buckets);
       const reporting = reportedText(usage);
       const isWhole = usage.replicas === usage.ofReplicas;
@@ -132,7 +132,7 @@ function pageOf(scope: OwnerScope, id: string) {
 function problemOf({ scope, storeProblem, isKnown }: Usage): string {
   if (storeProblem !== null) return `The store cannot be read (${storeProblem}).`;
   if (isKnown) return '';
-  return `No request of this ${scope} was seen in the last ten minutes, and this gateway cannot list every ${scope}. To block it anyway, use weir limit block --force.`;
+  return `No request of this ${scope} was seen in the last ten minutes, and this gateway cannot list every ${scope}.`;
 }
 
 /** Seconds of one value of a series. */

@@ -58,13 +58,13 @@ export function fewOfEach(refusals: readonly RefusedRequest[]): readonly Refused
   return collapsed(refusals).slice(0, FEW);
 }
 
-function reasonOf({ status, bucket, reason, detail, retryAfterSeconds }: RefusedRequest): HTMLElement {
-  const wait = retryAfterSeconds === null ? '' : ` Fits after ${shownCount(retryAfterSeconds)} s.`;
+/** The detail says when the request fits. */
+function reasonOf({ status, bucket, reason, detail }: RefusedRequest): HTMLElement {
   return element(
     'span',
     { class: 'reason' },
     element('b', {}, `${status} ${bucket ?? reason}`),
     ' ',
-    element('span', { class: 'muted' }, `${detail}${wait}`),
+    element('span', { class: 'muted' }, detail),
   );
 }

@@ -1,7 +1,7 @@
 import type { ReplicaState } from '../../admin/fleet/snapshot.ts';
 import { counted, shownCount } from '../../domain/shown.ts';
 import { duration, milliseconds, percent, short } from '../format.ts';
-import type { Level } from './headline.ts';
+import { isEnding, type Level } from './headline.ts';
 import { commonLimits, shortVersion } from './overview.ts';
 import { byId, element, icon, remark } from './widgets/dom.ts';
 import { sinceText } from './widgets/figures.ts';
@@ -50,6 +50,11 @@ const table = new Table<ReplicaState>(byId('replicas'), 'Replicas', {
     },
     { title: 'Live limits', style: 'number wide', text: ({ liveLimits }) => shownCount(liveLimits) },
     { title: 'Store', style: 'wide', cell: marked(storeOf) },
+    {
+      title: 'Memory',
+      style: 'number wide',
+      text: ({ memoryBytes }) => (memoryBytes === null ? '–' : `${short(memoryBytes / 1_000_000)} MB`),
+    },
     { title: 'Requests/s', style: 'number', text: ({ rates }) => short(rates.requestsPerSecond) },
     { title: 'Refused', style: 'number wide', text: ({ rates }) => percent(rates.refusedShare) },
     { title: 'Degraded', style: 'number wide', text: ({ rates }) => percent(rates.degradedShare) },
@@ -76,13 +81,22 @@ function consoleLink(adminUrl: string): HTMLElement {
   return element('a', { href: adminUrl, title: adminUrl }, adminUrl.replace(/^https?:\/\//, ''));
 }
 
-function nameOf({ name, isReady, clockOffsetMs, unknownSinceMs }: ReplicaState): readonly [Level, string] {
+function nameOf(replica: ReplicaState): readonly [Level, string] {
+  const { name, isReady, clockOffsetMs, unknownSinceMs } = replica;
   if (unknownSinceMs !== null) return ['warning', `${name} (${sinceText(unknownSinceMs)})`];
   const offsetMs = clockOffsetMs ?? 0;
   const isOff = Math.abs(offsetMs) > TOLERATED_CLOCK_MS;
   const clock = `clock ${offsetMs > 0 ? 'ahead' : 'behind'} by ${duration(Math.abs(offsetMs))}`;
-  const notes = [...(isReady ? [] : ['not ready']), ...(isOff ? [clock] : [])];
+  const notes = [...(isReady ? [] : ['not ready']), ...(isOff ? [clock] : []), ...certificateNotes(replica)];
   return notes.length === 0 ? ['good', name] : ['warning', `${name} (${notes.join(', ')})`];
+}
+
+/** Says when its certificate ends, if that is soon. */
+function certificateNotes(replica: ReplicaState): readonly string[] {
+  const { certificateEndsMs } = replica;
+  if (certificateEndsMs === null || !isEnding(replica)) return [];
+  const leftMs = certificateEndsMs - Date.now();
+  return [leftMs < 0 ? 'certificate has expired' : `certificate ends in ${duration(leftMs)}`];
 }
 
 /** While the store is away, a replica enforces its part of every limit. */

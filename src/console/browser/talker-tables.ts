@@ -6,8 +6,8 @@ import { Sparkline } from './widgets/chart.ts';
 import { byId, element, ownerLink, setText } from './widgets/dom.ts';
 import { type LiveCell, Table } from './widgets/table.ts';
 
-/** Values of a sparkline: ten minutes but the ten seconds that are being counted. */
-const TREND = 59;
+/** Fewer values do not fill a sparkline. */
+const SHORTEST_TREND = 3;
 
 /** Rows shown before somebody asks for all 50. */
 const FEW = 10;
@@ -21,9 +21,11 @@ interface ListView {
   window: WindowName;
   order: 'byPoints' | 'byRequests' | 'byRefused';
   readonly all: Set<Ranked>;
+  /** Values of the longest trend of the table that is drawn: all of its sparklines have the same time. */
+  trend: number;
 }
 
-const view: ListView = { window: '10s', order: 'byPoints', all: new Set() };
+const view: ListView = { window: '10s', order: 'byPoints', all: new Set(), trend: SHORTEST_TREND };
 const organizationColumn = {
   title: 'Organization',
   style: 'wide',
@@ -60,11 +62,22 @@ export function showTalkers(fleet: FleetSnapshot): void {
   last = fleet;
   for (const ranked of ['accounts', 'organizations'] as const) {
     const talkers = fleet.top[ranked][view.order];
-    tables[ranked].table.show(view.all.has(ranked) ? talkers : talkers.slice(0, FEW));
+    view.trend = Math.max(SHORTEST_TREND, ...talkers.map(({ trend = [] }) => trend.length));
+    tables[ranked].table.show(
+      view.all.has(ranked) ? talkers : withFlooder(talkers.slice(0, FEW), fleet.top[ranked].byRefused),
+    );
     const { more } = tables[ranked];
     more.hidden = talkers.length <= FEW;
     setText(more, view.all.has(ranked) ? `Show the first ${FEW}` : `Show all ${talkers.length}`);
   }
+}
+
+/** The first rows, with the owner that has the most refusals in the last one, unless it is among them: an owner that is refused everything has no points. */
+function withFlooder(first: readonly Talker[], byRefused: readonly Talker[]): readonly Talker[] {
+  const [flooder] = byRefused;
+  if (flooder === undefined || flooder.refused === 0 || first.some(({ id }) => id === flooder.id))
+    return first;
+  return [...first.slice(0, FEW - 1), flooder];
 }
 
 /** The Accounts and Organizations that are ranked now. */
@@ -79,7 +92,7 @@ function tableOf(ranked: Ranked, scope: string, title: string) {
     columns: [
       { title: scope === 'account' ? 'Account' : 'Organization', cell: () => nameCell(scope) },
       ...(scope === 'account' ? [organizationColumn] : []),
-      { title: 'Last 10 min', style: 'trend', cell: trendCell },
+      { title: 'Trend', style: 'trend', cell: trendCell },
       {
         title: 'Points/s',
         style: 'number',
@@ -119,8 +132,8 @@ function perSecond(value: number): string {
 }
 
 function trendCell(): LiveCell<Talker> {
-  const sparkline = new Sparkline(TREND);
-  return { node: sparkline.node, update: ({ trend = [] }) => sparkline.draw(trend) };
+  const sparkline = new Sparkline();
+  return { node: sparkline.node, update: ({ trend = [] }) => sparkline.draw(trend, view.trend) };
 }
 
 function refusedCell(): LiveCell<Talker> {

@@ -180,7 +180,11 @@ function shownOf(reported: Reported) {
   const { metrics, changes, isReady, clock, store, share } = reported;
   metrics.showInFlight(store.slots);
   const liveLimits = showLiveLimits(reported);
-  return { metrics, changes, isReady, clock, store, share: share.replicas, liveLimits };
+  return {
+    ...{ metrics, changes, isReady, clock, store, liveLimits },
+    share: share.replicas,
+    certificateEnds: reported.tls.ends,
+  };
 }
 
 /** Returns how many live limits are in force. */

@@ -44,7 +44,7 @@ it('without Redis, nothing says that the store is up or the fleet healthy', asyn
   );
 
   await redis.start();
-  await expect.poll(() => headlineOf(page), SOON).toBe('All 3 replicas are healthy');
+  await expect.poll(() => headlineOf(page), SOON).toMatch(/^Lost: the store at 3 replicas on /);
   await expect.poll(() => tile('store'), SOON).toMatch(/^Storeup/);
   await expect.poll(() => gateway.metrics(), SOON).toContain('weir_store_breaker_state{route="primary"} 0');
   const ranked = async () => (await (await fetch(`${gateway.adminUrl}/usage/top`)).json()) as FleetTop;

@@ -109,7 +109,7 @@ it('a flood, an empty Organization, a leaked token, a doubled limit and price, a
   }
   await expect
     .poll(() => text('#changes tbody'), TEN_SECONDS)
-    .toMatch(/operations\.changedlistThings 1 points? → 2 points3/);
+    .toMatch(/operations\.changedlistThings 1 points? → 2 points/);
   await page.evaluate("location.hash = '#/operations'");
   const priced = page.locator('#operation-list tbody tr', { hasText: 'listThings' });
   await expect.poll(() => priced.textContent(), TEN_SECONDS).toContain('/v3/things2read');

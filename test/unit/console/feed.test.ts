@@ -1,9 +1,9 @@
 import { Writable } from 'node:stream';
 import { expect, it } from 'vitest';
 import { Fleet } from '../../../src/admin/fleet/fleet.ts';
+import { NO_LOSSES } from '../../../src/admin/fleet/losses.ts';
 import { sumOf } from '../../../src/admin/fleet/owner-sum.ts';
 import type { Pulse } from '../../../src/admin/fleet/pulse.ts';
-import { NO_LOSSES } from '../../../src/admin/history/losses.ts';
 import { FleetFeed } from '../../../src/console/feed.ts';
 import { Blocks } from '../../../src/facts/blocks.ts';
 import { UsageBatch } from '../../../src/observe/usage/batch.ts';
@@ -19,6 +19,8 @@ const PULSE: Pulse = {
   limits: 'abc',
   operations: '',
   version: '',
+  memoryBytes: 1,
+  certificateEndsMs: null,
   changes: [],
   liveLimits: 0,
   clockOffsetMs: null,

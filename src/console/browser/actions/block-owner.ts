@@ -2,7 +2,7 @@ import type { ShownBlock } from '../../../admin/facts/block-api.ts';
 import { moment } from '../../format.ts';
 import { ask } from '../api.ts';
 import type { OwnerScope } from '../owner.ts';
-import { element, icon } from '../widgets/dom.ts';
+import { element, icon, setText } from '../widgets/dom.ts';
 import { durationInput, durationText } from '../widgets/inputs.ts';
 import { confirmAction, reasonQuery } from './dialog.ts';
 import { SECTIONS } from './set-limit.ts';
@@ -23,8 +23,12 @@ function pathOf(owner: BlockTarget): string {
   return `blocks/${SECTIONS[blockScopeOf(owner)]}/${encodeURIComponent(owner.id)}`;
 }
 
-/** Asks for how long, and blocks somebody at all replicas. */
-export function block(owner: BlockTarget): void {
+/**
+ * Asks for how long, and blocks somebody at all replicas.
+ *
+ * @param isKnown false for an id that nobody may have, which is blocked all the same
+ */
+function block(owner: BlockTarget, isKnown: boolean): void {
   const duration = durationInput(DURATIONS, '1h');
   const scope = blockScopeOf(owner);
   confirmAction({
@@ -33,9 +37,13 @@ export function block(owner: BlockTarget): void {
     confirm: `Block the ${scope}`,
     isDangerous: true,
     summary: () =>
-      `Every request of ${scope} ${owner.id} gets a 429 at every replica, for ${durationText(duration.value)}.`,
+      `Every request of ${scope} ${owner.id} gets a 429 at every replica, for ${durationText(duration.value)}.${isKnown ? '' : ` Check the id: no request of this ${scope} was seen.`}`,
     async carryOut(values) {
-      const made = (await ask(pathOf(owner), 'PUT', Object.fromEntries(values))) as ShownBlock;
+      const force = isKnown ? {} : { force: true };
+      const made = (await ask(pathOf(owner), 'PUT', {
+        ...Object.fromEntries(values),
+        ...force,
+      })) as ShownBlock;
       return [`${owner.id} is blocked until ${moment(made.until)}.`, ...(made.notes ?? [])].join(' ');
     },
   });
@@ -57,13 +65,16 @@ export function unblock(owner: BlockTarget): void {
 
 /** Who is blocked, and the button that blocks. */
 export function blockLines(scope: OwnerScope, id: string) {
+  let isKnown = true;
   const start = element('button', { type: 'button' }, 'Block…');
-  start.addEventListener('click', () => block({ scope, id }));
+  start.addEventListener('click', () => block({ scope, id }, isKnown));
   const node = element('div', { class: 'blocks', hidden: true }, start);
   let key = '';
   return {
     node,
-    show(blocks: readonly ShownBlock[]): void {
+    show(blocks: readonly ShownBlock[], isIdKnown: boolean): void {
+      isKnown = isIdKnown;
+      setText(start, isKnown ? 'Block…' : 'Block anyway…');
       if (key === JSON.stringify(blocks)) return;
       key = JSON.stringify(blocks);
       const own = blocks.some((one) => one.id === id);

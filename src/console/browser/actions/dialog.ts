@@ -1,4 +1,4 @@
-import { ApiError, ask, keepToken } from '../api.ts';
+import { ApiError, ask, hasToken, keepToken } from '../api.ts';
 import { byId, element, setText } from '../widgets/dom.ts';
 import { textInput } from '../widgets/inputs.ts';
 
@@ -56,7 +56,14 @@ export function confirmAction({ title, summary, fields, confirm, isDangerous, ca
   show();
 }
 
-/** Asks for the admin token and resolves once it has been given. */
+const FIRST_ASKED =
+  'This console is for operators of the gateway. It opens with the admin token, which is in the file of admin.tokenFile or in WEIR_ADMIN_TOKEN. In Kubernetes it is in the Secret of the release.';
+
+/**
+ * Asks for the admin token and resolves once it has been given.
+ *
+ * @param message why the token that was given before is refused
+ */
 export function askForToken(message: string): Promise<void> {
   const token = element('input', {
     type: 'password',
@@ -68,7 +75,7 @@ export function askForToken(message: string): Promise<void> {
     openDialog(
       'Admin token',
       [
-        element('p', { class: 'sentence' }, message),
+        element('p', { class: 'sentence' }, hasToken() ? message : FIRST_ASKED),
         fieldNode({
           name: 'token',
           label: 'Token',

@@ -194,18 +194,19 @@ export class Sparkline {
   });
   readonly #line = svgElement('path', { class: 'line', 'vector-effect': 'non-scaling-stroke' });
   readonly #area = svgElement('path', { class: 'area' });
-  readonly #length: number;
 
-  /** @param length values that fill the width */
-  constructor(length: number) {
-    this.#length = length;
-    this.node.setAttribute('viewBox', `0 0 ${length - 1} 24`);
+  constructor() {
     this.node.append(this.#area, this.#line);
   }
 
-  /** Draws the values, the newest at the right, up to `top`. */
-  draw(values: readonly number[], top = Math.max(...values, 1)): void {
-    const from = this.#length - values.length;
+  /**
+   * Draws the values, the newest at the right, up to `top`.
+   *
+   * @param length values that fill the width; fewer fill the right part of it
+   */
+  draw(values: readonly number[], length: number, top = Math.max(...values, 1)): void {
+    const from = length - values.length;
+    this.node.setAttribute('viewBox', `0 0 ${Math.max(1, length - 1)} 24`);
     const points = values.map(
       (value, index) => `${from + index} ${(23 - (22 * Math.min(value, top)) / top).toFixed(2)}`,
     );

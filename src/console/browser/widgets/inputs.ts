@@ -5,6 +5,17 @@ export function textInput(attributes: Readonly<Record<string, string>> = {}): HT
   return element('input', { type: 'text', required: true, maxlength: 200, spellcheck: false, ...attributes });
 }
 
+/** @param label what it does, for those who see it and those who hear it */
+export function searchInput(label: string): HTMLInputElement {
+  return element('input', {
+    type: 'search',
+    placeholder: label,
+    'aria-label': label,
+    autocomplete: 'off',
+    spellcheck: false,
+  });
+}
+
 export function choiceInput(options: Readonly<Record<string, string>>, chosen: string): HTMLSelectElement {
   const nodes = Object.entries(options).map(([value, text]) =>
     element('option', { value, selected: value === chosen }, text),

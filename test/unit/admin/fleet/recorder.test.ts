@@ -24,6 +24,10 @@ function recorder(startMs: number) {
       storeHealth: { async measure() {}, last: { measuredAtMs: 0, problem: null } },
       refusals: new Refusals(() => 0),
       changes: { latest: [] },
+      certificateEnds: new Map([
+        ['listen', 2_000_000],
+        ['admin', 1_000_000],
+      ]),
       isReady: () => true,
       liveLimits: () => 2,
       clock: new SharedClock(),
@@ -51,6 +55,7 @@ it('attributes what was counted to the second that has ended, and nothing to mis
     second: 103,
     limits: 'abc',
     liveLimits: 2,
+    certificateEndsMs: 1_000_000,
     totals: { requests: 12 },
   });
   expect(requestsOf(published(one))).toEqual([5, 0, 0, 7]);
