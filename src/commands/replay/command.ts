@@ -22,6 +22,10 @@ export function replayCommand(): Command {
       '--suggest <share>',
       'print the smallest limits found that refuse at most this share, such as 0.1%',
     )
+    .option(
+      '--confidence <share>',
+      'how likely suggested limits are to refuse no larger share on another day; default: 95%, 0% considers only the log',
+    )
     .addOption(
       new Option(
         '--retries <assumption>',

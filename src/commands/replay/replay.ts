@@ -7,6 +7,8 @@ import type { LogSource } from '../../replay/input/log-file.ts';
 import { ProgressLine } from '../../replay/progress.ts';
 import type { Retries } from '../../replay/replay.ts';
 import { type ReplayResult, runReplay } from '../../replay/run-replay.ts';
+import { limitsJson } from '../../replay/suggest/limits-json.ts';
+import { limitsYaml } from '../../replay/suggest/limits-yaml.ts';
 import { replayLines } from '../../replay/text.ts';
 import { unmatchedText } from '../../replay/unmatched.ts';
 import { printError, printExactly, printJsonExactly } from '../print.ts';
@@ -21,8 +23,12 @@ export interface ReplayFlags extends CandidateFlags, FormatFlags {
   readonly rows: string;
   readonly report?: string;
   readonly suggest?: string;
+  readonly confidence?: string;
   readonly maxRefused?: string;
 }
+
+/** Of a suggestion. */
+const DEFAULT_CONFIDENCE = 0.95;
 
 /** Exit code if more requests were refused than `--max-refused` allows, or a limit's selection matched nothing. */
 const FAILED = 2;
@@ -36,13 +42,14 @@ const INTERRUPTED = 130;
 /** `weir replay`: the effect of other limits or costs on the requests of an access log. */
 export async function replay(files: readonly string[], flags: ReplayFlags): Promise<void> {
   const suggested = shareOf(flags.suggest, '--suggest');
-  if (suggested !== undefined && (flags.json || (flags.report ?? flags.maxRefused) !== undefined)) {
-    throw new CommandError('--suggest prints limits: replay those for --json, --report or --max-refused.');
+  if (suggested !== undefined && (flags.report ?? flags.maxRefused) !== undefined) {
+    throw new CommandError('--suggest prints limits: replay those for --report or --max-refused.');
   }
+  const confidence = confidenceOf(flags);
   const candidate = await readCandidate(flags, suggested !== undefined);
   const sources = sourcesOf(files);
   if (suggested === undefined) await replayLog(sources, candidate, flags);
-  else await printSuggestion(sources, candidate, flags, suggested);
+  else await printSuggestion(sources, candidate, flags, { mostRefused: suggested, confidence });
 }
 
 async function replayLog(
@@ -81,13 +88,14 @@ async function printSuggestion(
   sources: readonly LogSource[],
   candidate: Candidate,
   flags: ReplayFlags,
-  mostRefused: number,
+  aim: { readonly mostRefused: number; readonly confidence: number },
 ): Promise<void> {
   const { readLine } = formatOf(flags, candidate.costOf);
   const { retries } = flags;
   await withProgress(async (reading) => {
-    const yaml = await suggestedLimits({ ...reading, readLine, sources, candidate, mostRefused, retries });
-    printExactly(yaml.replace(/\n$/, '').split('\n'));
+    const suggested = await suggestedLimits({ ...reading, ...aim, readLine, sources, candidate, retries });
+    if (flags.json) printJsonExactly(limitsJson(suggested));
+    else printExactly(limitsYaml(suggested).replace(/\n$/, '').split('\n'));
     if (reading.signal.aborted) process.exitCode = INTERRUPTED;
   });
 }
@@ -112,6 +120,15 @@ async function withProgress<T>(run: (reading: Reading) => Promise<T>): Promise<T
     process.off('SIGINT', interrupt);
     progress.clear();
   }
+}
+
+function confidenceOf({ confidence: text, suggest }: ReplayFlags): number {
+  if (text !== undefined && suggest === undefined) {
+    throw new CommandError('--confidence is of suggested limits: add --suggest, such as --suggest 0.1%.');
+  }
+  const confidence = shareOf(text, '--confidence') ?? DEFAULT_CONFIDENCE;
+  if (confidence < 1) return confidence;
+  throw new CommandError(`--confidence takes less than 100%, not ${text}: no log shows every possible day.`);
 }
 
 /** `0.1%` or `0.001` as a share from 0 to 1. */

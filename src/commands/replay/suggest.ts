@@ -6,7 +6,7 @@ import type { ReadLogOptions } from '../../replay/input/read-log.ts';
 import { readLog } from '../../replay/input/read-log.ts';
 import type { Retries } from '../../replay/replay.ts';
 import { Demand } from '../../replay/suggest/demand.ts';
-import { limitsYaml } from '../../replay/suggest/limits-yaml.ts';
+import type { LimitsText } from '../../replay/suggest/limits-yaml.ts';
 import { suggestLimits } from '../../replay/suggest/search.ts';
 import type { Candidate } from './candidate.ts';
 import { unreadProblem } from './input.ts';
@@ -14,12 +14,13 @@ import { unreadProblem } from './input.ts';
 export interface SuggestOptions extends Omit<ReadLogOptions, 'deliver'> {
   readonly candidate: Candidate;
   readonly mostRefused: number;
+  readonly confidence: number;
   readonly retries: Retries;
 }
 
-/** Reads a log, and returns a limits.yaml with the smallest limits found that refuse at most a share of each bucket's requests. */
-export async function suggestedLimits(options: SuggestOptions): Promise<string> {
-  const { candidate, mostRefused, retries, sources, signal } = options;
+/** Reads a log, and returns the smallest limits found that refuse at most a share of each bucket's requests, with what they are based on. */
+export async function suggestedLimits(options: SuggestOptions): Promise<LimitsText> {
+  const { candidate, mostRefused, confidence, retries, sources, signal } = options;
   const { limits: base, limitsName: baseName } = candidate;
   const demand = new Demand(windowedRows(base.rows), retries);
   const tally = await readLog({ ...options, deliver: (entry) => demand.take(entry) });
@@ -31,6 +32,7 @@ export async function suggestedLimits(options: SuggestOptions): Promise<string> 
   const costliest = costliestByRow(candidate.operations ?? [], base.rows);
   const suggestion = suggestLimits(demand, {
     mostRefused,
+    confidence,
     leastLimit: ({ name }) => costliest.get(name)?.cost ?? 1,
     onPass(searched) {
       if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${counted(searched, 'bucket')} left to search`);
@@ -46,7 +48,8 @@ export async function suggestedLimits(options: SuggestOptions): Promise<string> 
     ...(tally.unreadable > 0 ? [`${counted(tally.unreadable, 'line')} could not be read.`] : []),
     ...refusalRemark(demand, retries),
   ];
-  return limitsYaml({ suggestion, base, baseName, mostRefused, requests: demand.requests, remarks });
+  const { requests } = demand;
+  return { suggestion, base, baseName, mostRefused, confidence, requests, remarks };
 }
 
 function periodText({ fromUs, toUs, requests }: Demand): string {

@@ -3,6 +3,7 @@ import type { AssignedPlan, GivenLimit, Limits, Overrides } from '../../domain/l
 import { furtherRows, type LimitRow } from '../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
 import { counted, shownCount, shownShare } from '../../domain/shown.ts';
+import { daysFor, daysPerSpan } from './days.ts';
 import type { SuggestedLimit, Suggestion } from './search.ts';
 
 export interface LimitsText {
@@ -12,6 +13,8 @@ export interface LimitsText {
   /** The source of the base, such as a file name. */
   readonly baseName: string;
   readonly mostRefused: number;
+  /** The confidence asked for, from 0 to below 1. */
+  readonly confidence: number;
   readonly requests: number;
   /** Further notes, one sentence per line. */
   readonly remarks: readonly string[];
@@ -19,13 +22,14 @@ export interface LimitsText {
 
 /** A complete limits.yaml. A comment beside each limit states what it is based on. */
 export function limitsYaml(text: LimitsText): string {
-  const { base, suggestion, mostRefused, requests } = text;
+  const { base, suggestion, mostRefused, confidence, requests } = text;
   const contract = base.rows.filter(({ isContract }) => isContract);
   const further = furtherRows(base.rows);
   return [
     ...text.remarks.map((remark) => `# ${remark}`),
     `# Each limit is the smallest found with which its bucket alone would have refused at most ${shownShare(mostRefused)} of its requests;`,
     `# all of them together would have refused ${shownCount(suggestion.refused)} of ${counted(requests, 'request')} (${shownShare(requests === 0 ? 0 : suggestion.refused / requests)}).`,
+    ...(confidence === 0 ? [] : confidenceLines(suggestion, confidence)),
     `windowSeconds: ${base.windowSeconds}`,
     'defaults:',
     ...contract.map((row) =>
@@ -39,6 +43,14 @@ export function limitsYaml(text: LimitsText): string {
   ].join('\n');
 }
 
+function confidenceLines({ limits }: Suggestion, confidence: number): readonly string[] {
+  const meaning =
+    '# "Confidence" is how likely a limit is to refuse no larger share on another day, if days stay as they were in this log.';
+  if (!limits.some((limit) => limit.confidence < confidence)) return [meaning];
+  const needed = `${shownShare(confidence)} confidence takes ${counted(daysFor(confidence), 'day')} with requests of the bucket`;
+  return [meaning, `# ${needed}. Fewer days, n, give n / (n + 1), and less than a day gives none.`];
+}
+
 function defaultComment({ name, scope }: LimitRow, { baseName, suggestion }: LimitsText): string {
   const kept = `kept from ${baseName}`;
   const { many: noun } = scopeNamed(scope);
@@ -48,10 +60,8 @@ function defaultComment({ name, scope }: LimitRow, { baseName, suggestion }: Lim
   return `${kept}; of ${counted(needed.length, noun)} the busiest needs ${shownCount(Math.max(...needed))}`;
 }
 
-function sectionLines(
-  section: OverrideSection,
-  { base, suggestion, baseName }: LimitsText,
-): readonly string[] {
+function sectionLines(section: OverrideSection, text: LimitsText): readonly string[] {
+  const { base, suggestion } = text;
   const given = base[section];
   const byId = new Map<string, Map<string, SuggestedLimit>>();
   for (const id of given.keys()) byId.set(id, new Map());
@@ -68,21 +78,20 @@ function sectionLines(
     `${section}:`,
     ...ids.flatMap((id) => [
       `  ${yamlKey(id)}:`,
-      ...overrideLines(base.rows, given.get(id), byId.get(id) ?? new Map(), baseName),
+      ...overrideLines(text, given.get(id), byId.get(id) ?? new Map()),
     ]),
   ];
 }
 
 function overrideLines(
-  rows: readonly LimitRow[],
+  { base: { rows }, baseName, mostRefused }: LimitsText,
   base: Overrides | undefined,
   suggested: ReadonlyMap<string, SuggestedLimit>,
-  baseName: string,
 ): readonly string[] {
   const plan = base?.plan && planLine(base.plan, baseName);
   const lines = rows.flatMap(({ name: bucket }) => {
     const one = suggested.get(bucket);
-    if (one !== undefined) return [line(`    ${bucket}: ${one.limit}`, suggestedComment(one))];
+    if (one !== undefined) return [line(`    ${bucket}: ${one.limit}`, suggestedComment(one, mostRefused))];
     const given = base?.limits[bucket];
     if (given === undefined) return [];
     return [line(`    ${bucket}: ${limitText(given)}`, `no request in this log; kept from ${baseName}`)];
@@ -92,11 +101,17 @@ function overrideLines(
   return [...(plan === undefined ? [] : plan), ...starts, ...lines];
 }
 
-function suggestedComment({ stats, refused }: SuggestedLimit): string {
+function suggestedComment({ stats, refused, days, confidence }: SuggestedLimit, mostRefused: number): string {
   const { requests, fullestWindow, windows } = stats;
   const refusedText = `refuses ${shownCount(refused)} (${shownShare(refused / requests)})`;
   const p999 = shownCount(windows.quantile(0.999));
-  return `${counted(requests, 'request')}, fullest window ${shownCount(fullestWindow)}, p99.9 ${p999}: ${refusedText}`;
+  const inLog = `${counted(requests, 'request')}, fullest window ${shownCount(fullestWindow)}, p99.9 ${p999}: ${refusedText}`;
+  if (confidence === 0) return inLog;
+  const span = daysPerSpan(stats.row);
+  const another = span === 1 ? 'on another day' : `in another ${span} days`;
+  const seen = span === 1 ? counted(days, 'day') : `${days} times ${span} days`;
+  const likely = `${another} at most ${shownShare(mostRefused)} with ${shownShare(confidence)} confidence`;
+  return `${inLog}, ${likely} (${seen})`;
 }
 
 /** Column of the comments, if the line is shorter. */

@@ -2,11 +2,12 @@ import { calendarOf } from '../../domain/limits/calendar.ts';
 import { MemoryStore } from '../../store/memory-store.ts';
 import type { BucketCharge } from '../../store/store.ts';
 import type { BucketStats } from '../measure/bucket-stats.ts';
+import { confidenceFrom, DayTally, daysOf, daysToKeep, type LogDays } from './days.ts';
 import type { Demand } from './demand.ts';
 
 export type Suggestion = ReturnType<typeof suggestLimits>;
 
-/** The smallest limit found that refuses no more than the allowed share. One point less refuses too much, or is no valid limit. */
+/** The smallest limit found that refuses no more than the allowed share, in the log and on enough of its days. One point less refuses too much, or is no valid limit. */
 export type SuggestedLimit = Suggestion['limits'][number];
 
 interface Search {
@@ -19,11 +20,15 @@ interface Search {
   /** The limit being tried, with its refusals so far. Undefined once the search has ended. */
   trial: number | undefined;
   refusedInTrial: number;
+  readonly logDays: LogDays;
+  tally: DayTally;
 }
 
 export interface SearchOptions {
   /** Share of a bucket's requests, from 0 to 1. */
   readonly mostRefused: number;
+  /** Probability from 0 to below 1 with which a further day refuses no larger share. 0 considers the log as a whole only. */
+  readonly confidence: number;
   /** Lowest limit with which the gateway would load the file: the cost of the most expensive operation. */
   leastLimit(stats: BucketStats): number;
   /** Called before each pass over the requests, with the number of buckets still searched. */
@@ -32,28 +37,37 @@ export interface SearchOptions {
 
 /**
  * A binary search for all buckets at once. Each pass over the requests tries one limit per bucket with the gateway's own
- * counter. Every bucket is counted alone, as if no other bucket refused. Where costs differ, a lower limit can refuse fewer requests:
+ * counter, which keeps its state from one day to the next. Every bucket is counted alone, as if no other bucket refused. Where costs differ, a lower limit can refuse fewer requests:
  * one expensive request that it refuses leaves room for several cheap ones. A search by halves does not find such a limit.
  */
 export function suggestLimits(demand: Demand, options: SearchOptions) {
-  const { mostRefused } = options;
+  const { mostRefused, confidence } = options;
+  const { fromUs = 0, toUs = 0 } = demand;
   const searches = demand.buckets.map((stats, number) => {
     const least = Math.max(demand.largestCost(number), options.leastLimit(stats));
-    return startSearch(stats, least, mostRefused);
+    return startSearch(stats, least, mostRefused, daysOf(stats.row, fromUs, toUs));
   });
   for (;;) {
     const searched = searches.filter(({ trial }) => trial !== undefined).length;
     if (searched === 0) break;
     options.onPass(searched);
     tryLimits(demand, searches);
-    for (const search of searches) settle(search, mostRefused);
+    for (const search of searches) settle(search, options);
   }
-  const limits = searches.map(({ stats, enough, refused = 0 }) => ({ stats, limit: enough, refused }));
+  const limits = searches.map(({ stats, enough, refused = 0, tally: { days } }) => ({
+    stats,
+    limit: enough,
+    refused,
+    /** Whole days of the log with requests of this bucket. */
+    days,
+    /** With which a further day refuses no larger share either. 0 if nothing is known about further days. */
+    confidence: confidenceFrom(days, confidence),
+  }));
   /** `refused`: with all suggested limits together. `limits` has what each bucket alone would have refused. */
   return { limits, refused: refusedTogether(demand, limits) };
 }
 
-function startSearch(stats: BucketStats, least: number, mostRefused: number): Search {
+function startSearch(stats: BucketStats, least: number, mostRefused: number, logDays: LogDays): Search {
   const estimate = Math.max(least, stats.windows.quantile(1 - mostRefused));
   return {
     stats,
@@ -62,6 +76,8 @@ function startSearch(stats: BucketStats, least: number, mostRefused: number): Se
     refused: undefined,
     trial: estimate,
     refusedInTrial: 0,
+    logDays,
+    tally: new DayTally(logDays, mostRefused),
   };
 }
 
@@ -75,7 +91,9 @@ function tryLimits(demand: Demand, searches: readonly Search[]): void {
     const search = searches[number];
     const buckets = trials[number];
     if (search === undefined || buckets === undefined) return;
-    if (store.charge({ buckets, cost }).outcome === 'denied') search.refusedInTrial += 1;
+    const isRefused = store.charge({ buckets, cost }).outcome === 'denied';
+    if (isRefused) search.refusedInTrial += 1;
+    search.tally.count(nowUs, isRefused);
   };
   demand.spool.forEach(({ atUs, cost, buckets }) => {
     nowUs = atUs;
@@ -89,10 +107,12 @@ function bucketOf({ row }: BucketStats, number: number, limit: number): BucketCh
 }
 
 /** Evaluates a trial and sets the next limit to try. */
-function settle(search: Search, mostRefused: number): void {
-  const { stats, trial, refusedInTrial } = search;
+function settle(search: Search, { mostRefused, confidence }: SearchOptions): void {
+  const { stats, trial, refusedInTrial, tally } = search;
   if (trial === undefined) return;
-  if (refusedInTrial <= stats.requests * mostRefused) {
+  tally.end();
+  const isKept = tally.kept >= daysToKeep(tally.days, confidence);
+  if (isKept && refusedInTrial <= stats.requests * mostRefused) {
     search.enough = trial;
     search.refused = refusedInTrial;
   } else {
@@ -102,6 +122,7 @@ function settle(search: Search, mostRefused: number): void {
   }
   search.refusedInTrial = 0;
   search.trial = nextTrial(search);
+  if (search.trial !== undefined) search.tally = new DayTally(search.logDays, mostRefused);
 }
 
 function nextTrial({ tooLow, enough, refused }: Search): number | undefined {
