@@ -1,9 +1,10 @@
 import type { Identities } from '../config/files/identities.ts';
+import type { Awaitable } from '../domain/awaitable.ts';
 import type { Principal } from '../domain/caller.ts';
 import { presentedDigest } from '../domain/token-digest.ts';
-import type { Revocations, RevokedToken } from '../facts/revocations.ts';
+import type { Revocations } from '../facts/revocations.ts';
 import { planIn, startIn } from './claims.ts';
-import type { Answer, Client, IdentitySource, Lookup } from './identity.ts';
+import type { Authentication, Client, IdentitySource } from './identity.ts';
 import { outcomeOf } from './observer.ts';
 import { UnusableAnswer } from './provider/answer.ts';
 import { Provider, type Reporting } from './provider/provider.ts';
@@ -17,8 +18,11 @@ export interface ApiKeysOptions extends Reporting {
   readonly revocations: Revocations;
 }
 
-/** The token syntax of RFC 6750 section 2.1, with a length limit. */
+/** The token syntax of RFC 6750 section 2.1, with limits on the length. A short key could be guessed from its digest. */
 const KEY = /^[A-Za-z0-9\-._~+/]{16,512}={0,2}$/;
+
+/** What a key looks like, its prefix included. */
+export const KEY_FORM = '16 to 512 letters, digits or -._~+/, prefix included, and at most two = at the end';
 
 /**
  * Authenticates the tokens of the identities file, and API keys that an endpoint looks up by their digest. A key belongs to
@@ -32,8 +36,8 @@ export class ApiKeys implements IdentitySource {
   readonly #options: ApiKeysOptions;
   readonly #file: StaticIdentities;
   readonly #provider: Provider;
-  readonly #current = new Map<string, Promise<Answer<Authenticated>>>();
-  readonly #next = new Map<string, Promise<Answer<Authenticated>>>();
+  readonly #current = new Map<string, Promise<Authentication>>();
+  readonly #next = new Map<string, Promise<Authentication>>();
   #principals: Identities['principals'];
 
   constructor(options: ApiKeysOptions, file: StaticIdentities, { principals }: Identities) {
@@ -48,9 +52,12 @@ export class ApiKeys implements IdentitySource {
     this.#principals = principals;
   }
 
-  principalOf(token: string, client?: Client): Lookup<Authenticated> {
-    if (!token.startsWith(this.#options.prefix) || !KEY.test(token))
-      return this.#file.principalOf(token, client);
+  principalOf(token: string, client?: Client): Awaitable<Authentication> {
+    const isKey = token.startsWith(this.#options.prefix);
+    if (!isKey || !KEY.test(token)) {
+      const found = this.#file.principalOf(token, client);
+      return isKey && found === 'unknown-token' ? 'malformed' : found;
+    }
     const digest = presentedDigest(token, client?.lastDigest);
     const current = this.#current.get(digest);
     if (current === undefined) return this.#call(digest, client);
@@ -64,13 +71,13 @@ export class ApiKeys implements IdentitySource {
     return next;
   }
 
-  #call(digest: string, client: Client | undefined): Promise<Answer<Authenticated>> {
+  #call(digest: string, client: Client | undefined): Promise<Authentication> {
     const answer = this.#lookUp(digest, client).finally(() => this.#current.delete(digest));
     this.#current.set(digest, answer);
     return answer;
   }
 
-  async #lookUp(digest: string, client: Client | undefined): Promise<Answer<Authenticated>> {
+  async #lookUp(digest: string, client: Client | undefined): Promise<Authentication> {
     const { url, observer } = this.#options;
     const hex = Buffer.from(digest, 'latin1').toString('hex');
     const request = {
@@ -88,12 +95,14 @@ export class ApiKeys implements IdentitySource {
     }
     const { revocations } = this.#options;
     const found =
-      answer.status === 200 ? this.#ownerOf(digest, answer.body as KeyOwner) : revocations.refuse([digest]);
+      answer.status === 200
+        ? this.#ownerOf(digest, answer.body as KeyOwner)
+        : (revocations.refuse([digest]) ?? 'unknown-token');
     observer.identified('api-keys', outcomeOf(found), false);
     return found;
   }
 
-  #ownerOf(digest: string, owner: KeyOwner): Authenticated | undefined {
+  #ownerOf(digest: string, owner: KeyOwner): Authentication {
     const { principal: id, issuedAt, account, plan, periodStartsOn } = owner;
     const issuedAtMs = issuedAt === undefined ? undefined : Date.parse(issuedAt);
     const revoked = this.#options.revocations.refuse([digest], id, issuedAtMs);
@@ -101,15 +110,16 @@ export class ApiKeys implements IdentitySource {
     const principal = this.#principals.get(id);
     if (principal === undefined) {
       this.#options.log.warn('an API key belongs to a principal that is not in the identities file');
+      return 'no-account';
     }
-    return principal && keptTo({ ...principal, ...planIn(plan), ...startIn(periodStartsOn) }, account);
+    return keptTo({ ...principal, ...planIn(plan), ...startIn(periodStartsOn) }, account);
   }
 }
 
 /** The principal as a key lets it act: for one Account alone if the key belongs to another than the principal's own. */
-function keptTo(principal: Principal, account: string | undefined): Principal | undefined {
+function keptTo(principal: Principal, account: string | undefined): Principal | 'no-account' {
   if (account === undefined || account === principal.account) return principal;
-  if (principal.account !== undefined && !principal.actsFor.has(account)) return undefined;
+  if (principal.account !== undefined && !principal.actsFor.has(account)) return 'no-account';
   return { ...principal, account, actsFor: new Set() };
 }
 
@@ -118,8 +128,6 @@ export function keyOwnersUrl(url: string, upstreamUrl: string): string {
   // `new URL` would escape the braces of the placeholder.
   return url.startsWith('/') ? `${upstreamUrl.replace(/(?<!\/)\/+$/, '')}${url}` : url;
 }
-
-type Authenticated = Principal | RevokedToken;
 
 interface KeyOwner {
   readonly principal: string;

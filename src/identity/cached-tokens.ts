@@ -1,8 +1,8 @@
-import { isLate } from '../domain/awaitable.ts';
+import { type Awaitable, isLate } from '../domain/awaitable.ts';
 import type { Principal } from '../domain/caller.ts';
 import { digestOf, presentedDigest } from '../domain/token-digest.ts';
 import type { Revocations, RevokedToken } from '../facts/revocations.ts';
-import type { Answer, Client, IdentitySource, Lookup } from './identity.ts';
+import type { Authentication, Client, IdentitySource, TokenFault } from './identity.ts';
 import { type LoadedKey, LookupCache } from './lookup-cache.ts';
 import { type IdentityObserver, outcomeOf, type SourceName } from './observer.ts';
 
@@ -17,7 +17,7 @@ export type Verified =
       readonly confirmedAtMs: number;
     }
   /** `isFinal`: the token will not become valid later, so the result can be cached. */
-  | { readonly outcome: 'invalid'; readonly isFinal: boolean }
+  | { readonly outcome: 'invalid'; readonly isFinal: boolean; readonly fault: TokenFault }
   | { readonly outcome: 'unavailable' };
 
 /** Verifies tokens, without caching. */
@@ -70,7 +70,7 @@ const TOKEN = /^[A-Za-z0-9\-._~+/]{1,8192}={0,2}$/;
 export class CachedTokens implements IdentitySource {
   readonly #options: CachedTokensOptions;
   readonly #nowMs: () => number;
-  readonly #cache: LookupCache<VerifiedToken, PresentedToken>;
+  readonly #cache: LookupCache<VerifiedToken, PresentedToken, TokenFault>;
 
   constructor(options: CachedTokensOptions) {
     this.#options = options;
@@ -82,7 +82,7 @@ export class CachedTokens implements IdentitySource {
     );
   }
 
-  principalOf(token: string, client?: Client): Lookup<Principal | RevokedToken> {
+  principalOf(token: string, client?: Client): Awaitable<Authentication> {
     const { revocations } = this.#options;
     const digest = presentedDigest(token, client?.lastDigest);
     // Revocations are looked up for each request, so that many of them cost nothing but a look-up.
@@ -94,12 +94,13 @@ export class CachedTokens implements IdentitySource {
 
   #counted(
     digest: string,
-    found: Answer<VerifiedToken>,
+    found: VerifiedToken | TokenFault | 'unavailable',
     isCached: boolean,
-  ): Answer<Principal | RevokedToken> {
+  ): Authentication {
     const { observer, source, revocations } = this.#options;
-    const answer =
-      typeof found === 'object' ? this.#unlessRevoked(found) : (found ?? revocations.refuse([digest]));
+    let answer: Authentication;
+    if (typeof found === 'object') answer = this.#unlessRevoked(found);
+    else answer = found === 'unavailable' ? found : (revocations.refuse([digest]) ?? found);
     observer.identified(source, outcomeOf(answer), isCached);
     return answer;
   }
@@ -113,17 +114,20 @@ export class CachedTokens implements IdentitySource {
     return !wasRevoked && this.#options.revocations.ofPrincipal(principal.id, confirmedAtMs) !== undefined;
   }
 
-  async #load({ token, client }: PresentedToken, digest: string): Promise<LoadedKey<VerifiedToken>> {
-    if (!TOKEN.test(token)) return { value: undefined, freshUntilMs: 0 };
+  async #load(
+    { token, client }: PresentedToken,
+    digest: string,
+  ): Promise<LoadedKey<VerifiedToken, TokenFault>> {
+    if (!TOKEN.test(token)) return { miss: 'malformed', freshUntilMs: 0 };
     const { verifier, revocations, refusedMs, freshMs, outageMs } = this.#options;
     const verified = await verifier.verify(token, client?.clientNetwork ?? '');
     const nowMs = this.#nowMs();
     if (verified.outcome === 'unavailable') return 'unavailable';
     if (verified.outcome === 'invalid') {
-      return { value: undefined, freshUntilMs: verified.isFinal ? nowMs + refusedMs : 0 };
+      return { miss: verified.fault, freshUntilMs: verified.isFinal ? nowMs + refusedMs : 0 };
     }
     const { principal, confirmedAtMs, expiresAtMs = Number.POSITIVE_INFINITY } = verified;
-    if (expiresAtMs <= nowMs) return { value: undefined, freshUntilMs: nowMs + refusedMs };
+    if (expiresAtMs <= nowMs) return { miss: 'expired', freshUntilMs: nowMs + refusedMs };
     const twin = verifier.twinOf?.(token);
     const wasRevoked = revocations.ofPrincipal(principal.id, confirmedAtMs) !== undefined;
     const value: VerifiedToken = {

@@ -15,26 +15,26 @@ export interface ClaimNames {
 export type Claims = Readonly<Record<string, unknown>>;
 
 /**
- * The principal described by verified claims; undefined if they are incomplete or ambiguous. A token without a type is a
+ * The principal described by verified claims; 'no-account' if they are incomplete or ambiguous. A token without a type is a
  * ServiceAccount, which has the fewest rights.
  */
-export function readPrincipal(claims: Claims, names: ClaimNames): Principal | undefined {
+export function readPrincipal(claims: Claims, names: ClaimNames): Principal | 'no-account' {
   const id = claims[names.principal];
   const type = claims[names.type] ?? 'ServiceAccount';
   const account = claims[names.account] ?? undefined;
   const organization = claims[names.organization] ?? undefined;
   const listed = listOf(claims[names.actsFor] ?? []);
   if (!isId(id) || !isOptionalId(account) || !isOptionalId(organization) || listed === undefined) {
-    return undefined;
+    return 'no-account';
   }
   const planned = { ...planIn(claims[names.plan]), ...startIn(claims[names.periodStartsOn]) };
   const actsFor = accountsOf(listed, organization);
-  if (actsFor === undefined || (type !== 'Person' && type !== 'ServiceAccount')) return undefined;
+  if (actsFor === undefined || (type !== 'Person' && type !== 'ServiceAccount')) return 'no-account';
   if (account !== undefined) {
     const claimedAccounts = new Map([...actsFor, [account, accountIn(organization)]]);
     return { id, type, account, actsFor: new Set(actsFor.keys()), claimedAccounts, ...planned };
   }
-  if (type === 'Person' || organization === undefined) return undefined;
+  if (type === 'Person' || organization === undefined) return 'no-account';
   return { id, type, organization, claimedAccounts: actsFor, ...planned };
 }
 

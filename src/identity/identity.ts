@@ -12,6 +12,26 @@ export type Answer<T> = T | undefined | 'unavailable';
 /** An answer, or a promise of one if it is not cached. It never rejects. */
 export type Lookup<T> = Awaitable<Answer<T>>;
 
+/** Why a credential is refused. Operators see it; the client does not. `missing`: the request has none. */
+export const TOKEN_FAULTS = [
+  'missing',
+  'malformed',
+  'unknown-token',
+  'revoked',
+  'expired',
+  'not-yet-valid',
+  'issuer',
+  'audience',
+  'signature',
+  'unknown-key',
+  'no-account',
+] as const;
+
+export type TokenFault = (typeof TOKEN_FAULTS)[number];
+
+/** Whose token it is, or why it is refused. 'unavailable' if the provider cannot be reached. */
+export type Authentication = Principal | RevokedToken | TokenFault | 'unavailable';
+
 /** Who presents a token. */
 export interface Client {
   /** The network that it is in, for the provider. */
@@ -22,8 +42,8 @@ export interface Client {
 
 /** Authenticates tokens. */
 export interface IdentitySource {
-  /** The principal of a bearer token; undefined if the token is not valid for another reason than that it is revoked. */
-  principalOf(token: string, client?: Client): Lookup<Principal | RevokedToken>;
+  /** The principal of a bearer token, at once if it is cached. It never rejects. */
+  principalOf(token: string, client?: Client): Awaitable<Authentication>;
 }
 
 /** Looks up Accounts and their Organizations. */

@@ -1,6 +1,7 @@
 import { digestOf } from '../domain/token-digest.ts';
 import type { Verified, Verifier } from './cached-tokens.ts';
 import { type ClaimNames, type Claims, readPrincipal } from './claims.ts';
+import type { TokenFault } from './identity.ts';
 import { isCanonical, isSigned, twinOf } from './jwt/signature-malleability.ts';
 import { UnusableAnswer } from './provider/answer.ts';
 import { Provider, type Reporting } from './provider/provider.ts';
@@ -32,7 +33,8 @@ export class IntrospectionVerifier implements Verifier {
   }
 
   async verify(token: string, client: string): Promise<Verified> {
-    if (isSigned(token) && !isCanonical(token)) return { outcome: 'invalid', isFinal: true };
+    if (isSigned(token) && !isCanonical(token))
+      return { outcome: 'invalid', isFinal: true, fault: 'malformed' };
     const requestedAtMs = Date.now();
     const confirmedAtMs = this.#options.sharedNowMs?.() ?? requestedAtMs;
     const request = {
@@ -46,10 +48,8 @@ export class IntrospectionVerifier implements Verifier {
     });
     if (answer === 'unavailable') return { outcome: 'unavailable' };
     const claims = answer.body as Claims;
-    const principal = this.#isAccepted(claims, requestedAtMs)
-      ? readPrincipal(claims, this.#options.claims)
-      : undefined;
-    if (principal === undefined) return { outcome: 'invalid', isFinal: true };
+    const principal = this.#faultOf(claims, requestedAtMs) ?? readPrincipal(claims, this.#options.claims);
+    if (typeof principal === 'string') return { outcome: 'invalid', isFinal: true, fault: principal };
     const expiresAtMs = typeof claims.exp === 'number' ? claims.exp * 1000 : undefined;
     return { outcome: 'known', principal, expiresAtMs, confirmedAtMs };
   }
@@ -71,12 +71,14 @@ export class IntrospectionVerifier implements Verifier {
     return { method: 'POST', headers, body: form };
   }
 
-  #isAccepted({ active, iss, aud, nbf }: Claims, nowMs: number): boolean {
+  /** An issuer does not say why a token is not active. */
+  #faultOf({ active, iss, aud, nbf }: Claims, nowMs: number): TokenFault | undefined {
     const { issuer, audience } = this.#options;
-    if (active !== true) return false;
-    if (issuer !== undefined && iss !== undefined && iss !== issuer) return false;
-    if (typeof nbf === 'number' && nbf * 1000 > nowMs) return false;
-    return audience === undefined || listOf(audience).some((name) => listOf(aud).includes(name));
+    if (active !== true) return 'unknown-token';
+    if (issuer !== undefined && iss !== undefined && iss !== issuer) return 'issuer';
+    if (typeof nbf === 'number' && nbf * 1000 > nowMs) return 'not-yet-valid';
+    const isForUs = audience === undefined || listOf(audience).some((name) => listOf(aud).includes(name));
+    return isForUs ? undefined : 'audience';
   }
 }
 

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import type { Answer, Lookup } from './identity.ts';
+import type { Awaitable } from '../domain/awaitable.ts';
 
 /** The result of loading a key, and how long to cache it. Times are Unix time. */
-export type LoadedKey<T> =
+export type LoadedKey<T, M = undefined> =
   | {
       readonly value: T;
       /** Until then it is not loaded again. */
@@ -10,19 +10,26 @@ export type LoadedKey<T> =
       /** Until then it is used while loading is unavailable. At least `freshUntilMs`. */
       readonly usableUntilMs: number;
     }
-  | { readonly value: undefined; readonly freshUntilMs: number }
+  | { readonly miss: M; readonly freshUntilMs: number }
   | 'unavailable';
+
+/** What a lookup answers. */
+interface Loaded<T, M> {
+  readonly answer: T | M | 'unavailable';
+}
 
 /**
  * Caches values and misses separately, so that a flood of made-up keys does not evict real ones. Concurrent lookups of a key
  * share one load. While loading is unavailable, cached values are used longer.
+ *
+ * @template M what a lookup answers for a miss
  */
-export class LookupCache<T extends object, I> {
-  readonly #load: (input: I, key: string) => Promise<LoadedKey<T>>;
+export class LookupCache<T extends object, I, M = undefined> {
+  readonly #load: (input: I, key: string) => Promise<LoadedKey<T, M>>;
   readonly #nowMs: () => number;
   readonly #known: LRUCache<string, { readonly value: T; readonly usableUntilMs: number }>;
   /** Misses and loads in progress. A timer removes a miss that expires, even if it is never looked up again. */
-  readonly #misses: LRUCache<string, { readonly answer: Answer<T> }, { readonly input: I }>;
+  readonly #misses: LRUCache<string, Loaded<T, M>, { readonly input: I }>;
 
   /**
    * @param maxKeys maximum number of cached values, and of cached misses. Evicts the least recently used value or miss.
@@ -30,7 +37,7 @@ export class LookupCache<T extends object, I> {
    */
   constructor(
     maxKeys: number,
-    load: (input: I, key: string) => Promise<LoadedKey<T>>,
+    load: (input: I, key: string) => Promise<LoadedKey<T, M>>,
     nowMs: () => number = Date.now,
   ) {
     this.#load = load;
@@ -39,7 +46,7 @@ export class LookupCache<T extends object, I> {
     const limits = { maxSize: maxKeys, sizeCalculation: () => 1 };
     const clock = { ttl: 1, ttlResolution: 0, perf: { now: nowMs } };
     this.#known = new LRUCache({ ...limits, ...clock, noDeleteOnStaleGet: true });
-    this.#misses = new LRUCache<string, { readonly answer: Answer<T> }, { readonly input: I }>({
+    this.#misses = new LRUCache<string, Loaded<T, M>, { readonly input: I }>({
       ...limits,
       ...clock,
       ttlAutopurge: true,
@@ -47,7 +54,7 @@ export class LookupCache<T extends object, I> {
       ignoreFetchAbort: true,
       fetchMethod: async (key, _expired, { context, options }) => {
         const loaded = await this.#load(context.input, key);
-        const isMiss = loaded !== 'unavailable' && loaded.value === undefined;
+        const isMiss = loaded !== 'unavailable' && 'miss' in loaded;
         options.ttl = this.#ttlUntil(isMiss ? loaded.freshUntilMs : 0);
         return { answer: this.#keep(key, loaded) };
       },
@@ -60,12 +67,14 @@ export class LookupCache<T extends object, I> {
   }
 
   /** The value of a key. Loads `input` if the cached value is missing or no longer fresh. */
-  get(key: string, input: I): Lookup<T> {
+  get(key: string, input: I): Awaitable<T | M | 'unavailable'> {
     const known = this.#known.get(key);
     if (known !== undefined) return known.value;
-    if (this.#misses.get(key) !== undefined) return undefined;
+    const missed = this.#misses.get(key);
+    if (missed !== undefined) return missed.answer;
     // A load in progress does not expire.
-    return this.#misses.fetch(key, { context: { input }, ttl: 0 }).then((loaded) => loaded?.answer);
+    const loading = this.#misses.fetch(key, { context: { input }, ttl: 0 });
+    return loading.then((loaded) => (loaded === undefined ? 'unavailable' : loaded.answer));
   }
 
   /** Removes the value of a key if the predicate matches it. Later lookups do not wait for a load in progress. */
@@ -76,13 +85,16 @@ export class LookupCache<T extends object, I> {
     this.#misses.delete(key);
   }
 
-  #keep(key: string, loaded: LoadedKey<T>): Answer<T> {
+  #keep(key: string, loaded: LoadedKey<T, M>): T | M | 'unavailable' {
     if (loaded === 'unavailable') {
       const known = this.#known.peek(key, { allowStale: true });
       return known !== undefined && this.#nowMs() < known.usableUntilMs ? known.value : 'unavailable';
     }
-    if ('usableUntilMs' in loaded) this.#known.set(key, loaded, { ttl: this.#ttlUntil(loaded.freshUntilMs) });
-    else this.#known.delete(key);
+    if ('miss' in loaded) {
+      this.#known.delete(key);
+      return loaded.miss;
+    }
+    this.#known.set(key, loaded, { ttl: this.#ttlUntil(loaded.freshUntilMs) });
     return loaded.value;
   }
 

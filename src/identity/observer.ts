@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings/settings.ts';
 import { RevokedToken } from '../facts/revocations.ts';
-import type { Answer } from './identity.ts';
+import type { Authentication } from './identity.ts';
 
 type IdentitySettings = Settings['identity'];
 
@@ -61,9 +61,9 @@ export function providerOutcomesOf(provider: ProviderName): readonly ProviderOut
   return provider === 'jwks' ? ['answered', 'failed'] : ['answered', 'unusable', 'failed'];
 }
 
-export function outcomeOf(answer: Answer<object>): IdentityOutcome {
-  if (answer === undefined || answer instanceof RevokedToken) return 'invalid';
-  return answer === 'unavailable' ? answer : 'known';
+export function outcomeOf(answer: Authentication): IdentityOutcome {
+  if (answer === 'unavailable') return answer;
+  return typeof answer === 'string' || answer instanceof RevokedToken ? 'invalid' : 'known';
 }
 
 /** Called for identity events. The metrics implement it. It never receives a token, principal or Account. */

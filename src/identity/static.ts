@@ -36,9 +36,9 @@ export class StaticIdentities implements IdentitySource, Directory {
     this.#accounts = accounts;
   }
 
-  principalOf(token: string, client?: Client): Principal | RevokedToken | undefined {
+  principalOf(token: string, client?: Client): Principal | RevokedToken | 'unknown-token' {
     const found = this.#lookUp(presentedDigest(token, client?.lastDigest));
-    const isKnown = found !== undefined && !(found instanceof RevokedToken);
+    const isKnown = typeof found === 'object' && !(found instanceof RevokedToken);
     this.#observer.identified('static', isKnown ? 'known' : 'invalid', true);
     return found;
   }
@@ -48,9 +48,9 @@ export class StaticIdentities implements IdentitySource, Directory {
   }
 
   /** A token that was revoked and then taken out of the file is a revoked one still. */
-  #lookUp(digest: string): Principal | RevokedToken | undefined {
+  #lookUp(digest: string): Principal | RevokedToken | 'unknown-token' {
     const principal = this.#tokens.find(digest);
-    return this.#revocations.refuse([digest], principal?.id) ?? principal;
+    return this.#revocations.refuse([digest], principal?.id) ?? principal ?? 'unknown-token';
   }
 }
 

@@ -123,6 +123,7 @@ function identifyCaller(request: RequestContext, dependencies: DecisionDependenc
 function noteIdentified(identified: Identified | RefusedToken | Refusal, request: RequestContext) {
   if (identified instanceof Refusal) return identified;
   if ('refusal' in identified) {
+    request.tokenFault = identified.fault;
     request.revokedToken = identified.token;
     return identified.refusal;
   }

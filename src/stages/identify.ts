@@ -3,7 +3,13 @@ import type { Principal } from '../domain/caller.ts';
 import { Refusal } from '../domain/problems.ts';
 import { RevokedToken } from '../facts/revocations.ts';
 import { basicUser, bearerToken } from '../http/message/headers.ts';
-import type { Answer, Credential, Directory, IdentitySource } from '../identity/identity.ts';
+import type {
+  Authentication,
+  Credential,
+  Directory,
+  IdentitySource,
+  TokenFault,
+} from '../identity/identity.ts';
 import type { RequestContext } from './request-context.ts';
 
 /** RFC 6750 section 3: a request without credentials gets the bare challenge, a bad token gets its error. */
@@ -54,9 +60,11 @@ export interface Identified {
   readonly directory: Directory;
 }
 
-/** A request whose token is revoked, as far as its refusal shows anybody. */
+/** A 401, and its reason, which the client does not learn. */
 export interface RefusedToken {
-  readonly token: RevokedToken;
+  readonly fault: TokenFault;
+  /** If it is revoked. */
+  readonly token?: RevokedToken;
   readonly refusal: Refusal;
 }
 
@@ -78,39 +86,41 @@ export function identify(
 ): Awaitable<Identified | RefusedToken | Refusal> {
   const found =
     verifiers.credentials.length === 0 ? bearerOf(verifiers, request) : findOne(verifiers, request);
-  if (found instanceof Refusal) return found;
+  if (found instanceof Refusal || 'fault' in found) return found;
   return andThenWith(found.source.principalOf(found.value, request), identifiedBy, found);
 }
 
 function identifiedBy(
-  principal: Answer<Principal | RevokedToken>,
+  principal: Authentication,
   { directory, invalid }: Found,
 ): Identified | RefusedToken | Refusal {
-  if (principal === undefined) return invalid;
-  if (principal instanceof RevokedToken) return { token: principal, refusal: invalid };
-  return principal === 'unavailable' ? UNAVAILABLE : { principal, directory };
+  if (principal === 'unavailable') return UNAVAILABLE;
+  if (typeof principal === 'string') return { fault: principal, refusal: invalid };
+  if (principal instanceof RevokedToken) return { fault: 'revoked', token: principal, refusal: invalid };
+  return { principal, directory };
 }
 
-function bearerOf({ identities, directory }: Verifiers, request: RequestContext): Found | Refusal {
+function bearerOf({ identities, directory }: Verifiers, request: RequestContext): Found | RefusedToken {
   const authorization = request.source.field('authorization');
-  if (authorization === undefined) return NO_CREDENTIALS;
+  if (authorization === undefined) return { fault: 'missing', refusal: NO_CREDENTIALS };
   const value = bearerToken(authorization);
-  return value === undefined ? NOT_BEARER : { value, source: identities, directory, invalid: INVALID };
+  if (value === undefined) return { fault: 'malformed', refusal: NOT_BEARER };
+  return { value, source: identities, directory, invalid: INVALID };
 }
 
 /** Refuses a request with several credentials, even if all but one are invalid: another server could read another one. */
-function findOne(verifiers: Verifiers, request: RequestContext): Found | Refusal {
-  const found: (Found | Refusal)[] = [];
+function findOne(verifiers: Verifiers, request: RequestContext): Found | RefusedToken | Refusal {
+  const found: (Found | RefusedToken)[] = [];
   if (request.source.field('authorization') !== undefined) found.push(authorizationOf(verifiers, request));
   for (const { field: name, source, directory } of verifiers.credentials) {
     const values = name === undefined ? [] : request.source.valuesOf(name);
     for (const value of values) found.push({ value, source, directory, invalid: INVALID_KEY });
   }
   if (found.length > 1) return SEVERAL;
-  return found[0] ?? NO_ACCEPTED;
+  return found[0] ?? { fault: 'missing', refusal: NO_ACCEPTED };
 }
 
-function authorizationOf(verifiers: Verifiers, request: RequestContext): Found | Refusal {
+function authorizationOf(verifiers: Verifiers, request: RequestContext): Found | RefusedToken {
   const basic = verifiers.credentials.find(({ field }) => field === undefined);
   const value = basic && basicUser(request.source.field('authorization') ?? '');
   if (basic === undefined || value === undefined) return bearerOf(verifiers, request);

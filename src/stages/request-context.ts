@@ -11,6 +11,7 @@ import type { RequestReader } from '../http/exchange.ts';
 import type { CorsAnswer } from '../http/message/fields/cors.ts';
 import { type ClientOrigin, clientNetwork, type Peer } from '../http/message/fields/forwarded.ts';
 import type { RequestHead } from '../http/message/head/field-section.ts';
+import type { TokenFault } from '../identity/identity.ts';
 import type { RequestRules } from '../operations/listed-operation.ts';
 import type { Hold } from '../store/in-flight/held-slots.ts';
 import type { Charge, Decision, UncountedReason } from '../store/store.ts';
@@ -160,6 +161,8 @@ export class RequestContext<Source extends RequestSource = RequestSource> {
   /** Missing for OPTIONS, which is neither authenticated nor charged. */
   operation: Operation | undefined = undefined;
   identified: Identified | undefined = undefined;
+  /** Why its credential was refused. */
+  tokenFault: TokenFault | undefined = undefined;
   /** The token, if it was refused because it is revoked. */
   revokedToken: RevokedToken | undefined = undefined;
   /** Undefined for a public operation. */

@@ -1,6 +1,10 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { check } from '../../src/commands/check/check.ts';
 import { explain as explainCommand } from '../../src/commands/costs/explain.ts';
 import { operations } from '../../src/commands/costs/operations.ts';
@@ -102,6 +106,45 @@ describe('weir explain', () => {
       errors: [{ field: 'limit' }, { field: 'page[size]' }],
       refusal: null,
     });
+  });
+
+  it('what the client does not learn is explained: why a token or an Account is refused', async () => {
+    const sha = createHash('sha256').update('made-up').digest('hex');
+    expect(await explain('GET', '/v3/things', { token: 'made-up' })).toMatchObject({
+      refusal: {
+        detail: 'The access token is not valid.',
+        reason: 'unknown-token',
+        reasonText: `no entry of the identities file is this token, or sha256:${sha}`,
+      },
+    });
+    expect(await explain('GET', '/v3/things', { token: 'person', account: 'acct_4' })).toMatchObject({
+      refusal: { reason: 'foreign-account', reasonText: 'person_1 acts for acct_1, acct_2 only' },
+    });
+    for (const caller of [{ account: 'acct_33' }, { token: 'organization', account: 'acct_33' }]) {
+      expect(await explain('GET', '/v3/things', caller)).toMatchObject({
+        refusal: {
+          reason: 'unknown-account',
+          reasonText: 'the directory of Accounts does not have acct_33; did you mean "acct_3"?',
+        },
+      });
+    }
+  });
+
+  it('an API key that is too short is said to be, and the digest that is looked up is shown', async () => {
+    const endpoint = createServer((_, response) => void response.writeHead(404).end()).listen(0, '127.0.0.1');
+    onTestFinished(() => void endpoint.close());
+    await once(endpoint, 'listening');
+    const upstreamUrl = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}`;
+    const settings = { identity: { kind: 'api-keys', url: '/keys/{digest}' } };
+    const file = await writeConfiguration({ upstreamUrl, settings });
+    const text = async (token: string) =>
+      (await runHere(() => explainCommand('GET', '/v3/things', { config: file, token }))).stdout;
+    expect(await text('wk_short')).toMatch(
+      /because +malformed: it is not in the file, and an API key has 16 to 512 letters, digits or /,
+    );
+    const key = `wk_${'k'.repeat(20)}`;
+    const sha = createHash('sha256').update(key).digest('hex');
+    expect(await text(key)).toContain(`unknown-token: ${upstreamUrl}/keys/${sha} answers 404.`);
   });
 
   it('the default output is text', async () => {

@@ -12,7 +12,10 @@ let gateway: TestGateway;
 
 beforeAll(async () => {
   [issuer, attacker] = await Promise.all([startIssuer(), startIssuer()]);
-  gateway = await startGateway({ settings: jwtSettings(issuer), limits: PLENTY });
+  gateway = await startGateway({
+    settings: { ...jwtSettings(issuer), log: { level: 'info' } },
+    limits: PLENTY,
+  });
 });
 afterAll(() => Promise.all([gateway.close(), issuer.close(), attacker.close()]));
 
@@ -44,38 +47,72 @@ async function signedByAttacker(header: object): Promise<string> {
   return signWith(privateKey, issuer.publicKey().kid, {}, header);
 }
 
-const ATTACKS: readonly (readonly [string, () => string | Promise<string>])[] = [
-  ['alg none', async () => `${withHeader(await issuer.sign(), { alg: 'none' })}`.replace(/[^.]*$/, '')],
-  ['alg none with a signature', async () => withHeader(await issuer.sign(), { alg: 'none' })],
-  ['alg NONE', async () => withHeader(await issuer.sign(), { alg: 'NONE' })],
-  ['HS256 with the public key in PEM', () => hs256WithPublicKey('pem')],
-  ['HS256 with the public key as a JWK', () => hs256WithPublicKey('jwk')],
-  ['another issuer', () => issuer.sign({ iss: 'https://evil.example.com' })],
-  ['no issuer', () => issuer.sign({ iss: null })],
-  ['another audience', () => issuer.sign({ aud: 'https://other.example.com' })],
-  ['no audience', () => issuer.sign({ aud: null })],
-  ['expired', () => issuer.sign({ exp: nowSeconds - 60 })],
-  ['without an end', () => issuer.sign({ exp: null })],
-  ['an end that is no number', () => issuer.sign({ exp: '9999999999' })],
-  ['not yet valid', () => issuer.sign({ nbf: nowSeconds + 300 })],
-  ['tampered claims', async () => withClaims(await issuer.sign(), { account: 'acct_2' })],
-  ['a tampered signature', async () => (await issuer.sign()).replace(/.{8}$/, 'AAAAAAAA')],
-  ['no signature', async () => (await issuer.sign()).replace(/[^.]*$/, '')],
-  ['two parts', async () => (await issuer.sign()).replace(/\.[^.]*$/, '')],
-  ['oversized', async () => `${await issuer.sign()}${'A'.repeat(9000)}`],
-  ['a key of the attacker', () => signedByAttacker({})],
-  ['a key that the token brings along (jwk)', () => signedByAttacker({ jwk: attacker.publicKey() })],
-  ['a key set that the token names (jku)', () => signedByAttacker({ jku: attacker.jwksUrl })],
-  ['a certificate that the token names (x5u)', () => signedByAttacker({ x5u: attacker.jwksUrl })],
-  ['an unknown critical header', () => issuer.sign({}, { crit: ['critical'], critical: 1 })],
-  ['no principal', () => issuer.sign({ sub: null })],
-  ['a principal that is no text', () => issuer.sign({ sub: 42 })],
-  ['a Person without an Account', () => issuer.sign({ account: null, organization: 'org_1' })],
-  ['an unknown type', () => issuer.sign({ type: 'Admin' })],
-  ['an Account with a line break', () => issuer.sign({ account: 'acct_1\r\nX-Account-Id: acct_2' })],
-  ['a broken list of Accounts', () => issuer.sign({ actsFor: [{ account: 7 }] })],
-  ['no token at all', () => 'demo'],
+/** Each with the reason that the log has. */
+const ATTACKS: readonly (readonly [string, string, () => string | Promise<string>])[] = [
+  ['a key that the issuer does not have', 'unknown-key', () => signedByAttacker({ kid: 'of nobody' })],
+  [
+    'alg none',
+    'malformed',
+    async () => `${withHeader(await issuer.sign(), { alg: 'none' })}`.replace(/[^.]*$/, ''),
+  ],
+  ['alg none with a signature', 'signature', async () => withHeader(await issuer.sign(), { alg: 'none' })],
+  ['alg NONE', 'signature', async () => withHeader(await issuer.sign(), { alg: 'NONE' })],
+  ['HS256 with the public key in PEM', 'signature', () => hs256WithPublicKey('pem')],
+  ['HS256 with the public key as a JWK', 'signature', () => hs256WithPublicKey('jwk')],
+  ['another issuer', 'issuer', () => issuer.sign({ iss: 'https://evil.example.com' })],
+  ['no issuer', 'issuer', () => issuer.sign({ iss: null })],
+  ['another audience', 'audience', () => issuer.sign({ aud: 'https://other.example.com' })],
+  ['no audience', 'audience', () => issuer.sign({ aud: null })],
+  ['expired', 'expired', () => issuer.sign({ exp: nowSeconds - 60 })],
+  ['without an end', 'malformed', () => issuer.sign({ exp: null })],
+  ['an end that is no number', 'malformed', () => issuer.sign({ exp: '9999999999' })],
+  ['not yet valid', 'not-yet-valid', () => issuer.sign({ nbf: nowSeconds + 300 })],
+  ['tampered claims', 'signature', async () => withClaims(await issuer.sign(), { account: 'acct_2' })],
+  ['a tampered signature', 'signature', async () => (await issuer.sign()).replace(/.{8}$/, 'AAAAAAAA')],
+  ['no signature', 'signature', async () => (await issuer.sign()).replace(/[^.]*$/, '')],
+  ['two parts', 'malformed', async () => (await issuer.sign()).replace(/\.[^.]*$/, '')],
+  ['oversized', 'malformed', async () => `${await issuer.sign()}${'A'.repeat(9000)}`],
+  ['a key of the attacker', 'signature', () => signedByAttacker({})],
+  [
+    'a key that the token brings along (jwk)',
+    'signature',
+    () => signedByAttacker({ jwk: attacker.publicKey() }),
+  ],
+  ['a key set that the token names (jku)', 'signature', () => signedByAttacker({ jku: attacker.jwksUrl })],
+  [
+    'a certificate that the token names (x5u)',
+    'signature',
+    () => signedByAttacker({ x5u: attacker.jwksUrl }),
+  ],
+  ['an unknown critical header', 'signature', () => issuer.sign({}, { crit: ['critical'], critical: 1 })],
+  ['no principal', 'no-account', () => issuer.sign({ sub: null })],
+  ['a principal that is no text', 'no-account', () => issuer.sign({ sub: 42 })],
+  ['a Person without an Account', 'no-account', () => issuer.sign({ account: null, organization: 'org_1' })],
+  ['an unknown type', 'no-account', () => issuer.sign({ type: 'Admin' })],
+  [
+    'an Account with a line break',
+    'no-account',
+    () => issuer.sign({ account: 'acct_1\r\nX-Account-Id: acct_2' }),
+  ],
+  ['a broken list of Accounts', 'no-account', () => issuer.sign({ actsFor: [{ account: 7 }] })],
+  ['no token at all', 'malformed', () => 'demo'],
 ];
+
+const INVALID = {
+  type: 'https://api.example.com/errors/unauthenticated',
+  title: 'Unauthenticated',
+  status: 401,
+  detail: 'The access token is not valid.',
+  code: 'Unauthenticated',
+  extensions: {},
+};
+
+/** The reason in the log line of a request. */
+async function reasonOf(requestId: string): Promise<unknown> {
+  const find = () => gateway.lines.find((line) => line.includes(`"requestId":"${requestId}"`));
+  await expect.poll(find, { timeout: 10_000 }).toBeDefined();
+  return (JSON.parse(find() ?? '{}') as { reason?: unknown }).reason;
+}
 
 it('a valid token is accepted', async () => {
   const answer = await gateway.send('GET', '/v3/things', { token: await issuer.sign() });
@@ -83,16 +120,24 @@ it('a valid token is accepted', async () => {
   expect(gateway.upstream.seen.at(-1)?.headers['x-account-id']).toBe('acct_1');
 });
 
-it.each(ATTACKS)('%s', async (_attack, forge) => {
-  const before = gateway.upstream.seen.length;
-  const answer = await gateway.send('GET', '/v3/things', { token: await forge() });
-  expect(answer.status).toBe(401);
-  expect(answer.headers.get('WWW-Authenticate')).toMatch(/^Bearer realm="weir", error="invalid_token"/);
-  expect(answer.headers.get('RateLimit')).toBeNull();
-  expect(await answer.json()).toMatchObject({ code: 'Unauthenticated', status: 401 });
-  expect(gateway.upstream.seen).toHaveLength(before);
-  expect(attacker.asked.size).toBe(0);
-});
+it.each(ATTACKS)(
+  '%s is logged as %s, and the client learns nothing of it',
+  async (_attack, reason, forge) => {
+    const before = gateway.upstream.seen.length;
+    const token = await forge();
+    const answer = await gateway.send('GET', '/v3/things', { token });
+    expect(answer.status).toBe(401);
+    expect(answer.headers.get('WWW-Authenticate')).toMatch(/^Bearer realm="weir", error="invalid_token"/);
+    expect(answer.headers.get('RateLimit')).toBeNull();
+    const { requestId, ...problem } = (await answer.json()) as { requestId: string };
+    expect(problem).toEqual(INVALID);
+    expect(await reasonOf(requestId)).toBe(reason);
+    const again = await gateway.send('GET', '/v3/things', { token });
+    expect(await reasonOf(again.headers.get('X-Request-Id') ?? '')).toBe(reason);
+    expect(gateway.upstream.seen).toHaveLength(before);
+    expect(attacker.asked.size).toBe(0);
+  },
+);
 
 const SCHEMES: readonly (readonly [string, (token: string) => string])[] = [
   ['two tokens in one header', (token) => `Authorization: Bearer ${token}, Bearer ${token}`],
@@ -115,6 +160,7 @@ it.each(SCHEMES)('%s', async (_name, headerLines) => {
 
 it('a request without credentials is challenged without an error (RFC 6750 section 3.1)', async () => {
   const answer = await gateway.send('GET', '/v3/things', { token: null });
+  expect(await reasonOf(answer.headers.get('X-Request-Id') ?? '')).toBe('missing');
   expect(answer.status).toBe(401);
   expect(answer.headers.get('WWW-Authenticate')).toBe('Bearer realm="weir"');
 });

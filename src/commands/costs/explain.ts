@@ -4,6 +4,7 @@ import { settlementJson, settlementText } from '../../domain/settlement/settleme
 import { BLOCKS } from '../../facts/blocks.ts';
 import { readFacts } from '../../facts/fact-record.ts';
 import { LIVE_LIMITS } from '../../facts/live-limits.ts';
+import { REVOCATIONS } from '../../facts/revocation-message.ts';
 import { SharedClock } from '../../facts/shared-clock.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
 import { KINDS_BY_METHOD } from '../../operations/listed-operation.ts';
@@ -51,19 +52,23 @@ async function liveStateOf({ settings }: Configuration): Promise<LiveState> {
   const shared = openShared(settings.store);
   const slotsOf: LiveState['slotsOf'] = (buckets) => readSlots(settings.store, buckets);
   try {
-    const [limits, blocks] = await Promise.all([readFacts(shared, LIVE_LIMITS), readFacts(shared, BLOCKS)]);
-    return { limits, blocks, slotsOf };
+    const [limits, blocks, revocations] = await Promise.all([
+      readFacts(shared, LIVE_LIMITS),
+      readFacts(shared, BLOCKS),
+      readFacts(shared, REVOCATIONS),
+    ]);
+    return { limits, blocks, revocations, slotsOf };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    printError(`Live limits and blocks are not shown: Redis does not answer (${reason}).`);
+    printError(`Live limits, blocks and revocations are not known: Redis does not answer (${reason}).`);
     const none = { facts: [], clock: new SharedClock() };
-    return { limits: none, blocks: none, slotsOf: async () => undefined };
+    return { limits: none, blocks: none, revocations: none, slotsOf: async () => undefined };
   }
 }
 
 /** The form for programs, with every member always present. */
 function asJson(explanation: Explanation): object {
-  const { method, path, operation, caller, plan, buckets, policy, errors, refusal } = explanation;
+  const { method, path, operation, caller, plan, buckets, policy, errors, refusal, reason } = explanation;
   return {
     method,
     path,
@@ -76,7 +81,15 @@ function asJson(explanation: Explanation): object {
     policy: policy ?? null,
     errors,
     refusal:
-      refusal === undefined ? null : { status: refusal.status, code: refusal.code, detail: refusal.detail },
+      refusal === undefined
+        ? null
+        : {
+            status: refusal.status,
+            code: refusal.code,
+            detail: refusal.detail,
+            reason: reason?.reason ?? null,
+            reasonText: reason?.text ?? null,
+          },
   };
 }
 
@@ -102,7 +115,7 @@ function validationOf({ validation, rules }: ListedOperation): object {
 }
 
 function asLines(explanation: Explanation): readonly Line[] {
-  const { method, path, operation, plan, buckets, policy, errors, refusal } = explanation;
+  const { method, path, operation, plan, buckets, policy, errors, refusal, reason } = explanation;
   const lines: [string, string][] = [];
   if (operation === 'free') lines.push(['operation', 'none: OPTIONS is neither authenticated nor counted']);
   else if (operation !== undefined) lines.push(...operationLines(operation));
@@ -111,6 +124,7 @@ function asLines(explanation: Explanation): readonly Line[] {
   if (policy !== undefined) lines.push(['policy', policy]);
   for (const { field, message } of errors) lines.push(['422 for', `${field}: ${message}`]);
   if (refusal !== undefined) lines.push(['refused', `${refusal.status} ${refusal.code}: ${refusal.detail}`]);
+  if (reason !== undefined) lines.push(['because', `${reason.reason}: ${reason.text}`]);
   const rows = lines.map(([name, value]): Line => {
     return ['  ', { style: STYLES[name] ?? 'dim', text: name.padEnd(11) }, value];
   });

@@ -9,6 +9,7 @@ import { Refusal } from '../../domain/problems.ts';
 import { type Block, Blocks } from '../../facts/blocks.ts';
 import type { RecordedFacts } from '../../facts/fact-record.ts';
 import type { LiveLimit } from '../../facts/live-limits.ts';
+import { type Revocation, Revocations } from '../../facts/revocations.ts';
 import type { Directory, IdentitySource } from '../../identity/identity.ts';
 import { silentIdentityObserver } from '../../identity/observer.ts';
 import { openIdentity } from '../../identity/open.ts';
@@ -22,6 +23,7 @@ import { normalise } from '../../stages/normalise.ts';
 import { type Operation, RequestContext, type Target } from '../../stages/request-context.ts';
 import { MemoryStore } from '../../store/memory-store.ts';
 import { isConcurrent } from '../../store/store.ts';
+import { reasonOf } from './refusal-reason.ts';
 
 /** The request to explain. */
 export interface Question {
@@ -38,6 +40,7 @@ export interface Question {
 export interface LiveState {
   readonly limits: RecordedFacts<LiveLimit>;
   readonly blocks: RecordedFacts<Block>;
+  readonly revocations: RecordedFacts<Revocation>;
   /** Who holds the slots of buckets that count concurrent requests, by key; undefined where that is unknown. */
   slotsOf(
     buckets: readonly PayerBucket[],
@@ -70,6 +73,8 @@ export async function explainRequest(configuration: Configuration, question: Que
     errors: [],
     /** Why the request would be refused, with all buckets full of points. */
     refusal: undefined,
+    /** What the client of a 401 or 403 does not learn. */
+    reason: undefined,
   };
   const table = operationTableOf(configuration);
   const target = normalise(path, upstream.pathProfile, (folded) => table.servesSlash(method, folded));
@@ -89,7 +94,8 @@ export async function explainRequest(configuration: Configuration, question: Que
   if (operation === undefined && refusal === undefined) {
     return { ...nothing, path: target.path, operation: 'free' as const };
   }
-  const found = { ...nothing, path: target.path, operation, refusal };
+  const reason = await reasonOf(refusal, question, request, configuration);
+  const found = { ...nothing, path: target.path, operation, refusal, reason };
   const errors = operation === undefined ? [] : errorsOf(operation, target);
   if (operation === undefined || payer === undefined) return { ...found, errors: refusal ? [] : errors };
   const due = buckets.bucketsFor(payer, operation);
@@ -126,7 +132,7 @@ function decideAlone(
   buckets: Buckets,
 ): Awaitable<Refusal | undefined> {
   return runStages([...MATCH_STAGES, ...CHARGE_STAGES], request, {
-    ...openCallers(configuration, token, account),
+    ...openCallers(configuration, token, account, live.revocations),
     credentials: [],
     operations: operationTableOf(configuration),
     buckets,
@@ -147,11 +153,13 @@ function openCallers(
   configuration: Configuration,
   token: string | undefined,
   account: string | undefined,
+  { facts, clock }: RecordedFacts<Revocation>,
 ): { readonly identities: IdentitySource; readonly directory: Directory } {
-  const { source, directory } = openIdentity(configuration.settings.identity, configuration, {
-    observer: silentIdentityObserver,
-    log: pino({ level: 'silent' }),
-  });
+  const revocations = new Revocations(() => clock.nowMs());
+  for (const revocation of facts) revocations.add(revocation);
+  const silent = { observer: silentIdentityObserver, log: pino({ level: 'silent' }) };
+  const { identity } = configuration.settings;
+  const { source, directory } = openIdentity(identity, configuration, silent, revocations);
   if (token !== undefined) return { identities: source, directory };
   const anybody: Principal = { id: ANYONE, type: 'Person', account: account ?? ANYONE, actsFor: new Set() };
   const identities = { principalOf: () => anybody };

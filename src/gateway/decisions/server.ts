@@ -153,7 +153,10 @@ async function answerQuestions(request: PortRequest, shared: Shared): Promise<Re
   const { source } = request;
   const authorization = source.field('authorization');
   const verdict = judgeToken(authorization, shared.settings, 'decisions');
-  if (verdict === 'wrong') return WRONG_TOKEN;
+  if (verdict === 'wrong') {
+    request.tokenFault = 'unknown-token';
+    return WRONG_TOKEN;
+  }
   if (verdict === 'unreadable' && authorization !== undefined) return NO_TOKEN_FILE;
   if (verdict !== 'right' && !shared.trusted.has(source.peer)) return NOT_TRUSTED;
   const refusal = inspect(source.head, shared.listen);

@@ -54,7 +54,7 @@ export class HttpDirectory implements Directory {
     if (answer === 'unavailable') return 'unavailable';
     const { freshMs, refusedMs, outageMs } = this.#options;
     const nowMs = Date.now();
-    if (answer.status === 404) return { value: undefined, freshUntilMs: nowMs + refusedMs };
+    if (answer.status === 404) return { miss: undefined, freshUntilMs: nowMs + refusedMs };
     const { organization, organizationLimit, plan, periodStartsOn } = answer.body as AccountAnswer;
     const value = {
       ...(typeof organization === 'string' ? { organization } : {}),

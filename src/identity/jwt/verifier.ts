@@ -14,6 +14,7 @@ import {
 } from 'jose';
 import type { Verified, Verifier } from '../cached-tokens.ts';
 import { type ClaimNames, readPrincipal } from '../claims.ts';
+import type { TokenFault } from '../identity.ts';
 import { KeysUnavailable } from './remote-keys.ts';
 import { isAsLongAsModulus, isCanonical, twinOf } from './signature-malleability.ts';
 
@@ -65,13 +66,13 @@ export class JwtVerifier implements Verifier {
   }
 
   async verify(token: string): Promise<Verified> {
-    if (!isCanonical(token)) return { outcome: 'invalid', isFinal: true };
+    if (!isCanonical(token)) return { outcome: 'invalid', isFinal: true, fault: 'malformed' };
     try {
       return this.#verified(await this.#payloadOf(token));
     } catch (error) {
       if (error instanceof KeysUnavailable) return { outcome: 'unavailable' };
       const isFinal = error instanceof errors.JOSEError && FINAL.has(error.code);
-      return { outcome: 'invalid', isFinal };
+      return { outcome: 'invalid', isFinal, fault: faultOf(error) };
     }
   }
 
@@ -110,12 +111,27 @@ export class JwtVerifier implements Verifier {
 
   #verified(payload: JWTPayload): Verified {
     const principal = readPrincipal(payload, this.#options.claims);
-    if (principal === undefined) return { outcome: 'invalid', isFinal: true };
+    if (principal === 'no-account') return { outcome: 'invalid', isFinal: true, fault: principal };
     const { exp = 0, iat } = payload;
     const expiresAtMs = (exp + this.#options.clockToleranceSeconds) * 1000;
     return { outcome: 'known', principal, expiresAtMs, confirmedAtMs: iat === undefined ? 0 : iat * 1000 };
   }
 }
+
+/** An error that is not of jose means that the key cannot be used, for example because it is too short. */
+function faultOf(error: unknown): TokenFault {
+  if (error instanceof errors.JWTExpired) return 'expired';
+  if (error instanceof errors.JWTClaimValidationFailed) return CLAIM_FAULTS[error.claim] ?? 'malformed';
+  if (error instanceof errors.JWKSNoMatchingKey) return 'unknown-key';
+  const isMalformed = error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid;
+  return isMalformed ? 'malformed' : 'signature';
+}
+
+const CLAIM_FAULTS: Readonly<Record<string, TokenFault>> = {
+  nbf: 'not-yet-valid',
+  iss: 'issuer',
+  aud: 'audience',
+};
 
 function isBySignature(error: errors.JOSEError): boolean {
   return error instanceof errors.JWSSignatureVerificationFailed;

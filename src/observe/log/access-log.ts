@@ -103,9 +103,9 @@ function chargedAtMember({ chargeAskedMs }: RequestContext, nowMs: number, wallM
   return `,"chargedAtUs":${unixUsText(unixUs(chargeAskedMs, nowMs, wallMs))}`;
 }
 
-function chargeMembers({ charged, refusal }: RequestContext): string {
+function chargeMembers({ charged, refusal, tokenFault }: RequestContext): string {
   let members = `,"outcome":"${charged?.outcome ?? (refusal === undefined ? 'free' : 'refused')}"`;
-  const reason = charged?.outcome === 'uncounted' ? charged.reason : refusal?.code;
+  const reason = charged?.outcome === 'uncounted' ? charged.reason : (tokenFault ?? refusal?.code);
   if (reason !== undefined) members += `,"reason":"${reason}"`;
   if (charged === undefined) return members;
   if (charged.plan !== undefined) members += `,"plan":"${escaped(charged.plan)}"`;

@@ -63,7 +63,7 @@ it('a refused request is logged with the reason', async () => {
   await sendTo(weir.url, 'GET', '/v3/things', { token: 'made-up-token', headers });
   expect(await lineOf('refused-1')).toMatchObject({
     outcome: 'refused',
-    reason: 'Unauthenticated',
+    reason: 'unknown-token',
     status: 401,
   });
 });

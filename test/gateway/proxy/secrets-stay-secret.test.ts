@@ -81,7 +81,7 @@ describe('with the log at its most talkative', () => {
     await ended.catch(() => {});
     const log = weir.lines.join('\n');
     expect(log).toContain('"path":"/v3/things"');
-    expect(log).toContain('"reason":"Unauthenticated"');
+    expect(log).toContain('"status":401');
     for (const secret of SECRETS) expect(words.join('\n') + log, secret).not.toContain(secret);
   });
 });

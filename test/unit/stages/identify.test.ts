@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { andThen } from '../../../src/domain/awaitable.ts';
+import { type Awaitable, andThen } from '../../../src/domain/awaitable.ts';
 import type { Principal } from '../../../src/domain/caller.ts';
 import { Refusal } from '../../../src/domain/problems.ts';
-import type { IdentitySource, Lookup } from '../../../src/identity/identity.ts';
+import type { Authentication, IdentitySource } from '../../../src/identity/identity.ts';
 import { identify } from '../../../src/stages/identify.ts';
 import { RequestContext } from '../../../src/stages/request-context.ts';
 import { generatedCases } from '../../fixtures/generated-cases.ts';
@@ -11,11 +11,11 @@ import { generatedCases } from '../../fixtures/generated-cases.ts';
 const GOOD = 'a-good.token_~+/=';
 const PRINCIPAL: Principal = { id: 'svc_1', type: 'ServiceAccount', account: 'acct_1', actsFor: new Set() };
 
-function sourceThatSays(answer: (token: string) => Lookup<Principal>): IdentitySource {
+function sourceThatSays(answer: (token: string) => Awaitable<Authentication>): IdentitySource {
   return { principalOf: answer };
 }
 
-const strict = sourceThatSays((token) => (token === GOOD ? PRINCIPAL : undefined));
+const strict = sourceThatSays((token) => (token === GOOD ? PRINCIPAL : 'unknown-token'));
 
 function identified(authorization: string | undefined, source = strict) {
   const directory = { find: () => undefined };
@@ -26,7 +26,7 @@ function identified(authorization: string | undefined, source = strict) {
   };
   const answer = identify(verifiers, new RequestContext(sent, 'GET', '/'));
   const principal = (one: Awaited<typeof answer>) =>
-    one instanceof Refusal || 'refusal' in one ? one : one.principal;
+    one instanceof Refusal ? one : 'refusal' in one ? one.refusal : one.principal;
   return andThen(answer, principal);
 }
 
