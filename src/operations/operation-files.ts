@@ -148,6 +148,9 @@ function listedProblems(
   const { cost = DEFAULT_COST, reserve, settle } = listed;
   const problems: Problem[] = [];
   if (listed.personOnly && listed.public) problems.push(problemIn(place(), BOTH));
+  const meant = listed.path.replaceAll(/(?<=\/):([\w-]+)(?=\/|$)/g, '{$1}');
+  if (meant !== listed.path)
+    problems.push(problemIn(place('path'), 'has parameters in braces', `did you mean "${meant}"?`));
   if (cost > maxCost && reserve === undefined && settle === undefined) {
     const message = `must be a whole number from 1 to ${maxCost}, is ${cost}`;
     problems.push(problemIn(place('cost'), message, 'operations.maxCost sets the maximum'));

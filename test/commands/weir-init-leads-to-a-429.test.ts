@@ -42,7 +42,8 @@ const init = (folder: string, url: string, ...more: readonly string[]) =>
 
 /** Starts the gateway of a folder and runs the requests that `init` printed. @returns their statuses and the gateway's warnings */
 async function runSteps(folder: string, stdout: string) {
-  const [start = '', tries = ''] = stdout.split('\n').filter((line) => line.startsWith('  '));
+  const [start = '', ...words] = stdout.split('\n').filter((line) => line.startsWith('  '));
+  const tries = words.join('\n');
   expect(start.trim()).toBe('weir start');
   const args = [WEIR, 'start', '--port', '0', '--admin-port', '0'];
   const gateway = spawn(process.execPath, args, {
@@ -191,6 +192,74 @@ it('an upstream that does not answer is named', async () => {
   await api.close();
   const { stdout } = await runWeirHere(['init', '--upstream', api.url], {}, folder);
   expect(stdout).toContain(`${api.url} does not answer (ECONNREFUSED), so it was not asked`);
+}, 90_000);
+
+/** An API that serves some paths, and a document whose `servers` has a path of its own. */
+async function initBehindServers(served: readonly string[]) {
+  const folder = await folderWith({ ...DOCUMENT, servers: [{ url: 'https://api.example.com/v9' }] });
+  const api = await startUpstream((request, response) => {
+    response.statusCode = served.includes(request.url ?? '') ? 200 : 404;
+    response.end();
+  });
+  onTestFinished(() => api.close());
+  const { stdout } = await init(folder, api.url);
+  return { folder, stdout, settings: await readFile(join(folder, 'weir.yaml'), 'utf8'), url: api.url };
+}
+
+it('costs apply to an API whose document has servers with a path that the API does not have', async () => {
+  const { folder, stdout, settings, url } = await initBehindServers(['/items/']);
+  expect(stdout).toContain(
+    `${url}/v9/items/ answers 404, and ${url}/items/ answers 200, so weir.yaml has basePath: ""`,
+  );
+  expect(settings).toContain('undeclaredQuery: forward\n  basePath: ""\n');
+  const gateway = await runSteps(folder, stdout);
+  expect(await gateway.runTries()).toEqual(FIVE_THEN_429);
+  await gateway.close();
+}, 90_000);
+
+it('the path of servers is kept where the API has it, and a doubt is reported', async () => {
+  const kept = await initBehindServers(['/v9/items/']);
+  expect(kept.settings).not.toContain('basePath');
+  expect(kept.stdout).toContain('/v9/items/');
+  expect(kept.stdout).not.toContain('basePath');
+  for (const served of [[], ['/items/', '/v9/items/']]) {
+    const { settings, stdout } = await initBehindServers(served);
+    expect(settings).not.toContain('basePath');
+    expect(stdout).toContain(
+      "Costs apply to /v9/items/, because of the document's servers. If requests have no /v9, set basePath",
+    );
+  }
+}, 90_000);
+
+it('a dead upstream is said to be dead, also with a document of this folder', async () => {
+  const api = await startUpstream();
+  await api.close();
+  const { stdout } = await init(await folderWith(DOCUMENT), api.url);
+  expect(stdout).toContain(`Nothing answers at ${api.url} (ECONNREFUSED). Requests get a 503 until`);
+}, 90_000);
+
+it('without a document, the loop asks for a path and begins with one that the API serves', async () => {
+  const initFor = async (served: readonly string[]) => {
+    const folder = await mkdtemp(join(tmpdir(), 'weir-init-'));
+    const api = await startUpstream((request, response) => {
+      response.statusCode = served.includes(request.url ?? '') ? 200 : 404;
+      response.end();
+    });
+    onTestFinished(() => api.close());
+    const { stdout } = await runWeirHere(['init', '--upstream', api.url], {}, folder);
+    return { folder, stdout };
+  };
+  const { folder, stdout } = await initFor(['/health']);
+  expect(stdout).toContain('  target=/health   # put a path of yours here\n');
+  const gateway = await runSteps(folder, stdout);
+  expect(await gateway.runTries()).toEqual(FIVE_THEN_429);
+  await gateway.close();
+  const loop = (await initFor([])).stdout
+    .split('\n')
+    .filter((line) => line.startsWith('  '))
+    .slice(1);
+  const failure = await run('sh', ['-c', loop.join('\n')]).catch((error) => error.stderr);
+  expect(failure).toMatch(/target: put a path of yours there, such as target=\/items/);
 }, 90_000);
 
 it('weir init overwrites nothing without --force, and writes nothing for an invalid document', async () => {

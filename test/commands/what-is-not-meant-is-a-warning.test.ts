@@ -227,6 +227,37 @@ it('a misspelled x-weir is a warning', async () => {
   ]);
 });
 
+it('an x-weir that has no effect where it stands is a warning, and an example that has one is not', async () => {
+  const weir = { 'x-weir': { cost: 5 } };
+  const parameter = { name: 'q', in: 'query', schema: { type: 'string', ...weir }, example: weir };
+  const openapi = {
+    openapi: '3.1.0',
+    info: { title: 'a', version: '1', ...weir },
+    ...weir,
+    paths: {
+      ...weir,
+      '/things': {
+        ...weir,
+        get: { ...weir, parameters: [parameter], responses: { 200: { description: 'ok', ...weir } } },
+      },
+      '/others': { $ref: '#/components/pathItems/Other', ...weir },
+    },
+    components: {
+      pathItems: { Other: { ...weir, get: {} } },
+      schemas: { Named: { properties: { 'x-weir': { type: 'string' } } } },
+    },
+  };
+  const warnings = await warningsOf({}, { 'openapi.yaml': openapi });
+  const where = 'is not read here: it belongs in an operation, in a path or at the root of the document';
+  expect(warnings.map((line) => line.replace(/^openapi.yaml:\d+: warning: /, ''))).toEqual([
+    `info.x-weir: ${where}`,
+    `paths.x-weir: ${where}`,
+    `paths["/things"].get.parameters.0.schema.x-weir: ${where}`,
+    `paths["/things"].get.responses.200.x-weir: ${where}`,
+    `paths["/others"].x-weir: ${where}`,
+  ]);
+});
+
 it('an empty list of operations needs no document', async () => {
   const file = await writeConfiguration({
     upstreamUrl: 'http://127.0.0.1:1',

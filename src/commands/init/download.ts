@@ -6,6 +6,9 @@ export type Download =
 /** Frameworks generate large documents when they are first asked. */
 const DEADLINE_MS = 10_000;
 
+/** Where nothing answers, a person waits for this long. */
+const PROBE_MS = 3_000;
+
 /** As large as a document on disk may be. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
@@ -19,7 +22,18 @@ export async function download(url: string): Promise<Download> {
     }
     return await readAll(response);
   } catch (error) {
-    return { problem: `does not answer (${reasonOf(error)})`, isSilent: true };
+    return { problem: `does not answer (${reasonOf(error, DEADLINE_MS)})`, isSilent: true };
+  }
+}
+
+/** The status that a GET of a URL is answered with, or why there is none. Never rejects. */
+export async function statusOf(url: string): Promise<number | string> {
+  try {
+    const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(PROBE_MS) });
+    await response.body?.cancel();
+    return response.status;
+  } catch (error) {
+    return reasonOf(error, PROBE_MS);
   }
 }
 
@@ -35,9 +49,9 @@ async function readAll(response: Response): Promise<Download> {
 }
 
 /** `fetch` hides the cause of a failure, such as ECONNREFUSED. */
-function reasonOf(error: unknown): string {
+function reasonOf(error: unknown, deadlineMs: number): string {
   if (!(error instanceof Error)) return String(error);
-  if (error.name === 'TimeoutError') return `no answer within ${DEADLINE_MS / 1000} seconds`;
+  if (error.name === 'TimeoutError') return `no answer within ${deadlineMs / 1000} seconds`;
   const { code, message } = (error.cause ?? {}) as NodeJS.ErrnoException;
   return code ?? message ?? error.message;
 }

@@ -12,6 +12,7 @@ import { CommandError } from '../../process/failure.ts';
 import { print, shellWord } from '../print.ts';
 import { type FoundDocument, findDocument, unusable } from './document.ts';
 import { type Example, exampleOf, identitiesText, limitsText, settingsText } from './texts.ts';
+import { findPath, type Trial, tryPaths } from './trial.ts';
 
 interface Options {
   readonly upstream: string;
@@ -25,9 +26,9 @@ interface Options {
  * @param named a file or a URL; undefined to look for a document in this folder and at the upstream
  */
 export async function init(named: string | undefined, { upstream, force = false }: Options): Promise<void> {
-  const { document, operations } = await readApi(await findDocument(named, upstream), upstream);
+  const { document, operations, trial } = await readApi(await findDocument(named, upstream), upstream);
   const file = document.kind === 'none' ? undefined : document.file;
-  const weirYaml = settingsText(file, upstream);
+  const weirYaml = settingsText(file, upstream, trial.basePath);
   const settings: Settings = parse(settingsSchema, weirYaml, 'weir.yaml').value;
   const token = `weir_${randomBytes(18).toString('base64url')}`;
   const example = exampleOf(operations);
@@ -40,21 +41,29 @@ export async function init(named: string | undefined, { upstream, force = false 
   parseLimits(files['limits.yaml'], 'limits.yaml');
   parseIdentities(files['identities.yaml'], 'identities.yaml');
   write(files, force);
+  const guess = document.kind === 'none' ? await findPath(upstream) : undefined;
   print(
     `Wrote ${Object.keys(files).join(', ')}. ${upstream} is the upstream.`,
     ...operationLines(document, operations),
-    ...nextSteps(settings, example, token),
+    ...(guess ?? trial).lines,
+    ...nextSteps(settings, example, token, guess?.path ?? (guess && ANY_PATH)),
   );
 }
 
 interface Api {
   readonly document: FoundDocument;
   readonly operations: readonly ListedOperation[];
+  readonly trial: Trial;
 }
+
+const UNTRIED: Trial = { basePath: undefined, lines: [] };
+
+/** Where no path is known that the API serves. The shell then refuses the loop until a person has written one. */
+const ANY_PATH = '';
 
 /** An unusable document is an error if the user named it, and a reason to do without if `init` found it. */
 async function readApi(document: FoundDocument, upstream: string): Promise<Api> {
-  if (document.kind === 'none') return { document, operations: [] };
+  if (document.kind === 'none') return { document, operations: [], trial: UNTRIED };
   const { operations: settings } = parse(
     settingsSchema,
     settingsText(document.file, upstream),
@@ -64,11 +73,22 @@ async function readApi(document: FoundDocument, upstream: string): Promise<Api> 
   const source = new FileSource();
   if (document.kind === 'download') source.deliver(dirname(file), new Map([[document.file, document.text]]));
   try {
-    const files = new OperationFiles({ ...settings, openapi: file }, 'weir.yaml', source);
-    return { document, operations: await files.load() };
+    const load = (basePath?: string) =>
+      new OperationFiles(
+        { ...settings, openapi: file, ...(basePath !== undefined && { basePath }) },
+        'weir.yaml',
+        source,
+      ).load();
+    const [operations, bare] = [await load(), await load('')];
+    const trial = await tryPaths(upstream, operations, bare);
+    return { document, operations: trial.basePath === undefined ? operations : bare, trial };
   } catch (error) {
     if (document.kind === 'file' || !document.isGuess) throw error;
-    return { document: { kind: 'none', reason: unusable(document.url, error) }, operations: [] };
+    return {
+      document: { kind: 'none', reason: unusable(document.url, error) },
+      operations: [],
+      trial: UNTRIED,
+    };
   }
 }
 
@@ -97,21 +117,28 @@ function operationLines(document: FoundDocument, operations: readonly ListedOper
   ];
 }
 
+/** @param guess instead of the example's path, a path that a person is to replace; empty if there is not even a guess */
 function nextSteps(
   { listen }: Settings,
   { method, path, requests }: Example,
   token: string,
+  guess: string | undefined,
 ): readonly string[] {
   const option = method === 'GET' ? '' : `-X ${shellWord(method)} `;
   const header = shellWord(`Authorization: Bearer ${token}`);
-  const url = shellWord(`http://${listen.host}:${listen.port}${path}`);
+  const origin = `http://${listen.host}:${listen.port}`;
+  const url = guess === undefined ? shellWord(origin + path) : `"${origin}$target"`;
+  const assignment = guess === undefined ? [] : [`  target=${guess}   # put a path of yours here`];
+  const check =
+    guess === ANY_PATH ? `: "\${target:?put a path of yours there, such as target=/items}"; ` : '';
   return [
     '',
     '  weir start',
     '',
     `Then, in another terminal, ${requests} requests; the last one gets a 429:`,
     '',
-    `  for i in $(seq ${requests}); do curl -si ${option}-H ${header} ${url} | head -1; done`,
+    ...assignment,
+    `  ${check}for i in $(seq ${requests}); do curl -si ${option}-H ${header} ${url} | head -1; done`,
     '',
     'The limits are in limits.yaml, and the token is in identities.yaml.',
   ];

@@ -9,17 +9,26 @@ export type Example = ReturnType<typeof exampleOf>;
 const WINDOW_SECONDS = 60;
 const EXAMPLE_REQUESTS = 5;
 
-/** A read without parameters, if there is one. */
-export function exampleOf(operations: readonly ListedOperation[]) {
+/** A read without parameters, if there is one; undefined if there is no operation. */
+export function exampleOperation(operations: readonly ListedOperation[]): ListedOperation | undefined {
   const reads = operations.filter(({ method, access }) => method === 'GET' && access === 'caller');
-  const operation = reads.find(isPlain) ?? reads[0] ?? operations[0];
+  return reads.find(isPlain) ?? reads[0] ?? operations[0];
+}
+
+/** A path of an operation with a value for each parameter. */
+export function concrete(path: string): string {
+  return path.replace(/\{[^{}]*\}/g, '1');
+}
+
+export function exampleOf(operations: readonly ListedOperation[]) {
+  const operation = exampleOperation(operations);
   const { method, path, cost } = operation ?? { method: 'GET', path: '/', cost: 1 };
   const kind = operation?.kind ?? KINDS_BY_METHOD.GET;
   const limit = Math.max(EXAMPLE_REQUESTS * cost, costliest(operations, `account-${kind}`));
   const requests = Math.floor(limit / cost) + 1;
   return {
     method,
-    path: path.replace(/\{[^{}]*\}/g, '1'),
+    path: concrete(path),
     /** The points of its kind that the example Account has. */
     limit,
     /** How many of these requests it takes until one is refused. */
@@ -36,8 +45,11 @@ function costliest(operations: readonly ListedOperation[], bucket: string): numb
   return costliestByRow(operations, contractRows(WINDOW_SECONDS)).get(bucket)?.cost ?? 1;
 }
 
-/** @param document the OpenAPI document; undefined if the API has none */
-export function settingsText(document: string | undefined, upstream: string): string {
+/**
+ * @param document the OpenAPI document; undefined if the API has none
+ * @param basePath instead of the paths of the document's `servers`
+ */
+export function settingsText(document: string | undefined, upstream: string, basePath?: string): string {
   return `# Process settings. A change takes a restart; \`weir check\` reports every problem.
 # All settings: docs/configuration.md.
 
@@ -59,7 +71,7 @@ store: { kind: memory }
 # How callers are authenticated: by the tokens in a file. docs/identity.md describes JWT, introspection and API keys.
 identity: { kind: static, file: identities.yaml }
 
-${document === undefined ? LIST : operationsText(document)}
+${document === undefined ? LIST : operationsText(document, basePath)}
 
 # Points per window. Reloaded when the file changes.
 limits: { file: limits.yaml }
@@ -71,7 +83,7 @@ const LIST = `# Every request costs 1 point, unless the list has another cost fo
 # An OpenAPI document can have the costs instead. Requests are then validated as well: { openapi: openapi.yaml }
 operations: { list: [], unlisted: charge }`;
 
-function operationsText(document: string): string {
+function operationsText(document: string, basePath: string | undefined): string {
   return `# Operations and their costs. \`unlisted: charge\` forwards requests that the document does not describe, for 1 point;
 # \`reject\` answers 404. \`undeclaredQuery: forward\` lets query parameters pass that the document does not declare, such as
 # ?utm_source=x; \`reject\` answers 422. Declared parameters are validated in both cases, unless the document has
@@ -79,7 +91,7 @@ function operationsText(document: string): string {
 operations:
   openapi: ${JSON.stringify(document)}
   unlisted: charge
-  undeclaredQuery: forward`;
+  undeclaredQuery: forward${basePath === undefined ? '' : `\n  basePath: ${JSON.stringify(basePath)}`}`;
 }
 
 export function limitsText(operations: readonly ListedOperation[], example: Example): string {

@@ -11,6 +11,7 @@ import { type Described, readRules } from './read-rules.ts';
 import type { RuleMaker } from './rule-maker.ts';
 import { Schemas } from './schemas.ts';
 import { readBasePaths } from './servers.ts';
+import { unreadExtensions } from './unread-extensions.ts';
 
 /** Settings that apply to all documents. */
 export interface ReadOptions {
@@ -29,6 +30,8 @@ interface Scan extends RuleMaker {
   readonly options: ReadOptions;
   /** Of bodies that are not validated. */
   readonly dangling: DanglingReferences;
+  /** The documents, path items and operations that were searched for an `x-weir`. */
+  readonly owners: Set<unknown>;
 }
 
 /** What one OpenAPI description contains. */
@@ -64,7 +67,8 @@ export async function readOperations(documents: Documents, options: ReadOptions)
   const schemas = new Schemas(documents, version.startsWith('3.0.'));
   const dangling = new DanglingReferences(documents);
   const { maxBodyBytes } = options;
-  const reading: Scan = { documents, schemas, problems, warnings, options, maxBodyBytes, dangling };
+  const owners = new Set<unknown>();
+  const reading: Scan = { documents, schemas, problems, warnings, options, maxBodyBytes, dangling, owners };
   const operations: ListedOperation[] = [];
   let paths = 0;
   let size = 0;
@@ -76,7 +80,8 @@ export async function readOperations(documents: Documents, options: ReadOptions)
     }
     if (++paths % BATCH === 0) await new Promise((resume) => setImmediate(resume));
   }
-  return { operations, problems, warnings: [...warnings, ...dangling.found] };
+  warnings.push(...dangling.found, ...unreadExtensions(documents, owners));
+  return { operations, problems, warnings };
 }
 
 /** An operation and its parameters, for each base path of the path. */
@@ -131,7 +136,12 @@ function* pathItems(reading: Scan): Generator<PathItem> {
   }
 }
 
-function extensionOf({ options, problems, warnings }: Scan, owner: Node, above: Extension): Extension {
+function extensionOf(
+  { options, problems, warnings, owners }: Scan,
+  owner: Node,
+  above: Extension,
+): Extension {
+  owners.add(owner.value);
   warnings.push(...misspellings(owner));
   return readExtension(owner, above, options.maxCost, problems);
 }

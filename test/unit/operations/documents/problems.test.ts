@@ -78,6 +78,18 @@ describe('the problems of a price list', () => {
     ]);
   });
 
+  test('a path in the list that has its parameters as a router writes them is refused, with the right form', async () => {
+    const list = (path: string) => `list: [{ method: GET, path: "${path}" }]`;
+    const of = async (path: string) => {
+      await folder.write('weir.yaml', `operations:\n  ${list(path)}\n`);
+      return await problems(`{ ${list(path)} }`);
+    };
+    expect(await of('/todos/:id/items/:item-id')).toEqual([
+      'weir.yaml:2: operations.list.0.path: has parameters in braces: did you mean "/todos/{id}/items/{item-id}"?',
+    ]);
+    expect(await of('/things:batch')).toEqual([]);
+  });
+
   test('the same path in a document and in the list is reported, and a higher maximum cost is a setting', async () => {
     await folder.write('openapi.yaml', openapi('/a: { get: { x-weir: { cost: 12 } } }'));
     const list = 'list: [{ method: GET, path: /a, cost: 13 }]';
