@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { load } from 'js-yaml';
 import { expect, it, onTestFinished } from 'vitest';
 import { startChromium } from '../fixtures/chromium.ts';
 import { ALICE, answer, pointsLeft, serve, startNodeRecipe } from '../fixtures/recipe-service.ts';
@@ -89,4 +90,23 @@ it('expensive reports: an Account has two in flight, and starts the next when on
   waiting[0]?.end();
   // Three reports have spent two of ten points each, and the refusal nothing.
   expect(pointsLeft((await next).headers.get('RateLimit'))).toBe(4);
+});
+
+it('Kong: Weir behind it reads the address of the client that Kong adds', async () => {
+  const seen: unknown[] = [];
+  const items = await startUpstream(({ headers }, response) => {
+    seen.push(headers['x-forwarded-for']);
+    response.end('[]');
+  });
+  onTestFinished(() => items.close());
+  const weir = await startRecipe('proxies/kong', { env: { WEIR_UPSTREAM_URL: items.url } });
+  onTestFinished(() => weir.close());
+  const response = await fetch(`${weir.url}/items`, {
+    headers: { ...ALICE, 'X-Forwarded-For': '192.0.2.7' },
+  });
+  expect(response.headers.get('RateLimit')).toContain('"account-read";r=19');
+  expect(seen).toEqual([expect.stringContaining('192.0.2.7')]);
+  expect(load(recipe('proxies/kong')['kong.yaml'] ?? '')).toMatchObject({
+    services: [{ retries: 0, routes: [{ strip_path: false }] }],
+  });
 });
