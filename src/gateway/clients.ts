@@ -24,6 +24,7 @@ import {
   type PortStage,
   refuseUnreadable,
   shedLoad,
+  warnOf,
 } from './entrance.ts';
 import { settleResponse } from './response-cost/settle-response.ts';
 import { forward } from './upstream/forward.ts';
@@ -68,7 +69,7 @@ export async function createGateway(dependencies: GatewayDependencies): Promise<
   const server = createServer(listen, { baseUrl, lines: linesForAnyone(cors) }, tls);
   const { app, connections } = server;
   const ownUsage = usage.path === undefined ? undefined : new OwnUsage(usage.path, dependencies);
-  const isBusy = watchLoad(app, listen.maxEventLoopDelayMs);
+  const isBusy = watchLoad(app, listen.maxEventLoopDelayMs, warnOf(dependencies.log));
   const shared: Shared = { ...dependencies, trusted, isBusy, upstreams, ownUsage };
   const { take, serve } = new Entrance({
     stages: STAGES,

@@ -160,6 +160,15 @@ export function shedLoad(_request: PortRequest, { isBusy }: PortDependencies): R
   return isBusy() ? TOO_BUSY : undefined;
 }
 
+/** Logs that `shedLoad` begins. It does not ask whose requests are too many, so it is the last resort. */
+export function warnOf(log: GatewayDependencies['log']): (delayMs: number) => void {
+  return (delayMs) =>
+    log.warn(
+      { eventLoopDelayMs: Math.round(delayMs) },
+      'the gateway is overloaded: every new request gets a 503',
+    );
+}
+
 /** Writes the canonical target to the request, or returns why there is none. */
 export function normaliseTarget(
   request: PortRequest,

@@ -93,6 +93,10 @@ export const upstreamSchema = section('The service behind the gateway.', {
     'Percentage of `connections`, at least one, for payers that have less than their fair share of them.',
     10,
   ),
+  concurrency: choice(
+    '`adaptive`: the number of requests at each upstream follows its latency, and `connections` is the most. `fixed`: it is `connections`.',
+    ['fixed', 'adaptive'],
+  ),
   queueTimeoutMs: milliseconds('How long a request may wait for its turn. It then gets a 503.', 5_000),
   connectTimeoutMs: milliseconds('Timeout for connecting.', 5_000),
   headersTimeoutMs: milliseconds('Timeout for receiving the response headers.', 60_000),

@@ -16,6 +16,7 @@ import {
   type PortStage,
   refuseUnreadable,
   shedLoad,
+  warnOf,
 } from '../entrance.ts';
 import { allow, refuse } from './answer.ts';
 import { decideAsked } from './api/decide.ts';
@@ -85,7 +86,7 @@ export async function createDecisionServer(
   const shared: Shared = {
     ...dependencies,
     trusted: new TrustedProxies(trusted, { isSocket: socketPath !== undefined }),
-    isBusy: watchLoad(app, listen.maxEventLoopDelayMs),
+    isBusy: watchLoad(app, listen.maxEventLoopDelayMs, warnOf(dependencies.log)),
     settings,
     receipts,
   };

@@ -10,7 +10,7 @@ import type {
   UpstreamRequest,
 } from '../../http/client/request.ts';
 import type { Exchange, Taker } from '../../http/exchange.ts';
-import { UpstreamError } from '../../http/message/errors.ts';
+import { HEADERS_TIMEOUT, UpstreamError } from '../../http/message/errors.ts';
 import { addCors } from '../../http/message/fields/cors.ts';
 import type { FieldLines } from '../../http/message/head/field-lines.ts';
 import type { FieldName } from '../../http/message/head/field-names.ts';
@@ -24,7 +24,8 @@ import type { PortDependencies, PortRequest } from '../entrance.ts';
 import { type ResponseCost, readCost } from '../response-cost/response-cost.ts';
 import { codeOf, isRepeatable, isUnsent, refusalOf, UPSTREAM_BUSY } from './failures.ts';
 import type { StreamedRequest } from './stalled-uploads.ts';
-import type { Guest, TurnedAway, Visit } from './turns/turns.ts';
+import type { Guest, TurnedAway } from './turns/guest.ts';
+import type { Visit } from './turns/turns.ts';
 import type { Upstream } from './upstreams.ts';
 
 /** Joining a body of this length to its head costs less than a second piece to write. */
@@ -136,13 +137,22 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker, Guest, St
   onHead(head: ResponseHead): void {
     this.#head = head;
     const { context, exchange } = this;
-    context.upstreamMs = performance.now() - this.#sentMs;
+    const nowMs = performance.now();
+    context.upstreamMs = nowMs - this.#sentMs;
+    // An error may come at once because the upstream has too much to do.
+    if (head.status < 500) this.#noteLatency(nowMs);
     context.upstreamStatus = head.status;
     if (context.operation?.settlement !== undefined) this.#cost = readCost(context, head);
     const lines = this.linesOf(head);
     if (context.cors !== undefined) addCors(lines, context.cors, head.fields);
     if (exchange.isUploadUnfinished) exchange.makeLast();
     exchange.begin(head.status, lines);
+  }
+
+  /** A tunnel has no latency, and an upload has its client's. */
+  #noteLatency(nowMs: number): void {
+    if (this.isTunnel || this.#request.body instanceof Readable) return;
+    this.#upstream.noteLatency(this.#sentMs, nowMs);
   }
 
   /** The fields that the client gets, without CORS fields. */
@@ -206,6 +216,7 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker, Guest, St
       this.#dispatch();
       return;
     }
+    if (codeOf(error) === HEADERS_TIMEOUT) this.#noteLatency(performance.now());
     this.leave();
     this.#fail(error);
   }

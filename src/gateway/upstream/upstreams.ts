@@ -6,7 +6,9 @@ import type { TrustedProxies } from '../../http/message/fields/forwarded.ts';
 import type { UpstreamQueue } from '../../observe/gateway-observer.ts';
 import { ShortBodies } from './short-bodies.ts';
 import { StalledUploads } from './stalled-uploads.ts';
-import { type TurnSettings, Turns } from './turns/turns.ts';
+import { AdaptiveLimit } from './turns/adaptive-limit.ts';
+import type { TurnSettings } from './turns/guest.ts';
+import { Turns } from './turns/turns.ts';
 import { UpstreamAddresses } from './upstream-addresses.ts';
 
 interface TlsSettings extends TlsFiles {
@@ -50,6 +52,8 @@ export class Upstream implements UpstreamQueue {
   readonly uploads: StalledUploads;
   /** How long a tunnel may carry nothing. */
   readonly tunnelIdleTimeoutMs: number;
+  /** Undefined if the number of places is fixed. */
+  readonly #adaptive: AdaptiveLimit | undefined;
 
   constructor(
     prefix: string,
@@ -64,9 +68,18 @@ export class Upstream implements UpstreamQueue {
     this.preservesHost = (host ?? settings.host) === 'preserve';
     this.addresses = new UpstreamAddresses(origin, this.basePath, trusted);
     this.turns = new Turns(settings);
+    if (settings.concurrency === 'adaptive') {
+      this.#adaptive = new AdaptiveLimit(settings.connections);
+      this.turns.limitTo(this.#adaptive.limit);
+    }
     this.uploads = new StalledUploads(this.turns);
     this.tunnelIdleTimeoutMs = settings.tunnelIdleTimeoutMs;
     this.pool = new Pool(origin, settings, tls && { verify: tls.verify, ...tlsOptions(tls) });
+  }
+
+  /** Takes a response to a request whose body was sent with its head, or its time-out: the number of places follows the latency. */
+  noteLatency(sentMs: number, nowMs: number): void {
+    if (this.#adaptive?.note(sentMs, nowMs, this.turns.present)) this.turns.limitTo(this.#adaptive.limit);
   }
 
   get waiting(): number {

@@ -107,9 +107,15 @@ export function openServer({ limits, limit, unread, tls }: ServerRole, route: Se
 }
 
 /** @returns whether the event loop is so late that new requests are better refused, so that those in progress can finish */
-export function watchLoad(app: FastifyInstance, maxEventLoopDelayMs: number): () => boolean {
+export function watchLoad(
+  app: FastifyInstance,
+  maxEventLoopDelayMs: number,
+  onOverload: (delayMs: number) => void,
+): () => boolean {
   if (maxEventLoopDelayMs === 0) return () => false;
-  const delay = new LoopDelay();
+  const delay = new LoopDelay((fromMs, toMs) => {
+    if (fromMs <= maxEventLoopDelayMs && toMs > maxEventLoopDelayMs) onOverload(toMs);
+  });
   app.addHook('onClose', async () => delay.close());
   return () => delay.meanMs > maxEventLoopDelayMs;
 }
@@ -150,6 +156,12 @@ class LoopDelay {
   #cpuMs = cpuMs();
   #lastStopMs = Number.NEGATIVE_INFINITY;
   readonly #timer = setInterval(() => this.#look(), LOOK_MS).unref();
+  readonly #onMean: (fromMs: number, toMs: number) => void;
+
+  /** @param onMean called when there is a new mean */
+  constructor(onMean: (fromMs: number, toMs: number) => void) {
+    this.#onMean = onMean;
+  }
 
   close(): void {
     clearInterval(this.#timer);
@@ -168,7 +180,9 @@ class LoopDelay {
     this.#lookedAtMs = nowMs;
     this.#cpuMs = usedMs;
     if (nowMs - this.#spanFromMs < SPAN_MS) return;
+    const earlierMs = this.meanMs;
     this.meanMs = this.#sumMs / this.#looks;
+    this.#onMean(earlierMs, this.meanMs);
     this.#sumMs = 0;
     this.#looks = 0;
     this.#spanFromMs = nowMs;

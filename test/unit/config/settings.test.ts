@@ -83,6 +83,7 @@ describe('the settings of weir.yaml', () => {
         maxWaiting: 1024,
         reservePercent: 10,
         queueTimeoutMs: 5_000,
+        concurrency: 'fixed',
         connectTimeoutMs: 5_000,
         headersTimeoutMs: 60_000,
         bodyTimeoutMs: 300_000,

@@ -3,33 +3,8 @@
  * (max-min fairness); within a payer, in order of arrival. Every event takes constant time, however many payers wait.
  */
 import type { Traffic } from '../../../domain/operation.ts';
+import type { GroupLimits, Guest, TurnedAway, TurnSettings } from './guest.ts';
 import { type PayerEntries, Queue, type VisitEntries } from './queue.ts';
-
-/** Why a request that waits gets no turn: too many wait, it has waited for too long, or the upstream is closed. */
-export type TurnedAway = 'crowded' | 'late' | 'closed';
-
-/** A request that asks for a place at an upstream. */
-export interface Guest {
-  readonly traffic: Traffic;
-  /** An Account, or the address of a client. */
-  readonly payerId: string;
-  /** Whether it asks for a tunnel, which keeps its place until it closes. */
-  readonly isTunnel: boolean;
-  /** It waited, and has a place now. */
-  onTurn(waitedMs: number): void;
-  /** It waited, and does not wait any more. */
-  onTurnedAway(reason: TurnedAway): void;
-}
-
-export interface TurnSettings {
-  readonly connections: number;
-  readonly maxWaiting: number;
-  readonly publicPercent: number;
-  readonly unauthenticatedPercent: number;
-  readonly tunnelPercent: number;
-  readonly reservePercent: number;
-  readonly queueTimeoutMs: number;
-}
 
 /** The places at one upstream, and the requests that wait for one. */
 export class Turns {
@@ -46,6 +21,8 @@ export class Turns {
   #open = 0;
   #payers = 0;
   #tunnels = 0;
+  /** Tunnels that are at the upstream. */
+  #openTunnels = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(settings: TurnSettings) {
@@ -57,15 +34,20 @@ export class Turns {
     // Rounded down: below 100 %, tunnels leave a place to the requests of every share.
     const tunnelsOf = (places: number) => Math.floor((places * tunnelPercent) / 100);
     this.#maxTunnels = tunnelsOf(connections);
-    const share = (whole: number, percent: number) => Math.max(1, Math.floor((whole * percent) / 100));
-    const groupOf = (traffic: Traffic, maxPresent: number, maxMayWait: number) =>
-      new Group(traffic, { maxPresent, maxWaiting: maxMayWait, maxTunnels: tunnelsOf(maxPresent) });
-    const open = share(connections, settings.publicPercent);
-    const free = share(connections, settings.unauthenticatedPercent);
+    const groupOf = (traffic: Traffic, percent: number, mayWait: boolean) => {
+      const maxPresent = partOf(connections, percent);
+      const maxMayWait = mayWait ? partOf(maxWaiting, percent) : 0;
+      return new Group(traffic, {
+        percent,
+        maxPresent,
+        maxWaiting: maxMayWait,
+        maxTunnels: tunnelsOf(maxPresent),
+      });
+    };
     this.#groups = {
-      caller: groupOf('caller', connections, maxWaiting),
-      public: groupOf('public', open, share(maxWaiting, settings.publicPercent)),
-      uncharged: groupOf('uncharged', free, 0),
+      caller: groupOf('caller', 100, true),
+      public: groupOf('public', settings.publicPercent, true),
+      uncharged: groupOf('uncharged', settings.unauthenticatedPercent, false),
     };
   }
 
@@ -86,6 +68,8 @@ export class Turns {
   /** Lowers or raises the number of places; `connections` is the most. Requests that are at the upstream stay there. */
   limitTo(limit: number): void {
     this.#limit = Math.max(1, Math.min(this.#connections, Math.floor(limit)));
+    this.#groups.public.limitTo(this.#limit);
+    this.#groups.uncharged.limitTo(this.#limit);
     this.#admit();
   }
 
@@ -115,8 +99,11 @@ export class Turns {
     const visit = new Visit(guest, known ?? this.#addPayer(group, guest.payerId), nowMs);
     if (guest.isTunnel) this.#count(group, 1);
     // Those that wait already may not have the free places.
-    if (waiting === 0 && group.hasPlace && this.#isAdmissible(visit.payer)) this.#place(visit);
-    else this.#wait(visit, group);
+    if (waiting === 0 && group.hasPlace && this.#isAdmissible(visit.payer)) {
+      this.#place(visit);
+      // It brings a place along, which may leave one for those that wait.
+      if (guest.isTunnel) this.#admit();
+    } else this.#wait(visit, group);
     return visit;
   }
 
@@ -208,8 +195,12 @@ export class Turns {
     this.#payers--;
   }
 
-  #countPresent({ payer, isReserved }: Visit, change: 1 | -1): void {
+  #countPresent({ payer, isReserved, guest }: Visit, change: 1 | -1): void {
     this.#present += change;
+    if (guest.isTunnel) {
+      this.#openTunnels += change;
+      payer.group.openTunnels += change;
+    }
     if (!isReserved) this.#open += change;
     payer.group.present += change;
     payer.present += change;
@@ -246,9 +237,10 @@ export class Turns {
     return present < Math.max(1, Math.floor(places / (this.#payers + 1)));
   }
 
-  /** However low the limit is, each Account may have one. */
+  /** However low the limit is, each Account may have one. Tunnels take none from the requests: they are mostly silent. */
   get #places(): number {
-    return Math.max(this.#limit, Math.min(this.#connections, this.#groups.caller.payers.size));
+    const needed = Math.max(this.#limit, this.#groups.caller.payers.size);
+    return Math.min(this.#connections, needed + this.#openTunnels);
   }
 
   #place(visit: Visit): void {
@@ -307,14 +299,6 @@ export class Payer {
   }
 }
 
-interface GroupLimits {
-  /** Most of its requests at the upstream. */
-  readonly maxPresent: number;
-  /** Most of its requests that wait. With 0, a request waits only if the group has less than its share of the places, waiting ones included. */
-  readonly maxWaiting: number;
-  readonly maxTunnels: number;
-}
-
 /** The payers of one kind of traffic, which share a part of the places. */
 export class Group {
   readonly traffic: Traffic;
@@ -324,18 +308,34 @@ export class Group {
   waiting = 0;
   /** Tunnels of its requests, waiting ones included. */
   tunnels = 0;
+  /** Its tunnels at the upstream. */
+  openTunnels = 0;
+  /** Most of its requests at the upstream, without tunnels. */
+  #maxRequests: number;
 
   constructor(traffic: Traffic, limits: GroupLimits) {
     this.traffic = traffic;
     this.limits = limits;
+    this.#maxRequests = limits.maxPresent;
+  }
+
+  /** Changes the number of places that it shares. */
+  limitTo(places: number): void {
+    this.#maxRequests = partOf(places, this.limits.percent);
   }
 
   get hasPlace(): boolean {
-    return this.present < this.limits.maxPresent;
+    const { present, openTunnels } = this;
+    return present < this.limits.maxPresent && present - openTunnels < this.#maxRequests;
   }
 }
 
 /** The places that are not reserved. A single place cannot be. */
 function openOf(places: number, reservePercent: number): number {
-  return places === 1 ? 1 : places - Math.max(1, Math.floor((places * reservePercent) / 100));
+  return places === 1 ? 1 : places - partOf(places, reservePercent);
+}
+
+/** A percentage, rounded down, and at least one. */
+function partOf(whole: number, percent: number): number {
+  return Math.max(1, Math.floor((whole * percent) / 100));
 }

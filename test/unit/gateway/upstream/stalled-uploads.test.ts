@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { StalledUploads, type StreamedRequest } from '../../../../src/gateway/upstream/stalled-uploads.ts';
-import { type Guest, Turns, type Visit } from '../../../../src/gateway/upstream/turns/turns.ts';
+import type { Guest } from '../../../../src/gateway/upstream/turns/guest.ts';
+import { Turns, type Visit } from '../../../../src/gateway/upstream/turns/turns.ts';
 
 const CHECKS = 4;
 
@@ -13,6 +14,7 @@ function start() {
     tunnelPercent: 50,
     reservePercent: 10,
     queueTimeoutMs: 60_000,
+    concurrency: 'fixed',
   });
   const uploads = new StalledUploads(turns);
   onTestFinished(() => turns.close());

@@ -1,12 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Traffic } from '../../../../../src/domain/operation.ts';
-import {
-  type Guest,
-  type TurnedAway,
-  type TurnSettings,
-  Turns,
-  type Visit,
-} from '../../../../../src/gateway/upstream/turns/turns.ts';
+import type { Guest, TurnedAway, TurnSettings } from '../../../../../src/gateway/upstream/turns/guest.ts';
+import { Turns, type Visit } from '../../../../../src/gateway/upstream/turns/turns.ts';
 import { random } from '../../../../fixtures/random.ts';
 
 const SETTINGS: TurnSettings = {
@@ -17,6 +12,7 @@ const SETTINGS: TurnSettings = {
   tunnelPercent: 50,
   reservePercent: 10,
   queueTimeoutMs: 5_000,
+  concurrency: 'fixed',
 };
 
 const turnsWith = (settings: Partial<TurnSettings> = {}) => new Turns({ ...SETTINGS, ...settings });
@@ -147,6 +143,23 @@ describe('turns', () => {
     expect(turns.hasRoomForTunnel()).toBe(true);
   });
 
+  it('tunnels take no place from requests when the limit is lowered', () => {
+    const turns = turnsWith({ connections: 40 });
+    const tunnels = Array.from({ length: 10 }, () => new Request('chat', 'caller', true).enter(turns));
+    turns.limitTo(10);
+    expect(present(tunnels)).toBe(10);
+    expect(present(enter(turns, 30, 'other'))).toBe(8);
+  });
+
+  it('a lower limit lowers the share of public operations with it', () => {
+    const turns = turnsWith({ connections: 40 });
+    turns.limitTo(10);
+    const strangers = Array.from({ length: 30 }, (_, index) =>
+      new Request(`${index}`, 'public').enter(turns),
+    );
+    expect(present(strangers)).toBe(5);
+  });
+
   it('under a low limit, each waiting Account still has one place', () => {
     const turns = turnsWith();
     turns.limitTo(2);
@@ -188,6 +201,7 @@ class Model {
   #open = 0;
   readonly #presentOf = new Map<string, number>();
   readonly #presentIn: Record<Traffic, number> = { caller: 0, public: 0, uncharged: 0 };
+  readonly #tunnelsIn: Record<Traffic, number> = { caller: 0, public: 0, uncharged: 0 };
 
   constructor(settings: TurnSettings, limit: number, requests: Iterable<Request>) {
     this.#settings = settings;
@@ -206,6 +220,7 @@ class Model {
     }
     this.present++;
     this.#presentIn[request.traffic]++;
+    if (request.isTunnel) this.#tunnelsIn[request.traffic]++;
     if (request.visit?.isReserved === false) this.#open++;
   }
 
@@ -216,14 +231,18 @@ class Model {
   hasShare({ traffic }: Request): boolean {
     const { connections, publicPercent, unauthenticatedPercent } = this.#settings;
     const percent = { caller: 100, public: publicPercent, uncharged: unauthenticatedPercent }[traffic];
-    return this.#presentIn[traffic] < Math.max(1, Math.floor((connections * percent) / 100));
+    const shareOf = (places: number) => Math.max(1, Math.floor((places * percent) / 100));
+    const present = this.#presentIn[traffic];
+    if (traffic === 'caller') return present < connections;
+    return present < shareOf(connections) && present - this.#tunnelsIn[traffic] < shareOf(this.#limit);
   }
 
   isAdmissible(request: Request): boolean {
     const { connections, reservePercent } = this.#settings;
     const payers = [...this.#presentOf.keys()];
     const accounts = payers.filter((payer) => payer.startsWith('caller')).length;
-    const places = Math.max(this.#limit, Math.min(connections, accounts));
+    const tunnels = Object.values(this.#tunnelsIn).reduce((sum, count) => sum + count, 0);
+    const places = Math.min(connections, Math.max(this.#limit, accounts) + tunnels);
     if (this.present >= places) return false;
     const reserved = places === 1 ? 0 : Math.max(1, Math.floor((places * reservePercent) / 100));
     if (this.#open < places - reserved) return true;
