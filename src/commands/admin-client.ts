@@ -43,6 +43,8 @@ const OLD_SECONDS = 10;
 
 const NO_GATEWAY = `Name a gateway with --url or with --config: there is no ${SETTINGS_FILE} in this folder.`;
 
+const NAME_ADMIN_PORT = 'Name the admin port: admin.port of weir.yaml, 9090 by default.';
+
 /** Longer than the store's deadline and any directory's. */
 const TIMEOUT_MS = 15_000;
 
@@ -64,11 +66,16 @@ export async function askAdmin(
   }
   if (answer.ageSeconds > OLD_SECONDS) {
     printError(
-      `Changes are unknown since ${roundedDuration(answer.ageSeconds)} ago: ${port.url} has not read Redis since.`,
+      `Changes of the last ${roundedDuration(answer.ageSeconds)} are unknown: ${port.url} could not read Redis.`,
     );
   }
   if (answer.status === 200 && answer.body !== undefined) return answer.body;
-  const { error } = (answer.body ?? {}) as { readonly error?: unknown };
+  const { error, requestId } = (answer.body ?? {}) as {
+    readonly error?: unknown;
+    readonly requestId?: unknown;
+  };
+  if (requestId !== undefined)
+    throw new CommandError(`${port.url} is a port for clients. ${NAME_ADMIN_PORT}`);
   throw new CommandError(
     `${port.url} answered ${answer.status}${typeof error === 'string' ? `: ${error.replaceAll('\n', '; ')}` : '.'}`,
   );

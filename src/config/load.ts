@@ -27,7 +27,7 @@ export interface SettingsReading {
 
 /** Reads weir.yaml. Throws a ConfigError only if the file cannot be read or is not YAML. */
 export function readSettings(path: string, env: Environment): SettingsReading {
-  const text = readText(path, 'use --config to name another file');
+  const text = readText(path, 'weir init writes one; --config names another file');
   const { value, place, problems, invalid } = examine(settingsSchema, text, path, env);
   const sections = isMapping(value) ? Object.entries(value).filter(([name]) => !invalid.has(name)) : [];
   const valid = withDecisionsPort(resolveFiles(settingsSchema, Object.fromEntries(sections), path));

@@ -5,6 +5,7 @@ import type { Problem } from '../../config/problem.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
 import { furtherRows } from '../../domain/limits/rows.ts';
+import { counted } from '../../domain/shown.ts';
 import { readFacts } from '../../facts/fact-record.ts';
 import { LIVE_LIMITS, LiveLimits } from '../../facts/live-limits.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
@@ -35,7 +36,7 @@ export async function check({ config, connect }: { config: string; connect?: boo
     `${config} is `,
     { style: 'green', text: 'valid' },
     `: ${summaryOf(operations)}, ` +
-      `overrides for ${limits.accounts.size} accounts and ${limits.organizations.size} organizations, ` +
+      `overrides for ${counted(limits.accounts.size, 'account')} and ${counted(limits.organizations.size, 'organization')}, ` +
       furtherText(limits) +
       `${callersOf(configuration)}${warnings.length === 0 ? '' : `; warnings: ${warnings.length}`}.`,
   ]);
@@ -87,12 +88,12 @@ async function tryConnections(
     const label = outcome === 'ok' ? [] : [{ style: COLOURS[outcome], text: outcome }, ': '];
     print([`${name}: `, ...label, text]);
   }
-  if (failed > 0) throw new CommandError(`${failed} of ${trials.length} connections failed.`);
+  if (failed > 0) throw new CommandError(`${failed} of ${counted(trials.length, 'connection')} failed.`);
 }
 
 function callersOf({ settings, identities }: Configuration): string {
   const { kind } = settings.identity;
-  const tokens = `${identities.tokens.size} tokens`;
+  const tokens = counted(identities.tokens.size, 'token');
   if (kind === 'static') return tokens;
   return kind === 'api-keys' ? `${tokens} and API keys` : `callers by ${kind}`;
 }
@@ -145,7 +146,7 @@ function summaryOf(operations: readonly ListedOperation[]): string {
   const unvalidated = count(({ validation }) => validation === 'none');
   const settled = count(({ settlement }) => settlement !== undefined);
   return (
-    `${operations.length} operations (${expensive} cost more than 1 point, ${unpriced} without a written cost, ` +
+    `${counted(operations.length, 'operation')} (${expensive} cost more than 1 point, ${unpriced} without a written cost, ` +
     `${open} public, ${unvalidated} unvalidated${settled === 0 ? '' : `, ${settled} with a settlement`})`
   );
 }

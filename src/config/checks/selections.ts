@@ -76,7 +76,7 @@ function entryProblem(
   return row.scope === 'address'
     ? {
         message: `${first.id} is not public, and only public operations are counted by address`,
-        hint: 'in a Redis Cluster, the buckets of callers and of addresses are in different slots',
+        hint: 'per: principal limits each caller',
       }
     : { message: `${first.id} is ${CHARGED_TO[first.access]}, not per ${row.scope}` };
 }

@@ -141,9 +141,10 @@ function ownershipProblem({
     if (organization !== undefined) return 'a Person has an account, not an organization';
     return account === undefined ? 'a Person needs an account, its Principal Account' : undefined;
   }
-  if ((account === undefined) === (organization === undefined)) {
-    return 'a ServiceAccount needs either an account or an organization, not both';
-  }
+  if (account !== undefined && organization !== undefined)
+    return 'a ServiceAccount has either an account or an organization, not both';
+  if (account === undefined && organization === undefined)
+    return 'has no owner: a ServiceAccount needs an account, which pays for it, or an organization';
   if (organization !== undefined && actsFor.length > 0) {
     return 'a ServiceAccount of an Organization acts for all its Accounts and cannot have actsFor';
   }

@@ -47,14 +47,16 @@ class SettingsReader {
     }
   }
 
-  #readObject(schema: SchemaNode, value: unknown, path: Path): unknown {
+  /** @param kinds all variants, if the schema is one of them */
+  #readObject(schema: SchemaNode, value: unknown, path: Path, kinds: readonly SchemaNode[] = []): unknown {
     const { properties = {} } = schema;
     if (!isMapping(value)) {
       this.#mismatch(schema, value, path);
       return value;
     }
     for (const key of Object.keys(value)) {
-      if (!Object.hasOwn(properties, key)) this.findings.push(unknownKey(key, properties, path));
+      if (!Object.hasOwn(properties, key))
+        this.findings.push(keyOfAnotherKind(key, schema, kinds, path) ?? unknownKey(key, properties, path));
     }
     const result: Record<string, unknown> = {};
     for (const [key, property] of Object.entries(properties)) {
@@ -96,7 +98,7 @@ class SettingsReader {
     const named = mappings.filter((variant) => kindOf(variant) !== undefined);
     const kind = value.kind ?? impliedKind(schema, value);
     const chosen = named.length === 0 ? mappings[0] : named.find((variant) => kindOf(variant) === kind);
-    if (chosen !== undefined) return this.#readObject(chosen, withKind(value, kindOf(chosen)), path);
+    if (chosen !== undefined) return this.#readObject(chosen, withKind(value, kindOf(chosen)), path, named);
     this.findings.push({ path: [...path, 'kind'], ...kindProblem(value, named) });
     return value;
   }
@@ -127,6 +129,23 @@ function unknownKey(key: string, properties: Readonly<Record<string, SchemaNode>
   }
   const hint = didYouMean(key, known) ?? `expected one of ${known.join(', ')}`;
   return { path: [...path, key], message: `unknown key "${maskUrl(key)}"`, hint };
+}
+
+/** A key that the mapping would have with another `kind`. */
+function keyOfAnotherKind(
+  key: string,
+  schema: SchemaNode,
+  kinds: readonly SchemaNode[],
+  path: Path,
+): Finding | undefined {
+  const others = kinds.filter(({ properties = {} }) => Object.hasOwn(properties, key));
+  if (others.length === 0) return undefined;
+  const names = listed(others.map((one) => kindOf(one) ?? ''));
+  return {
+    path: [...path, key],
+    message: `is a setting of kind ${names}`,
+    hint: `kind is ${kindOf(schema)}`,
+  };
 }
 
 function withKind(value: Record<string, unknown>, kind: string | undefined): Record<string, unknown> {

@@ -46,12 +46,27 @@ export function readYaml(text: string, source: string): YamlText | Problem {
       return { source, line: unclosed.line, path: '', message };
     }
     const line = error.mark && error.mark.line + 1;
-    return { source, line, path: '', message: `is not valid YAML: ${withoutContent(error.reason)}` };
+    return { source, line, path: '', message: `is not valid YAML: ${reasonOf(error, text)}` };
   }
 }
 
 /** What the parser reports where a bracket or quote should have been closed before. */
 const CAUSED_BY_UNCLOSED = /^(?:deficient indentation|unexpected end of the stream)/;
+
+/** What the parser reports, with the name of a key that is there twice. */
+function reasonOf({ reason, mark }: YAMLException, text: string): string {
+  const [key] = /^[\w./-]{1,64}/.exec(text.slice(mark?.position)) ?? [];
+  if (reason !== 'duplicated mapping key' || key === undefined || mark === undefined)
+    return withoutContent(reason);
+  // The keys of `tokens` are secret.
+  const tokens = linesByPath(text).children.get('tokens');
+  const isSecret = tokens !== undefined && hasLine(tokens, mark.line + 1);
+  return isSecret ? 'a token is written twice' : `the key "${key}" is written twice`;
+}
+
+function hasLine({ children }: Lines, line: number): boolean {
+  return [...children.values()].some((one) => one.line === line);
+}
 
 /** Removes quoted content from the parser's message: a password that begins with `*` or `!` is parsed as an alias or tag. */
 function withoutContent(reason: string): string {

@@ -114,5 +114,5 @@ it.concurrent('lists that were not read from Redis for two periods are grey, and
       .poll(() => page.locator(panel).getAttribute('data-unknown'), SOON)
       .toMatch(/^unknown since [\d:]{8}$/);
   const { stderr } = await runHere(() => listLimits({ url: adminUrl }));
-  expect(stderr).toMatch(/^Changes are unknown since \d+ s ago: http:.* has not read Redis since\.\n$/);
+  expect(stderr).toMatch(/^Changes of the last \d+ s are unknown: http:.* could not read Redis\.\n$/);
 });

@@ -91,8 +91,17 @@ accounts: { acct_1: {} }
       'identities.yaml:6: principals.person_1.account: Account "acct_9" is unknown: did you mean "acct_1"?',
       'identities.yaml:6: principals.person_1.actsFor.1: Account "acct_8" is unknown: did you mean "acct_1"?',
       'identities.yaml:7: principals.person_2: a Person has an account, not an organization',
-      'identities.yaml:8: principals.svc_1: a ServiceAccount needs either an account or an organization, not both',
-      'identities.yaml:9: principals.svc_2: a ServiceAccount needs either an account or an organization, not both',
+      'identities.yaml:8: principals.svc_1: has no owner: a ServiceAccount needs an account, which pays for it, or an organization',
+      'identities.yaml:9: principals.svc_2: a ServiceAccount has either an account or an organization, not both',
+    ]);
+  });
+
+  test('a key that is written twice is named, unless it is a token', () => {
+    expect(problemsOf('accounts: { acct_1: {}, acct_2: {}, acct_1: {} }\n')).toEqual([
+      'identities.yaml:1: is not valid YAML: the key "acct_1" is written twice',
+    ]);
+    expect(problemsOf('tokens:\n  very-secret: a\n  other: b\n  very-secret: c\n')).toEqual([
+      'identities.yaml:4: is not valid YAML: a token is written twice',
     ]);
   });
 });

@@ -143,7 +143,7 @@ organizations: { o: { organization-read: nne } }
 
   test('a duplicate key is refused with its line', () => {
     expect(problemsOf('accounts:\n  a: { account-read: 1 }\n  a: { account-read: 2 }')).toEqual([
-      'limits.yaml:3: is not valid YAML: duplicated mapping key',
+      'limits.yaml:3: is not valid YAML: the key "a" is written twice',
     ]);
   });
 });

@@ -26,7 +26,12 @@ describe('loading', () => {
     const path = join(folder, 'no.yaml');
     expect(() => loadSettings(path, {})).toThrow(
       new ConfigError([
-        { source: path, path: '', message: 'does not exist', hint: 'use --config to name another file' },
+        {
+          source: path,
+          path: '',
+          message: 'does not exist',
+          hint: 'weir init writes one; --config names another file',
+        },
       ]),
     );
     const limits = new LimitsFiles(path, []);

@@ -245,7 +245,7 @@ describe('selections', () => {
     ],
     [
       'a: { per: address, points: 9, window: 1m, operations: [find] }',
-      'limits.a.operations.0: find is not public, and only public operations are counted by address: in a Redis Cluster, the buckets of callers and of addresses are in different slots',
+      'limits.a.operations.0: find is not public, and only public operations are counted by address: per: principal limits each caller',
     ],
     [
       'a: { per: account, points: 9, window: 1m, kind: read, operations: [find] }',
