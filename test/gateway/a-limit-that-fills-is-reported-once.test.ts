@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { calendarOf } from '../../src/domain/limits/calendar.ts';
 import { readConfiguration } from '../../src/process/configuration.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
@@ -78,6 +79,24 @@ it('a limit that is used at once is reported as used, and not as nearly used aft
   expect((await gateway.send('GET', '/v3/reports')).status).toBe(429);
   await spend(gateway, 6);
   await expect.poll(() => sharesAt(receiver), WITHIN).toEqual(['batch acct_1 100', 'account-read acct_1 80']);
+});
+
+it('of a calendar year, 80 % are reported once by all replicas, with the time until it ends', async () => {
+  const receiver = await receive();
+  const store = uniqueRedisStore();
+  const limits = { limits: { quota: { per: 'account', points: 10, period: 'year' } } };
+  const fleet = [
+    await start(to(receiver), { store, limits }),
+    await start(to(receiver), { store, limits }),
+  ] as const;
+  await spend(fleet[0], 8);
+  await expect.poll(() => sharesAt(receiver), WITHIN).toEqual(['quota acct_1 80']);
+  const year = calendarOf({ unit: 'year', timeZone: 'UTC', startsOn: 1 }).at(Date.now());
+  const [{ data } = { data: {} }] = eventsAt(receiver);
+  expect(data).toMatchObject({ windowSeconds: (year.endMs - year.startMs) / 1_000, used: 8, remaining: 2 });
+  expect(Math.abs(Number(data.lastsMs) - (year.endMs - Date.now()))).toBeLessThan(60_000);
+  await spend(fleet[1], 2);
+  await expect.poll(() => sharesAt(receiver), WITHIN).toEqual(['quota acct_1 80', 'quota acct_1 100']);
 });
 
 it('of all replicas, the first reports, until the window is over', async () => {

@@ -149,3 +149,26 @@ it('no suggestion is below the cost of an operation, because the gateway would n
   const { stdout } = await runReplayCommand(log, '--suggest', '0%', '--operations', operations);
   expect(parseLimits(stdout, 'suggested.yaml').accounts.get('no')?.limits['account-read']?.limit).toBe(10);
 });
+
+it('of a period, the suggestion is the most that was used in one, with the same days and time zone', async () => {
+  const base = `limits:
+  quota: { per: account, points: 1000, period: month, startsOn: 15, timeZone: Europe/Berlin }
+accounts: { no: { quota: 500, periodStartsOn: 3 } }
+`;
+  const files = await writeFiles({ log: logText(BURSTS), 'base.yaml': base });
+  const { code, stdout, stderr } = await runReplayCommand(
+    files.log,
+    '--suggest',
+    '0%',
+    '--limits',
+    files['base.yaml'],
+  );
+  expect(code, stderr).toBe(0);
+  const suggested = parseLimits(stdout, 'suggested.yaml');
+  expect(suggested.rows.find(({ name }) => name === 'quota')?.period).toMatchObject({
+    unit: 'month',
+    startsOn: 15,
+    timeZone: 'Europe/Berlin',
+  });
+  expect(suggested.accounts.get('no')).toMatchObject({ periodStartsOn: 3, limits: { quota: { limit: 80 } } });
+});
