@@ -32,18 +32,19 @@ export function charge(
   request.hold = hold;
   const asked = {
     buckets: due.buckets,
+    kind: due.kind,
     cost: request.reserved ?? operation.cost,
     operation: operation.id,
     hold,
     heldMs,
   };
   const decision = source.isPeek === true ? store.peek(asked) : store.charge(asked);
-  return andThenWith(decision, chargedBy, { request, store, due, asked, fields: buckets.fields });
+  return andThenWith(decision, chargedBy, { request, store, due, asked, buckets });
 }
 
 interface ChargeDependencies {
   readonly store: Store;
-  readonly buckets: Pick<Buckets, 'bucketsFor' | 'fields'>;
+  readonly buckets: Pick<Buckets, 'bucketsFor' | 'fields' | 'lastRefusals'>;
 }
 
 /** A charge that a store decides. */
@@ -52,24 +53,29 @@ interface Deciding {
   readonly store: Store;
   readonly due: PayerBuckets;
   readonly asked: Charge;
-  readonly fields: Buckets['fields'];
+  readonly buckets: ChargeDependencies['buckets'];
 }
 
-function chargedBy(decision: Decision, { request, store, due, asked, fields }: Deciding): Charged {
+function chargedBy(decision: Decision, { request, store, due, asked, buckets }: Deciding): Charged {
   request.due = due;
   request.decision = decision;
   request.asked = asked;
   // It is most likely served, so it counts here until it ends. What a part of the limits has admitted counts already.
   if (decision.outcome === 'uncounted') store.slots.take(asked);
-  return chargedOf(due, asked.cost, decision, fields);
+  return chargedOf(due, asked.cost, decision, buckets);
 }
 
 function onlyNamed(due: PayerBuckets, names: readonly string[] | undefined): PayerBuckets {
   if (names === undefined) return due;
-  return onlyThose(due, ({ name }) => names.includes(name));
+  return { ...onlyThose(due, ({ name }) => names.includes(name)), kind: undefined };
 }
 
-function chargedOf(due: PayerBuckets, cost: number, decision: Decision, fields: Buckets['fields']): Charged {
+function chargedOf(
+  due: PayerBuckets,
+  cost: number,
+  decision: Decision,
+  { fields, lastRefusals }: ChargeDependencies['buckets'],
+): Charged {
   const { plan, unknownPlan } = due;
   if (decision.outcome === 'uncounted') {
     const { policy } = due;
@@ -94,7 +100,13 @@ function chargedOf(due: PayerBuckets, cost: number, decision: Decision, fields: 
     owner: bucket.owner,
     remaining: state.remaining,
     retryAfterUs: state.retryAfterUs,
-    refusal: refusalOf(due, { bucket, state, costPoints: cost, isPart: degraded !== undefined, violated }),
+    refusal: refusalOf(lastRefusals, {
+      bucket,
+      state,
+      costPoints: cost,
+      isPart: degraded !== undefined,
+      violated,
+    }),
     degraded,
     // A part of a limit is not the limit.
     filling: degraded === undefined ? fillingOf(due.buckets, decision.buckets) : undefined,
@@ -153,14 +165,15 @@ interface Denied {
   readonly violated: readonly string[] | undefined;
 }
 
-function refusalOf(due: PayerBuckets, denied: Denied): Refusal {
+function refusalOf(lastRefusals: Buckets['lastRefusals'], denied: Denied): Refusal {
   const { bucket, state, costPoints, isPart } = denied;
   const { remaining } = state;
   const seconds = Math.max(1, Math.ceil(state.retryAfterUs / US_PER_SECOND));
   const violated = denied.violated?.join() ?? '';
-  const last = due.lastRefusal;
+  const { alike = bucket } = bucket;
+  const last = lastRefusals.get(bucket.key);
   const isSame = last?.costPoints === costPoints && last.seconds === seconds && last.remaining === remaining;
-  if (isSame && last.bucket === bucket && last.isPart === isPart && last.violated === violated)
+  if (isSame && last.bucket === alike && last.isPart === isPart && last.violated === violated)
     return last.refusal;
   const text = limitText(bucket, remaining, costPoints, seconds, isPart);
   const named = { ...namedLimit(bucket), costPoints };
@@ -168,6 +181,6 @@ function refusalOf(due: PayerBuckets, denied: Denied): Refusal {
     extensions: denied.violated === undefined ? named : { ...named, 'violated-policies': denied.violated },
     headers: { 'Retry-After': `${seconds}` },
   });
-  due.lastRefusal = { bucket, isPart, costPoints, remaining, seconds, violated, refusal };
+  lastRefusals.set(bucket.key, { bucket: alike, isPart, costPoints, remaining, seconds, violated, refusal });
   return refusal;
 }

@@ -36,6 +36,8 @@ export interface Store {
 /** One request's cost, and the buckets that must all have room for it, whatever their windows. */
 export interface Charge {
   readonly buckets: readonly BucketCharge[];
+  /** Stands for all lists of buckets that differ only in their keys, so that what is made of these lists can be kept. Default: the list. */
+  readonly kind?: object | undefined;
   /** Points, an integer of at least 1. */
   readonly cost: number;
   /** The operation that is charged, for the records of durable limits. */

@@ -23,7 +23,7 @@ async function issue(): Promise<TestIssuer> {
   return issuer;
 }
 
-async function start(settings: object, limits: object = LIMITS): Promise<TestGateway> {
+async function start(settings: Claims, limits: Claims = LIMITS): Promise<TestGateway> {
   const all = { ...settings, operations: { list: [] }, usage: { path: '/usage' } };
   const gateway = await startGateway({ settings: all, limits });
   onTestFinished(() => gateway.close());

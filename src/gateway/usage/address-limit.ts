@@ -1,7 +1,9 @@
+import { LRUCache } from 'lru-cache';
 import type { PublicClient } from '../../domain/caller.ts';
 import { NEVER } from '../../domain/limits/limits.ts';
 import type { LimitRow } from '../../domain/limits/rows.ts';
-import type { PayerBuckets } from '../../stages/buckets/buckets.ts';
+import type { Buckets, PayerBuckets } from '../../stages/buckets/buckets.ts';
+import type { PayerBucket } from '../../stages/buckets/payer-bucket.ts';
 import { policyText } from '../../stages/buckets/rate-limit-fields.ts';
 import { charge } from '../../stages/charge.ts';
 import type { Charged, Operation, RequestContext } from '../../stages/request-context.ts';
@@ -11,6 +13,8 @@ import { MemoryStore } from '../../store/memory-store.ts';
 
 /** Addresses remembered in each of two generations. Beyond that, those that asked longest ago are forgotten. */
 const MOST_ADDRESSES = 10_000;
+
+const REFUSALS_KEPT = 1_000;
 
 /** It has no row in the limits file, which may use the same name. */
 const ROW: LimitRow = {
@@ -27,26 +31,35 @@ const FOR_ALL = { source: 'default', plan: undefined, untilMs: NEVER } as const;
 
 /** Counts how often each client address asks, in this process: a flood costs the store nothing, and is refused without it as well. */
 export class AddressLimit {
-  readonly #limit: number;
+  readonly #bucket: PayerBucket;
+  readonly #policy: string;
+  readonly #lastRefusals: Buckets['lastRefusals'] = new LRUCache({ max: REFUSALS_KEPT });
   readonly #store = new MemoryStore(undefined, new Generations<CoalescedLog>(MOST_ADDRESSES));
 
   /** @param limit requests per minute and address */
   constructor(limit: number) {
-    this.#limit = limit;
+    this.#bucket = { ...ROW, ...FOR_ALL, limit, key: '', owner: '' };
+    this.#policy = policyText([this.#bucket]);
   }
 
   /** Counts one request of a client. */
   count(request: RequestContext, client: PublicClient, operation: Operation): Promise<Charged> {
-    const item = { ...ROW, limit: this.#limit };
+    const { address } = client;
     const due: PayerBuckets = {
-      buckets: [{ ...item, ...FOR_ALL, key: client.address, owner: client.address }],
-      policyItems: [item],
-      policy: policyText([item]),
+      buckets: [{ ...this.#bucket, key: address, owner: address, alike: this.#bucket }],
+      policyItems: [this.#bucket],
+      policy: this.#policy,
       plan: undefined,
       unknownPlan: undefined,
       validUntilMs: FOR_ALL.untilMs,
     };
-    const shared = { store: this.#store, buckets: { bucketsFor: () => due, fields: 'contract' as const } };
-    return Promise.resolve(charge(request, client, { ...operation, cost: 1 }, shared));
+    const buckets = {
+      bucketsFor: () => due,
+      fields: 'contract' as const,
+      lastRefusals: this.#lastRefusals,
+    };
+    return Promise.resolve(
+      charge(request, client, { ...operation, cost: 1 }, { store: this.#store, buckets }),
+    );
   }
 }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Payer } from '../../domain/caller.ts';
+import type { Caller, Payer } from '../../domain/caller.ts';
 import {
   type AssignedPlan,
   type Limits,
@@ -33,11 +33,14 @@ import {
   type RateLimitFields,
   type Reportable,
 } from './rate-limit-fields.ts';
+import { isNamed, isValid, Templates } from './templates.ts';
 
 /** The buckets that one payer's requests for some operations are charged to. */
 export interface PayerBuckets extends Reportable {
   /** The buckets that a request spends from, Account first. */
   readonly buckets: readonly PayerBucket[];
+  /** Of a charge to these buckets; undefined where no other payer has the same. */
+  readonly kind?: object | undefined;
   /** The plan whose limits apply to the Account; undefined without one. */
   readonly plan: string | undefined;
   /** The plan that the token or the directory names, and the limits do not have. */
@@ -49,12 +52,11 @@ export interface PayerBuckets extends Reportable {
    * such limits.
    */
   readonly endless?: PayerBuckets | undefined;
-  /** In a flood all refusals are the same, so they are built once. */
-  lastRefusal?: LastRefusal;
 }
 
-/** A refusal by the buckets of a payer. */
+/** The last refusal by a bucket. */
 interface LastRefusal {
+  /** The bucket, or the one of which it is a copy. */
   readonly bucket: PayerBucket;
   readonly isPart: boolean;
   readonly costPoints: number;
@@ -69,6 +71,9 @@ interface LastRefusal {
 const PAYERS_KEPT = 50_000;
 /** Addresses are kept apart, so that a flood from many addresses drops none of the callers. */
 const ADDRESSES_KEPT = 5_000;
+
+/** Buckets whose last refusal is kept. */
+const REFUSALS_KEPT = 5_000;
 
 /** What is known of one payer. Buckets of an earlier version are made again. */
 interface Known {
@@ -90,6 +95,8 @@ export class Buckets {
   readonly #nowMs: () => number;
   readonly #payers = new LRUCache<string, Known>({ max: PAYERS_KEPT });
   readonly #addresses = new LRUCache<string, Known>({ max: ADDRESSES_KEPT });
+  /** In a flood all refusals by a bucket are the same, so they are built once. By key. */
+  readonly lastRefusals = new LRUCache<string, LastRefusal>({ max: REFUSALS_KEPT });
   /** The live limits, which are changed with `applyLive`. */
   readonly live: Omit<LiveLimits, 'add'>;
   readonly #live = new LiveLimits();
@@ -101,6 +108,8 @@ export class Buckets {
   #costliest: ReadonlyMap<string, Costed> = new Map();
   #inPoints: ReadonlySet<string> = new Set();
   #version = 0;
+  #templates = new Templates();
+  #templatesVersion = 0;
 
   /** @param nowMs Unix time by the clock that all replicas share, for the expiry of overrides and live limits */
   constructor(
@@ -163,7 +172,27 @@ export class Buckets {
   bucketsFor(payer: Payer, operation: Operation, last?: LastPayer): PayerBuckets {
     const set = this.#rowSets.of(operation);
     const same = last?.bucketsOf(payer, set, this.#version);
-    if (same !== undefined && this.#isValid(same)) return same;
+    if (same !== undefined && isValid(same, this.#nowMs)) return same;
+    const buckets = this.#areAlike(payer) ? this.#like(payer, set) : this.#known(payer, set);
+    last?.keepBuckets(payer, set, this.#version, buckets);
+    return buckets;
+  }
+
+  /** Whether this payer has the same limits as all others of its kind. */
+  #areAlike(payer: Payer): payer is Caller {
+    return payer.address === undefined && this.#live.size === 0 && !isNamed(this.#limits, payer);
+  }
+
+  #like(caller: Caller, set: RowSet): PayerBuckets {
+    if (this.#templatesVersion !== this.#version) {
+      this.#templates = new Templates();
+      this.#templatesVersion = this.#version;
+    }
+    const make = () => this.#make(caller, set, this.#nowMs());
+    return this.#templates.like(caller, set, this.#keyPrefix, make, this.#nowMs);
+  }
+
+  #known(payer: Payer, set: RowSet): PayerBuckets {
     const cache = payer.address === undefined ? this.#payers : this.#addresses;
     const cacheKey = cacheKeyOf(payer, set);
     let known = cache.get(cacheKey);
@@ -172,22 +201,16 @@ export class Buckets {
       cache.set(cacheKey, known);
     }
     let buckets = known.bySet.get(set);
-    if (buckets === undefined || !this.#isValid(buckets)) {
+    if (buckets === undefined || !isValid(buckets, this.#nowMs)) {
       buckets = this.#make(payer, set, this.#nowMs());
       known.bySet.set(set, buckets);
     }
-    last?.keepBuckets(payer, set, this.#version, buckets);
     return buckets;
   }
 
   /** All buckets that requests of this payer can be charged to. */
   bucketsOf(payer: Payer, access: Access): PayerBuckets {
     return this.#make(payer, this.#rowSets.whole(access), this.#nowMs());
-  }
-
-  /** Most limits have no end, and are worth no look at the clock. */
-  #isValid({ validUntilMs }: PayerBuckets): boolean {
-    return validUntilMs === NEVER || validUntilMs > this.#nowMs();
   }
 
   /** All buckets of one owner, shadow limits included; none where the limits file switches them off. */

@@ -1,3 +1,4 @@
+import type { Payer } from '../../domain/caller.ts';
 import { type Calendar, calendarOf, type Span, shownRule } from '../../domain/limits/calendar.ts';
 import type { LimitInForce, LimitSource } from '../../domain/limits/limits.ts';
 import { isCharged, isInPolicy, isRecorded, type LimitRow } from '../../domain/limits/rows.ts';
@@ -46,6 +47,8 @@ export interface PayerBucket extends PresentRow, Omit<BucketCharge, keyof Presen
   readonly plan: string | undefined;
   /** Unix time until which that limit is valid; infinite if it does not expire. */
   readonly untilMs: number;
+  /** The bucket of which this is a copy for another owner. */
+  readonly alike?: PayerBucket;
 }
 
 /** A limit as clients and operators see it, such as in the `extensions` of a 429 (contract section 7). */
@@ -84,25 +87,35 @@ export function payerBucketsOf(
   const from = (source: LimitSource) => {
     return { ...row, owner, source, plan: source === 'plan' ? plan : undefined, untilMs: ends[source] };
   };
-  const ending = endingOf(row);
-  const keyOf = (bucket: string) => bucketKey(keyPrefix, hashTag, bucket + ending, owner);
+  const keyOf = (kind: Pick<PayerBucket, 'shadow'>) =>
+    bucketKey(keyPrefix, hashTag, nameInKey({ ...row, ...kind }), owner);
   const buckets: PayerBucket[] = [];
   if (limit !== undefined) {
-    const key = keyOf(row.name);
+    const key = keyOf({});
     const record = isRecorded(row) ? { scope: row.scope, owner, name: row.name, key } : undefined;
     buckets.push({ ...from(limitSource), key, limit, record });
   }
   // A shadow bucket counts only what fits its own limit, so it needs its own key.
   if (shadowLimit !== undefined) {
-    const key = keyOf(`${row.name}-shadow`);
+    const key = keyOf({ shadow: true });
     buckets.push({ ...from(shadowSource), key, limit: shadowLimit, shadow: true });
   }
   return buckets;
 }
 
-function endingOf({ counts, calendar }: PresentRow): string {
-  if (counts === 'concurrent') return SLOTS_ENDING;
-  return calendar === undefined ? '' : PERIOD_ENDING;
+/** The name of a bucket in its key. */
+function nameInKey({ name, shadow, counts, calendar }: PresentRow & Pick<PayerBucket, 'shadow'>): string {
+  const own = shadow === true ? `${name}-shadow` : name;
+  if (counts === 'concurrent') return own + SLOTS_ENDING;
+  return calendar === undefined ? own : own + PERIOD_ENDING;
+}
+
+/** The same bucket of another owner, who has the same limits. */
+export function bucketLike(template: PayerBucket, payer: Payer, keyPrefix: string): PayerBucket {
+  const owner = scopeNamed(template.scope).ownerOf(payer) ?? '';
+  const key = bucketKey(keyPrefix, payer.hashTag, nameInKey(template), owner);
+  const record = template.record && { ...template.record, owner, key };
+  return { ...template, owner, key, record, alike: template.alike ?? template };
 }
 
 /**

@@ -43,9 +43,10 @@ export function chargeArguments(charges: readonly Charge[], options: ChargeOptio
   const packed = charges.map((charge) => packedOf(charge, unixMs));
   const arePeriods = packed.some(({ periods }) => periods.length > 0);
   const args: (string | number)[] = [0];
-  for (const { keys } of packed) for (const key of keys) args.push(key);
+  for (const [index, { windowsAndPeriods }] of packed.entries())
+    addKeys(charges[index], windowsAndPeriods, args);
   const buckets = args.length - 1;
-  for (const { slotKeys } of packed) for (const key of slotKeys) args.push(key);
+  for (const [index, { slots }] of packed.entries()) addKeys(charges[index], slots, args);
   const asked = args.length - 1 - buckets;
   for (const { lease } of leases.stated) args.push(lease.key);
   const slots = asked + leases.stated.length;
@@ -55,6 +56,13 @@ export function chargeArguments(charges: readonly Charge[], options: ChargeOptio
   if (slots > 0) args.push(statementsOf(leases, asked));
   addTexts(packed, arePeriods, args);
   return args;
+}
+
+function addKeys(charge: Charge | undefined, indexes: readonly number[], args: (string | number)[]): void {
+  for (const index of indexes) {
+    const bucket = charge?.buckets[index];
+    if (bucket !== undefined) args.push(bucket.key);
+  }
 }
 
 function addTexts(packed: readonly PackedCharge[], arePeriods: boolean, args: (string | number)[]): void {
@@ -77,47 +85,60 @@ function statementOf(statement: Statement | undefined): string {
   return `,${statement.generation} ${statement.held} ${statement.ended}`;
 }
 
-/** What a charge always says. */
+/** What a charge says, but for its keys. */
 interface PackedCharge {
-  readonly cost: number;
-  readonly heldMs: number | undefined;
-  readonly keys: readonly string[];
-  readonly slotKeys: readonly string[];
+  /** The buckets in the order of their keys. */
+  readonly windowsAndPeriods: readonly number[];
+  readonly slots: readonly number[];
   /** What the text says of the calendar. */
   readonly periods: readonly { readonly calendar: Calendar; readonly span: Span }[];
   readonly text: string;
   readonly periodText: string;
 }
 
-/** The last charge to the same buckets, which the requests of a payer share. Packing it anew takes three times as long. */
-const lastCharges = new WeakMap<readonly BucketCharge[], PackedCharge>();
+/** By kind, cost and time. Packing a charge anew takes 4 µs. */
+const packedCharges = new WeakMap<object, Map<number | string, PackedCharge>>();
 
-function packedOf({ buckets, cost, heldMs }: Charge, unixMs: number): PackedCharge {
-  const last = lastCharges.get(buckets);
-  if (last?.cost === cost && last.heldMs === heldMs && arePresent(last, unixMs)) return last;
-  const windows = buckets.filter((bucket) => !isConcurrent(bucket) && bucket.calendar === undefined);
-  const slots = buckets.filter(isConcurrent);
-  const periods = buckets.flatMap((bucket) => {
+/** Costs and times of a kind that are kept. Those that a request's body states may be any. */
+const MOST_COSTS = 32;
+
+function packedOf(charge: Charge, unixMs: number): PackedCharge {
+  const { buckets, kind = buckets, cost, heldMs } = charge;
+  let ofKind = packedCharges.get(kind);
+  if (ofKind === undefined) {
+    ofKind = new Map();
+    packedCharges.set(kind, ofKind);
+  }
+  const stated = heldMs === undefined ? cost : `${cost}~${heldMs}`;
+  const last = ofKind.get(stated);
+  if (last !== undefined && arePresent(last, unixMs)) return last;
+  if (ofKind.size >= MOST_COSTS) ofKind.clear();
+  const packed = pack(charge, unixMs);
+  ofKind.set(stated, packed);
+  return packed;
+}
+
+function pack({ buckets, cost, heldMs }: Charge, unixMs: number): PackedCharge {
+  const indexed = buckets.map((bucket, index) => ({ bucket, index }));
+  const windows = indexed.filter(({ bucket }) => !isConcurrent(bucket) && bucket.calendar === undefined);
+  const slots = indexed.filter(({ bucket }) => isConcurrent(bucket));
+  const periods = indexed.flatMap(({ bucket, index }) => {
     const { calendar } = bucket;
-    return calendar === undefined ? [] : [{ bucket, calendar, span: calendar.around(unixMs) }];
+    return calendar === undefined ? [] : [{ bucket, index, calendar, span: calendar.around(unixMs) }];
   });
-  const packed = {
-    cost,
-    heldMs,
-    keys: [...windows.map(({ key }) => key), ...periods.map(({ bucket }) => bucket.key)],
-    slotKeys: slots.map(({ key }) => key),
+  return {
+    windowsAndPeriods: [...windows, ...periods].map(({ index }) => index),
+    slots: slots.map(({ index }) => index),
     periods,
     text: [
       ...windows.map(
-        (bucket) =>
+        ({ bucket }) =>
           `${LIFE_MS_PER_WINDOW_SECOND * bucket.windowSeconds} ${costIn(bucket, cost)} ${limitOf(bucket)}`,
       ),
-      ...slots.map((bucket) => `#${limitOf(bucket)}${heldMs === undefined ? '' : `~${heldMs}`}`),
+      ...slots.map(({ bucket }) => `#${limitOf(bucket)}${heldMs === undefined ? '' : `~${heldMs}`}`),
     ].join(' '),
     periodText: periods.map(({ bucket, span }) => periodTextOf(bucket, cost, span)).join(' '),
   };
-  lastCharges.set(buckets, packed);
-  return packed;
 }
 
 function arePresent({ periods }: PackedCharge, unixMs: number): boolean {
