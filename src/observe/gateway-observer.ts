@@ -1,6 +1,7 @@
+import type { Payer } from '../domain/caller.ts';
 import type { Traffic } from '../domain/operation.ts';
 import type { ReceiptEvent } from '../domain/settlement/settlement.ts';
-import type { RequestContext } from '../stages/request-context.ts';
+import type { Operation, RequestContext } from '../stages/request-context.ts';
 
 /** Counts tunnels. */
 export interface TunnelObserver {
@@ -26,6 +27,8 @@ export interface GatewayObserver extends TunnelObserver {
   showUpstreams(upstreams: readonly UpstreamQueue[]): void;
   /** What became of the receipt of a held decision. */
   receipt(event: ReceiptEvent): void;
+  /** A decision that a program held has cost so many points. They are counted here, and not when it was made. */
+  heldEnded(payer: Payer, operation: Operation, points: number): void;
   /** An authenticated caller asked for an operation that no document lists. */
   unlistedOperation(method: string): void;
 }

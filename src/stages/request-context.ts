@@ -226,9 +226,9 @@ export function costOf({ reserved, operation }: RequestContext): number {
   return reserved ?? operation?.cost ?? 0;
 }
 
-/** The points that an admitted request has cost. */
+/** The points that an admitted request has cost; 0 for a decision that a program holds, because its cost is counted when the hold has ended. */
 export function spentBy(request: RequestContext): number {
-  return request.settledCost ?? costOf(request);
+  return request.source.heldMs === undefined ? (request.settledCost ?? costOf(request)) : 0;
 }
 
 /** Records the spans of requests. */

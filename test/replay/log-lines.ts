@@ -39,8 +39,8 @@ export function logLine({
     outcome: 'admitted',
     status: 200,
     totalMs: lasts,
-    ...more,
     msg: 'request',
+    ...more,
   });
 }
 

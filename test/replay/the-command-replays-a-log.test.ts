@@ -176,6 +176,18 @@ it('a settled request spends what it has cost in the end, and a refunded one not
   expect(result.buckets[0]).toMatchObject({ points: 5, requests: 2, fullestWindow: 5 });
 });
 
+it('a decision that a program has held spends what the line of its end says', async () => {
+  const lines = [
+    { cost: 4_000, heldMs: 60_000 },
+    { msg: 'settlement', cost: 4_000, settled: 3, outcome: 'settled' },
+    { msg: 'settlement', cost: 2, settled: 2, outcome: 'ended' },
+    { msg: 'settlement', cost: 4_000, settled: 0, outcome: 'settled' },
+  ];
+  const { log } = await writeFiles({ log: logText(lines.map((more, index) => ({ atMs: index, more }))) });
+  const result = await replayed([log]);
+  expect(result.buckets[0]).toMatchObject({ points: 5, requests: 2, fullestWindow: 5 });
+});
+
 it('with the settlement that an operation has in another document, what is logged is settled, and its refunds are free', async () => {
   const extension = { cost: 5, settle: { bytes: 1024 }, refundOn: ['5xx'] };
   const document = {

@@ -20,6 +20,7 @@ import {
 } from '../entrance.ts';
 import { allow, refuse } from './answer.ts';
 import { decideAsked } from './api/decide.ts';
+import { HeldDecisions } from './api/held-decisions.ts';
 import type { Receipts } from './api/receipt.ts';
 import { settleAsked } from './api/settle.ts';
 import { methodFieldOf, misleadingField, readQuestion, unreadProtocol } from './protocols.ts';
@@ -53,6 +54,7 @@ const ABANDONED = new Refusal('BadRequest', 'The proxy closed the connection.', 
 interface Shared extends PortDependencies {
   readonly settings: DecisionSettings;
   readonly receipts: Receipts;
+  readonly held: HeldDecisions;
 }
 
 /** What happens to a question, in order. */
@@ -80,7 +82,8 @@ export async function createDecisionServer(
   tls: PortTls | undefined,
 ): Promise<Gateway> {
   const { trusted, deniedStatus, extAuthzPrefix, socketPath } = settings;
-  const { baseUrl, listen } = dependencies;
+  const { baseUrl, listen, store, observer, log, accessLog } = dependencies;
+  const held = new HeldDecisions({ store, observer, log, isLogged: accessLog !== undefined });
   const server = createServer(listen, { baseUrl, lines: '' }, tls);
   const { app, connections } = server;
   const shared: Shared = {
@@ -89,6 +92,7 @@ export async function createDecisionServer(
     isBusy: watchLoad(app, listen.maxEventLoopDelayMs, warnOf(dependencies.log)),
     settings,
     receipts,
+    held,
   };
   const { take, serve } = new Entrance({
     stages: STAGES,
@@ -108,6 +112,7 @@ export async function createDecisionServer(
     async close(graceMs) {
       await closeWithin(server, graceMs);
       receipts.close();
+      held.close();
     },
   };
 }

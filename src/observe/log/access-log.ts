@@ -69,7 +69,7 @@ export class AccessLog {
 const ACCESS_MEMBERS = { caller: '', person: ',"personOnly":true', public: ',"public":true' } as const;
 
 function requestMembers(context: RequestContext): string {
-  const { target, operation, caller, publicClient, revokedToken, settledCost, unsettled } = context;
+  const { source, target, operation, caller, publicClient, revokedToken, settledCost, unsettled } = context;
   let members = '';
   if (target !== undefined) members += `,"path":"${escaped(target.path)}"`;
   if (operation !== undefined) members += `,"operation":"${escaped(operation.id)}"`;
@@ -78,6 +78,7 @@ function requestMembers(context: RequestContext): string {
   if (publicClient !== undefined) members += `,"address":"${escaped(publicClient.address)}"`;
   if (operation === undefined) return members;
   members += `,"kind":"${operation.kind}","cost":${costOf(context)}`;
+  if (source.heldMs !== undefined) members += `,"heldMs":${source.heldMs}`;
   if (settledCost !== undefined) members += `,"settled":${settledCost}`;
   if (unsettled !== undefined) members += `,"unsettled":"${unsettled}"`;
   return members + ACCESS_MEMBERS[operation.access];

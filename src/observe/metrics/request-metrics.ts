@@ -35,6 +35,7 @@ export function requestMetrics(table: MetricTable): RequestMetrics {
   const { weir_responses_total: responses, weir_tunnels: tunnels } = table;
   return {
     receipt: (event) => table.weir_receipts_total.add(1, event),
+    heldEnded: (_, { kind }, points) => table.weir_points_charged_total.add(points, kind),
     unlistedOperation: (method) => table.weir_unlisted_operations_total.add(1, method),
     showUpstreams(upstreams) {
       const by = (read: (upstream: UpstreamQueue) => number) => () =>

@@ -56,14 +56,19 @@ export class UsageBatch {
     const { operation, caller, publicClient, charged } = request;
     const payer = caller ?? publicClient;
     if (operation === undefined || payer === undefined || charged === undefined) return;
-    const [scope] = CONTRACT_SCOPES[accessOf(payer, operation.access)];
-    const owner = scope && scopeNamed(scope).ownerOf(payer);
-    if (owner === undefined) return;
-    if (nowMs - this.#secondMs >= SECOND_MS || this.#collected.length >= MOST_COLLECTED) this.#begin(nowMs);
-    const spending = this.#spendingOf(owner, payer, operation);
+    const spending = this.#spendingAt(payer, operation, nowMs);
+    if (spending === undefined) return;
     spending.requests += 1;
     if (charged.outcome === 'admitted') spending.points += spentBy(request);
     else if (charged.outcome === 'denied') spending.refused += 1;
+    this.#passOn(PASSED_ON_PER_REQUEST);
+  }
+
+  /** Adds what a request has cost that was added before, without its points. */
+  pointsSpent(payer: Payer, operation: Operation, points: number, nowMs: number): void {
+    const spending = this.#spendingAt(payer, operation, nowMs);
+    if (spending === undefined) return;
+    spending.points += points;
     this.#passOn(PASSED_ON_PER_REQUEST);
   }
 
@@ -82,6 +87,15 @@ export class UsageBatch {
     // Not `clear`, which keeps the old entries in memory (docs/decisions/0011).
     this.#current = new Map();
     this.#secondMs = nowMs - (nowMs % SECOND_MS);
+  }
+
+  /** Undefined if the operation is charged to nobody. */
+  #spendingAt(payer: Payer, operation: Operation, nowMs: number): SpendingSum | undefined {
+    const [scope] = CONTRACT_SCOPES[accessOf(payer, operation.access)];
+    const owner = scope && scopeNamed(scope).ownerOf(payer);
+    if (owner === undefined) return undefined;
+    if (nowMs - this.#secondMs >= SECOND_MS || this.#collected.length >= MOST_COLLECTED) this.#begin(nowMs);
+    return this.#spendingOf(owner, payer, operation);
   }
 
   #spendingOf(owner: string, payer: Payer, operation: Operation): SpendingSum {

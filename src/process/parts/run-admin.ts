@@ -197,6 +197,10 @@ function showLiveLimits({ metrics, buckets, clock }: Reported): () => number {
 function observerOf(metrics: Metrics, { batch, refusals, tries, events }: Receivers): GatewayObserver {
   return {
     receipt: (event) => metrics.receipt(event),
+    heldEnded(payer, operation, points) {
+      metrics.heldEnded(payer, operation, points);
+      batch.pointsSpent(payer, operation, points, performance.now());
+    },
     unlistedOperation: (method) => metrics.unlistedOperation(method),
     showUpstreams: (upstreams) => metrics.showUpstreams(upstreams),
     tunnelOpened: (traffic) => metrics.tunnelOpened(traffic),

@@ -26,7 +26,10 @@ export function weirLog(costOf?: CostOf): ReadLine {
   return (line) => {
     const record = parsed(line);
     if (record === undefined) return { problem: 'is not a JSON object' };
-    return record.msg === 'request' ? readRequest(record, costOf, logged) : 'other';
+    if (record.msg === 'settlement') return readSettlement(record, logged);
+    // What was held has cost what the line of its settlement says.
+    const isHeld = record.heldMs !== undefined && record.outcome === 'admitted';
+    return record.msg === 'request' && !isHeld ? readRequest(record, costOf, logged) : 'other';
   };
 }
 
@@ -41,6 +44,12 @@ function readRequest(
     return { problem: 'has no "outcome" of a request' };
   }
   const read = costOf === undefined ? loggedCost(record, logged) : newCost(record, costOf);
+  return 'operation' in read ? entryOf(record, read) : (read.skipped ?? read);
+}
+
+/** A decision that a program has held. */
+function readSettlement(record: LogFields, logged: LoggedOperations): LogEntry | Skipped | Unreadable {
+  const read = loggedCost(record, logged);
   return 'operation' in read ? entryOf(record, read) : (read.skipped ?? read);
 }
 

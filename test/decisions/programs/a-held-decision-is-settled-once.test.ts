@@ -1,4 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
+import type { Usage } from '../../../src/admin/usage/owner-usage.ts';
+import type { TestGateway } from '../../fixtures/gateway.ts';
 import { leftOf, patientStore, startHolding } from '../../fixtures/held-decisions.ts';
 import { linesOf } from '../../fixtures/log-lines.ts';
 
@@ -131,13 +133,36 @@ describe.each([
     expect(await read()).toMatchObject({ inFlight: 0, byReplica: [] });
   });
 
-  it('has a line in the access log, and one more when it is settled', async () => {
+  it('is counted once, by what it has cost in the end', async () => {
     const { gateway, decide, settle } = await startHolding(newStore());
-    const { requestId, receipt } = await decide({ account: ACCOUNT, cost: 4_000, hold: '60s' });
-    await settle(receipt ?? '', 812);
-    expect(linesOf(gateway, 'request')).toMatchObject([{ requestId, cost: 4_000 }]);
+    const question = { account: ACCOUNT, cost: 4_000, hold: '60s' };
+    const settled = await decide(question);
+    await settle(settled.receipt ?? '', 812);
+    await settle(settled.receipt ?? '', 900);
+    const cancelled = await decide(question);
+    await settle(cancelled.receipt ?? '', 0);
+    const ended = await decide({ ...question, cost: 300, hold: '1s' });
+    await vi.waitFor(() => expect(linesOf(gateway, 'settlement')).toHaveLength(3), SOON);
+    const line = { operation: 'listThings', account: ACCOUNT, kind: 'read' };
     expect(linesOf(gateway, 'settlement')).toMatchObject([
-      { requestId, operation: 'listThings', cost: 4_000, settled: 812, outcome: 'settled' },
+      { ...line, requestId: settled.requestId, cost: 4_000, settled: 812, outcome: 'settled' },
+      { ...line, requestId: cancelled.requestId, cost: 4_000, settled: 0, outcome: 'settled' },
+      { ...line, requestId: ended.requestId, cost: 300, settled: 300, outcome: 'ended' },
     ]);
+    expect(linesOf(gateway, 'request')).toMatchObject([
+      { requestId: settled.requestId, cost: 4_000, heldMs: 60_000 },
+      { requestId: cancelled.requestId, cost: 4_000, heldMs: 60_000 },
+      { requestId: ended.requestId, cost: 300, heldMs: 1_000 },
+    ]);
+    expect(await pointsAt(gateway)).toEqual({ requests: 3, points: 1_112, charged: 1_112 });
   });
 });
+
+/** What a replica has counted of the Account, and of all points. */
+async function pointsAt({ adminUrl, metrics }: Pick<TestGateway, 'adminUrl' | 'metrics'>) {
+  const response = await fetch(`${adminUrl}/usage/accounts/${ACCOUNT}`);
+  const { recent } = (await response.json()) as Usage;
+  const { requests, points } = recent?.['10m'] ?? {};
+  const [, charged] = /weir_points_charged_total\{kind="read"\} (\d+)/.exec(await metrics()) ?? [];
+  return { requests, points, charged: Number(charged) };
+}

@@ -51,6 +51,20 @@ it('replicas that start at the same time sign with the same key, which lives for
   expect(await redis.pttl(key)).toBeGreaterThan(86_000_000);
 });
 
+it('a decision that another replica has settled is counted there alone', async () => {
+  const store = patientStore();
+  const [first, second] = [await startHolding(store), await startHolding(store)];
+  const held = { hold: '2s', limits: ['tokens'] };
+  await second.settle(await first.hold(ACCOUNT, 500, held), 20);
+  await first.hold(ACCOUNT, 7, held);
+  const settlementsAt = ({ gateway }: Holding) => linesOf(gateway, 'settlement');
+  await vi.waitFor(() => expect(settlementsAt(first)).toHaveLength(1), SOON);
+  // The replica has asked about both by now.
+  expect(await first.gateway.metrics()).toMatch(/weir_settlements_total\{outcome="already"\} 1/);
+  expect(settlementsAt(first)).toMatchObject([{ settled: 7, outcome: 'ended' }]);
+  expect(settlementsAt(second)).toMatchObject([{ settled: 20, outcome: 'settled' }]);
+});
+
 it('a replica puts the key back that Redis has lost, and replaces what another program wrote there', async () => {
   const store = patientStore();
   const replica = await startHolding(store);

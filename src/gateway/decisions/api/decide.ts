@@ -1,5 +1,5 @@
 /** `POST /decide`: programs ask in JSON whether requests may pass. */
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { type Awaitable, andThen } from '../../../domain/awaitable.ts';
 import { Refusal } from '../../../domain/problems.ts';
 import { CHARGE_STAGES, MATCH_STAGES, runStages, type Stage } from '../../../stages/decide.ts';
@@ -8,6 +8,7 @@ import { costIn } from '../../../store/store.ts';
 import { finishRequest, type PortDependencies, type PortRequest } from '../../entrance.ts';
 import { answerOf } from './answer.ts';
 import { type AskedRequest, AskedSource, aim, refuseAsked } from './asked-request.ts';
+import { type HeldDecisions, heldDecision } from './held-decisions.ts';
 import { answerPosted, readPosted } from './posted.ts';
 import { type Question, readQuestions } from './question.ts';
 import type { Receipts } from './receipt.ts';
@@ -46,20 +47,22 @@ export async function decideAsked(
 
 interface DecideDependencies extends PortDependencies {
   readonly receipts: Receipts;
+  readonly held: HeldDecisions;
 }
 
+const ID_BYTES = 12;
+
 /** The receipt of a decision that was to be held; null if there is nothing to settle. */
-function receiptMember(
-  { source, decision, asked, requestId }: AskedRequest,
-  { receipts, observer }: DecideDependencies,
-) {
-  if (!source.isToBeHeld) return {};
-  if (source.heldMs === undefined || decision?.outcome !== 'admitted' || asked === undefined) {
-    if (decision?.outcome !== 'denied') observer.receipt('none');
+function receiptMember(asked: AskedRequest, { receipts, held, observer }: DecideDependencies) {
+  if (!asked.source.isToBeHeld) return {};
+  const decision = heldDecision(asked, randomBytes(ID_BYTES).toString('base64url'));
+  if (decision === undefined) {
+    if (asked.decision?.outcome !== 'denied') observer.receipt('none');
     return { receipt: null };
   }
   observer.receipt('issued');
-  return { receipt: receipts.write(requestId, asked, decision.chargedAtUs) };
+  held.begun(decision);
+  return { receipt: receipts.write(decision) };
 }
 
 /** Whether a question decides for itself who pays, or how much. */

@@ -1,28 +1,14 @@
-import { randomBytes } from 'node:crypto';
-import { US_PER_SECOND } from '../../../domain/clock.ts';
+import type { Payer } from '../../../domain/caller.ts';
 import { calendarOf, type PeriodRule } from '../../../domain/limits/calendar.ts';
 import type { ScopeName } from '../../../domain/limits/scopes.ts';
+import type { Access, OperationKind } from '../../../domain/operation.ts';
 import { bucketOf, PERIOD_ENDING, SLOTS_ENDING } from '../../../store/keys.ts';
-import type { BucketCharge, Charge } from '../../../store/store.ts';
+import type { BucketCharge } from '../../../store/store.ts';
+import type { HeldDecision } from './held-decisions.ts';
 import { type ReceiptKeys, SIGNATURE_BYTES } from './receipt-keys.ts';
 
 /** Longer texts are no receipts: 32 buckets of the longest ids come to 24,000 characters. */
 export const LONGEST_RECEIPT = 32_768;
-
-const ID_BYTES = 12;
-const US_PER_MS = US_PER_SECOND / 1_000;
-
-/** What a receipt says of the charge that it stands for. */
-export interface ReceivedCharge {
-  /** Of the decision. */
-  readonly requestId: string;
-  readonly charge: Charge;
-  readonly chargedAtUs: number;
-  /** By the store's clock. */
-  readonly endsAtUs: number;
-  /** Names its settlement. */
-  readonly id: string;
-}
 
 /** Why a text is no receipt that can be settled. `unavailable`: nobody can tell while the key is unknown. */
 export type NoReceipt = 'unknown' | 'unavailable';
@@ -43,10 +29,10 @@ type Bucket = readonly [
 type Content = readonly [
   id: string,
   requestId: string,
-  operation: string,
+  payer: Payer,
+  operation: readonly [id: string, kind: OperationKind, access: Access],
   cost: number,
-  chargedAtUs: number,
-  heldMs: number,
+  times: readonly [chargedAtUs: number, decidedMs: number, heldMs: number],
   tag: string,
   buckets: readonly Bucket[],
 ];
@@ -77,21 +63,21 @@ export class Receipts {
     this.#keys.close();
   }
 
-  /** @param charge was admitted, and is held */
-  write(requestId: string, charge: Charge, chargedAtUs: number): string {
-    const { buckets, cost, operation = '', heldMs = 0 } = charge;
-    const id = randomBytes(ID_BYTES).toString('base64url');
+  write({ id, requestId, payer, operation, charge, chargedAtUs, decidedMs }: HeldDecision): string {
+    const { buckets, cost, heldMs = 0 } = charge;
     const start = this.#keyPrefix.length + ':1:{'.length;
     const tagEnd = buckets[0]?.key.indexOf('}:') ?? start;
     const tag = buckets[0]?.key.slice(start, tagEnd) ?? '';
     const packed = buckets.map((bucket) => pack(bucket, tagEnd + 2));
-    const parts: Content = [id, requestId, operation, cost, chargedAtUs, heldMs, tag, packed];
+    const { id: name, kind, access } = operation;
+    const times = [chargedAtUs, decidedMs, heldMs] as const;
+    const parts: Content = [id, requestId, payer, [name, kind, access], cost, times, tag, packed];
     const content = Buffer.from(`${FORM}${JSON.stringify(parts)}`);
     return Buffer.concat([this.#keys.sign(content), content]).toString('base64url');
   }
 
   /** Takes linear time in the text. The content is parsed only if its signature is valid. */
-  async read(receipt: string): Promise<ReceivedCharge | NoReceipt> {
+  async read(receipt: string): Promise<HeldDecision | NoReceipt> {
     if (receipt.length > LONGEST_RECEIPT || !/^[\w-]+$/.test(receipt)) return 'unknown';
     const bytes = Buffer.from(receipt, 'base64url');
     if (bytes.length <= SIGNATURE_BYTES) return 'unknown';
@@ -101,11 +87,21 @@ export class Receipts {
     const text = content.toString();
     if (!isSigned || !text.startsWith(`${FORM}[`)) return 'unknown';
     const parts = JSON.parse(text.slice(1)) as Content;
-    const [id, requestId, operation, cost, chargedAtUs, heldMs, tag, packed] = parts;
+    const [id, requestId, payer, [name, kind, access], cost, times, tag, packed] = parts;
+    const [chargedAtUs, decidedMs, heldMs] = times;
     const buckets = packed.map((bucket) => unpack(bucket, `${this.#keyPrefix}:1:{${tag}}:`));
-    const charge = { buckets, cost, operation, heldMs };
-    return { id, requestId, charge, chargedAtUs, endsAtUs: chargedAtUs + heldMs * US_PER_MS };
+    const charge = { buckets, cost, operation: name, heldMs };
+    const operation = { id: name, kind, access, cost, listed: true };
+    return { id, requestId, payer: restored(payer), operation, charge, chargedAtUs, decidedMs };
   }
+}
+
+/** JSON has neither sets nor maps. Usage needs neither. */
+function restored(payer: Payer): Payer {
+  if (payer.principal === undefined) return payer;
+  const { claimedAccounts: _, ...principal } = payer.principal;
+  if (principal.account === undefined) return { ...payer, principal };
+  return { ...payer, principal: { ...principal, actsFor: new Set<string>() } };
 }
 
 function pack(bucket: BucketCharge, start: number): Bucket {

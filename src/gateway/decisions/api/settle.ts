@@ -8,8 +8,9 @@ import { problemBody, Refusal } from '../../../domain/problems.ts';
 import { readJson } from '../../../operations/validation/json-text.ts';
 import { MAX_LIMIT, type Settled } from '../../../store/store.ts';
 import type { PortDependencies, PortRequest } from '../../entrance.ts';
+import type { HeldDecision, HeldDecisions } from './held-decisions.ts';
 import { answerPosted, readPosted } from './posted.ts';
-import { LONGEST_RECEIPT, nameOf, type Receipts, type ReceivedCharge } from './receipt.ts';
+import { LONGEST_RECEIPT, nameOf, type Receipts } from './receipt.ts';
 
 /** Settlements in one request. */
 const MAX_SETTLEMENTS = 100;
@@ -45,7 +46,10 @@ const UNAVAILABLE = new Refusal(
 
 interface SettleDependencies extends PortDependencies {
   readonly receipts: Receipts;
+  readonly held: HeldDecisions;
 }
+
+const US_PER_MS = US_PER_SECOND / 1_000;
 
 /**
  * Settles what a program reports. Items of a batch are settled separately.
@@ -99,17 +103,25 @@ async function settleOne(value: unknown, shared: SettleDependencies) {
     shared.observer.receipt(received === 'unknown' ? 'invalid' : received);
     return received === 'unknown' ? UNKNOWN_RECEIPT : UNAVAILABLE;
   }
-  const { charge, chargedAtUs, endsAtUs, id } = received;
-  const settlement = { charge, chargedAtUs, cost, refundsRequests: cost === 0, id, endsAtUs };
-  const settled = await withinMs(Promise.resolve(shared.store.settle(settlement)), ANSWER_MS);
-  const outcome = settled?.outcome ?? 'pending';
-  shared.observer.receipt(outcome);
-  if (shared.accessLog !== undefined) {
-    const { requestId } = received;
-    const { operation, cost: reserved } = charge;
-    shared.log.info({ requestId, operation, cost: reserved, settled: cost, outcome }, 'settlement');
-  }
+  const settled = await withinMs(applied(received, cost, shared), ANSWER_MS);
+  shared.observer.receipt(settled?.outcome ?? 'pending');
   return answerOf(received, cost, settled);
+}
+
+/** Settles a decision, and counts what it has cost when the store has answered. */
+async function applied(decision: HeldDecision, cost: number, { store, held }: SettleDependencies) {
+  const { charge, chargedAtUs, id } = decision;
+  const endsAtUs = chargedAtUs + (charge.heldMs ?? 0) * US_PER_MS;
+  const settled = await store.settle({
+    charge,
+    chargedAtUs,
+    cost,
+    refundsRequests: cost === 0,
+    id,
+    endsAtUs,
+  });
+  if (settled.outcome === 'settled') held.settled(decision, cost);
+  return settled;
 }
 
 function problemsOf(value: unknown) {
@@ -123,7 +135,7 @@ function problemsOf(value: unknown) {
 }
 
 /** docs/decide.openapi.yaml describes it. */
-function answerOf({ charge }: ReceivedCharge, cost: number, settled: Settled | undefined) {
+function answerOf({ charge }: HeldDecision, cost: number, settled: Settled | undefined) {
   if (settled === undefined || settled.outcome === 'dropped') {
     return { settled: false, reason: settled?.outcome ?? 'pending', buckets: [] };
   }

@@ -66,6 +66,7 @@ const FROM = { clientAddress: '192.0.2.1', traceparent: TRACEPARENT };
 
 const context = fc.record(
   {
+    source: fc.record({ heldMs: fc.nat() }, { requiredKeys: [] }),
     requestId: text,
     method: text,
     startedMs: fc.constant(0),
@@ -91,10 +92,12 @@ const context = fc.record(
     upstreamError: text,
     upstreamErrorDetail: text,
   },
-  { requiredKeys: ['requestId', 'method', 'startedMs', 'clientAddress', 'traceparent'] },
+  { requiredKeys: ['source', 'requestId', 'method', 'startedMs', 'clientAddress', 'traceparent'] },
 ) as fc.Arbitrary<RequestContext>;
 
 const rounded = (ms: number | undefined) => (ms === undefined ? undefined : Math.round(ms * 1000) / 1000);
+
+const heldMsOf = ({ operation, source }: RequestContext) => operation && source.heldMs;
 
 /** What pino writes of the same request. */
 function byPino(of: RequestContext, status: number, totalMs: number): void {
@@ -116,6 +119,7 @@ function byPino(of: RequestContext, status: number, totalMs: number): void {
       address: of.publicClient?.address,
       kind: operation?.kind,
       cost: operation?.cost,
+      heldMs: heldMsOf(of),
       settled: operation && of.settledCost,
       unsettled: operation && of.unsettled,
       personOnly: operation?.access === 'person' ? true : undefined,

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import type { Caller } from '../../../../src/domain/caller.ts';
 import { UsageBatch, type UsageSum } from '../../../../src/observe/usage/batch.ts';
 import { LIST, requestOf } from '../../../fixtures/request-context.ts';
 
@@ -9,6 +10,7 @@ const requests = fc.array(
     operation: fc.integer({ min: 0, max: 2 }),
     pauseMs: fc.oneof(fc.nat(50), fc.nat(3_000)),
     isFlushed: fc.boolean(),
+    isHeld: fc.boolean(),
   }),
   { maxLength: 200 },
 );
@@ -33,19 +35,21 @@ function sumsOf(
   return sums;
 }
 
-it('every request is passed on once, in the second in which it ended', () => {
+it('every request, and what held ones have cost, is passed on once, in the second in which it ended', () => {
   fc.assert(
     fc.property(requests, (all) => {
       const batch = new UsageBatch();
       const received = collectedBy(batch);
       let nowMs = 0;
-      const sent = all.map(({ account, operation: index, pauseMs, isFlushed }) => {
+      const sent = all.map(({ account, operation: index, pauseMs, isFlushed, isHeld }) => {
         const operation = OPERATIONS[index] ?? LIST;
         nowMs += pauseMs;
-        batch.requestFinished(Object.assign(requestOf(account), { operation }), nowMs);
+        const request = Object.assign(requestOf(account), { operation });
+        if (isHeld) batch.pointsSpent(request.caller as Caller, operation, 7, nowMs);
+        else batch.requestFinished(request, nowMs);
         if (isFlushed) batch.flush();
         const key = `${account} ${operation.id} ${Math.floor(nowMs / 1_000)}`;
-        return { key, requests: 1, points: operation.cost };
+        return isHeld ? { key, requests: 0, points: 7 } : { key, requests: 1, points: operation.cost };
       });
       batch.flush();
       const passedOn = received.map(({ payer, operation, secondMs, requests, points }) => ({

@@ -1,0 +1,130 @@
+import type { Logger } from 'pino';
+import type { Payer } from '../../../domain/caller.ts';
+import type { GatewayObserver } from '../../../observe/gateway-observer.ts';
+import type { Operation } from '../../../stages/request-context.ts';
+import type { Charge, Store } from '../../../store/store.ts';
+import type { AskedRequest } from './asked-request.ts';
+
+/** Decisions whose end is waited for, at most. Of more, those that nobody settles are missing in usage and in the access log. */
+const MOST_WATCHED = 100_000;
+
+/** The clock of the store may be behind. */
+const LATE_MS = 2_000;
+
+/** The end of a hold, for a store that is only asked whether it was settled. */
+const LONG_AGO_US = 1;
+
+/** A decision that a program holds: what its receipt says. */
+export interface HeldDecision {
+  /** Names its settlement. */
+  readonly id: string;
+  readonly requestId: string;
+  readonly payer: Payer;
+  readonly operation: Operation;
+  readonly charge: Charge;
+  /** By the store's clock. */
+  readonly chargedAtUs: number;
+  /** The Unix time of the decision, by the clock of the replica that made it. */
+  readonly decidedMs: number;
+}
+
+/** A decision that is to be held; undefined if it was not charged. */
+export function heldDecision(request: AskedRequest, id: string): HeldDecision | undefined {
+  const { requestId, caller, publicClient, operation, asked: charge, decision, source } = request;
+  const payer = caller ?? publicClient;
+  if (source.heldMs === undefined || charge === undefined || operation === undefined) return undefined;
+  if (payer === undefined || decision?.outcome !== 'admitted') return undefined;
+  const { chargedAtUs } = decision;
+  return { id, requestId, payer, operation, charge, chargedAtUs, decidedMs: Date.now() };
+}
+
+interface Parts {
+  readonly store: Pick<Store, 'settle'>;
+  readonly observer: Pick<GatewayObserver, 'heldEnded'>;
+  readonly log: Logger;
+  /** Whether each is a line of the log. */
+  readonly isLogged: boolean;
+}
+
+/**
+ * Counts what held decisions have cost in the end, once for each: the replica that settles one counts it, and the replica that has made one
+ * counts its reservation if nobody has settled it until its end.
+ */
+export class HeldDecisions {
+  readonly #parts: Parts;
+  readonly #ends = new Map<string, NodeJS.Timeout>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** Waits for the end of a decision of this replica. */
+  begun(decision: HeldDecision): void {
+    if (this.#ends.size >= MOST_WATCHED) return;
+    const end = setTimeout(() => void this.#end(decision), (decision.charge.heldMs ?? 0) + LATE_MS);
+    this.#ends.set(decision.id, end.unref());
+  }
+
+  /** Counts what a decision has cost, which this replica has settled. */
+  settled(decision: HeldDecision, cost: number): void {
+    this.#forget(decision);
+    this.#count(decision, cost, 'settled');
+  }
+
+  close(): void {
+    for (const end of this.#ends.values()) clearTimeout(end);
+    this.#ends.clear();
+  }
+
+  async #end(decision: HeldDecision): Promise<void> {
+    this.#forget(decision);
+    const { charge, chargedAtUs, id } = decision;
+    const { cost } = charge;
+    // The first bucket names the slot of the mark in a Cluster.
+    const asked = { ...charge, buckets: charge.buckets.slice(0, 1) };
+    const settlement = {
+      charge: asked,
+      chargedAtUs,
+      id,
+      cost,
+      refundsRequests: false,
+      endsAtUs: LONG_AGO_US,
+    };
+    const { outcome } = await this.#parts.store.settle(settlement);
+    if (outcome !== 'already') this.#count(decision, cost, 'ended');
+  }
+
+  #forget({ id }: HeldDecision): void {
+    clearTimeout(this.#ends.get(id));
+    this.#ends.delete(id);
+  }
+
+  #count(decision: HeldDecision, settled: number, outcome: 'settled' | 'ended'): void {
+    const { payer, operation } = decision;
+    const { observer, log, isLogged } = this.#parts;
+    observer.heldEnded(payer, operation, settled);
+    if (isLogged) log.info({ ...lineOf(decision), settled, outcome }, 'settlement');
+  }
+}
+
+const US_PER_MS = 1_000;
+
+/** The members of a line of the access log that `weir replay` needs. */
+function lineOf({ requestId, payer, operation, charge, decidedMs }: HeldDecision): object {
+  const { account, organization, hasOrganizationLimit, principal, address, plan } = payer;
+  return {
+    requestId,
+    operation: operation.id,
+    account,
+    organization,
+    ...(organization !== undefined && hasOrganizationLimit === false && { organizationLimit: false }),
+    principal: principal?.id,
+    address,
+    kind: operation.kind,
+    ...(operation.access === 'person' && { personOnly: true }),
+    ...(operation.access === 'public' && { public: true }),
+    plan,
+    chargedAtUs: decidedMs * US_PER_MS,
+    cost: charge.cost,
+  };
+}
