@@ -131,6 +131,11 @@ it('no place is lost to clients that stall, leave, end early or send at once', a
     [CHUNKED, '4\r\nhalf\r\n'],
     [CHUNKED, '4\r\nhalf\r\n0\r\n\r\n'],
     [EXPECTING, 'half'],
+    [SHORT.replace('HTTP/1.1', 'HTTP/1.0'), 'half'],
+    [LONG.replace('HTTP/1.1', 'HTTP/1.0'), 'half'],
+    [SHORT.replace('POST', 'HEAD'), 'half'],
+    [POST.replace('POST', 'HEAD'), '\r\n'],
+    [`${POST.replace('POST', 'GET')}Connection: Upgrade\r\nUpgrade: websocket\r\n`, '\r\n'],
   ];
   const groups = await Promise.all(kinds.map(([head = '', part = '']) => send(12, head + part)));
   await expect.poll(() => open.count).toBeGreaterThan(4);
