@@ -177,7 +177,7 @@ it('weir explain does without Redis, and says so', async () => {
   const { stdout, stderr } = await runHere(() => explain('GET', '/v3/things', { config, token: 'service' }));
   expect(stdout).toContain('account-read of acct_1: 20 points in 1 min');
   expect(stderr).toMatch(
-    /^Live limits and blocks are not shown: Redis does not answer \(.*ECONNREFUSED.*\)\.\n$/,
+    /^Live limits, blocks and revocations are not known: Redis does not answer \(.*ECONNREFUSED.*\)\.\n$/,
   );
 });
 
