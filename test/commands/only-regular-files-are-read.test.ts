@@ -134,7 +134,7 @@ it('weir check ends with one sentence', async () => {
   const { code, stderr } = await runWeirHere(['check', '--config', '/dev/zero']);
   expect([code, stderr]).toEqual([
     1,
-    '/dev/zero: is a device, not a file: use --config to name another file\n',
+    '/dev/zero: is a device, not a file: weir init writes one; --config names another file\n',
   ]);
 });
 

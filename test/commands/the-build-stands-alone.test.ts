@@ -116,7 +116,7 @@ it('parses a large limits file in its thread', async () => {
   const limits = { accounts: Object.fromEntries(accounts) };
   const settings = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1', limits });
   const { lines, loaded } = await run(['check', '-c', settings]);
-  expect(lines.join('\n')).toContain('overrides for 2000 accounts');
+  expect(lines.join('\n')).toContain('overrides for 2,000 accounts');
   expect(loaded).toContain(join(installed, 'dist/config/files/limits/parse-worker.js'));
 });
 

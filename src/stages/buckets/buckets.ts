@@ -18,6 +18,7 @@ import type { LastPayer } from '../last-payer.ts';
 import type { Operation } from '../request-context.ts';
 import {
   type InForce,
+  isValid,
   type PayerBucket,
   type PresentRow,
   payerBucketsOf,
@@ -33,7 +34,7 @@ import {
   type RateLimitFields,
   type Reportable,
 } from './rate-limit-fields.ts';
-import { isNamed, isValid, Templates } from './templates.ts';
+import { isNamed, Templates } from './templates.ts';
 
 /** The buckets that one payer's requests for some operations are charged to. */
 export interface PayerBuckets extends Reportable {
@@ -56,7 +57,7 @@ export interface PayerBuckets extends Reportable {
 
 /** The last refusal by a bucket. */
 interface LastRefusal {
-  /** The bucket, or the one of which it is a copy. */
+  /** The bucket, or the one that it copies. */
   readonly bucket: PayerBucket;
   readonly isPart: boolean;
   readonly costPoints: number;

@@ -1,6 +1,6 @@
 import type { Payer } from '../../domain/caller.ts';
 import { type Calendar, calendarOf, type Span, shownRule } from '../../domain/limits/calendar.ts';
-import type { LimitInForce, LimitSource } from '../../domain/limits/limits.ts';
+import { type LimitInForce, type LimitSource, NEVER } from '../../domain/limits/limits.ts';
 import { isCharged, isInPolicy, isRecorded, type LimitRow } from '../../domain/limits/rows.ts';
 import type { ScopeName } from '../../domain/limits/scopes.ts';
 import { scopeNamed } from '../../domain/limits/scopes.ts';
@@ -47,7 +47,7 @@ export interface PayerBucket extends PresentRow, Omit<BucketCharge, keyof Presen
   readonly plan: string | undefined;
   /** Unix time until which that limit is valid; infinite if it does not expire. */
   readonly untilMs: number;
-  /** The bucket of which this is a copy for another owner. */
+  /** The bucket that this one copies for another owner. */
   readonly alike?: PayerBucket;
 }
 
@@ -108,6 +108,11 @@ function nameInKey({ name, shadow, counts, calendar }: PresentRow & Pick<PayerBu
   const own = shadow === true ? `${name}-shadow` : name;
   if (counts === 'concurrent') return own + SLOTS_ENDING;
   return calendar === undefined ? own : own + PERIOD_ENDING;
+}
+
+/** Most limits have no end, and are worth no look at the clock. */
+export function isValid({ validUntilMs }: { readonly validUntilMs: number }, nowMs: () => number): boolean {
+  return validUntilMs === NEVER || validUntilMs > nowMs();
 }
 
 /** The same bucket of another owner, who has the same limits. */

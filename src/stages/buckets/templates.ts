@@ -1,8 +1,8 @@
 import type { Caller } from '../../domain/caller.ts';
-import { type Limits, NEVER } from '../../domain/limits/limits.ts';
+import type { Limits } from '../../domain/limits/limits.ts';
 import { isConcurrent } from '../../store/store.ts';
 import type { PayerBuckets } from './buckets.ts';
-import { bucketLike, type RowSet } from './payer-bucket.ts';
+import { bucketLike, isValid, type RowSet } from './payer-bucket.ts';
 
 /** Templates of each row set. Tokens may name as many plans as they like. */
 const MOST_TEMPLATES = 256;
@@ -29,11 +29,6 @@ export class Templates {
     ofSet.set(kind, made);
     return made;
   }
-}
-
-/** Most limits have no end, and are worth no look at the clock. */
-export function isValid({ validUntilMs }: PayerBuckets, nowMs: () => number): boolean {
-  return validUntilMs === NEVER || validUntilMs > nowMs();
 }
 
 /** Whether a file says anything of this caller by name. */

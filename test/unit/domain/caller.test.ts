@@ -49,7 +49,10 @@ const PLACES: Readonly<Record<string, (id: string) => unknown>> = {
     readLimitRequest({ 'address-read': 5, why: 'w' }, limitOwner('addresses', id), { rows: [] }),
   'a revocation by the admin port': (id) => readRevocationRequest({ principal: id, why: 'w' }),
   'a revocation by the command': (id) => principalTarget(id, { token: '--token', principal: '--principal' }),
-  'a claim of a token': (id) => readPrincipal({ sub: id, account: 'a' }, CLAIMS),
+  'a claim of a token': (id) => {
+    const read = readPrincipal({ sub: id, account: 'a' }, CLAIMS);
+    return typeof read === 'string' ? undefined : read;
+  },
 };
 
 function isTaken(place: (id: string) => unknown, id: string): boolean {
