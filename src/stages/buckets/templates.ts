@@ -7,28 +7,75 @@ import { bucketLike, isValid, type RowSet } from './payer-bucket.ts';
 /** Templates of each row set. Tokens may name as many plans as they like. */
 const MOST_TEMPLATES = 256;
 
+/** Copies of each row set that are kept, so that a request of a few busy callers allocates none. */
+const MOST_COPIES = 1_000;
+
+/** Copies that are made before others may be kept. */
+const MADE_UNTIL_OTHERS = 100_000;
+
+interface Copy {
+  readonly template: PayerBuckets;
+  readonly caller: Caller;
+  readonly due: PayerBuckets;
+}
+
 /**
  * The buckets of callers whom no file and no live limit names. All of them have the same, but for owners and keys. Making these takes
- * less time than finding them among a million, and nothing of them has to stay in memory.
+ * less time than finding them among a million, and only a few of them stay in memory.
  */
 export class Templates {
-  readonly #bySet = new Map<RowSet, Map<string, PayerBuckets>>();
+  readonly #bySet = new Map<RowSet, TemplatesOfSet>();
 
   /** @returns what `make` has returned for the first such caller, with this caller's owners and keys */
   like(caller: Caller, set: RowSet, keyPrefix: string, make: () => PayerBuckets, nowMs: () => number) {
     let ofSet = this.#bySet.get(set);
     if (ofSet === undefined) {
-      ofSet = new Map();
+      ofSet = new TemplatesOfSet(set, keyPrefix);
       this.#bySet.set(set, ofSet);
     }
+    return ofSet.like(caller, make, nowMs);
+  }
+}
+
+class TemplatesOfSet {
+  readonly #set: RowSet;
+  readonly #keyPrefix: string;
+  readonly #templates = new Map<string, PayerBuckets>();
+  readonly #copies = new Map<string, Copy>();
+  #made = 0;
+
+  constructor(set: RowSet, keyPrefix: string) {
+    this.#set = set;
+    this.#keyPrefix = keyPrefix;
+  }
+
+  like(caller: Caller, make: () => PayerBuckets, nowMs: () => number): PayerBuckets {
     const kind = kindOf(caller);
-    const template = ofSet.get(kind);
-    if (template !== undefined && isValid(template, nowMs)) return likeTemplate(template, caller, keyPrefix);
-    if (ofSet.size >= MOST_TEMPLATES) ofSet.clear();
+    const template = this.#templates.get(kind);
+    if (template !== undefined && isValid(template, nowMs)) return this.#copyFor(caller, template);
+    if (this.#templates.size >= MOST_TEMPLATES) this.#templates.clear();
     const made = make();
-    ofSet.set(kind, made);
+    this.#templates.set(kind, made);
     return made;
   }
+
+  #copyFor(caller: Caller, template: PayerBuckets): PayerBuckets {
+    const id = this.#set.access === 'person' ? caller.principal.id : caller.account;
+    const kept = this.#copies.get(id);
+    if (kept?.template === template && haveSameOwners(kept.caller, caller, this.#set)) return kept.due;
+    const due = likeTemplate(template, caller, this.#keyPrefix);
+    this.#made += 1;
+    if (this.#made % MADE_UNTIL_OTHERS === 0) this.#copies.clear();
+    if (kept !== undefined || this.#copies.size < MOST_COPIES)
+      this.#copies.set(id, { template, caller, due });
+    return due;
+  }
+}
+
+/** Whether callers with the same Account, or the same principal for a Person's operations, have the same buckets. */
+function haveSameOwners(one: Caller, other: Caller, { isPerPrincipal }: RowSet): boolean {
+  if (one.hashTag !== other.hashTag || one.organization !== other.organization) return false;
+  return !isPerPrincipal || one.principal.id === other.principal.id;
 }
 
 /** Whether a file says anything of this caller by name. */
