@@ -86,6 +86,11 @@ export function problemBody(refusal: Refusal, requestId: string, baseUrl: string
   return { text: before + requestId + after, bytes: bytes + requestId.length };
 }
 
+/** The same as a member of another JSON value. */
+export function problemValue(refusal: Refusal, requestId: string, baseUrl: string): unknown {
+  return JSON.parse(problemBody(refusal, requestId, baseUrl).text);
+}
+
 function frameOf(refusal: Refusal, baseUrl: string): ProblemFrame {
   const { code, detail, errors, extensions, status } = refusal;
   const known = PROBLEMS[code];

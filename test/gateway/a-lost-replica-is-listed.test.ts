@@ -115,7 +115,7 @@ it('after a restart of all replicas the list shows who did what and when, each o
   }
 });
 
-it('a version other than that of the last replica is a change, and so is a certificate that ends soon', async () => {
+it('a new version and a certificate that ends soon are changes', async () => {
   const store = uniqueRedisStore();
   const untilMs = Date.now() + 3_600_000;
   const joined = {

@@ -1,4 +1,4 @@
-/** What every store guarantees about slots that are held for a time: those of decisions that a program settles. */
+/** What every store guarantees about slots that are held for a time, for decisions that a program settles later. */
 import { expect, test } from 'vitest';
 import { bucketKey, SLOTS_ENDING } from '../../src/store/keys.ts';
 import type { BucketCharge, Charge } from '../../src/store/store.ts';

@@ -181,7 +181,12 @@ function shownOf(reported: Reported) {
   metrics.showInFlight(store.slots);
   const liveLimits = showLiveLimits(reported);
   return {
-    ...{ metrics, changes, isReady, clock, store, liveLimits },
+    metrics,
+    changes,
+    isReady,
+    clock,
+    store,
+    liveLimits,
     share: share.replicas,
     certificateEnds: reported.tls.ends,
   };

@@ -19,7 +19,7 @@ export function daysOf(row: LimitRow, fromUs: number, toUs: number): LogDays {
   return { fromUs, dayUs, count: Math.floor((toUs - fromUs + MISSING_US) / dayUs) };
 }
 
-/** Requests of two days share no window if a day is at least as long as the window. */
+/** Days as long as the window, or longer: only requests near the boundary of two days then share a window. */
 export function daysPerSpan({ windowSeconds }: LimitRow): number {
   return Math.max(1, Math.ceil(windowSeconds / SECONDS_PER_DAY));
 }

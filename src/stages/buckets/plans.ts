@@ -75,7 +75,7 @@ function named({ plans }: Limits, name: string | undefined): AssignedPlan | unde
 }
 
 /** Whether a principal acts for its own Account, or for one of its own Organization. */
-function isOwn({ principal, account }: Payer): boolean {
+export function isOwn({ principal, account }: Payer): boolean {
   return principal?.account === undefined || principal.account === account;
 }
 

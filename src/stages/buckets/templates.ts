@@ -3,6 +3,7 @@ import type { Limits } from '../../domain/limits/limits.ts';
 import { isConcurrent } from '../../store/store.ts';
 import type { PayerBuckets } from './buckets.ts';
 import { bucketLike, isValid, type RowSet } from './payer-bucket.ts';
+import { isOwn } from './plans.ts';
 
 /** Templates of each row set. Tokens may name as many plans as they like. */
 const MOST_TEMPLATES = 256;
@@ -90,9 +91,10 @@ export function isNamed({ accounts, organizations, principals }: Limits, caller:
 }
 
 /** What the buckets depend on besides owners: which scopes apply, the plans, and the first day of months. */
-function kindOf({ principal, account, hasOrganizationLimit, plan, periodStartsOn }: Caller): string {
+function kindOf(caller: Caller): string {
+  const { principal, hasOrganizationLimit, plan, periodStartsOn } = caller;
   const scopes = SCOPES_THAT_APPLY[(hasOrganizationLimit ? 1 : 0) + (principal.type === 'Person' ? 2 : 0)];
-  const own = principal.account === undefined || principal.account === account ? plan : principal.plan;
+  const own = isOwn(caller) ? plan : principal.plan;
   if (plan === undefined && own === undefined && periodStartsOn === undefined) return scopes ?? '';
   return `${scopes}\n${plan ?? ''}\n${own ?? ''}\n${periodStartsOn ?? ''}`;
 }

@@ -5,7 +5,7 @@ export function textInput(attributes: Readonly<Record<string, string>> = {}): HT
   return element('input', { type: 'text', required: true, maxlength: 200, spellcheck: false, ...attributes });
 }
 
-/** @param label what it does, for those who see it and those who hear it */
+/** @param label what the field is for; shown in it, and read out by screen readers */
 export function searchInput(label: string): HTMLInputElement {
   return element('input', {
     type: 'search',

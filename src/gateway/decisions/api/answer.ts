@@ -1,5 +1,5 @@
 import { US_PER_SECOND } from '../../../domain/clock.ts';
-import { problemBody } from '../../../domain/problems.ts';
+import { problemValue } from '../../../domain/problems.ts';
 import { namedLimit } from '../../../stages/buckets/payer-bucket.ts';
 import { addGatewayFields, isDegraded } from '../../../stages/respond.ts';
 import type { AskedRequest } from './asked-request.ts';
@@ -24,7 +24,7 @@ export function answerOf(asked: AskedRequest, baseUrl: string) {
     retryAfterSeconds: Number(refusal?.headers?.['Retry-After'] ?? 0),
     buckets: bucketsOf(asked),
     headers,
-    ...(refusal === undefined ? {} : { problem: JSON.parse(problemBody(refusal, requestId, baseUrl).text) }),
+    ...(refusal === undefined ? {} : { problem: problemValue(refusal, requestId, baseUrl) }),
   };
 }
 

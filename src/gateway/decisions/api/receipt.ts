@@ -10,7 +10,7 @@ import { type ReceiptKeys, SIGNATURE_BYTES } from './receipt-keys.ts';
 /** Longer texts are no receipts: 32 buckets of the longest ids come to 24,000 characters. */
 export const LONGEST_RECEIPT = 32_768;
 
-/** Why a text is no receipt that can be settled. `unavailable`: nobody can tell while the key is unknown. */
+/** Why a receipt cannot be settled. `unavailable`: the key is unknown, so its signature cannot be checked. */
 export type NoReceipt = 'unknown' | 'unavailable';
 
 /** Other forms have other numbers. */

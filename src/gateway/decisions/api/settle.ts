@@ -4,7 +4,7 @@ import { Compile } from 'typebox/schema';
 import { withinMs } from '../../../domain/awaitable.ts';
 import { US_PER_SECOND } from '../../../domain/clock.ts';
 import { FieldErrors } from '../../../domain/field-errors.ts';
-import { problemBody, Refusal } from '../../../domain/problems.ts';
+import { problemValue, Refusal } from '../../../domain/problems.ts';
 import { readJson } from '../../../operations/validation/json-text.ts';
 import { MAX_LIMIT, type Settled } from '../../../store/store.ts';
 import type { PortDependencies, PortRequest } from '../../entrance.ts';
@@ -91,8 +91,7 @@ function invalid(errors: { readonly field: string; readonly message: string }[])
 /** An item of a batch that cannot be settled. */
 function failed(refusal: Refusal, requestId: string, baseUrl: string) {
   const reason = refusal === UNAVAILABLE ? 'unavailable' : 'invalid';
-  const problem: unknown = JSON.parse(problemBody(refusal, requestId, baseUrl).text);
-  return { settled: false, reason, buckets: [], problem };
+  return { settled: false, reason, buckets: [], problem: problemValue(refusal, requestId, baseUrl) };
 }
 
 async function settleOne(value: unknown, shared: SettleDependencies) {

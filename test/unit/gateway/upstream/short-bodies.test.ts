@@ -19,7 +19,7 @@ function upload(length: number | undefined, fields: Readonly<Record<string, stri
   return { request: { source } as unknown as Request, source, body };
 }
 
-it('all bodies take an eighth of the memory at most, and those of one payer an eighth of that', () => {
+it('bodies take at most an eighth of the memory, and bodies of one payer at most an eighth of that', () => {
   const bodies = new ShortBodies(640_000);
   const read = (payer: string) => bodies.read(upload(1_000).request, payer) !== undefined;
   const one = Array.from({ length: 20 }, () => read('one'));
