@@ -109,8 +109,7 @@ export class Buckets {
   #costliest: ReadonlyMap<string, Costed> = new Map();
   #inPoints: ReadonlySet<string> = new Set();
   #version = 0;
-  #templates = new Templates();
-  #templatesVersion = 0;
+  #templates: Templates;
 
   /** @param nowMs Unix time by the clock that all replicas share, for the expiry of overrides and live limits */
   constructor(
@@ -125,6 +124,7 @@ export class Buckets {
     this.#limits = limits;
     this.#rowSets = new RowSets(limits.rows);
     this.live = this.#live;
+    this.#templates = this.#openTemplates();
   }
 
   /** Unix time by the clock of live limits. */
@@ -140,7 +140,7 @@ export class Buckets {
   replaceLimits(limits: Limits): void {
     this.#limits = limits;
     this.#rowSets = new RowSets(limits.rows);
-    this.#version += 1;
+    this.#changed();
   }
 
   /**
@@ -151,7 +151,7 @@ export class Buckets {
   replaceCosts(costliest: ReadonlyMap<string, Costed>, inPoints: ReadonlySet<string> = new Set()): void {
     this.#costliest = costliest;
     this.#inPoints = inPoints;
-    this.#version += 1;
+    this.#changed();
   }
 
   costliest(row: string): Costed | undefined {
@@ -161,7 +161,7 @@ export class Buckets {
   /** Applies a live limit or its removal. Returns false if it changes nothing. Counts are kept. */
   applyLive(limit: LiveLimit): boolean {
     const isChanged = this.#live.add(limit, this.#nowMs());
-    if (isChanged) this.#version += 1;
+    if (isChanged) this.#changed();
     return isChanged;
   }
 
@@ -174,7 +174,7 @@ export class Buckets {
     const set = this.#rowSets.of(operation);
     const same = last?.bucketsOf(payer, set, this.#version);
     if (same !== undefined && isValid(same, this.#nowMs)) return same;
-    const buckets = this.#areAlike(payer) ? this.#like(payer, set) : this.#known(payer, set);
+    const buckets = this.#areAlike(payer) ? this.#templates.like(payer, set) : this.#known(payer, set);
     last?.keepBuckets(payer, set, this.#version, buckets);
     return buckets;
   }
@@ -184,13 +184,17 @@ export class Buckets {
     return payer.address === undefined && this.#live.size === 0 && !isNamed(this.#limits, payer);
   }
 
-  #like(caller: Caller, set: RowSet): PayerBuckets {
-    if (this.#templatesVersion !== this.#version) {
-      this.#templates = new Templates();
-      this.#templatesVersion = this.#version;
-    }
-    const make = () => this.#make(caller, set, this.#nowMs());
-    return this.#templates.like(caller, set, this.#keyPrefix, make, this.#nowMs);
+  #changed(): void {
+    this.#version += 1;
+    this.#templates = this.#openTemplates();
+  }
+
+  #openTemplates(): Templates {
+    return new Templates({
+      keyPrefix: this.#keyPrefix,
+      nowMs: this.#nowMs,
+      make: (caller, set) => this.#make(caller, set, this.#nowMs()),
+    });
   }
 
   #known(payer: Payer, set: RowSet): PayerBuckets {

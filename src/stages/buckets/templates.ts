@@ -14,6 +14,13 @@ const MOST_COPIES = 1_000;
 /** Copies that are made before others may be kept. */
 const MADE_UNTIL_OTHERS = 100_000;
 
+interface TemplateParts {
+  readonly keyPrefix: string;
+  nowMs(): number;
+  /** The buckets of a caller, as of now. */
+  make(caller: Caller, set: RowSet): PayerBuckets;
+}
+
 interface Copy {
   readonly template: PayerBuckets;
   readonly caller: Caller;
@@ -25,37 +32,43 @@ interface Copy {
  * less time than finding them among a million, and only a few of them stay in memory.
  */
 export class Templates {
+  readonly #parts: TemplateParts;
   readonly #bySet = new Map<RowSet, TemplatesOfSet>();
 
-  /** @returns what `make` has returned for the first such caller, with this caller's owners and keys */
-  like(caller: Caller, set: RowSet, keyPrefix: string, make: () => PayerBuckets, nowMs: () => number) {
+  constructor(parts: TemplateParts) {
+    this.#parts = parts;
+  }
+
+  /** What was made for the first such caller, with this caller's owners and keys. */
+  like(caller: Caller, set: RowSet): PayerBuckets {
     let ofSet = this.#bySet.get(set);
     if (ofSet === undefined) {
-      ofSet = new TemplatesOfSet(set, keyPrefix);
+      ofSet = new TemplatesOfSet(set, this.#parts);
       this.#bySet.set(set, ofSet);
     }
-    return ofSet.like(caller, make, nowMs);
+    return ofSet.like(caller);
   }
 }
 
 class TemplatesOfSet {
   readonly #set: RowSet;
-  readonly #keyPrefix: string;
+  readonly #parts: TemplateParts;
   readonly #templates = new Map<string, PayerBuckets>();
   readonly #copies = new Map<string, Copy>();
   #made = 0;
 
-  constructor(set: RowSet, keyPrefix: string) {
+  constructor(set: RowSet, parts: TemplateParts) {
     this.#set = set;
-    this.#keyPrefix = keyPrefix;
+    this.#parts = parts;
   }
 
-  like(caller: Caller, make: () => PayerBuckets, nowMs: () => number): PayerBuckets {
+  like(caller: Caller): PayerBuckets {
+    const { make, nowMs } = this.#parts;
     const kind = kindOf(caller);
     const template = this.#templates.get(kind);
     if (template !== undefined && isValid(template, nowMs)) return this.#copyFor(caller, template);
     if (this.#templates.size >= MOST_TEMPLATES) this.#templates.clear();
-    const made = make();
+    const made = make(caller, this.#set);
     this.#templates.set(kind, made);
     return made;
   }
@@ -64,7 +77,7 @@ class TemplatesOfSet {
     const id = this.#set.access === 'person' ? caller.principal.id : caller.account;
     const kept = this.#copies.get(id);
     if (kept?.template === template && haveSameOwners(kept.caller, caller, this.#set)) return kept.due;
-    const due = likeTemplate(template, caller, this.#keyPrefix);
+    const due = likeTemplate(template, caller, this.#parts.keyPrefix);
     this.#made += 1;
     if (this.#made % MADE_UNTIL_OTHERS === 0) this.#copies.clear();
     if (kept !== undefined || this.#copies.size < MOST_COPIES)
