@@ -10,7 +10,7 @@
 --            life      of a written key in ms, for tests with a clock of their own; 0 for one and a half windows
 -- ARGV     then a text per settlement, three numbers:
 --            charged   when the charge was made, µs since 1970, as its reply says. 0 if that is unknown: the points that were charged
---                      first, of those that count, are given back
+--                      first, of those that count, are given back, or points of the present period
 --            marked    life of the marker in ms, from now or from the end: the settlement must not be sent again for longer
 --            end       µs since 1970, after which the settlement comes too late; 0 for never
 --          and per bucket, after a comma, four numbers:
@@ -19,7 +19,8 @@
 --            final     points that the charge costs in the end
 --            limit     of the bucket, in points
 --          and per bucket of a period, after a semicolon, six numbers: the start and the end of a period and the end of the next
---          one, in seconds since 1970, then cost, final and limit. Points are given back only in the period of the charge
+--          one, in seconds since 1970, then cost, final and limit. Points are given back only in the period of the charge,
+--          or in the present one if the time of the charge is unknown
 --          and per key of slots, after a #, the time in ms for which the charge took one that belongs to no replica
 -- Reply    one string of big-endian integers; per settlement
 --            1 byte   1 settled | 0 it was settled before | 2 it came too late; then nothing was changed
@@ -164,18 +165,22 @@ local function give_back(bucket, chargedUs, points)
   remove(bucket, entry, points)
 end
 
--- Gives points back whose time is unknown: the first ones that count, because all others count for longer.
+-- Gives points back whose time is unknown: the first ones that count, because all others count for longer. Entries that have no points
+-- left are removed in one write.
 local function give_back_oldest(bucket, points)
-  while points > 0 and bucket.counted > 0 do
-    local entry, entryPoints = bucket.oldest, bucket.newestPoints
-    if entry <= #bucket.log then entryPoints = unpack('>I4', bucket.log, entry + 7) else entry = 0 end
-    local removed = math.min(points, entryPoints)
-    remove(bucket, entry, removed)
-    points = points - removed
-    local place = bucket.oldest
-    bucket.log = pcall('GETRANGE', bucket.key, '0', '65535')
-    bucket.oldest = place
+  points = math.min(points, bucket.counted)
+  local log, first, entry, removed = bucket.log, bucket.oldest, bucket.oldest, 0
+  while entry <= #log do
+    local entryPoints = unpack('>I4', log, entry + 7)
+    if removed + entryPoints > points then break end
+    removed, entry = removed + entryPoints, entry + ENTRY_BYTES
   end
+  if removed > 0 then
+    bucket.total, bucket.counted = bucket.total - removed, bucket.counted - removed
+    bucket.log = sub(log, 1, first - 1) .. sub(log, entry)
+    write(bucket, sub(bucket.log, HEADER_BYTES + 1))
+  end
+  if points > removed then remove(bucket, first <= #bucket.log and first or 0, points - removed) end
 end
 
 -- Adds points as of now, above the limit if it must be. Returns how many are above it. While the bucket holds more than its limit, all
@@ -216,6 +221,8 @@ local function settle_period(key, startUs, endUs, nextEndUs, more, limit, charge
   if more > 0 then
     settled = math.min(total + more, LARGEST_NUMBER)
     if atUs < nowUs then atUs = nowUs end
+  elseif chargedUs == 0 then
+    settled = math.max(0, total + more)
   elseif chargedUs >= startUs and total + more >= 0 then
     settled = total + more
   end

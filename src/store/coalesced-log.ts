@@ -111,14 +111,13 @@ export class CoalescedLog {
 
   /** Gives points back whose time is unknown: the first ones that count, because all others count for longer. */
   giveBackOldest(points: number, nowUs: number, windowUs: number): void {
+    const first = this.#firstCounted(nowUs, windowUs);
     let left = points;
-    while (left > 0) {
-      const index = this.#firstCounted(nowUs, windowUs);
-      if (index === this.#count) return;
-      const removed = Math.min(left, this.#points(index));
-      this.#remove(index, removed);
-      left -= removed;
-    }
+    let end = first;
+    for (; end < this.#count && this.#points(end) <= left; end++) left -= this.#points(end);
+    this.#total -= points - left;
+    this.#drop(first, end);
+    if (left > 0 && first < this.#count) this.#remove(first, left);
   }
 
   /**
@@ -167,10 +166,15 @@ export class CoalescedLog {
   #remove(index: number, points: number): void {
     this.#total -= points;
     this.#write(index, this.#atUs(index), this.#points(index) - points);
-    if (this.#points(index) > 0) return;
-    for (let next = index + 1; next < this.#count; next++)
-      this.#write(next - 1, this.#atUs(next), this.#points(next));
-    this.#count -= 1;
+    if (this.#points(index) === 0) this.#drop(index, index + 1);
+  }
+
+  /** Drops the entries from `first` up to `end`, exclusive. */
+  #drop(first: number, end: number): void {
+    if (first === end) return;
+    for (let next = end; next < this.#count; next++)
+      this.#write(first + next - end, this.#atUs(next), this.#points(next));
+    this.#count -= end - first;
   }
 
   /** Joins all entries but the newest as if they had been charged at this limit. */

@@ -58,14 +58,18 @@ export class PeriodCount {
     this.#atUs = Math.max(this.#atUs, nowUs);
   }
 
-  /** Gives back points of a charge of the present period, or adds points above the limit if it must be. Returns how many are above it. */
+  /**
+   * Gives back points of a charge of the present period, or of any charges of it if the time is unknown; or adds points, above the limit if
+   * it must be. Returns how many are above it.
+   */
   settle(more: number, limit: number, chargedAtUs: number | undefined, nowUs: number): number {
     if (more > 0) {
       this.spend(more, nowUs);
       return Math.max(0, Math.min(more, this.#used - limit));
     }
-    if (chargedAtUs === undefined || chargedAtUs < this.#startUs || this.#used + more < 0) return 0;
-    this.#used += more;
+    if (chargedAtUs !== undefined && (chargedAtUs < this.#startUs || this.#used + more < 0)) return 0;
+    if (this.#used === 0) return 0;
+    this.#used = Math.max(0, this.#used + more);
     this.#total = this.#used;
     return 0;
   }

@@ -77,7 +77,7 @@ export interface BucketCharge {
 export interface Settlement {
   /** As it was admitted. */
   readonly charge: Charge;
-  /** Of its decision. Undefined if it is unknown: the points that were charged first, of all that count, are then given back. */
+  /** Of its decision. Undefined if it is unknown: the points that were charged first, of all that count, are then given back, as many as there are. */
   readonly chargedAtUs: number | undefined;
   /** Points, an integer of 0 or more. 0 gives all back. */
   readonly cost: number;

@@ -5,7 +5,7 @@ import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { clockedMemory } from '../store/clocked-memory.ts';
 import { openClockedRedis } from '../store/clocked-redis.ts';
 import type { ClockedStore } from '../store/conformance.ts';
-import { type Row, SettledCosts, type Step } from './settled-costs.ts';
+import { NEVER, type Row, SettledCosts, type Step } from './settled-costs.ts';
 
 async function play(store: ClockedStore, prefix: string, some: readonly Row[], steps: readonly Step[]) {
   const scenario = new SettledCosts(store, prefix, some);
@@ -21,7 +21,15 @@ const rows = fc.uniqueArray(
 const SAVED = [0, 0, 0.3, 0.5, 1, 1];
 const ADDED = [1.5, 3];
 
-function stepsOf(back: fc.Arbitrary<number>, finals: readonly number[]) {
+const NONE: fc.Arbitrary<number> = fc.constant(0);
+const refunds = fc.oneof({ weight: 5, arbitrary: NONE }, fc.integer({ min: 1, max: 120 }));
+
+function stepsOf(
+  back: fc.Arbitrary<number>,
+  finals: readonly number[],
+  refund = NONE,
+  settled = fc.oneof(NONE, fc.integer({ min: 0, max: 12 })),
+) {
   const pause = fc.oneof(
     fc.constant(0),
     fc.double({ min: 0, max: 0.02, noNaN: true }),
@@ -31,24 +39,27 @@ function stepsOf(back: fc.Arbitrary<number>, finals: readonly number[]) {
     pause,
     back,
     cost: fc.integer({ min: 1, max: 40 }),
-    settled: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 12 })),
+    settled,
     final: fc.constantFrom(...finals),
     isSentTwice: fc.boolean(),
+    refund,
   });
   return fc.array(step, { minLength: 1, maxLength: 80, size: 'max' });
 }
 
-const saved = stepsOf(fc.constant(0), SAVED);
-const forward = stepsOf(fc.constant(0), [...SAVED, ...ADDED]);
+const saved = stepsOf(NONE, SAVED);
+const refunded = stepsOf(NONE, SAVED, refunds, fc.constant(NEVER));
+const forward = stepsOf(NONE, [...SAVED, ...ADDED], fc.oneof(NONE, refunds));
 const stepped = stepsOf(
   fc.oneof({ weight: 12, arbitrary: fc.constant(0) }, fc.constantFrom(0.001, 0.3, 0.99, 1.5, 30)),
   [...SAVED, ...ADDED],
+  refunds,
 );
 
 test('settled charges are decided in memory as an exact log with their final costs would', async () => {
   let run = 0;
   await fc.assert(
-    fc.asyncProperty(rows, fc.oneof(saved, forward), async (some, steps) => {
+    fc.asyncProperty(rows, fc.oneof(saved, refunded, forward), async (some, steps) => {
       await play(clockedMemory(), `m${run++}`, some, steps);
     }),
     { numRuns: generatedCases(600), endOnFailure: true },

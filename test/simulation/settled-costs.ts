@@ -11,6 +11,9 @@ const START_US = 1_790_000_000 * US_PER_SECOND;
 /** A store recognizes a settlement for longer. */
 const MARKED_US = 60 * US_PER_SECOND;
 
+/** No charge is settled. */
+export const NEVER = Number.MAX_SAFE_INTEGER;
+
 export interface Row {
   readonly windowSeconds: number;
   readonly limit: number;
@@ -27,20 +30,24 @@ export interface Step {
   /** Its final cost, as a part of its cost. */
   readonly final: number;
   readonly isSentTwice: boolean;
+  /** Points that are then given back without a charge; none if 0. */
+  readonly refund: number;
 }
 
 interface Made {
   readonly settlement: Settlement;
   /** In real time. */
   readonly atUs: number;
-  points: number;
+  /** By row. */
+  points: number[];
   /** In real time; undefined until it is settled. */
   settledUs?: number;
 }
 
 /**
  * Plays a scenario. Limits below 500 make the counter an exact log, so every answer is known while no clock steps and nothing is added. What is
- * added above a limit may keep other points for longer.
+ * added above a limit may keep other points for longer. A refund without a charge may take the points that a settlement names, so a scenario has
+ * an exact answer with refunds or with settlements.
  */
 export class SettledCosts {
   readonly #store: ClockedStore;
@@ -61,30 +68,36 @@ export class SettledCosts {
   }
 
   async play(steps: readonly Step[]): Promise<void> {
-    const isExact = steps.every(({ back, final }) => back === 0 && final <= 1);
+    const isKnown =
+      steps.every(({ refund }) => refund === 0) || steps.every(({ settled }) => settled === NEVER);
+    const isExact = isKnown && steps.every(({ back, final }) => back === 0 && final <= 1);
     for (const step of steps) {
       this.#realUs += Math.floor(step.pause * this.#shortestUs);
       this.#offsetUs -= Math.floor(step.back * this.#shortestUs);
-      await this.#charge(step.cost, isExact);
-      const one = this.#made.at(-1 - step.settled);
-      if (one === undefined || this.#realUs > (one.settledUs ?? this.#realUs) + MARKED_US) continue;
-      const cost = Math.round(step.final * one.settlement.charge.cost);
-      for (let sent = 0; sent < (step.isSentTwice ? 2 : 1); sent++) await this.#settle(one, cost);
+      await this.#charge(step.cost, isExact, isKnown);
+      for (let sent = 0; sent < (step.isSentTwice ? 2 : 1); sent++) await this.#settleOne(step);
+      if (step.refund > 0) await this.#refund(step.refund);
     }
   }
 
-  async #charge(cost: number, isExact: boolean): Promise<void> {
+  async #settleOne({ settled, final }: Step): Promise<void> {
+    const one = this.#made.at(-1 - settled);
+    if (one === undefined || this.#realUs > (one.settledUs ?? this.#realUs) + MARKED_US) return;
+    await this.#settle(one, Math.round(final * one.settlement.charge.cost));
+  }
+
+  async #charge(cost: number, isExact: boolean, isKnown: boolean): Promise<void> {
     const charge: Charge = { buckets: this.#buckets, cost };
     const decision = await this.#store.charge(charge, this.#realUs + this.#offsetUs);
     this.answers.push(decision);
-    const hasRoom = this.#rows.every((row) => this.#held(row) + cost <= row.limit);
+    const hasRoom = this.#rows.every((row, index) => this.#held(index) + cost <= row.limit);
     if (isExact) expect(decision.outcome).toBe(hasRoom ? 'admitted' : 'denied');
     if (decision.outcome !== 'admitted') return;
-    expect(hasRoom, 'a charge was admitted above a limit').toBe(true);
+    if (isKnown) expect(hasRoom, 'a charge was admitted above a limit').toBe(true);
     const { chargedAtUs } = decision;
     const id = `s-${this.answers.length}`;
     const settlement = { charge, chargedAtUs, cost: 0, refundsRequests: false, id };
-    this.#made.push({ settlement, atUs: this.#realUs, points: cost });
+    this.#made.push({ settlement, atUs: this.#realUs, points: this.#rows.map(() => cost) });
   }
 
   /** What is saved counts as if it had not been charged; what is added counts from now on. */
@@ -94,19 +107,39 @@ export class SettledCosts {
     expect(answer.outcome).toBe(one.settledUs !== undefined ? 'already' : 'settled');
     if (one.settledUs !== undefined) return;
     one.settledUs = this.#realUs;
-    const more = cost - one.points;
-    if (more <= 0) one.points = cost;
+    const more = cost - one.settlement.charge.cost;
+    if (more <= 0) one.points = one.points.map(() => cost);
     else
       this.#made.push({
         settlement: one.settlement,
         atUs: this.#realUs,
-        points: more,
+        points: this.#rows.map(() => more),
         settledUs: this.#realUs,
       });
   }
 
-  #held({ windowSeconds }: Row): number {
-    const startUs = this.#realUs - windowSeconds * US_PER_SECOND;
-    return this.#made.filter(({ atUs }) => atUs > startUs).reduce((sum, { points }) => sum + points, 0);
+  /** Takes the points that were charged first, of all that count. */
+  async #refund(points: number): Promise<void> {
+    const charge: Charge = { buckets: this.#buckets, cost: points };
+    const id = `r-${this.answers.length}`;
+    const settlement = { charge, chargedAtUs: undefined, cost: 0, refundsRequests: true, id };
+    this.answers.push(await this.#store.settle(settlement, this.#realUs + this.#offsetUs));
+    for (const index of this.#rows.keys()) {
+      let left = points;
+      for (const one of this.#counting(index)) {
+        const taken = Math.min(left, one.points[index] ?? 0);
+        one.points[index] = (one.points[index] ?? 0) - taken;
+        left -= taken;
+      }
+    }
+  }
+
+  #counting(index: number): readonly Made[] {
+    const startUs = this.#realUs - (this.#rows[index]?.windowSeconds ?? 0) * US_PER_SECOND;
+    return this.#made.filter(({ atUs }) => atUs > startUs);
+  }
+
+  #held(index: number): number {
+    return this.#counting(index).reduce((sum, { points }) => sum + (points[index] ?? 0), 0);
   }
 }

@@ -5,9 +5,12 @@ import { expect, onTestFinished, test } from 'vitest';
 import { bucketKey } from '../../src/store/keys.ts';
 import { silentObserver } from '../../src/store/observer.ts';
 import { openStore } from '../../src/store/open.ts';
+import { withScripts } from '../../src/store/redis/scripts.ts';
+import { sendSettlements } from '../../src/store/redis/send-settlements.ts';
 import type { Charge, Store } from '../../src/store/store.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';
 import { uniqueRedisStore } from '../fixtures/redis-url.ts';
+import { runCharges, TEST_LIFE_MS } from '../fixtures/run-charges.ts';
 
 function chargeOf(prefix: string, cost: number): Charge {
   return { buckets: [{ key: bucketKey(prefix, 'o', 'tokens', 'o'), limit: 100, windowSeconds: 600 }], cost };
@@ -94,4 +97,36 @@ test('a settlement that Redis never answers is dropped once its points count in 
     reason: 'expired',
   });
   expect(dropped).toEqual(['expired']);
+});
+
+test('a refund of a whole bucket writes it twice at most, however many charges it takes', async () => {
+  const server = await startRedisServer();
+  const admin = new Redis(server.port);
+  onTestFinished(async () => {
+    admin.disconnect();
+    await server.stop();
+  });
+  const charge = {
+    buckets: [{ key: bucketKey('w', 'o', 'tokens', 'o'), limit: 500, windowSeconds: 600 }],
+    cost: 1,
+  };
+  const startUs = 1_790_000_000_000_000;
+  for (let count = 0; count < 300; count++)
+    await runCharges(admin, [charge], { nowUs: startUs + count * 1_900_000 });
+  const writes = async () =>
+    Number(/cmdstat_psetex:calls=(\d+)/.exec(await admin.info('commandstats'))?.[1] ?? 0);
+  const before = await writes();
+  const refund = {
+    charge: { ...charge, cost: 299 },
+    chargedAtUs: undefined,
+    cost: 0,
+    refundsRequests: false,
+    id: 'r',
+  };
+  const options = { markedMs: 1_000, nowUs: startUs + 580_000_000, lifeMs: TEST_LIFE_MS };
+  expect(await sendSettlements(withScripts(admin), [refund], options)).toMatchObject([
+    { buckets: [{ remaining: 499 }] },
+  ]);
+  // One of them is the mark.
+  expect((await writes()) - before).toBeLessThanOrEqual(3);
 });

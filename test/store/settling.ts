@@ -157,6 +157,22 @@ export function testsOfSettling(open: () => Promise<{ store: ClockedStore; prefi
     expect(await left(6)).toEqual([100]);
   });
 
+  test('a refund whose charge is unknown takes points of the present period, and no more than it has', async () => {
+    const calendar = calendarOf({ unit: 'hour', timeZone: 'UTC', startsOn: 1 });
+    const { charge, settle, left, at } = await opened({ calendar });
+    const endS = (calendar.at(at(0) / 1_000).endMs * 1_000 - at(0)) / US_PER_SECOND;
+    const made = await charge(60, 0);
+    const refund = (cost: number, afterS: number) =>
+      settle({ ...made, charge: { ...made.charge, cost }, chargedAtUs: undefined }, 0, afterS);
+    await refund(20, 1);
+    expect(await left(1)).toEqual([60]);
+    await refund(50, 2);
+    expect(await left(2)).toEqual([100]);
+    await charge(30, endS);
+    await refund(10, endS + 1);
+    expect(await left(endS + 1)).toEqual([80]);
+  });
+
   test('a settlement after its end changes nothing, and one that was in time is known as such', async () => {
     const { charge, settle, left, at } = await opened();
     const [kept, given] = [await charge(10, 0), await charge(20, 1)];
