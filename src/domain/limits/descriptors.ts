@@ -1,6 +1,11 @@
 /** The limits that Envoy's rate limit service applies: a descriptor is a list of keys with values, and rules are nested in the same order. */
 
-/** A unit of time, as far as a window can have it: the store counts up to 31 days. A month has 30 days, as in envoyproxy/ratelimit. */
+import { type Calendar, calendarOf, PERIOD_SECONDS } from './calendar.ts';
+
+/**
+ * A unit of time. A month has 30 days, as in envoyproxy/ratelimit. The store counts windows of up to 31 days, so a limit with a year counts
+ * in years of the calendar.
+ */
 export const UNIT_SECONDS = {
   second: 1,
   minute: 60,
@@ -8,9 +13,17 @@ export const UNIT_SECONDS = {
   day: 86_400,
   week: 604_800,
   month: 2_592_000,
+  year: PERIOD_SECONDS.year,
 } as const;
 
 export type UnitName = keyof typeof UNIT_SECONDS;
+
+const YEAR = calendarOf({ unit: 'year', timeZone: 'UTC', startsOn: 1 });
+
+/** The periods in which a unit is counted; undefined if it is the length of a window. */
+export function calendarOfUnit(unit: UnitName): Calendar | undefined {
+  return unit === 'year' ? YEAR : undefined;
+}
 
 /** The largest limit. The store counts up to one more, so that a request can be above every limit. */
 export const MOST_REQUESTS = 1_999_999_999;

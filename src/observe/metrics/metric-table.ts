@@ -124,7 +124,7 @@ const METRICS = {
     {
       domain: [OTHER_RULE[0]],
       descriptor: [OTHER_RULE[1]],
-      outcome: ['within', 'near', 'over', 'shadow_over'],
+      outcome: ['within', 'near', 'over', 'shadow_over', 'refunded'],
     },
   ),
   weir_descriptor_decision_duration_seconds: histogram(

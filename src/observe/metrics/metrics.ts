@@ -14,7 +14,7 @@ import { type RequestMetrics, requestMetrics } from './request-metrics.ts';
 import { type StoreMetrics, storeMetrics } from './store-metrics.ts';
 
 /** How a limit took a request. */
-export type LimitOutcome = 'within' | 'near' | 'over' | 'shadow_over';
+export type LimitOutcome = 'within' | 'near' | 'over' | 'shadow_over' | 'refunded';
 
 /** Counts what Envoy's rate limit service decides. */
 export interface DescriptorObserver {

@@ -43,6 +43,8 @@ descriptors:
   - key: answered
     spend_rest: true
     rate_limit: { unit: week, requests_per_unit: 10 }
+  - key: yearly
+    rate_limit: { unit: year, requests_per_unit: 9 }
   - key: model
     value: large
     quota_mode: true
@@ -235,6 +237,80 @@ describe('hits', () => {
   });
 });
 
+describe('negative hits', () => {
+  it('give back what was spent, and no more', async () => {
+    const one = entries({ tokens: 'returned' });
+    await ask({ ...one, hits: 8 });
+    expect((await ask({ ...one, hits: 5, isNegative: true })).statuses[0]).toMatchObject({
+      code: 1,
+      limitRemaining: 7,
+    });
+    expect(
+      (await ask({ ...one, hits: Number.MAX_SAFE_INTEGER, isNegative: true })).statuses[0],
+    ).toMatchObject({
+      code: 1,
+      limitRemaining: 10,
+    });
+    expect((await ask({ ...one, hits: 10 })).statuses[0]).toMatchObject({ code: 1, limitRemaining: 0 });
+    expect(await service.metrics()).toMatch(
+      /^weir_descriptor_limits_total\{domain="test",descriptor="tokens",outcome="refunded"\} 2$/m,
+    );
+  });
+
+  it('are the hits of the request, in all descriptors that have none of their own', async () => {
+    const both = [entries({ user: 'many' }), entries({ tokens: 'many' })];
+    await service.ask({ descriptors: both, hits: 3 });
+    const { statuses } = await service.ask({
+      descriptors: both.map((one) => ({ ...one, isNegative: true })),
+      hits: 2,
+    });
+    expect(statuses.map(({ limitRemaining }) => limitRemaining)).toEqual([2, 9]);
+  });
+
+  it('are given back beside hits that are refused', async () => {
+    const full = entries({ tenant: 'full' });
+    const returned = { ...entries({ tokens: 'beside' }), hits: 4 };
+    await ask({ ...full, hits: 2 }, returned);
+    const answer = await ask(full, { ...returned, isNegative: true });
+    expect(codesOf(answer)).toEqual(['OVER_LIMIT', 'OVER_LIMIT', 'OK']);
+    expect(answer.statuses[1]?.limitRemaining).toBe(10);
+  });
+
+  it('of a limit that hits of the same request are charged to are subtracted from them', async () => {
+    const one = entries({ tokens: 'both' });
+    const { statuses } = await ask({ ...one, hits: 6 }, { ...one, hits: 4, isNegative: true });
+    expect(statuses.map(({ limitRemaining }) => limitRemaining)).toEqual([8, 8]);
+  });
+
+  it('of a descriptor without a limit, or with the limit 0, change nothing', async () => {
+    const some = [entries({ nobody: 'x' }), entries({ user: 'free' })];
+    expect(codesOf(await ask(...some.map((one) => ({ ...one, isNegative: true }))))).toEqual([
+      'OK',
+      'OK',
+      'OK',
+    ]);
+  });
+});
+
+describe('a year', () => {
+  it('is a year of the calendar, in which points are given back too', async () => {
+    const own = { ...entries({ user: 'year' }), limit: { requestsPerUnit: 2, unit: 6 } };
+    const rule = await ask({ ...entries({ yearly: 'a' }), hits: 5 });
+    expect(rule.statuses[0]).toMatchObject({
+      currentLimit: { requestsPerUnit: 9, unit: 6 },
+      limitRemaining: 4,
+    });
+    expect((await ask(own)).statuses[0]).toMatchObject({
+      currentLimit: { requestsPerUnit: 2, unit: 6 },
+      limitRemaining: 1,
+    });
+    const untilEnd = (Date.UTC(new Date().getUTCFullYear() + 1, 0) - Date.now()) / 1_000;
+    const [state] = (await ask({ ...entries({ yearly: 'a' }), hits: 3, isNegative: true })).statuses;
+    expect(state).toMatchObject({ limitRemaining: 7 });
+    expect(Math.abs(Number(state?.durationUntilReset?.seconds) - untilEnd)).toBeLessThan(60);
+  });
+});
+
 describe('a limit that a descriptor brings along', () => {
   it('replaces the limit of its rule, in a window of several units', async () => {
     const own = { ...entries({ user: 'own' }), limit: { requestsPerUnit: 1, unit: 1, multiplier: 90 } };
@@ -254,14 +330,14 @@ describe('a request that cannot be decided', () => {
     ['with an empty descriptor', { descriptors: [entries({})] }, /no entries/],
     ['with too many descriptors', { descriptors: many }, /33 descriptors, of 32 at most/],
     [
-      'with negative hits',
-      { descriptors: [{ ...entries({ user: 'x' }), hits: 1, isNegative: true }] },
-      /is_negative_hits/,
+      'with an unknown unit',
+      { descriptors: [{ ...entries({ user: 'x' }), limit: { requestsPerUnit: 1, unit: 8 } }] },
+      /unit 8/,
     ],
     [
-      'with a year',
-      { descriptors: [{ ...entries({ user: 'x' }), limit: { requestsPerUnit: 1, unit: 6 } }] },
-      /unit 6/,
+      'with two years',
+      { descriptors: [{ ...entries({ user: 'x' }), limit: { requestsPerUnit: 1, unit: 6, multiplier: 2 } }] },
+      /31 days/,
     ],
     [
       'with a longer window than 31 days',

@@ -109,9 +109,7 @@ class RuleReader {
     if (name !== undefined && isUnit(name)) return name;
     const units = Object.keys(UNIT_SECONDS);
     const at = [...path, 'unit'];
-    if (name === 'year')
-      this.#refuse(at, 'is a year: Weir counts up to 31 days', 'use month, which is 30 days');
-    else if (name === undefined) this.#refuse(at, 'is missing', `expected one of ${units.join(', ')}`);
+    if (name === undefined) this.#refuse(at, 'is missing', `expected one of ${units.join(', ')}`);
     else this.#refuse(at, `must be one of ${units.join(', ')}, is "${unit}"`, didYouMean(name, units));
     return 'second';
   }

@@ -37,7 +37,11 @@ const MOST_LEVELS = 20;
 const isOn = (description: string) => Type.Optional(Type.Boolean({ description }));
 
 const limit = closed({
-  unit: Type.Optional(text('The window: `second`, `minute`, `hour`, `day`, `week` or `month` (30 days).')),
+  unit: Type.Optional(
+    text(
+      'The window: `second`, `minute`, `hour`, `day`, `week` or `month` (30 days). Or `year`: a year of the calendar, in UTC.',
+    ),
+  ),
   requests_per_unit: Type.Optional(
     Type.Integer({
       description: 'Requests in any window. 0 refuses all.',

@@ -12,7 +12,8 @@ import {
   type Struct,
   type StructValue,
 } from './messages.ts';
-import { type DescriptorPlan, type LimitedBucket, type Plan, UNIT_NUMBERS } from './plan.ts';
+import { UNIT_NUMBERS } from './override.ts';
+import type { DescriptorPlan, LimitedBucket, Plan } from './plan.ts';
 
 export type HeaderForm = 'draft' | 'legacy' | 'none';
 

@@ -1,4 +1,5 @@
-import { type Awaitable, andThen } from '../../../domain/awaitable.ts';
+import { randomUUID } from 'node:crypto';
+import { type Awaitable, andThen, withinMs } from '../../../domain/awaitable.ts';
 import type { BucketState, Decision, Store, UncountedReason } from '../../../store/store.ts';
 import type { LimitedBucket, Plan } from './plan.ts';
 
@@ -11,11 +12,53 @@ export interface Decided {
   readonly degraded?: UncountedReason | undefined;
 }
 
+/** How long an answer waits for a refund, which is applied later if the store needs longer. */
+const REFUND_MS = 2_000;
+
+/**
+ * Decides a plan, and gives back in all its buckets with negative hits, whatever is decided of the others. Those buckets have room.
+ */
+export function decidePlan(store: Store, plan: Plan): Awaitable<Decided> {
+  const refunded = plan.buckets.filter(({ hits }) => hits < 0);
+  return refunded.length === 0 ? decideCharges(store, plan) : decideWith(refunded, store, plan);
+}
+
+async function decideWith(refunded: readonly LimitedBucket[], store: Store, plan: Plan): Promise<Decided> {
+  const charged = plan.buckets.filter(({ hits }) => hits >= 0);
+  const deciding = decideCharges(store, { ...plan, buckets: charged });
+  const states = await refund(store, refunded);
+  const decided = await deciding;
+  return {
+    ...decided,
+    states: plan.buckets.map((bucket) =>
+      bucket.hits < 0 ? states[refunded.indexOf(bucket)] : decided.states[charged.indexOf(bucket)],
+    ),
+  };
+}
+
+/** Gives back the points that were charged first, as many as count, and once. Returns no states if the store does not answer in time. */
+async function refund(store: Store, buckets: readonly LimitedBucket[]): Promise<Decided['states']> {
+  const settled = await withinMs(
+    Promise.resolve(
+      store.settle({
+        charge: { buckets, cost: 1 },
+        chargedAtUs: undefined,
+        cost: 0,
+        refundsRequests: false,
+        id: randomUUID(),
+      }),
+    ),
+    REFUND_MS,
+  );
+  if (settled === undefined || settled.outcome === 'dropped') return [];
+  return settled.buckets.map((state) => state && { ...state, retryAfterUs: 0 });
+}
+
 /**
  * Charges all buckets of a plan, or none. A plan that spends nothing in some of them, or whose limits in quota mode refuse together, is
  * looked at first: what has no room then spends nothing anywhere.
  */
-export function decidePlan(store: Store, plan: Plan): Awaitable<Decided> {
+function decideCharges(store: Store, plan: Plan): Awaitable<Decided> {
   const { buckets } = plan;
   const isBanned = plan.descriptors.some((one) => one.kind === 'banned' && one.limit.mode === 'enforced');
   const unknown = buckets.map(() => undefined);
@@ -28,7 +71,7 @@ export function decidePlan(store: Store, plan: Plan): Awaitable<Decided> {
 
 /** Whether a plan cannot be charged without a look at its buckets first. */
 function isLookedAt({ buckets }: Plan): boolean {
-  return buckets.some(({ isPeek, rule }) => isPeek || rule.mode === 'quota');
+  return buckets.some(({ hits, rule }) => hits === 0 || rule.mode === 'quota');
 }
 
 function spend(store: Store, plan: Plan): Awaitable<Decided> {
@@ -38,7 +81,7 @@ function spend(store: Store, plan: Plan): Awaitable<Decided> {
 async function peekFirst(store: Store, plan: Plan): Promise<Decided> {
   const { buckets } = plan;
   const seen = decidedBy(plan, await store.peek({ buckets, cost: 1 }));
-  const spent = buckets.filter(({ isPeek }) => !isPeek);
+  const spent = buckets.filter(({ hits }) => hits !== 0);
   if (seen.isOverLimit || seen.degraded !== undefined || spent.length === 0) return seen;
   const decision = await store.charge({ buckets: spent, cost: 1 });
   return decidedBy(plan, spread(decision, plan, spent, seen));
@@ -50,7 +93,7 @@ function spendRest(store: Store, { buckets }: Plan, decided: Decided): Awaitable
   if (degraded !== undefined || !buckets.some(({ rule }) => rule.spendsRest)) return decided;
   const rests = buckets.flatMap((bucket, index) => {
     const left = states[index]?.remaining ?? 0;
-    const isMeant = bucket.rule.spendsRest && !bucket.isPeek && hasNoRoom(states[index]);
+    const isMeant = bucket.rule.spendsRest && bucket.hits !== 0 && hasNoRoom(states[index]);
     return isMeant && left > 0 ? [{ ...bucket, cost: left }] : [];
   });
   if (rests.length === 0) return decided;
@@ -66,7 +109,7 @@ function spread(
 ): Decision {
   if (decision.outcome === 'uncounted') return decision;
   const states = buckets.map((bucket, index) =>
-    bucket.isPeek ? seen.states[index] : decision.buckets[spent.indexOf(bucket)],
+    bucket.hits === 0 ? seen.states[index] : decision.buckets[spent.indexOf(bucket)],
   );
   return { ...decision, buckets: states } as Decision;
 }

@@ -1,27 +1,29 @@
 /** What a request of Envoy's is charged: one bucket for each limit that applies to its descriptors. */
 import { hash } from 'node:crypto';
 import {
+  calendarOfUnit,
   type DescriptorDomain,
   type DescriptorLimit,
   type DescriptorRule,
   findRule,
   idOf,
-  MOST_REQUESTS,
   UNIT_SECONDS,
-  type UnitName,
 } from '../../../domain/limits/descriptors.ts';
-import { LONGEST_WINDOW_SECONDS } from '../../../domain/limits/rows.ts';
 import type { ReportedLimit } from '../../../stages/buckets/rate-limit-fields.ts';
-import { bucketKey } from '../../../store/keys.ts';
-import type { BucketCharge } from '../../../store/store.ts';
-import type { RateLimitDescriptor, RateLimitOverride, RateLimitRequest, WholeNumber } from './messages.ts';
+import { bucketKey, PERIOD_ENDING } from '../../../store/keys.ts';
+import { type BucketCharge, MAX_LIMIT } from '../../../store/store.ts';
+import type { RateLimitDescriptor, RateLimitRequest } from './messages.ts';
+import { InvalidRequest, numberOf, overridden } from './override.ts';
 
 /** A limit that counts, and what the request adds to it. */
 export interface LimitedBucket extends BucketCharge, ReportedLimit {
+  /** How many points are spent or given back: at least 1. */
   readonly cost: number;
   readonly rule: DescriptorLimit;
-  /** Whether nothing is to be spent. Then the cost is 1: the limit has no room where one request would not fit. */
-  readonly isPeek: boolean;
+  /**
+   * What the request adds. Below 0 it gives points back. With 0 it spends nothing: the limit has no room where one request would not fit.
+   */
+  readonly hits: number;
 }
 
 /** What applies to one descriptor. */
@@ -36,11 +38,6 @@ export interface Plan {
   /** For each descriptor of the request, in its order. */
   readonly descriptors: readonly DescriptorPlan[];
   readonly buckets: readonly LimitedBucket[];
-}
-
-/** Why a request cannot be decided. */
-export class InvalidRequest extends Error {
-  override readonly name = 'InvalidRequest';
 }
 
 /** As many buckets as one charge may have. */
@@ -72,10 +69,6 @@ export function planOf(
   if (descriptors.length > MOST_DESCRIPTORS)
     throw new InvalidRequest(
       `The request has ${descriptors.length} descriptors, of ${MOST_DESCRIPTORS} at most.`,
-    );
-  if (descriptors.some((one) => one.isNegativeHits))
-    throw new InvalidRequest(
-      'is_negative_hits cannot be used: Weir counts what happened in a sliding window, and takes nothing back.',
     );
   if (domain === undefined)
     return { domain: name, descriptors: descriptors.map(() => NO_LIMIT), buckets: [] };
@@ -120,32 +113,38 @@ class Buckets {
   /** @returns the index of the bucket */
   add({ limit: rule, id }: Found, hits: number): number {
     const { label, headerName, unit, windowSeconds, requestsPerUnit: limit, mode } = rule;
-    const unitSeconds = UNIT_SECONDS[unit];
-    // The domain is the hash tag: all buckets of a request are in one slot of a Redis Cluster.
-    const key =
-      windowSeconds === unitSeconds
-        ? bucketKey(this.#keyPrefix, this.#domain, `envoy-${unit}`, shortened(id))
-        : bucketKey(this.#keyPrefix, this.#domain, 'envoy-multiple', `${windowSeconds}~${shortened(id)}`);
+    const calendar = calendarOfUnit(unit);
+    const key = this.#keyOf(rule, id);
     const index = this.list.findIndex((one) => one.key === key);
-    const earlier = this.list[index];
-    const sum = (earlier === undefined || earlier.isPeek ? 0 : earlier.cost) + hits;
-    const cost = Math.max(1, Math.min(sum, limit + 1));
+    const sum = (this.list[index]?.hits ?? 0) + hits;
+    const most = sum < 0 ? MAX_LIMIT : limit + 1;
     // Without spread syntax, which takes as long as the rest of the plan.
     const bucket: LimitedBucket = {
       key,
       limit,
       windowSeconds,
+      calendar,
       shadow: mode !== 'enforced',
-      cost,
+      cost: Math.max(1, Math.min(Math.abs(sum), most)),
       name: label,
       headerName,
       isContract: false,
       rule,
-      isPeek: sum === 0,
+      hits: sum,
     };
-    if (earlier === undefined) return this.list.push(bucket) - 1;
+    if (index === -1) return this.list.push(bucket) - 1;
     this.list[index] = bucket;
     return index;
+  }
+
+  /** The domain is the hash tag: all buckets of a request are in one slot of a Redis Cluster. */
+  #keyOf({ unit, windowSeconds }: DescriptorLimit, id: string): string {
+    const ofOwner = shortened(id);
+    if (calendarOfUnit(unit) !== undefined)
+      return bucketKey(this.#keyPrefix, this.#domain, `envoy-${unit}${PERIOD_ENDING}`, ofOwner);
+    if (windowSeconds === UNIT_SECONDS[unit])
+      return bucketKey(this.#keyPrefix, this.#domain, `envoy-${unit}`, ofOwner);
+    return bucketKey(this.#keyPrefix, this.#domain, 'envoy-multiple', `${windowSeconds}~${ofOwner}`);
   }
 }
 
@@ -170,46 +169,12 @@ function limitOf(
   return { limit, metadata: found.rule.metadata, id: found.id };
 }
 
-/** The descriptor's own number of hits, or else the number of the whole request. 0 means that it is not set, and counts as 1. */
+/**
+ * The descriptor's own number of hits, or else the number of the whole request. There, 0 means that it is not set, and counts as 1. Below 0
+ * if the descriptor gives hits back.
+ */
 function hitsOf(descriptor: RateLimitDescriptor | undefined, ofRequest: number): number {
   const own = descriptor?.hitsAddend?.value;
-  return own === undefined ? Math.max(1, ofRequest) : numberOf(own);
-}
-
-function numberOf(value: WholeNumber): number {
-  return typeof value === 'number' ? value : value.toNumber();
-}
-
-/** The numbers of envoy.type.v3.RateLimitUnit and of the unit of a response. */
-export const UNIT_NUMBERS: Readonly<Record<UnitName, number>> = {
-  second: 1,
-  minute: 2,
-  hour: 3,
-  day: 4,
-  week: 7,
-  month: 5,
-};
-
-const UNITS = new Map(Object.entries(UNIT_NUMBERS).map(([name, number]) => [number, name as UnitName]));
-
-/** The limit that a descriptor carries. It replaces the limit of a rule. */
-function overridden({ requestsPerUnit, unit: number, unitMultiplier }: RateLimitOverride): DescriptorLimit {
-  const unit = UNITS.get(number);
-  if (unit === undefined) throw new InvalidRequest(`The limit of a descriptor has the unit ${number}.`);
-  const windowSeconds = UNIT_SECONDS[unit] * Math.max(1, numberOf(unitMultiplier?.value ?? 1));
-  if (windowSeconds > LONGEST_WINDOW_SECONDS)
-    throw new InvalidRequest('The limit of a descriptor has a longer window than 31 days.');
-  return {
-    ...{
-      label: 'override',
-      headerName: 'override',
-      name: '',
-      unit,
-      windowSeconds,
-      replaces: [],
-      mode: 'enforced',
-      spendsRest: false,
-    },
-    requestsPerUnit: Math.min(requestsPerUnit, MOST_REQUESTS),
-  };
+  const hits = own === undefined ? Math.max(1, ofRequest) : numberOf(own);
+  return descriptor?.isNegativeHits === true ? -hits : hits;
 }

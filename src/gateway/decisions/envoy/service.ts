@@ -9,7 +9,8 @@ import type { BucketState } from '../../../store/store.ts';
 import { answerOf, type HeaderForm } from './answer.ts';
 import { type Decided, decidePlan, hasNoRoom } from './decide.ts';
 import type { RateLimitRequest, RateLimitResponse } from './messages.ts';
-import { InvalidRequest, type Plan, planOf } from './plan.ts';
+import { InvalidRequest } from './override.ts';
+import { type Plan, planOf } from './plan.ts';
 
 /** What the service depends on. */
 export interface ServiceDependencies extends Pick<DecisionDependencies, 'store' | 'onStoreFailure'> {
@@ -65,9 +66,10 @@ export class RateLimitService {
     const { observer } = this.#dependencies;
     for (const one of descriptors)
       if (one.kind === 'banned') observer.descriptorLimited(domain, one.limit.label, overOutcome(one.limit));
-    for (const [index, { rule }] of buckets.entries()) {
+    for (const [index, { rule, hits }] of buckets.entries()) {
       const state = states[index];
-      if (state !== undefined) observer.descriptorLimited(domain, rule.label, limitOutcome(rule, state));
+      if (hits < 0) observer.descriptorLimited(domain, rule.label, 'refunded');
+      else if (state !== undefined) observer.descriptorLimited(domain, rule.label, limitOutcome(rule, state));
     }
   }
 }
