@@ -1,19 +1,38 @@
 /**
  * A worker of a job queue: waits until the Account of a job has room for it, and then does the job.
  * `await whenAdmitted({ account: 'acct_1', operation: 'createReport', limits: ['jobs'] }, () => run(job))`
+ *
+ * With `hold: '10m'` in the question, the job's end is reported, so that limits on requests in flight apply. A job that knows what it has cost
+ * sets `cost` of the answer: `(answer) => { answer.cost = 812; }`. A job that fails costs nothing.
  */
 import { setTimeout } from 'node:timers/promises';
 
 const { WEIR_URL: url = 'http://127.0.0.1:9000', WEIR_DECISIONS_TOKEN: token } = process.env;
 
+const post = async (path, body) => {
+  const headers = { Authorization: `Bearer ${token}` };
+  const reply = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+  return reply.json();
+};
+
 export async function whenAdmitted(question, work) {
   for (;;) {
-    const headers = { Authorization: `Bearer ${token}` };
-    const reply = await fetch(`${url}/decide`, { method: 'POST', headers, body: JSON.stringify(question) });
-    const answer = await reply.json();
-    if (answer.allowed) return work(answer);
+    const answer = await post('/decide', question);
+    if (answer.allowed) return settled(answer, work);
     // Anything but a full limit will not pass later either: an unknown Account, a question that cannot be read.
     if (answer.status !== 429) throw new Error(answer.problem?.detail ?? answer.detail);
     await setTimeout(answer.retryAfterSeconds * 1000);
+  }
+}
+
+async function settled(answer, work) {
+  try {
+    return await work(answer);
+  } catch (error) {
+    answer.cost = 0;
+    throw error;
+  } finally {
+    // What Weir does not get to know costs what was reserved.
+    if (answer.receipt) await post('/settle', { receipt: answer.receipt, cost: answer.cost }).catch(() => undefined);
   }
 }
