@@ -195,7 +195,7 @@ it.each(UNUSABLE)('the log says once what was wrong, and never the token: %s', a
     settings: { ...introspectionSettings(issuer), log: { level: 'info' } },
     limits: PLENTY,
   });
-  for (const token of named('bad')) {
+  for (const token of named('wrong')) {
     issuer.odd.set(token, send);
     await gateway.send('GET', '/v3/things', { token });
   }
@@ -203,5 +203,5 @@ it.each(UNUSABLE)('the log says once what was wrong, and never the token: %s', a
   expect(JSON.parse(line)).toMatchObject({ provider: 'introspection' });
   expect(JSON.parse(line).reason).toMatch(new RegExp(reason));
   expect(others).toEqual([]);
-  expect(gateway.lines.join('')).not.toContain('bad-');
+  expect(gateway.lines.join('')).not.toContain('wrong-');
 });
