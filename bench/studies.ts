@@ -129,6 +129,16 @@ export const STUDIES: readonly Study[] = [
     run: async (bench) => (await import('./scale/scale.ts')).measureScale(bench),
   },
   {
+    name: 'fair',
+    measures:
+      'who is served when customers ask for three times what the upstream can do, beside other proxies',
+    section: ['fair', 'A fair upstream'],
+    rounds: [3, 1],
+    seconds: [20, 5],
+    minutes: 25,
+    run: async (bench) => (await import('./fair/fair.ts')).measureFairness(bench),
+  },
+  {
     name: 'operations',
     measures: 'matching one of 1,000 operations and validating a request, in microseconds',
     section: ['operations', 'Matching and validating'],

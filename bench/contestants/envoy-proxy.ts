@@ -7,12 +7,14 @@ import { type Running, runningOf, type Scene } from './contestant.ts';
 
 /** How Envoy asks a limiter before it forwards. */
 export interface EnvoyOptions {
-  /** The filter that asks. */
-  readonly filter: object;
+  /** The filter that asks, if there is a limiter. */
+  readonly filter?: object;
   /** Further settings of the route. */
   readonly route?: object;
   /** Where the limiter is. */
-  readonly cluster: object;
+  readonly cluster?: object;
+  /** Most requests at the upstream; further ones wait. */
+  readonly connections?: number;
 }
 
 /** Envoy's version, or why it cannot take part. */
@@ -22,11 +24,11 @@ export function findEnvoy(): { readonly version: string } | { readonly missing: 
   return { version: `Envoy ${versionOf(program, ['--version'], /\/(\d+\.\d+\.\d+)\//)}` };
 }
 
-/** Starts Envoy on the gateway's core, beside its limiter, which ends with it. */
+/** Starts Envoy on the gateway's core, beside its limiter if it has one, which ends with it. */
 export async function startEnvoy(
   { cores, folder, upstreamPort }: Scene,
-  limiter: Running,
-  { filter: asking, route = {}, cluster: limiterCluster }: EnvoyOptions,
+  limiter: Running | undefined,
+  { filter: asking, route = {}, cluster: limiterCluster, connections }: EnvoyOptions,
 ): Promise<Running> {
   const port = await freePort();
   const manager = {
@@ -40,7 +42,7 @@ export async function startEnvoy(
         },
       ],
     },
-    http_filters: [asking, filter('http.router', {})],
+    http_filters: [...(asking === undefined ? [] : [asking]), filter('http.router', {})],
   };
   const configuration = {
     admin: { address: address(await freePort()) },
@@ -51,7 +53,10 @@ export async function startEnvoy(
           filter_chains: [{ filters: [filter('network.http_connection_manager', manager)] }],
         },
       ],
-      clusters: [cluster('platform', upstreamPort, false), limiterCluster],
+      clusters: [
+        cluster('platform', upstreamPort, false, connections),
+        ...(limiterCluster === undefined ? [] : [limiterCluster]),
+      ],
     },
   };
   const file = join(folder, 'envoy.json');
@@ -65,7 +70,7 @@ export async function startEnvoy(
     });
     return runningOf(program, port, limiter);
   } catch (error) {
-    await limiter.stop();
+    await limiter?.stop();
     throw error;
   }
 }
@@ -85,7 +90,7 @@ export function filter(name: string, config: object): object {
 }
 
 /** A cluster of one address of this machine. */
-export function cluster(name: string, port: number, speaksHttp2: boolean): object {
+export function cluster(name: string, port: number, speaksHttp2: boolean, connections = 20_000): object {
   const options = {
     'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
       '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
@@ -97,7 +102,7 @@ export function cluster(name: string, port: number, speaksHttp2: boolean): objec
     type: 'STATIC',
     connect_timeout: '1s',
     circuit_breakers: {
-      thresholds: [{ max_connections: 20000, max_requests: 20000, max_pending_requests: 20000 }],
+      thresholds: [{ max_connections: connections, max_requests: 20000, max_pending_requests: 20000 }],
     },
     typed_extension_protocol_options: options,
     load_assignment: {

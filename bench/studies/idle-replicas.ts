@@ -32,6 +32,7 @@ function startReplica(url: string, index: number, requests: readonly RequestCont
   const recorder = new Recorder({
     metrics: {
       requestTotals: () => ({ ...totals, durations: [...durations] }),
+      upstreamsInDemand: () => [],
       storeTotals: () => ({ breaker: 'closed', calls: [...durations], unsafeSettings: 0 }),
       limitsVersion: () => 'a1b2c3',
       operationsVersion: () => 'def',
