@@ -15,8 +15,27 @@ export interface UpstreamQueue {
   /** Path prefix of its requests; empty for the main one. */
   readonly prefix: string;
   readonly waiting: number;
+  readonly present: number;
   /** Most requests that may be there at once. */
   readonly limit: number;
+  /** The payers whose requests have waited for the longest time, the longest first. */
+  waitingPayers(most: number): readonly WaitingPayer[];
+  /** The payers that have the most requests there. Only the first thousands are looked at. */
+  presentPayers(most: number): readonly PresentPayer[];
+}
+
+/** An Account, or a client's address on public and uncharged traffic, and its requests at an upstream. */
+export interface PresentPayer {
+  readonly traffic: Traffic;
+  readonly id: string;
+  readonly present: number;
+}
+
+/** One with requests that wait for their turn. */
+export interface WaitingPayer extends PresentPayer {
+  readonly waiting: number;
+  /** How long the first of them has waited. */
+  readonly longestMs: number;
 }
 
 /** Receives the events that metrics count. */

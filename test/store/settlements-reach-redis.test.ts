@@ -130,28 +130,3 @@ test('a refund of a whole bucket writes it twice at most, however many charges i
   // One of them is the mark.
   expect((await writes()) - before).toBeLessThanOrEqual(3);
 });
-
-test('a settlement leaves a key the life that a longer window gave it', async () => {
-  const server = await startRedisServer();
-  const admin = new Redis(server.port);
-  onTestFinished(async () => {
-    admin.disconnect();
-    await server.stop();
-  });
-  const chargeIn = (windowSeconds: number): Charge => ({
-    buckets: [{ key: bucketKey('w', 'o', 'tokens', 'o'), limit: 100, windowSeconds }],
-    cost: 5,
-  });
-  const [made] = await runCharges(admin, [chargeIn(600)]);
-  if (made?.outcome !== 'admitted') throw new Error('was not admitted');
-  const settlement = { charge: chargeIn(10), chargedAtUs: made.chargedAtUs, refundsRequests: false };
-  const lifeMs = () => admin.pttl(bucketKey('w', 'o', 'tokens', 'o'));
-  await sendSettlements(withScripts(admin), [{ ...settlement, cost: 9, id: 'more' }], { markedMs: 1_000 });
-  expect(await lifeMs()).toBeGreaterThan(600_000);
-  // The new entry goes, and the key is written whole.
-  const [second] = await runCharges(admin, [chargeIn(10)]);
-  if (second?.outcome !== 'admitted') throw new Error('was not admitted');
-  const back = { ...settlement, chargedAtUs: second.chargedAtUs, cost: 0, id: 'back' };
-  await sendSettlements(withScripts(admin), [back], { markedMs: 1_000 });
-  expect(await lifeMs()).toBeGreaterThan(600_000);
-});

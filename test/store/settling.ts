@@ -106,62 +106,8 @@ export function testsOfSettling(open: () => Promise<{ store: ClockedStore; prefi
     const { charge, settle, left } = await opened();
     const old = await charge(50, 0);
     await charge(60, 10);
-    expect(await settle(old, 0, 11)).toMatchObject({ outcome: 'settled', buckets: [{ remaining: 40 }] });
+    await settle(old, 0, 11);
     expect(await left(11)).toEqual([40]);
-  });
-
-  test('a clock that went back stands still for a settlement, as it does for a charge', async () => {
-    const { charge, settle, left } = await opened();
-    const [expired, counting] = [await charge(20, 0), await charge(30, 10.5)];
-    // At 5 seconds, the bucket still has the time of its last charge, at which the first one has expired.
-    expect(await settle(expired, 0, 5)).toMatchObject({ buckets: [{ remaining: 70 }] });
-    expect(await settle(counting, 45, 5)).toMatchObject({
-      buckets: [{ remaining: 55, resetAfterUs: 15.5 * US_PER_SECOND }],
-    });
-    expect(await left(10.5)).toEqual([55]);
-    expect(await left(20.4)).toEqual([55]);
-    expect(await left(20.5)).toEqual([100]);
-  });
-
-  test('points are given back from a later entry only if the charge can have joined it: up to 1/250 of the limit', async () => {
-    const { charge, settle, left } = await opened({ limit: 2_500 });
-    const small = await charge(4, 0.01);
-    // Both joined one entry, which has the time of the second.
-    await charge(6, 0.02);
-    const of = (cost: number) => ({ ...small, charge: { ...small.charge, cost } });
-    await settle(of(10), 9, 1);
-    expect(await left(1)).toEqual([2_491]);
-    const others = await opened({ limit: 2_500 });
-    await others.charge(12, 0.02);
-    // A charge of 11 points joins no other: Redis has lost it.
-    await others.settle({ ...of(11), charge: { buckets: [others.bucket], cost: 11 } }, 0, 1);
-    expect(await others.left(1)).toEqual([2_488]);
-  });
-
-  test('points that are added share an entry up to 1/250 of the limit', async () => {
-    const { charge, settle, left } = await opened({ limit: 2_500 });
-    const first = await charge(1, 0);
-    await settle(first, 9, 0.05);
-    const second = await charge(1, 0.06);
-    // Now the entry would have 11 points, so these are in one of their own.
-    await settle(second, 2, 0.07);
-    expect(await left(10.059)).toEqual([2_489]);
-    expect(await left(10.06)).toEqual([2_499]);
-    expect(await left(10.07)).toEqual([2_500]);
-  });
-
-  test('a bucket holds 4,000,000,000 points at most', async () => {
-    const limit = 2_000_000_000;
-    const { charge, settle, left } = await opened({ limit });
-    const made = [await charge(1, 0), await charge(1, 0.5), await charge(1, 1)];
-    const over: (number | undefined)[] = [];
-    for (const one of made) {
-      const settled = await settle(one, limit, 2);
-      over.push('buckets' in settled ? settled.buckets[0]?.overPoints : undefined);
-    }
-    expect(over).toEqual([2, limit - 2, 0]);
-    expect(await left(11)).toEqual([0]);
-    expect(await left(12)).toEqual([limit]);
   });
 
   test('points of charges that are not there, or smaller than the charge, are not given back', async () => {

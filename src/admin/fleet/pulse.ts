@@ -33,6 +33,31 @@ const slices = Type.Object({
 
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
+const payer = {
+  traffic: Type.Union([Type.Literal('caller'), Type.Literal('public'), Type.Literal('uncharged')]),
+  id: plainText(300),
+  present: amount,
+};
+
+/** Payers that a queue names. */
+export const NAMED_PAYERS = 5;
+
+/** An upstream that requests wait for: who waits, longest first, and who has the places. */
+const queue = Type.Object({
+  /** Path prefix of its requests. */
+  prefix: plainText(300),
+  waiting: amount,
+  present: amount,
+  limit: amount,
+  waitingPayers: Type.Array(Type.Object({ ...payer, waiting: amount, longestMs: amount }), {
+    maxItems: NAMED_PAYERS,
+  }),
+  presentPayers: Type.Array(Type.Object(payer), { maxItems: NAMED_PAYERS }),
+});
+
+/** Queues that a replica publishes. */
+export const MOST_QUEUES = 10;
+
 const pulse = Type.Object({
   /** Version of this format. A replica ignores the pulses of other versions. */
   format: Type.Literal(1),
@@ -53,6 +78,8 @@ const pulse = Type.Object({
   /** The memory of the process, and when the first certificate of its ports ends. A replica of an earlier version does not publish them. */
   memoryBytes: Type.Optional(amount),
   certificateEndsMs: Type.Optional(nullable(timeMs)),
+  /** The upstreams that requests wait for. A replica of an earlier version does not publish them. */
+  queues: Type.Optional(Type.Array(queue, { maxItems: MOST_QUEUES })),
   /** How many live limits are in force. */
   liveLimits: amount,
   /** How far the clock of the replica is ahead of the clock of Redis. A replica of an earlier version does not publish it. */
@@ -95,6 +122,8 @@ export type Second = Immutable<Static<typeof second>>;
 
 export type Slices = Immutable<Static<typeof slices>>;
 
+export type Queue = Immutable<Static<typeof queue>>;
+
 type PublishedPulse = Immutable<Static<typeof pulse>>;
 
 /** What a replica publishes about itself every second. The offset of its clock is null where it is not known. */
@@ -109,6 +138,7 @@ export type Pulse = Omit<PublishedPulse, 'memoryBytes'> & {
   /** Null without certificates. */
   readonly certificateEndsMs: number | null;
   readonly changes: readonly NoticedChange[];
+  readonly queues: readonly Queue[];
   readonly store: Required<PublishedPulse['store']>;
 };
 
@@ -130,6 +160,7 @@ export function readPulse(published: unknown, nowMs: number): Pulse | undefined 
     memoryBytes = null,
     certificateEndsMs = null,
     changes = [],
+    queues = [],
     store,
   } = read;
   const takenAtMs = clockOffsetMs === null ? nowMs : Math.min(read.takenAtMs ?? nowMs, nowMs);
@@ -144,6 +175,7 @@ export function readPulse(published: unknown, nowMs: number): Pulse | undefined 
     memoryBytes,
     certificateEndsMs,
     changes,
+    queues,
     takenAtMs,
     store: { ...store, measuredAtMs, problem, share },
   };

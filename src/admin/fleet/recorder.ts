@@ -2,10 +2,20 @@ import { hostname } from 'node:os';
 import { version } from '../../config/package.ts';
 import type { Replicas } from '../../facts/replicas.ts';
 import type { SharedClock } from '../../facts/shared-clock.ts';
+import type { UpstreamQueue } from '../../observe/gateway-observer.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import type { RequestTotals } from '../../observe/metrics/request-metrics.ts';
 import type { StoreTotals } from '../../observe/metrics/store-metrics.ts';
-import { PULSE_SECONDS, type Pulse, quantileMs, SERIES, type Second } from './pulse.ts';
+import {
+  MOST_QUEUES,
+  NAMED_PAYERS,
+  PULSE_SECONDS,
+  type Pulse,
+  type Queue,
+  quantileMs,
+  SERIES,
+  type Second,
+} from './pulse.ts';
 import { LONG_STEPS, LongRange } from './ranges.ts';
 import type { Refusals } from './refusals.ts';
 import type { StoreHealth } from './store-health.ts';
@@ -20,6 +30,7 @@ export interface PulseSources {
   readonly metrics: {
     requestTotals(): RequestTotals;
     storeTotals(): StoreTotals;
+    upstreamsInDemand(): readonly UpstreamQueue[];
     limitsVersion(): string;
     operationsVersion(): string;
   };
@@ -111,6 +122,7 @@ export class Recorder {
       memoryBytes: process.memoryUsage.rss(),
       certificateEndsMs: ends.length === 0 ? null : Math.min(...ends),
       changes: [...changes.latest],
+      queues: metrics.upstreamsInDemand().slice(0, MOST_QUEUES).map(queueOf),
       liveLimits: liveLimits(),
       clockOffsetMs: offsetMs === undefined ? null : Math.round(offsetMs),
       takenAtMs: clock.nowMs(),
@@ -135,6 +147,16 @@ export class Recorder {
     const last = this.#calls.at(-1) ?? [];
     return quantileMs(minus(last, first), 0.99);
   }
+}
+
+/** Whole milliseconds, because this is published every second. */
+function queueOf(upstream: UpstreamQueue): Queue {
+  const { prefix, waiting, present, limit } = upstream;
+  const waitingPayers = upstream
+    .waitingPayers(NAMED_PAYERS)
+    .map((payer) => ({ ...payer, longestMs: Math.round(payer.longestMs) }));
+  const presentPayers = upstream.presentPayers(NAMED_PAYERS);
+  return { prefix: prefix || '/', waiting, present, limit, waitingPayers, presentPayers };
 }
 
 function difference(after: RequestTotals, before: RequestTotals): Second {

@@ -9,6 +9,7 @@ import { LISTS_MS, showLists } from './lists.ts';
 import { followOperations } from './operation-tables.ts';
 import { showOverview } from './overview.ts';
 import { hasPage, type OwnerScope, type OwnerView, openOwner } from './owner.ts';
+import { showQueues } from './queue-table.ts';
 import { fewOfEach, refusalTable } from './refusal-list.ts';
 import { showReplicas } from './replica-table.ts';
 import { choices, rankedIds, showTalkers, startTalkers, type WindowName } from './talker-tables.ts';
@@ -72,6 +73,7 @@ function draw(): void {
       showOverview(newest);
       showTalkers(newest);
       showReplicas(newest.replicas);
+      showQueues(newest);
       refusals.show(fewOfEach(newest.refusals));
     }
     showIds();

@@ -3,7 +3,7 @@
 import { type TlsFiles, tlsOptions } from '../../domain/tls-files.ts';
 import { Pool } from '../../http/client/pool.ts';
 import type { TrustedProxies } from '../../http/message/fields/forwarded.ts';
-import type { UpstreamQueue } from '../../observe/gateway-observer.ts';
+import type { PresentPayer, UpstreamQueue, WaitingPayer } from '../../observe/gateway-observer.ts';
 import { ShortBodies } from './short-bodies.ts';
 import { StalledUploads } from './stalled-uploads.ts';
 import { AdaptiveLimit } from './turns/adaptive-limit.ts';
@@ -86,8 +86,20 @@ export class Upstream implements UpstreamQueue {
     return this.turns.waiting;
   }
 
+  get present(): number {
+    return this.turns.present;
+  }
+
   get limit(): number {
     return this.turns.limit;
+  }
+
+  waitingPayers(most: number): readonly WaitingPayer[] {
+    return this.turns.waitingPayers(most);
+  }
+
+  presentPayers(most: number): readonly PresentPayer[] {
+    return this.turns.presentPayers(most);
   }
 }
 

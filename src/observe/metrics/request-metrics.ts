@@ -26,6 +26,8 @@ export interface RequestTotals {
 
 export interface RequestMetrics extends GatewayObserver {
   requestTotals(): RequestTotals;
+  /** The upstreams that requests wait for now. */
+  upstreamsInDemand(): readonly UpstreamQueue[];
 }
 
 /** Feeds the metrics of requests. */
@@ -33,11 +35,13 @@ export function requestMetrics(table: MetricTable): RequestMetrics {
   const requests = table.weir_requests_total;
   const { weir_requests_read_total: readers, weir_decisions_total: decisions } = table;
   const { weir_responses_total: responses, weir_tunnels: tunnels } = table;
+  let queues: readonly UpstreamQueue[] = [];
   return {
     receipt: (event) => table.weir_receipts_total.add(1, event),
     heldEnded: (_, { kind }, points) => table.weir_points_charged_total.add(points, kind),
     unlistedOperation: (method) => table.weir_unlisted_operations_total.add(1, method),
     showUpstreams(upstreams) {
+      queues = upstreams;
       const by = (read: (upstream: UpstreamQueue) => number) => () =>
         upstreams.map((upstream) => [upstream.prefix || '/', read(upstream)] as const);
       table.weir_upstream_queued(by(({ waiting }) => waiting));
@@ -60,6 +64,7 @@ export function requestMetrics(table: MetricTable): RequestMetrics {
       observeTimes(table, context, totalMs);
       if (refusal === QUEUE_TIMEOUT) table.weir_upstream_queue_timeouts_total.add(1);
     },
+    upstreamsInDemand: () => queues.filter(({ waiting }) => waiting > 0),
     requestTotals: () => ({
       requests: requests.sum(),
       points: table.weir_points_charged_total.sum(),

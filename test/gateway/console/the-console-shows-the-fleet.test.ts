@@ -72,6 +72,36 @@ it('shows how many requests of an Account each replica has in flight', async () 
   await expect.poll(() => bucket.textContent(), SOON).toContain('0 in flight');
 });
 
+it('shows whose requests wait for the upstream, since when, and who has its places', async () => {
+  const ended = new AbortController();
+  const upstream = await startUpstream((_, response) => {
+    if (ended.signal.aborted) response.end();
+    else ended.signal.addEventListener('abort', () => response.end());
+  });
+  const settings = { upstream: { url: upstream.url, connections: 2, queueTimeoutMs: 60_000 } };
+  const gateway = await start({ upstream, settings, store: uniqueRedisStore() });
+  const { page } = await open(gateway);
+  await page.locator('#overview').waitFor();
+  expect(await page.locator('#queues').isHidden()).toBe(true);
+  const sent = [1, 2, 3].map(() => gateway.send('GET', '/v3/things'));
+  const row = page.locator('#queues tbody tr');
+  await expect
+    .poll(() => row.locator('td').allTextContents(), SOON)
+    .toEqual([
+      'acct_1',
+      '2',
+      expect.stringMatching(/s$/),
+      expect.stringMatching(/:/),
+      '1',
+      '/',
+      hostname(),
+      'acct_1 1 of 2',
+    ]);
+  ended.abort();
+  expect((await Promise.all(sent)).map(({ status }) => status)).toEqual([200, 200, 200]);
+  await expect.poll(() => page.locator('#queues').isHidden(), SOON).toBe(true);
+});
+
 it('an id is never parsed as HTML', async () => {
   const gateway = await start({
     identities: {

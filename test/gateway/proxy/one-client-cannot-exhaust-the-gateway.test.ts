@@ -14,7 +14,7 @@ async function start(listen: Readonly<Record<string, unknown>>, upstream?: TestU
   gateway = await startGateway({
     ...(upstream === undefined ? {} : { upstream }),
     limits: PLENTY,
-    settings: { listen: { host: '127.0.0.1', port: 0, ...listen } },
+    settings: { listen: { host: '127.0.0.1', port: 0, ...listen }, log: { level: 'warn' } },
   });
 }
 
@@ -139,4 +139,5 @@ it('an event loop delay is an uncharged 503, and never a 429', async () => {
   await expect
     .poll(async () => (await gateway.send('GET', '/v3/things')).status, { timeout: 60_000 })
     .toBe(200);
+  expect(gateway.lines.join('')).toContain('the gateway is overloaded: every new request gets a 503');
 });

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
-import type { Socket } from 'node:net';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { expect, it, onTestFinished } from 'vitest';
 import { PLENTY } from '../../fixtures/configuration.ts';
 import { startGateway } from '../../fixtures/gateway.ts';
@@ -120,6 +122,62 @@ it.each([
     await expect.poll(spent).toBe(0);
   },
 );
+
+it('tunnels that are opened and abandoned among waiting requests leave nothing, and a drain answers who waits', async () => {
+  const tunnels: Duplex[] = [];
+  const held: ServerResponse[] = [];
+  const server = createServer((request, response) => {
+    if (request.url === '/v3/things/slow') held.push(response);
+    else response.end('ok');
+  });
+  server.on('upgrade', (_, socket) => {
+    tunnels.push(
+      socket
+        .on('error', () => {})
+        .resume()
+        .once('end', () => socket.end()),
+    );
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const { gateway, send, metric } = await start(8, {
+    upstream: {
+      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      connections: 8,
+      queueTimeoutMs: 60_000,
+    },
+    shutdown: { drainDelaySeconds: 0, graceSeconds: 1 },
+  });
+  const get = (path: string, token: string, lines = '') =>
+    `GET ${path} HTTP/1.1\r\nHost: weir\r\nAuthorization: Bearer ${token}\r\n${lines}\r\n`;
+  const upgrade = get('/v3/things', 'lonely', 'Connection: Upgrade\r\nUpgrade: websocket\r\n');
+  const slow = await send(20, get('/v3/things/slow', 'service'));
+  await expect.poll(() => metric('weir_upstream_queued')).toBeGreaterThan(10);
+  for (let round = 0; round < 3; round++) {
+    const before = tunnels.length;
+    const opened = await send(12, upgrade);
+    await expect.poll(() => tunnels.length).toBeGreaterThan(before);
+    for (const [index, socket] of opened.entries()) {
+      if (index % 2 === 0) socket.resetAndDestroy();
+      else socket.destroy();
+    }
+    await expect.poll(() => tunnels.filter(({ destroyed }) => !destroyed).length).toBe(0);
+    const token = { token: 'lonely' };
+    expect((await gateway.send('GET', '/v3/things', token)).status).toBe(200);
+  }
+  for (const socket of slow.slice(0, 10)) socket.resetAndDestroy();
+  await expect.poll(() => metric('weir_upstream_queued')).toBeLessThan(10);
+  const answers = slow.slice(10).map((socket) => untilClosed(socket));
+  const closed = gateway.close();
+  for (const response of held) response.end('late');
+  await closed;
+  const statuses = (await Promise.all(answers)).flatMap((answer) => answer.statuses);
+  expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
+  expect(statuses.length).toBeGreaterThan(0);
+  await expect.poll(() => tunnels.every(({ destroyed }) => destroyed)).toBe(true);
+});
 
 it('no place is lost to clients that stall, leave, end early or send at once', async () => {
   const { gateway, open, send, metric } = await start(8);

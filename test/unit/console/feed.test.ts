@@ -22,6 +22,7 @@ const PULSE: Pulse = {
   memoryBytes: 1,
   certificateEndsMs: null,
   changes: [],
+  queues: [],
   liveLimits: 0,
   clockOffsetMs: null,
   takenAtMs: 0,

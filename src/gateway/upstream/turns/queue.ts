@@ -3,6 +3,9 @@ import { TRAFFICS, type Traffic } from '../../../domain/operation.ts';
 import { Chain, Link, Ranked, Ranking } from './ranking.ts';
 import type { Group, Payer, Visit } from './turns.ts';
 
+/** How far one look into the queue goes. */
+const MOST_STEPS = 1_000;
+
 /** Where a request stands among all that wait, and among the requests of its payer. */
 export interface VisitEntries {
   readonly arrival: Link<Visit>;
@@ -35,6 +38,17 @@ export class Queue {
   /** The request that has waited for the longest time. */
   get oldest(): Visit | undefined {
     return this.#arrivals.first?.value;
+  }
+
+  /** The first requests of the payers that have waited for the longest time, among the oldest thousand requests. */
+  oldestOfEach(most: number): readonly Visit[] {
+    const found = new Map<Payer, Visit>();
+    let link = this.#arrivals.first;
+    for (let steps = 0; link !== undefined && found.size < most && steps < MOST_STEPS; steps++) {
+      if (!found.has(link.value.payer)) found.set(link.value.payer, link.value);
+      link = link.next;
+    }
+    return [...found.values()];
   }
 
   add(visit: Visit): void {

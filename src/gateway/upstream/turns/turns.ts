@@ -3,8 +3,12 @@
  * (max-min fairness); within a payer, in order of arrival. Every event takes constant time, however many payers wait.
  */
 import type { Traffic } from '../../../domain/operation.ts';
+import type { PresentPayer, WaitingPayer } from '../../../observe/gateway-observer.ts';
 import type { GroupLimits, Guest, TurnedAway, TurnSettings } from './guest.ts';
 import { type PayerEntries, Queue, type VisitEntries } from './queue.ts';
+
+/** How many payers of a group one look at those that are present reads. */
+const MOST_LOOKED_AT = 5_000;
 
 /** The places at one upstream, and the requests that wait for one. */
 export class Turns {
@@ -63,6 +67,23 @@ export class Turns {
   /** Most requests at the upstream at once, as set by `limitTo`. */
   get limit(): number {
     return this.#limit;
+  }
+
+  /** The payers whose requests have waited for the longest time, the longest first. */
+  waitingPayers(most: number, nowMs = performance.now()): readonly WaitingPayer[] {
+    return this.#queue.oldestOfEach(most).map(({ payer, sinceMs }) => ({
+      traffic: payer.group.traffic,
+      id: payer.id,
+      present: payer.present,
+      waiting: payer.waiting,
+      longestMs: Math.max(0, nowMs - sinceMs),
+    }));
+  }
+
+  /** The payers that have the most places, among the oldest of each group. */
+  presentPayers(most: number): readonly PresentPayer[] {
+    const all = Object.values(this.#groups).flatMap((group) => group.presentPayers(MOST_LOOKED_AT));
+    return all.sort((one, other) => other.present - one.present).slice(0, most);
   }
 
   /** Lowers or raises the number of places; `connections` is the most. Requests that are at the upstream stay there. */
@@ -322,6 +343,17 @@ export class Group {
   /** Changes the number of places that it shares. */
   limitTo(places: number): void {
     this.#maxRequests = partOf(places, this.limits.percent);
+  }
+
+  /** Payers that have places, of its first ones. */
+  presentPayers(mostLookedAt: number): readonly PresentPayer[] {
+    const found: PresentPayer[] = [];
+    let looks = 0;
+    for (const { id, present } of this.payers.values()) {
+      if (++looks > mostLookedAt) break;
+      if (present > 0) found.push({ traffic: this.traffic, id, present });
+    }
+    return found;
   }
 
   get hasPlace(): boolean {

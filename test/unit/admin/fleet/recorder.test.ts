@@ -16,6 +16,7 @@ function recorder(startMs: number) {
     {
       metrics: {
         requestTotals: () => ({ ...counted }),
+        upstreamsInDemand: () => [],
         storeTotals: () => ({ breaker: 'closed', calls: [0, 4], unsafeSettings: 0 }),
         limitsVersion: () => 'abc',
         operationsVersion: () => 'def',

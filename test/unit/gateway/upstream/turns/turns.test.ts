@@ -169,6 +169,24 @@ describe('turns', () => {
     expect(turns.limit).toBe(20);
   });
 
+  it('says who waits, the longest wait first, and who has the most places', () => {
+    const turns = turnsWith({ connections: 3 });
+    for (const [index, payer] of ['a', 'a', 'a', 'b', 'c', 'c', 'b'].entries())
+      new Request(payer).enter(turns, index);
+    const waiting = turns
+      .waitingPayers(2, 10)
+      .map(({ id, waiting, present, longestMs }) => [id, waiting, present, longestMs]);
+    expect(waiting).toEqual([
+      ['a', 1, 2, 8],
+      ['c', 2, 0, 6],
+    ]);
+    const present = turns.presentPayers(5).map(({ id, present }) => [id, present]);
+    expect(present).toEqual([
+      ['a', 2],
+      ['b', 1],
+    ]);
+  });
+
   it('100,000 payers that wait cost a turn no more than 100 do', () => {
     const perTurn = [100, 100_000].map((payers) => {
       const turns = turnsWith({ connections: 10, maxWaiting: 200_000 });
