@@ -1,6 +1,6 @@
 import type { Advice } from '../config/problem.ts';
 import { JsonPointer } from '../domain/settlement/json-pointer.ts';
-import type { Settle, Settlement } from '../domain/settlement/settlement.ts';
+import type { Settle, SettlementRules } from '../domain/settlement/settlement.ts';
 
 /** The settings of a settlement, in an `x-weir` or an entry of `operations.list`. They match the schemas. */
 export interface GivenSettlement {
@@ -42,7 +42,7 @@ interface SettlementSettings {
 export function settlementOf(
   { reserve, settle, refundOn }: GivenSettlement,
   settings: SettlementSettings,
-): Settlement | undefined {
+): SettlementRules | undefined {
   const refunded = new Set((refundOn ?? settings.refundOn).map(String));
   if (reserve === undefined && settle === undefined && refunded.size === 0) return undefined;
   return {

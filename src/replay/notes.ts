@@ -2,7 +2,7 @@ import { US_PER_SECOND } from '../domain/clock.ts';
 import { type Calendar, calendarOf } from '../domain/limits/calendar.ts';
 import { furtherRows } from '../domain/limits/rows.ts';
 import { counted, shownCount } from '../domain/shown.ts';
-import type { CostOf } from './input/entry.ts';
+import type { OperationFinder } from './input/entry.ts';
 import type { LineCounts } from './input/line-counts.ts';
 import { MOST_TRIES, type Replay, type Retries } from './replay.ts';
 
@@ -12,7 +12,7 @@ export interface Circumstances {
   readonly retries: Retries;
   readonly complete: boolean;
   /** Present if requests got another cost. */
-  readonly costOf: CostOf | undefined;
+  readonly findOperation: OperationFinder | undefined;
   /** Whether the lines of the log have a cost. */
   readonly hasLoggedCosts: boolean;
 }
@@ -105,8 +105,8 @@ function resolutionNote({ lineCounts, replay }: Circumstances): string | undefin
   return 'The times of this log are whole seconds: requests of one second count as simultaneous, so short bursts look fuller than they were.';
 }
 
-function costNote({ costOf, hasLoggedCosts }: Circumstances): string | undefined {
-  if (costOf !== undefined || hasLoggedCosts) return undefined;
+function costNote({ findOperation, hasLoggedCosts }: Circumstances): string | undefined {
+  if (findOperation !== undefined || hasLoggedCosts) return undefined;
   return 'Each request costs 1 point: name an OpenAPI document with --operations, or settings with --config, for other costs.';
 }
 
@@ -145,8 +145,8 @@ function concurrentNote({ leftOut }: Replay): string | undefined {
   return `Left out: ${names}. A log does not show what ran at the same time.`;
 }
 
-function selectionNote({ replay, costOf }: Circumstances): string | undefined {
-  if (costOf !== undefined) return undefined;
+function selectionNote({ replay, findOperation }: Circumstances): string | undefined {
+  if (findOperation !== undefined) return undefined;
   const unclear = furtherRows(replay.limits.rows).filter(({ selection }) => {
     return selection.operations !== undefined || selection.tags !== undefined;
   });

@@ -8,7 +8,7 @@ import type { ListedOperation } from '../operations/listed-operation.ts';
 import { OperationFiles } from '../operations/operation-files.ts';
 import { OperationTable, unlistedPolicy } from '../stages/match.ts';
 import { normalise } from '../stages/normalise.ts';
-import type { CostOf } from './input/entry.ts';
+import type { OperationFinder } from './input/entry.ts';
 
 /** The settings of weir.yaml that a replay uses. */
 export type CostSettings = Partial<Pick<Settings, 'operations' | 'upstream'>>;
@@ -31,10 +31,10 @@ export async function readCosts(
 }
 
 /** The operation that the gateway would match a request line to. */
-export function costFinder(
+export function operationFinder(
   operations: readonly ListedOperation[],
   { operations: settings, upstream }: CostSettings,
-): CostOf {
+): OperationFinder {
   const pathProfile = upstream?.pathProfile ?? parse(upstreamSchema, '{}', 'defaults').value.pathProfile;
   const table = new OperationTable(
     operations,

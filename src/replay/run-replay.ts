@@ -1,6 +1,6 @@
 import { shownRule } from '../domain/limits/calendar.ts';
 import type { Limits } from '../domain/limits/limits.ts';
-import type { CostOf, ReadLine } from './input/entry.ts';
+import type { OperationFinder, ReadLine } from './input/entry.ts';
 import type { LineCounts } from './input/line-counts.ts';
 import type { LogSource } from './input/log-file.ts';
 import { type ReadProgress, readLog } from './input/read-log.ts';
@@ -13,7 +13,7 @@ interface ReplayRun {
   readonly sources: readonly LogSource[];
   readonly readLine: ReadLine;
   readonly hasLoggedCosts: boolean;
-  readonly costOf: CostOf | undefined;
+  readonly findOperation: OperationFinder | undefined;
   readonly limits: Limits;
   readonly retries: Retries;
   /** Whether to record each bucket over time, for a report. */
@@ -36,8 +36,8 @@ export async function runReplay(run: ReplayRun): Promise<{ result: ReplayResult;
   });
   replay.end();
   const complete = !run.signal.aborted;
-  const { costOf, hasLoggedCosts } = run;
-  const notes = notesOn({ replay, lineCounts, retries, complete, costOf, hasLoggedCosts });
+  const { findOperation, hasLoggedCosts } = run;
+  const notes = notesOn({ replay, lineCounts, retries, complete, findOperation, hasLoggedCosts });
   return { result: resultOf({ replay, lineCounts, retries, complete, notes }), replay };
 }
 

@@ -1,6 +1,6 @@
 import type { OperationKind } from '../domain/operation.ts';
 import { Refusal } from '../domain/problems.ts';
-import type { Settlement } from '../domain/settlement/settlement.ts';
+import type { SettlementRules } from '../domain/settlement/settlement.ts';
 import {
   ADDITIONAL_METHODS,
   DEFAULT_COST,
@@ -35,18 +35,20 @@ export type UnlistedPolicy = 'charge' | 'reject' | UnlistedCost;
 
 interface UnlistedCost {
   readonly cost: number;
-  readonly settlement?: Settlement | undefined;
+  readonly settlement?: SettlementRules | undefined;
 }
 
 /** What happens to unlisted requests, and which of their responses cost nothing. */
 export function unlistedPolicy(settings: UnlistedSettings): UnlistedPolicy {
   const { unlisted } = settings;
-  return unlisted === 'reject' ? unlisted : { ...costOf(unlisted), settlement: settlementOf({}, settings) };
+  return unlisted === 'reject'
+    ? unlisted
+    : { ...costOfUnlisted(unlisted), settlement: settlementOf({}, settings) };
 }
 
 type UnlistedSettings = Parameters<typeof settlementOf>[1] & { readonly unlisted: UnlistedPolicy };
 
-function costOf(policy: Exclude<UnlistedPolicy, 'reject'>): UnlistedCost {
+function costOfUnlisted(policy: Exclude<UnlistedPolicy, 'reject'>): UnlistedCost {
   return policy === 'charge' ? { cost: DEFAULT_COST } : policy;
 }
 
@@ -173,7 +175,7 @@ function byId(operations: readonly ListedOperation[]): ReadonlyMap<string, Liste
 export function unlistedOperations(
   policy: Exclude<UnlistedPolicy, 'reject'>,
 ): Readonly<Record<OperationKind, Operation>> {
-  const unlisted = { ...costOf(policy), id: 'unlisted', access: 'caller', listed: false } as const;
+  const unlisted = { ...costOfUnlisted(policy), id: 'unlisted', access: 'caller', listed: false } as const;
   return { read: { ...unlisted, kind: 'read' }, write: { ...unlisted, kind: 'write' } };
 }
 

@@ -4,7 +4,7 @@ import type { Caller, PublicClient } from '../domain/caller.ts';
 import type { Selectable } from '../domain/limits/selection.ts';
 import type { Access } from '../domain/operation.ts';
 import type { Refusal } from '../domain/problems.ts';
-import type { Reading, Settlement, UnsettledReason } from '../domain/settlement/settlement.ts';
+import type { Reading, SettlementRules, UnsettledReason } from '../domain/settlement/settlement.ts';
 import type { LastDigest } from '../domain/token-digest.ts';
 import type { RevokedToken } from '../facts/revocations.ts';
 import type { RequestReader } from '../http/exchange.ts';
@@ -39,7 +39,7 @@ export interface Operation extends Selectable {
   /** The rules for requests; undefined where nothing is validated. */
   readonly rules?: RequestRules | undefined;
   /** Undefined if the cost is final when a request is admitted. */
-  readonly settlement?: Settlement | undefined;
+  readonly settlement?: SettlementRules | undefined;
 }
 
 /** A bucket that is nearly empty after a charge. */
@@ -222,13 +222,13 @@ export class RequestContext<Source extends RequestSource = RequestSource> {
 }
 
 /** The points that a request is charged when it is admitted; 0 without an operation. */
-export function costOf({ reserved, operation }: RequestContext): number {
+export function costAtAdmission({ reserved, operation }: RequestContext): number {
   return reserved ?? operation?.cost ?? 0;
 }
 
 /** The points that an admitted request has cost; 0 for a decision that a program holds, because its cost is counted when the hold has ended. */
 export function spentBy(request: RequestContext): number {
-  return request.source.heldMs === undefined ? (request.settledCost ?? costOf(request)) : 0;
+  return request.source.heldMs === undefined ? (request.settledCost ?? costAtAdmission(request)) : 0;
 }
 
 /** Records the spans of requests. */

@@ -5,7 +5,7 @@ import { parseLimits } from '../../src/config/files/limits/parse.ts';
 import { fileSource } from '../../src/replay/input/log-file.ts';
 import { weirLog } from '../../src/replay/input/weir-log.ts';
 import type { Retries } from '../../src/replay/replay.ts';
-import { costFinder, readCosts } from '../../src/replay/replay-costs.ts';
+import { operationFinder, readCosts } from '../../src/replay/replay-costs.ts';
 import { type ReplayResult, runReplay } from '../../src/replay/run-replay.ts';
 import { type LoggedRequest, logText, START_MS, writeFiles } from './log-lines.ts';
 import { runReplayCommand } from './replay-command.ts';
@@ -28,12 +28,12 @@ async function replayed(
   { retries = 'none', operations }: Replayed = {},
 ): Promise<ReplayResult> {
   const prices = await readCosts(operations, {}, '');
-  const costOf = prices && costFinder(prices, {});
+  const findOperation = prices && operationFinder(prices, {});
   const { result } = await runReplay({
     sources: files.map((file) => fileSource(file, statSync(file).size)),
-    readLine: weirLog(costOf),
+    readLine: weirLog(findOperation),
     hasLoggedCosts: true,
-    costOf,
+    findOperation,
     limits: parseLimits(LIMIT_5, 'limits.yaml'),
     retries,
     hasSeries: false,

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Limits } from '../../domain/limits/limits.ts';
 import { countedBy } from '../../domain/limits/rows.ts';
 import type { Access, OperationKind } from '../../domain/operation.ts';
-import type { Settlement } from '../../domain/settlement/settlement.ts';
+import type { SettlementRules } from '../../domain/settlement/settlement.ts';
 import { settlementText } from '../../domain/settlement/settlement-text.ts';
 
 /** A limit of the files, as an operator sees it. */
@@ -55,7 +55,7 @@ export interface ShownOperation {
 
 /** An operation in force. */
 export interface PricedOperation extends Omit<ShownOperation, 'settlementText'> {
-  readonly settlement?: Settlement | undefined;
+  readonly settlement?: SettlementRules | undefined;
 }
 
 /** The most expensive first. */

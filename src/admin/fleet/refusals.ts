@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import type { ScopeName } from '../../domain/limits/scopes.ts';
 import { amount, matching, plainText, timeMs } from '../../facts/message-bounds.ts';
-import { costOf, type RequestContext } from '../../stages/request-context.ts';
+import { costAtAdmission, type RequestContext } from '../../stages/request-context.ts';
 
 const owner = Type.Union([plainText(256), Type.Null()]);
 
@@ -85,7 +85,7 @@ export class Refusals {
       status: refusal.status,
       reason: refusal.code,
       detail: refusal.detail,
-      cost: costOf(context),
+      cost: costAtAdmission(context),
       bucket: charged?.outcome === 'denied' ? charged.bucket : null,
       retryAfterSeconds: Number(refusal.headers?.['Retry-After'] ?? Number.NaN) || null,
       requestId,

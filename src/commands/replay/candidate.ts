@@ -8,7 +8,7 @@ import { ConfigError, formatProblem } from '../../config/problem.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
 import { printable } from '../../domain/printable.ts';
 import { CommandError } from '../../process/failure.ts';
-import { costFinder, readCosts } from '../../replay/replay-costs.ts';
+import { operationFinder, readCosts } from '../../replay/replay-costs.ts';
 import { SETTINGS_FILE } from '../options.ts';
 import { printError } from '../print.ts';
 
@@ -43,7 +43,7 @@ export async function readCandidate(flags: CandidateFlags, isOptional: boolean) 
     limitsName,
     operations,
     /** Undefined if requests have the cost that is in the log. */
-    costOf: operations && costFinder(operations, settings),
+    findOperation: operations && operationFinder(operations, settings),
   };
 }
 

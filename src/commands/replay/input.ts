@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { RE2JS } from 're2js';
 import { printable } from '../../domain/printable.ts';
 import { CommandError } from '../../process/failure.ts';
-import type { CostOf, ReadLine } from '../../replay/input/entry.ts';
+import type { OperationFinder, ReadLine } from '../../replay/input/entry.ts';
 import { type Format, lineReader } from '../../replay/input/formats.ts';
 import { fileSource, type LogSource } from '../../replay/input/log-file.ts';
 import { type Mapping, parseMapping } from '../../replay/input/text-formats.ts';
@@ -34,7 +34,7 @@ function sourceOf(file: string): LogSource {
 /** The reader of the log's lines, and whether the lines have a cost. */
 export function formatOf(
   flags: FormatFlags,
-  costOf: CostOf | undefined,
+  findOperation: OperationFinder | undefined,
 ): { readonly readLine: ReadLine; readonly hasLoggedCosts: boolean } {
   const mapping = mappingOf(flags.map);
   const format = flags.format ?? (flags.map === undefined ? 'weir' : 'json');
@@ -43,7 +43,12 @@ export function formatOf(
       '--map and --account-pattern are for the logs of other gateways: name a --format.',
     );
   }
-  const readLine = lineReader({ format, mapping, accountPattern: patternOf(flags.accountPattern), costOf });
+  const readLine = lineReader({
+    format,
+    mapping,
+    accountPattern: patternOf(flags.accountPattern),
+    findOperation,
+  });
   if (typeof readLine === 'string') throw new CommandError(readLine);
   return { readLine, hasLoggedCosts: format === 'weir' || mapping.cost !== undefined };
 }

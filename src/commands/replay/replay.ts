@@ -59,13 +59,21 @@ async function replayLog(
 ): Promise<void> {
   const mostRefused = shareOf(flags.maxRefused, '--max-refused');
   const rows = rowsOf(flags.rows);
-  const { limits, limitsName, costOf } = candidate;
+  const { limits, limitsName, findOperation } = candidate;
   const { retries, report } = flags;
-  const format = formatOf(flags, costOf);
+  const format = formatOf(flags, findOperation);
   if (report !== undefined) refuseFolder(report);
   warnOfCosts(candidate);
   const { result, replay } = await withProgress((reading) =>
-    runReplay({ ...reading, ...format, sources, costOf, limits, retries, hasSeries: report !== undefined }),
+    runReplay({
+      ...reading,
+      ...format,
+      sources,
+      findOperation,
+      limits,
+      retries,
+      hasSeries: report !== undefined,
+    }),
   );
   if (report !== undefined) {
     const logNames = sources.map(({ name }) => name);
@@ -90,7 +98,7 @@ async function printSuggestion(
   flags: ReplayFlags,
   aim: { readonly mostRefused: number; readonly confidence: number },
 ): Promise<void> {
-  const { readLine } = formatOf(flags, candidate.costOf);
+  const { readLine } = formatOf(flags, candidate.findOperation);
   const { retries } = flags;
   await withProgress(async (reading) => {
     const suggested = await suggestedLimits({ ...reading, ...aim, readLine, sources, candidate, retries });

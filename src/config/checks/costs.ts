@@ -3,7 +3,7 @@ import { furtherRows, isCharged, type LimitRow } from '../../domain/limits/rows.
 import { OVERRIDE_SECTIONS } from '../../domain/limits/scopes.ts';
 import type { Selectable } from '../../domain/limits/selection.ts';
 import type { Access } from '../../domain/operation.ts';
-import type { Settlement } from '../../domain/settlement/settlement.ts';
+import type { SettlementRules } from '../../domain/settlement/settlement.ts';
 import { type Advice, formatPath, formatPlace, type Origin, type Place, type Problem } from '../problem.ts';
 
 /** The parts of an operation that the cost check reads. */
@@ -13,7 +13,7 @@ export interface CostedOperation extends Selectable {
   /** Where the cost is set; undefined if it is not set in any file. */
   readonly costWrittenAt?: Place | undefined;
   /** Undefined if the cost is final when a request is admitted. Otherwise a request may reserve more than the cost. */
-  readonly settlement?: Settlement | undefined;
+  readonly settlement?: SettlementRules | undefined;
   readonly mostWrittenAt?: Place | undefined;
 }
 

@@ -1,9 +1,9 @@
-import type { Settle, Settlement } from './settlement.ts';
+import type { Settle, SettlementRules } from './settlement.ts';
 
 /** An operation, as its settlement is described. */
 interface Settled {
   readonly cost: number;
-  readonly settlement?: Settlement | undefined;
+  readonly settlement?: SettlementRules | undefined;
 }
 
 /** Such as `reserves 4000, settles by /usage/total_tokens`; undefined if the cost is final. */

@@ -17,8 +17,8 @@ export type Settle =
   /** A point for each so many bytes of the response's body, begun ones too. */
   | { readonly kind: 'bytes'; readonly bytes: number };
 
-/** Of operations whose cost is not final when their requests are admitted. */
-export interface Settlement {
+/** How requests of an operation are settled, whose cost is not final when they are admitted. */
+export interface SettlementRules {
   /** Undefined if the operation's cost is reserved. */
   readonly reserve: Reserve | undefined;
   /** Undefined if the reservation is the final cost. */
@@ -28,7 +28,7 @@ export interface Settlement {
 }
 
 /** Whether a response with this status costs nothing. */
-export function isRefunded({ refundOn }: Settlement, status: number): boolean {
+export function isRefunded({ refundOn }: SettlementRules, status: number): boolean {
   return refundOn.has(`${status}`) || refundOn.has(`${Math.floor(status / 100)}xx`);
 }
 

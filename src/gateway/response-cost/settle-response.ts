@@ -1,6 +1,6 @@
 import { type Awaitable, andThen } from '../../domain/awaitable.ts';
 import { isRefunded, type Reading } from '../../domain/settlement/settlement.ts';
-import { costOf, type RequestContext } from '../../stages/request-context.ts';
+import { costAtAdmission, type RequestContext } from '../../stages/request-context.ts';
 import { refund, settle } from '../../stages/settle.ts';
 import type { Store } from '../../store/store.ts';
 
@@ -34,7 +34,7 @@ export function settleResponse(request: RequestContext, status: number, store: S
  */
 function note(request: RequestContext, store: Store, { points, problem }: Reading, isEnded: boolean): void {
   const reason = isEnded ? problem : request.upstreamError === undefined ? 'abandoned' : 'cut';
-  if (points !== undefined && (reason === undefined || points > costOf(request)))
+  if (points !== undefined && (reason === undefined || points > costAtAdmission(request)))
     settle(request, store, points);
   else request.unsettled = reason;
 }

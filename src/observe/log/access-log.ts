@@ -5,7 +5,7 @@ import { unixUs } from '../../domain/clock.ts';
 import { printableJson } from '../../domain/printable.ts';
 import { shownDigest } from '../../facts/revocation-message.ts';
 import type { RevokedToken } from '../../facts/revocations.ts';
-import { type Charged, costOf, type RequestContext } from '../../stages/request-context.ts';
+import { type Charged, costAtAdmission, type RequestContext } from '../../stages/request-context.ts';
 import { traceIdOf } from './traceparent.ts';
 
 /** Takes whole lines. */
@@ -77,7 +77,7 @@ function requestMembers(context: RequestContext): string {
   if (caller !== undefined) members += callerMembers(caller);
   if (publicClient !== undefined) members += `,"address":"${escaped(publicClient.address)}"`;
   if (operation === undefined) return members;
-  members += `,"kind":"${operation.kind}","cost":${costOf(context)}`;
+  members += `,"kind":"${operation.kind}","cost":${costAtAdmission(context)}`;
   if (source.heldMs !== undefined) members += `,"heldMs":${source.heldMs}`;
   if (settledCost !== undefined) members += `,"settled":${settledCost}`;
   if (unsettled !== undefined) members += `,"unsettled":"${unsettled}"`;

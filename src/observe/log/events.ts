@@ -1,6 +1,6 @@
 /** Log lines about what requests show, besides the access log: limits that are nearly used, plans and operations that no file has. */
 import type { Logger } from 'pino';
-import { costOf, type RequestContext } from '../../stages/request-context.ts';
+import { costAtAdmission, type RequestContext } from '../../stages/request-context.ts';
 
 /** The time between two lines about the same Account and bucket. */
 const QUIET_MS = 60_000;
@@ -75,7 +75,7 @@ function callerOf(request: RequestContext): object {
     principal: caller?.principal.id,
     address: publicClient?.address,
     operation: operation?.id,
-    cost: costOf(request),
+    cost: costAtAdmission(request),
   };
 }
 

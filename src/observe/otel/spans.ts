@@ -18,7 +18,7 @@ import type { FieldValues } from '../../domain/field-name.ts';
 import type { ClientOrigin } from '../../http/message/fields/forwarded.ts';
 import type { RequestHead } from '../../http/message/head/field-section.ts';
 import {
-  costOf,
+  costAtAdmission,
   type RequestContext,
   type RequestSpans,
   type Tracing,
@@ -126,7 +126,7 @@ class SpansOfRequest implements RequestSpans {
     const { chargeAskedMs, chargeMs, charged, settledCost } = context;
     if (chargeAskedMs === undefined || chargeMs === undefined) return;
     const attributes = present({
-      'weir.cost': costOf(context),
+      'weir.cost': costAtAdmission(context),
       'weir.settled': settledCost,
       'weir.outcome': charged?.outcome,
       'weir.bucket': charged?.outcome === 'denied' ? charged.bucket : undefined,

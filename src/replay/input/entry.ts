@@ -52,4 +52,4 @@ export interface Unreadable {
 export type ReadLine = (line: string) => LogEntry | Skipped | Unreadable;
 
 /** The operation of a request. Undefined if the request is not charged. */
-export type CostOf = (method: string, path: string) => Operation | undefined;
+export type OperationFinder = (method: string, path: string) => Operation | undefined;

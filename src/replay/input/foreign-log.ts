@@ -3,9 +3,9 @@ import { addressIn, networkOf } from '../../domain/network.ts';
 import { KINDS_BY_METHOD } from '../../operations/listed-operation.ts';
 import type { Operation } from '../../stages/request-context.ts';
 import {
-  type CostOf,
   type LogEntry,
   MAX_POINTS,
+  type OperationFinder,
   type PayerMembers,
   type ReadLine,
   type Skipped,
@@ -21,7 +21,7 @@ export interface ForeignLog {
   /** Finds the Account in the whole line, by its group `account` or its first group. */
   readonly accountPattern: RE2JS | undefined;
   /** Finds the costs of requests. Without it a request costs 1 point, or the cost in the log. */
-  readonly costOf: CostOf | undefined;
+  readonly findOperation: OperationFinder | undefined;
 }
 
 /** Requests with these statuses were not authorised, so they were not charged. */
@@ -63,7 +63,7 @@ function readFields(
     atUs: startOf(loggedUs, durationUs(text('durationMs'), text('durationSeconds'))),
     loggedUs,
     operation,
-    cost: log.costOf === undefined ? costOf(text('cost')) : operation.cost,
+    cost: log.findOperation === undefined ? pointsIn(text('cost')) : operation.cost,
     ...payer,
     wasRefused: status === REFUSED_STATUS,
     refusedBy: undefined,
@@ -106,12 +106,12 @@ function operationOf(
   target: string,
   logged: LoggedOperations,
 ): Operation | undefined {
-  if (log.costOf !== undefined) return log.costOf(method, targetOf(target));
+  if (log.findOperation !== undefined) return log.findOperation(method, targetOf(target));
   const kind = KINDS_BY_METHOD[method as keyof typeof KINDS_BY_METHOD];
   return kind === undefined ? undefined : logged.of(method, kind, 'caller');
 }
 
-function costOf(text: string | undefined): number {
+function pointsIn(text: string | undefined): number {
   const points = Number(text ?? 1);
   return Number.isInteger(points) && points >= 1 && points <= MAX_POINTS ? points : 1;
 }

@@ -1,5 +1,5 @@
 import type { RE2JS } from 're2js';
-import type { CostOf, ReadLine } from './entry.ts';
+import type { OperationFinder, ReadLine } from './entry.ts';
 import { foreignLog } from './foreign-log.ts';
 import { albFields, combinedFields, jsonFields, type LogFields, type Mapping } from './text-formats.ts';
 import { weirLog } from './weir-log.ts';
@@ -61,16 +61,21 @@ export interface FormatOptions {
   /** Overrides the format's own mapping. */
   readonly mapping: Mapping;
   readonly accountPattern: RE2JS | undefined;
-  readonly costOf: CostOf | undefined;
+  readonly findOperation: OperationFinder | undefined;
 }
 
 /** A reader for the lines of a format, or a sentence if it could not find the Account of a request. */
-export function lineReader({ format, mapping, accountPattern, costOf }: FormatOptions): ReadLine | string {
-  if (format === 'weir') return weirLog(costOf);
+export function lineReader({
+  format,
+  mapping,
+  accountPattern,
+  findOperation,
+}: FormatOptions): ReadLine | string {
+  if (format === 'weir') return weirLog(findOperation);
   const preset: Preset = PRESETS[format];
   const whole = { ...preset.mapping, ...mapping };
   if (whole.account === undefined && accountPattern === undefined) {
     return `The format ${format} has no field for the Account: name one with --map account=.field, or match it with --account-pattern.`;
   }
-  return foreignLog({ fieldsOf: preset.fieldsOf, mapping: whole, accountPattern, costOf });
+  return foreignLog({ fieldsOf: preset.fieldsOf, mapping: whole, accountPattern, findOperation });
 }

@@ -3,9 +3,9 @@ import { isRefunded } from '../../domain/settlement/settlement.ts';
 import { KINDS_BY_METHOD } from '../../operations/listed-operation.ts';
 import type { Operation } from '../../stages/request-context.ts';
 import {
-  type CostOf,
   type LogEntry,
   MAX_POINTS,
+  type OperationFinder,
   type PayerMembers,
   type ReadLine,
   type Skipped,
@@ -19,9 +19,9 @@ import { isLogTime, startOf } from './times.ts';
  * Reads Weir's own access log (docs/access-log.md), including lines with a prefix or wrapper of Docker, containerd or `kubectl logs
  * --prefix`.
  *
- * @param costOf replaces the logged cost, where given
+ * @param findOperation finds the operation whose cost replaces the logged one
  */
-export function weirLog(costOf?: CostOf): ReadLine {
+export function weirLog(findOperation?: OperationFinder): ReadLine {
   const logged = new LoggedOperations();
   return (line) => {
     const record = parsed(line);
@@ -29,13 +29,13 @@ export function weirLog(costOf?: CostOf): ReadLine {
     if (record.msg === 'settlement') return readSettlement(record, logged);
     // What was held has cost what the line of its settlement says.
     const isHeld = record.heldMs !== undefined && record.outcome === 'admitted';
-    return record.msg === 'request' && !isHeld ? readRequest(record, costOf, logged) : 'other';
+    return record.msg === 'request' && !isHeld ? readRequest(record, findOperation, logged) : 'other';
   };
 }
 
 function readRequest(
   record: LogFields,
-  costOf: CostOf | undefined,
+  findOperation: OperationFinder | undefined,
   logged: LoggedOperations,
 ): LogEntry | Skipped | Unreadable {
   const { outcome } = record;
@@ -43,7 +43,7 @@ function readRequest(
   if (outcome !== 'admitted' && outcome !== 'denied' && outcome !== 'uncounted') {
     return { problem: 'has no "outcome" of a request' };
   }
-  const read = costOf === undefined ? loggedCost(record, logged) : newCost(record, costOf);
+  const read = findOperation === undefined ? loggedCost(record, logged) : newCost(record, findOperation);
   return 'operation' in read ? entryOf(record, read) : (read.skipped ?? read);
 }
 
@@ -83,10 +83,10 @@ function loggedCost(record: LogFields, logged: LoggedOperations): CostReading {
 
 const REFUNDED: CostReading = { problem: 'was refunded', skipped: 'uncharged' };
 
-function newCost({ method, path, status, settled }: LogFields, costOf: CostOf): CostReading {
+function newCost({ method, path, status, settled }: LogFields, findOperation: OperationFinder): CostReading {
   if (typeof method !== 'string' || typeof path !== 'string')
     return { problem: 'has no "method" and "path"' };
-  const operation = costOf(method, path);
+  const operation = findOperation(method, path);
   if (operation === undefined) return { problem: 'is not charged', skipped: 'uncharged' };
   const { settlement } = operation;
   if (settlement !== undefined && isRefunded(settlement, Number(status))) return REFUNDED;
