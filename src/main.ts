@@ -97,6 +97,20 @@ withGateway(program.command('find'))
   .argument('<id>', 'such as acct_1')
   .option('--json', 'print JSON')
   .action(async (id, flags) => (await import('./commands/find.ts')).find(id, flags));
+withGateway(program.command('why'))
+  .description(
+    'say why a request got a 429 in the last 24 hours: the limit, where it is set, and who had used it up',
+  )
+  .argument('<request-id>', "X-Request-Id of the response, which is also the problem's requestId")
+  .option('--json', 'print JSON')
+  .addHelpText(
+    'after',
+    `
+Examples:
+  $ weir why 7e404956-1b1f-406c-af4c-d218953f069c
+  $ weir why 7e404956-1b1f-406c-af4c-d218953f069c --url http://127.0.0.1:9090 --json`,
+  )
+  .action(async (id, flags) => (await import('./commands/why.ts')).why(id, flags));
 withGateway(program.command('changes'))
   .description('print what changed at all replicas, newest first')
   .option('--since <time>', '30m, 24h, up to 7d', '24h')

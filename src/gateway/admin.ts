@@ -10,6 +10,8 @@ import type { History } from '../admin/history/history.ts';
 import type { UsageSources } from '../admin/usage/owner-usage.ts';
 import { addExportRoute, type PastCounts } from '../admin/usage/past-routes.ts';
 import { addUsageRoutes } from '../admin/usage/usage-routes.ts';
+import type { Why } from '../admin/why/why.ts';
+import { addWhyRoute } from '../admin/why/why-route.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { FleetFeed } from '../console/feed.ts';
 import { addFleetRoutes } from '../console/fleet-routes.ts';
@@ -51,6 +53,7 @@ export interface AdminSources {
   readonly facts: readonly FactApi[];
   readonly finder: Finder;
   readonly history: History;
+  readonly why: Why;
   readonly log: Pick<Changes, 'info'>;
   /** The operations in force. */
   operations(): readonly PricedOperation[];
@@ -81,6 +84,7 @@ export function createAdminServer({
   facts,
   finder,
   history,
+  why,
   log,
   operations,
 }: AdminSources): AdminServer {
@@ -117,6 +121,7 @@ export function createAdminServer({
     addLimitRoutes(guarded, () => usage.buckets.limits, operations);
     addFactRoutes(guarded, facts);
     addFindRoute(guarded, finder);
+    addWhyRoute(guarded, why);
     addChangesRoutes(guarded, { history, log, nowMs: () => usage.buckets.nowMs });
     addTopRoute(guarded, fleet);
     addUsageRoutes(guarded, { ...usage, past });

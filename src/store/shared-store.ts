@@ -15,6 +15,8 @@ export interface SharedStore {
   openClaims(): Claims;
   /** Opens a text that all replicas use. It never queues a command. */
   openAgreement(topic: string): Agreement;
+  /** Opens the archive of a topic. It never queues a command. */
+  openArchive(topic: string): Archive;
 }
 
 /** What one of the replicas does for all. */
@@ -39,6 +41,15 @@ export interface Agreement {
    * @param proposed letters, digits, `_` and `-`; of the same length every time
    */
   text(proposed: string, lifeMs: number): Promise<string>;
+  close(): void;
+}
+
+/** Bytes by name, which only grow and disappear some time after the first of them. */
+export interface Archive {
+  /** Adds bytes, and keeps all of this name for `lifeMs` from the first. Returns how many there are. Rejects if the store does not take them. */
+  append(name: string, bytes: Buffer, lifeMs: number): Promise<number>;
+  /** Empty if there are none. Rejects if the store cannot be read. */
+  read(name: string): Promise<Buffer>;
   close(): void;
 }
 

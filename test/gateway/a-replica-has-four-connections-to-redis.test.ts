@@ -90,6 +90,6 @@ function readCommand(line: string): { readonly source: string; readonly args: re
 function kindOf(args: readonly string[], keyPrefix: string): string | undefined {
   const key = args.slice(1).find((arg) => arg.startsWith(`${keyPrefix}:`));
   if (key === undefined || args[0]?.toLowerCase() === 'subscribe') return undefined;
-  if (/:1:\{(top|asked|owners|present)\}/.test(key)) return 'board';
+  if (/:1:(\{(top|asked|owners|present|refused)\}|refusals:)/.test(key)) return 'board';
   return /:1:(replicas|\w+:record)$/.test(key) ? 'short' : 'charge';
 }

@@ -4,6 +4,8 @@ import type { Limits } from '../../domain/limits/limits.ts';
 import { rangeOf } from '../../domain/network.ts';
 import { BLOCK_SCOPES, type BlockScope } from '../../facts/blocks.ts';
 import type { RefusedRequest } from '../fleet/refusals.ts';
+import { shownRefusal } from '../why/shown-refusal.ts';
+import type { WhyRefused } from '../why/why.ts';
 import type { KnownOwners } from './known-owners.ts';
 
 /** What can have an id. */
@@ -17,6 +19,8 @@ export interface Found {
   readonly text: string;
   /** Whether a principal is a Person, which has a page of its own. */
   readonly isPerson?: boolean;
+  /** Whether `GET /refusals/{requestId}` says why a request was refused. */
+  readonly isExplained?: boolean;
 }
 
 /** The answer to `GET /find?q=ID`. */
@@ -40,7 +44,9 @@ export interface FindSources {
   readonly owners: KnownOwners;
   limits(): Limits;
   operations(): readonly FindableOperation[];
-  /** Requests that any replica refused in the last minutes. */
+  /** Requests with this id that got a 429 within a day; undefined while Redis cannot be read. */
+  refused(requestId: string): Promise<readonly WhyRefused[] | undefined>;
+  /** Requests that any replica refused in the last minutes, for whatever reason. */
   refusals(): Promise<readonly RefusedRequest[]>;
 }
 
@@ -95,6 +101,14 @@ export class Finder {
   }
 
   async #requests(q: string): Promise<readonly Found[]> {
+    const refused = ((await this.#sources.refused(q)) ?? []).map((one) => shownRefusal(q, one));
+    if (refused.length > 0)
+      return refused.map(({ at, text }) => ({
+        kind: 'request',
+        id: q,
+        text: `${at} ${text}`,
+        isExplained: true,
+      }));
     const refusals = await this.#sources.refusals();
     return refusals
       .filter(({ requestId }) => requestId === q)

@@ -1,6 +1,7 @@
 import type { FindResult, Found } from '../../admin/find/finder.ts';
 import { ApiError, ask } from './api.ts';
 import { hasPage, type OwnerView } from './owner.ts';
+import { refusalNodes } from './refusal.ts';
 import { byId, element, ownerLink, remark } from './widgets/dom.ts';
 
 /** The page of what has an id. With one result that has a page of its own, that page is opened instead. */
@@ -9,16 +10,19 @@ export function openFind(q: string): OwnerView {
   target.replaceChildren(headingOf(q), remark('Searching…'));
   let isClosed = false;
   const search = async () => {
-    const nodes = await ask(`find?q=${encodeURIComponent(q)}`).then(
-      (result) => shown(result as FindResult),
-      (error) => [
+    const nodes = await ask(`find?q=${encodeURIComponent(q)}`)
+      .then(async (result) => {
+        const { found } = result as FindResult;
+        const isExplained = found.length > 0 && found.every((one) => one.isExplained === true);
+        return isExplained ? refusalNodes(q) : shown(result as FindResult);
+      })
+      .catch((error) => [
         element(
           'p',
           { class: 'problem', role: 'alert' },
           error instanceof ApiError ? error.message : 'The gateway does not answer.',
         ),
-      ],
-    );
+      ]);
     if (!isClosed)
       target.replaceChildren(element('a', { href: '#/', class: 'back' }, '← Fleet'), headingOf(q), ...nodes);
   };

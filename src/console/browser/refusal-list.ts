@@ -31,7 +31,10 @@ export function refusalTable(panel: HTMLElement, title: string, empty: string): 
       {
         title: 'Request',
         style: 'wide',
-        cell: ({ requestId }) => element('code', { class: 'id' }, requestId),
+        cell: ({ requestId, status }) =>
+          status === 429
+            ? element('a', { class: 'id', href: `#/find/${encodeURIComponent(requestId)}` }, requestId)
+            : element('code', { class: 'id' }, requestId),
       },
     ],
     empty,

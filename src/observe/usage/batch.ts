@@ -2,7 +2,12 @@ import type { Payer } from '../../domain/caller.ts';
 import { CONTRACT_SCOPES } from '../../domain/limits/rows.ts';
 import { scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Access } from '../../domain/operation.ts';
-import { type Operation, type RequestContext, spentBy } from '../../stages/request-context.ts';
+import {
+  costAtAdmission,
+  type Operation,
+  type RequestContext,
+  spentBy,
+} from '../../stages/request-context.ts';
 import { addCounts, type Sum } from './counts.ts';
 
 const SECOND_MS = 1_000;
@@ -12,6 +17,74 @@ const MOST_COLLECTED = 2_048;
 
 /** Sums passed on with each request. More than one, so that steady traffic passes on all of them within the next second. */
 const PASSED_ON_PER_REQUEST = 2;
+
+/** Charges that are remembered one by one. They take 5 MB; at 1,000 requests a second they reach back two minutes. */
+const REMEMBERED = 131_072;
+
+/** A charge that a request has made. */
+export interface PastCharge {
+  readonly payer: Payer;
+  readonly operation: Operation;
+  /** The only limits that were charged; undefined for all. */
+  readonly limits: readonly string[] | undefined;
+  /** When the store was asked and when the request ended, by `performance.now()`. */
+  readonly askedMs: number;
+  readonly endedMs: number;
+  /** Points, and what they came to in the end. */
+  readonly charged: number;
+  readonly final: number;
+}
+
+/** The last charges of this process, in memory that is allocated once. */
+class LastCharges {
+  readonly #askedMs = new Float64Array(REMEMBERED);
+  readonly #endedMs = new Float64Array(REMEMBERED);
+  readonly #charged = new Uint32Array(REMEMBERED);
+  readonly #final = new Uint32Array(REMEMBERED);
+  readonly #sums: SpendingSum[] = [];
+  readonly #principals: (Payer['principal'] | undefined)[] = [];
+  /** By place; of few charges. */
+  readonly #limits = new Map<number, readonly string[]>();
+  #count = 0;
+
+  add(sum: SpendingSum, request: RequestContext, nowMs: number): void {
+    const { source, settledCost, chargeAskedMs = nowMs } = request;
+    const place = this.#count % REMEMBERED;
+    this.#count += 1;
+    this.#askedMs[place] = chargeAskedMs;
+    this.#endedMs[place] = nowMs;
+    this.#charged[place] = costAtAdmission(request);
+    this.#final[place] = settledCost ?? costAtAdmission(request);
+    this.#sums[place] = sum;
+    this.#principals[place] = (request.caller ?? request.publicClient)?.principal;
+    if (source.askedLimits !== undefined) this.#limits.set(place, source.askedLimits);
+    else if (this.#limits.size > 0) this.#limits.delete(place);
+  }
+
+  /** Since when every charge is remembered, by `performance.now()`. */
+  get sinceMs(): number {
+    return this.#count <= REMEMBERED ? 0 : (this.#endedMs[this.#count % REMEMBERED] ?? 0);
+  }
+
+  /** The charges of requests that ended at this time or later, the last one first. */
+  *endedSince(fromMs: number): Generator<PastCharge> {
+    for (let index = this.#count - 1; index >= Math.max(0, this.#count - REMEMBERED); index--) {
+      const place = index % REMEMBERED;
+      const [sum, endedMs = 0] = [this.#sums[place], this.#endedMs[place]];
+      if (sum === undefined || endedMs < fromMs) return;
+      const principal = this.#principals[place];
+      yield {
+        payer: principal === undefined ? sum.payer : ({ ...sum.payer, principal } as Payer),
+        operation: sum.operation,
+        limits: this.#limits.get(place),
+        askedMs: this.#askedMs[place] ?? 0,
+        endedMs,
+        charged: this.#charged[place] ?? 0,
+        final: this.#final[place] ?? 0,
+      };
+    }
+  }
+}
 
 /** What the requests of one payer, or of the Accounts of one Organization, for one operation came to within a second. */
 interface SpendingSum extends Sum {
@@ -32,6 +105,8 @@ export type UsageSum = Readonly<SpendingSum>;
  * next one, a few with each request, so that no request waits for all of them.
  */
 export class UsageBatch {
+  /** The charges of the last seconds or minutes. */
+  readonly charges = new LastCharges();
   readonly #receivers: ((sum: UsageSum) => void)[] = [];
   #secondMs = 0;
   /** The sums of the current second, by operation and by the owner of the first bucket. */
@@ -59,8 +134,10 @@ export class UsageBatch {
     const spending = this.#spendingAt(payer, operation, nowMs);
     if (spending === undefined) return;
     spending.requests += 1;
-    if (charged.outcome === 'admitted') spending.points += spentBy(request);
-    else if (charged.outcome === 'denied') spending.refused += 1;
+    if (charged.outcome === 'admitted') {
+      spending.points += spentBy(request);
+      if (request.source.isPeek !== true) this.charges.add(spending, request, nowMs);
+    } else if (charged.outcome === 'denied') spending.refused += 1;
     this.#passOn(PASSED_ON_PER_REQUEST);
   }
 

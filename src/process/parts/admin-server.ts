@@ -5,6 +5,7 @@ import type { Fleet } from '../../admin/fleet/fleet.ts';
 import type { Refusals } from '../../admin/fleet/refusals.ts';
 import type { UsageSources } from '../../admin/usage/owner-usage.ts';
 import type { PastCounts } from '../../admin/usage/past-routes.ts';
+import type { Why } from '../../admin/why/why.ts';
 import type { FactSharing } from '../../facts/fact-listener.ts';
 import type { SharedClock } from '../../facts/shared-clock.ts';
 import { type AdminServer, type AdminSources, createAdminServer, type Health } from '../../gateway/admin.ts';
@@ -44,16 +45,16 @@ interface ServerParts
 export function adminServerOf(
   configuration: Configuration,
   reported: Reported,
-  { fleet, reports, facts, history, owners, refusals, operations, ...used }: ServerParts,
+  { fleet, reports, facts, history, owners, refusals, why, operations, ...used }: ServerParts,
 ): AdminServer {
   const { metrics, isReady, tls, changes } = reported;
   return createAdminServer({
     settings: configuration.settings,
-    ...{ tls: tls.admin, metrics, fleet, reports, operations, facts, history },
+    ...{ tls: tls.admin, metrics, fleet, reports, operations, facts, history, why },
     health: { isReady },
     log: changes,
     past: reported.journal.tables,
-    finder: finderOf(reported, { owners, fleet, refusals, operations }),
+    finder: finderOf(reported, { owners, fleet, refusals, why, operations }),
     usage: usageOf(configuration, { ...reported, ...used, reports, owners }),
   });
 }
@@ -62,15 +63,20 @@ interface FinderSources {
   readonly owners: KnownOwners;
   readonly fleet: Fleet;
   readonly refusals: Refusals;
+  readonly why: Why;
   /** The operations in force. */
   operations(): readonly ListedOperation[];
 }
 
-function finderOf({ buckets }: Reported, { owners, fleet, refusals, operations }: FinderSources): Finder {
+function finderOf(
+  { buckets }: Reported,
+  { owners, fleet, refusals, why, operations }: FinderSources,
+): Finder {
   return new Finder({
     owners,
     operations,
     limits: () => buckets.limits,
+    refused: (requestId) => why.find(requestId),
     refusals: async () => [...(await fleet.refusals()), ...refusals.all()],
   });
 }

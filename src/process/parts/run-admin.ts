@@ -7,6 +7,7 @@ import { KnownOwners, type KnownSources } from '../../admin/find/known-owners.ts
 import { SeenPrincipals } from '../../admin/find/seen-principals.ts';
 import type { OwnerReports } from '../../admin/fleet/owner-reports.ts';
 import { Refusals } from '../../admin/fleet/refusals.ts';
+import type { Why } from '../../admin/why/why.ts';
 import type { Identities } from '../../config/files/identities.ts';
 import { Blocks } from '../../facts/blocks.ts';
 import { FollowedFacts } from '../../facts/followed-facts.ts';
@@ -23,6 +24,7 @@ import { adminServerOf, type Reported } from './admin-server.ts';
 import { KnownIdentities } from './known-identities.ts';
 import { runFleet } from './run-fleet.ts';
 import { runHistory } from './run-history.ts';
+import { runWhy } from './run-why.ts';
 
 export interface RunningAdmin {
   /** Opens the port, and returns its URL. */
@@ -47,6 +49,7 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
   const batch = new UsageBatch();
   const [activity, talkers] = [new Activity(batch), new Talkers(batch)];
   const refusals = new Refusals(() => clock.nowMs());
+  const why = runWhy(configuration.files.limits, reported, batch.charges);
   const tries = new RevocationTries(sharing.store, () => clock.nowMs());
   const known = new KnownIdentities(configuration);
   let { operations } = configuration;
@@ -69,7 +72,7 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
     log,
   );
   const server = adminServerOf(configuration, reported, {
-    ...{ fleet, reports, owners, refusals, blocks, activity, known },
+    ...{ fleet, reports, owners, refusals, blocks, activity, known, why },
     ...{ facts: facts.apis, history: history.history },
     operations: () => operations,
   });
@@ -82,7 +85,7 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
     blocks,
     reports,
     ready: facts.ready,
-    observer: observerOf(metrics, { batch, refusals, tries, events: new LimitEvents(log) }),
+    observer: observerOf(metrics, { batch, refusals, why, tries, events: new LimitEvents(log) }),
     replaceIdentities: (changed) => known.replace(changed),
     replaceCredential: (index, changed) => known.replaceCredential(index, changed),
     replaceOperations(changed) {
@@ -91,6 +94,7 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
     async close() {
       await server.close();
       tries.close();
+      await why.close();
       await history.close();
       await running.close();
       facts.close();
@@ -171,6 +175,7 @@ function runFacts(
 interface Receivers {
   readonly batch: UsageBatch;
   readonly refusals: Refusals;
+  readonly why: Why;
   readonly tries: RevocationTries;
   readonly events: LimitEvents;
 }
@@ -199,7 +204,7 @@ function showLiveLimits({ metrics, buckets, clock }: Reported): () => number {
   return count;
 }
 
-function observerOf(metrics: Metrics, { batch, refusals, tries, events }: Receivers): GatewayObserver {
+function observerOf(metrics: Metrics, { batch, refusals, why, tries, events }: Receivers): GatewayObserver {
   return {
     receipt: (event) => metrics.receipt(event),
     heldEnded(payer, operation, points) {
@@ -216,6 +221,7 @@ function observerOf(metrics: Metrics, { batch, refusals, tries, events }: Receiv
       batch.requestFinished(context, nowMs);
       if (context.refusal !== undefined) {
         refusals.requestFinished(context);
+        why.requestFinished(context);
         tries.requestFinished(context);
       }
       events.requestFinished(context, nowMs);

@@ -31,3 +31,21 @@ it('the box opens the owner of an id without a choice of scope, and offers nothi
     .toContain('There is no account org_1. org_1 is an organization.');
   expect(await page.getByRole('button', { name: 'Block…' }).isVisible()).toBe(false);
 });
+
+it('the box explains a refused request', async () => {
+  const gateway = await start();
+  await gateway.send('GET', '/v3/reports');
+  await gateway.send('GET', '/v3/reports');
+  const headers = { 'X-Request-Id': 'refused-1' };
+  expect((await gateway.send('GET', '/v3/reports', { headers })).status).toBe(429);
+  const { page, messages } = await open(gateway);
+  await page.keyboard.press('/');
+  await page.locator('#search-id').fill('refused-1');
+  await page.keyboard.press('Enter');
+  await expect
+    .poll(() => page.locator('#owner').textContent(), SOON)
+    .toMatch(/had used 20 of 20 points in 1 min \(account-read\).*The limit of 20 is the default/);
+  const cells = page.locator('#owner table tbody td');
+  await expect.poll(() => cells.allTextContents(), SOON).toEqual(['reportRead', 'svc_1', '2', '20']);
+  expect(messages).toEqual([]);
+});

@@ -2,6 +2,7 @@ import { pace } from '../../../domain/pace.ts';
 import { bucketKey } from '../../keys.ts';
 import type { Agreement, Claims, Presence, SharedStore } from '../../shared-store.ts';
 import type { RemoteStoreSettings } from '../connection/redis-options.ts';
+import { openArchive } from './archive.ts';
 import { openBoard } from './board.ts';
 import { subscribe } from './channel.ts';
 import { readShared, type WrongTypeFound } from './read-shared.ts';
@@ -35,6 +36,7 @@ export function sharedByRedis(
     openPresence: (replica) => openPresence(commands, `${keyPrefix}:1:replicas`, replica, wrongTypeFound),
     openClaims: () => openClaims(commands, keyPrefix),
     openAgreement: (topic) => openAgreement(commands, `${keyPrefix}:1:${topic}`),
+    openArchive: (topic) => openArchive(boards, `${keyPrefix}:1:${topic}`, wrongTypeFound),
   };
 }
 

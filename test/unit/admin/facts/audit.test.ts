@@ -21,6 +21,7 @@ function sharingOf(record: MessageRecord): SharedStore {
     openPresence: unused,
     openClaims: unused,
     openAgreement: unused,
+    openArchive: unused,
   };
 }
 

@@ -1,0 +1,144 @@
+/**
+ * Finds refusals by the ids of their requests. A page of an archive has 16 bytes for each request of an hour: a part of a hash of its id, the
+ * identity of the refusal, and its time. When a page is full, later entries go to one of sixteen further pages, by the hash. So a flood
+ * makes few calls, and a search reads one page for each hour or a few.
+ */
+import type { Archive } from '../../store/shared-store.ts';
+import { answered } from '../fleet/boards.ts';
+
+export const HOUR_MS = 3_600_000;
+
+/** How long a refusal can be found. */
+export const KEPT_HOURS = 24;
+
+/** Everything of an hour is kept until it is a day old. */
+export const LIFE_MS = (KEPT_HOURS + 2) * HOUR_MS;
+
+export const ENTRY_BYTES = 16;
+const HASH_BYTES = 6;
+const NONE = Buffer.alloc(0);
+
+/** What is larger is not added to. */
+const PAGE_BYTES = 1_048_576;
+
+/** Digits of the hash. */
+const DEEPEST = 8;
+
+/** Of a refusal: its process, and its number there. */
+export interface RefusalIdentity {
+  readonly processTag: number;
+  readonly number: number;
+}
+
+/** A refused request. */
+export interface RefusedId extends RefusalIdentity {
+  readonly atMs: number;
+}
+
+/** 48 bits of an id, which differ for almost all. FNV-1a, twice: nobody needs to be kept from finding equal ones. */
+function writeHash(target: Buffer, at: number, requestId: string): void {
+  let [first, second] = [0x811c9dc5, 0x01000193];
+  for (let index = 0; index < requestId.length; index++) {
+    const code = requestId.charCodeAt(index);
+    first = Math.imul(first ^ code, 0x01000193);
+    second = Math.imul(second ^ code, 0x85ebca6b) ^ (second >>> 13);
+  }
+  target.writeUInt32BE(first >>> 0, at);
+  target.writeUInt16BE((second ^ (second >>> 16)) & 0xffff, at + 4);
+}
+
+/** Writes the entry of a request. `target` has 16 bytes from `at` on. */
+export function writeEntry(target: Buffer, at: number, requestId: string, id: RefusedId): void {
+  writeHash(target, at, requestId);
+  target.writeUIntBE(id.processTag, at + 6, 3);
+  target.writeUInt32BE(id.number, at + 9);
+  target.writeUIntBE(id.atMs % HOUR_MS, at + 13, 3);
+}
+
+/** The entries of one process. */
+export class IdIndex {
+  readonly #archive: Archive;
+  /** Names of pages that are full. */
+  readonly #full = new Set<string>();
+
+  constructor(archive: Archive) {
+    this.#archive = archive;
+  }
+
+  /** Adds the entries of an hour. Resolves to those that could not be written. */
+  async add(hour: number, entries: Buffer): Promise<Buffer> {
+    const pages = this.#full.has(pageName(hour, '', 0))
+      ? this.#grouped(hour, entries)
+      : [[pageName(hour, '', 0), entries] as const];
+    const failed = pages.map(async ([name, bytes]) => {
+      const length = await answered(this.#archive.append(name, bytes, LIFE_MS));
+      if (length === undefined) return bytes;
+      if (length >= PAGE_BYTES) this.#full.add(name);
+      return NONE;
+    });
+    return Buffer.concat(await Promise.all(failed));
+  }
+
+  #grouped(hour: number, entries: Buffer): readonly (readonly [string, Buffer])[] {
+    const pages = new Map<string, Buffer[]>();
+    for (let at = 0; at < entries.length; at += ENTRY_BYTES) {
+      const entry = entries.subarray(at, at + ENTRY_BYTES);
+      const name = this.#pageFor(hour, entry.toString('hex', 0, HASH_BYTES));
+      const page = pages.get(name);
+      if (page === undefined) pages.set(name, [entry]);
+      else page.push(entry);
+    }
+    return [...pages].map(([name, page]) => [name, Buffer.concat(page)] as const);
+  }
+
+  /** The requests with this id that were refused within a day of `nowMs`, the last one first. Rejects if the archive cannot be read. */
+  async find(requestId: string, nowMs: number): Promise<readonly RefusedId[]> {
+    const wanted = Buffer.alloc(HASH_BYTES);
+    writeHash(wanted, 0, requestId);
+    const hours = Array.from({ length: KEPT_HOURS + 1 }, (_, ago) => hourOf(nowMs) - ago);
+    const found = (await Promise.all(hours.map((hour) => this.#findIn(hour, wanted)))).flat();
+    const fromMs = nowMs - KEPT_HOURS * HOUR_MS;
+    return found.filter(({ atMs }) => atMs >= fromMs).sort((a, b) => b.atMs - a.atMs);
+  }
+
+  /** Drops what is known of earlier hours. */
+  forgetBefore(nowMs: number): void {
+    const hour = hourOf(nowMs) - 1;
+    for (const name of this.#full) if (Number.parseInt(name, 10) < hour) this.#full.delete(name);
+  }
+
+  #pageFor(hour: number, hash: string): string {
+    let digits = 0;
+    while (digits < DEEPEST && this.#full.has(pageName(hour, hash, digits))) digits++;
+    return pageName(hour, hash, digits);
+  }
+
+  async #findIn(hour: number, wanted: Buffer): Promise<readonly RefusedId[]> {
+    const hash = wanted.toString('hex');
+    const found: RefusedId[] = [];
+    for (let digits = 0; digits <= DEEPEST; digits++) {
+      const page = await this.#archive.read(pageName(hour, hash, digits));
+      for (let at = page.indexOf(wanted); at !== -1; at = page.indexOf(wanted, at + 1)) {
+        if (at % ENTRY_BYTES === 0 && at + ENTRY_BYTES <= page.length) found.push(entryAt(page, at, hour));
+      }
+      if (page.length < PAGE_BYTES) break;
+    }
+    return found;
+  }
+}
+
+export function hourOf(atMs: number): number {
+  return Math.floor(atMs / HOUR_MS);
+}
+
+function pageName(hour: number, hash: string, digits: number): string {
+  return `${hour}:ids${digits === 0 ? '' : `-${hash.slice(0, digits)}`}`;
+}
+
+function entryAt(page: Buffer, at: number, hour: number): RefusedId {
+  return {
+    processTag: page.readUIntBE(at + 6, 3),
+    number: page.readUInt32BE(at + 9),
+    atMs: hour * HOUR_MS + page.readUIntBE(at + 13, 3),
+  };
+}

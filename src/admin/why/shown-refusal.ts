@@ -1,0 +1,165 @@
+import { exactDuration, roundedDuration } from '../../domain/duration.ts';
+import { isScopeName, SCOPES } from '../../domain/limits/scopes.ts';
+import { shownCount, shownTime } from '../../domain/shown.ts';
+import type { Refusal } from './refusal.ts';
+import type { WhyRefused } from './why.ts';
+
+/** Operations and principals that an answer names. */
+const MOST_ROWS = 100;
+
+/** What one operation and one principal had spent in the window. */
+interface FilledBy {
+  readonly operation: string;
+  readonly principal: string | null;
+  readonly points: number;
+  readonly requests: number;
+}
+
+/** A refusal as `GET /refusals/{requestId}` shows it. */
+export type ShownRefusal = ReturnType<typeof shownRefusal>;
+
+export function shownRefusal(requestId: string, found: WhyRefused) {
+  const { refusal, atMs } = found;
+  const { operation, principal, account, address, cost, replica, degraded, retryAfterMs } = refusal;
+  const used =
+    refusal.scope === undefined || degraded !== undefined ? null : refusal.limit - refusal.remaining;
+  const filledBy = filledByOf(found);
+  const unit = refusal.counts === 'points' ? 'points' : 'requests';
+  const known = filledBy.reduce((sum, one) => sum + one[unit], 0);
+  return {
+    requestId,
+    at: new Date(atMs).toISOString(),
+    /** Requests that are refused for the same reason within a window share what follows, which is as of the first of them. */
+    asOf: new Date(refusal.atMs).toISOString(),
+    replica,
+    text: textOf(refusal),
+    operation,
+    cost,
+    principal,
+    account,
+    address,
+    retryAfterSeconds: Math.ceil(retryAfterMs / 1_000),
+    /** Why the store had not decided, so that the replica refused by its part of the limit; null if the store had. */
+    degraded: degraded ?? null,
+    limit: limitOf(refusal),
+    /** Where the limit is set, in words; null for a block. */
+    limitText: limitText(refusal),
+    /** Points, requests or slots of the limit that were taken; null if the store did not count. */
+    used,
+    filledBy,
+    /** What `filledBy` is, in words. */
+    filledText: filledText(refusal),
+    /** What is taken and not in `filledBy`. */
+    unknown: used === null ? null : used - known,
+    unknownText: used === null ? null : unknownText(used - known, found),
+    /** Since when each replica remembers what it admitted, where that is later than the window's begin. */
+    unknownBefore: used !== null && used > known ? unknownBefore(found) : null,
+  };
+}
+
+function limitOf({
+  bucket,
+  scope,
+  owner,
+  limit,
+  counts,
+  windowSeconds,
+  source,
+  plan,
+  untilMs,
+  writtenAt,
+}: Refusal) {
+  return {
+    bucket,
+    scope: scope ?? null,
+    owner,
+    limit,
+    counts: counts ?? null,
+    windowSeconds,
+    source: source ?? null,
+    plan: plan ?? null,
+    until: untilMs === undefined ? null : new Date(untilMs).toISOString(),
+    writtenAt: writtenAt ?? null,
+  };
+}
+
+/** The sum over the replicas, most points first. */
+function filledByOf({ refusal, fills }: WhyRefused): readonly FilledBy[] {
+  const sums = new Map<string, { -readonly [Member in keyof FilledBy]: FilledBy[Member] }>();
+  for (const [, , rows] of fills) {
+    for (const [of, by, points, requests] of rows) {
+      const operation = of === 0 ? refusal.operation : of;
+      const principal = by === 0 ? refusal.principal : by;
+      const key = `${operation}\n${principal}`;
+      const sum = sums.get(key) ?? { operation, principal, points: 0, requests: 0 };
+      sum.points += points;
+      sum.requests += requests;
+      sums.set(key, sum);
+    }
+  }
+  return [...sums.values()]
+    .sort((a, b) => b.points - a.points || b.requests - a.requests)
+    .slice(0, MOST_ROWS);
+}
+
+function unknownBefore({ fills }: WhyRefused): string | null {
+  const latestMs = Math.max(0, ...fills.map(([, sinceMs]) => sinceMs));
+  return latestMs === 0 ? null : new Date(latestMs).toISOString();
+}
+
+function limitText({ source, plan, untilMs, writtenAt, limit, owner }: Refusal): string | null {
+  if (source === undefined) return null;
+  const sources: Readonly<Record<string, string>> = {
+    default: 'the default',
+    plan: `the limit of plan ${plan}`,
+    override: `an override of ${owner}`,
+    live: 'a live limit',
+  };
+  const place = writtenAt === undefined ? '' : `, ${writtenAt}`;
+  const end = untilMs === undefined ? '' : `, until ${shownTime(untilMs)} UTC`;
+  return `The limit of ${shownCount(limit)} is ${sources[source] ?? source}${place}${end}.`;
+}
+
+function filledText({ atMs, windowSeconds, counts }: Refusal): string {
+  const at = `${shownTime(atMs)} UTC`;
+  return counts === 'concurrent'
+    ? `In progress at ${at}`
+    : `Admitted in the ${exactDuration(windowSeconds)} before ${at}`;
+}
+
+/** Null where all is known. */
+function unknownText(unknown: number, found: WhyRefused): string | null {
+  if (unknown <= 0) return null;
+  const before = unknownBefore(found);
+  const since =
+    before === null ? '' : `: the replicas remember what they admitted since ${shownTime(before)} UTC`;
+  return `Of the limit, ${shownCount(unknown)} more were taken by requests that are not known${since}.`;
+}
+
+function textOf(refusal: Refusal): string {
+  const {
+    scope = '',
+    owner,
+    bucket,
+    limit,
+    remaining,
+    counts,
+    windowSeconds,
+    operation,
+    detail,
+    degraded,
+  } = refusal;
+  if (detail !== undefined) return `${operation}: ${detail}`;
+  const noun = isScopeName(scope) ? SCOPES[scope].noun : scope;
+  const wait = roundedDuration(Math.ceil(refusal.retryAfterMs / 1_000), Math.ceil);
+  const used = shownCount(limit - remaining);
+  const whole = shownCount(limit);
+  if (counts === 'concurrent')
+    return `${operation}: ${noun} ${owner} had ${used} of ${whole} requests in progress (${bucket}).`;
+  const cost =
+    counts === 'points'
+      ? `; it costs ${shownCount(refusal.cost)}, and fits after ${wait}`
+      : `; it fits after ${wait}`;
+  const part = degraded === undefined ? '' : `, counted by ${refusal.replica} alone (${degraded})`;
+  return `${operation}: ${noun} ${owner} had used ${used} of ${whole} ${counts} in ${exactDuration(windowSeconds)} (${bucket}${part})${cost}.`;
+}

@@ -1,0 +1,38 @@
+import type { FastifyInstance } from 'fastify';
+import { KEPT_HOURS } from './id-index.ts';
+import { type ShownRefusal, shownRefusal } from './shown-refusal.ts';
+import type { Why } from './why.ts';
+
+/** The answer to `GET /refusals/{requestId}`. */
+export interface WhyAnswer {
+  readonly requestId: string;
+  /** The last one first: clients may use an id twice. */
+  readonly refusals: readonly ShownRefusal[];
+}
+
+/** Another replica writes what it has refused once a second. */
+const AGAIN_MS = 700;
+
+/** Adds `GET /refusals/{requestId}`: 404 for a request that did not get a 429 within a day, 503 while Redis cannot be read. */
+export function addWhyRoute(app: FastifyInstance, why: Pick<Why, 'find'>): void {
+  app.get<{ Params: { requestId: string } }>(
+    '/refusals/:requestId',
+    async ({ params: { requestId } }, reply) => {
+      const found = await findTwice(why, requestId);
+      if (found === undefined)
+        return reply.code(503).send({ error: 'Refusals are in Redis, which cannot be read.' });
+      if (found.length > 0) return { requestId, refusals: found.map((one) => shownRefusal(requestId, one)) };
+      return reply.code(404).send({
+        error: `No request with the id ${requestId} got a 429 in the last ${KEPT_HOURS} h. The access log has every request.`,
+        code: 'unknown',
+      });
+    },
+  );
+}
+
+async function findTwice(why: Pick<Why, 'find'>, requestId: string): ReturnType<Why['find']> {
+  const found = await why.find(requestId);
+  if (found === undefined || found.length > 0) return found;
+  await new Promise((resume) => setTimeout(resume, AGAIN_MS));
+  return why.find(requestId);
+}

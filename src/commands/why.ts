@@ -1,0 +1,40 @@
+import type { ShownRefusal } from '../admin/why/shown-refusal.ts';
+import type { WhyAnswer } from '../admin/why/why-route.ts';
+import { shownCount, shownTime } from '../domain/shown.ts';
+import { type AdminOptions, askAdmin } from './admin-client.ts';
+import { print, printJson } from './print.ts';
+import { type Line, tableLines } from './terminal/line.ts';
+
+/** `weir why REQUEST-ID`: which limit refused a request, and who had used it up. */
+export async function why(
+  requestId: string,
+  options: AdminOptions & { readonly json?: boolean },
+): Promise<void> {
+  const answer = (await askAdmin(options, `/refusals/${encodeURIComponent(requestId)}`)) as WhyAnswer;
+  if (options.json) printJson(answer);
+  else for (const one of answer.refusals) print(...linesOf(one));
+}
+
+function linesOf(one: ShownRefusal): readonly Line[] {
+  const { at, replica, text, principal, account, address } = one;
+  const caller = principal === null ? `address ${address}` : `${principal} for Account ${account}`;
+  return [
+    [{ style: 'bold', text: `429 at ${shownTime(at)} UTC by ${replica}, to ${caller}` }],
+    text,
+    ...[one.limitText ?? []].flat(),
+    ...fillLines(one),
+    ...[one.unknownText ?? []].flat(),
+  ];
+}
+
+function fillLines({ filledBy, filledText, limit: { counts } }: ShownRefusal): readonly Line[] {
+  if (filledBy.length === 0) return [];
+  const rows = filledBy.map(({ operation, principal, points, requests }) => [
+    operation,
+    principal ?? '-',
+    shownCount(requests),
+    ...(counts === 'points' ? [shownCount(points)] : []),
+  ]);
+  const heads = ['operation', 'principal', 'requests', ...(counts === 'points' ? ['points'] : [])];
+  return ['', `${filledText}:`, ...tableLines([heads, ...rows])];
+}

@@ -1,0 +1,24 @@
+import { openMemoryArchive } from '../../admin/why/memory-archive.ts';
+import { Why, type WhySources } from '../../admin/why/why.ts';
+import { Ignored } from '../../facts/ignored.ts';
+import type { Reported } from './admin-server.ts';
+
+/** Keeps why requests were refused, in the store that replicas share, or in memory. */
+export function runWhy(
+  limits: Pick<WhySources, 'writtenAt'>,
+  { sharing, buckets, clock, metrics, log, store }: Reported,
+  charges: WhySources['charges'],
+): Why {
+  const shared = sharing.store;
+  const nowMs = () => clock.nowMs();
+  const { replica } = store.slots;
+  const sources = {
+    charges,
+    nowMs,
+    rows: () => buckets.limits.rows,
+    writtenAt: (bucket: Parameters<WhySources['writtenAt']>[0]) => limits.writtenAt(bucket),
+    ignored: new Ignored('summary', metrics, log),
+  };
+  const archive = shared?.openArchive('refusals') ?? openMemoryArchive(nowMs);
+  return new Why(replica, sources, archive, shared?.openBoard('refused', replica));
+}

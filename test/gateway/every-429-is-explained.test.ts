@@ -1,0 +1,169 @@
+import { Redis } from 'ioredis';
+import { expect, it, onTestFinished } from 'vitest';
+import type { FindResult } from '../../src/admin/find/finder.ts';
+import type { ShownRefusal } from '../../src/admin/why/shown-refusal.ts';
+import type { WhyAnswer } from '../../src/admin/why/why-route.ts';
+import { why } from '../../src/commands/why.ts';
+import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import { startRedisServer } from '../fixtures/redis-server.ts';
+import { sharedRedisUrl, uniqueRedisStore } from '../fixtures/redis-url.ts';
+import { runHere } from '../fixtures/run-here.ts';
+
+const SOON = { timeout: 20_000, interval: 50 };
+
+async function start(options: Parameters<typeof startGateway>[0] = {}): Promise<TestGateway> {
+  const gateway = await startGateway(options);
+  onTestFinished(() => gateway.close());
+  return gateway;
+}
+
+const asked = ({ adminUrl }: TestGateway, id: string) => fetch(`${adminUrl}/refusals/${id}`);
+
+const refusalsOf = async (gateway: TestGateway, id: string): Promise<readonly ShownRefusal[]> => {
+  const response = await asked(gateway, id);
+  return response.status === 200 ? ((await response.json()) as WhyAnswer).refusals : [];
+};
+
+const refuse = async (gateway: TestGateway, id: string, path = '/v3/things', options = {}) => {
+  const headers = { 'X-Request-Id': id };
+  expect((await gateway.send('GET', path, { headers, ...options })).status).toBe(429);
+};
+
+it('a 429 is explained at every replica, by the sums of all replicas, with the limit and its place', async () => {
+  const store = uniqueRedisStore();
+  const limits = { accounts: { acct_1: { 'account-read': 25 } } };
+  const gateways = [await start({ store, limits }), await start({ store, limits })] as const;
+  const [first, second] = gateways;
+  await first.send('GET', '/v3/reports');
+  for (let index = 0; index < 3; index++) await second.send('GET', '/v3/things');
+  for (let index = 0; index < 2; index++) await second.send('GET', '/v3/things/th_a');
+  await second.send('GET', '/v3/things', { token: 'person' });
+  await refuse(first, 'refused-1', '/v3/reports');
+  for (const gateway of gateways) {
+    await expect
+      .poll(async () => (await refusalsOf(gateway, 'refused-1')).map(({ unknown }) => unknown), SOON)
+      .toEqual([0]);
+    const [refusal] = await refusalsOf(gateway, 'refused-1');
+    expect(refusal).toMatchObject({
+      operation: 'reportRead',
+      cost: 10,
+      principal: 'svc_1',
+      account: 'acct_1',
+      used: 16,
+      limit: { bucket: 'account-read', scope: 'account', owner: 'acct_1', limit: 25, source: 'override' },
+      unknownBefore: null,
+    });
+    expect(refusal?.limit.writtenAt).toMatch(/limits\.yaml:\d+$/);
+    expect(refusal?.filledBy.toSorted((a, b) => b.points - a.points)).toEqual([
+      { operation: 'reportRead', principal: 'svc_1', points: 10, requests: 1 },
+      { operation: 'listThings', principal: 'svc_1', points: 3, requests: 3 },
+      { operation: 'readThing', principal: 'svc_1', points: 2, requests: 2 },
+      { operation: 'listThings', principal: 'person_1', points: 1, requests: 1 },
+    ]);
+  }
+  const { found } = (await (await fetch(`${second.adminUrl}/find?q=refused-1`)).json()) as FindResult;
+  expect(found).toMatchObject([{ kind: 'request', id: 'refused-1', isExplained: true }]);
+  const { stdout } = await runHere(() => why('refused-1', { url: second.adminUrl }));
+  expect(stdout).toMatch(/^429 at .* UTC by .*, to svc_1 for Account acct_1\n/);
+  expect(stdout).toContain('Account acct_1 had used 16 of 25 points in 1 min (account-read); it costs 10');
+  expect(stdout).toMatch(/The limit of 25 is an override of acct_1, .*limits\.yaml:\d+\./);
+  expect(stdout).toMatch(/reportRead +svc_1 +1 +10\n/);
+});
+
+it('all requests of a flood are found, whichever replica refused them', async () => {
+  const store = uniqueRedisStore();
+  const gateways = [await start({ store }), await start({ store })] as const;
+  await Promise.all(Array.from({ length: 20 }, () => gateways[0].send('GET', '/v3/things')));
+  const ids = Array.from({ length: 200 }, (_, index) => `flood-${index}`);
+  await Promise.all(ids.map((id, index) => refuse(index % 2 === 0 ? gateways[0] : gateways[1], id)));
+  for (const id of ids) {
+    const refusals = await refusalsOf(gateways[1], id);
+    expect(refusals, id).toMatchObject([{ used: 20, limit: { limit: 20, source: 'default' } }]);
+  }
+});
+
+it('a block, a live limit and a plan are named', async () => {
+  const gateway = await start({
+    store: uniqueRedisStore(),
+    limits: {
+      plans: { small: { 'account-read': 12 } },
+      accounts: { acct_3: { plan: 'small' } },
+    },
+  });
+  const put = (path: string, body: object) =>
+    fetch(`${gateway.adminUrl}/${path}`, {
+      method: 'PUT',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ why: 'test', by: 'me', for: '1h', ...body }),
+    });
+  await gateway.send('GET', '/v3/reports', { token: 'lonely' });
+  await refuse(gateway, 'by-plan', '/v3/reports', { token: 'lonely' });
+  await put('limits/live/accounts/acct_1', { 'account-read': 11 });
+  await gateway.send('GET', '/v3/reports');
+  await refuse(gateway, 'by-live', '/v3/reports');
+  await put('blocks/accounts/acct_2', {});
+  await refuse(gateway, 'by-block', '/v3/things', { token: 'person', account: 'acct_2' });
+  expect(await refusalsOf(gateway, 'by-plan')).toMatchObject([
+    {
+      limitText: expect.stringMatching(/^The limit of 12 is the limit of plan small, .*:\d+\.$/),
+      unknown: 0,
+    },
+  ]);
+  expect(await refusalsOf(gateway, 'by-live')).toMatchObject([
+    {
+      limit: { source: 'live', until: expect.any(String) },
+      limitText: expect.stringContaining('a live limit'),
+    },
+  ]);
+  expect(await refusalsOf(gateway, 'by-block')).toMatchObject([
+    { text: expect.stringContaining('Account acct_2 is blocked until'), limitText: null, filledBy: [] },
+  ]);
+});
+
+it('without a shared store the process explains its own refusals, and other ids are unknown', async () => {
+  const gateway = await start();
+  for (let index = 0; index < 20; index++) await gateway.send('GET', '/v3/things');
+  await refuse(gateway, 'refused-2');
+  expect(await refusalsOf(gateway, 'refused-2')).toMatchObject([{ used: 20, unknown: 0 }]);
+  await gateway.send('GET', '/v3/things', { token: null, headers: { 'X-Request-Id': 'a-401' } });
+  for (const id of ['a-401', 'nobody']) expect((await asked(gateway, id)).status).toBe(404);
+  const { failure } = await runHere(() => why('nobody', { url: gateway.adminUrl }));
+  expect(failure).toContain('No request with the id nobody got a 429 in the last 24 h.');
+});
+
+it('while Redis is away the answer is a 503, and refusals that wait are written when it is back', async () => {
+  const server = await startRedisServer();
+  onTestFinished(() => server.stop());
+  const store = { ...uniqueRedisStore(server.url), onStoreFailure: 'share', expectedReplicas: 1 };
+  const gateway = await start({ store });
+  await server.kill();
+  for (let index = 0; index < 20; index++) await gateway.send('GET', '/v3/things');
+  await refuse(gateway, 'refused-3');
+  expect((await asked(gateway, 'refused-3')).status).toBe(503);
+  await server.start();
+  await expect
+    .poll(() => refusalsOf(gateway, 'refused-3'), SOON)
+    .toMatchObject([{ degraded: expect.any(String), used: null }]);
+});
+
+it('what another program wrote in the place of refusals is ignored', async () => {
+  const store = uniqueRedisStore();
+  const gateway = await start({ store });
+  for (let index = 0; index < 20; index++) await gateway.send('GET', '/v3/things');
+  await refuse(gateway, 'refused-4');
+  expect(await refusalsOf(gateway, 'refused-4')).toHaveLength(1);
+  const client = new Redis(sharedRedisUrl());
+  onTestFinished(() => client.disconnect());
+  const keys = await client.keys(`${store.keyPrefix}:1:refusals:*`);
+  expect(keys).toHaveLength(2);
+  for (const key of keys) {
+    expect(await client.pttl(key)).toBeGreaterThan(24 * 3_600_000);
+    if (!key.endsWith(':ids')) await client.set(key, 'no refusal\n[0,1]\n[0,[1]]\n');
+  }
+  expect((await asked(gateway, 'refused-4')).status).toBe(404);
+  for (const key of keys) {
+    await client.del(key);
+    await client.sadd(key, 'another type');
+  }
+  expect((await asked(gateway, 'refused-4')).status).toBe(503);
+});

@@ -1,0 +1,131 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { ENTRY_BYTES, hourOf, IdIndex, writeEntry } from '../../../../src/admin/why/id-index.ts';
+import { openMemoryArchive } from '../../../../src/admin/why/memory-archive.ts';
+import { RefusalLog } from '../../../../src/admin/why/refusal-log.ts';
+import { Why } from '../../../../src/admin/why/why.ts';
+import { Refusal } from '../../../../src/domain/problems.ts';
+import { UsageBatch } from '../../../../src/observe/usage/batch.ts';
+import type { RequestContext } from '../../../../src/stages/request-context.ts';
+import type { Archive } from '../../../../src/store/shared-store.ts';
+import { LIST, requestOf } from '../../../fixtures/request-context.ts';
+
+const NOW_MS = 1_795_638_490_658;
+
+const refusal = new Refusal('RateLimitExceeded', 'full');
+
+function refused(account: string, requestId: string): RequestContext {
+  const bucket = { bucket: 'account-read', limit: 500, windowSeconds: 5 };
+  return Object.assign(requestOf(account, 'org_1'), {
+    requestId,
+    refusal,
+    operation: { ...LIST, id: 'listCustomerPayments' },
+    charged: {
+      outcome: 'denied',
+      policy: '',
+      rateLimit: '',
+      owner: account,
+      remaining: 0,
+      retryAfterUs: 9,
+      refusal,
+      ...bucket,
+    },
+    due: {
+      buckets: [
+        {
+          ...{
+            name: 'account-read',
+            scope: 'account',
+            owner: account,
+            limit: 500,
+            windowSeconds: 5,
+            counts: 'points',
+          },
+          ...{ source: 'plan', plan: 'enterprise', untilMs: Number.POSITIVE_INFINITY },
+        },
+      ],
+    },
+  });
+}
+
+function open(): { readonly why: Why; readonly archive: Archive; written(): number } {
+  const memory = openMemoryArchive(() => NOW_MS);
+  let bytes = 0;
+  const archive: Archive = {
+    ...memory,
+    append(name, added, lifeMs) {
+      bytes += added.length;
+      return memory.append(name, added, lifeMs);
+    },
+  };
+  const why = new Why(
+    'replica-1',
+    {
+      charges: new UsageBatch().charges,
+      nowMs: () => NOW_MS,
+      rows: () => [],
+      writtenAt: async () => '/etc/weir/limits.yaml:112',
+      ignored: { add() {} },
+    },
+    archive,
+    undefined,
+  );
+  onTestFinished(() => why.close());
+  return { why, archive, written: () => bytes };
+}
+
+it('refusals of one caller take 16 bytes each, and refusals of different callers less than 300', async () => {
+  const one = open();
+  for (let index = 0; index < 10_000; index++) one.why.requestFinished(refused('acct_1', `request-${index}`));
+  expect(await one.why.find('request-9999')).toHaveLength(1);
+  expect(one.written() / 10_000).toBeLessThan(17);
+
+  const many = open();
+  for (let index = 0; index < 900; index++)
+    many.why.requestFinished(refused(`acct_of_a_customer_${index}`, `request-${index}`));
+  expect(await many.why.find('request-899')).toMatchObject([
+    { refusal: { owner: 'acct_of_a_customer_899' } },
+  ]);
+  expect(many.written() / 900).toBeLessThan(300);
+});
+
+it('after a flood of 64 MB within an hour nothing more of that hour is written, and the next hour may write half of the rest', () => {
+  let nowMs = NOW_MS;
+  const log = new RefusalLog(() => nowMs);
+  const isTaken = () => {
+    log.requestFinished(refused('acct_1', 'r'));
+    return log.take().ids.length === 1;
+  };
+  const megabyte = 1_048_576;
+  log.written(64 * megabyte - 1);
+  expect(isTaken()).toBe(true);
+  log.written(1);
+  expect(isTaken()).toBe(false);
+  nowMs += 3_600_000;
+  log.written(32 * megabyte - 1);
+  expect(isTaken()).toBe(true);
+  log.written(1);
+  expect(isTaken()).toBe(false);
+  nowMs += 24 * 3_600_000;
+  expect(isTaken()).toBe(true);
+});
+
+it('ids are found on pages that follow a full one', async () => {
+  const index = new IdIndex(openMemoryArchive(() => NOW_MS));
+  for (let round = 0; round < 20; round++) {
+    const entries = Buffer.alloc(10_000 * ENTRY_BYTES);
+    for (let number = 0; number < 10_000; number++) {
+      const id = { processTag: 7, number, atMs: NOW_MS + round };
+      writeEntry(entries, number * ENTRY_BYTES, `${round} ${number}`, id);
+    }
+    expect(await index.add(hourOf(NOW_MS), entries)).toHaveLength(0);
+  }
+  for (const [round, number] of [
+    [0, 0],
+    [19, 9_999],
+    [12, 77],
+  ] as const) {
+    const found = await index.find(`${round} ${number}`, NOW_MS + 1_000);
+    expect(found).toEqual([{ processTag: 7, number, atMs: NOW_MS + round }]);
+  }
+  expect(await index.find('0 0', NOW_MS + 25 * 3_600_000)).toEqual([]);
+});
