@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -167,6 +167,15 @@ it('with --no-traffic it counts only what its user sends, and the platform ends 
       SOON,
     )
     .toBe('gone');
+});
+
+it('with --log it writes the log to the terminal, and no file', async () => {
+  const demo = await startDemo('--no-traffic', '--log');
+  onTestFinished(() => void demo.process.kill('SIGKILL'));
+  expect(demo.output).toContain('The log follows.');
+  await fetch(`${demo.url}/v3/payments/payees`, { headers: { 'X-Request-Id': 'mine-2' } });
+  await expect.poll(demo.written, SOON).toContain('"requestId":"mine-2"');
+  expect(await readdir(demo.folder)).toEqual([]);
 });
 
 it('every busy port is reported with its option before anything starts, and the command with free ports works', async () => {
