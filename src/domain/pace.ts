@@ -20,6 +20,10 @@ function lasts(ms: number): number {
   return Math.ceil(ms / Math.max(1, FASTER / 2));
 }
 
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+
 /** How often the program repeats what it does without a request, and how long the results count. In milliseconds. */
 export const pace = {
   /** Between two reads of a record that replicas share: the longest delay of a message if the subscription broke unnoticed. */
@@ -62,6 +66,28 @@ export const pace = {
   /** Between two times that a replica renews the key of receipts, and between two looks for another one because of an unknown receipt. */
   receiptKeyMs: every(60_000),
   receiptKeyRereadMs: every(1_000),
+  /** How long a receiver of notifications may take to answer. Standard Webhooks recommends 15 to 30 s. */
+  webhookMs: every(15 * SECOND_MS),
+  /**
+   * Waits after each failed attempt to notify: the example of Standard Webhooks as far as it fits a day, and a last attempt at its
+   * end.
+   */
+  webhookWaitsMs: [
+    5 * SECOND_MS,
+    5 * MINUTE_MS,
+    30 * MINUTE_MS,
+    2 * HOUR_MS,
+    5 * HOUR_MS,
+    10 * HOUR_MS,
+    23_095 * SECOND_MS,
+  ].map(every),
+  /** How long nobody calls a receiver that answered 429 without `Retry-After`. */
+  webhookPauseMs: every(MINUTE_MS),
+  /** Between two looks of a replica for messages that are due, and how long a message is its own. */
+  outboxLookMs: every(SECOND_MS),
+  outboxLeaseMs: lasts(30 * SECOND_MS),
+  /** How long the claim of a notification lasts until its message is in the store. */
+  claimMs: lasts(10 * SECOND_MS),
   /** Between two looks at watched files. */
   filesMs: every(400),
 } as const;

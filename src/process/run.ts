@@ -74,7 +74,7 @@ export async function runGateway(
   const parts = { store, journal, sharing, share, buckets, clock, identity, metrics, ...reporting };
   const admin = runAdmin(configuration, { ...parts, tls, isReady: () => isReady });
   const telemetry = await startTelemetry(process.env, log, metrics);
-  const notifications = await runNotifications(settings, { shared, metrics, clock, log });
+  const notifications = await runNotifications(settings, { shared, metrics, clock, ...reporting });
   const dependencies = {
     ...gatewaySettings(settings),
     operations: operationTable,

@@ -1,3 +1,5 @@
+import type { Outbox } from './outbox.ts';
+
 /** What a store offers to the replicas that share it, besides the counts: channels with a record, boards, and its clock. */
 export interface SharedStore {
   /**
@@ -13,23 +15,27 @@ export interface SharedStore {
   openPresence(replica: string): Presence;
   /** Opens the claims. It never queues a command. */
   openClaims(): Claims;
+  /** Opens the messages of a topic that wait until they are delivered. It never queues a command. */
+  openOutbox(topic: string): Outbox;
   /** Opens a text that all replicas use. It never queues a command. */
   openAgreement(topic: string): Agreement;
   /** Opens the archive of a topic. It never queues a command. */
   openArchive(topic: string): Archive;
 }
 
+/** `name` has a point, which names of buckets lack. */
+export interface Claim {
+  readonly tag: string;
+  readonly name: string;
+  readonly owner: string;
+}
+
 /** What one of the replicas does for all. */
 export interface Claims {
-  /**
-   * Returns whether this replica is the first to claim it within `lifeMs`. Rejects if the store cannot be asked.
-   *
-   * @param claim `name` has a point, which names of buckets lack
-   */
-  claim(
-    claim: { readonly tag: string; readonly name: string; readonly owner: string },
-    lifeMs: number,
-  ): Promise<boolean>;
+  /** Returns whether this replica is the first to claim it within `lifeMs`. Rejects if the store cannot be asked. */
+  claim(claim: Claim, lifeMs: number): Promise<boolean>;
+  /** Makes a claim of this replica last for `lifeMs` from now. Rejects likewise. */
+  keep(claim: Claim, lifeMs: number): Promise<void>;
   close(): void;
 }
 

@@ -97,6 +97,10 @@ async function everyMetric(): Promise<string> {
   metrics.breakerChanged('primary', 'open');
   metrics.settingChecked('primary', 'min-replicas', undefined);
   metrics.watchConnected('limits', true);
+  metrics.showNotifications(
+    () => 1,
+    () => true,
+  );
   return metrics.text();
 }
 

@@ -16,6 +16,7 @@ const NAMES = [
   'block.made',
   'block.undone',
   'block.ended',
+  'notifications.ended',
 ] as const;
 
 /** Changes that a replica remembers, and publishes. */

@@ -233,10 +233,15 @@ const METRICS = {
   ),
 
   weir_notifications_total: counter(
-    'Notifications about limits by outcome of an attempt: delivered, retried later, failed for good, dropped, or not recorded by the store.',
-    { outcome: ['delivered', 'retried', 'failed', 'dropped', 'unclaimed'] },
+    'Notifications about limits by outcome of an attempt: delivered, retried later, failed for good, dropped, gone with a webhook that wants none, or not recorded by the store.',
+    { outcome: ['delivered', 'retried', 'failed', 'dropped', 'gone', 'unclaimed'] },
   ),
-  weir_notifications_waiting: reading('Notifications that wait for an attempt. Missing without a webhook.'),
+  weir_notifications_waiting: reading(
+    'Notifications of all replicas that wait for an attempt. Missing without a webhook.',
+  ),
+  weir_notifications_gone: reading(
+    'Whether the webhook has answered 410 since its URL or secret changed: 1 or 0. Missing without a webhook.',
+  ),
 };
 
 function lastReload(file: (typeof FILES)[number]) {

@@ -101,7 +101,10 @@ export function createMetrics(identity: Settings['identity']): Metrics {
     ...sharedMetrics(table),
     ...descriptorMetrics(table),
     notified: (outcome, count = 1) => table.weir_notifications_total.add(count, outcome),
-    showWaiting: (count) => table.weir_notifications_waiting(count),
+    showNotifications(waiting, isGone) {
+      table.weir_notifications_waiting(waiting);
+      table.weir_notifications_gone(() => Number(isGone()));
+    },
     showLiveLimits(count, firstEndMs) {
       table.weir_live_limits(count);
       table.weir_live_limits_first_end_timestamp_seconds(() => {

@@ -1,15 +1,14 @@
-import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
+import { pace } from '../../domain/pace.ts';
 import type { Filling } from '../../stages/buckets/payer-bucket.ts';
 import type { RequestContext } from '../../stages/request-context.ts';
-import type { Claims } from '../../store/shared-store.ts';
+import type { Claim, Claims } from '../../store/shared-store.ts';
 import { quietly } from '../log/process-output.ts';
 import type { Deliveries, NotificationObserver } from './deliveries.ts';
-import type { WebhookMessage } from './webhook.ts';
 
-/** Messages that wait for an attempt, now or later, and questions to the store; beyond that, new ones are dropped. */
-export const MOST_WAITING = 1_000;
+/** Questions to the store at a time; beyond that, new notifications are dropped. */
+const MOST_ASKING = 1_000;
 
 /** Buckets that are known to be reported. Of the others, the store is asked again. */
 const MOST_KNOWN = 20_000;
@@ -63,7 +62,7 @@ export class Notifications {
     const tag = context.caller?.hashTag ?? filling.owner;
     const key = keyOf(filling, tag);
     if (this.#known.has(key)) return;
-    if (this.#asking.size >= MOST_WAITING) {
+    if (this.#asking.size >= MOST_ASKING) {
       this.#parts.observer.notified('dropped');
       return;
     }
@@ -74,32 +73,45 @@ export class Notifications {
 
   async #report(filling: Filling, tag: string, key: string, context: RequestContext): Promise<void> {
     const { lastsMs: windowMs } = filling;
-    const isFirst = await this.#claim(filling, tag, windowMs);
+    const isFirst = await this.#asked(() => this.#claim(filling, tag));
     if (isFirst === undefined) return;
     this.#known.set(key, true, { ttl: isFirst ? windowMs : Math.min(BELIEVED_MS, windowMs / 4) });
     // Nobody needs to read that most of a limit is used after all of it was.
     if (filling.percent === 100)
       this.#known.set(keyOf({ ...filling, percent: 80 }, tag), true, { ttl: windowMs });
     if (!isFirst) return;
-    const { deliveries, log, isLogged, nowMs } = this.#parts;
+    const { claims, deliveries, log, isLogged, nowMs } = this.#parts;
     const data = dataOf(filling, context);
-    if (isLogged) log.info(data, 'limit.reached');
-    const timestamp = new Date(nowMs()).toISOString();
-    deliveries?.add(newMessage({ type: 'limit.reached', timestamp, data }));
+    const isKept = await this.#asked(async () => {
+      await deliveries?.add(nowMs(), { type: 'limit.reached', data });
+      if (deliveries !== undefined) await claims?.keep(claimOf(filling, tag), windowMs);
+      return true;
+    });
+    if (!isKept) this.#known.set(key, true, { ttl: RETRY_MS });
+    else if (isLogged) log.info(data, 'limit.reached');
   }
 
-  /** Whether this replica is the first to report in this window; undefined if the store does not answer. */
-  async #claim(filling: Filling, tag: string, windowMs: number): Promise<boolean | undefined> {
-    const { claims, observer, log } = this.#parts;
+  /**
+   * Whether this replica is the first to report in this window. A claim lasts for the window once the message is kept: if this replica
+   * ends before that, the next request at another one reports.
+   */
+  async #claim(filling: Filling, tag: string): Promise<boolean> {
+    const { claims, deliveries } = this.#parts;
     if (claims === undefined) return true;
-    const { bucket, owner } = filling;
-    const claim = (percent: number) => claims.claim({ tag, name: `${percent}.${bucket}`, owner }, windowMs);
+    const { lastsMs, percent } = filling;
+    const lifeMs = deliveries === undefined ? lastsMs : Math.min(lastsMs, pace.claimMs);
+    const [isFirst = false] = await Promise.all([
+      claims.claim(claimOf(filling, tag), lifeMs),
+      ...(percent === 100 ? [claims.claim(claimOf({ ...filling, percent: 80 }, tag), lastsMs)] : []),
+    ]);
+    return isFirst;
+  }
+
+  /** What the store answers; undefined if it does not. */
+  async #asked<T>(ask: () => Promise<T>): Promise<T | undefined> {
+    const { observer, log } = this.#parts;
     try {
-      const [isFirst] = await Promise.all([
-        claim(filling.percent),
-        ...(filling.percent === 100 ? [claim(80)] : []),
-      ]);
-      return isFirst;
+      return await ask();
     } catch (error) {
       observer.notified('unclaimed');
       const problem = error instanceof Error ? error.message : String(error);
@@ -110,10 +122,8 @@ export class Notifications {
   }
 }
 
-/** A message with an id of its own. */
-export function newMessage(event: object): WebhookMessage {
-  const id = `msg_${randomUUID()}`;
-  return { id, payload: JSON.stringify({ id, ...event }) };
+function claimOf({ percent, bucket, owner }: Filling, tag: string): Claim {
+  return { tag, name: `${percent}.${bucket}`, owner };
 }
 
 /** A principal has a bucket in each Organization that it acts for. */

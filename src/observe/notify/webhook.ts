@@ -1,16 +1,56 @@
+import { createHash, randomUUID } from 'node:crypto';
 import { lookup } from 'node:dns';
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { Webhook } from 'standardwebhooks';
+import { pace } from '../../domain/pace.ts';
 
-const ANSWER_MS = 10_000;
+/** A receiver may ask for a pause of a day at most. */
+const LONGEST_PAUSE_MS = 86_400_000;
 
 /** A message that is the same at every attempt, its id included: a receiver can drop what it has already. */
 export interface WebhookMessage {
   readonly id: string;
   readonly payload: string;
+  /** Unix time of the event. */
+  readonly madeMs: number;
+}
+
+export interface WebhookAnswer {
+  readonly status: number;
+  /** From `Retry-After`; undefined without one. */
+  readonly retryAfterMs: number | undefined;
+}
+
+/** A message with an id of its own. */
+export function newMessage(
+  madeMs: number,
+  event: { readonly type: string; readonly data: object },
+): WebhookMessage {
+  const id = `msg_${randomUUID()}`;
+  const { type, data } = event;
+  const payload = JSON.stringify({ id, type, timestamp: new Date(madeMs).toISOString(), data });
+  return { id, payload, madeMs };
+}
+
+/** The message with this payload; undefined for any other text. */
+export function messageOf(payload: string): WebhookMessage | undefined {
+  try {
+    const { id, timestamp } = JSON.parse(payload) as { readonly id?: unknown; readonly timestamp?: unknown };
+    const madeMs = Date.parse(String(timestamp));
+    return /^msg_[\w-]+$/.test(String(id)) && madeMs >= 0 ? { id: String(id), payload, madeMs } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Names a receiver and its secrets. */
+export function digestOf({ url, secrets }: Endpoint): string {
+  return createHash('sha256')
+    .update([url, ...secrets()].join('\n'))
+    .digest('base64url');
 }
 
 export interface Endpoint {
@@ -22,14 +62,14 @@ export interface Endpoint {
 }
 
 /**
- * POSTs a message with the headers of Standard Webhooks, as the platform does (contract section 6). Rejects unless the answer is a
- * 2xx. Redirects are not followed, and bodies are not read.
+ * POSTs a message with the headers of Standard Webhooks, as the platform does (contract section 6). Rejects without an answer.
+ * Redirects are not followed, and bodies are not read.
  */
 export async function post(
   { url, allowPrivate, secrets }: Endpoint,
   message: WebhookMessage,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<WebhookAnswer> {
   const { id, payload } = message;
   const { protocol, hostname } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');
@@ -40,7 +80,7 @@ export async function post(
   const options = {
     method: 'POST',
     agent: false,
-    signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
+    signal: AbortSignal.any([signal, AbortSignal.timeout(pace.webhookMs)]),
     headers: {
       'content-type': 'application/json',
       'content-length': body.length,
@@ -53,17 +93,23 @@ export async function post(
     },
     ...(!allowPrivate && { lookup: publicLookup }),
   } as const;
-  await new Promise<void>((resolve, reject) => {
+  return new Promise((resolve, reject) => {
     const request = send(url, options, (response) => {
-      const { statusCode = 0 } = response;
+      const { statusCode: status = 0, headers } = response;
       response.on('error', () => undefined).destroy();
-      if (statusCode >= 200 && statusCode < 300) resolve();
-      else reject(new Error(`the webhook answered ${statusCode}`));
+      resolve({ status, retryAfterMs: retryAfterMs(headers['retry-after']) });
     });
     request.on('error', reject);
     request.on('close', () => reject(new Error('the webhook closed the connection without an answer')));
     request.end(body);
   });
+}
+
+/** RFC 9110, section 10.2.3: seconds or a date. */
+function retryAfterMs(field: string | undefined): number | undefined {
+  if (field === undefined) return undefined;
+  const waitMs = /^\d+$/.test(field) ? Number(field) * 1_000 : Date.parse(field) - Date.now();
+  return waitMs > 0 ? Math.min(waitMs, LONGEST_PAUSE_MS) : undefined;
 }
 
 /** As `dns.lookup`, for the connection itself: an address that was checked is the one that is used. */

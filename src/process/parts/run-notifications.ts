@@ -3,8 +3,10 @@ import { readSecretFile } from '../../config/settings/notifications.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { SharedClock } from '../../facts/shared-clock.ts';
 import type { GatewayObserver } from '../../observe/gateway-observer.ts';
+import type { Changes } from '../../observe/log/changes.ts';
 import type { Deliveries, NotificationObserver } from '../../observe/notify/deliveries.ts';
 import { Notifications } from '../../observe/notify/notifications.ts';
+import { MemoryOutbox } from '../../store/outbox.ts';
 import type { SharedStore } from '../../store/shared-store.ts';
 
 interface RunningNotifications {
@@ -19,14 +21,16 @@ interface NotificationSources {
   readonly metrics: NotificationObserver;
   readonly clock: SharedClock;
   readonly log: Logger;
+  readonly changes: Changes;
 }
 
 /** Reports limits that are nearly or wholly used, as far as the settings ask for it. */
 export async function runNotifications(
   { notifications: settings }: Settings,
-  { shared, metrics, clock, log }: NotificationSources,
+  sources: NotificationSources,
 ): Promise<RunningNotifications> {
-  const deliveries = await openDeliveries(settings, metrics, log);
+  const { shared, metrics, clock, log } = sources;
+  const deliveries = await openDeliveries(settings, sources);
   if (deliveries === undefined && !settings.log)
     return { observing: (observer) => observer, async close() {} };
   const notifications = new Notifications({
@@ -49,11 +53,12 @@ export async function runNotifications(
 /** A webhook takes modules that nothing else needs. */
 async function openDeliveries(
   { url, allowPrivate, secret, secretFile }: Settings['notifications'],
-  metrics: NotificationObserver,
-  log: Logger,
+  { shared, metrics: observer, clock, log, changes }: NotificationSources,
 ): Promise<Deliveries | undefined> {
   if (url === undefined) return undefined;
   const { Deliveries } = await import('../../observe/notify/deliveries.ts');
   const secrets = () => (secretFile === undefined ? [secret ?? ''] : readSecretFile(secretFile));
-  return new Deliveries({ url, allowPrivate, secrets }, metrics, log);
+  const outbox = shared?.openOutbox('notices') ?? new MemoryOutbox();
+  const nowMs = () => clock.nowMs();
+  return new Deliveries({ url, allowPrivate, secrets }, { outbox, observer, log, changes, nowMs });
 }

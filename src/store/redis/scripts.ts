@@ -7,6 +7,8 @@ type Argument = string | number;
 interface Scripts {
   /** Takes the number of keys, the keys, then the texts. Calls `callback` once: with the reply, or with the error of Redis or of its connection. */
   chargeBuffer(args: readonly Argument[], callback: Callback<Buffer>): Promise<unknown>;
+  /** Takes the two keys, then the arguments. */
+  addMessage(...args: readonly Argument[]): Promise<unknown>;
   agree(key: string, proposed: string, lifeMs: number): Promise<unknown>;
   claim(key: string, lifeMs: number): Promise<unknown>;
   /** Takes the number of keys, the keys, then the longest text in bytes. */
@@ -17,10 +19,13 @@ interface Scripts {
   /** Takes the number of keys, the keys, then the texts. */
   settleBuffer(args: readonly Argument[]): Promise<unknown>;
   share(record: string, args: readonly Argument[]): Promise<unknown>;
+  /** Takes the two keys, then the arguments. */
+  takeMessages(...args: readonly Argument[]): Promise<unknown>;
 }
 
 /** By the name of the method. `numberOfKeys` is left out where it differs between calls. */
 const DEFINITIONS = {
+  addMessage: { lua: textOf('add-message'), numberOfKeys: 2 },
   agree: { lua: textOf('agree'), numberOfKeys: 1 },
   charge: { lua: textOf('charge') },
   claim: { lua: textOf('claim'), numberOfKeys: 1 },
@@ -29,6 +34,7 @@ const DEFINITIONS = {
   renew: { lua: textOf('renew') },
   settle: { lua: textOf('settle') },
   share: { lua: textOf('share'), numberOfKeys: 1 },
+  takeMessages: { lua: textOf('take-messages'), numberOfKeys: 2 },
 };
 
 /** The text of lua/charge.lua. */

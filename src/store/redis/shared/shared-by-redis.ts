@@ -1,12 +1,13 @@
 import { pace } from '../../../domain/pace.ts';
 import { bucketKey } from '../../keys.ts';
-import type { Agreement, Claims, Presence, SharedStore } from '../../shared-store.ts';
+import type { Agreement, Claim, Claims, Presence, SharedStore } from '../../shared-store.ts';
 import type { RemoteStoreSettings } from '../connection/redis-options.ts';
 import { openArchive } from './archive.ts';
 import { openBoard } from './board.ts';
 import { subscribe } from './channel.ts';
 import { readShared, type WrongTypeFound } from './read-shared.ts';
 import { recordKey, withRecord } from './record.ts';
+import { openOutbox } from './redis-outbox.ts';
 import { SharedLink } from './shared-link.ts';
 
 /** No replica has a longer name. More replicas are not counted. */
@@ -35,6 +36,7 @@ export function sharedByRedis(
     openBoard: (topic, replica) => openBoard(boards, `${keyPrefix}:1:{${topic}}`, replica, wrongTypeFound),
     openPresence: (replica) => openPresence(commands, `${keyPrefix}:1:replicas`, replica, wrongTypeFound),
     openClaims: () => openClaims(commands, keyPrefix),
+    openOutbox: (topic) => openOutbox(commands, `${keyPrefix}:1:{${topic}}`),
     openAgreement: (topic) => openAgreement(commands, `${keyPrefix}:1:${topic}`),
     openArchive: (topic) => openArchive(boards, `${keyPrefix}:1:${topic}`, wrongTypeFound),
   };
@@ -73,11 +75,12 @@ function openPresence(
 /** Opens the claims of the replicas with this key prefix. Each is a key that only its first writer gets. */
 function openClaims(shared: SharedLink, keyPrefix: string): Claims {
   const link = shared.use();
+  // Names of buckets have no point, so that no bucket has this key.
+  const keyOf = ({ tag, name, owner }: Claim) => bucketKey(keyPrefix, tag, name, owner);
   return {
-    async claim({ tag, name, owner }, lifeMs) {
-      // Names of buckets have no point, so that no bucket has this key.
-      const key = bucketKey(keyPrefix, tag, name, owner);
-      return (await link.client.claim(key, lifeMs)) === 1;
+    claim: async (claim, lifeMs) => (await link.client.claim(keyOf(claim), lifeMs)) === 1,
+    async keep(claim, lifeMs) {
+      await link.client.pexpire(keyOf(claim), lifeMs);
     },
     close: () => link.close(),
   };

@@ -20,6 +20,7 @@ function sharingOf(record: MessageRecord): SharedStore {
     openBoard: unused,
     openPresence: unused,
     openClaims: unused,
+    openOutbox: unused,
     openAgreement: unused,
     openArchive: unused,
   };
